@@ -1,0 +1,116 @@
+"""Checks of formula arguments, the same for scalars and arrays: `whole` for integers, `real` for doubles.
+
+Each returns a Python number for a scalar and a NumPy array for anything array-like, and raises
+`InvalidInput` that names the argument and shows the first offending value. Nothing is rounded or clamped.
+"""
+
+import math
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feemodel.errors import Int64Overflow, InvalidInput
+
+INT64_MAX = 2**63 - 1
+
+WholeArray: TypeAlias = NDArray[np.int64]
+RealArray: TypeAlias = NDArray[np.float64]
+
+
+def whole(name: str, value: Any, *, minimum: int | None = 0, unit: str = "") -> int | WholeArray:
+    """An integer, or integers as an int64 array; a float is refused even when its value is whole."""
+    expected = f"expected whole {unit}" if unit else "expected an integer"
+    if isinstance(value, (bool, np.bool_)):
+        raise InvalidInput(name, expected, value)
+    if isinstance(value, (int, np.integer)):
+        number = int(value)
+        if minimum is not None and number < minimum:
+            raise InvalidInput(name, f"{expected} of at least {minimum:,}", number)
+        return number
+    array = _array(name, value, expected)
+    if array.dtype == object:
+        array = _from_objects(name, array, expected)
+    elif array.dtype.kind not in "iu":
+        _raise_dtype(name, expected, array)
+    elif array.dtype == np.uint64 and array.size and array.max() > INT64_MAX:
+        raise_first(name, f"{expected} of at most 2**63 - 1", array, array > INT64_MAX, Int64Overflow)
+    if minimum is not None and array.size and array.min() < minimum:
+        raise_first(name, f"{expected} of at least {minimum:,}", array, array < minimum)
+    array = array.astype(np.int64, copy=False)
+    return int(array) if array.ndim == 0 else array
+
+
+def real(name: str, value: Any, *, minimum: float | None = 0.0, unit: str = "") -> float | RealArray:
+    """A finite double, or finite doubles as a float64 array."""
+    expected = f"expected a finite number{f' of {unit}' if unit else ''}"
+    if isinstance(value, (bool, np.bool_, complex)):
+        raise InvalidInput(name, expected, value)
+    if isinstance(value, (int, float, np.integer, np.floating)):
+        try:
+            number = float(value)
+        except OverflowError:
+            raise InvalidInput(name, expected, value) from None
+        if not math.isfinite(number):
+            raise InvalidInput(name, expected, number)
+        if minimum is not None and number < minimum:
+            raise InvalidInput(name, f"{expected}, at least {minimum:g}", number)
+        return number
+    array = _array(name, value, expected)
+    if array.dtype.kind not in "iuf":
+        _raise_dtype(name, expected, array)
+    array = array.astype(np.float64, copy=False)
+    if array.size:
+        if not np.isfinite(array).all():
+            raise_first(name, expected, array, ~np.isfinite(array))
+        if minimum is not None and array.min() < minimum:
+            raise_first(name, f"{expected}, at least {minimum:g}", array, array < minimum)
+    return float(array) if array.ndim == 0 else array
+
+
+def whole_scalar(name: str, value: Any, *, minimum: int = 0, unit: str = "") -> int:
+    """One integer; arrays are refused."""
+    number = whole(name, value, minimum=minimum, unit=unit)
+    if not isinstance(number, int):
+        raise InvalidInput(name, "expected one number, not an array", value)
+    return number
+
+
+def real_scalar(name: str, value: Any, *, minimum: float | None = 0.0, unit: str = "") -> float:
+    """One finite double; arrays are refused."""
+    number = real(name, value, minimum=minimum, unit=unit)
+    if not isinstance(number, float):
+        raise InvalidInput(name, "expected one number, not an array", value)
+    return number
+
+
+def raise_first(
+    name: str, reason: str, array: NDArray[Any], bad: NDArray[np.bool_], error: type[InvalidInput] = InvalidInput
+) -> NoReturn:
+    """Raise `error` for the first element where `bad` holds, with its index."""
+    first = int(np.argmax(bad))
+    index = tuple(int(i) for i in np.unravel_index(first, bad.shape))
+    raise error(name, reason, array.flat[first : first + 1].tolist()[0], index or None)
+
+
+def _array(name: str, value: Any, expected: str) -> NDArray[Any]:
+    if isinstance(value, (str, bytes, dict)) or value is None:
+        raise InvalidInput(name, expected, value)
+    try:
+        return np.asarray(value)
+    except ValueError:  # a ragged list
+        raise InvalidInput(name, f"{expected}, or a rectangular array of such", value) from None
+
+
+def _from_objects(name: str, array: NDArray[Any], expected: str) -> WholeArray:
+    for index, item in np.ndenumerate(array):
+        if isinstance(item, (bool, np.bool_)) or not isinstance(item, (int, np.integer)):
+            raise InvalidInput(name, expected, item, index or None)
+        if not -(2**63) <= item <= INT64_MAX:
+            raise Int64Overflow(name, "expected integers that fit 64 bits in an array", item, index or None)
+    return array.astype(np.int64)
+
+
+def _raise_dtype(name: str, expected: str, array: NDArray[Any]) -> NoReturn:
+    first = array.reshape(-1)[:1].tolist()[0] if array.size else str(array.dtype)
+    raise InvalidInput(name, f"{expected}, not {array.dtype}", first, (0,) * array.ndim or None)

@@ -1,0 +1,75 @@
+"""The exceptions of the package: one tree, so that a caller can catch as much or as little as wanted."""
+
+from typing import Any
+
+
+class FeeModelError(Exception):
+    """Root of everything that this package raises on purpose."""
+
+
+class InvalidInput(FeeModelError, ValueError):
+    """An argument that no answer exists for.
+
+    Parameters
+    ----------
+    name : the argument, as the caller spelled it.
+    reason : what was expected.
+    value : the offending value; for an array the first offending element.
+    index : where in an array it stands, `None` for a scalar.
+    """
+
+    def __init__(self, name: str, reason: str, value: Any = None, index: tuple[int, ...] | None = None) -> None:
+        super().__init__(name, reason, value, index)  # its arguments, so that it can be pickled
+        self.name, self.reason, self.value, self.index = name, reason, value, index
+
+    def __str__(self) -> str:
+        where = "" if self.index is None else f"[{', '.join(map(str, self.index))}]"
+        return f"{self.name}{where}: {self.reason}, got {_shown(self.value)}"
+
+
+class Int64Overflow(InvalidInput, OverflowError):
+    """A product or sum that a node would wrap modulo 2**64, or a result that an int64 array cannot hold."""
+
+
+class ExecutionFailed(FeeModelError):
+    """A call that did not succeed in the virtual machine, or that a node would not execute.
+
+    Parameters
+    ----------
+    message : in a node's words.
+    code : of a JSON-RPC error.
+    data : what the call reverted with, as hexadecimal data; `None` where it did not revert.
+    """
+
+    def __init__(self, message: str, code: int = -32_000, data: str | None = None) -> None:
+        super().__init__(message, code, data)  # its arguments, so that it can be pickled
+        self.message, self.code, self.data = message, code, data
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class LimitExceeded(FeeModelError):
+    """A stated limit of size, time or number was reached; the message names the limit and its value."""
+
+
+class NotFinalized(FeeModelError):
+    """A block that is unknown, or not yet final on L1."""
+
+
+class InvalidProof(FeeModelError, ValueError):
+    """A Merkle proof that does not hold; the message names the step."""
+
+
+class UpstreamError(FeeModelError):
+    """A node that could not be reached, or answered with an error or with nonsense."""
+
+
+class UnreadableFile(FeeModelError, ValueError):
+    """A file that is missing, truncated or not of the stated format; the message names the file and the place."""
+
+
+def _shown(value: Any, limit: int = 120) -> str:
+    # A value may be a megabyte of calldata: its beginning and its length say enough.
+    text = repr(value)
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text):,} characters)"

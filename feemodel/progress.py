@@ -1,0 +1,37 @@
+"""Progress of long work: a bar on a terminal, the caller's own function, or nothing."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeAlias
+
+from feemodel.errors import InvalidInput
+
+Progress: TypeAlias = bool | Callable[[int], object] | None
+
+
+@contextmanager
+def reporting(progress: Progress, total: int | None, what: str) -> Iterator[Callable[[int], object]]:
+    """What takes the count of items done since it was last called.
+
+    Parameters
+    ----------
+    progress : the caller's own function; `True` for a bar on standard error, if that is a terminal; else nothing.
+    total : how many there are, `None` where that is not known.
+    what : the items' name, beside the bar.
+    """
+    if callable(progress):
+        yield progress
+    elif progress is True:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as ProgressBar
+
+        console = Console(stderr=True)
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with ProgressBar(*columns, console=console, disable=not console.is_terminal) as bar:
+            task = bar.add_task(what, total=total)
+            yield lambda count: bar.advance(task, count)
+    elif progress is None or progress is False:
+        yield lambda count: None
+    else:
+        raise InvalidInput("progress", "expected a callable, True, False or None", progress)

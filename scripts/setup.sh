@@ -1,0 +1,36 @@
+# Sourced by the other scripts: `setup core` or `setup test` makes .venv hold what requirements/<name>.txt pins, and
+# this package. Does nothing where that is so already.
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+find_python() {
+    local candidate
+    for candidate in "${PYTHON:-}" python3 python3.14 python3.13 python3.12 python3.11; do
+        if [ -n "$candidate" ] && "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            echo "$candidate"
+            return
+        fi
+    done
+    echo "feemodel needs Python 3.11 or newer: none found on PATH (set PYTHON to name one)" >&2
+    return 1
+}
+
+setup() {
+    local python stamp installed install
+    python=$(find_python)
+    stamp="$1 $(cat requirements/*.txt pyproject.toml | cksum)"
+    installed=$(cat .venv/installed 2>/dev/null || true)
+    if [ ! -x .venv/bin/python ]; then
+        "$python" -m venv .venv || { echo "could not make .venv: is Python's venv module installed?" >&2; return 1; }
+    fi
+    # The tests' pins contain the core's, so either satisfies `core`.
+    if [ "$installed" != "$stamp" ] && ! { [ "$1" = core ] && [ "${installed%% *}" = test ]; }; then
+        echo "Installing the pinned requirements into .venv ..." >&2
+        install=(.venv/bin/python -m pip install --quiet --disable-pip-version-check)
+        "${install[@]}" -r "requirements/$1.txt" >&2
+        [ "$1" = core ] || "${install[@]}" --no-deps -r requirements/execution.txt >&2
+        "${install[@]}" --no-deps --editable . >&2
+        echo "$stamp" >.venv/installed
+    fi
+    PATH="$PWD/.venv/bin:$PATH"
+}
