@@ -1,0 +1,119 @@
+"""The call object that `eth_call` and `rollup_estimateGas` take, read and checked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from feemodel.checks import whole_scalar
+from feemodel.errors import InvalidInput
+from feemodel.units import from_hex, from_quantity, to_hex
+
+AccessList: TypeAlias = tuple[tuple[bytes, tuple[bytes, ...]], ...]
+
+_DATA = ("data", "input")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """What `eth_call` and `rollup_estimateGas` take; every field may be absent."""
+
+    sender: bytes | None = None  #: `from`, 20 bytes
+    to: bytes | None = None
+    gas: int | None = None
+    gas_price: int | None = None
+    max_fee: int | None = None
+    max_priority_fee: int | None = None
+    max_fee_per_blob_gas: int | None = None
+    value: int | None = None
+    nonce: int | None = None
+    chain_id: int | None = None
+    data: bytes = b""
+    access_list: AccessList | None = None
+
+
+def parse_call(call: Mapping[str, Any]) -> Call:
+    """A JSON-RPC call object, checked: hexadecimal text, or ints and bytes from Python.
+
+    Parameters
+    ----------
+    call : `from`, `to`, `gas`, `gasPrice`, `maxFeePerGas`, `maxPriorityFeePerGas`, `maxFeePerBlobGas`, `value`,
+        `nonce`, `chainId`, `data` or `input` (both must agree), `accessList`; others are ignored, as nodes do.
+
+    Raises
+    ------
+    InvalidInput : a field that cannot be read, named as `call.<field>`.
+
+    >>> parse_call({"to": "0x" + "11" * 20, "value": "0x1", "input": "0xa9059cbb"}).data.hex()
+    'a9059cbb'
+    """
+    if not isinstance(call, Mapping):
+        raise InvalidInput("call", "expected an object with the fields of a call", call)
+
+    def quantity(field: str) -> int | None:
+        value = call.get(field)
+        if value is None:
+            return None
+        name = f"call.{field}"
+        return from_quantity(value, name) if isinstance(value, str) else whole_scalar(name, value)
+
+    data, input_ = (None if call.get(field) is None else as_bytes(f"call.{field}", call[field]) for field in _DATA)
+    if data is not None and input_ is not None and data != input_:
+        raise InvalidInput("call.input", "expected the same bytes as in call.data", to_hex(input_))
+    if call.get("gasPrice") is not None and (call.get("maxFeePerGas") or call.get("maxPriorityFeePerGas")):
+        raise InvalidInput("call.gasPrice", "expected either gasPrice or maxFeePerGas", call["gasPrice"])
+    return Call(
+        sender=_address("call.from", call.get("from")),
+        to=_address("call.to", call.get("to")),
+        gas=quantity("gas"),
+        gas_price=quantity("gasPrice"),
+        max_fee=quantity("maxFeePerGas"),
+        max_priority_fee=quantity("maxPriorityFeePerGas"),
+        max_fee_per_blob_gas=quantity("maxFeePerBlobGas"),
+        value=quantity("value"),
+        nonce=quantity("nonce"),
+        chain_id=quantity("chainId"),
+        data=data or input_ or b"",
+        access_list=_access_list(call.get("accessList")),
+    )
+
+
+def as_bytes(name: str, value: Any) -> bytes:
+    """Bytes from Python, or hexadecimal text."""
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    return from_hex(value, name)
+
+
+def _address(name: str, value: Any) -> bytes | None:
+    if value is None:
+        return None
+    address = as_bytes(name, value)
+    if name == "call.to" and not address:  # "0x": some clients write a contract creation so
+        return None
+    if len(address) != 20:
+        raise InvalidInput(name, f"expected an address of 20 bytes, counted {len(address)}", value)
+    return address
+
+
+def _access_list(entries: Any) -> AccessList | None:
+    if entries is None:
+        return None
+    if not isinstance(entries, (list, tuple)):
+        raise InvalidInput("call.accessList", "expected a list", entries)
+    found = []
+    for i, entry in enumerate(entries):
+        name = f"call.accessList[{i}]"
+        if not isinstance(entry, Mapping) or "address" not in entry:
+            raise InvalidInput(name, "expected an object with address and storageKeys", entry)
+        keys = entry.get("storageKeys") or []
+        if not isinstance(keys, (list, tuple)):
+            raise InvalidInput(f"{name}.storageKeys", "expected a list", keys)
+        slots = tuple(as_bytes(f"{name}.storageKeys[{j}]", key) for j, key in enumerate(keys))
+        for j, slot in enumerate(slots):
+            if len(slot) != 32:
+                raise InvalidInput(f"{name}.storageKeys[{j}]", f"expected 32 bytes, counted {len(slot)}", keys[j])
+        address = _address(f"{name}.address", entry["address"])
+        if address is None:
+            raise InvalidInput(f"{name}.address", "expected an address of 20 bytes", None)
+        found.append((address, slots))
+    return tuple(found)

@@ -1,0 +1,100 @@
+"""One transaction or call, explained: its size, every part of its fee, what a wallet would set, who would take it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from feemodel.call import Call
+from feemodel.fees.forms import Form
+from feemodel.fees.stages import Stage, offered_price, verdicts
+from feemodel.fees.wallets import WALLETS, wallet_fees
+from feemodel.sizes.codecs import Codec, get_codec
+from feemodel.sizes.measure import fee_bytes, fee_size
+from feemodel.transaction import DYNAMIC_FEE, LINEA_CHAIN_ID, Transaction
+
+
+def explain(
+    subject: Call | Transaction,
+    gas: Mapping[str, int],
+    *,
+    form: Form,
+    checks: Sequence[Stage],
+    codec: str | Codec = "zstd",
+    measured: str = "sender_unsigned",
+    packed: bool = False,
+    nonce: int = 0,
+    chain_id: int = LINEA_CHAIN_ID,
+) -> dict[str, Any]:
+    """The whole answer as plain data; fees per gas and in all are whole wei.
+
+    Parameters
+    ----------
+    subject : a parsed call or signed transaction.
+    gas : "estimated" and "limit", and "used" where it is known [gas].
+    form : with the node's costs.
+    checks : the node's stages; the first one's margin is the estimate's.
+    codec, measured, packed : how the size is taken, see `feemodel.fee_size`.
+    nonce, chain_id : of a call that names none.
+
+    >>> from feemodel.fees.forms import form_of
+    >>> from feemodel.fees.presets import linea_preset
+    >>> from feemodel.fees.stages import stages
+    >>> answer = explain(
+    ...     Call(to=bytes(20), value=1),
+    ...     {"estimated": 21_000, "limit": 21_000},
+    ...     form=form_of("cost-per-byte", linea_preset()),
+    ...     checks=stages(linea_preset()),
+    ... )
+    >>> answer["compressedSize"], answer["priorityFeePerGas"], answer["stages"][0]["outcome"]
+    (25, 37428571, 'accepted')
+    """
+    estimated, margin = gas["estimated"], checks[0].margin
+    raw = subject.signed() if isinstance(subject, Transaction) else subject
+    filled = {"gas": estimated, "nonce": nonce, "base_fee": form.base_fee, "chain_id": chain_id}
+    size = fee_size(raw, codec=codec, form=measured, packed=packed, **filled)
+    parts = form.parts(size, estimated, margin)
+    suggested = form.base_fee + parts.total
+    offered = _offered(subject, form.base_fee)
+    fee_per_gas = {"base": form.base_fee, **parts._asdict()}
+    return {
+        "subject": "transaction" if isinstance(subject, Transaction) else "call",
+        "pricing": form.name,
+        "margin": margin,
+        "codec": get_codec(codec).name,
+        "form": measured,
+        "measuredBytes": len(fee_bytes(raw, form=measured, **filled)),
+        "compressedSize": size,
+        "gas": dict(gas),
+        "feePerGas": fee_per_gas,
+        "feeWei": {name: part * estimated for name, part in fee_per_gas.items()},
+        "priorityFeePerGas": parts.total,
+        "totalWei": suggested * estimated,
+        "offeredPricePerGas": offered,
+        "wallets": [
+            {"wallet": fees.wallet.name, "maxPriorityFeePerGas": fees.max_priority_fee, "maxFeePerGas": fees.max_fee}
+            for fees in (wallet_fees(parts.total, base_fee=form.base_fee, wallet=wallet) for wallet in WALLETS)
+        ],
+        "stages": [
+            {
+                "stage": verdict.stage.name,
+                "margin": verdict.stage.margin,
+                "gas": gas[verdict.stage.gas],
+                "requiredPricePerGas": verdict.required_price,
+                "accepted": verdict.accepted,
+                "outcome": "accepted" if verdict.accepted else verdict.stage.refused,
+            }
+            for verdict in verdicts(suggested if offered is None else offered, size, gas, form=form, checks=checks)
+        ],
+    }
+
+
+def _offered(subject: Call | Transaction, base_fee: int) -> int | None:
+    """What the subject offers per gas, `None` for a call that leaves the price open."""
+    if isinstance(subject, Transaction):
+        if subject.type != DYNAMIC_FEE:
+            return subject.gas_price
+    elif subject.gas_price is not None:
+        return subject.gas_price
+    elif subject.max_fee is None or subject.max_priority_fee is None:
+        return None
+    price = offered_price(max_fee=subject.max_fee, max_priority_fee=subject.max_priority_fee, base_fee=base_fee)
+    return int(price)

@@ -1,0 +1,111 @@
+"""The two published forms of the fee as values: the costs in one place, the formulas in `feemodel.fees.priority`."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from numpy.typing import ArrayLike
+
+from feemodel.errors import InvalidInput
+from feemodel.fees.presets import LineaPreset
+from feemodel.fees.priority import (
+    GAS_PRICE_RATIO,
+    VERIFICATION_CAPACITY,
+    VERIFICATION_GAS_COST,
+    Breakdown,
+    breakdown,
+    verification_breakdown,
+)
+
+
+class Form(Protocol):
+    """What prices a transaction: everything but the transaction's own size and gas, and the stage's margin."""
+
+    name: ClassVar[str]
+
+    @property
+    def base_fee(self) -> int: ...
+
+    def parts(self, compressed_size: ArrayLike, gas: ArrayLike, margin: ArrayLike) -> Breakdown: ...
+
+    def required_price(self, fee: Any) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CostPerByte:
+    """The form of today's nodes.
+
+    >>> CostPerByte(variable_cost=1_000_000_000, fixed_cost=30_000_000).parts(128, 21_000, 1.2).total
+    43314285
+    """
+
+    name: ClassVar[str] = "cost-per-byte"
+
+    variable_cost: int  #: [wei / byte]
+    fixed_cost: int = 0  #: [wei / gas]
+    base_fee: int = 7  #: [wei / gas]
+
+    def parts(self, compressed_size: ArrayLike, gas: ArrayLike, margin: ArrayLike) -> Breakdown:
+        """The priority fee in its parts, see `feemodel.fees.priority.breakdown`."""
+        return breakdown(
+            compressed_size, gas, variable_cost=self.variable_cost, fixed_cost=self.fixed_cost, margin=margin
+        )
+
+    def required_price(self, fee: Any) -> Any:
+        """What a transaction must offer for a priority fee: the base fee comes on top [wei / gas]."""
+        return self.base_fee + fee
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationCost:
+    """The form of the method's description: L1 verification cost and capacity, price ratio, minimum price.
+
+    >>> VerificationCost(min_gas_price=100_000_000).parts(128, 21_000, 1.2).total
+    146285714
+    """
+
+    name: ClassVar[str] = "verification-cost"
+
+    min_gas_price: int  #: [wei / gas]
+    verification_gas_cost: int = VERIFICATION_GAS_COST  #: [gas]
+    verification_capacity: int = VERIFICATION_CAPACITY  #: [byte]
+    gas_price_ratio: float = GAS_PRICE_RATIO  #: [1]
+    adjustment: int = 0  #: [wei / gas]
+    base_fee: int = 7  #: [wei / gas]
+
+    def parts(self, compressed_size: ArrayLike, gas: ArrayLike, margin: ArrayLike) -> Breakdown:
+        """The priority fee in its parts, see `feemodel.fees.priority.verification_breakdown`."""
+        return verification_breakdown(
+            compressed_size,
+            gas,
+            min_gas_price=self.min_gas_price,
+            base_fee=self.base_fee,
+            verification_gas_cost=self.verification_gas_cost,
+            verification_capacity=self.verification_capacity,
+            gas_price_ratio=self.gas_price_ratio,
+            margin=margin,
+            adjustment=self.adjustment,
+        )
+
+    def required_price(self, fee: Any) -> Any:
+        """What a transaction must offer for a priority fee: nodes of that time did not add the base fee [wei / gas]."""
+        return fee
+
+    @property
+    def cost_per_byte(self) -> float:
+        """What one byte costs to verify on L1 [wei / byte], which is what the fee recovers at a margin of 1."""
+        l1_gas_price = self.gas_price_ratio * self.min_gas_price
+        return l1_gas_price * self.verification_gas_cost / self.verification_capacity
+
+
+def form_of(name: str, preset: LineaPreset) -> Form:
+    """A form with a preset's costs; the minimum gas price is the preset's announced one, as nodes set it since 2024.
+
+    >>> from feemodel.fees.presets import linea_preset
+    >>> form_of("cost-per-byte", linea_preset())
+    CostPerByte(variable_cost=1000000000, fixed_cost=30000000, base_fee=7)
+    """
+    if name == CostPerByte.name:
+        return CostPerByte(preset.variable_cost, preset.fixed_cost, preset.base_fee)
+    if name == VerificationCost.name:
+        return VerificationCost(min_gas_price=preset.eth_gas_price, base_fee=preset.base_fee)
+    raise InvalidInput("pricing", f"expected {CostPerByte.name} or {VerificationCost.name}", name)

@@ -1,0 +1,245 @@
+"""Integer arithmetic that is exact for Python ints and for int64 arrays alike.
+
+On Python ints every function here is the plain operator. An int64 array cannot hold the products that nodes
+form in 256 bits, so on arrays each function either proves that nothing wraps or raises `Int64Overflow`.
+"""
+
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feemodel.checks import INT64_MAX, WholeArray, raise_first, whole
+from feemodel.errors import Int64Overflow, InvalidInput
+
+Whole: TypeAlias = int | WholeArray
+Truth: TypeAlias = bool | NDArray[np.bool_]
+
+UINT64_MAX = 2**64 - 1
+QUOTIENT_LIMIT = 2**62
+DIVISOR_LIMIT = 2**51
+MILLION = 10**6
+
+
+class Parts(NamedTuple):
+    """A number of millionths in two parts, so that 64 bits hold it: whole · 10⁶ + millionths."""
+
+    whole: Whole
+    millionths: Whole  #: below 10⁶
+
+
+NOTHING = Parts(0, 0)
+
+
+def one_whole(name: str, value: Any, *, minimum: int = 0, unit: str = "") -> int:
+    """One integer; an array is refused. Raises `InvalidInput`.
+
+    >>> one_whole("inertia", 10)
+    10
+    """
+    number = whole(name, value, minimum=minimum, unit=unit)
+    if not isinstance(number, int):
+        raise InvalidInput(name, "expected one integer", value)
+    return number
+
+
+def require(name: str, reason: str, value: Whole, holds: Truth, error: type[InvalidInput] = InvalidInput) -> None:
+    """Raise `error` for the first element of `value` for which a condition does not hold.
+
+    >>> require("gas_used", "expected at most the gas limit", 5, 5 <= 7)
+    """
+    if isinstance(holds, (bool, np.bool_)):
+        if not holds:
+            raise error(name, reason, value)
+    elif not holds.all():
+        raise_first(name, reason, np.broadcast_to(np.asarray(value), holds.shape), ~holds, error)
+
+
+def fitting(name: str, value: Whole) -> Whole:
+    """The value itself, or `Int64Overflow` for a Python int that stands beside arrays and does not fit 64 bits.
+
+    >>> fitting("fee", 5)
+    5
+    """
+    if isinstance(value, int) and value > INT64_MAX:
+        raise Int64Overflow(name, "expected numbers that fit 64 bits beside arrays", value)
+    return value
+
+
+def multiply(name: str, *factors: Whole) -> Whole:
+    """The product of whole numbers of at least 0, or `Int64Overflow` that names it where an array cannot hold it.
+
+    An array product within one part in 2**50 of 2**63 is refused too: the test is made in doubles.
+
+    >>> multiply("fee", 10**12, 10**12)
+    1000000000000000000000000
+    """
+    product = factors[0]
+    for factor in factors[1:]:
+        if not (isinstance(product, int) and isinstance(factor, int)):
+            product, factor = fitting(name, product), fitting(name, factor)
+            if _largest(product) * _largest(factor) > INT64_MAX:
+                _refuse_from(name, np.multiply(product, factor, dtype=np.float64), 2.0**63 * (1 - 2.0**-50))
+        product = product * factor
+    return product
+
+
+def add(name: str, *terms: Whole) -> Whole:
+    """The sum of whole numbers of at least 0, or `Int64Overflow` that names it where an array cannot hold it.
+
+    >>> add("fee", 2**63, 1)
+    9223372036854775809
+    """
+    total = terms[0]
+    for term in terms[1:]:
+        if not (isinstance(total, int) and isinstance(term, int)):
+            total, term = fitting(name, total), fitting(name, term)
+            if _largest(total) + _largest(term) > INT64_MAX:
+                _refuse_from(name, np.add(total, term, dtype=np.float64), 2.0**63 * (1 - 2.0**-50))
+        total = total + term
+    return total
+
+
+def multiply_divide(name: str, value: Whole, factor: Whole, divisor: Whole, addend: Whole = 0) -> Whole:
+    """`(value * factor + addend) // divisor` of whole numbers of at least 0, exact although the product may pass 2**63.
+
+    On arrays the quotient is taken in doubles and put right by the remainder. With a quotient below 2**62 the four
+    roundings leave it wrong by less than 2**11 + 1, so with a divisor of at most 2**51 the true remainder lies
+    within ±2**63, where arithmetic modulo 2**64 gives it exactly.
+
+    Raises `Int64Overflow` for an array quotient or an addend of 2**62 or more, `InvalidInput` for an array divisor
+    above 2**51.
+
+    >>> multiply_divide("fee", 100_000_000, 40_583_973_580, 10**12)
+    4058397
+    >>> multiply_divide("fee", np.array([100_000_000_000]), np.array([5_000_000_000_000_000]), 10**12)
+    array([500000000000000])
+    """
+    if isinstance(value, int) and isinstance(factor, int) and isinstance(divisor, int) and isinstance(addend, int):
+        return (value * factor + addend) // divisor
+    value, factor, divisor, addend = (fitting(name, operand) for operand in (value, factor, divisor, addend))
+    if _largest(divisor) > DIVISOR_LIMIT:
+        raise InvalidInput(name, "expected divisors of at most 2**51 with arrays", _largest(divisor))
+    if _largest(addend) >= QUOTIENT_LIMIT:
+        _refuse_from(name, np.asarray(addend, dtype=np.float64), float(QUOTIENT_LIMIT))
+    _refuse_from(name, np.multiply(value, factor, dtype=np.float64) / divisor, float(QUOTIENT_LIMIT))
+    return divided_product(value, factor, divisor, addend)
+
+
+def divided_product(value: Any, factor: Any, divisor: Any, addend: Any = 0) -> WholeArray:
+    """`multiply_divide` of arrays that are known to keep its limits; at least one operand is an array."""
+    value, factor = np.asarray(value, dtype=np.int64), np.asarray(factor, dtype=np.int64)
+    quotient = (np.multiply(value, factor, dtype=np.float64) / divisor).astype(np.int64)
+    remainder = value * factor - quotient * divisor
+    if isinstance(addend, int) and addend == 0:
+        return np.asarray(quotient + remainder // divisor)
+    return np.asarray(quotient + remainder // divisor + (remainder % divisor + addend) // divisor)
+
+
+def product_in_parts(name: str, value: Whole, factor: Whole) -> Parts:
+    """value · factor in two parts; raises `Int64Overflow` from 2**62 · 10⁶ on with arrays.
+
+    >>> product_in_parts("price", 30 * 10**9, 230_759_955_285)
+    Parts(whole=6922798658550000, millionths=0)
+    """
+    millionths: Whole = (value % MILLION) * (factor % MILLION) % MILLION
+    return Parts(multiply_divide(name, value, factor, MILLION), millionths)
+
+
+def add_parts(name: str, one: Parts, other: Parts) -> Parts:
+    """The sum of two numbers in parts.
+
+    >>> add_parts("price", Parts(1, 600_000), Parts(2, 700_000))
+    Parts(whole=4, millionths=300000)
+    """
+    millionths: Whole = one.millionths + other.millionths
+    return Parts(add(name, one.whole, other.whole, millionths // MILLION), millionths % MILLION)
+
+
+def multiply_divide_parts(name: str, parts: Parts, factor: Whole, divisor: Whole, addend: Parts = NOTHING) -> Whole:
+    """(parts · factor + addend) // (divisor · 10⁶).
+
+    The millionths come down to whole numbers first, which no floor around them can tell.
+
+    >>> multiply_divide_parts("fee", Parts(32_030, 0), 100, 10)
+    320300
+    """
+    carried = multiply_divide(name, parts.millionths, factor, MILLION, addend.millionths)
+    return multiply_divide(name, parts.whole, factor, divisor, add(name, carried, addend.whole))
+
+
+def ceiling_divide(value: Whole, divisor: Whole) -> Whole:
+    """`value / divisor`, rounded up.
+
+    >>> ceiling_divide(7, 2)
+    4
+    """
+    return -(-value // divisor)
+
+
+def where(condition: Truth, value: Whole, otherwise: Whole) -> Whole:
+    """`value` where the condition holds; a Python int stays one.
+
+    >>> where(True, 2**70, 0)
+    1180591620717411303424
+    """
+    if isinstance(condition, (bool, np.bool_)):
+        return value if condition else otherwise
+    return np.where(condition, fitting("value", value), fitting("value", otherwise))
+
+
+def maximum(value: Whole, other: Whole) -> Whole:
+    """The larger of two; Python ints stay such.
+
+    >>> maximum(2**70, 0)
+    1180591620717411303424
+    """
+    if isinstance(value, int) and isinstance(other, int):
+        return max(value, other)
+    return np.maximum(fitting("value", value), fitting("value", other))
+
+
+def minimum(value: Whole, other: Whole) -> Whole:
+    """The smaller of two; Python ints stay such.
+
+    >>> minimum(2**70, 5)
+    5
+    """
+    if isinstance(value, int) and isinstance(other, int):
+        return min(value, other)
+    return np.minimum(fitting("value", value), fitting("value", other))
+
+
+def truncated(name: str, value: float | NDArray[np.float64]) -> Whole:
+    """Doubles of at least 0 truncated to whole numbers as a cast to an unsigned 64-bit integer does it, saturating.
+
+    Raises `Int64Overflow` for an array element that no int64 holds.
+
+    >>> truncated("price", 2.9), truncated("price", 1e20)
+    (2, 18446744073709551615)
+    """
+    if isinstance(value, float):
+        return min(int(value), UINT64_MAX)
+    _refuse_from(name, value, 2.0**63)
+    return value.astype(np.int64)
+
+
+def saturated(value: Whole) -> Whole:
+    """At most what an unsigned 64-bit integer holds; of an int64 array no element is more.
+
+    >>> saturated(2**70)
+    18446744073709551615
+    """
+    return min(value, UINT64_MAX) if isinstance(value, int) else value
+
+
+def _largest(value: Whole) -> int:
+    if isinstance(value, int):
+        return value
+    return int(value.max()) if value.size else 0
+
+
+def _refuse_from(name: str, estimate: NDArray[np.float64], limit: float) -> None:
+    if estimate.size and estimate.max() >= limit:
+        reason = f"expected a result below {limit:.3g} with int64 arrays (Python ints have no limit)"
+        raise_first(name, reason, estimate, estimate >= limit, Int64Overflow)

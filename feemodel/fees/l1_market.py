@@ -1,0 +1,387 @@
+"""What Ethereum charges a rollup: the base fee, the blob base fee, the gas of calldata.
+
+The rules of blobs change with the upgrades of L1, which stand here as dated rows; `MAINNET.with_row(...)` adds one.
+Integers throughout, as the nodes compute them; scalars are Python ints of any size, arrays are int64.
+
+Sources: EIP-1559, EIP-4844, EIP-7623, EIP-7691, EIP-7892, EIP-7918 (ethereum/EIPs at f767a1e, 2026-08-22);
+ethereum/go-ethereum at 02b73d4 (2026-08-20): consensus/misc/eip1559, consensus/misc/eip4844, params/config.go.
+"""
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from feemodel.checks import INT64_MAX, WholeArray, raise_first, whole
+from feemodel.errors import Int64Overflow, InvalidInput
+from feemodel.fees.integers import (
+    Truth,
+    Whole,
+    add,
+    divided_product,
+    fitting,
+    maximum,
+    multiply,
+    multiply_divide,
+    one_whole,
+    require,
+    where,
+)
+
+ELASTICITY = 2  # EIP-1559: gas limit over gas target
+BASE_FEE_CHANGE_DENOMINATOR = 8  # EIP-1559
+
+GAS_PER_BLOB = 131_072  # EIP-4844
+MIN_BLOB_BASE_FEE = 1  # EIP-4844 [wei / gas]
+BLOB_BASE_COST = 8_192  # EIP-7918: the execution gas that a blob is worth at least
+
+TRANSACTION_GAS = 21_000
+ZERO_BYTE_GAS = 4
+NONZERO_BYTE_GAS = 16  # EIP-2028
+FLOOR_GAS_PER_TOKEN = 10  # EIP-7623; a zero byte is one token, any other four
+
+LARGEST_EXPONENT = 178  # e**178 > 2**256: no blob base fee that a block header can hold
+ARRAY_BLOCK = 1 << 15  # elements: the temporaries of a block stay in the cache
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlobRules:
+    """The blob parameters of one upgrade."""
+
+    name: str
+    timestamp: int  #: of the first block that they hold for, or a time since its parent [s]
+    target: int  #: blobs per block that leave the fee as it is
+    maximum: int  #: blobs per block
+    update_fraction: int  #: excess blob gas that multiplies the fee by e [gas]
+    reserve: bool  #: whether EIP-7918 keeps the blob fee from falling far below the execution fee
+    source: str
+
+    def __post_init__(self) -> None:
+        for field in ("timestamp", "target", "maximum", "update_fraction"):
+            one_whole(field, getattr(self, field), minimum=0 if field == "timestamp" else 1)
+        if self.maximum < self.target:
+            raise InvalidInput("maximum", f"expected at least the target of {self.target} blobs", self.maximum)
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The blob rules of a chain, in order of time."""
+
+    rows: tuple[BlobRules, ...]
+
+    def __post_init__(self) -> None:
+        if not self.rows:
+            raise InvalidInput("rows", "expected at least one row of blob rules", self.rows)
+        starts = [row.timestamp for row in self.rows]
+        for i in range(1, len(starts)):
+            if starts[i] <= starts[i - 1]:
+                raise InvalidInput("rows", f"expected timestamps that rise, above {starts[i - 1]:,}", starts[i], (i,))
+
+    def at(self, timestamp: int) -> BlobRules:
+        """The rules at a time [s].
+
+        >>> MAINNET.at(1_746_612_310).name, MAINNET.at(1_746_612_311).name
+        ('Cancun', 'Prague')
+        """
+        return self.rows[int(self.indices(timestamp))]
+
+    def with_row(self, row: BlobRules) -> "Schedule":
+        """A schedule with one more row, in its place in time; this one stays as it is.
+
+        >>> from dataclasses import replace
+        >>> later = replace(MAINNET.rows[-1], name="BPO3", timestamp=1_800_000_000, target=21, maximum=32)
+        >>> MAINNET.with_row(later).at(1_800_000_000).target, len(MAINNET.rows)
+        (21, 5)
+        """
+        return Schedule(tuple(sorted((*self.rows, row), key=lambda other: other.timestamp)))
+
+    def indices(self, timestamp: ArrayLike) -> Whole:
+        """Which row holds at each time [s]; raises `InvalidInput` before the first row."""
+        time = whole("timestamp", timestamp, unit="seconds")
+        starts = [row.timestamp for row in self.rows]
+        reason = f"expected at least {starts[0]:,}, the start of {self.rows[0].name}: no blobs before it"
+        if isinstance(time, int):
+            if time < starts[0]:
+                raise InvalidInput("timestamp", reason, time)
+            return bisect_right(starts, time) - 1
+        if time.size and time.min() < starts[0]:
+            raise_first("timestamp", reason, time, time < starts[0])
+        return np.searchsorted(starts, time, side="right") - 1
+
+    def parameters(self, timestamp: ArrayLike) -> tuple[Whole, Whole, Whole, Truth]:
+        """Target gas, maximum gas, update fraction and reserve at each time [s], in the shape of `timestamp`."""
+        index = self.indices(timestamp)
+        table = [(r.target * GAS_PER_BLOB, r.maximum * GAS_PER_BLOB, r.update_fraction, r.reserve) for r in self.rows]
+        if isinstance(index, int):
+            return table[index]
+        target, most, fraction, reserve = (np.array(column)[index] for column in zip(*table, strict=True))
+        return target, most, fraction, reserve
+
+
+MAINNET = Schedule(
+    (
+        BlobRules(
+            name="Cancun", timestamp=1_710_338_135, target=3, maximum=6, update_fraction=3_338_477, reserve=False,
+            source="EIP-4844, mainnet block 19,426,587",
+        ),
+        BlobRules(
+            name="Prague", timestamp=1_746_612_311, target=6, maximum=9, update_fraction=5_007_716, reserve=False,
+            source="EIP-7691, mainnet block 22,431,084",
+        ),
+        BlobRules(
+            name="Osaka", timestamp=1_764_798_551, target=6, maximum=9, update_fraction=5_007_716, reserve=True,
+            source="EIP-7918, mainnet block 23,935,694",
+        ),
+        BlobRules(
+            name="BPO1", timestamp=1_765_290_071, target=10, maximum=15, update_fraction=8_346_193, reserve=True,
+            source="EIP-7892 and EIP-8134, mainnet block 23,975,778",
+        ),
+        BlobRules(
+            name="BPO2", timestamp=1_767_747_671, target=14, maximum=21, update_fraction=11_684_671, reserve=True,
+            source="EIP-8135, mainnet block 24,179,383",
+        ),
+    )
+)  # fmt: skip
+
+
+class ExcessBranches(NamedTuple):
+    """What the next excess blob gas is under either branch of EIP-7918 [gas]; below the target both are 0."""
+
+    classic: Any  #: excess + used − target
+    reserve: Any  #: excess + used · (maximum − target) // maximum, where blobs are cheaper than their reserve
+
+
+def next_base_fee(
+    base_fee: ArrayLike,
+    gas_used: ArrayLike,
+    gas_limit: ArrayLike,
+    *,
+    elasticity: ArrayLike = ELASTICITY,
+    denominator: ArrayLike = BASE_FEE_CHANGE_DENOMINATOR,
+) -> Any:
+    """The base fee of the next block (EIP-1559).
+
+    With target = gas_limit // elasticity, the fee moves by base_fee · |gas_used − target| // target // denominator,
+    up by at least 1 wei.
+
+    Parameters
+    ----------
+    base_fee : of this block [wei / gas].
+    gas_used, gas_limit : of this block [gas].
+    elasticity, denominator : of the chain [1]; Ethereum's by default.
+
+    All broadcast against each other.
+
+    Returns
+    -------
+    int for scalars, an int64 array otherwise [wei / gas].
+
+    Raises
+    ------
+    InvalidInput : a gas limit below the elasticity, gas used above the limit, anything negative or not an integer.
+    Int64Overflow : a base fee that passes an int64 array.
+
+    >>> next_base_fee(1_000_000_000, 11_000_000, 20_000_000)
+    1012500000
+    """
+    fee = whole("base_fee", base_fee, unit="wei")
+    used = whole("gas_used", gas_used, unit="gas")
+    limit = whole("gas_limit", gas_limit, minimum=1, unit="gas")
+    target: Whole = limit // whole("elasticity", elasticity, minimum=1)
+    require("gas_limit", "expected at least the elasticity, for a target of 1 gas", limit, target > 0)
+    require("gas_used", "expected at most the gas limit", used, used <= limit)
+    distance = maximum(used - target, target - used)
+    step = multiply_divide("base_fee", fee, distance, target) // whole("denominator", denominator, minimum=1)
+    risen = add("base_fee", fee, where(used > target, maximum(step, 1), 0))
+    return where(used < target, fee - step, risen)
+
+
+def fake_exponential(factor: ArrayLike, numerator: ArrayLike, denominator: ArrayLike) -> Any:
+    """`factor · e**(numerator / denominator)` by the integer Taylor series of EIP-4844, rounding and all.
+
+    The terms are t₀ = factor · denominator, tᵢ = tᵢ₋₁ · numerator // (denominator · i), as long as they are not 0;
+    the value is their sum // denominator.
+
+    Parameters
+    ----------
+    factor, numerator, denominator : whole numbers of at least 0, 0 and 1; they broadcast [1].
+
+    Raises
+    ------
+    InvalidInput : a numerator above 178 denominators, for which the value passes 256 bits.
+    Int64Overflow : a value that passes an int64 array.
+
+    >>> fake_exponential(1, 5, 2)
+    11
+    """
+    factor_, numerator_ = whole("factor", factor), whole("numerator", numerator)
+    denominator_ = whole("denominator", denominator, minimum=1)
+    limit = multiply("denominator", LARGEST_EXPONENT, denominator_)
+    reason = f"expected at most {LARGEST_EXPONENT} denominators: no block header holds more"
+    require("numerator", reason, numerator_, numerator_ <= limit)
+    if isinstance(factor_, int) and isinstance(numerator_, int) and isinstance(denominator_, int):
+        return _taylor(factor_, numerator_, denominator_)
+    arguments = (fitting("factor", factor_), fitting("numerator", numerator_), fitting("denominator", denominator_))
+    factors, numerators, denominators = np.broadcast_arrays(*arguments)
+    values = np.empty(numerators.shape, dtype=np.int64)
+    flat = [array.reshape(-1) for array in (factors, numerators, denominators)]
+    for start in range(0, values.size, ARRAY_BLOCK):
+        block = slice(start, start + ARRAY_BLOCK)
+        values.reshape(-1)[block] = _taylor_of_arrays(*(array[block] for array in flat))
+    return values
+
+
+def blob_base_fee(excess: ArrayLike, timestamp: ArrayLike, schedule: Schedule = MAINNET) -> Any:
+    """The price of blob gas in a block.
+
+    Parameters
+    ----------
+    excess : the block's own excess blob gas [gas].
+    timestamp : of the block [s].
+    schedule : the chain's blob rules.
+
+    Both broadcast; the value is `fake_exponential(1, excess, update_fraction)`, so at least 1.
+
+    Returns
+    -------
+    int for scalars, an int64 array otherwise [wei / gas].
+
+    Raises
+    ------
+    InvalidInput : a time before the first row of the schedule, and as `fake_exponential`.
+
+    >>> blob_base_fee(2_314_058, 1_710_338_135)
+    2
+    """
+    _, _, fraction, _ = schedule.parameters(timestamp)
+    return fake_exponential(MIN_BLOB_BASE_FEE, whole("excess", excess, unit="gas"), fraction)
+
+
+def next_excess_blob_gas(
+    excess: ArrayLike,
+    used: ArrayLike,
+    base_fee: ArrayLike,
+    timestamp: ArrayLike,
+    schedule: Schedule = MAINNET,
+) -> Any:
+    """The excess blob gas of a block from its parent: EIP-4844, with the reserve of EIP-7918 where the row has it.
+
+    Parameters
+    ----------
+    excess, used : the parent's excess blob gas and blob gas used [gas].
+    base_fee : the parent's base fee [wei / gas].
+    timestamp : of the child [s]: its row counts, also for the parent's blob fee at the first block of an upgrade.
+    schedule : the chain's blob rules.
+
+    All broadcast against each other.
+
+    Returns
+    -------
+    int for scalars, an int64 array otherwise [gas].
+
+    Raises
+    ------
+    InvalidInput : a time before the first row of the schedule, and as `fake_exponential`.
+
+    Four blobs of a target of three add one blob's gas:
+
+    >>> next_excess_blob_gas(0, 4 * 131_072, 10**9, 1_710_338_135)
+    131072
+    """
+    branches = excess_branches(excess, used, timestamp, schedule)
+    bound = reserve_binds(excess, base_fee, timestamp, schedule)
+    return where(bound, branches.reserve, branches.classic)
+
+
+def excess_branches(
+    excess: ArrayLike, used: ArrayLike, timestamp: ArrayLike, schedule: Schedule = MAINNET
+) -> ExcessBranches:
+    """The next excess blob gas under either branch; arguments and errors as `next_excess_blob_gas`.
+
+    >>> excess_branches(3_000_000, 9 * 131_072, 1_764_798_551)
+    ExcessBranches(classic=3393216, reserve=3393216)
+    >>> excess_branches(3_000_000, 6 * 131_072, 1_764_798_551)
+    ExcessBranches(classic=3000000, reserve=3262144)
+    """
+    excess_ = whole("excess", excess, unit="gas")
+    used_ = whole("used", used, unit="gas")
+    target, most, _, _ = schedule.parameters(timestamp)
+    total = add("excess", excess_, used_)
+    reserve = add("excess", excess_, multiply_divide("used", used_, most - target, most))
+    return ExcessBranches(maximum(total - target, 0), where(total < target, 0, reserve))
+
+
+def reserve_binds(excess: ArrayLike, base_fee: ArrayLike, timestamp: ArrayLike, schedule: Schedule = MAINNET) -> Any:
+    """Whether a blob is cheaper than its reserve: 8,192 · base_fee > 131,072 · blob_base_fee (EIP-7918).
+
+    Arguments and errors as `next_excess_blob_gas`; never where the row has no reserve.
+
+    >>> reserve_binds(0, 17, 1_764_798_551), reserve_binds(0, 16, 1_764_798_551), reserve_binds(0, 17, 1_764_798_550)
+    (True, False, False)
+    """
+    excess_, fee = whole("excess", excess, unit="gas"), whole("base_fee", base_fee, unit="wei")
+    _, _, fraction, reserve = schedule.parameters(timestamp)
+    if isinstance(excess_, int) and isinstance(fee, int) and isinstance(reserve, bool):
+        return reserve and BLOB_BASE_COST * fee > GAS_PER_BLOB * fake_exponential(MIN_BLOB_BASE_FEE, excess_, fraction)
+    excesses, fees, fractions, binds = np.broadcast_arrays(excess_, fee, fraction, reserve)
+    binds = binds.copy()
+    blob_fees = fake_exponential(MIN_BLOB_BASE_FEE, excesses[binds], fractions[binds])
+    # 2**13 · fee > 2**17 · blob fee, without the products
+    binds[binds] = fees[binds] > multiply("blob_base_fee", GAS_PER_BLOB // BLOB_BASE_COST, blob_fees)
+    return binds
+
+
+def calldata_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike) -> Any:
+    """What L1 charges for calldata: 4 gas for a zero byte, 16 for any other (EIP-2028).
+
+    >>> calldata_gas(3, 2)
+    44
+    """
+    zero = multiply("zero_bytes", ZERO_BYTE_GAS, whole("zero_bytes", zero_bytes, unit="bytes"))
+    nonzero = multiply("nonzero_bytes", NONZERO_BYTE_GAS, whole("nonzero_bytes", nonzero_bytes, unit="bytes"))
+    return add("calldata_gas", zero, nonzero)
+
+
+def calldata_floor_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike) -> Any:
+    """The least gas of a transaction with that calldata: 21,000 + 10 · (zero + 4 · nonzero) (EIP-7623).
+
+    >>> calldata_floor_gas(50, 50)
+    23500
+    """
+    zero = multiply("zero_bytes", FLOOR_GAS_PER_TOKEN, whole("zero_bytes", zero_bytes, unit="bytes"))
+    nonzero = multiply("nonzero_bytes", 4 * FLOOR_GAS_PER_TOKEN, whole("nonzero_bytes", nonzero_bytes, unit="bytes"))
+    return add("calldata_floor_gas", TRANSACTION_GAS, zero, nonzero)
+
+
+def _taylor(factor: int, numerator: int, denominator: int) -> int:
+    term, total, i = factor * denominator, 0, 1
+    while term:
+        total += term
+        term = term * numerator // (denominator * i)
+        i += 1
+    return total // denominator
+
+
+def _taylor_of_arrays(factor: WholeArray, numerator: WholeArray, denominator: WholeArray) -> WholeArray:
+    # No term and no partial sum passes the real series, factor · denominator · e**x: below 2**61 int64 holds them
+    # all, and with x < 61 · ln 2 fewer than 2**10 terms keep denominator · i within the limit of a divisor.
+    bound = factor * np.exp(numerator / denominator) * denominator
+    small = (bound < 2.0**61) & (denominator < 2**41)
+    values = np.empty(numerator.shape, dtype=np.int64)
+    term = factor[small] * denominator[small]
+    total, i = np.zeros_like(term), 1
+    while term.any():
+        total += term
+        term = divided_product(term, numerator[small], denominator[small] * i)
+        i += 1
+    values[small] = total // denominator[small]
+    known: dict[tuple[int, int, int], int] = {}
+    for index in np.flatnonzero(~small):
+        arguments = int(factor[index]), int(numerator[index]), int(denominator[index])
+        value = known.get(arguments) or known.setdefault(arguments, _taylor(*arguments))
+        if value > INT64_MAX:
+            raise Int64Overflow("numerator", "expected a value that an int64 array holds", arguments[1])
+        values[index] = value
+    return values

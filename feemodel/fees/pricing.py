@@ -1,0 +1,381 @@
+"""From L1 fees to the prices that a rollup announces: averages, variable cost, gas price, calldata pressure.
+
+All arithmetic is on doubles, one operation after the other in the order written, as the coordinator has it; whole
+numbers appear only in the pricing record (`feemodel.fees.record`).
+
+Source: Consensys/linea-monorepo at cb180134 (2026-06-12), coordinator/ethereum/gas-pricing.
+"""
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import add
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from feemodel.checks import raise_first, real, real_scalar, whole_scalar
+from feemodel.errors import InvalidInput
+
+Real: TypeAlias = "float | NDArray[np.float64]"
+
+SAMPLE_COMPRESSED_SIZE = 125  # bytes; 250 / 21,000 is what production used on 167 real blocks since February 2025
+SAMPLE_GAS = 21_000
+MAX_BLOCK_CALLDATA = 109_000  # bytes
+CALLDATA_BLOCKS = 5
+CALLDATA_FEE_DENOMINATOR = 32
+BLOCK_OVERHEAD = 540  # bytes of a block that are not calldata
+
+
+class AverageFees(NamedTuple):
+    """Averages over a fee history [wei / gas]."""
+
+    base_fee: float
+    priority_fee: float
+    blob_base_fee: float
+
+
+def weighted_average(fees: Sequence[float], ratios: Sequence[float]) -> float:
+    """The average of fees weighted by how full their blocks were.
+
+        Σ fee · ratio / Σ ratio, the plain mean where all ratios are zero, 0 where there is no block
+
+    Parameters
+    ----------
+    fees : one a block, oldest first [wei / gas]; the extra next-block element of a fee history is left out.
+    ratios : gas used ratio, or blob gas used ratio for blob fees, one a block [1].
+
+    >>> weighted_average([100, 110, 120, 130, 140], [0.25, 0.5, 0.75, 0.9])
+    119.58333333333334
+    """
+    blocks = list(zip(_reals("fees", fees), _reals("ratios", ratios), strict=False))
+    if not blocks:
+        return 0.0
+    weight = _ordered_sum([ratio for _, ratio in blocks])
+    if weight == 0.0:
+        return _ordered_sum([fee for fee, _ in blocks]) / len(blocks)
+    return _ordered_sum([fee * ratio for fee, ratio in blocks]) / weight
+
+
+def average_fees(
+    base_fees: Sequence[float],
+    priority_fees: Sequence[float],
+    gas_used_ratios: Sequence[float],
+    blob_base_fees: Sequence[float],
+    blob_gas_used_ratios: Sequence[float],
+) -> AverageFees:
+    """The three averages that the variable cost is made of, from the columns of `eth_feeHistory`.
+
+    >>> average_fees([100, 110], [1000], [0.25], [200, 210], [0.16])
+    AverageFees(base_fee=100.0, priority_fee=1000.0, blob_base_fee=200.0)
+    """
+    return AverageFees(
+        weighted_average(base_fees, gas_used_ratios),
+        weighted_average(priority_fees, gas_used_ratios),
+        weighted_average(blob_base_fees, blob_gas_used_ratios),
+    )
+
+
+def variable_cost(
+    base_fee: ArrayLike,
+    priority_fee: ArrayLike,
+    blob_base_fee: ArrayLike,
+    *,
+    execution_gas: ArrayLike,
+    blob_gas: ArrayLike,
+    bytes_per_submission: ArrayLike,
+    margin: ArrayLike,
+    fee_margin: ArrayLike = 0.0,
+    lower_bound: ArrayLike | None = None,
+    upper_bound: ArrayLike | None = None,
+) -> Any:
+    """What one compressed byte costs on L1.
+
+        ((base_fee + priority_fee) · execution_gas + blob_base_fee · blob_gas) · margin / bytes_per_submission
+
+    then `bounded(…)` with `fee_margin` and the two bounds.
+
+    Parameters
+    ----------
+    base_fee, priority_fee, blob_base_fee : averages of L1 fees [wei / gas].
+    execution_gas : L1 gas of a blob submission [gas].
+    blob_gas : blob gas of a submission [gas].
+    bytes_per_submission : compressed bytes that it carries [byte], above 0.
+    margin : safety factor [1].
+    fee_margin : added [wei / byte].
+    lower_bound, upper_bound : what the result is held between, where given [wei / byte].
+
+    Returns
+    -------
+    float, or float64 array [wei / byte]; not rounded.
+
+    (1 + 2) · 120,000 + 5 · 131,000 = 1,015,000, times 1.1 over 200,000:
+
+    >>> variable_cost(1, 2, 5, execution_gas=120_000, blob_gas=131_000, bytes_per_submission=200_000, margin=1.1)
+    5.5825
+    """
+    execution = (_fee("base_fee", base_fee) + _fee("priority_fee", priority_fee)) * real(
+        "execution_gas", execution_gas, unit="gas"
+    )
+    blob = _fee("blob_base_fee", blob_base_fee) * real("blob_gas", blob_gas, unit="gas")
+    inner = (execution + blob) * real("margin", margin) / _above_zero("bytes_per_submission", bytes_per_submission)
+    return bounded(inner, fee_margin=fee_margin, lower_bound=lower_bound, upper_bound=upper_bound)
+
+
+def bounded(
+    fee: ArrayLike,
+    *,
+    fee_margin: ArrayLike = 0.0,
+    lower_bound: ArrayLike | None = None,
+    upper_bound: ArrayLike | None = None,
+) -> Any:
+    """A fee plus a margin, held between two bounds: `min(max(fee + fee_margin, lower), upper)` [wei].
+
+    >>> bounded(9_999_999_950.0, fee_margin=100.0, lower_bound=1_000_000.0, upper_bound=10_000_000_000.0)
+    10000000000.0
+    """
+    result = real("fee", fee) + real("fee_margin", fee_margin)
+    lower = None if lower_bound is None else real("lower_bound", lower_bound)
+    upper = None if upper_bound is None else real("upper_bound", upper_bound)
+    if lower is not None and upper is not None and np.any(np.less(upper, lower)):
+        bounds, below = np.broadcast_arrays(np.asarray(upper), np.less(upper, lower))
+        raise_first("upper_bound", "expected at least the lower bound", bounds, below)
+    if lower is not None:
+        result = np.maximum(result, lower)
+    if upper is not None:
+        result = np.minimum(result, upper)
+    return _scalar(result)
+
+
+def sample_gas_price(
+    variable_cost: ArrayLike,
+    *,
+    fixed_cost: ArrayLike,
+    compressed_size: ArrayLike = SAMPLE_COMPRESSED_SIZE,
+    gas: ArrayLike = SAMPLE_GAS,
+    multiplier: ArrayLike = 1.0,
+) -> Any:
+    """The gas price that the rollup announces for wallets that know one price only: a sample transaction's.
+
+        multiplier · (variable_cost · compressed_size / gas + fixed_cost)
+
+    Parameters
+    ----------
+    variable_cost : [wei / byte]; fixed_cost : [wei / gas].
+    compressed_size, gas : of the sample transaction [byte], [gas].
+    multiplier : [1].
+
+    >>> sample_gas_price(1e9, fixed_cost=3e7, compressed_size=250)
+    41904761.9047619
+    """
+    size = real("compressed_size", compressed_size, unit="bytes")
+    per_gas = _fee("variable_cost", variable_cost) * size / _above_zero("gas", gas)
+    return _scalar(real("multiplier", multiplier) * (per_gas + _fee("fixed_cost", fixed_cost)))
+
+
+def usage_weighted_gas_price(
+    base_fees: Sequence[float],
+    priority_fees: Sequence[float],
+    gas_used_ratios: Sequence[float],
+    blob_base_fees: Sequence[float],
+    blob_gas_used_ratios: Sequence[float],
+    *,
+    base_fee_coefficient: float = 0.1,
+    priority_fee_coefficient: float = 1.0,
+    blob_base_fee_coefficient: float = 0.1,
+    execution_gas: float,
+    blob_gas: float,
+) -> float:
+    """The gas price of the rule before September 2024: L1 fees scaled down, weighted by how full blocks were [wei].
+
+        Σ (base · c_base + priority · c_priority) · ratio / Σ ratio
+        + Σ blob · ratio / Σ ratio · c_blob · blob_gas / execution_gas
+
+    A side whose ratios are all zero takes the plain mean, as in `weighted_average`.
+
+    >>> usage_weighted_gas_price(
+    ...     [100, 110], [1000], [0.25], [100, 110], [0.16],
+    ...     priority_fee_coefficient=1.2, execution_gas=120_000, blob_gas=131_000,
+    ... )
+    1220.9166666666667
+    """  # fmt: skip
+    execution_fees = [
+        base * base_fee_coefficient + priority * priority_fee_coefficient
+        for base, priority in zip(_reals("base_fees", base_fees), _reals("priority_fees", priority_fees), strict=False)
+    ]
+    blob_fee = weighted_average(blob_base_fees, blob_gas_used_ratios)
+    gas = real_scalar("execution_gas", execution_gas, unit="gas")
+    if gas == 0.0:
+        raise InvalidInput("execution_gas", "expected a number above 0", execution_gas)
+    per_gas = real_scalar("blob_gas", blob_gas, unit="gas") / gas
+    return weighted_average(execution_fees, gas_used_ratios) + blob_fee * blob_base_fee_coefficient * per_gas
+
+
+def calldata_sum(
+    block_sizes: Sequence[int], *, block_count: int = CALLDATA_BLOCKS, overhead: int = BLOCK_OVERHEAD
+) -> int:
+    """Calldata in the last `block_count` L2 blocks: `Σ max(0, size − overhead)` [byte]; 0 while there are fewer.
+
+    >>> calldata_sum([10_540] * 5)
+    50000
+    """
+    count = whole_scalar("block_count", block_count)
+    if len(block_sizes) < count:
+        return 0
+    non_calldata = whole_scalar("overhead", overhead, unit="bytes")
+    newest = block_sizes[len(block_sizes) - count :]
+    return sum(max(0, whole_scalar("block_sizes", size, unit="bytes") - non_calldata) for size in newest)
+
+
+def calldata_pressure(
+    calldata: ArrayLike, *, max_block_calldata: ArrayLike = MAX_BLOCK_CALLDATA, block_count: int = CALLDATA_BLOCKS
+) -> Any:
+    """How far calldata is from half of the blocks' room: `clamp((calldata − target) / target, −1, 1)` [1].
+
+    Parameters
+    ----------
+    calldata : sum over the last `block_count` blocks [byte], see `calldata_sum`.
+    max_block_calldata : room in one block [byte]; the target is `max_block_calldata · block_count / 2`.
+
+    >>> calldata_pressure(408_750)
+    0.5
+    """
+    target = _above_zero("max_block_calldata", max_block_calldata) * _above_zero("block_count", block_count) / 2.0
+    return _scalar(np.clip((real("calldata", calldata, unit="bytes") - target) / target, -1.0, 1.0))
+
+
+def calldata_variable_cost(
+    variable_cost: ArrayLike,
+    latest_variable_cost: ArrayLike,
+    calldata: ArrayLike,
+    *,
+    max_block_calldata: ArrayLike = MAX_BLOCK_CALLDATA,
+    block_count: int = CALLDATA_BLOCKS,
+    denominator: ArrayLike = CALLDATA_FEE_DENOMINATOR,
+) -> Any:
+    """The variable cost under calldata pressure: `max(variable_cost, latest · (1 + pressure / denominator))`.
+
+    The upper bound of the variable cost does not apply to it: sustained pressure raises it without end.
+
+    Parameters
+    ----------
+    variable_cost : from L1 fees, bounded [wei / byte].
+    latest_variable_cost : in the newest block's pricing record [wei / byte].
+    calldata : sum over the last blocks [byte].
+    block_count : 0 turns the rule off.
+    denominator : how slowly the cost moves [1].
+
+    >>> calldata_variable_cost(15_000.0, 15_000.0, 545_000)
+    15468.75
+    """
+    cost = _fee("variable_cost", variable_cost)
+    if block_count == 0:
+        return cost
+    pressure = calldata_pressure(calldata, max_block_calldata=max_block_calldata, block_count=block_count)
+    moved = _fee("latest_variable_cost", latest_variable_cost) * (
+        1.0 + pressure / _above_zero("denominator", denominator)
+    )
+    return _scalar(np.maximum(cost, moved))
+
+
+def weighted_moving_average_fee(
+    base_fees: Sequence[float],
+    priority_fees: Sequence[float],
+    gas_used_ratios: Sequence[float],
+    *,
+    base_fee_coefficient: float,
+    priority_fee_coefficient: float,
+) -> float:
+    """What the coordinator offers for its own L1 transactions: newest base fee and recent tips, later ones more.
+
+        base_newest · c_base + c_priority · Σ ratio_i · (i + 1) · priority_i / Σ ratio_i · (i + 1)
+
+    The second term is 0 where the divisor is.
+
+    >>> weighted_moving_average_fee(
+    ...     [100, 110, 120, 130, 140], [1000, 1100, 1200, 1300], [0.25, 0.5, 0.75, 0.9],
+    ...     base_fee_coefficient=0.1, priority_fee_coefficient=1.2,
+    ... )
+    1489.4929577464789
+    """  # fmt: skip
+    if not base_fees:
+        raise InvalidInput("base_fees", "expected at least one block", list(base_fees))
+    newest = _reals("base_fees", base_fees)[-1]
+    weights = [ratio * (i + 1) for i, ratio in enumerate(_reals("gas_used_ratios", gas_used_ratios))]
+    tips = [weight * tip for weight, tip in zip(weights, _reals("priority_fees", priority_fees), strict=False)]
+    divisor = _ordered_sum(weights)
+    tip = 0.0 if divisor == 0.0 else _ordered_sum(tips) / divisor
+    return newest * base_fee_coefficient + priority_fee_coefficient * tip
+
+
+def submission_fees(tip: float, base_fee: int, *, max_fee_cap: int, max_priority_fee_cap: int) -> tuple[int, int]:
+    """The dynamic fees of the coordinator's own L1 transaction: (max priority fee, max fee) [wei / gas].
+
+        max priority fee = min(trunc(tip), cap);   max fee = min(2 · base_fee + max priority fee, cap)
+
+    Parameters
+    ----------
+    tip : what it means to offer, see `weighted_moving_average_fee` [wei / gas].
+    base_fee : of the next L1 block [wei / gas].
+    max_fee_cap, max_priority_fee_cap : [wei / gas].
+
+    >>> submission_fees(1229.5, 140, max_fee_cap=10**9, max_priority_fee_cap=10**8)
+    (1229, 1509)
+    """
+    offered = min(int(real_scalar("tip", tip)), whole_scalar("max_priority_fee_cap", max_priority_fee_cap))
+    fee = 2 * whole_scalar("base_fee", base_fee, unit="wei") + offered
+    return offered, min(fee, whole_scalar("max_fee_cap", max_fee_cap))
+
+
+def dynamic_gas_price_cap(
+    historic_cap: int,
+    *,
+    elapsed: float,
+    target: float,
+    time_of_day_multiplier: float = 1.0,
+    adjustment_constant: float = 25.0,
+) -> int:
+    """The most that the coordinator pays on L1, rising the longer data waits [wei / gas].
+
+        trunc( historic_cap · (1 + adjustment_constant · time_of_day_multiplier · (elapsed / target)²) )
+
+    Parameters
+    ----------
+    historic_cap : a percentile of past L1 gas prices [wei / gas].
+    elapsed, target : time since the first waiting block, and the time to finalize in, in one unit, such as [h].
+
+    >>> dynamic_gas_price_cap(1_000_000_000, elapsed=16, target=32, time_of_day_multiplier=1.75)
+    11937500000
+    """
+    cap = whole_scalar("historic_cap", historic_cap, unit="wei")
+    share = real_scalar("elapsed", elapsed) / _above_zero("target", target)
+    multiplier = real_scalar("time_of_day_multiplier", time_of_day_multiplier)
+    constant = real_scalar("adjustment_constant", adjustment_constant)
+    return int(cap * (1.0 + constant * multiplier * share**2))
+
+
+def _fee(name: str, value: Any) -> Real:
+    return real(name, value, unit="wei")
+
+
+def _above_zero(name: str, value: Any) -> Real:
+    number = real(name, value)
+    if np.any(np.less_equal(number, 0.0)):
+        raise_first(name, "expected a number above 0", np.asarray(number), np.asarray(number) <= 0.0)
+    return number
+
+
+def _reals(name: str, values: Sequence[float]) -> list[float]:
+    array = real(name, values)
+    if not isinstance(array, np.ndarray) or array.ndim != 1:
+        raise InvalidInput(name, "expected a sequence of numbers", values)
+    return [float(value) for value in array]
+
+
+def _ordered_sum(values: Sequence[float]) -> float:
+    # Left to right: NumPy adds in pairs and Python 3.12's sum compensates, both of which change the last bit.
+    return reduce(add, values, 0.0)
+
+
+def _scalar(value: Any) -> Any:
+    return float(value) if np.ndim(value) == 0 else value

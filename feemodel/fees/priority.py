@@ -1,0 +1,424 @@
+"""The priority fee per gas that pays for L1, in both published forms, exactly as a node computes it.
+
+Cost-per-byte form, today's nodes (V2 of the sequencer's history):
+
+    fee = trunc( margin · double( (variable_cost · compressed_size) div gas + fixed_cost ) )
+
+Verification-cost form, the factors of the method's description (V1f, the last before V2):
+
+    fee = max( trunc( (ratio · verification_gas_cost · compressed_size · min_gas_price
+                       / (gas · verification_capacity) + adjustment) · margin ),  min_gas_price − base_fee )
+
+`div` is integer division; products of whole numbers are signed 64-bit in a node and would wrap there, here they
+raise `Int64Overflow`. Everything else is one IEEE double operation after the other, in the order written.
+
+Source: Consensys/linea-sequencer, TransactionProfitabilityCalculator, commits 4c81fa07 (V0, 2024-01-10),
+8c046a76 (V1f, 2024-03-06), 3d56714c (V2, 2024-05-30); Consensys/linea-monorepo at cb180134 (2026-06-12).
+"""
+
+from decimal import Decimal, InvalidOperation
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from feemodel.checks import INT64_MAX, WholeArray, raise_first, real, whole
+from feemodel.errors import Int64Overflow, InvalidInput
+
+BASE_FEE = 7  # wei; the fixed point that EIP-1559 decays to under a gas target of 1e9
+VERIFICATION_GAS_COST = 1_200_000  # L1 gas
+VERIFICATION_CAPACITY = 90_000  # bytes
+GAS_PRICE_RATIO = 15  # L1 gas price / L2 gas price
+COMPATIBILITY_MULTIPLIER = Decimal("1.2")
+VERSIONS = ("V1e", "V1f")
+
+DOUBLE_EXACT = 2.0**53  # below it truncating a double and truncating its shortest decimal are the same
+KERNEL_THRESHOLD = 1_000_000  # elements; below it loading the compiled kernel costs more than it saves
+
+Whole: TypeAlias = int | WholeArray
+Real: TypeAlias = "float | NDArray[np.float64]"
+
+
+class Breakdown(NamedTuple):
+    """A fee in the parts that it is made of, whole [wei / gas] each; their sum is the fee itself."""
+
+    fixed: Any  #: what every unit of gas pays, whatever the size
+    size: Any  #: what the compressed bytes cost
+    margin: Any  #: what the safety margin adds (or takes, below 1)
+    floor: Any = 0  #: what the minimum gas price adds (verification-cost form)
+
+    @property
+    def total(self) -> Any:
+        """The priority fee per gas [wei / gas]."""
+        return self.fixed + self.size + self.margin + self.floor
+
+
+def priority_fee(
+    compressed_size: ArrayLike,
+    gas: ArrayLike,
+    *,
+    variable_cost: ArrayLike,
+    fixed_cost: ArrayLike = 0,
+    margin: ArrayLike = 1.0,
+    out: WholeArray | None = None,
+) -> Any:
+    """The priority fee per gas in the cost-per-byte form.
+
+    Parameters
+    ----------
+    compressed_size : measured size of the transaction [byte].
+    gas : the gas that the fee is spread over [gas]: estimated, limit or used, at least 1.
+    variable_cost : what one compressed byte costs [wei / byte].
+    fixed_cost : what every unit of gas pays [wei / gas].
+    margin : safety factor [1], a double.
+
+    out : an int64 array of the result's shape to write to, instead of a new one.
+
+    The inputs broadcast against each other; a float is refused where an integer is due.
+
+    Returns
+    -------
+    int for scalars, an int64 array otherwise [wei / gas].
+
+    Raises
+    ------
+    InvalidInput : zero gas, a negative or non-finite value, a float where whole wei are due.
+    Int64Overflow : variable_cost · compressed_size would wrap in a node, or the fee passes an int64 array.
+
+    A plain transfer on Linea mainnet in January 2026, 1e9 · 128 div 21000 = 6,095,238 and
+    1.2 · (6,095,238 + 30,000,000) = 43,314,285.6:
+
+    >>> priority_fee(128, 21_000, variable_cost=1_000_000_000, fixed_cost=30_000_000, margin=1.2)
+    43314285
+    """
+    cost = whole("variable_cost", variable_cost, unit="wei")
+    fixed = whole("fixed_cost", fixed_cost, unit="wei")
+    factor = real("margin", margin)
+    if out is not None:
+        _check_out(out, compressed_size, gas, cost, fixed, factor)
+    if (
+        _many(compressed_size)
+        and _many(gas)
+        and compressed_size.shape == gas.shape
+        and isinstance(cost, int)
+        and isinstance(fixed, int)
+        and isinstance(factor, float)
+    ):
+        from feemodel.fees import kernels
+
+        direct = out if out is not None and out.flags.c_contiguous else None
+        fees = kernels.priority_fee(compressed_size, gas, cost, fixed, factor, direct)
+        if fees is not None:
+            return fees if out is None or out is direct else _written(fees, out)
+        # An element is out of the kernel's range: the form below names it, or handles it.
+    fee = _scale(_before_margin(compressed_size, gas, cost, fixed), factor)
+    return fee if out is None else _written(fee, out)
+
+
+def breakdown(
+    compressed_size: ArrayLike,
+    gas: ArrayLike,
+    *,
+    variable_cost: ArrayLike,
+    fixed_cost: ArrayLike = 0,
+    margin: ArrayLike = 1.0,
+) -> Breakdown:
+    """The cost-per-byte fee in its parts; parameters and errors as in `priority_fee`.
+
+    >>> breakdown(128, 21_000, variable_cost=1_000_000_000, fixed_cost=30_000_000, margin=1.2)
+    Breakdown(fixed=30000000, size=6095238, margin=7219047, floor=0)
+    """
+    fixed = whole("fixed_cost", fixed_cost, unit="wei")
+    before_margin = _before_margin(compressed_size, gas, whole("variable_cost", variable_cost, unit="wei"), fixed)
+    fee = _scale(before_margin, real("margin", margin))
+    return Breakdown(fixed=fixed, size=before_margin - fixed, margin=fee - before_margin)
+
+
+def profitable(
+    price: ArrayLike,
+    compressed_size: ArrayLike,
+    gas: ArrayLike,
+    *,
+    variable_cost: ArrayLike,
+    fixed_cost: ArrayLike = 0,
+    margin: ArrayLike = 1.0,
+    base_fee: ArrayLike = BASE_FEE,
+) -> Any:
+    """Whether a price per gas pays base fee and priority fee: `price ≥ base_fee + priority_fee(…)`.
+
+    Which gas, margin and price a stage takes stands in `feemodel.fees.stages`.
+
+    Parameters
+    ----------
+    price : what the transaction offers in all [wei / gas].
+    base_fee : of the block [wei / gas].
+    The rest as in `priority_fee`.
+
+    Returns
+    -------
+    bool for scalars, a bool array otherwise.
+
+    >>> profitable(43_314_292, 128, 21_000, variable_cost=10**9, fixed_cost=30_000_000, margin=1.2)
+    True
+    >>> profitable(43_314_291, 128, 21_000, variable_cost=10**9, fixed_cost=30_000_000, margin=1.2)
+    False
+    """
+    fee = priority_fee(compressed_size, gas, variable_cost=variable_cost, fixed_cost=fixed_cost, margin=margin)
+    return whole("price", price, unit="wei") >= whole("base_fee", base_fee, unit="wei") + fee
+
+
+def verification_priority_fee(
+    compressed_size: ArrayLike,
+    gas: ArrayLike,
+    *,
+    min_gas_price: ArrayLike,
+    base_fee: ArrayLike = BASE_FEE,
+    verification_gas_cost: ArrayLike = VERIFICATION_GAS_COST,
+    verification_capacity: ArrayLike = VERIFICATION_CAPACITY,
+    gas_price_ratio: ArrayLike = GAS_PRICE_RATIO,
+    margin: ArrayLike = 1.0,
+    adjustment: ArrayLike = 0,
+    version: str = "V1f",
+) -> Any:
+    """The priority fee per gas in the verification-cost form.
+
+    Parameters
+    ----------
+    compressed_size : measured size of the transaction [byte].
+    gas : the gas that the fee is spread over [gas], at least 1.
+    min_gas_price : minimum L2 gas price [wei / gas], at least `base_fee`.
+    base_fee : of the L2 block [wei / gas].
+    verification_gas_cost : L1 gas that verifies one submission [gas].
+    verification_capacity : bytes that one submission verifies [byte], at least 1.
+    gas_price_ratio : L1 gas price over L2 gas price [1], a double.
+    margin : safety factor [1], a double.
+    adjustment : added before the margin in "V1f", after truncation in "V1e" [wei / gas].
+    version : "V1f" (last published) or "V1e". V0, the first, is a test and not a fee: `verification_margin`.
+
+    Returns
+    -------
+    int for scalars, an int64 array otherwise [wei / gas].
+
+    Raises
+    ------
+    InvalidInput, Int64Overflow : as in `priority_fee`; an unknown version; min_gas_price below base_fee.
+
+    15 · 1,200,000 · 128 · 1e8 / (21,000 · 90,000) = 121,904,761.9 and 1.2 times that:
+
+    >>> verification_priority_fee(128, 21_000, min_gas_price=100_000_000, margin=1.2)
+    146285714
+    """
+    return verification_breakdown(
+        compressed_size,
+        gas,
+        min_gas_price=min_gas_price,
+        base_fee=base_fee,
+        verification_gas_cost=verification_gas_cost,
+        verification_capacity=verification_capacity,
+        gas_price_ratio=gas_price_ratio,
+        margin=margin,
+        adjustment=adjustment,
+        version=version,
+    ).total
+
+
+def verification_breakdown(
+    compressed_size: ArrayLike,
+    gas: ArrayLike,
+    *,
+    min_gas_price: ArrayLike,
+    base_fee: ArrayLike = BASE_FEE,
+    verification_gas_cost: ArrayLike = VERIFICATION_GAS_COST,
+    verification_capacity: ArrayLike = VERIFICATION_CAPACITY,
+    gas_price_ratio: ArrayLike = GAS_PRICE_RATIO,
+    margin: ArrayLike = 1.0,
+    adjustment: ArrayLike = 0,
+    version: str = "V1f",
+) -> Breakdown:
+    """The verification-cost fee in its parts; parameters and errors as in `verification_priority_fee`.
+
+    >>> verification_breakdown(128, 21_000, min_gas_price=100_000_000, margin=1.2)
+    Breakdown(fixed=0, size=121904761, margin=24380953, floor=0)
+    """
+    if version not in VERSIONS:
+        raise InvalidInput("version", f"expected one of {', '.join(VERSIONS)} (V0 is verification_margin)", version)
+    size = whole("compressed_size", compressed_size, unit="bytes")
+    gas_ = whole("gas", gas, minimum=1, unit="gas")
+    min_price = whole("min_gas_price", min_gas_price, unit="wei")
+    capacity = whole("verification_capacity", verification_capacity, minimum=1, unit="bytes")
+    l1_gas = whole("verification_gas_cost", verification_gas_cost, unit="gas")
+    ratio, factor = real("gas_price_ratio", gas_price_ratio), real("margin", margin)
+    fixed = whole("adjustment", adjustment, unit="wei")
+    floor = _minus_base_fee(min_price, base_fee)
+
+    divisor = _as_double(_product("gas · verification_capacity", gas_, capacity))
+    l1_cost = ratio * _as_double(l1_gas)
+    size_part = l1_cost * _as_double(size) * _as_double(min_price) / divisor
+    if version == "V1f":
+        fee = _truncate((size_part + _as_double(fixed)) * factor)
+    else:
+        before_adjustment = _truncate(l1_cost * factor * _as_double(size) * _as_double(min_price) / divisor)
+        fee = _sum("fee + adjustment", before_adjustment, fixed)
+    size_whole = _truncate(size_part)
+    return Breakdown(
+        fixed=fixed,
+        size=size_whole,
+        margin=fee - size_whole - fixed,
+        floor=np.maximum(floor - fee, 0) if _any_array(floor, fee) else max(floor - fee, 0),
+    )
+
+
+def verification_margin(
+    price: ArrayLike,
+    compressed_size: ArrayLike,
+    gas: ArrayLike,
+    *,
+    min_gas_price: ArrayLike,
+    verification_gas_cost: ArrayLike = VERIFICATION_GAS_COST,
+    verification_capacity: ArrayLike = VERIFICATION_CAPACITY,
+    gas_price_ratio: ArrayLike = GAS_PRICE_RATIO,
+    size_adjustment: int = 0,
+) -> Any:
+    """The margin of the first published version (V0): revenue over cost, which the selector held against its minimum.
+
+        revenue = price · gas;   cost = min_gas_price · ratio · (max(0, size + adjustment) / capacity · gas_cost)
+
+    Parameters
+    ----------
+    price : effective gas price [wei / gas].
+    compressed_size : in V0 the length of the signed encoding [byte].
+    gas : gas used, or the gas limit for the check up front [gas].
+    size_adjustment : added to the size, may be negative [byte]; -45 in the configuration of January 2024.
+    The rest as in `verification_priority_fee`.
+
+    Returns
+    -------
+    float or float64 array [1]; infinite where the adjusted size is zero.
+
+    9.9e9 · 21,000 / (1e9 · 15 · (1000 / 90,000 · 1,200,000)):
+
+    >>> verification_margin(9_900_000_000, 1000, 21_000, min_gas_price=1_000_000_000)
+    1.0395
+    """
+    size = whole("compressed_size", compressed_size, unit="bytes")
+    adjustment = whole("size_adjustment", size_adjustment, minimum=None, unit="bytes")
+    adjusted = _as_double(np.maximum(size + adjustment, 0))
+    capacity = _as_double(whole("verification_capacity", verification_capacity, minimum=1, unit="bytes"))
+    l1_gas = _as_double(whole("verification_gas_cost", verification_gas_cost, unit="gas"))
+    gas_price = _as_double(whole("min_gas_price", min_gas_price, minimum=1, unit="wei"))
+    revenue = _as_double(whole("price", price, unit="wei")) * _as_double(whole("gas", gas, minimum=1, unit="gas"))
+    cost = gas_price * real("gas_price_ratio", gas_price_ratio) * (adjusted / capacity * l1_gas)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        margin = np.divide(revenue, cost)
+    return float(margin) if np.ndim(margin) == 0 else margin
+
+
+def compatibility_priority_fee(
+    min_gas_price: ArrayLike,
+    *,
+    base_fee: ArrayLike = BASE_FEE,
+    multiplier: Decimal | str | float = COMPATIBILITY_MULTIPLIER,
+) -> Any:
+    """The compatibility form, which ignores the size: `ceil(multiplier · (min_gas_price − base_fee))`.
+
+    The multiplier is an exact decimal in a node's configuration; a float stands for its shortest decimal.
+
+    >>> compatibility_priority_fee(1_000_000_000)
+    1199999992
+    """
+    try:
+        exact = Decimal(str(multiplier))
+        numerator, denominator = exact.as_integer_ratio()
+    except (InvalidOperation, ValueError, OverflowError):
+        raise InvalidInput("multiplier", "expected a finite decimal number", multiplier) from None
+    if exact < 0:
+        raise InvalidInput("multiplier", "expected a decimal number of at least 0", multiplier)
+    room = _minus_base_fee(whole("min_gas_price", min_gas_price, unit="wei"), base_fee)
+    if not isinstance(room, np.ndarray):
+        return -(-numerator * room // denominator)
+    scaled = _product("multiplier · (min_gas_price − base_fee)", room, numerator)
+    return -(-scaled // denominator)
+
+
+def _many(value: Any) -> TypeGuard[WholeArray]:
+    return isinstance(value, np.ndarray) and value.dtype == np.int64 and value.size >= KERNEL_THRESHOLD
+
+
+def _check_out(out: Any, *inputs: Any) -> None:
+    shape = np.broadcast_shapes(*map(np.shape, inputs))
+    if not isinstance(out, np.ndarray) or out.dtype != np.int64 or out.shape != shape:
+        described = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+        raise InvalidInput("out", f"expected an int64 array of shape {shape}", described)
+
+
+def _written(fees: Whole, out: WholeArray) -> WholeArray:
+    out[...] = fees
+    return out
+
+
+def _before_margin(compressed_size: Any, gas: Any, cost: Whole, fixed: Whole) -> Whole:
+    size = whole("compressed_size", compressed_size, unit="bytes")
+    gas_ = whole("gas", gas, minimum=1, unit="gas")
+    return _sum("size part + fixed_cost", _product("variable_cost · compressed_size", cost, size) // gas_, fixed)
+
+
+def _scale(value: Whole, margin: Real) -> Whole:
+    return _truncate(margin * _as_double(value))
+
+
+def _as_double(value: Whole) -> Real:
+    return value.astype(np.float64) if isinstance(value, np.ndarray) else float(value)
+
+
+def _truncate(value: Real) -> Whole:
+    """A double as a node makes it whole: the integer part of its shortest round-trip decimal."""
+    if not isinstance(value, np.ndarray):
+        try:
+            return int(Decimal(repr(float(value))))
+        except (ValueError, OverflowError):
+            raise InvalidInput("fee", "expected a finite result", value) from None
+    if value.size and not value.max() < 2.0**63:
+        raise_first("fee", "expected at most 2**63 - 1 wei in an array", value, ~(value < 2.0**63), Int64Overflow)
+    result: WholeArray = value.astype(np.int64)
+    for index in zip(*np.nonzero(value >= DOUBLE_EXACT), strict=True):
+        result[index] = int(Decimal(repr(float(value[index]))))
+    return result
+
+
+def _product(name: str, left: Whole, right: Whole) -> Whole:
+    # The largest elements prove most arrays at once; only where they do not is every element looked at.
+    if _largest(left) * _largest(right) > INT64_MAX:
+        a, b = np.broadcast_arrays(np.asarray(left, dtype=object), np.asarray(right, dtype=object))
+        exact = np.asarray(a * b, dtype=object)
+        wraps = np.asarray(exact > INT64_MAX, dtype=bool)
+        if wraps.any():
+            raise_first(name, "expected at most 2**63 - 1, a node would wrap", exact, wraps, Int64Overflow)
+    return left * right
+
+
+def _sum(name: str, left: Whole, right: Whole) -> Whole:
+    if _largest(left) + _largest(right) > INT64_MAX:
+        exact = np.asarray(left, dtype=object) + np.asarray(right, dtype=object)
+        wraps = np.asarray(exact > INT64_MAX, dtype=bool)
+        if wraps.any():
+            raise_first(name, "expected at most 2**63 - 1, a node would wrap", np.asarray(exact), wraps, Int64Overflow)
+    return left + right
+
+
+def _minus_base_fee(min_gas_price: Whole, base_fee: Any) -> Whole:
+    base = whole("base_fee", base_fee, unit="wei")
+    room = min_gas_price - base
+    if _largest(-room) > 0:
+        below = np.broadcast_to(np.asarray(min_gas_price), np.shape(room))
+        raise_first("min_gas_price", "expected at least the base fee", below, np.asarray(room) < 0)
+    return room
+
+
+def _largest(value: Whole) -> int:
+    if isinstance(value, np.ndarray):
+        return int(value.max()) if value.size else 0
+    return value
+
+
+def _any_array(*values: Any) -> bool:
+    return any(isinstance(value, np.ndarray) for value in values)

@@ -1,0 +1,90 @@
+"""The 32-byte pricing record that a rollup's blocks carry in `extraData`.
+
+    byte 0        version, 1
+    bytes 1–4     fixed cost      [kwei / gas], unsigned, big endian
+    bytes 5–8     variable cost   [kwei / byte]
+    bytes 9–12    gas price for wallets that know one price only [kwei / gas]
+    bytes 13–31   zero
+
+Source: Consensys/linea-monorepo at cb180134 (2026-06-12), MinerExtraDataV1.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+from feemodel.checks import real, whole
+from feemodel.errors import InvalidInput
+from feemodel.units import WEI_PER_KWEI
+
+VERSION = 1
+LENGTH = 32  # bytes
+CLIQUE_SEAL = 65  # bytes that followed the record in headers of the proof-of-authority era
+MAX_KWEI = 2**32 - 1
+_FIELDS_END = 13
+
+
+@dataclass(frozen=True, slots=True)
+class PricingRecord:
+    """The three costs of a block, in wei; a double where the coordinator has one.
+
+    >>> record = PricingRecord(fixed_cost=30_000_000, variable_cost=1_000_000_000, eth_gas_price=41_904_761.9)
+    >>> record.to_bytes()[:13].hex()
+    '0100007530000f42400000a3b0'
+    >>> PricingRecord.from_bytes(record.to_bytes()).eth_gas_price
+    41904000
+    """
+
+    fixed_cost: int | float  #: [wei / gas]
+    variable_cost: int | float  #: [wei / byte]
+    eth_gas_price: int | float  #: [wei / gas]
+
+    def __post_init__(self) -> None:
+        for name in ("fixed_cost", "variable_cost", "eth_gas_price"):
+            value = getattr(self, name)
+            (real if isinstance(value, float) else whole)(name, value, unit="wei")
+
+    def to_bytes(self) -> bytes:
+        """The record as 32 bytes: costs truncated to whole kwei, and held at 2**32 - 1 kwei, as the field is."""
+        costs = (self.fixed_cost, self.variable_cost, self.eth_gas_price)
+        fields = b"".join(min(_whole_kwei(cost), MAX_KWEI).to_bytes(4, "big") for cost in costs)
+        return bytes([VERSION]) + fields.ljust(LENGTH - 1, b"\0")
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, strict: bool = True) -> Self:
+        """The costs in a header's `extraData`, whole wei.
+
+        Parameters
+        ----------
+        data : 32 bytes, or 97 with the seal of the proof-of-authority era.
+        strict : `False` reads the fields whatever the version and the length, as the SDK's reader does.
+
+        Raises
+        ------
+        InvalidInput : not bytes, a bad length, an unknown version.
+        """
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise InvalidInput("extra_data", "expected bytes", data)
+        data = bytes(data)
+        if len(data) < _FIELDS_END or (strict and len(data) not in (LENGTH, LENGTH + CLIQUE_SEAL)):
+            raise InvalidInput("extra_data", f"expected {LENGTH} bytes, counted {len(data)}", "0x" + data.hex())
+        if strict and data[0] != VERSION:
+            raise InvalidInput("extra_data", f"expected version {VERSION} in the first byte", "0x" + data.hex())
+        costs = (int.from_bytes(data[at : at + 4], "big") * WEI_PER_KWEI for at in (1, 5, 9))
+        return cls(*costs)
+
+
+def latest_variable_cost(extra_data: bytes) -> float:
+    """The variable cost in a header as the coordinator takes it: 0 where the header holds no record [wei / byte].
+
+    >>> latest_variable_cost(bytes.fromhex("01000003e80000271000002ee0").ljust(32, bytes(1)))
+    10000000.0
+    """
+    try:
+        return float(PricingRecord.from_bytes(extra_data).variable_cost)
+    except InvalidInput:
+        return 0.0
+
+
+def _whole_kwei(cost: int | float) -> int:
+    # The coordinator divides a double and truncates; whole wei divide exactly.
+    return int(cost / WEI_PER_KWEI) if isinstance(cost, float) else cost // WEI_PER_KWEI

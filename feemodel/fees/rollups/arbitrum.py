@@ -1,0 +1,253 @@
+"""Arbitrum (ArbOS): what a transaction pays for its bytes, what a batch is reported to cost, and the L2 base fee.
+
+A transaction pays for 16 units per byte of its brotli-compressed signed encoding (level of the version, window 22, no
+dictionary), at the price per unit of `feemodel.fees.rollups.arbitrum_pricing`. The charge is taken as gas.
+
+Only transactions that the sequencer posts pay it; Arbitrum's own transaction types do not.
+
+Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l1pricing/l1pricing.go, arbos/tx_processor.go,
+arbos/internal_tx.go, arbos/l2pricing/model.go, util/arbmath/math.go.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from numpy.typing import ArrayLike
+
+from feemodel.checks import whole
+from feemodel.fees import l1_market
+from feemodel.fees.integers import Whole, add, maximum, multiply, multiply_divide, one_whole, saturated, where
+from feemodel.fees.rollups import upgrades
+
+UNITS_PER_BYTE = 16
+BIPS = 10_000
+
+# An estimate has no signature to measure: it adds this much to a placeholder's units, and to the cost.
+ESTIMATE_EXTRA_UNITS = 16 * UNITS_PER_BYTE
+ESTIMATE_UNIT_BIPS = 10_100
+ESTIMATE_COST_BIPS = 11_000
+
+KECCAK_GAS, KECCAK_WORD_GAS = 30, 6
+STORAGE_WRITE_GAS = 20_000  # a batch report writes two slots
+FLOOR_EXTRA_BYTES = 172  # of a batch-posting call, beside the batch
+
+PRICING_INERTIA = 102  # s
+BACKLOG_TOLERANCE = 10  # s
+EXPONENTIAL_ACCURACY = 4  # terms of the series
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """The parameters that an ArbOS version brings."""
+
+    name: str
+    since: str | None  #: first day on Arbitrum One, where it is known to this project
+    brotli_level: int
+    equilibration_units: int  #: units over which the controller wants a surplus spent
+    per_batch_gas: int  #: [gas]
+    speed_limit: int  #: [gas / s]
+    counts_floor: bool = False  #: whether EIP-7623 bounds a batch's gas from below
+
+
+VERSIONS = (
+    Version(
+        name="arbos-0", since="2022-08-31", brotli_level=0, equilibration_units=60 * 16 * 100_000, per_batch_gas=0,
+        speed_limit=1_000_000,
+    ),
+    Version(
+        name="arbos-6", since=None, brotli_level=0, equilibration_units=16 * 10_000_000, per_batch_gas=100_000,
+        speed_limit=7_000_000,
+    ),
+    Version(
+        name="arbos-11", since=None, brotli_level=0, equilibration_units=16 * 10_000_000, per_batch_gas=210_000,
+        speed_limit=7_000_000,
+    ),
+    Version(
+        name="arbos-20", since="2024-03-14", brotli_level=1, equilibration_units=16 * 10_000_000,
+        per_batch_gas=210_000, speed_limit=7_000_000,
+    ),
+    Version(
+        name="arbos-50", since="2026-01-08", brotli_level=1, equilibration_units=16 * 10_000_000,
+        per_batch_gas=210_000, speed_limit=7_000_000, counts_floor=True,
+    ),
+)  # fmt: skip
+
+
+class PosterCharge(NamedTuple):
+    """What a transaction pays for its bytes."""
+
+    units: Any  #: [unit]
+    gas: Any  #: added to the gas used [gas]
+    fee: Any  #: gas · gas price [wei]
+
+
+def version(name: str) -> Version:
+    """The row of an ArbOS version; raises `InvalidInput` for another name.
+
+    >>> version("arbos-20").brotli_level
+    1
+    """
+    return upgrades.named(VERSIONS, name)
+
+
+def poster_units(brotli_size: ArrayLike) -> Any:
+    """16 units per compressed byte of the signed transaction [unit].
+
+    >>> poster_units(120)
+    1920
+    """
+    return multiply("brotli_size", UNITS_PER_BYTE, whole("brotli_size", brotli_size, unit="bytes"))
+
+
+def poster_charge(brotli_size: ArrayLike, *, price_per_unit: ArrayLike, gas_price: ArrayLike) -> PosterCharge:
+    """What a posted transaction pays for its bytes: price_per_unit · units, rounded down to whole gas.
+
+    Parameters
+    ----------
+    brotli_size : compressed length of the signed transaction [byte].
+    price_per_unit : the controller's [wei / unit].
+    gas_price : what the transaction pays, at least 1 [wei / gas].
+
+    All broadcast. The fields are ints for scalars, int64 arrays otherwise. Raises `InvalidInput` for anything that
+    is not such a whole number, `Int64Overflow` where an array cannot hold the result.
+
+    1,920 units · 7 gwei // 0.01 gwei:
+
+    >>> poster_charge(120, price_per_unit=7 * 10**9, gas_price=10**7)
+    PosterCharge(units=1920, gas=1344000, fee=13440000000000)
+    """
+    units = poster_units(brotli_size)
+    price = whole("gas_price", gas_price, minimum=1, unit="wei")
+    cost = multiply("poster_cost", whole("price_per_unit", price_per_unit, unit="wei"), units)
+    gas: Whole = cost // price
+    return PosterCharge(units, gas, multiply("poster_fee", gas, price))
+
+
+def estimated_poster_gas(
+    brotli_size: ArrayLike, *, price_per_unit: ArrayLike, base_fee: ArrayLike, min_base_fee: ArrayLike
+) -> Any:
+    """The gas that an estimate adds for the bytes of a transaction that is not signed yet [gas].
+
+    units = (16 · size + 256) · 10,100 // 10,000; gas = (price_per_unit · units) · 11,000 // 10,000
+    // max(base_fee · 7 // 8, min_base_fee).
+
+    Parameters
+    ----------
+    brotli_size : compressed length of the node's placeholder transaction [byte].
+    price_per_unit : the controller's [wei / unit].
+    base_fee, min_base_fee : L2 base fee and its minimum, at least 1 [wei / gas].
+
+    Broadcasting and errors as `poster_charge`.
+
+    2,197 units · 1e9 · 1.1 // 1e7:
+
+    >>> estimated_poster_gas(120, price_per_unit=10**9, base_fee=10**7, min_base_fee=10**7)
+    241670
+    """
+    padded = add("brotli_size", poster_units(brotli_size), ESTIMATE_EXTRA_UNITS)
+    units = multiply_divide("brotli_size", padded, ESTIMATE_UNIT_BIPS, BIPS)
+    cost = multiply("poster_cost", whole("price_per_unit", price_per_unit, unit="wei"), units)
+    lowered = multiply_divide("base_fee", whole("base_fee", base_fee, unit="wei"), 7, 8)
+    price = maximum(lowered, whole("min_base_fee", min_base_fee, minimum=1, unit="wei"))
+    return multiply_divide("poster_cost", cost, ESTIMATE_COST_BIPS, BIPS) // price
+
+
+def batch_gas(
+    zero_bytes: ArrayLike,
+    nonzero_bytes: ArrayLike,
+    *,
+    version: str,
+    extra_gas: ArrayLike = 0,
+    gas_floor_per_token: ArrayLike = l1_market.FLOOR_GAS_PER_TOKEN,
+) -> Any:
+    """The L1 gas that a batch is reported to have cost.
+
+    4 · zero + 16 · nonzero + (30 + 6 · words) + 2 · 20,000 + extra_gas + per-batch gas of the version; from ArbOS 50
+    on at least gas_floor_per_token · (zero + 4 · nonzero + 172) + 21,000.
+
+    Parameters
+    ----------
+    zero_bytes, nonzero_bytes : counts in the batch [byte].
+    version : a name of `VERSIONS`.
+    extra_gas : what the poster adds, for a batch in blobs their price in gas [gas].
+    gas_floor_per_token : of the parent chain [gas].
+
+    Broadcasting and errors as `poster_charge`.
+
+    >>> batch_gas(0, 100, version="arbos-20")
+    251654
+    """
+    row = upgrades.named(VERSIONS, version)
+    zero, nonzero = whole("zero_bytes", zero_bytes, unit="bytes"), whole("nonzero_bytes", nonzero_bytes, unit="bytes")
+    words: Whole = (add("zero_bytes", zero, nonzero) + 31) // 32
+    keccak = KECCAK_GAS + multiply("words", KECCAK_WORD_GAS, words)
+    bookkeeping = keccak + 2 * STORAGE_WRITE_GAS + row.per_batch_gas
+    gas = add(
+        "batch_gas", l1_market.calldata_gas(zero, nonzero), bookkeeping, whole("extra_gas", extra_gas, unit="gas")
+    )
+    if not row.counts_floor:
+        return gas
+    tokens = add("tokens", zero, multiply("nonzero_bytes", 4, nonzero), FLOOR_EXTRA_BYTES)
+    per_token = whole("gas_floor_per_token", gas_floor_per_token, unit="gas")
+    return maximum(gas, add("batch_gas", multiply("tokens", per_token, tokens), l1_market.TRANSACTION_GAS))
+
+
+def approx_exp_basis_points(bips: ArrayLike, accuracy: int = EXPONENTIAL_ACCURACY) -> Any:
+    """`e**x` by its Taylor series in Horner's form, argument and value in basis points, rounded as the node does.
+
+    >>> approx_exp_basis_points(2_000), approx_exp_basis_points(-10_000)
+    (12214, 3692)
+    """
+    exponent = whole("bips", bips, minimum=None)
+    terms = one_whole("accuracy", accuracy, minimum=1)
+    size = maximum(exponent, -exponent)
+    value: Whole = BIPS + size // terms
+    for i in range(terms - 1, 0, -1):
+        value = BIPS + saturated(multiply("bips", value, size)) // (i * BIPS)
+    return where(exponent < 0, BIPS * BIPS // value, value)
+
+
+def next_backlog(backlog: ArrayLike, gas_used: ArrayLike, seconds: ArrayLike, *, speed_limit: ArrayLike) -> Any:
+    """The gas backlog after a block: max(0, backlog + gas_used − seconds · speed_limit) [gas].
+
+    `seconds` passed since the block before; broadcasting and errors as `poster_charge`.
+
+    >>> next_backlog(5_000_000, 4_000_000, 1, speed_limit=7_000_000)
+    2000000
+    """
+    grown = add("backlog", whole("backlog", backlog, unit="gas"), whole("gas_used", gas_used, unit="gas"))
+    time, limit = whole("seconds", seconds, unit="seconds"), whole("speed_limit", speed_limit, unit="gas")
+    return maximum(grown - multiply("speed_limit", time, limit), 0)
+
+
+def l2_base_fee(
+    backlog: ArrayLike,
+    *,
+    min_base_fee: ArrayLike,
+    speed_limit: ArrayLike,
+    inertia: ArrayLike = PRICING_INERTIA,
+    tolerance: ArrayLike = BACKLOG_TOLERANCE,
+) -> Any:
+    """The L2 base fee: its minimum, times e**x of the backlog beyond the tolerance.
+
+    x = (backlog − tolerance · speed_limit) / (inertia · speed_limit), in whole basis points.
+
+    Parameters
+    ----------
+    backlog : [gas].
+    min_base_fee : [wei / gas].
+    speed_limit : at least 1 [gas / s].
+    inertia : at least 1 [s].
+    tolerance : [s].
+
+    Broadcasting and errors as `poster_charge` [wei / gas].
+
+    >>> l2_base_fee(70_000_000 + 714_000_000, min_base_fee=10**7, speed_limit=7_000_000)
+    27083000
+    """
+    limit = whole("speed_limit", speed_limit, minimum=1, unit="gas")
+    tolerated = multiply("speed_limit", whole("tolerance", tolerance, unit="seconds"), limit)
+    excess = maximum(whole("backlog", backlog, unit="gas") - tolerated, 0)
+    scale = multiply("speed_limit", whole("inertia", inertia, minimum=1, unit="seconds"), limit)
+    factor = approx_exp_basis_points(multiply("backlog", excess, BIPS) // scale)
+    return multiply_divide("base_fee", whole("min_base_fee", min_base_fee, unit="wei"), factor, BIPS)

@@ -1,0 +1,161 @@
+"""Arbitrum's L1 pricing controller: the price per unit that follows what posting batches really cost.
+
+A state is a frozen row, a batch report a function from one to the next; the arithmetic is on Python ints. What a
+transaction is charged at that price stands in `feemodel.fees.rollups.arbitrum`.
+
+Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l1pricing/l1pricing.go, as from ArbOS 10 on (3 to 9 do the
+same arithmetic on the pool's balance).
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from numpy.typing import ArrayLike
+
+from feemodel.checks import whole
+from feemodel.errors import InvalidInput
+from feemodel.fees.integers import UINT64_MAX, add, ceiling_divide, one_whole
+from feemodel.fees.rollups.arbitrum import BIPS, VERSIONS
+
+INERTIA = 10
+PER_UNIT_REWARD = 10  # wei
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class L1Pricing:
+    """The controller's state between two batch reports."""
+
+    price_per_unit: int  #: [wei / unit]
+    units_since_update: int = 0  #: charged for and not yet allocated to a batch [unit]
+    fees_available: int = 0  #: [wei]
+    due_to_posters: int = 0  #: [wei]
+    due_for_rewards: int = 0  #: [wei]
+    last_surplus: int = 0  #: [wei]
+    last_update_time: int = 0  #: [s]
+
+
+class BatchReport(NamedTuple):
+    """The controller after a batch report, and what it paid out."""
+
+    state: L1Pricing
+    reward_paid: int  #: [wei]
+    poster_paid: int  #: [wei]
+
+
+def charged(state: L1Pricing, units: int, fees: int) -> L1Pricing:
+    """The controller after transactions paid `fees` [wei] for `units`.
+
+    >>> charged(L1Pricing(price_per_unit=10), 3, 30)
+    L1Pricing(price_per_unit=10, units_since_update=3, fees_available=30, due_to_posters=0, due_for_rewards=0, \
+last_surplus=0, last_update_time=0)
+    """
+    return replace(
+        state,
+        units_since_update=state.units_since_update + one_whole("units", units),
+        fees_available=state.fees_available + one_whole("fees", fees),
+    )
+
+
+def reported(
+    state: L1Pricing,
+    *,
+    update_time: int,
+    current_time: int,
+    wei_spent: int,
+    l1_base_fee: int = 0,
+    cost_cap_bips: int = 0,
+    per_unit_reward: int = PER_UNIT_REWARD,
+    equilibration_units: int = VERSIONS[-1].equilibration_units,
+    inertia: int = INERTIA,
+) -> BatchReport:
+    """The controller after a batch report: rewards and poster are paid as far as the fees go, and the price moves.
+
+    The units since the last report are allocated by time: units · (update_time − last) // (current_time − last).
+    With surplus = fees_available − everything due, the price changes by
+
+        (−surplus // equilibration_units − (surplus − last_surplus) // allocated) · allocated
+        // (equilibration_units // inertia + allocated)
+
+    and never below 0; all divisions round down.
+
+    Parameters
+    ----------
+    state : before the report.
+    update_time, current_time : when the batch was posted, when its report arrives [s].
+    wei_spent : what posting cost [wei].
+    l1_base_fee : with a cap, of the L1 block [wei / gas].
+    cost_cap_bips : cap on the cost in 1/10,000 of l1_base_fee · allocated units; 0: none, as from ArbOS 11 on.
+    per_unit_reward : [wei / unit].
+    equilibration_units, inertia : of the controller.
+
+    Raises
+    ------
+    InvalidInput : a report from the future or before the last one, a negative amount.
+
+    234 units in three seconds, of which one is the batch's: 78 units, 780 wei of reward.
+
+    >>> report = reported(L1Pricing(price_per_unit=0, units_since_update=234, fees_available=23_400),
+    ...                   update_time=1, current_time=3, wei_spent=3_000)
+    >>> report.reward_paid, report.poster_paid, report.state.fees_available, report.state.units_since_update
+    (780, 3000, 19620, 156)
+    """
+    allocated = _allocated_units(state, one_whole("update_time", update_time), one_whole("current_time", current_time))
+    spent = one_whole("wei_spent", wei_spent)
+    cap_bips = min(one_whole("cost_cap_bips", cost_cap_bips), 2**63 - 1)  # the node casts it to a signed number
+    if cap_bips:
+        spent = min(spent, one_whole("l1_base_fee", l1_base_fee) * allocated * cap_bips // BIPS)
+    reward = one_whole("per_unit_reward", per_unit_reward) * allocated
+    reward_paid = min(reward, state.fees_available)
+    due_to_posters = state.due_to_posters + spent
+    poster_paid = min(due_to_posters, state.fees_available - reward_paid)
+    settled = replace(
+        state,
+        units_since_update=state.units_since_update - allocated,
+        fees_available=state.fees_available - reward_paid - poster_paid,
+        due_to_posters=due_to_posters - poster_paid,
+        due_for_rewards=state.due_for_rewards + reward - reward_paid,
+        last_update_time=update_time,
+    )
+    equilibrium = one_whole("equilibration_units", equilibration_units, minimum=1)
+    resistance = one_whole("inertia", inertia, minimum=1)
+    priced = _priced(settled, allocated, equilibrium, resistance) if allocated else settled
+    return BatchReport(priced, reward_paid, poster_paid)
+
+
+def equilibrium_price(wei_spent: ArrayLike, units: ArrayLike, *, per_unit_reward: ArrayLike = PER_UNIT_REWARD) -> Any:
+    """The price at which a controller without surplus stands still: cost per unit, rounded up, and the reward.
+
+    Parameters
+    ----------
+    wei_spent : what posting a batch costs [wei].
+    units : what its transactions are charged for, at least 1 [unit].
+    per_unit_reward : [wei / unit].
+
+    Both broadcast. Returns int for scalars, an int64 array otherwise [wei / unit]; raises `InvalidInput`.
+
+    >>> equilibrium_price(16_000_000, 1_600)
+    10010
+    """
+    charged_units = whole("units", units, minimum=1)
+    cost = ceiling_divide(whole("wei_spent", wei_spent, unit="wei"), charged_units)
+    return add("price_per_unit", cost, whole("per_unit_reward", per_unit_reward, unit="wei"))
+
+
+def _allocated_units(state: L1Pricing, update_time: int, current_time: int) -> int:
+    last = state.last_update_time
+    if last == 0 and update_time > 0:  # the first report has no other before it
+        last = update_time - 1
+    if not last <= update_time <= current_time:
+        reason = f"expected a time from {last:,} (the last report) to {current_time:,} (now)"
+        raise InvalidInput("update_time", reason, update_time)
+    if current_time == last:
+        return state.units_since_update
+    return min(state.units_since_update * (update_time - last), UINT64_MAX) // (current_time - last)
+
+
+def _priced(state: L1Pricing, allocated: int, equilibration_units: int, inertia: int) -> L1Pricing:
+    surplus = state.fees_available - state.due_to_posters - state.due_for_rewards
+    desired = -surplus // equilibration_units
+    actual = (surplus - state.last_surplus) // allocated
+    change = (desired - actual) * allocated // (equilibration_units // inertia + allocated)
+    return replace(state, price_per_unit=max(0, state.price_per_unit + change), last_surplus=surplus)

@@ -1,0 +1,126 @@
+"""Sums of a rule's L1 fees over millions of transactions at thousands of moments, compiled.
+
+The product of transactions and moments is never held: memory is that of the inputs and of one sum each. Every fee is
+the exact integer that `feemodel.fees.rollups.rule.evaluate` gives, by test; the sums are doubles.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from feemodel.checks import WholeArray
+from feemodel.errors import Int64Overflow
+from feemodel.fees.integers import DIVISOR_LIMIT, MILLION
+from feemodel.fees.rollups.rule import DOUBLE_EXACT, Factors, with_margin
+from feemodel.processors import cores
+
+CHUNK = 4_096  # transactions a task
+QUOTIENT_LIMIT = 2.0**60
+UNITS_LIMIT = 2.0**50
+OFFSET_LIMIT = 2.0**61
+RATIO_LIMIT = 2.0**49  # of what is added to the product, to the divisor
+
+
+class Sums(NamedTuple):
+    """Sums of fees [wei]."""
+
+    by_transaction: NDArray[np.float64]  #: over all moments
+    by_moment: NDArray[np.float64]  #: over all transactions
+
+
+def l1_sums(factors: Factors, transactions: int, moments: int) -> Sums:
+    """The L1 fees of a rule, summed over moments and over transactions.
+
+    Parameters
+    ----------
+    factors : of `transactions` and `moments`, each one-dimensional or one number.
+    transactions, moments : how many there are.
+
+    Raises `Int64Overflow` where a fee might pass 2**60 or leave the range in which the arithmetic is proven.
+
+    >>> from feemodel.fees.integers import Parts
+    >>> factors = Factors(np.array([7, 8]), Parts(np.array([10, 20, 30]), 0), 4, gas=0, gas_price=0)
+    >>> l1_sums(factors, 2, 3).by_moment
+    array([ 37.,  75., 112.])
+    """
+    units, divisor, step = (_column(value, transactions) for value in (factors.units, factors.divisor, factors.step))
+    price, millionths, offset, offset_millionths, fixed = (
+        _column(value, moments) for value in (*factors.price, *factors.offset, factors.fixed)
+    )
+    fixed_price = _column(with_margin(factors.fixed, factors.margin), moments)
+    has_millionths = bool(millionths.any() or offset_millionths.any())
+    _check_range(units, divisor, step, price, offset, fixed, factors.margin)
+    by_transaction = np.empty(transactions)
+    prices = price, millionths, offset, offset_millionths, fixed, fixed_price, factors.margin
+
+    def chunk(start: int) -> NDArray[np.float64]:
+        part = slice(start, start + CHUNK)
+        by_moment = np.zeros(moments)
+        _sums(units[part], divisor[part], step[part], *prices, has_millionths, by_transaction[part], by_moment)
+        return by_moment
+
+    with ThreadPoolExecutor(max_workers=cores()) as pool:
+        by_moment = np.zeros(moments)
+        for partial in pool.map(chunk, range(0, transactions, CHUNK)):  # in order, whatever the number of threads
+            by_moment += partial
+    return Sums(by_transaction, by_moment)
+
+
+# Reassociation lets the sums, which are doubles, run in lanes; the integers are exact in any order.
+@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc"})
+def _sums(  # type: ignore[no-untyped-def]
+    units, divisor, step, price, millionths, offset, offset_millionths, fixed, fixed_price, margin, has_millionths,
+    by_transaction, by_moment,
+):  # fmt: skip
+    for t in range(units.size):
+        unit, whole_divisor = units[t], divisor[t]
+        size, inverse = np.float64(unit), 1.0 / np.float64(whole_divisor)
+        total = 0.0
+        for m in range(price.size):
+            # Five roundings leave the quotient, below 2**60, wrong by less than 2**10, and its remainder by divisor,
+            # below 2**51, within 64 bits; the correction by that remainder is wrong by one at most.
+            quotient = np.int64(size * np.float64(price[m]) * inverse)
+            remainder = unit * price[m] + offset[m] - quotient * whole_divisor
+            if has_millionths:
+                part = np.int64(size * np.float64(millionths[m]) * (1.0 / MILLION))
+                rest = unit * millionths[m] + offset_millionths[m] - part * MILLION
+                remainder += part + np.int64(rest >= MILLION) - np.int64(rest < 0)
+            correction = np.int64(np.floor(np.float64(remainder) * inverse))
+            remainder -= correction * whole_divisor
+            quotient += correction + np.int64(remainder >= whole_divisor) - np.int64(remainder < 0)
+            before_margin = quotient + fixed[m]
+            after_margin = np.int64(margin * np.float64(before_margin)) if margin != 1.0 else before_margin
+            fee = np.float64(step[t] * (after_margin - fixed_price[m]))
+            total += fee
+            by_moment[m] += fee
+        by_transaction[t] = total
+
+
+def _check_range(
+    units: WholeArray, divisor: WholeArray, step: WholeArray, price: WholeArray, offset: WholeArray,
+    fixed: WholeArray, margin: float,
+) -> None:  # fmt: skip
+    if not (units.size and price.size):
+        return
+    ratio, added = units / divisor, float(offset.max()) / divisor
+    largest = ratio * (float(price.max()) + 1) + added + 2
+    limit = QUOTIENT_LIMIT if margin == 1.0 else DOUBLE_EXACT / margin
+    out_of_range = (
+        (largest + float(fixed.max()) >= limit)
+        | (largest * step * margin >= QUOTIENT_LIMIT)
+        | (units >= UNITS_LIMIT)
+        | (divisor > DIVISOR_LIMIT)
+        | (ratio + added >= RATIO_LIMIT)
+        | (added * divisor >= OFFSET_LIMIT)
+    )
+    if out_of_range.any():
+        index = int(np.argmax(out_of_range))
+        reason = "expected fees that 64 bits hold at every moment"
+        raise Int64Overflow("transactions", reason, int(units[index]), (index,))
+
+
+def _column(value: Any, length: int) -> WholeArray:
+    return np.ascontiguousarray(np.broadcast_to(np.asarray(value, dtype=np.int64), (length,)))

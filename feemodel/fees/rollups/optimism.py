@@ -1,0 +1,363 @@
+"""OP Stack: the L1 data fee, the operator fee, the data footprint and the L2 base fee, upgrade by upgrade.
+
+| upgrade | L1 data fee [wei]                                                                     |
+|---------|---------------------------------------------------------------------------------------|
+| bedrock | (calldata gas + overhead) · l1_base_fee · scalar // 10⁶                               |
+| ecotone | calldata gas · price // (16 · 10⁶)                                                    |
+| fjord   | scaled size · price // 10¹², scaled size = max(10⁸, 836,500 · fastlz_size − 42,585,600) |
+
+with price = 16 · base_fee_scalar · l1_base_fee + blob_base_fee_scalar · blob_base_fee.
+Sizes are of the signed EIP-2718 encoding. Scalars are Python ints of any size, arrays are int64.
+
+Sources: ethereum-optimism/op-geth at 7b56c73 (2024-10-23) and QuarkChain/op-geth at 659c4c0 (2026-03-17):
+core/types/rollup_cost.go; ethereum-optimism/specs at fd72cf7 (2026-04): exec-engine, fjord, isthmus, jovian;
+ethereum-optimism/optimism: packages/contracts-bedrock/src/L2/GasPriceOracle.sol; times of OP Mainnet:
+ethereum-optimism/superchain-registry.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from feemodel.checks import whole
+from feemodel.errors import InvalidInput
+from feemodel.fees import l1_market
+from feemodel.fees.integers import (
+    Parts,
+    Whole,
+    add,
+    add_parts,
+    maximum,
+    multiply,
+    multiply_divide,
+    multiply_divide_parts,
+    product_in_parts,
+    where,
+)
+from feemodel.fees.rollups import upgrades
+
+L1_GAS_PER_BYTE = 16
+
+# A linear regression of batch bytes on FastLZ length over two weeks of OP Mainnet, in millionths of a byte.
+FASTLZ_INTERCEPT = 42_585_600
+FASTLZ_COEFFICIENT = 836_500
+MIN_SCALED_SIZE = 100 * 10**6
+
+SIGNATURE_BYTES = 68  # what a missing signature counts: all non-zero bytes, or FastLZ bytes
+DEFAULT_FOOTPRINT_SCALAR = 400  # gas per byte, where the chain's own is 0
+
+
+UNITS_PER_BYTE = {"bedrock": 1, "ecotone": L1_GAS_PER_BYTE, "fjord": 10**6}  # by which a rule divides, beside 10⁶
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upgrade:
+    """The parameters of one upgrade."""
+
+    name: str
+    timestamp: int  #: on OP Mainnet [s]
+    l1_rule: str  #: "bedrock", "ecotone" or "fjord": which L1 data fee
+    unsigned_bytes: int = 0  #: non-zero bytes added to every transaction for its signature [byte]
+    operator_fee_multiplier: int = 0  #: operator fee = gas · scalar · multiplier // divisor + constant; 0: none
+    operator_fee_divisor: int = 1
+    base_fee_denominator: int = 250  #: of the L2 base fee; from Holocene on each chain's own
+    counts_footprint: bool = False  #: whether the L2 base fee sees the data footprint, and a minimum
+
+
+UPGRADES = (
+    Upgrade(name="bedrock", timestamp=1_686_068_903, l1_rule="bedrock", unsigned_bytes=68, base_fee_denominator=50),
+    # OP Mainnet had it from its first Bedrock block on.
+    Upgrade(name="regolith", timestamp=1_686_068_903, l1_rule="bedrock", base_fee_denominator=50),
+    Upgrade(name="canyon", timestamp=1_704_992_401, l1_rule="bedrock"),
+    Upgrade(name="ecotone", timestamp=1_710_374_401, l1_rule="ecotone"),
+    Upgrade(name="fjord", timestamp=1_720_627_201, l1_rule="fjord"),
+    Upgrade(name="holocene", timestamp=1_736_445_601, l1_rule="fjord"),
+    Upgrade(
+        name="isthmus", timestamp=1_746_806_401, l1_rule="fjord",
+        operator_fee_multiplier=1, operator_fee_divisor=10**6,
+    ),
+    Upgrade(
+        name="jovian", timestamp=1_764_691_201, l1_rule="fjord", operator_fee_multiplier=100, counts_footprint=True,
+    ),
+)  # fmt: skip
+ELASTICITY = 6  # of the L2 base fee; from Holocene on each chain's own
+
+
+def bedrock_l1_gas(
+    zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, overhead: ArrayLike, upgrade: str = "regolith"
+) -> Any:
+    """The L1 gas that a transaction is charged for until Ecotone: 4 · zero + 16 · nonzero + overhead.
+
+    `upgrade="bedrock"` adds 68 non-zero bytes for the signature, although it is already in the counts.
+
+    >>> bedrock_l1_gas(0, 30, overhead=50), bedrock_l1_gas(0, 30, overhead=50, upgrade="bedrock")
+    (530, 1618)
+    """
+    row = _with_rule(upgrade, "bedrock")
+    nonzero = add("nonzero_bytes", whole("nonzero_bytes", nonzero_bytes, unit="bytes"), row.unsigned_bytes)
+    return add("l1_gas", l1_market.calldata_gas(zero_bytes, nonzero), whole("overhead", overhead, unit="gas"))
+
+
+def bedrock_l1_fee(
+    zero_bytes: ArrayLike,
+    nonzero_bytes: ArrayLike,
+    *,
+    l1_base_fee: ArrayLike,
+    overhead: ArrayLike,
+    scalar: ArrayLike,
+    upgrade: str = "regolith",
+) -> Any:
+    """The L1 data fee until Ecotone.
+
+    Parameters
+    ----------
+    zero_bytes, nonzero_bytes : counts in the signed transaction [byte].
+    l1_base_fee : [wei / gas].
+    overhead : per transaction [gas].
+    scalar : [millionths].
+    upgrade : "bedrock", "regolith" or "canyon".
+
+    All broadcast. Returns int for scalars, an int64 array otherwise [wei]. Raises `InvalidInput` for anything that
+    is not a whole number of at least 0 or for another upgrade's name, `Int64Overflow` where an array cannot hold it.
+
+    530 gas · 1 gwei · 7:
+
+    >>> bedrock_l1_fee(0, 30, l1_base_fee=10**9, overhead=50, scalar=7_000_000)
+    3710000000000
+    """
+    gas = bedrock_l1_gas(zero_bytes, nonzero_bytes, overhead=overhead, upgrade=upgrade)
+    return multiply_divide_parts("l1_fee", bedrock_price(l1_base_fee=l1_base_fee, scalar=scalar), gas, 1)
+
+
+def bedrock_price(*, l1_base_fee: ArrayLike, scalar: ArrayLike) -> Parts:
+    """l1_base_fee · scalar [10⁻⁶ wei / gas].
+
+    >>> bedrock_price(l1_base_fee=10**9, scalar=684_000)
+    Parts(whole=684000000, millionths=0)
+    """
+    return product_in_parts(
+        "l1_base_fee · scalar", whole("l1_base_fee", l1_base_fee, unit="wei"), whole("scalar", scalar)
+    )
+
+
+def weighted_price(
+    *, l1_base_fee: ArrayLike, blob_base_fee: ArrayLike, base_fee_scalar: ArrayLike, blob_base_fee_scalar: ArrayLike
+) -> Parts:
+    """16 · base_fee_scalar · l1_base_fee + blob_base_fee_scalar · blob_base_fee [10⁻⁶ wei / byte].
+
+    >>> weighted_price(l1_base_fee=10**9, blob_base_fee=10**7, base_fee_scalar=2, blob_base_fee_scalar=3)
+    Parts(whole=32030, millionths=0)
+    """
+    scalar = multiply("base_fee_scalar", L1_GAS_PER_BYTE, whole("base_fee_scalar", base_fee_scalar))
+    blob_scalar = whole("blob_base_fee_scalar", blob_base_fee_scalar)
+    base_fee, blob_fee = (
+        whole("l1_base_fee", l1_base_fee, unit="wei"),
+        whole("blob_base_fee", blob_base_fee, unit="wei"),
+    )
+    calldata = product_in_parts("base_fee_scalar · l1_base_fee", base_fee, scalar)
+    return add_parts("price", calldata, product_in_parts("blob_base_fee_scalar · blob_base_fee", blob_fee, blob_scalar))
+
+
+def ecotone_l1_fee(
+    zero_bytes: ArrayLike,
+    nonzero_bytes: ArrayLike,
+    *,
+    l1_base_fee: ArrayLike,
+    blob_base_fee: ArrayLike,
+    base_fee_scalar: ArrayLike,
+    blob_base_fee_scalar: ArrayLike,
+) -> Any:
+    """The L1 data fee of Ecotone.
+
+    Parameters
+    ----------
+    zero_bytes, nonzero_bytes : counts in the signed transaction [byte].
+    l1_base_fee, blob_base_fee : [wei / gas].
+    base_fee_scalar, blob_base_fee_scalar : of the chain [millionths].
+
+    Broadcasting, result and errors as `bedrock_l1_fee`.
+
+    480 gas · 32,030,000,000 // 16,000,000:
+
+    >>> ecotone_l1_fee(0, 30, l1_base_fee=10**9, blob_base_fee=10**7, base_fee_scalar=2, blob_base_fee_scalar=3)
+    960900
+    """
+    price = weighted_price(
+        l1_base_fee=l1_base_fee,
+        blob_base_fee=blob_base_fee,
+        base_fee_scalar=base_fee_scalar,
+        blob_base_fee_scalar=blob_base_fee_scalar,
+    )
+    gas = l1_market.calldata_gas(zero_bytes, nonzero_bytes)
+    return multiply_divide_parts("l1_fee", price, gas, UNITS_PER_BYTE["ecotone"])
+
+
+def scaled_size(fastlz_size: ArrayLike) -> Any:
+    """The estimated share of a batch, from the FastLZ length: max(10⁸, 836,500 · length − 42,585,600) [byte / 10⁶].
+
+    >>> scaled_size([0, 170, 171]).tolist()
+    [100000000, 100000000, 100455900]
+    """
+    linear = multiply("fastlz_size", FASTLZ_COEFFICIENT, whole("fastlz_size", fastlz_size, unit="bytes"))
+    return maximum(MIN_SCALED_SIZE, linear - FASTLZ_INTERCEPT)
+
+
+def fjord_l1_gas(fastlz_size: ArrayLike) -> Any:
+    """The L1 gas that receipts show from Fjord on: 16 per estimated byte [gas].
+
+    >>> fjord_l1_gas(235)
+    2463
+    """
+    return multiply_divide("l1_gas", scaled_size(fastlz_size), L1_GAS_PER_BYTE, 10**6)
+
+
+def fjord_l1_fee(
+    fastlz_size: ArrayLike,
+    *,
+    l1_base_fee: ArrayLike,
+    blob_base_fee: ArrayLike,
+    base_fee_scalar: ArrayLike,
+    blob_base_fee_scalar: ArrayLike,
+) -> Any:
+    """The L1 data fee from Fjord on.
+
+    Parameters
+    ----------
+    fastlz_size : FastLZ length of the signed transaction [byte].
+    l1_base_fee, blob_base_fee : [wei / gas].
+    base_fee_scalar, blob_base_fee_scalar : of the chain [millionths].
+
+    Broadcasting, result and errors as `bedrock_l1_fee`.
+
+    A receipt of OP Mainnet at the floor of 100 bytes:
+
+    >>> fjord_l1_fee(150, l1_base_fee=40_583_973_580, blob_base_fee=111_685_752,
+    ...              base_fee_scalar=5_227, blob_base_fee_scalar=1_014_213)
+    350739202003
+    """
+    price = weighted_price(
+        l1_base_fee=l1_base_fee,
+        blob_base_fee=blob_base_fee,
+        base_fee_scalar=base_fee_scalar,
+        blob_base_fee_scalar=blob_base_fee_scalar,
+    )
+    return multiply_divide_parts("l1_fee", price, scaled_size(fastlz_size), UNITS_PER_BYTE["fjord"])
+
+
+def operator_fee(gas: ArrayLike, *, scalar: ArrayLike, constant: ArrayLike, upgrade: str) -> Any:
+    """What the chain's operator takes beside the gas: nothing before Isthmus.
+
+    isthmus: gas · scalar // 10⁶ + constant; jovian: gas · scalar · 100 + constant.
+
+    Parameters
+    ----------
+    gas : used [gas].
+    scalar, constant : of the chain; the constant in [wei].
+    upgrade : a name of `UPGRADES`.
+
+    Broadcasting, result and errors as `bedrock_l1_fee`.
+
+    >>> operator_fee(1_618, scalar=1_439_103_868, constant=1_256_417_826_609_331_460, upgrade="isthmus")
+    1256417826611659930
+    >>> operator_fee(1_618, scalar=1_439_103_868, constant=1_256_417_826_609_331_460, upgrade="jovian")
+    1256650673615173860
+    """
+    row = upgrades.named(UPGRADES, upgrade)
+    gas_, scalar_ = whole("gas", gas, unit="gas"), whole("scalar", scalar)
+    constant_ = whole("constant", constant, unit="wei")
+    if not row.operator_fee_multiplier:
+        return multiply("gas", gas_, 0)
+    rate = multiply("scalar", scalar_, row.operator_fee_multiplier)
+    return add("operator_fee", multiply_divide("operator_fee", gas_, rate, row.operator_fee_divisor), constant_)
+
+
+def da_footprint(fastlz_size: ArrayLike, *, gas_scalar: ArrayLike = DEFAULT_FOOTPRINT_SCALAR) -> Any:
+    """The gas that a transaction's data takes of a block from Jovian on: whole estimated bytes · gas_scalar [gas].
+
+    `gas_scalar` 0 means the default of 400 gas per byte, as in the L1 attributes.
+
+    >>> da_footprint(235), da_footprint(31, gas_scalar=0)
+    (61200, 40000)
+    """
+    scalar = whole("gas_scalar", gas_scalar, unit="gas")
+    size: Whole = scaled_size(fastlz_size) // 10**6
+    return multiply("da_footprint", size, where(scalar == 0, DEFAULT_FOOTPRINT_SCALAR, scalar))
+
+
+def oracle_ecotone_l1_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike) -> Any:
+    """`GasPriceOracle.getL1GasUsed` of an unsigned transaction under Ecotone: 68 non-zero bytes more [gas].
+
+    >>> oracle_ecotone_l1_gas(2, 3)
+    1144
+    """
+    nonzero = add("nonzero_bytes", whole("nonzero_bytes", nonzero_bytes, unit="bytes"), SIGNATURE_BYTES)
+    return l1_market.calldata_gas(zero_bytes, nonzero)
+
+
+def oracle_fastlz_size(unsigned_fastlz_size: ArrayLike) -> Any:
+    """The FastLZ length that `GasPriceOracle.getL1Fee` takes for an unsigned transaction from Fjord on: 68 more [byte].
+
+    >>> oracle_fastlz_size(167)
+    235
+    """
+    return add("fastlz_size", whole("unsigned_fastlz_size", unsigned_fastlz_size, unit="bytes"), SIGNATURE_BYTES)
+
+
+def oracle_upper_bound_size(unsigned_size: ArrayLike) -> Any:
+    """The largest FastLZ length of an unsigned transaction once signed (`getL1FeeUpperBound`) [byte].
+
+    With t = size + 68 it is t + t // 255 + 16.
+
+    >>> oracle_upper_bound_size(5)
+    89
+    """
+    signed = add("unsigned_size", whole("unsigned_size", unsigned_size, unit="bytes"), SIGNATURE_BYTES)
+    return add("unsigned_size", signed, signed // 255, 16)
+
+
+def next_base_fee(
+    base_fee: ArrayLike,
+    gas_used: ArrayLike,
+    gas_limit: ArrayLike,
+    *,
+    upgrade: str,
+    elasticity: ArrayLike = ELASTICITY,
+    denominator: ArrayLike | None = None,
+    footprint: ArrayLike = 0,
+    min_base_fee: ArrayLike = 0,
+) -> Any:
+    """The L2 base fee of the next block.
+
+    EIP-1559 with the upgrade's denominator (50, from Canyon 250; from Holocene what the header says); from Jovian on
+    the block counts as max(gas_used, footprint), and the fee is never below `min_base_fee`.
+
+    Parameters
+    ----------
+    base_fee : of this block [wei / gas].
+    gas_used, gas_limit : of this block [gas].
+    upgrade : a name of `UPGRADES`.
+    elasticity, denominator : of the chain [1]; `None`: the upgrade's.
+    footprint : the data footprint of the block, in its header's `blobGasUsed` [gas]; ignored before Jovian.
+    min_base_fee : from the header's extra data [wei / gas]; ignored before Jovian.
+
+    Broadcasting, result and errors as `feemodel.fees.l1_market.next_base_fee`.
+
+    >>> next_base_fee(10_000, 10_000_000, 30_000_000, upgrade="jovian", elasticity=3, denominator=50,
+    ...               footprint=10_000_001, min_base_fee=10_000)
+    10001
+    """
+    row = upgrades.named(UPGRADES, upgrade)
+    used, floor = whole("gas_used", gas_used, unit="gas"), whole("min_base_fee", min_base_fee, unit="wei")
+    counted = maximum(used, whole("footprint", footprint, unit="gas")) if row.counts_footprint else used
+    own_denominator = row.base_fee_denominator if denominator is None else denominator
+    fee = l1_market.next_base_fee(base_fee, counted, gas_limit, elasticity=elasticity, denominator=own_denominator)
+    return maximum(fee, floor) if row.counts_footprint else fee
+
+
+def _with_rule(upgrade: str, l1_rule: str) -> Upgrade:
+    row = upgrades.named(UPGRADES, upgrade)
+    if row.l1_rule != l1_rule:
+        names = ", ".join(other.name for other in UPGRADES if other.l1_rule == l1_rule)
+        raise InvalidInput("upgrade", f"expected one of {names}", upgrade)
+    return row

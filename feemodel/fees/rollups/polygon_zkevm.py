@@ -1,0 +1,190 @@
+"""Polygon zkEVM: the effective gas price, at which the network just breaks even on a transaction.
+
+The network line is archived. Integer products were unsigned 64-bit, factors doubles, the last product a float of 64
+bits of mantissa (Go's big.Float), reproduced here bit for bit.
+
+Source: 0xPolygonHermez/zkevm-node at 7b80367 (2024-03-28): pool/effectivegasprice.go, gasprice/follower.go.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from feemodel.checks import INT64_MAX, real, whole
+from feemodel.errors import Int64Overflow
+from feemodel.fees.integers import Whole, add, maximum, multiply, one_whole, truncated, where
+
+EFFECTIVE_PERCENTAGE_BYTES = 1  # of every transaction in a batch, non-zero
+TRANSFER_GAS = 21_000
+MAX_PERCENTAGE = 255
+MANTISSA_BITS = 64
+SUGGESTED_FACTOR = 0.15
+SUGGESTED_DIGITS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pricing:
+    """The configuration of the effective gas price; the defaults are the node's."""
+
+    l1_gas_price_factor: float = 0.25  #: L2 gas price over L1 gas price [1]
+    byte_gas_cost: int = 16  #: of a non-zero byte [gas]
+    zero_byte_gas_cost: int = 4  #: [gas]
+    net_profit: float = 1.0  #: factor on the break-even price [1]
+    transfer_gas_price: int = 0  #: fixed price of a plain transfer; 0: none [wei / gas]
+    transfer_l1_factor: float = 0.0  #: or its share of the L1 gas price; 0: none [1]
+
+
+NODE_DEFAULTS = Pricing()
+
+
+def min_l2_gas_price(l1_gas_price: ArrayLike, *, pricing: Pricing = NODE_DEFAULTS) -> Any:
+    """The least L2 gas price: trunc(l1_gas_price · factor) [wei / gas].
+
+    >>> min_l2_gas_price(10**9 + 1)
+    250000000
+    """
+    return _times("l1_gas_price", whole("l1_gas_price", l1_gas_price, minimum=1), pricing.l1_gas_price_factor)
+
+
+def byte_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, pricing: Pricing = NODE_DEFAULTS) -> Any:
+    """The L1 gas that a transaction's bytes are charged for: 16 · (nonzero + 1) + 4 · zero [gas].
+
+    >>> byte_gas(5, 5)
+    116
+    """
+    nonzero = add("nonzero_bytes", whole("nonzero_bytes", nonzero_bytes, unit="bytes"), EFFECTIVE_PERCENTAGE_BYTES)
+    zero_gas = multiply("zero_bytes", whole("zero_bytes", zero_bytes, unit="bytes"), pricing.zero_byte_gas_cost)
+    return add("byte_gas", multiply("nonzero_bytes", nonzero, pricing.byte_gas_cost), zero_gas)
+
+
+def break_even_gas_price(
+    zero_bytes: ArrayLike,
+    nonzero_bytes: ArrayLike,
+    gas_used: ArrayLike,
+    *,
+    tx_gas_price: ArrayLike,
+    l1_gas_price: ArrayLike,
+    pricing: Pricing = NODE_DEFAULTS,
+) -> Any:
+    """The gas price at which a transaction pays for its gas and its bytes.
+
+    total = gas_used · min_l2_gas_price + (16 · (nonzero + 1) + 4 · zero) · l1_gas_price;
+    price = max(1, trunc((total // gas_used) · net_profit)).
+
+    Parameters
+    ----------
+    zero_bytes, nonzero_bytes : counts in the raw transaction [byte].
+    gas_used : [gas]; with none the transaction's own price stands.
+    tx_gas_price : what the transaction offers [wei / gas].
+    l1_gas_price : at least 1 [wei / gas].
+    pricing : the node's configuration; a fixed price or factor of plain transfers (21,000 gas) is used where set.
+
+    All broadcast. Returns int for scalars, an int64 array otherwise [wei / gas]. Raises `InvalidInput` for anything
+    that is not such a whole number, `Int64Overflow` where an array cannot hold a product.
+
+    (200 · 25 + 16 · 100) // 200:
+
+    >>> break_even_gas_price(0, 0, 200, tx_gas_price=1_000, l1_gas_price=100)
+    33
+    """
+    gas, own_price = whole("gas_used", gas_used, unit="gas"), whole("tx_gas_price", tx_gas_price, unit="wei")
+    l1_price = whole("l1_gas_price", l1_gas_price, minimum=1, unit="wei")
+    execution = multiply("total_price", gas, min_l2_gas_price(l1_price, pricing=pricing))
+    bytes_gas = byte_gas(zero_bytes, nonzero_bytes, pricing=pricing)
+    total = add("total_price", execution, multiply("total_price", bytes_gas, l1_price))
+    per_gas: Whole = total // maximum(gas, 1)
+    price = maximum(_times("total_price", per_gas, pricing.net_profit), 1)
+    if pricing.transfer_gas_price:
+        price = where(gas == TRANSFER_GAS, pricing.transfer_gas_price, price)
+    elif pricing.transfer_l1_factor:
+        price = where(gas == TRANSFER_GAS, _times("l1_gas_price", l1_price, pricing.transfer_l1_factor), price)
+    return where(gas == 0, own_price, price)
+
+
+def effective_gas_price(
+    zero_bytes: ArrayLike,
+    nonzero_bytes: ArrayLike,
+    gas_used: ArrayLike,
+    *,
+    tx_gas_price: ArrayLike,
+    l1_gas_price: ArrayLike,
+    l2_gas_price: ArrayLike,
+    pricing: Pricing = NODE_DEFAULTS,
+) -> Any:
+    """The gas price that is charged: break-even price · max(1, tx_gas_price / l2_gas_price), truncated [wei / gas].
+
+    `l2_gas_price` is what the network suggests, at least 1; the rest as in `break_even_gas_price`. Where an offer
+    passes it, elements are computed one by one.
+
+    83 · 1000 / 250:
+
+    >>> effective_gas_price(5, 5, 200, tx_gas_price=1_000, l1_gas_price=100, l2_gas_price=250)
+    332
+    """
+    break_even = break_even_gas_price(
+        zero_bytes, nonzero_bytes, gas_used, tx_gas_price=tx_gas_price, l1_gas_price=l1_gas_price, pricing=pricing
+    )
+    own_price = whole("tx_gas_price", tx_gas_price, unit="wei")
+    suggested = whole("l2_gas_price", l2_gas_price, minimum=1, unit="wei")
+    if isinstance(break_even, int) and isinstance(own_price, int) and isinstance(suggested, int):
+        return _prioritized(break_even, own_price, suggested)
+    prices, offers, suggestions = np.broadcast_arrays(break_even, own_price, suggested)
+    effective = prices.copy()
+    for index in zip(*np.nonzero(offers > suggestions), strict=True):
+        value = _prioritized(int(prices[index]), int(offers[index]), int(suggestions[index]))
+        if value > INT64_MAX:
+            raise Int64Overflow("effective_gas_price", "expected a price that an int64 array holds", value)
+        effective[index] = value
+    return effective
+
+
+def effective_percentage(gas_price: ArrayLike, effective_gas_price: ArrayLike) -> Any:
+    """The byte that a batch carries: ⌈effective · 256 / gas_price⌉ − 1, 255 where the offer is not above it.
+
+    Raises `InvalidInput` for a price of 0.
+
+    >>> effective_percentage(1_000, 157)
+    40
+    """
+    offered = whole("gas_price", gas_price, minimum=1, unit="wei")
+    effective = whole("effective_gas_price", effective_gas_price, minimum=1, unit="wei")
+    ceiling: Whole = (
+        add("effective_gas_price", multiply("effective_gas_price", effective, 256), offered - 1)
+    ) // offered
+    return where(offered <= effective, MAX_PERCENTAGE, ceiling - 1)
+
+
+def suggested_gas_price(l1_gas_price: int, *, factor: float = SUGGESTED_FACTOR) -> int:
+    """The gas price that the network suggests: a share of L1's, its first three digits kept [wei / gas].
+
+    >>> suggested_gas_price(33_333_333_333)
+    4990000000
+    """
+    price = int(_times("l1_gas_price", one_whole("l1_gas_price", l1_gas_price, unit="wei"), factor))
+    unit: int = 10 ** max(0, len(str(price)) - SUGGESTED_DIGITS)
+    return price // unit * unit
+
+
+def _times(name: str, value: Whole, factor: float) -> Whole:
+    double = float(value) if isinstance(value, int) else value.astype(float)
+    return truncated(name, double * real("factor", factor))
+
+
+def _prioritized(break_even: int, own_price: int, suggested: int) -> int:
+    if own_price <= suggested:
+        return break_even
+    ratio, shift = _rounded(own_price << 2 * MANTISSA_BITS, suggested)
+    product, more = _rounded(break_even * ratio, 1)
+    shift += more - 2 * MANTISSA_BITS
+    return product << shift if shift >= 0 else product >> -shift
+
+
+def _rounded(numerator: int, denominator: int) -> tuple[int, int]:
+    """numerator / denominator as mantissa · 2**shift with 64 bits of mantissa, to the nearest, ties to even."""
+    shift = max(0, (numerator // denominator).bit_length() - MANTISSA_BITS)
+    quotient, remainder = divmod(numerator, denominator << shift)
+    twice = 2 * remainder
+    half = denominator << shift
+    return quotient + (twice > half or (twice == half and quotient % 2 == 1)), shift

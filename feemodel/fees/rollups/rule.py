@@ -1,0 +1,154 @@
+"""What every chain's rule looks like: a transaction and a moment of L1 in, the two parts of the fee out.
+
+Every rule of this package separates: into what the transaction is, what the moment costs, and one division. A rule is
+written down as these factors once; `evaluate` multiplies them out exactly, `feemodel.fees.rollups.kernels` does so for
+millions of transactions at thousands of moments.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+from numpy.typing import ArrayLike
+
+from feemodel.checks import whole
+from feemodel.errors import Int64Overflow, InvalidInput
+from feemodel.fees.integers import (
+    NOTHING,
+    Parts,
+    Whole,
+    add,
+    multiply,
+    multiply_divide_parts,
+    require,
+    saturated,
+    truncated,
+)
+from feemodel.fees.rollups.presets import Preset
+
+BLOB_TRANSACTION = 3  # EIP-4844
+DOUBLE_EXACT = 2**53  # below it truncating a double loses nothing
+
+Columns: TypeAlias = Mapping[str, Whole]
+
+
+class Fees(NamedTuple):
+    """A fee in its two parts [wei]."""
+
+    l1: Any  #: for the bytes
+    l2: Any  #: for the gas
+
+
+class Factors(NamedTuple):
+    """A rule's fees, taken apart.
+
+    l1 = step · (trunc(margin · (q + fixed)) − trunc(margin · fixed))
+    q  = (units · price + (units · price_fraction + offset_fraction) // 10⁹) // divisor + offset
+    l2 = gas · gas_price + extra
+    """
+
+    units: Whole  #: of the transaction
+    price: Parts  #: of the moment
+    divisor: Whole  #: of the transaction, or one
+    gas: Whole  #: of the transaction [gas]
+    gas_price: Whole  #: of the moment, or one [wei / gas]
+    step: Whole = 1  #: of the transaction, or one
+    offset: Parts = NOTHING  #: of the moment, or one
+    fixed: Whole = 0  #: of the moment, or one
+    margin: float = 1.0
+    extra: Whole = 0  #: of the transaction, or one [wei]
+    saturates: bool = False  #: whether l1 ends at 2**64 − 1, which only Python ints can pass
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A chain's rule at one of its upgrades, with its parameters."""
+
+    name: str
+    columns: tuple[str, ...]  #: what it reads of a transaction
+    preset: Preset
+    taken_apart: Callable[[Columns, Whole, Whole], Factors]  #: of columns, base fee, blob base fee
+
+    def factors(self, transactions: Mapping[str, Any], *, base_fee: ArrayLike, blob_base_fee: ArrayLike) -> Factors:
+        """The fees taken apart; arguments and errors as `fees`.
+
+        >>> from feemodel.fees.rollups.rules import rule
+        >>> rule("op-mainnet/jovian").factors({"fastlz_size": 150, "gas": 21_000}, base_fee=10, blob_base_fee=1)[:3]
+        (100000000, Parts(whole=1, millionths=850533), 1000000)
+        """
+        missing = [name for name in self.columns if name not in transactions]
+        if missing:
+            raise InvalidInput("transactions", f"{self.name} needs the columns {', '.join(missing)}", [*transactions])
+        if "transaction_type" in transactions:
+            types = whole("transaction_type", transactions["transaction_type"])
+            require("transaction_type", f"{self.name} prices no blob transactions", types, types != BLOB_TRANSACTION)
+        columns = {name: whole(name, transactions[name]) for name in self.columns}
+        fees = whole("base_fee", base_fee, unit="wei"), whole("blob_base_fee", blob_base_fee, unit="wei")
+        return self.taken_apart(columns, *fees)
+
+    def fees(self, transactions: Mapping[str, Any], *, base_fee: ArrayLike, blob_base_fee: ArrayLike) -> Fees:
+        """What transactions pay at moments of L1, to the wei.
+
+        Parameters
+        ----------
+        transactions : a table or mapping with the rule's columns; they broadcast against the fees.
+        base_fee, blob_base_fee : of L1 [wei / gas].
+
+        Returns
+        -------
+        Fees : ints for scalars, int64 arrays otherwise [wei].
+
+        Raises
+        ------
+        InvalidInput : a column that is missing, a value out of range, a blob transaction.
+        Int64Overflow : where an int64 array cannot hold a fee.
+
+        >>> from feemodel.fees.rollups.rules import rule
+        >>> rule("op-mainnet/jovian").fees({"fastlz_size": 150, "gas": 21_000},
+        ...                                base_fee=40_583_973_580, blob_base_fee=111_685_752)
+        Fees(l1=350739202003, l2=21000000000)
+        """
+        return evaluate(self.factors(transactions, base_fee=base_fee, blob_base_fee=blob_base_fee))
+
+
+def evaluate(factors: Factors) -> Fees:
+    """The fees that factors multiply out to.
+
+    >>> evaluate(Factors(units=7, price=Parts(10, 0), divisor=4, gas=3, gas_price=5, step=2, extra=1))
+    Fees(l1=34, l2=16)
+    """
+    f = factors
+    quotient = multiply_divide_parts("l1_fee", f.price, f.units, f.divisor, f.offset)
+    total = with_margin(add("l1_fee", quotient, f.fixed), f.margin)
+    l1_fee = multiply("l1_fee", f.step, total - with_margin(f.fixed, f.margin))
+    return Fees(
+        saturated(l1_fee) if f.saturates else l1_fee, add("l2_fee", multiply("l2_fee", f.gas, f.gas_price), f.extra)
+    )
+
+
+def with_margin(price: Whole, margin: float) -> Whole:
+    """trunc(margin · price); raises `Int64Overflow` for a product of 2**53 or more.
+
+    >>> with_margin(36_095_238, 1.2)
+    43314285
+    """
+    if margin == 1.0:
+        return price
+    double = margin * (float(price) if isinstance(price, int) else price.astype(float))
+    result = truncated("price", double)
+    require("price", "expected a product with the margin below 2**53", result, result < DOUBLE_EXACT, Int64Overflow)
+    return result
+
+
+def given(row: Preset, name: str, *fields: str) -> dict[str, int]:
+    """The named parameters of a row; raises `InvalidInput` for one that the row leaves open.
+
+    >>> from feemodel.fees.rollups.presets import OP_MAINNET
+    >>> given(OP_MAINNET, "op-mainnet/regolith", "overhead")
+    {'overhead': 188}
+    """
+    values = {field: getattr(row, field) for field in fields}
+    for field, value in values.items():
+        if value is None:
+            raise InvalidInput(field, f"{name} needs this parameter, which the row {row.name} leaves open", value)
+    return values

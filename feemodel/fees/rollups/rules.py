@@ -1,0 +1,267 @@
+"""The rules of every chain by name, in the one form of `feemodel.fees.rollups.rule`.
+
+| column                      | of a transaction                             | read by                                |
+|-----------------------------|----------------------------------------------|----------------------------------------|
+| gas                         | used on L2 [gas]                             | all                                    |
+| zero_bytes, nonzero_bytes   | counts in its signed encoding [byte]         | OP Stack, Scroll at first; Polygon     |
+| length                      | of its signed encoding [byte]                | Scroll at Curie and Feynman            |
+| fastlz_size                 | FastLZ, signed encoding [byte]               | OP Stack from Fjord on                 |
+| brotli_size                 | brotli (1, window 22) of the same [byte]     | Arbitrum                               |
+| zstd_size                   | Scroll's zstd, at most the length [byte]     | Scroll from Galileo on                 |
+| data_length, zstd_data_size | its calldata, plain, Scroll's zstd [byte]    | Scroll at Feynman                      |
+| linea_size                  | what Linea measures [byte]                   | Linea                                  |
+| pubdata                     | bytes of state that it publishes [byte]      | zkSync                                 |
+
+A column `transaction_type`, where there is one, is looked at for blob transactions, which no rollup prices.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from feemodel.errors import InvalidInput
+from feemodel.fees import l1_market, pricing
+from feemodel.fees.integers import MILLION, NOTHING, Parts, Whole, add, multiply, require
+from feemodel.fees.rollups import (
+    arbitrum,
+    arbitrum_pricing,
+    optimism,
+    polygon_zkevm,
+    presets,
+    scroll,
+    upgrades,
+    zksync,
+)
+from feemodel.fees.rollups.rule import Columns, Factors, Rule, given, with_margin
+from feemodel.units import WEI_PER_KWEI
+
+
+def linea_rule(row: presets.LineaPricing) -> Rule:
+    """Linea's cost-per-byte form at the variable cost that its coordinator would publish at the moment.
+
+    The L1 part is what the size adds to the fee, the L2 part base fee and fixed cost.
+
+    >>> linea_rule(presets.LINEA).fees({"linea_size": 128, "gas": 21_000}, base_fee=10**9, blob_base_fee=10**9)
+    Fees(l1=153599985000, l2=756000147000)
+    """
+
+    def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
+        require("gas", "expected at least 1: a fee per gas", columns["gas"], columns["gas"] > 0)
+        cost = pricing.variable_cost(
+            base_fee, row.priority_fee, blob_base_fee, execution_gas=row.execution_gas, blob_gas=row.blob_gas,
+            bytes_per_submission=row.bytes_per_submission, margin=row.pricing_margin, lower_bound=row.lower_bound,
+            upper_bound=row.upper_bound,
+        )  # fmt: skip
+        base = add("gas_price", with_margin(row.fixed_cost, row.estimate_margin), row.l2_gas_price)
+        gas, price = columns["gas"], Parts(_published(cost), 0)
+        return Factors(
+            columns["linea_size"], price, gas, gas, base, step=gas, fixed=row.fixed_cost, margin=row.estimate_margin
+        )
+
+    return Rule(row.name, ("gas", "linea_size"), row, taken_apart)
+
+
+def op_stack_rule(row: presets.OpStackChain, upgrade: str) -> Rule:
+    """An OP Stack chain at an upgrade of `optimism.UPGRADES`; until Ecotone it needs `overhead` and `scalar`.
+
+    >>> op_stack_rule(presets.BASE, "fjord").columns
+    ('gas', 'fastlz_size')
+    """
+    l1_rule = upgrades.named(optimism.UPGRADES, upgrade).l1_rule
+    name = f"{row.name}/{upgrade}"
+    sizes = ("fastlz_size",) if l1_rule == "fjord" else ("zero_bytes", "nonzero_bytes")
+    terms = given(row, name, "overhead", "scalar") if l1_rule == "bedrock" else {}
+
+    def price(base_fee: Whole, blob_base_fee: Whole) -> Parts:
+        if l1_rule == "bedrock":
+            return optimism.bedrock_price(l1_base_fee=base_fee, scalar=terms["scalar"])
+        return optimism.weighted_price(
+            l1_base_fee=base_fee, blob_base_fee=blob_base_fee, base_fee_scalar=row.base_fee_scalar,
+            blob_base_fee_scalar=row.blob_base_fee_scalar,
+        )  # fmt: skip
+
+    def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
+        counts = [columns[size] for size in sizes]
+        if l1_rule == "bedrock":
+            units = optimism.bedrock_l1_gas(*counts, overhead=terms["overhead"], upgrade=upgrade)
+        else:
+            units = optimism.scaled_size(*counts) if l1_rule == "fjord" else l1_market.calldata_gas(*counts)
+        extra = optimism.operator_fee(
+            columns["gas"], scalar=row.operator_fee_scalar, constant=row.operator_fee_constant, upgrade=upgrade
+        )
+        divisor = optimism.UNITS_PER_BYTE[l1_rule]
+        return Factors(units, price(base_fee, blob_base_fee), divisor, columns["gas"], row.l2_gas_price, extra=extra)
+
+    return Rule(name, ("gas", *sizes), row, taken_apart)
+
+
+def arbitrum_rule(row: presets.ArbitrumChain) -> Rule:
+    """Arbitrum at the price per unit at which its controller rests, if every batch is like the row's.
+
+    >>> arbitrum_rule(presets.ARBITRUM_ONE).columns
+    ('gas', 'brotli_size')
+    """
+    arbitrum.version(row.version)
+    batch_units = arbitrum.poster_units(row.batch_transaction_bytes)
+
+    def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
+        blob_gas = row.batch_blobs * l1_market.GAS_PER_BLOB
+        execution = multiply("batch_cost", base_fee, row.batch_l1_gas)
+        cost = add("batch_cost", execution, multiply("batch_cost", blob_base_fee, blob_gas))
+        price = arbitrum_pricing.equilibrium_price(cost, batch_units)
+        units, gas_price = arbitrum.poster_units(columns["brotli_size"]), row.l2_gas_price
+        return Factors(units, Parts(price, 0), gas_price, columns["gas"], gas_price, step=gas_price)
+
+    return Rule(row.name, ("gas", "brotli_size"), row, taken_apart)
+
+
+SCROLL_INPUTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyType(
+    {
+        "bernoulli": (("zero_bytes", "nonzero_bytes"), ("overhead", "scalar")),
+        "curie": (("length",), ("commit_scalar", "blob_scalar")),
+        "feynman": (
+            ("length", "data_length", "zstd_data_size"),
+            ("exec_scalar", "blob_scalar", "penalty_threshold", "penalty_factor"),
+        ),
+        "galileo": (("zstd_size",), ("exec_scalar", "blob_scalar", "penalty_factor")),
+        "galileo-v2": (("zstd_size",), ("exec_scalar", "blob_scalar", "penalty_factor")),
+    }
+)  #: columns and parameters of each upgrade
+
+
+def scroll_rule(row: presets.ScrollChain, upgrade: str) -> Rule:
+    """Scroll at an upgrade of `scroll.UPGRADES`, which says what scalars it needs.
+
+    >>> scroll_rule(presets.SCROLL, "galileo").columns
+    ('gas', 'zstd_size')
+    """
+    upgrades.named(scroll.UPGRADES, upgrade)
+    name = f"{row.name}/{upgrade}"
+    sizes, needed = SCROLL_INPUTS[upgrade]
+    terms = given(row, name, *needed)
+
+    def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
+        counts = [columns[size] for size in sizes]
+        parts = _scroll_parts(upgrade, counts, terms, base_fee, blob_base_fee)
+        return Factors(gas=columns["gas"], gas_price=row.l2_gas_price, saturates=True, **parts)
+
+    return Rule(name, ("gas", *sizes), row, taken_apart)
+
+
+def zksync_rule(row: presets.ZkSyncChain) -> Rule:
+    """A ZK Stack chain whose batches see L1 as it is at the moment.
+
+    >>> zksync_rule(presets.ZKSYNC_ERA).columns
+    ('gas', 'pubdata')
+    """
+
+    def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
+        pubdata_price = zksync.l1_pubdata_price(base_fee, blob_base_fee, mode=row.pubdata_mode)
+        fees = zksync.batch_fee_input(base_fee, pubdata_price, model=row.model)
+        batch = zksync.base_fee(fees.fair_l2_gas_price, fees.fair_pubdata_price)
+        byte = multiply("pubdata_fee", batch.base_fee, batch.gas_per_pubdata)
+        return Factors(columns["pubdata"], Parts(byte, 0), 1, columns["gas"], batch.base_fee)
+
+    return Rule(row.name, ("gas", "pubdata"), row, taken_apart)
+
+
+def taiko_rule(row: presets.TaikoChain) -> Rule:
+    """Taiko: gas at its base fee, and nothing for the bytes.
+
+    >>> taiko_rule(presets.TAIKO).fees({"gas": 21_000}, base_fee=10**9, blob_base_fee=1)
+    Fees(l1=0, l2=210000000000)
+    """
+
+    def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
+        return Factors(0, NOTHING, 1, columns["gas"], row.l2_gas_price)
+
+    return Rule(row.name, ("gas",), row, taken_apart)
+
+
+def polygon_rule(row: presets.PolygonChain) -> Rule:
+    """Polygon zkEVM for transactions that offer the suggested price; the L2 part is gas at its least price.
+
+    Raises `InvalidInput` for prices of plain transfers of their own, and where L1 is so cheap that the node would take
+    its least price of 1 wei.
+
+    >>> polygon_rule(presets.POLYGON_ZKEVM).fees({"zero_bytes": 5, "nonzero_bytes": 5, "gas": 200},
+    ...                                          base_fee=100, blob_base_fee=1)
+    Fees(l1=11600, l2=5000)
+    """
+    if row.pricing.transfer_gas_price or row.pricing.transfer_l1_factor:
+        raise InvalidInput("pricing", "expected no price of its own for plain transfers", row.pricing)
+
+    def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
+        gas, margin = columns["gas"], row.pricing.net_profit
+        require("gas", "expected at least 1: a price per gas", gas, gas > 0)
+        least = polygon_zkevm.min_l2_gas_price(base_fee, pricing=row.pricing)
+        gas_price = with_margin(least, margin)
+        require("base_fee", "expected enough for a gas price of 1 wei", base_fee, gas_price > 0)
+        units = polygon_zkevm.byte_gas(columns["zero_bytes"], columns["nonzero_bytes"], pricing=row.pricing)
+        return Factors(units, Parts(base_fee, 0), gas, gas, gas_price, step=gas, fixed=least, margin=margin)
+
+    return Rule(row.name, ("gas", "zero_bytes", "nonzero_bytes"), row, taken_apart)
+
+
+def _scroll_parts(
+    upgrade: str, counts: list[Whole], terms: Mapping[str, int], base_fee: Whole, blob_base_fee: Whole
+) -> dict[str, Any]:
+    nine_decimals = scroll.PRECISION // MILLION
+    if upgrade == "bernoulli":
+        units = scroll.pre_curie_gas(*counts, overhead=terms["overhead"])
+        price = scroll.price(l1_base_fee=base_fee, scalar=terms["scalar"])
+        return {"units": units, "price": price, "divisor": nine_decimals}
+    if upgrade == "curie":
+        commitment = scroll.price(l1_base_fee=base_fee, scalar=terms["commit_scalar"])
+        price = scroll.price(l1_base_fee=blob_base_fee, scalar=terms["blob_scalar"])
+        return {"units": counts[0], "price": price, "divisor": nine_decimals, "offset": commitment}
+    price = scroll.price(
+        l1_base_fee=base_fee, scalar=terms["exec_scalar"], blob_base_fee=blob_base_fee, blob_scalar=terms["blob_scalar"]
+    )
+    factor = terms["penalty_factor"]
+    if upgrade == "feynman":
+        threshold = terms["penalty_threshold"]
+        units = scroll.feynman_units(*counts, penalty_threshold=threshold, penalty_factor=factor)
+        return {"units": units, "price": price, "divisor": nine_decimals * scroll.PRECISION}
+    units, doubling = scroll.galileo_units(*counts, penalty_factor=factor), scroll.doubling_size(factor)
+    return {"units": units, "price": price, "divisor": nine_decimals * doubling}
+
+
+def _published(cost: Any) -> Whole:
+    """A variable cost as the pricing record carries it: truncated to whole kwei."""
+    if isinstance(cost, float):
+        return int(cost / WEI_PER_KWEI) * WEI_PER_KWEI
+    kwei: Whole = (np.asarray(cost) / WEI_PER_KWEI).astype(np.int64)
+    return multiply("variable_cost", kwei, WEI_PER_KWEI)
+
+
+def _all_rules() -> dict[str, Rule]:
+    rules = [linea_rule(presets.LINEA)]
+    rules += [op_stack_rule(presets.OP_MAINNET, row.name) for row in optimism.UPGRADES]
+    rules += [op_stack_rule(presets.BASE, row.name) for row in optimism.UPGRADES if row.l1_rule != "bedrock"]
+    rules += [arbitrum_rule(presets.ARBITRUM_ONE), scroll_rule(presets.SCROLL_CURIE, "curie")]
+    rules += [scroll_rule(presets.SCROLL, "galileo"), scroll_rule(presets.SCROLL, "galileo-v2")]
+    rules += [zksync_rule(presets.ZKSYNC_ERA), taiko_rule(presets.TAIKO), polygon_rule(presets.POLYGON_ZKEVM)]
+    return {rule.name: rule for rule in rules}
+
+
+RULES: Mapping[str, Rule] = MappingProxyType(_all_rules())
+#: One rule a chain, in force in 2026 (Polygon zkEVM: at its end), the reference first.
+CURRENT = (
+    "linea", "op-mainnet/jovian", "base/jovian", "arbitrum-one", "scroll/galileo-v2", "zksync-era", "taiko",
+    "polygon-zkevm",
+)  # fmt: skip
+
+
+def rule(name: str) -> Rule:
+    """A rule of `RULES` by its name; raises `InvalidInput` that lists the names there are.
+
+    >>> rule("scroll/galileo").columns
+    ('gas', 'zstd_size')
+    """
+    try:
+        return RULES[name]
+    except (KeyError, TypeError):
+        raise InvalidInput("rule", f"expected one of {', '.join(RULES)}", name) from None

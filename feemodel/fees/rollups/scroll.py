@@ -1,0 +1,263 @@
+"""Scroll: the L1 data fee, upgrade by upgrade. Scalars have nine decimals.
+
+| upgrade   | L1 data fee [wei]                                                                          |
+|-----------|--------------------------------------------------------------------------------------------|
+| bernoulli | (4 · zero + 16 · (nonzero + 4) + overhead) · l1_base_fee · scalar // 10⁹                   |
+| curie     | (commit_scalar · l1_base_fee + length · blob_base_fee · blob_scalar) // 10⁹                |
+| feynman   | price · length · penalty // 10⁹ // 10⁹                                                     |
+| galileo   | (price · c + price · c · c // penalty_factor) // 10⁹, c = min(compressed_size, length)     |
+
+with price = exec_scalar · l1_base_fee + blob_scalar · blob_base_fee. The transaction is the RLP of its signed form. A
+fee above 2**64 − 1 is 2**64 − 1 for ints, an `Int64Overflow` for arrays.
+
+Sources: Chaintable/go-ethereum-scrl at 5f34f2a (2026-06-30): rollup/fees/rollup_fee.go; scroll-tech/scroll-contracts at
+dfbd661: src/L2/predeploys/L1GasPriceOracle.sol; scroll-tech/scroll-revm: src/l1block.rs; times: chain configuration.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from feemodel.checks import whole
+from feemodel.fees import l1_market
+from feemodel.fees.integers import (
+    MILLION,
+    NOTHING,
+    Parts,
+    Whole,
+    add,
+    add_parts,
+    maximum,
+    multiply,
+    multiply_divide,
+    multiply_divide_parts,
+    product_in_parts,
+    require,
+    saturated,
+    where,
+)
+
+PRECISION = 10**9
+EXTRA_NONZERO_BYTES = 4  # counted for every transaction until Curie
+INFINITE_RATIO = 2**256 - 1  # of empty calldata
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upgrade:
+    """An upgrade that changed the fee."""
+
+    name: str
+    timestamp: int  #: on Scroll mainnet [s]
+
+
+UPGRADES = (
+    Upgrade(name="bernoulli", timestamp=1_696_917_600),  # the rule of the chain's start
+    Upgrade(name="curie", timestamp=1_719_993_600),  # at block 7,096,836; its time is the release's estimate
+    Upgrade(name="feynman", timestamp=1_755_576_000),
+    Upgrade(name="galileo", timestamp=1_765_868_400),
+    Upgrade(name="galileo-v2", timestamp=1_766_041_200),  # the same fee; the oracle's scalars may change
+)
+
+
+def pre_curie_l1_fee(
+    zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, l1_base_fee: ArrayLike, overhead: ArrayLike, scalar: ArrayLike
+) -> Any:
+    """The L1 data fee until Curie.
+
+    Parameters
+    ----------
+    zero_bytes, nonzero_bytes : counts in the transaction [byte].
+    l1_base_fee : [wei / gas].
+    overhead : per transaction [gas].
+    scalar : [10⁻⁹].
+
+    All broadcast. Returns int for scalars, an int64 array otherwise [wei]. Raises `InvalidInput` for anything that
+    is not a whole number of at least 0, `Int64Overflow` where an array cannot hold the fee.
+
+    204 gas · 15,000,000 wei · 10 // 10⁹:
+
+    >>> pre_curie_l1_fee(2, 2, l1_base_fee=15_000_000, overhead=100, scalar=10)
+    30
+    """
+    gas = pre_curie_gas(zero_bytes, nonzero_bytes, overhead=overhead)
+    return _fee(price(l1_base_fee=l1_base_fee, scalar=scalar), gas, 1)
+
+
+def pre_curie_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, overhead: ArrayLike) -> Any:
+    """The L1 gas that a transaction is charged for until Curie: 4 · zero + 16 · (nonzero + 4) + overhead [gas].
+
+    >>> pre_curie_gas(2, 2, overhead=100)
+    204
+    """
+    nonzero = add("nonzero_bytes", whole("nonzero_bytes", nonzero_bytes, unit="bytes"), EXTRA_NONZERO_BYTES)
+    return add("gas", l1_market.calldata_gas(zero_bytes, nonzero), whole("overhead", overhead, unit="gas"))
+
+
+def curie_l1_fee(
+    length: ArrayLike,
+    *,
+    l1_base_fee: ArrayLike,
+    blob_base_fee: ArrayLike,
+    commit_scalar: ArrayLike,
+    blob_scalar: ArrayLike,
+) -> Any:
+    """The L1 data fee of Curie: one commitment, and every byte at the price of blob gas.
+
+    Parameters
+    ----------
+    length : of the transaction [byte].
+    l1_base_fee, blob_base_fee : [wei / gas].
+    commit_scalar, blob_scalar : of the oracle [10⁻⁹].
+
+    Broadcasting, result and errors as `pre_curie_l1_fee`.
+
+    (10 · 1.5 gwei + 4 · 0.15 gwei · 10) // 10⁹:
+
+    >>> curie_l1_fee(4, l1_base_fee=1_500_000_000, blob_base_fee=150_000_000, commit_scalar=10, blob_scalar=10)
+    21
+    """
+    commitment = price(l1_base_fee=l1_base_fee, scalar=commit_scalar)
+    byte = price(l1_base_fee=0, scalar=0, blob_base_fee=blob_base_fee, blob_scalar=blob_scalar)
+    size = whole("length", length, unit="bytes")
+    return _fee(byte, size, 1, commitment)
+
+
+def compression_ratio(length: ArrayLike, compressed_size: ArrayLike) -> Any:
+    """length · 10⁹ // compressed_size, at least 10⁹; 2**256 − 1 for no data at all [10⁻⁹].
+
+    Raises `InvalidInput` for data of no compressed size, and for no data in an array.
+
+    >>> compression_ratio(612, 126)
+    4857142857
+    """
+    size = whole("length", length, unit="bytes")
+    if isinstance(size, int) and size == 0:
+        return INFINITE_RATIO
+    require("length", "expected data in an array of ratios: the ratio of none takes 256 bits", size, size > 0)
+    compressed = whole("compressed_size", compressed_size, minimum=1, unit="bytes")
+    return maximum(multiply_divide("compression_ratio", size, PRECISION, compressed), PRECISION)
+
+
+def feynman_l1_fee(
+    length: ArrayLike,
+    data_length: ArrayLike,
+    compressed_data_size: ArrayLike,
+    *,
+    l1_base_fee: ArrayLike,
+    blob_base_fee: ArrayLike,
+    exec_scalar: ArrayLike,
+    blob_scalar: ArrayLike,
+    penalty_threshold: ArrayLike,
+    penalty_factor: ArrayLike,
+) -> Any:
+    """The L1 data fee of Feynman: a transaction whose calldata compresses badly pays a penalty.
+
+    Parameters
+    ----------
+    length : of the transaction [byte].
+    data_length, compressed_data_size : of its calldata, plain and under zstd [byte]; empty calldata pays no penalty.
+    l1_base_fee, blob_base_fee : [wei / gas].
+    exec_scalar, blob_scalar : of the oracle [10⁻⁹].
+    penalty_threshold : compression ratio from which on there is no penalty [10⁻⁹].
+    penalty_factor : what the others pay [10⁻⁹].
+
+    Broadcasting, result and errors as `pre_curie_l1_fee`.
+
+    At ratio 5 of 6, (10 + 20) · 1 gwei · 100 bytes · 2:
+
+    >>> feynman_l1_fee(100, 50, 10, l1_base_fee=10**9, blob_base_fee=10**9, exec_scalar=10, blob_scalar=20,
+    ...                penalty_threshold=6 * 10**9, penalty_factor=2 * 10**9)
+    6000
+    """
+    units = feynman_units(
+        length, data_length, compressed_data_size, penalty_threshold=penalty_threshold, penalty_factor=penalty_factor
+    )
+    both = price(l1_base_fee=l1_base_fee, scalar=exec_scalar, blob_base_fee=blob_base_fee, blob_scalar=blob_scalar)
+    return _fee(both, units, PRECISION)
+
+
+def feynman_units(
+    length: ArrayLike,
+    data_length: ArrayLike,
+    compressed_data_size: ArrayLike,
+    *,
+    penalty_threshold: ArrayLike,
+    penalty_factor: ArrayLike,
+) -> Any:
+    """length · penalty [10⁻⁹ byte]; arguments and errors as `feynman_l1_fee`.
+
+    >>> feynman_units(100, 50, 10, penalty_threshold=6 * 10**9, penalty_factor=2 * 10**9)
+    200000000000
+    """
+    plain = whole("data_length", data_length, unit="bytes")
+    compressed = whole("compressed_data_size", compressed_data_size, unit="bytes")
+    ratio = compression_ratio(maximum(plain, 1), where(plain == 0, 1, compressed))
+    penalized = (plain > 0) & (ratio < whole("penalty_threshold", penalty_threshold))
+    factor = where(penalized, whole("penalty_factor", penalty_factor), PRECISION)
+    return multiply("length · penalty", whole("length", length, unit="bytes"), factor)
+
+
+def galileo_l1_fee(
+    compressed_size: ArrayLike,
+    *,
+    l1_base_fee: ArrayLike,
+    blob_base_fee: ArrayLike,
+    exec_scalar: ArrayLike,
+    blob_scalar: ArrayLike,
+    penalty_factor: ArrayLike,
+) -> Any:
+    """The L1 data fee of Galileo: per compressed byte, and more than that for a long transaction.
+
+    Parameters
+    ----------
+    compressed_size : min(zstd length, length) of the transaction [byte].
+    l1_base_fee, blob_base_fee : [wei / gas].
+    exec_scalar, blob_scalar : of the oracle [10⁻⁹].
+    penalty_factor : the size at which the fee per byte has doubled [byte]; 0 counts as 1.
+
+    Broadcasting, result and errors as `pre_curie_l1_fee`.
+
+    >>> galileo_l1_fee(100, l1_base_fee=10**9, blob_base_fee=10**9, exec_scalar=2_394_981_796,
+    ...                blob_scalar=1_019_097_245, penalty_factor=10_000)
+    344821983141
+    """
+    both = price(l1_base_fee=l1_base_fee, scalar=exec_scalar, blob_base_fee=blob_base_fee, blob_scalar=blob_scalar)
+    return _fee(both, galileo_units(compressed_size, penalty_factor=penalty_factor), doubling_size(penalty_factor))
+
+
+def galileo_units(compressed_size: ArrayLike, *, penalty_factor: ArrayLike) -> Any:
+    """c · (penalty_factor + c): what base + base · c // penalty_factor comes to, times penalty_factor [byte²].
+
+    >>> galileo_units(100, penalty_factor=10_000)
+    1010000
+    """
+    size = whole("compressed_size", compressed_size, unit="bytes")
+    return multiply("compressed_size", size, add("penalty_factor", doubling_size(penalty_factor), size))
+
+
+def doubling_size(penalty_factor: ArrayLike) -> Any:
+    """The penalty factor, at least 1 [byte].
+
+    >>> doubling_size(0)
+    1
+    """
+    return maximum(whole("penalty_factor", penalty_factor), 1)
+
+
+def price(
+    *, l1_base_fee: ArrayLike, scalar: ArrayLike, blob_base_fee: ArrayLike = 0, blob_scalar: ArrayLike = 0
+) -> Parts:
+    """scalar · l1_base_fee + blob_scalar · blob_base_fee [10⁻⁹ wei].
+
+    >>> price(l1_base_fee=30 * 10**9, scalar=230_759_955_285)
+    Parts(whole=6922798658550000, millionths=0)
+    """
+    execution = whole("l1_base_fee", l1_base_fee, unit="wei"), whole("scalar of l1_base_fee", scalar)
+    blob = whole("blob_base_fee", blob_base_fee, unit="wei"), whole("blob_scalar", blob_scalar)
+    return add_parts("price", product_in_parts("l1_base_fee", *execution), product_in_parts("blob_base_fee", *blob))
+
+
+def _fee(price: Parts, units: Whole, divisor: Whole, addend: Parts = NOTHING) -> Whole:
+    """(price · units + addend) // divisor, of nine decimals."""
+    return saturated(multiply_divide_parts("l1_fee", price, units, PRECISION // MILLION * divisor, addend))

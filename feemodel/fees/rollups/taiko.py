@@ -1,0 +1,92 @@
+"""Taiko: no fee for L1 data at all; a base fee that knows how long a block took (EIP-4396), shared with the proposer.
+
+Source: taikoxyz/taiko-mono at b9c5bb2 (2026-08-21): packages/protocol/docs/Derivation.md; EIP-4396.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from numpy.typing import ArrayLike
+
+from feemodel.checks import whole
+from feemodel.fees.integers import Whole, add, maximum, minimum, multiply, multiply_divide, require, where
+
+ELASTICITY = 2
+BASE_FEE_CHANGE_DENOMINATOR = 8
+MAX_TARGET_PERCENT = 95  # of the gas limit, however long the block took
+BLOCK_TIME_TARGET = 2  # s
+SHARING_PERCENT = 75  # of the base fee, to the proposer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """The bounds of a chain's base fee."""
+
+    name: str
+    min_base_fee: int  #: [wei / gas]
+    max_base_fee: int = 1_000_000_000  #: [wei / gas]
+    initial_base_fee: int = 25_000_000  #: [wei / gas]
+
+
+MAINNET = Chain(name="taiko-mainnet", min_base_fee=10_000_000)
+OTHER = Chain(name="taiko-other", min_base_fee=5_000_000)
+
+
+class SharedFee(NamedTuple):
+    """Who gets a base fee [wei]."""
+
+    proposer: Any
+    treasury: Any
+
+
+def next_base_fee(
+    base_fee: ArrayLike, gas_used: ArrayLike, gas_limit: ArrayLike, block_time: ArrayLike, *, chain: Chain = MAINNET
+) -> Any:
+    """The base fee of the next block.
+
+    With target = gas_limit // 2 and adjusted = min(target · block_time // 2, gas_limit · 95 // 100), the fee moves by
+    base_fee · |gas_used − adjusted| // target // 8, up by at least 1 wei, and stays within the chain's bounds.
+
+    Parameters
+    ----------
+    base_fee : of the parent [wei / gas].
+    gas_used, gas_limit : of the parent [gas].
+    block_time : between the parent and the block before it [s].
+    chain : its bounds.
+
+    All broadcast. Returns int for scalars, an int64 array otherwise [wei / gas]. Raises `InvalidInput` for a gas limit
+    below 2, gas used above the limit, anything negative or not an integer, `Int64Overflow` where an array cannot hold
+    the fee.
+
+    A block of 2 s at three quarters of its limit:
+
+    >>> next_base_fee(25_000_000, 180_000_000, 240_000_000, 2)
+    26562500
+    """
+    fee, used = whole("base_fee", base_fee, unit="wei"), whole("gas_used", gas_used, unit="gas")
+    limit = whole("gas_limit", gas_limit, minimum=ELASTICITY, unit="gas")
+    require("gas_used", "expected at most the gas limit", used, used <= limit)
+    target: Whole = limit // ELASTICITY
+    time = whole("block_time", block_time, unit="seconds")
+    adjusted = minimum(
+        multiply_divide("block_time", target, time, BLOCK_TIME_TARGET),
+        multiply_divide("gas_limit", limit, MAX_TARGET_PERCENT, 100),
+    )
+    distance = maximum(used - adjusted, adjusted - used)
+    step = multiply_divide("base_fee", fee, distance, target) // BASE_FEE_CHANGE_DENOMINATOR
+    risen = add("base_fee", fee, where(used > adjusted, maximum(step, 1), 0))
+    moved = where(used < adjusted, fee - step, risen)
+    return minimum(maximum(moved, chain.min_base_fee), chain.max_base_fee)
+
+
+def shared_base_fee(gas_used: ArrayLike, base_fee: ArrayLike, *, percent: ArrayLike = SHARING_PERCENT) -> SharedFee:
+    """The base fees of a transaction or block, divided: `percent` of them rounded down to the proposer.
+
+    >>> shared_base_fee(21_000, 10_000_001)
+    SharedFee(proposer=157500015750, treasury=52500005250)
+    """
+    share = whole("percent", percent)
+    require("percent", "expected at most 100", share, share <= 100)
+    total = multiply("base_fee", whole("gas_used", gas_used, unit="gas"), whole("base_fee", base_fee, unit="wei"))
+    proposer = multiply_divide("base_fee", total, share, 100)
+    return SharedFee(proposer, total - proposer)

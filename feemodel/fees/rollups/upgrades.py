@@ -1,0 +1,52 @@
+"""A chain's upgrades as dated rows, found by name or by time."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeVar
+
+from feemodel.errors import InvalidInput
+from feemodel.fees.integers import one_whole
+
+
+class Named(Protocol):
+    """A row of parameters with a name."""
+
+    @property
+    def name(self) -> str: ...
+
+
+class Dated(Named, Protocol):
+    """A row of parameters that holds from a time on."""
+
+    @property
+    def timestamp(self) -> int: ...
+
+
+AnyNamed = TypeVar("AnyNamed", bound=Named)
+AnyDated = TypeVar("AnyDated", bound=Dated)
+
+
+def named(rows: Sequence[AnyNamed], name: str) -> AnyNamed:
+    """The row of that name; raises `InvalidInput` that lists the names there are.
+
+    >>> from feemodel.fees.rollups.optimism import UPGRADES
+    >>> named(UPGRADES, "fjord").timestamp
+    1720627201
+    """
+    for row in rows:
+        if row.name == name:
+            return row
+    raise InvalidInput("upgrade", f"expected one of {', '.join(row.name for row in rows)}", name)
+
+
+def at(rows: Sequence[AnyDated], timestamp: Any) -> AnyDated:
+    """The last row whose time has come, of rows in order of time; raises `InvalidInput` before the first.
+
+    >>> from feemodel.fees.rollups.optimism import UPGRADES
+    >>> at(UPGRADES, 1_720_627_200).name
+    'ecotone'
+    """
+    time = one_whole("timestamp", timestamp, unit="seconds")
+    for row in reversed(rows):
+        if row.timestamp <= time:
+            return row
+    raise InvalidInput("timestamp", f"expected at least {rows[0].timestamp:,}, the start of {rows[0].name}", time)

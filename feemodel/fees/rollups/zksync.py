@@ -1,0 +1,267 @@
+"""zkSync Era: the fee input of a batch, gas per pubdata byte, the blob fee predictor.
+
+A transaction pays gas · base_fee, where publishing a byte of pubdata (state differences, not calldata) counts as
+`gas_per_pubdata` gas:
+
+    fair_l2_gas_price  = minimal_l2_gas_price + trunc(⌈l1_gas_price · batch_overhead / max_gas⌉ · compute_part)
+    fair_pubdata_price = l1_pubdata_price + trunc(⌈l1_gas_price · batch_overhead / max_pubdata⌉ · pubdata_part)
+    base_fee           = max(fair_l2_gas_price, ⌈fair_pubdata_price / 50,000⌉)
+    gas_per_pubdata    = ⌈fair_pubdata_price / base_fee⌉
+
+`trunc(double)` as in the node, one IEEE operation after the other; prices are unsigned 64-bit there.
+
+Source: matter-labs/zksync-era at 3e29e4a (2026-07-02): core/lib/types/src/fee_model.rs,
+core/lib/multivm/src/versions/vm_latest/utils/fee.rs, core/node/fee_model/src/l1_gas_price/.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from numpy.typing import ArrayLike
+
+from feemodel.checks import real, whole
+from feemodel.errors import InvalidInput
+from feemodel.fees import l1_market
+from feemodel.fees.integers import (
+    UINT64_MAX,
+    Whole,
+    add,
+    ceiling_divide,
+    maximum,
+    minimum,
+    multiply,
+    multiply_divide,
+    one_whole,
+    saturated,
+    truncated,
+)
+
+MAX_GAS_PER_PUBDATA = 50_000
+L1_GAS_PER_PUBDATA_BYTE = 17  # in calldata
+BLOB_GAS_PER_PUBDATA_BYTE = 1
+MAX_FAIR_L2_GAS_PRICE = 10**13  # wei
+MAX_FAIR_PUBDATA_PRICE = 10**15  # wei
+
+# The predictor's constants are fixed in the node: Cancun's fraction beside Prague's target.
+PREDICTOR_UPDATE_FRACTION = 3_338_477
+PREDICTOR_TARGET_BLOBS = 6
+PREDICTOR_SAFETY_BIPS = 11_000
+PUBDATA_MODES = ("blobs", "calldata", "validium")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeeModel:
+    """The configuration of a chain's fee model, version 2; the defaults are the node's."""
+
+    minimal_l2_gas_price: int = 100_000_000  #: [wei / gas]
+    compute_overhead_part: float = 0.0  #: share of the batch's overhead that gas pays [1]
+    pubdata_overhead_part: float = 1.0  #: share that pubdata pays [1]
+    batch_overhead_l1_gas: int = 800_000  #: [gas]
+    max_gas_per_batch: int = 200_000_000  #: [gas]
+    max_pubdata_per_batch: int = 100_000  #: [byte]
+
+
+class FeeInput(NamedTuple):
+    """The prices of a batch."""
+
+    l1_gas_price: Any  #: [wei / gas]
+    fair_l2_gas_price: Any  #: [wei / gas]
+    fair_pubdata_price: Any  #: [wei / byte]
+
+
+class BaseFee(NamedTuple):
+    """What a batch charges by."""
+
+    base_fee: Any  #: [wei / gas]
+    gas_per_pubdata: Any  #: [gas / byte]
+
+
+class Fee(NamedTuple):
+    """A transaction's fee in its two parts [wei]."""
+
+    pubdata: Any
+    execution: Any
+
+
+def batch_fee_input(
+    l1_gas_price: ArrayLike,
+    l1_pubdata_price: ArrayLike,
+    *,
+    model: FeeModel,
+    l1_gas_price_scale: float = 1.0,
+    l1_pubdata_price_scale: float = 1.0,
+    clip: bool = True,
+) -> FeeInput:
+    """The prices of a batch from the prices of L1.
+
+    Parameters
+    ----------
+    l1_gas_price : [wei / gas].
+    l1_pubdata_price : [wei / byte], see `l1_pubdata_price`.
+    model : the chain's configuration.
+    l1_gas_price_scale, l1_pubdata_price_scale : factors on both [1].
+    clip : whether the node's limits of 10¹³ and 10¹⁵ wei apply.
+
+    The prices broadcast. Returns ints for scalars, int64 arrays otherwise. Raises `InvalidInput` for what is not such
+    a number, `Int64Overflow` where an array cannot hold a price.
+
+    10¹⁴ · 700,000 / 100,000 wei of overhead a byte:
+
+    >>> batch_fee_input(10**14, 10**14, model=FeeModel(batch_overhead_l1_gas=700_000)).fair_pubdata_price
+    800000000000000
+    """
+    gas_price = _scaled("l1_gas_price", l1_gas_price, l1_gas_price_scale)
+    pubdata_price = _scaled("l1_pubdata_price", l1_pubdata_price, l1_pubdata_price_scale)
+    overhead = model.batch_overhead_l1_gas
+    gas_overhead = _overhead(gas_price, overhead, model.max_gas_per_batch, model.compute_overhead_part)
+    pubdata_overhead = _overhead(gas_price, overhead, model.max_pubdata_per_batch, model.pubdata_overhead_part)
+    fair_gas = add("fair_l2_gas_price", model.minimal_l2_gas_price, gas_overhead)
+    fair_pubdata = add("fair_pubdata_price", pubdata_price, pubdata_overhead)
+    if clip:
+        fair_gas = minimum(fair_gas, MAX_FAIR_L2_GAS_PRICE)
+        fair_pubdata = minimum(fair_pubdata, MAX_FAIR_PUBDATA_PRICE)
+    return FeeInput(gas_price, fair_gas, fair_pubdata)
+
+
+def base_fee(fair_l2_gas_price: ArrayLike, fair_pubdata_price: ArrayLike) -> BaseFee:
+    """Base fee and gas per pubdata byte of a batch; arguments in wei, broadcasting and errors as `batch_fee_input`.
+
+    >>> base_fee(100_000_000, 10**13)
+    BaseFee(base_fee=200000000, gas_per_pubdata=50000)
+    """
+    pubdata = whole("fair_pubdata_price", fair_pubdata_price, unit="wei")
+    gas_price = whole("fair_l2_gas_price", fair_l2_gas_price, minimum=1, unit="wei")
+    fee = maximum(gas_price, ceiling_divide(pubdata, MAX_GAS_PER_PUBDATA))
+    return BaseFee(fee, ceiling_divide(pubdata, fee))
+
+
+def transaction_fee(gas: ArrayLike, pubdata: ArrayLike, *, base_fee: ArrayLike, gas_per_pubdata: ArrayLike) -> Fee:
+    """What a transaction pays: base_fee · (gas + pubdata · gas_per_pubdata), in its two parts.
+
+    Parameters
+    ----------
+    gas : of execution [gas].
+    pubdata : bytes published [byte]; no function of the calldata, so an assumption where it was not measured.
+    base_fee, gas_per_pubdata : of the batch.
+
+    Broadcasting and errors as `batch_fee_input`.
+
+    >>> transaction_fee(100_000, 200, base_fee=10**8, gas_per_pubdata=500)
+    Fee(pubdata=10000000000000, execution=10000000000000)
+    """
+    price = whole("base_fee", base_fee, unit="wei")
+    published = multiply(
+        "pubdata", whole("pubdata", pubdata, unit="bytes"), whole("gas_per_pubdata", gas_per_pubdata, unit="gas")
+    )
+    return Fee(
+        multiply("pubdata_fee", published, price), multiply("execution_fee", whole("gas", gas, unit="gas"), price)
+    )
+
+
+def l1_pubdata_price(
+    l1_gas_price: ArrayLike,
+    blob_base_fee: ArrayLike,
+    *,
+    mode: str = "blobs",
+    multiplier: float = 1.0,
+    max_blob_base_fee: int | None = None,
+) -> Any:
+    """What L1 charges for a byte of pubdata: in blobs 1 blob gas, in calldata 17 gas, in a validium nothing.
+
+    Parameters
+    ----------
+    l1_gas_price, blob_base_fee : [wei / gas]; the node takes its prediction, see `predicted_blob_base_fee`.
+    mode : "blobs", "calldata" or "validium".
+    multiplier : safety factor on the blob fee [1].
+    max_blob_base_fee : cap on the product [wei / gas].
+
+    Broadcasting and errors as `batch_fee_input`.
+
+    >>> l1_pubdata_price(10**9, 2 * 10**9), l1_pubdata_price(10**9, 2 * 10**9, mode="calldata")
+    (2000000000, 17000000000)
+    """
+    gas_price = whole("l1_gas_price", l1_gas_price, unit="wei")
+    blob_price = _scaled("blob_base_fee", blob_base_fee, multiplier)
+    if mode not in PUBDATA_MODES:
+        raise InvalidInput("mode", f"expected one of {', '.join(PUBDATA_MODES)}", mode)
+    if mode == "blobs":
+        capped = blob_price if max_blob_base_fee is None else minimum(blob_price, max_blob_base_fee)
+        return multiply("l1_pubdata_price", capped, BLOB_GAS_PER_PUBDATA_BYTE)
+    return multiply("l1_pubdata_price", gas_price, L1_GAS_PER_PUBDATA_BYTE if mode == "calldata" else 0)
+
+
+def predicted_blob_base_fee(
+    blob_base_fee: int,
+    *,
+    pending_blobs: int,
+    l1_blocks: int,
+    update_fraction: int = PREDICTOR_UPDATE_FRACTION,
+    target_blobs: int = PREDICTOR_TARGET_BLOBS,
+    safety_bips: int = PREDICTOR_SAFETY_BIPS,
+) -> int:
+    """The blob fee that a node expects once its pending blobs are posted, a tenth added; Python ints.
+
+    The excess blob gas behind the fee grows by 131,072 · max(0, pending_blobs − target_blobs · l1_blocks).
+
+    Parameters
+    ----------
+    blob_base_fee : the median of late [wei / gas].
+    pending_blobs : not yet posted [1].
+    l1_blocks : that passed since the last batch was posted [1].
+    update_fraction, target_blobs : of L1's blob market; by default what the node has built in, Cancun's fraction with
+        Prague's target. Mainnet's own stand in `feemodel.fees.l1_market.MAINNET`.
+    safety_bips : [1/10,000].
+
+    Raises
+    ------
+    InvalidInput : anything that is not a whole number of at least 0, a prediction beyond 256 bits.
+
+    >>> predicted_blob_base_fee(1, pending_blobs=100, l1_blocks=1)
+    44
+    """
+    market_excess = excess_behind(one_whole("blob_base_fee", blob_base_fee), update_fraction)
+    target = one_whole("target_blobs", target_blobs) * one_whole("l1_blocks", l1_blocks)
+    own_excess = l1_market.GAS_PER_BLOB * max(0, one_whole("pending_blobs", pending_blobs) - target)
+    fee = l1_market.fake_exponential(l1_market.MIN_BLOB_BASE_FEE, market_excess + own_excess, update_fraction)
+    return min(int(fee) * one_whole("safety_bips", safety_bips) // 10_000, UINT64_MAX)
+
+
+def excess_behind(blob_base_fee: int, update_fraction: int = PREDICTOR_UPDATE_FRACTION) -> int:
+    """The least excess blob gas at which blob gas costs that much: the inverse of `fake_exponential`.
+
+    >>> excess_behind(2), excess_behind(1)
+    (2314058, 0)
+    """
+    low, high = -1, 1  # the fee of low is too low, that of high is not
+    while l1_market.fake_exponential(l1_market.MIN_BLOB_BASE_FEE, high, update_fraction) < blob_base_fee:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = l1_market.fake_exponential(l1_market.MIN_BLOB_BASE_FEE, middle, update_fraction) >= blob_base_fee
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
+def in_base_token(price: ArrayLike, *, numerator: ArrayLike, denominator: ArrayLike) -> Any:
+    """A price in a chain's own base token: price · numerator // denominator, at most 2**64 − 1.
+
+    Raises `InvalidInput` for a denominator of 0, `Int64Overflow` where an array cannot hold the price.
+
+    >>> in_base_token(1_000, numerator=1, denominator=2)
+    500
+    """
+    ratio = whole("numerator", numerator), whole("denominator", denominator, minimum=1)
+    return saturated(multiply_divide("price", whole("price", price, unit="wei"), *ratio))
+
+
+def _scaled(name: str, price: ArrayLike, scale: float) -> Whole:
+    return truncated(name, _double(whole(name, price, unit="wei")) * real("scale", scale))
+
+
+def _overhead(gas_price: Whole, overhead: int, units: int, part: float) -> Whole:
+    per_unit = multiply_divide("overhead", gas_price, overhead, units, addend=units - 1)
+    return truncated("overhead", _double(per_unit) * real("overhead_part", part))
+
+
+def _double(value: Whole) -> Any:
+    return float(value) if isinstance(value, int) else value.astype(float)

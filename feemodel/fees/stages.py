@@ -1,0 +1,130 @@
+"""Where a node holds a transaction's price against its fee, from the estimate to the block.
+
+Source: Consensys/linea-monorepo at cb180134 (2026-06-12), linea-besu/plugins/linea-sequencer: LineaEstimateGas,
+ProfitabilityValidator, ProfitableTransactionSelector.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from feemodel.checks import whole
+from feemodel.errors import InvalidInput
+from feemodel.fees.forms import Form
+from feemodel.fees.presets import LineaPreset
+from feemodel.fees.priority import BASE_FEE
+
+
+class Stage(NamedTuple):
+    """One check: which gas the fee is spread over, and which margin it is multiplied by."""
+
+    name: str
+    gas: str  #: "estimated", "limit" or "used"
+    margin: float
+    refused: str  #: what happens to a transaction that pays less
+
+
+class Verdict(NamedTuple):
+    """What one stage asks of a transaction, and whether it pays that [wei / gas]."""
+
+    stage: Stage
+    priority_fee: int
+    required_price: int
+    offered_price: int
+    accepted: bool
+
+
+def stages(preset: LineaPreset) -> tuple[Stage, ...]:
+    """The four checks of a node with this preset, in their order.
+
+    >>> from feemodel.fees.presets import linea_preset
+    >>> [(stage.name, stage.gas, stage.margin) for stage in stages(linea_preset())][1]
+    ('pool', 'limit', 0.8)
+    """
+    return (
+        Stage("estimate", "estimated", preset.estimate_margin, "less than the node suggests"),
+        Stage("pool", "limit", preset.pool_margin, "refused: Gas price too low"),
+        Stage("selection, before execution", "limit", preset.selection_margin, "stays pending"),
+        Stage("selection, after execution", "used", preset.selection_margin, "stays pending"),
+    )
+
+
+def pool_checks(*, local: bool, api_check: bool = True, p2p_check: bool = False, has_priority: bool = False) -> bool:
+    """Whether the pool holds a transaction against its fee at all.
+
+    Parameters
+    ----------
+    local : it came through the node's own JSON-RPC, not from a peer.
+    api_check, p2p_check : the node's options for the two ways.
+    has_priority : its sender is exempt from every check.
+
+    >>> pool_checks(local=False)
+    False
+    """
+    return not has_priority and (api_check if local else p2p_check)
+
+
+def offered_price(
+    *,
+    gas_price: ArrayLike | None = None,
+    max_fee: ArrayLike | None = None,
+    max_priority_fee: ArrayLike | None = None,
+    base_fee: ArrayLike = BASE_FEE,
+) -> Any:
+    """The price per gas that a transaction offers: its gas price, or `min(max_fee, base_fee + max_priority_fee)`.
+
+    Parameters
+    ----------
+    gas_price : of a legacy or access-list transaction [wei / gas]; then the two others are absent.
+    max_fee, max_priority_fee : of a dynamic-fee transaction [wei / gas].
+    base_fee : of the block [wei / gas].
+
+    >>> offered_price(max_fee=45_479_999 + 9, max_priority_fee=45_479_999)
+    45480006
+    """
+    if gas_price is not None:
+        if max_fee is not None or max_priority_fee is not None:
+            raise InvalidInput("gas_price", "expected either a gas price or the two dynamic fees", gas_price)
+        return whole("gas_price", gas_price, unit="wei")
+    if max_fee is None or max_priority_fee is None:
+        raise InvalidInput("max_fee", "expected max_fee and max_priority_fee together", (max_fee, max_priority_fee))
+    cap = whole("max_fee", max_fee, unit="wei")
+    price = whole("base_fee", base_fee, unit="wei") + whole("max_priority_fee", max_priority_fee, unit="wei")
+    return min(cap, price) if isinstance(cap, int) and isinstance(price, int) else np.minimum(cap, price)
+
+
+def verdicts(
+    price: int,
+    compressed_size: int,
+    gas: Mapping[str, int],
+    *,
+    form: Form,
+    checks: Sequence[Stage],
+) -> tuple[Verdict, ...]:
+    """What every stage of a node says to one transaction.
+
+    Parameters
+    ----------
+    price : what the transaction offers [wei / gas], see `offered_price`.
+    compressed_size : measured size [byte].
+    gas : "estimated", "limit" and "used" [gas]; a stage whose gas is not there is left out.
+    form : with the node's costs.
+    checks : see `stages`.
+
+    >>> from feemodel.fees.forms import form_of
+    >>> from feemodel.fees.presets import linea_preset
+    >>> gas = {"estimated": 21_000, "limit": 21_000, "used": 21_000}
+    >>> form, checks = form_of("cost-per-byte", linea_preset()), stages(linea_preset())
+    >>> answers = verdicts(30_000_000, 128, gas, form=form, checks=checks)
+    >>> [(answer.required_price, answer.accepted) for answer in answers]
+    [(43314292, False), (28876197, True), (36095245, False), (36095245, False)]
+    """
+    found = []
+    for stage in checks:
+        if stage.gas in gas:
+            fee = form.parts(compressed_size, gas[stage.gas], stage.margin).total
+            required = form.required_price(fee)
+            found.append(Verdict(stage, fee, required, price, price >= required))
+    return tuple(found)

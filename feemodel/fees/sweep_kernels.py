@@ -1,0 +1,285 @@
+"""Compiled twins of the formulas for a piece of a sweep: inputs that broadcast, one thread, a given result.
+
+A twin works from small to large: what does not depend on every axis is computed once on the axes that it depends on,
+with the exact NumPy form, and only the last step touches every element. It returns whether all elements stayed in
+the range in which the arithmetic is proven; where not, the formula itself is called, which names the element or
+handles it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any, TypeAlias
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from feemodel.checks import WholeArray, real, whole
+from feemodel.fees import from_l1, priority
+from feemodel.fees.kernels import PROVEN
+from feemodel.fees.record import MAX_KWEI
+from feemodel.units import WEI_PER_KWEI
+
+Twin: TypeAlias = Callable[[Mapping[str, Any], WholeArray], bool]
+
+SMALL = 8  # a step on an eighth of the elements is worth a pass of its own
+RUN = 1 << 14  # elements a call: few calls, and inputs that stay in the second cache
+PRODUCT_LIMIT = 2.0**62  # of a double that stands for a 64-bit product: rounding does not reach 2**63
+
+
+def priority_fee(inputs: Mapping[str, Any], out: WholeArray) -> bool:
+    """`feemodel.priority_fee` of inputs that broadcast to the shape of `out`, contiguous, int64, with an axis at least.
+
+    >>> fees = np.empty((2, 1), dtype=np.int64)
+    >>> costs = {"variable_cost": 1_000_000_000, "fixed_cost": 30_000_000, "margin": np.array([[1.0], [1.2]])}
+    >>> priority_fee({"compressed_size": np.array([128]), "gas": np.array([21_000]), **costs}, fees), fees.tolist()
+    (True, [[36095238], [43314285]])
+    """
+    margin = inputs.get("margin", 1.0)
+    names = ("compressed_size", "gas", "variable_cost", "fixed_cost")
+    whole_inputs = [inputs.get(name, 0) for name in names]
+    if not all(_is_whole(value) for value in whole_inputs):
+        return False
+    if _elements(*whole_inputs) * SMALL <= out.size:
+        size, gas, cost, fixed = whole_inputs
+        before = priority._before_margin(size, gas, whole("variable_cost", cost), whole("fixed_cost", fixed))
+        return _scaled(before, margin, out)
+    arrays = [_as_array(value, out.ndim, np.int64) for value in whole_inputs]
+    margins = _as_array(margin, out.ndim, np.float64)
+    if any(costs.shape[-1] > 1 for costs in (*arrays[2:], margins)):
+        return _in_runs(_fees_of_points, [*arrays, margins], out)
+    return _fees_by_rows(arrays[0], arrays[1], [*arrays[2:], margins], out)
+
+
+def priority_fee_from_l1(inputs: Mapping[str, Any], out: WholeArray) -> bool:
+    """`feemodel.fees.from_l1.priority_fee_from_l1`, as `priority_fee` above."""
+    fees = {name: inputs.get(name, default) for name, default in _FEE_INPUTS.items()}
+    submission = {name: inputs.get(name, default) for name, default in _SUBMISSION_INPUTS.items()}
+    l1_fees = [np.asarray(inputs.get(name, default), np.float64) for name, default in _L1_INPUTS.items()]
+    once = [*submission.values(), *fees.values()]
+    if all(np.size(value) == 1 for value in once) and _elements(*l1_fees) == out.size:
+        if not all(_is_whole(fees[name]) for name in ("compressed_size", "gas", "fixed_cost")):
+            return False
+        lanes = [np.ascontiguousarray(np.broadcast_to(fee, out.shape)).reshape(-1) for fee in l1_fees]
+        kernel: Callable[..., Any] = _fees_of_l1_points
+        return bool(kernel(*lanes, *(np.asarray(value).reshape(-1)[0] for value in once), out.reshape(-1)))
+    cost_inputs = [*l1_fees, *(np.asarray(value, np.float64) for value in submission.values())]
+    cost = np.empty(np.broadcast_shapes(*map(np.shape, cost_inputs)), dtype=np.int64)
+    return _in_runs(_recorded_costs, cost_inputs, cost) and priority_fee({**fees, "variable_cost": cost}, out)
+
+
+def verification_priority_fee(inputs: Mapping[str, Any], out: WholeArray) -> bool:
+    """`feemodel.verification_priority_fee` (V1f), as `priority_fee` above, where the margin is an axis of its own."""
+    rest = {name: value for name, value in inputs.items() if name != "margin"}
+    if rest.pop("version", "V1f") != "V1f" or _elements(*rest.values()) * SMALL > out.size:
+        return False
+    priority.verification_breakdown(**rest)  # of the small axes alone: a bad input is named here
+    if not _scaled(_verification_before_margin(**rest), inputs.get("margin", 1.0), out):
+        return False
+    np.maximum(out, np.subtract(rest["min_gas_price"], rest.get("base_fee", priority.BASE_FEE)), out=out)
+    return True
+
+
+def _verification_before_margin(
+    compressed_size: Any,
+    gas: Any,
+    min_gas_price: Any,
+    base_fee: Any = priority.BASE_FEE,
+    verification_gas_cost: Any = priority.VERIFICATION_GAS_COST,
+    verification_capacity: Any = priority.VERIFICATION_CAPACITY,
+    gas_price_ratio: Any = priority.GAS_PRICE_RATIO,
+    adjustment: Any = 0,
+) -> Any:
+    # The order of the operations is the formula's: doubles do not associate.
+    l1_cost = np.float64(1.0) * gas_price_ratio * verification_gas_cost
+    return l1_cost * compressed_size * min_gas_price / np.multiply(gas, verification_capacity) + adjustment
+
+
+# No default: NaN is out of range, and the formula names what is missing.
+_L1_INPUTS: dict[str, Any] = {"base_fee": np.nan, "tip": 0.0, "blob_base_fee": np.nan, "cost_margin": 1.0}
+_SUBMISSION_INPUTS: dict[str, Any] = {
+    "execution_gas": from_l1.EXECUTION_GAS,
+    "blob_gas": from_l1.BLOB_GAS,
+    "bytes_per_submission": from_l1.USABLE_BLOB_BYTES,
+}
+_FEE_INPUTS: dict[str, Any] = {"compressed_size": np.nan, "gas": np.nan, "fixed_cost": 0, "margin": 1.0}
+TWINS: dict[Callable[..., Any], Twin] = {
+    priority.priority_fee: priority_fee,
+    priority.verification_priority_fee: verification_priority_fee,
+    from_l1.priority_fee_from_l1: priority_fee_from_l1,
+}
+
+
+def _fees_by_rows(size: WholeArray, gas: WholeArray, costs: list[NDArray[Any]], out: WholeArray) -> bool:
+    """Transactions along the last axis, costs that do not vary along it."""
+    leading, length = np.broadcast_shapes(size.shape[:-1], gas.shape[:-1]), out.shape[-1]
+    rows = [np.ascontiguousarray(np.broadcast_to(array, (*leading, length))) for array in (size, gas)]
+    numbers = _row_numbers(leading, out)
+    flat = (row.reshape(-1, length) for row in rows)
+    kernel: Callable[..., Any] = _fees_of_rows
+    return bool(kernel(*flat, numbers, *(_by_row(cost, out) for cost in costs), _by_rows(out)))
+
+
+def _scaled(before_margin: Any, margin: Any, out: WholeArray) -> bool:
+    """`trunc(margin · before_margin)` into `out`."""
+    factors = [_as_array(value, out.ndim, np.float64) for value in (before_margin, real("margin", margin))]
+    if not (factors[0].max() < PROVEN and factors[0].max() * factors[1].max() < PROVEN):
+        return False
+    along, across = sorted(factors, key=lambda factor: -factor.shape[-1])
+    if across.shape[-1] > 1 or along.shape[-1] < out.shape[-1]:
+        np.multiply(along, across, out=out, casting="unsafe")  # which truncates
+        return True
+    rows = np.ascontiguousarray(along)
+    numbers = _row_numbers(rows.shape[:-1], out)
+    _scaled_rows(rows.reshape(-1, out.shape[-1]), numbers, _by_row(across, out), _by_rows(out))
+    return True
+
+
+@numba.njit(nogil=True, cache=True)
+def _scaled_rows(rows, row_of, factor, out):  # type: ignore[no-untyped-def]
+    for r in range(out.shape[0]):
+        row, by = row_of[r], factor[r]
+        for i in range(out.shape[1]):
+            out[r, i] = np.int64(by * rows[row, i])
+
+
+@numba.njit(inline="always", error_model="numpy")
+def _fee(size, gas, variable_cost, fixed_cost, margin):  # type: ignore[no-untyped-def]
+    # As in `feemodel.fees.kernels`: the quotient of the doubles is off by one at most, the remainder puts it right.
+    product = variable_cost * size
+    quotient = np.int64(np.float64(product) / np.float64(gas))
+    remainder = product - quotient * gas
+    quotient += np.int64(remainder >= gas) - np.int64(remainder < 0)
+    before_margin = quotient + fixed_cost
+    fee = margin * np.float64(before_margin)
+    proven = (
+        (size >= 0)
+        & (gas >= 1)
+        & (variable_cost >= 0)
+        & (np.float64(variable_cost) * np.float64(size) < PRODUCT_LIMIT)
+        & (fixed_cost >= 0)
+        & (fixed_cost < PROVEN)
+        & (before_margin < PROVEN)
+        & (margin >= 0.0)
+        & (fee < PROVEN)
+    )
+    return np.int64(fee), proven
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _fees_of_rows(size, gas, row_of, variable_cost, fixed_cost, margin, out):  # type: ignore[no-untyped-def]
+    all_proven = True
+    for r in range(out.shape[0]):
+        row, cost, fixed, factor = row_of[r], variable_cost[r], fixed_cost[r], margin[r]
+        for i in range(out.shape[1]):
+            fee, proven = _fee(size[row, i], gas[row, i], cost, fixed, factor)
+            out[r, i] = fee
+            all_proven &= proven
+    return all_proven
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _fees_of_points(size, gas, variable_cost, fixed_cost, margin, out):  # type: ignore[no-untyped-def]
+    all_proven = True
+    for i in range(out.size):
+        fee, proven = _fee(size[i], gas[i], variable_cost[i], fixed_cost[i], margin[i])
+        out[i] = fee
+        all_proven &= proven
+    return all_proven
+
+
+@numba.njit(inline="always", error_model="numpy")
+def _recorded_cost(base_fee, tip, blob_base_fee, margin, execution_gas, blob_gas, capacity):  # type: ignore[no-untyped-def]
+    cost = ((base_fee + tip) * execution_gas + blob_base_fee * blob_gas) * margin / capacity
+    kwei = cost / WEI_PER_KWEI
+    # False for NaN too; and no infinity passes, because products and sums of such are not below infinity.
+    proven = (
+        (base_fee >= 0.0)
+        & (tip >= 0.0)
+        & (blob_base_fee >= 0.0)
+        & (margin >= 0.0)
+        & (execution_gas >= 0.0)
+        & (blob_gas >= 0.0)
+        & (capacity > 0.0)
+        & (capacity < np.inf)
+        & (cost < np.inf)
+    )
+    return np.int64(kwei if kwei < MAX_KWEI else MAX_KWEI) * WEI_PER_KWEI, proven
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _recorded_costs(base_fee, tip, blob_base_fee, margin, execution_gas, blob_gas, capacity, out):  # type: ignore[no-untyped-def]
+    all_proven = True
+    for i in range(out.size):
+        cost, proven = _recorded_cost(
+            base_fee[i], tip[i], blob_base_fee[i], margin[i], execution_gas[i], blob_gas[i], capacity[i]
+        )
+        out[i] = cost
+        all_proven &= proven
+    return all_proven
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _fees_of_l1_points(  # type: ignore[no-untyped-def]
+    base_fee, tip, blob_base_fee, cost_margin, execution_gas, blob_gas, capacity, size, gas, fixed_cost, margin, out
+):
+    # One transaction under many L1 fees: both steps at once, so that the costs need no memory.
+    all_proven = True
+    for i in range(out.size):
+        cost, cost_proven = _recorded_cost(
+            base_fee[i], tip[i], blob_base_fee[i], cost_margin[i], execution_gas, blob_gas, capacity
+        )
+        fee, fee_proven = _fee(size, gas, cost, fixed_cost, margin)
+        out[i] = fee
+        all_proven &= cost_proven & fee_proven
+    return all_proven
+
+
+def _in_runs(kernel: Callable[..., bool], inputs: Sequence[NDArray[Any]], out: WholeArray) -> bool:
+    """A kernel over contiguous stretches of inputs that broadcast to `out`; a single number is spread over one run."""
+    single = [array.size == 1 for array in inputs]
+    lanes = [
+        np.full(RUN, array.reshape(-1)[0])
+        if array.size == 1
+        else np.ascontiguousarray(np.broadcast_to(array, out.shape)).reshape(-1)
+        for array in inputs
+    ]
+    results = out.reshape(-1)
+    for start in range(0, results.size, RUN):
+        run = results[start : start + RUN]
+        parts = (
+            lane[: run.size] if one else lane[start : start + RUN] for lane, one in zip(lanes, single, strict=True)
+        )
+        if not kernel(*parts, run):
+            return False
+    return True
+
+
+def _is_whole(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return bool(value.dtype == np.int64)
+    return isinstance(value, int) and abs(value) < PRODUCT_LIMIT
+
+
+def _elements(*values: Any) -> int:
+    return prod(np.broadcast_shapes(*map(np.shape, values)))
+
+
+def _as_array(value: Any, ndim: int, dtype: Any) -> NDArray[Any]:
+    array = np.asarray(value, dtype=dtype)
+    return array.reshape((1,) * (ndim - array.ndim) + array.shape)
+
+
+def _by_rows(out: WholeArray) -> WholeArray:
+    return out.reshape(-1, out.shape[-1])
+
+
+def _by_row(value: NDArray[Any], out: WholeArray) -> NDArray[Any]:
+    """What does not vary along the last axis, as one number a row."""
+    return np.ascontiguousarray(np.broadcast_to(value[..., 0], out.shape[:-1])).reshape(-1)
+
+
+def _row_numbers(leading: tuple[int, ...], out: WholeArray) -> NDArray[np.int64]:
+    """For each row of the result, the row of an input with these leading axes that broadcasts to it."""
+    numbers = np.arange(prod(leading)).reshape(leading)
+    return np.ascontiguousarray(np.broadcast_to(numbers, out.shape[:-1])).reshape(-1)

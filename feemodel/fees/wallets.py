@@ -1,0 +1,46 @@
+"""The fees that wallets set from an estimate.
+
+Source: what stands on Linea mainnet blocks 28,279,135 to 28,279,249 (January 2026) and explains their fees to the wei;
+MetaMask/core, gas-fee-controller for Linea; wevm/viem, estimateFeesPerGas.
+"""
+
+from decimal import Decimal
+from typing import NamedTuple
+
+from feemodel.checks import whole_scalar
+
+
+class Wallet(NamedTuple):
+    """How a wallet scales the two fees of an estimate."""
+
+    name: str
+    priority_multiplier: Decimal
+    base_fee_multiplier: Decimal
+
+
+class WalletFees(NamedTuple):
+    """What a wallet would put into a transaction [wei / gas]."""
+
+    wallet: Wallet
+    max_priority_fee: int
+    max_fee: int
+
+
+WALLETS = (
+    Wallet("viem", Decimal("1"), Decimal("1.2")),
+    Wallet("MetaMask, low", Decimal("1"), Decimal("1")),
+    Wallet("MetaMask, medium", Decimal("1.05"), Decimal("1.35")),
+    Wallet("MetaMask, high", Decimal("1.1"), Decimal("1.7")),
+)
+
+
+def wallet_fees(priority_fee: int, *, base_fee: int = 7, wallet: Wallet = WALLETS[0]) -> WalletFees:
+    """What a wallet makes of an estimate: each fee times its multiplier, truncated, and their sum as the cap.
+
+    >>> fees = wallet_fees(37_594_352, wallet=WALLETS[2])  # Linea mainnet block 28,279,135, transaction 2
+    >>> fees.max_priority_fee, fees.max_fee
+    (39474069, 39474078)
+    """
+    priority = int(whole_scalar("priority_fee", priority_fee) * wallet.priority_multiplier)
+    base = int(whole_scalar("base_fee", base_fee) * wallet.base_fee_multiplier)
+    return WalletFees(wallet, priority, priority + base)

@@ -1,0 +1,75 @@
+"""FastLZ level 1 as the OP Stack measures it since Fjord: the length of the compressed form, not the form itself.
+
+A stream is runs of literals (a control byte, then 1 to 32 bytes) and matches (2 bytes for up to 8 bytes of data,
+3 bytes for up to 264).
+
+Source: ariya/FastLZ (format); ethereum-optimism/op-geth, core/types/rollup_cost.go, 2024-10-23 (measure).
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+TABLE_SIZE = 8192  # last position of each hashed triple of bytes
+HASH_FACTOR, HASH_SHIFT = 2654435769, 19  # Fibonacci hashing of 32 bits into 13
+WINDOW = 8191  # the farthest that a match reaches back
+TAIL = 13  # no match starts in the last 13 bytes ...
+MATCH_TAIL = 4  # ... or is compared into the last 4
+LITERAL_RUN = 32
+SHORT_MATCH, LONGEST_MATCH = 6, 262  # lengths less 3 at which a token takes a third byte, a match another token
+
+
+@njit(cache=True, nogil=True)
+def fastlz_lengths(data: NDArray[np.uint8], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Lengths [bytes] of the FastLZ forms of `data[bounds[k]:bounds[k + 1]]`, one for each k.
+
+    One table serves all payloads: an entry from before a payload stands for the payload's first byte, as an empty entry
+    does in FastLZ, so nothing is reset in between.
+    """
+    lengths = np.empty(len(bounds) - 1, dtype=np.int64)
+    table = np.zeros(TABLE_SIZE, dtype=np.int64)
+    for k in range(len(lengths)):
+        start, end = bounds[k], bounds[k + 1]
+        length, literals = 0, start
+        here = start + 2  # the first two bytes are always literals
+        while here < end - TAIL:
+            slot = _slot(data[here], data[here + 1], data[here + 2])
+            there = max(table[slot], start)
+            table[slot] = here
+            if (
+                here - there > WINDOW
+                or data[there] != data[here]
+                or data[there + 1] != data[here + 1]
+                or data[there + 2] != data[here + 2]
+            ):
+                here += 1
+                continue
+            compared = 0  # bytes after the first three, the one that differs included
+            while here + 3 + compared < end - MATCH_TAIL:
+                compared += 1
+                if data[there + 2 + compared] != data[here + 2 + compared]:
+                    break
+            length += _literal_bytes(here - literals) + _match_bytes(compared - 1)
+            here += compared
+            for _ in range(2):  # the last two bytes of the match
+                table[_slot(data[here], data[here + 1], data[here + 2])] = here
+                here += 1
+            literals = here
+        lengths[k] = length + _literal_bytes(end - literals)
+    return lengths
+
+
+@njit(cache=True, nogil=True)
+def _slot(first: int, second: int, third: int) -> int:
+    return ((first | second << 8 | third << 16) * HASH_FACTOR >> HASH_SHIFT) & (TABLE_SIZE - 1)
+
+
+@njit(cache=True, nogil=True)
+def _literal_bytes(run: int) -> int:
+    return run + (run + LITERAL_RUN - 1) // LITERAL_RUN
+
+
+@njit(cache=True, nogil=True)
+def _match_bytes(length_less_3: int) -> int:
+    whole, rest = divmod(length_less_3, LONGEST_MATCH)
+    return 3 * whole + (3 if rest >= SHORT_MATCH else 2)

@@ -1,0 +1,163 @@
+"""The size that the production compressor of Linea's blobs gives a transaction, to the byte.
+
+The compressor is LZSS with a dictionary of 65,536 bytes that is published but not shipped here:
+`prover/lib/compressor/dict/25-04-21.bin` (before May 2025 `prover/lib/compressor/compressor_dict.bin`) in
+Consensys/linea-monorepo. What the node measures is the packed size (since May 2025) of the sender and the unsigned
+transaction (since February 2026; before, of the signed one).
+"""
+
+import hashlib
+import os
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, overload
+
+import numpy as np
+
+from feemodel.checks import WholeArray, raise_first, whole
+from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded, UnreadableFile
+from feemodel.sizes.lzss_format import HEADER_BYTES, LONGEST_DICTIONARY, LONGEST_INPUT, RESERVED
+from feemodel.sizes.payloads import Payload, Sizes, lengths_of, payload_bytes, payload_list
+
+if TYPE_CHECKING:
+    from feemodel.sizes.lzss_dictionary import DictionaryIndex
+
+FIELD_ELEMENT_BITS, FIELD_ELEMENT_BYTES = 254, 32  # usable bits of a field element, and its bytes in a blob
+_LARGEST_PACKED = 2**59  # bytes; counted in bits, it still fits an int64
+CHUNK = 512  # payloads measured in one call of the kernel: at most 128 MiB, some milliseconds of real transactions
+
+# SHA-256 of the dictionaries in Consensys/linea-monorepo (cb180134, 2026-06-12) → the name of each.
+PUBLISHED_DICTIONARIES = MappingProxyType(
+    {
+        "f6655e380d230c4ca177945cfe60a9448dcc66b499d3ace5f3d0ac3267f5c6f0": "2024",
+        "8b0ec4e54e3523f1bc6f9f690df1e4b712eea872759cdb5a998c1e5b9b0f2b7d": "2025-04-21",
+    }
+)
+
+
+class UnknownDictionary(UserWarning):
+    """A dictionary file is none of the published ones: sizes will not be those of mainnet."""
+
+
+@dataclass(frozen=True)
+class Lzss:
+    """Sizes under the production compressor with one dictionary; a codec like those of `feemodel.sizes.codecs`.
+
+    Parameters
+    ----------
+    dictionary : bytes that payloads often share with it; `from_file` reads a published one.
+
+    May be used from any number of threads. The first size compiles the kernel, some seconds once per installation.
+    Raises `InvalidInput` for a dictionary that is not bytes, `LimitExceeded` for one of more than 1,835,008 bytes.
+    Source: Consensys/compress v0.2.5, lzss, `CompressedSize256k`.
+
+    >>> Lzss(b"").size(bytes(100))  # a zero of 8 bits, and a reference of 30 for the others: 5 bytes behind the header
+    8
+    """
+
+    dictionary: bytes = field(repr=False)
+    name: ClassVar[str] = "lzss"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.dictionary, bytes):
+            raise InvalidInput("dictionary", "expected bytes", self.dictionary)
+        if len(self.dictionary) > LONGEST_DICTIONARY:
+            raise LimitExceeded(
+                f"dictionary: {len(self.dictionary):,} bytes, more than the {LONGEST_DICTIONARY:,} within reach"
+            )
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> "Lzss":
+        """The compressor with the dictionary of a file; warns with `UnknownDictionary` if it is none of the published.
+
+        Raises `UnreadableFile` for a file that cannot be read.
+        """
+        try:
+            codec = cls(Path(path).read_bytes())
+        except OSError as error:
+            raise UnreadableFile(f"{os.fspath(path)}: {error.strerror}") from error
+        if codec.dictionary_name is None:
+            published = ", ".join(f"{name}: {digest}" for digest, name in PUBLISHED_DICTIONARIES.items())
+            text = f"{os.fspath(path)}: {len(codec.dictionary):,} bytes with SHA-256 {codec.sha256}"
+            warnings.warn(f"{text}, not a published dictionary ({published})", UnknownDictionary, stacklevel=2)
+        return codec
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 of the dictionary, in hexadecimal."""
+        return hashlib.sha256(self.dictionary).hexdigest()
+
+    @property
+    def dictionary_name(self) -> str | None:
+        """Name of the dictionary if it is a published one: "2024" or "2025-04-21"."""
+        return PUBLISHED_DICTIONARIES.get(self.sha256)
+
+    def size(self, data: Payload) -> int:
+        r"""Size [bytes] of one payload: compressed, or where that is longer, three bytes more than the payload.
+
+        >>> Lzss(b"").size(b"\xff"), Lzss(b"").raw_size(b"\xff")  # a reserved byte takes a reference of 37 bits
+        (4, 8)
+        """
+        return int(self.sizes([payload_bytes(data)])[0])
+
+    def raw_size(self, data: Payload) -> int:
+        """Size [bytes] of one payload compressed, also where it does not shrink."""
+        return int(self._raw_sizes([payload_bytes(data)])[0])
+
+    def sizes(self, payloads: Iterable[Payload]) -> Sizes:
+        """Sizes [bytes] of many payloads, int64, on this thread; no more than `CHUNK` of them are copied at once.
+
+        Raises `InvalidInput` for the first that is not bytes-like, `LimitExceeded` for one of more than 256 KiB.
+        """
+        remaining, done = iter(payloads), 0
+        measured = [np.empty(0, dtype=np.int64)]
+        while chunk := payload_list(islice(remaining, CHUNK), done):
+            raw, plain = self._raw_sizes(chunk), lengths_of(chunk)
+            measured.append(np.where(raw > plain, plain + HEADER_BYTES, raw))
+            done += len(chunk)
+        return np.concatenate(measured)
+
+    def _raw_sizes(self, payloads: list[Payload]) -> Sizes:
+        from feemodel.sizes.lzss_kernel import lzss_sizes  # compiled at its first use
+
+        bounds = np.zeros(len(payloads) + 1, dtype=np.int64)
+        np.cumsum(lengths_of(payloads), out=bounds[1:])
+        longest = int(np.diff(bounds).max())
+        if longest > LONGEST_INPUT:
+            raise LimitExceeded(f"a payload of {longest:,} bytes, more than the {LONGEST_INPUT:,} of the compressor")
+        return lzss_sizes(np.frombuffer(b"".join(payloads), dtype=np.uint8), bounds, self._index)
+
+    @cached_property
+    def _index(self) -> "DictionaryIndex":
+        from feemodel.sizes.lzss_dictionary import index_dictionary
+
+        complete = all(byte in self.dictionary for byte in RESERVED)
+        return index_dictionary(self.dictionary if complete else self.dictionary + RESERVED)
+
+
+@overload
+def packed_size(size: int) -> int: ...
+@overload
+def packed_size(size: WholeArray) -> WholeArray: ...
+def packed_size(size: int | WholeArray) -> int | WholeArray:
+    """Size [bytes] after packing into field elements: `32 * ceil(8 * size / 254)`.
+
+    Parameters
+    ----------
+    size : before packing [bytes], an int of at least 0 or an array of integers.
+
+    Raises `InvalidInput` for anything else, `Int64Overflow` for more than 2**59 in an array.
+    Source: Consensys/linea-monorepo, prover/lib/compressor/blob (2025-05-15).
+
+    >>> packed_size(103), packed_size(128)
+    (128, 160)
+    """
+    size = whole("size", size, unit="bytes")
+    if not isinstance(size, int) and (large := size > _LARGEST_PACKED).any():
+        raise_first("size", "expected at most 2**59 bytes in an array", size, large, Int64Overflow)
+    return -(-8 * size // FIELD_ELEMENT_BITS) * FIELD_ELEMENT_BYTES

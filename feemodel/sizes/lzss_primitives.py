@@ -1,0 +1,147 @@
+"""The small parts of the compiled LZSS: what a reference is worth, bytes eight at a time, keys of places.
+
+numba's cache looks at the file of a cached function only. After a change in this file, touch the files that use it.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from numba import njit, types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from feemodel.sizes.lzss_format import FAR_BITS, FIRST_RESERVED, LONGEST, NEAR_BITS, SHORTEST_FAR, SHORTEST_NEAR
+
+Data: TypeAlias = NDArray[np.uint8]
+Words: TypeAlias = NDArray[np.uint64]
+Places: TypeAlias = NDArray[np.int32]  # places in the data, lengths, or bits: one for each place
+
+NO_MATCH = -8 * LONGEST  # savings where there is no reference: less than any
+
+_GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio
+_RUN_MARK = np.uint64(1 << 63)  # no key of up to seven bytes has it
+# numba types an intrinsic as the compiler calls it; compiled code calls it with everything but the context.
+_instruction = cast(Callable[[Callable[..., Any]], Callable[..., Any]], intrinsic)
+
+
+@njit(nogil=True)
+def is_reserved(byte: int) -> bool:
+    """Whether a byte must be written as a reference."""
+    return byte >= FIRST_RESERVED
+
+
+@njit(nogil=True)
+def reference_savings(near: int, longest: int, reserved: bool) -> int:
+    """Bits that the best reference saves against literals; `NO_MATCH` where there is none.
+
+    A far reference costs seven bits more, less than one literal: it is taken only where it is longer.
+
+    Parameters
+    ----------
+    near : length of the longest match in the window [bytes]; where that is less than `longest`, anything less.
+    longest : length of the longest match in all data before and the dictionary [bytes].
+    reserved : whether the first byte is reserved.
+    """
+    if near == longest and (near >= SHORTEST_NEAR or reserved):
+        return 8 * near - NEAR_BITS
+    if longest >= SHORTEST_FAR or reserved:
+        return 8 * longest - FAR_BITS
+    return NO_MATCH
+
+
+@njit(nogil=True)
+def reference_length(savings: int) -> int:
+    """Length [bytes] of the reference that saves so many bits: those of equal length differ by less than eight."""
+    return (savings + FAR_BITS) >> 3
+
+
+@_instruction
+def leading_zeros(_typing: Any, _word: Any) -> Any:
+    """Zero bits above the highest set bit of a word that is not zero."""
+
+    def build(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.ctlz(arguments[0], context.get_constant(types.boolean, True))
+
+    return types.int64(types.uint64), build
+
+
+@_instruction
+def trailing_zeros(_typing: Any, _word: Any) -> Any:
+    """Zero bits below the lowest set bit of a word that is not zero."""
+
+    def build(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], context.get_constant(types.boolean, True))
+
+    return types.int64(types.uint64), build
+
+
+@_instruction
+def borrowed(_typing: Any, arrays: Any) -> Any:
+    """The same named tuple of arrays, without their reference counts.
+
+    numba counts references, atomically, wherever an array is handed to a helper; in innermost loops that takes longer
+    than the work. The owner must outlive what is borrowed: borrow arguments, never what the same function allocates.
+    """
+
+    def build(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        result = arguments[0]
+        for position, array in enumerate(arrays.types):
+            view = context.make_array(array)(context, builder, builder.extract_value(result, position))
+            view.meminfo = view.meminfo.type(None)
+            result = builder.insert_value(result, view._getvalue(), position)
+        return result
+
+    return arrays(arrays), build
+
+
+@njit(cache=True, nogil=True)
+def look_ahead(data: Data, length: int, words: Words, runs: Places) -> None:
+    """Into `words[i]` the eight bytes from `data[i]` on, the first one highest; into `runs[i]` how many bytes equal it.
+
+    Behind the end of the data stand zeros.
+    """
+    word, run = np.uint64(0), 0
+    for i in range(length - 1, -1, -1):
+        word = (word >> np.uint64(8)) | (np.uint64(data[i]) << np.uint64(56))
+        run = run + 1 if i + 1 < length and data[i] == data[i + 1] else 1
+        words[i], runs[i] = word, run
+
+
+@njit(inline="always")
+def common_prefix(a_words: Words, a: int, b_words: Words, b: int, limit: int) -> int:
+    """How many bytes from `a` on equal those from `b` on; `limit` at most."""
+    length = 0
+    while length < limit:
+        difference = a_words[a + length] ^ b_words[b + length]
+        if difference != 0:
+            length += leading_zeros(difference) >> 3
+            break
+        length += 8
+    return min(length, limit)
+
+
+@njit(nogil=True)
+def prefix_key(word: np.uint64, run: int, following: int, width: int) -> np.uint64:
+    """What a match must share: the first `width` bytes or, where a longer run begins, all of it and the byte behind.
+
+    A run matches beyond its end only where just as much is left of another, so the places inside a run, alike in
+    their first bytes, have keys of their own.
+
+    Parameters
+    ----------
+    word : the eight bytes from the place on.
+    run : number of equal bytes from the place on.
+    following : the byte behind them.
+    width : 1 to 7.
+    """
+    if run < width:
+        return word >> np.uint64(64 - 8 * width)
+    byte = word >> np.uint64(56)
+    return _RUN_MARK | (np.uint64(run) << np.uint64(16)) | (byte << np.uint64(8)) | np.uint64(following)
+
+
+@njit(nogil=True)
+def hashed(key: np.uint64) -> np.int64:
+    """A key mixed into 32 bits, the lowest of which choose its slot in a table (Fibonacci hashing)."""
+    return np.int64((key * _GOLDEN_RATIO) >> np.uint64(32))

@@ -1,0 +1,49 @@
+"""What is measured: payloads, checked to be bytes."""
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feemodel.errors import InvalidInput
+
+Payload: TypeAlias = bytes | bytearray | memoryview
+Sizes: TypeAlias = NDArray[np.int64]
+
+
+def payload_bytes(data: Any, index: int | None = None) -> bytes:
+    """A payload as bytes; anything that is not bytes-like is refused, with its index where it has one."""
+    if type(data) is bytes:
+        return data
+    name, place = ("data", None) if index is None else ("payloads", (index,))
+    if isinstance(data, str):
+        raise InvalidInput(name, "expected bytes (feemodel.units.from_hex reads hexadecimal text)", data, place)
+    if isinstance(data, np.bytes_):
+        raise InvalidInput(name, "expected bytes, not NumPy's of fixed width, which drop trailing zeros", data, place)
+    try:
+        view = memoryview(data)
+    except TypeError:
+        raise InvalidInput(name, "expected bytes", data, place) from None
+    if view.itemsize != 1:
+        raise InvalidInput(name, f"expected bytes, not items of {view.itemsize} bytes", data, place)
+    return view.tobytes()
+
+
+class Checked(list[Payload]):
+    """Payloads known to be bytes, so that a million of them are looked at once and not twice."""
+
+
+def payload_list(payloads: Iterable[Any], first: int = 0) -> Checked:
+    """Payloads as a list of bytes; `first` is the index of the first one, for the error that names it."""
+    if isinstance(payloads, Checked):
+        return payloads
+    chunk = Checked(payloads)
+    if set(map(type, chunk)) <= {bytes}:  # by far the most frequent, and no loop in Python
+        return chunk
+    return Checked(payload_bytes(data, index) for index, data in enumerate(chunk, first))
+
+
+def lengths_of(items: Any) -> Sizes:
+    """Lengths of the items of a sized collection, int64."""
+    return np.fromiter(map(len, items), dtype=np.int64, count=len(items))

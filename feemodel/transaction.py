@@ -1,0 +1,342 @@
+"""The call and the raw transaction, and the bytes of them that a node measures.
+
+A node prices a call by a *fee transaction*: the call filled up to a transaction, with the gas estimate as gas limit. It
+measures one of three forms of it:
+
+    sender_unsigned   sender ‖ the bytes that would be signed          (since February 2026)
+    unsigned          the bytes that would be signed
+    signed            the network encoding with a placeholder signature (before; mainnet in January 2026)
+
+Source: Consensys/linea-monorepo at cb180134 (2026-06-12), LineaEstimateGas and TxEncodingUtils;
+EIP-155, EIP-2718, EIP-2930, EIP-1559.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from ethereum_rlp import rlp
+from ethereum_rlp.exceptions import RLPException
+
+from feemodel.call import AccessList, Call, as_bytes, parse_call
+from feemodel.checks import whole_scalar
+from feemodel.errors import InvalidInput
+from feemodel.hashes import keccak256
+from feemodel.units import to_hex
+
+FORMS = ("sender_unsigned", "unsigned", "signed")
+LEGACY, ACCESS_LIST, DYNAMIC_FEE = 0, 1, 2
+LINEA_CHAIN_ID = 59_144
+ZERO_ADDRESS = bytes(20)
+PLACEHOLDER_R = 66397251408932042429874251838229702988618145381408295790259650671563847073199
+PLACEHOLDER_S = 24729624138373455972486746091821238755870276413282629437244319694880507882088
+
+BASE_GAS, CREATION_GAS, INIT_CODE_WORD_GAS = 21_000, 32_000, 2
+ZERO_BYTE_GAS, OTHER_BYTE_GAS, FLOOR_TOKEN_GAS = 4, 16, 10
+ACCESS_LIST_ADDRESS_GAS, ACCESS_LIST_KEY_GAS = 2_400, 1_900
+
+_BLOB, _SET_CODE = 3, 4
+_FIELDS = {  # in the order of their RLP lists, without the signature
+    LEGACY: ("nonce", "gas_price", "gas_limit", "to", "value", "data"),
+    ACCESS_LIST: ("chain_id", "nonce", "gas_price", "gas_limit", "to", "value", "data", "access_list"),
+    DYNAMIC_FEE: (
+        "chain_id", "nonce", "max_priority_fee", "max_fee", "gas_limit", "to", "value", "data", "access_list",
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """An ECDSA signature over secp256k1; `v` as the encoding has it (27, 28, EIP-155, or the parity of typed ones)."""
+
+    v: int
+    r: int
+    s: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transaction:
+    """A transaction of type 0, 1 or 2, signed or not.
+
+    >>> transfer = Transaction(nonce=1, gas_price=7, gas_limit=21_000, to=bytes(20), value=1)
+    >>> transfer.unsigned().hex()
+    'dc01078252089400000000000000000000000000000000000000000180'
+    """
+
+    type: int = LEGACY
+    chain_id: int | None = None  #: `None` only in legacy transactions
+    nonce: int = 0
+    gas_price: int = 0  #: [wei / gas], types 0 and 1
+    max_priority_fee: int = 0  #: [wei / gas], type 2
+    max_fee: int = 0  #: [wei / gas], type 2
+    gas_limit: int
+    to: bytes | None = None  #: 20 bytes; `None` creates a contract
+    value: int = 0  #: [wei]
+    data: bytes = b""
+    access_list: AccessList = ()
+    signature: Signature | None = None
+
+    def __post_init__(self) -> None:
+        if self.type not in _FIELDS:
+            raise InvalidInput("type", "expected 0, 1 or 2", self.type)
+        if self.type != LEGACY and self.chain_id is None:
+            raise InvalidInput("chain_id", f"expected one in a transaction of type {self.type}", None)
+        if self.to is not None and len(self.to) != 20:
+            raise InvalidInput("to", "expected an address of 20 bytes", to_hex(self.to))
+
+    def unsigned(self) -> bytes:
+        """The bytes whose hash is signed: for a typed transaction its type, then the list of its fields."""
+        fields = self._fields()
+        if self.type == LEGACY:
+            protected = [] if self.chain_id is None else [_minimal(self.chain_id), b"", b""]  # EIP-155
+            return _encode(fields + protected)
+        return bytes([self.type]) + _encode(fields)
+
+    def signed(self) -> bytes:
+        """The signed EIP-2718 encoding, as `eth_sendRawTransaction` takes it."""
+        if self.signature is None:
+            raise InvalidInput("signature", "expected a signed transaction", None)
+        values = (self.signature.v, self.signature.r, self.signature.s)
+        body = _encode(self._fields() + [_minimal(value) for value in values])
+        return body if self.type == LEGACY else bytes([self.type]) + body
+
+    def network(self) -> bytes:
+        """The signed encoding as a block carries it: a typed transaction is wrapped as an RLP byte string."""
+        return self.signed() if self.type == LEGACY else _encode(self.signed())
+
+    def sender(self) -> bytes:
+        """The address that signed, 20 bytes."""
+        from coincurve import PublicKey
+
+        if self.signature is None:
+            raise InvalidInput("signature", "expected a signed transaction", None)
+        v, r, s = self.signature.v, self.signature.r, self.signature.s
+        parity = v if self.type != LEGACY else v - 27 if self.chain_id is None else v - 35 - 2 * self.chain_id
+        try:
+            compact = r.to_bytes(32, "big") + s.to_bytes(32, "big") + bytes([parity])
+            key = PublicKey.from_signature_and_message(compact, keccak256(self.unsigned()), hasher=None)
+        except (ValueError, OverflowError) as error:
+            raise InvalidInput("signature", "expected one that a key can be recovered from", self.signature) from error
+        return keccak256(key.format(compressed=False)[1:])[12:]
+
+    def with_placeholder_signature(self) -> Self:
+        """The same transaction under the fixed signature that a node's estimate measures."""
+        v = 0 if self.type != LEGACY else 27 if self.chain_id is None else 35 + 2 * self.chain_id
+        return replace(self, signature=Signature(v, PLACEHOLDER_R, PLACEHOLDER_S))
+
+    def _fields(self) -> list[Any]:
+        found: list[Any] = []
+        for name in _FIELDS[self.type]:
+            value = getattr(self, name)
+            if name == "to":
+                found.append(value or b"")
+            elif name == "access_list":
+                found.append([[address, list(keys)] for address, keys in value])
+            else:
+                found.append(value if isinstance(value, bytes) else _minimal(value))
+        return found
+
+
+def fee_transaction(
+    call: Call | Mapping[str, Any],
+    *,
+    gas: int,
+    nonce: int = 0,
+    base_fee: int = 7,
+    chain_id: int = LINEA_CHAIN_ID,
+    form: str = "sender_unsigned",
+) -> bytes:
+    """The bytes that a node measures for a call.
+
+    Parameters
+    ----------
+    call : a call object, or one already parsed.
+    gas : the gas estimate, which becomes the gas limit [gas].
+    nonce : of the account, for a call that names none.
+    base_fee : of the block [wei / gas], the gas price of a call that names no price.
+    chain_id : of the node; a legacy transaction carries one only where the call does.
+    form : "sender_unsigned", "unsigned" or "signed".
+
+    Notes
+    -----
+    Any dynamic-fee field makes it type 2, an access list type 1, anything else type 0. In the form "sender_unsigned"
+    a node's estimate writes the absent `to` of a contract creation as 20 zero bytes, and so does this function; the
+    encoder of the published blobs leaves it empty, and so does `measured_form`.
+
+    A transfer, as mainnet measured it in January 2026:
+
+    >>> len(fee_transaction({"to": "0x" + "11" * 20, "value": "0x1"}, gas=21_000, form="signed"))
+    97
+    """
+    parsed = call if isinstance(call, Call) else parse_call(call)
+    transaction = fill(parsed, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id)
+    if form == "signed":
+        return transaction.with_placeholder_signature().network()
+    if form == "sender_unsigned" and transaction.to is None:
+        transaction = replace(transaction, to=ZERO_ADDRESS)
+    return measured_form(transaction, form, sender=parsed.sender or ZERO_ADDRESS)
+
+
+def fill(call: Call, *, gas: int, nonce: int = 0, base_fee: int = 7, chain_id: int = LINEA_CHAIN_ID) -> Transaction:
+    """The unsigned transaction that a call stands for; parameters as in `fee_transaction`."""
+    gas = whole_scalar("gas", gas, minimum=1, unit="gas")
+    common: dict[str, Any] = {
+        "nonce": call.nonce if call.nonce is not None else whole_scalar("nonce", nonce),
+        "gas_limit": gas,
+        "to": call.to,
+        "value": call.value or 0,
+        "data": call.data,
+    }
+    known_chain = call.chain_id if call.chain_id is not None else whole_scalar("chain_id", chain_id)
+    if any(fee is not None for fee in (call.max_fee, call.max_priority_fee, call.max_fee_per_blob_gas)):
+        return Transaction(
+            type=DYNAMIC_FEE,
+            chain_id=known_chain,
+            max_fee=call.max_fee or 0,
+            max_priority_fee=call.max_priority_fee or 0,
+            access_list=call.access_list or (),
+            **common,
+        )
+    common["gas_price"] = call.gas_price if call.gas_price is not None else whole_scalar("base_fee", base_fee)
+    if call.access_list is not None:
+        return Transaction(type=ACCESS_LIST, chain_id=known_chain, access_list=call.access_list, **common)
+    return Transaction(type=LEGACY, chain_id=call.chain_id, **common)
+
+
+def measured_form(transaction: Transaction, form: str, *, sender: bytes | None = None) -> bytes:
+    """A transaction in the form that is measured; a missing sender is recovered from the signature.
+
+    >>> measured_form(Transaction(gas_limit=21_000, to=bytes(20)), "unsigned").hex()
+    'dc80808252089400000000000000000000000000000000000000008080'
+    """
+    if form == "unsigned":
+        return transaction.unsigned()
+    if form == "signed":
+        return transaction.network()
+    if form == "sender_unsigned":
+        return (sender or transaction.sender()) + transaction.unsigned()
+    raise InvalidInput("form", f"expected one of {', '.join(FORMS)}", form)
+
+
+def parse_transaction(raw: bytes | str) -> Transaction:
+    """A signed transaction in its EIP-2718 encoding, bytes or hexadecimal text.
+
+    Raises
+    ------
+    InvalidInput : not RLP, a field of the wrong size, a type other than 0, 1 and 2.
+
+    >>> transfer = Transaction(nonce=1, gas_price=7, gas_limit=21_000, to=bytes(20)).with_placeholder_signature()
+    >>> parse_transaction(transfer.signed()) == transfer
+    True
+    """
+    data = as_bytes("transaction", raw)
+    kind, items = _decode(data)
+    names = (*_FIELDS[kind], "v", "r", "s")
+    if len(items) != len(names):
+        raise InvalidInput("transaction", f"expected a list of {len(names)} fields for type {kind}", to_hex(data))
+    fields = _read_fields(names, items)
+    signature = Signature(fields.pop("v"), fields.pop("r"), fields.pop("s"))
+    if kind == LEGACY and signature.v >= 35:
+        fields["chain_id"] = (signature.v - 35) // 2
+    return Transaction(type=kind, signature=signature, **fields)
+
+
+def parse_sender_unsigned(measured: bytes | str) -> tuple[bytes, Transaction]:
+    """Sender and unsigned transaction from `sender ‖ unsigned`, the form that blobs carry.
+
+    Raises
+    ------
+    InvalidInput : as `parse_transaction`.
+
+    >>> transfer = Transaction(nonce=1, gas_price=7, gas_limit=21_000, to=bytes(20))
+    >>> parse_sender_unsigned(bytes(20) + transfer.unsigned()) == (bytes(20), transfer)
+    True
+    """
+    data = as_bytes("transaction", measured)
+    sender, unsigned = data[:20], data[20:]
+    kind, items = _decode(unsigned)
+    names = _FIELDS[kind]
+    protected = kind == LEGACY and len(items) == len(names) + 3 and list(items[-2:]) == [b"", b""]  # EIP-155
+    if not protected and len(items) != len(names):
+        raise InvalidInput("transaction", f"expected a list of {len(names)} fields for type {kind}", to_hex(data))
+    fields = _read_fields((*names, "chain_id") if protected else names, items)
+    return sender, Transaction(type=kind, **fields)
+
+
+def intrinsic_gas(call: Call | Transaction) -> int:
+    """The gas that a transaction costs before its first instruction, at least the calldata floor [gas].
+
+        21,000 + 4 · zeros + 16 · others (+ 32,000 + 2 · words for a creation) + 2,400 · addresses + 1,900 · keys
+        floor: 21,000 + 10 · (zeros + 4 · others)
+
+    Source: EIP-2028, EIP-2930, EIP-3860, EIP-7623.
+
+    >>> intrinsic_gas(Call(to=bytes(20), data=bytes(3) + b"abc"))
+    21150
+    """
+    zeros = call.data.count(0)
+    others = len(call.data) - zeros
+    gas = BASE_GAS + ZERO_BYTE_GAS * zeros + OTHER_BYTE_GAS * others
+    if call.to is None:
+        gas += CREATION_GAS + INIT_CODE_WORD_GAS * -(-len(call.data) // 32)
+    entries = call.access_list or ()
+    gas += ACCESS_LIST_ADDRESS_GAS * len(entries) + ACCESS_LIST_KEY_GAS * sum(len(keys) for _, keys in entries)
+    return max(gas, BASE_GAS + FLOOR_TOKEN_GAS * (zeros + 4 * others))
+
+
+def _encode(item: Any) -> bytes:
+    return rlp.encode(item)
+
+
+def _minimal(value: int) -> bytes:
+    return value.to_bytes((value.bit_length() + 7) // 8, "big")
+
+
+def _decode(data: bytes) -> tuple[int, Sequence[Any]]:
+    """The type of an encoded transaction, and the items of its list."""
+    if not data:
+        raise InvalidInput("transaction", "expected a transaction", to_hex(data))
+    kind = data[0] if data[0] < 0x80 else LEGACY
+    if kind in (_BLOB, _SET_CODE):
+        raise InvalidInput("transaction", "expected type 0, 1 or 2: no fee is published for this one", kind)
+    if kind not in _FIELDS or (kind == LEGACY and data[0] < 0xC0):
+        raise InvalidInput("transaction", "expected type 0, 1 or 2", to_hex(data))
+    try:
+        items = rlp.decode(data if kind == LEGACY else data[1:])
+    except (RLPException, RecursionError) as error:
+        raise InvalidInput("transaction", f"expected RLP ({error})", to_hex(data)) from None
+    if isinstance(items, bytes):
+        raise InvalidInput("transaction", "expected a list of fields", to_hex(data))
+    return kind, items
+
+
+def _read_fields(names: Sequence[str], items: Sequence[Any]) -> dict[str, Any]:
+    return {name: _field(name, item) for name, item in zip(names, items, strict=False)}
+
+
+def _field(name: str, item: Any) -> Any:
+    where = f"transaction.{name}"
+    if name == "access_list":
+        return _decoded_access_list(where, item)
+    if not isinstance(item, bytes):
+        raise InvalidInput(where, "expected a byte string", item)
+    if name == "data":
+        return item
+    if name == "to":
+        if len(item) not in (0, 20):
+            raise InvalidInput(where, f"expected an address of 20 bytes or nothing, counted {len(item)}", to_hex(item))
+        return item or None
+    if len(item) > 32 or item[:1] == b"\0":
+        raise InvalidInput(where, "expected an integer of at most 32 bytes without leading zeros", to_hex(item))
+    return int.from_bytes(item, "big")
+
+
+def _decoded_access_list(where: str, item: Any) -> AccessList:
+    try:
+        entries = tuple((address, tuple(keys)) for address, keys in item)
+        sizes_fit = all(len(address) == 20 and all(len(key) == 32 for key in keys) for address, keys in entries)
+    except (TypeError, ValueError):
+        sizes_fit = False
+    if not sizes_fit:
+        raise InvalidInput(where, "expected pairs of an address and a list of 32-byte keys", item)
+    return entries
