@@ -1,0 +1,57 @@
+"""The world outside: `get_*` from the network, `read_*` from files, `parse_*` from bytes.
+
+The tables that the readers return are described in `feemodel.io.tables`.
+"""
+
+from typing import TYPE_CHECKING
+
+from feemodel.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from feemodel.io.blocks import parse_blocks as parse_blocks
+    from feemodel.io.blocks import read_blocks as read_blocks
+    from feemodel.io.datasets import read_dataset as read_dataset
+    from feemodel.io.datasets import write_dataset as write_dataset
+    from feemodel.io.fetch import fetch_blocks as fetch_blocks
+    from feemodel.io.fetch import get_blocks as get_blocks
+    from feemodel.io.fetch import parse_block_range as parse_block_range
+    from feemodel.io.l1_fees import FeeHistory as FeeHistory
+    from feemodel.io.l1_fees import parse_fee_history as parse_fee_history
+    from feemodel.io.l1_fees import read_l1_fees as read_l1_fees
+    from feemodel.io.node import Node as Node
+    from feemodel.io.node import NodeError as NodeError
+    from feemodel.io.raw_transactions import parse_raw_transactions as parse_raw_transactions
+    from feemodel.io.raw_transactions import read_raw_transactions as read_raw_transactions
+    from feemodel.io.replay import Replay as Replay
+    from feemodel.io.replay import parse_replay as parse_replay
+    from feemodel.io.replay import read_replay as read_replay
+    from feemodel.io.shipped import read_shipped_l1_fees as read_shipped_l1_fees
+    from feemodel.io.shipped import read_shipped_transactions as read_shipped_transactions
+    from feemodel.io.transactions import parse_transactions as parse_transactions
+    from feemodel.io.transactions import read_transactions as read_transactions
+
+_HOME = {
+    "read_dataset": "datasets",
+    "write_dataset": "datasets",
+    "read_replay": "replay",
+    "parse_replay": "replay",
+    "Replay": "replay",
+    "parse_blocks": "blocks",
+    "read_blocks": "blocks",
+    "fetch_blocks": "fetch",
+    "get_blocks": "fetch",
+    "parse_block_range": "fetch",
+    "FeeHistory": "l1_fees",
+    "parse_fee_history": "l1_fees",
+    "read_l1_fees": "l1_fees",
+    "Node": "node",
+    "NodeError": "node",
+    "parse_raw_transactions": "raw_transactions",
+    "read_raw_transactions": "raw_transactions",
+    "parse_transactions": "transactions",
+    "read_transactions": "transactions",
+    "read_shipped_l1_fees": "shipped",
+    "read_shipped_transactions": "shipped",
+}
+__all__ = [*_HOME]
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

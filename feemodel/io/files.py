@@ -1,0 +1,230 @@
+"""Files of any kind opened with one rule: a wrong one is `UnreadableFile`, which names it and says what is wrong."""
+
+import csv
+import gzip
+import json
+import os
+import secrets
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, TypeAlias
+
+import pyarrow as pa
+
+from feemodel.errors import InvalidInput, UnreadableFile
+
+PathLike: TypeAlias = str | os.PathLike[str]
+Container: TypeAlias = Literal["parquet", "csv", "json"]
+
+PARQUET_MAGIC = b"PAR1"  # the first and the last four bytes of every Parquet file
+GZIP_MAGIC = b"\x1f\x8b"
+BOM = b"\xef\xbb\xbf"  # that some editors put before UTF-8
+CSV_BLOCK = 1 << 26  # bytes: a row must fit, and calldata of megabytes is two digits a byte
+
+
+@contextmanager
+def reading(path: PathLike) -> Iterator[None]:
+    """Every failure inside that is the file's becomes `UnreadableFile` with its name in front."""
+    try:
+        yield
+    except UnreadableFile:
+        raise
+    except FileNotFoundError:
+        raise UnreadableFile(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise UnreadableFile(f"{path}: a folder, not a file; read its files one by one") from None
+    except PermissionError:
+        raise UnreadableFile(f"{path}: no permission to read it") from None
+    except UnicodeDecodeError as error:
+        raise UnreadableFile(f"{path}: not UTF-8 text: {error.reason} at byte {error.start:,}") from None
+    except EOFError:
+        raise UnreadableFile(f"{path}: the compressed data ends too early: the file is cut off") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise UnreadableFile(f"{path}: damaged gzip data: {error}") from None
+    except (InvalidInput, OSError, csv.Error, pa.ArrowException) as error:
+        raise UnreadableFile(f"{path}: {error}") from None
+
+
+@contextmanager
+def opened(path: PathLike) -> Iterator[BinaryIO]:
+    """The bytes of a file, unpacked where it begins like gzip."""
+    with Path(path).open("rb") as file:
+        packed = file.read(2) == GZIP_MAGIC
+        file.seek(0)
+        if not packed:
+            yield file
+            return
+        with gzip.open(file) as unpacked:
+            yield unpacked  # type: ignore[misc]  # GzipFile is a BinaryIO in all but name
+
+
+def container_of(path: PathLike) -> Container:
+    """Parquet, CSV or JSON, by the first bytes of the content and not by the name."""
+    with opened(path) as file:
+        start = file.read(4096)
+        packed = isinstance(file, gzip.GzipFile)
+    if not start:
+        raise UnreadableFile(f"{path}: the file is empty")
+    if start.startswith(PARQUET_MAGIC):
+        if packed:
+            raise UnreadableFile(f"{path}: Parquet within gzip; unpack it first")
+        return "parquet"
+    text = start.removeprefix(BOM).lstrip()
+    if text.startswith((b"{", b"[")):
+        return "json"
+    if b"," in text.partition(b"\n")[0] and b"\0" not in start:
+        return "csv"
+    raise UnreadableFile(f"{path}: neither Parquet nor CSV nor JSON; it begins with {start[:16]!r}")
+
+
+def column_names(path: PathLike, container: Container) -> list[str]:
+    """The columns of a Parquet or CSV file."""
+    if container == "parquet":
+        import pyarrow.parquet as pq
+
+        with opened(path) as file:
+            file.seek(-len(PARQUET_MAGIC), os.SEEK_END)
+            if file.read() != PARQUET_MAGIC:
+                raise UnreadableFile(f"{path}: begins like Parquet but does not end like it: the file is cut off")
+            return list(pq.read_schema(file).names)
+    with opened(path) as file:
+        return next(csv.reader([file.readline().decode("utf-8-sig")]))
+
+
+def read_columns(path: PathLike, container: Container, names: Sequence[str]) -> Any:
+    """The named columns of a Parquet or CSV file as an Arrow table; those of a CSV file are text."""
+    if container == "parquet":
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            return file.read(columns=list(names))
+    return _read_csv(path, names)
+
+
+def _read_csv(path: PathLike, names: Sequence[str]) -> Any:
+    import pyarrow.csv as arrow_csv
+
+    wrong: list[Any] = []
+
+    def on_wrong_row(row: Any) -> str:
+        wrong.append(row)
+        return "error"
+
+    with opened(path) as file:
+        source = _EndsWithLineBreak(file)
+        try:
+            table = arrow_csv.read_csv(
+                source,
+                # One thread, so that a wrong row has its number.
+                read_options=arrow_csv.ReadOptions(use_threads=False, block_size=CSV_BLOCK),
+                parse_options=arrow_csv.ParseOptions(invalid_row_handler=on_wrong_row),
+                convert_options=arrow_csv.ConvertOptions(
+                    include_columns=list(names), column_types=dict.fromkeys(names, pa.string())
+                ),
+            )
+        except pa.ArrowInvalid:
+            if not wrong:
+                raise
+            row = wrong[0]
+            raise UnreadableFile(
+                f"{path}: line {row.number}: expected {row.expected_columns} values, found {row.actual_columns}"
+            ) from None
+    if not source.complete:
+        # A row that is cut within its last value looks whole, its number too small.
+        raise UnreadableFile(f"{path}: the last line has no line break: the file may be cut off; end it if it is not")
+    return table
+
+
+class _EndsWithLineBreak:
+    """A stream that remembers whether its last byte was a line break."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self.complete, self.closed = file, False, False
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        if data:
+            self.complete = data.endswith(b"\n")
+        return data
+
+
+def json_documents(data: bytes) -> Iterator[tuple[str, Any]]:
+    """The JSON values of a document or of JSON Lines, each with its place: "line 3", or "" for a single document."""
+    text = data.decode("utf-8-sig")
+    first, _, rest = text.strip().partition("\n")
+    if rest and _is_json(first):
+        for number, line in enumerate(text.split("\n"), 1):
+            if line.strip():
+                yield f"line {number}", parse_json(line, f"line {number}")
+    else:
+        yield "", parse_json(text, "the document")
+
+
+def parse_json(text: str | bytes, place: str) -> Any:
+    """One JSON value; `InvalidInput` that says where the text stops being JSON."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InvalidInput(
+            place, f"not JSON at line {error.lineno} column {error.colno} ({error.msg})", error.doc[error.pos :]
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(place, f"not JSON ({error})", text) from None
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+@contextmanager
+def written_whole(path: PathLike, *, overwrite: bool = False) -> Iterator[BinaryIO]:
+    """A new file that appears under its name when all of it is on disk, or not at all.
+
+    It is written beside its place under another name, flushed to disk, and renamed; whatever goes wrong inside, an
+    interrupt included, leaves nothing behind.
+
+    Raises `InvalidInput` if the file exists and `overwrite` is not set, or if its folder cannot be written.
+    """
+    target = Path(path)
+    _check_target(target, overwrite)
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        file = part.open("xb")
+    except OSError as error:
+        raise InvalidInput("out", f"cannot be written ({error.strerror})", str(target)) from None
+    try:
+        with file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        _check_target(target, overwrite)  # another process may have been faster
+        part.replace(target)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+
+
+def _check_target(target: Path, overwrite: bool) -> None:
+    if target.is_dir():
+        raise InvalidInput("out", "expected a file, this is a folder", str(target))
+    if target.exists() and not overwrite:
+        raise InvalidInput("out", "exists already; remove it, or ask to overwrite it", str(target))
+
+
+def _sync_folder(folder: Path) -> None:
+    # The rename itself is durable once the folder is; not every system can open one.
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

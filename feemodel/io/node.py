@@ -1,0 +1,298 @@
+"""The one client of upstream nodes: JSON-RPC 2.0 over HTTP, pooled, with time-outs and bounded retries."""
+
+import itertools
+import json
+import math
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Self, TypeVar
+
+import urllib3
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    EmptyPoolError,
+    HTTPError,
+    InvalidHeader,
+    LocationParseError,
+    NewConnectionError,
+    ProtocolError,
+    ReadTimeoutError,
+    SSLError,
+)
+
+from feemodel.checks import real_scalar, whole_scalar
+from feemodel.errors import InvalidInput, UpstreamError
+
+MAX_RESPONSE = 256 * 2**20  # bytes after unpacking: a batch of full blocks has tens of megabytes
+RETRIED_STATUSES = frozenset({429, 502, 503, 504})  # too many requests, bad gateway, unavailable, gateway time-out
+RATE_LIMITED = frozenset({-32005, 429})  # EIP-1474's "limit exceeded"; what QuickNode and Alchemy answer
+LONGEST_BACKOFF = 8.0  # s
+LONGEST_RETRY_AFTER = 60.0  # s: a node that asks for more is given up at once
+CHUNK = 1 << 16  # bytes
+
+Answer = TypeVar("Answer")
+
+
+class NodeError(UpstreamError):
+    """The error that a node answered with, as it gave it.
+
+    Parameters
+    ----------
+    method : that was called.
+    code, message, data : of the JSON-RPC error object; `data` is `None` where there was none.
+    """
+
+    def __init__(self, method: str, code: int, message: str, data: Any = None) -> None:
+        self.method, self.code, self.message, self.data = method, code, message, data
+
+    def __str__(self) -> str:
+        return f"{self.method}: {self.message} (code {self.code})"
+
+
+class _TryAgain(Exception):
+    """An attempt that failed for a reason that may pass."""
+
+    def __init__(self, error: UpstreamError, *, received: bool, wait: float = 0.0) -> None:
+        self.error, self.received, self.wait = error, received, wait  #: whether the node may have acted on the request
+
+
+class Node:
+    """A node at an address. May be used by many threads at once; closed by `close` or at the end of a `with`.
+
+    A request is sent again, after a growing and jittered pause or the one that the node asks for, when the connection
+    fails, when the status is 429, 502, 503 or 504, and when the answer is a rate limit. A method that changes something
+    (`eth_send…`) is only sent again when the node cannot have seen it or has turned it away.
+
+    Parameters
+    ----------
+    url : http:// or https://, with user and password, path and query as the provider gives them. Errors show no
+        more of it than scheme, host and port.
+    timeout : for a connection, for the first byte of an answer, and for the whole answer, each [s].
+    retries : attempts after the first.
+    backoff : the pause before the first of them, doubled before each that follows [s].
+    connections : open at the same time; a thread that finds none free waits, at most for `timeout`.
+    max_response : of an answer, unpacked [bytes].
+
+    Raises `InvalidInput` for an address of another form, or a limit that is none.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeout: float = 10.0,
+        retries: int = 4,
+        backoff: float = 0.25,
+        connections: int = 8,
+        max_response: int = MAX_RESPONSE,
+    ) -> None:
+        address = _address(url)
+        real_scalar("timeout", timeout, minimum=0.001, unit="seconds")
+        real_scalar("backoff", backoff, unit="seconds")
+        whole_scalar("retries", retries)
+        whole_scalar("connections", connections, minimum=1)
+        whole_scalar("max_response", max_response, minimum=1, unit="bytes")
+        self.name = f"{address.scheme}://{address.netloc}"
+        self.timeout, self.retries, self.backoff, self.max_response = timeout, retries, backoff, max_response
+        self._target = address.request_uri
+        self._pool = urllib3.connection_from_url(
+            self.name,
+            maxsize=connections,
+            block=True,
+            headers={
+                "content-type": "application/json",
+                **urllib3.make_headers(accept_encoding="gzip", basic_auth=address.auth, user_agent="feemodel"),
+            },
+        )
+        self._ids = itertools.count(1)
+        self._closed = threading.Event()
+
+    def call(self, method: str, params: Sequence[Any] = ()) -> Any:
+        """The result of one call.
+
+        Raises `NodeError` with the node's own error, or `UpstreamError` if the node cannot be reached or its answer
+        is not one to this call.
+        """
+        request = self._request(method, params)
+        return self._answer([method], request, lambda reply: self._result(request, reply))
+
+    def batch(self, calls: Iterable[tuple[str, Sequence[Any]]]) -> list[Any]:
+        """The results of calls sent together, in the order of the calls; the first error among them is raised."""
+        requests = [self._request(method, params) for method, params in calls]
+        if not requests:
+            return []
+        methods = [request["method"] for request in requests]
+        return self._answer(methods, requests, lambda replies: self._results(requests, replies))
+
+    def close(self) -> None:
+        """Close the idle connections, and end the pauses of threads that wait to try again."""
+        self._closed.set()
+        self._pool.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Node({self.name!r})"
+
+    def _request(self, method: str, params: Sequence[Any]) -> dict[str, Any]:
+        return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": list(params)}
+
+    def _answer(self, methods: list[str], payload: Any, read: Callable[[Any], Answer]) -> Answer:
+        body = json.dumps(payload).encode()
+        changing = any(method.startswith("eth_send") for method in methods)
+        attempt = 0
+        while True:
+            try:
+                return read(self._post(body))
+            except _TryAgain as again:
+                if attempt == self.retries or again.wait > LONGEST_RETRY_AFTER or (changing and again.received):
+                    raise again.error from None
+                self._pause(attempt, again)
+            attempt += 1
+
+    def _pause(self, attempt: int, again: _TryAgain) -> None:
+        backoff = min(self.backoff * 2**attempt, LONGEST_BACKOFF) * random.uniform(0.5, 1.0)
+        if self._closed.wait(max(backoff, again.wait)):
+            raise again.error from None
+
+    def _post(self, body: bytes) -> Any:
+        deadline = time.monotonic() + self.timeout
+        try:
+            response = self._pool.urlopen(
+                "POST",
+                self._target,
+                body=body,
+                retries=False,
+                redirect=False,
+                timeout=urllib3.Timeout(connect=self.timeout, read=self.timeout),
+                pool_timeout=math.ceil(self.timeout),
+                preload_content=False,
+            )
+            try:
+                data = self._body(response, deadline)
+            except BaseException:
+                response.close()  # what is left of the answer must not be read as the next one
+                raise
+            response.release_conn()
+        except HTTPError as error:
+            raise self._failure(error) from None
+        return self._parsed(response, data)
+
+    def _body(self, response: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
+        data = bytearray()
+        while chunk := response.read1(CHUNK, decode_content=True):
+            data += chunk
+            if len(data) > self.max_response:
+                raise UpstreamError(f"{self.name}: the answer is longer than {self.max_response:,} bytes")
+            if time.monotonic() > deadline:
+                raise _TryAgain(UpstreamError(f"{self.name}: no whole answer in {self.timeout:g} s"), received=True)
+        return bytes(data)
+
+    def _parsed(self, response: urllib3.BaseHTTPResponse, data: bytes) -> Any:
+        status = f"HTTP {response.status} {response.reason or ''}".strip()
+        if response.status in RETRIED_STATUSES:
+            wait = _retry_after(response)
+            asked = f", asks to wait {wait:g} s" if wait else ""
+            # A node that turns a request away with 429 has not acted on it.
+            raise _TryAgain(UpstreamError(f"{self.name}: {status}{asked}"), received=response.status != 429, wait=wait)
+        try:
+            reply = json.loads(data)
+        except (ValueError, RecursionError):
+            reply = None
+        if response.status != 200 and not (isinstance(reply, dict) and isinstance(reply.get("error"), dict)):
+            raise UpstreamError(f"{self.name}: {status}")
+        if not isinstance(reply, (dict, list)):
+            kind = response.headers.get("content-type", "no content type")
+            raise UpstreamError(f"{self.name}: the answer is not JSON-RPC ({len(data):,} bytes, {kind})")
+        return reply
+
+    def _failure(self, error: HTTPError) -> Exception:
+        """What went wrong in the words of this package: those of urllib3 may quote the whole address."""
+        match error:
+            case ConnectTimeoutError() if not isinstance(error, NewConnectionError):
+                reason, again, received = f"no connection in {self.timeout:g} s", True, False
+            case NewConnectionError():
+                reason, again, received = f"no connection ({_last_words(error)})", True, False
+            case ReadTimeoutError():
+                reason, again, received = f"no answer in {self.timeout:g} s", True, True
+            case EmptyPoolError():
+                reason, again, received = f"no connection became free in {self.timeout:g} s", True, False
+            case SSLError():
+                reason, again, received = f"no secure connection ({_last_words(error)})", False, False
+            case ProtocolError():
+                reason, again, received = "the connection broke before the answer was whole", True, True
+            case _:
+                reason, again, received = f"the answer cannot be read ({type(error).__name__})", False, True
+        failure = UpstreamError(f"{self.name}: {reason}")
+        return _TryAgain(failure, received=received) if again else failure
+
+    def _result(self, request: dict[str, Any], reply: Any) -> Any:
+        if not isinstance(reply, dict):
+            raise UpstreamError(f"{self.name}: {request['method']}: the answer is not a JSON-RPC response")
+        error = reply.get("error")
+        identity = reply.get("id")
+        # A node that could not read the request answers with an error whose id is null.
+        if not (identity is None and error is not None) and (type(identity) is not int or identity != request["id"]):
+            raise UpstreamError(
+                f"{self.name}: {request['method']}: the answer is to request {identity!r}, asked was {request['id']}"
+            )
+        if error is not None:
+            raise self._error(request["method"], error)
+        if "result" not in reply:
+            raise UpstreamError(f"{self.name}: {request['method']}: the answer has neither result nor error")
+        return reply["result"]
+
+    def _results(self, requests: list[dict[str, Any]], replies: Any) -> list[Any]:
+        if isinstance(replies, dict) and replies.get("error") is not None:  # of the batch as a whole
+            raise self._error("batch", replies["error"])
+        if not isinstance(replies, list):
+            raise UpstreamError(f"{self.name}: the answer to a batch is not a list")
+        by_id = {reply.get("id"): reply for reply in replies if isinstance(reply, dict) and _hashable(reply.get("id"))}
+        if len(replies) != len(requests) or by_id.keys() != {request["id"] for request in requests}:
+            for reply in replies:  # an error whose id is null says more than the count
+                if isinstance(reply, dict) and reply.get("id") is None and reply.get("error") is not None:
+                    raise self._error("batch", reply["error"])
+            raise UpstreamError(f"{self.name}: the answers to a batch do not have the ids of its {len(requests)} calls")
+        return [self._result(request, by_id[request["id"]]) for request in requests]
+
+    def _error(self, method: str, error: Any) -> Exception:
+        code = error.get("code") if isinstance(error, dict) else None
+        if not isinstance(code, int):
+            return UpstreamError(f"{self.name}: {method}: an error without a code")
+        failure = NodeError(method, code, str(error.get("message", "")), error.get("data"))
+        return _TryAgain(failure, received=False) if code in RATE_LIMITED else failure
+
+
+def _address(url: str) -> urllib3.util.Url:
+    expected = "expected an address such as https://host:port/path"
+    if not isinstance(url, str):
+        raise InvalidInput("url", expected, url)
+    try:
+        address = urllib3.util.parse_url(url.strip())
+    except LocationParseError:
+        raise InvalidInput("url", expected, "an address that cannot be read") from None
+    if address.scheme not in ("http", "https") or not address.host:
+        raise InvalidInput("url", expected, f"{address.scheme}://{address.host}/…" if address.scheme else "no scheme")
+    return address
+
+
+def _retry_after(response: urllib3.BaseHTTPResponse) -> float:
+    try:
+        return urllib3.Retry().get_retry_after(response) or 0.0
+    except InvalidHeader:
+        return 0.0
+
+
+def _last_words(error: Exception) -> str:
+    # urllib3: "HTTPConnection(host='…', port=…): Failed to establish a new connection: [Errno 111] Connection refused"
+    return str(error).rpartition(": ")[2]
+
+
+def _hashable(value: Any) -> bool:
+    return isinstance(value, (int, str)) or value is None

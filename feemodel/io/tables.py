@@ -1,0 +1,239 @@
+"""The tables that the readers return: every column with its dtype, unit and meaning.
+
+A column has one of five kinds:
+
+========  ==================================================================================================
+kind      in the table
+========  ==================================================================================================
+whole     int64, or pandas' Int64 where a value may be missing
+amount    Python ints in an object column: wei of value may exceed 64 bits, and a double would lose the last digits
+data      bytes, as pandas' binary[pyarrow]
+flag      pandas' boolean
+text      pandas' string
+========  ==================================================================================================
+
+A missing value is `<NA>`; a column that the file does not have is `<NA>` throughout. Rows are sorted by block number
+(and index within the block) whatever the order of the file; a block or transaction that stands there twice is
+refused. A gap between block numbers is kept as it is: samples such as every tenth block are files like any other.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from feemodel.errors import InvalidInput
+from feemodel.io.values import Kind, cell
+
+Presence: TypeAlias = Literal["always", "nullable", "optional"]
+
+ARROW_TYPES = {"whole": pa.int64(), "data": pa.binary(), "flag": pa.bool_(), "text": pa.string()}
+_NULLABLE: dict[str, Any] = {
+    "whole": pd.Int64Dtype(),
+    "amount": np.dtype(object),
+    "data": pd.ArrowDtype(pa.binary()),
+    "flag": pd.BooleanDtype(),
+    "text": pd.StringDtype(),
+}
+
+HASH, ADDRESS = 32, 20  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table."""
+
+    name: str
+    kind: Kind
+    unit: str
+    meaning: str
+    presence: Presence = "always"  #: nullable: values may be missing; optional: so may the whole column
+    length: int | None = None  #: of every value of a column of bytes
+
+    @property
+    def dtype(self) -> Any:
+        """The pandas dtype."""
+        return np.dtype(np.int64) if self.kind == "whole" and self.presence == "always" else _NULLABLE[self.kind]
+
+
+Columns: TypeAlias = tuple[Column, ...]
+
+BLOCKS: Columns = (
+    Column("block_number", "whole", "1", "height of the block"),
+    Column("timestamp", "whole", "s", "since 1970"),
+    Column("block_hash", "data", "", "", "optional", HASH),
+    Column("parent_hash", "data", "", "hash of the block before it", "optional", HASH),
+    Column("gas_used", "whole", "gas", "by all transactions, after refunds"),
+    Column("gas_limit", "whole", "gas", "of the block", "optional"),
+    Column("base_fee_per_gas", "whole", "wei / gas", "missing before London", "optional"),
+    Column("blob_gas_used", "whole", "gas", "missing before Cancun, and on most rollups", "optional"),
+    Column("excess_blob_gas", "whole", "gas", "what the blob base fee follows from", "optional"),
+    Column("transaction_count", "whole", "1", "transactions in the block", "optional"),
+    Column("size", "whole", "bytes", "of the encoded block", "optional"),
+    Column("extra_data", "data", "", "free bytes of the header; on Linea the pricing record", "optional"),
+)
+
+TRANSACTIONS: Columns = (
+    Column("block_number", "whole", "1", "height of the block"),
+    Column("transaction_index", "whole", "1", "place within the block, from 0"),
+    Column("transaction_hash", "data", "", "", length=HASH),
+    Column("timestamp", "whole", "s", "of the block, since 1970", "optional"),
+    Column("transaction_type", "whole", "1", "EIP-2718 type", "optional"),
+    Column("chain_id", "whole", "1", "", "optional"),
+    Column("nonce", "whole", "1", "transactions that the sender made before"),
+    Column("from_address", "data", "", "the sender", length=ADDRESS),
+    Column("to_address", "data", "", "missing: a contract is created", "nullable", ADDRESS),
+    Column("value", "amount", "wei", "sent along"),
+    Column("input", "data", "", "calldata, or the creation code"),
+    Column("gas_limit", "whole", "gas", "that the sender allows"),
+    Column("gas_price", "whole", "wei / gas", "as the node reports it: what was paid, once in a block", "optional"),
+    Column("max_fee_per_gas", "whole", "wei / gas", "missing for types 0 and 1", "optional"),
+    Column("max_priority_fee_per_gas", "whole", "wei / gas", "missing for types 0 and 1", "optional"),
+    Column("gas_used", "whole", "gas", "from the receipt", "optional"),
+    Column("effective_gas_price", "whole", "wei / gas", "from the receipt", "optional"),
+    Column("success", "flag", "", "from the receipt", "optional"),
+)
+
+RECEIPTS: Columns = (
+    Column("transaction_hash", "data", "", "", length=HASH),
+    Column("gas_used", "whole", "gas", "after refunds"),
+    Column("effective_gas_price", "whole", "wei / gas", "what was paid", "optional"),
+    Column("success", "flag", "", "missing before Byzantium", "optional"),
+)
+
+RAW_TRANSACTIONS: Columns = (
+    Column("raw", "data", "", "the signed EIP-2718 encoding", "optional"),
+    Column("sender_and_unsigned_transaction", "data", "", "what is measured where `raw` is unknown", "optional"),
+    Column("block_number", "whole", "1", "height of the block", "optional"),
+    Column("block_hash", "data", "", "", "optional", HASH),
+    Column("timestamp", "whole", "s", "of the block, since 1970", "optional"),
+    Column("transaction_index", "whole", "1", "place within the block, from 0", "optional"),
+    Column("l2_block_index", "whole", "1", "place of the block within a channel, from 0", "optional"),
+    Column("hash", "data", "", "of the transaction", "optional", HASH),
+    Column("type", "whole", "1", "EIP-2718 type", "optional"),
+    Column("sender", "data", "", "", "optional", ADDRESS),
+    Column("size", "whole", "bytes", "of `raw`", "optional"),
+    Column("gas_limit", "whole", "gas", "that the sender allows", "optional"),
+    Column("gas_used", "whole", "gas", "before refunds or after, as the file's author says", "optional"),
+    Column("status", "flag", "", "whether it succeeded", "optional"),
+    Column("gas_price", "whole", "wei / gas", "", "optional"),
+    Column("max_fee_per_gas", "whole", "wei / gas", "", "optional"),
+    Column("max_priority_fee_per_gas", "whole", "wei / gas", "", "optional"),
+    Column("base_fee_per_gas", "whole", "wei / gas", "of the block", "optional"),
+    Column("block_extra_data", "data", "", "of the block's header", "optional"),
+    Column("fixed_cost_kwei", "whole", "kwei", "of the pricing record in force", "optional"),
+    Column("variable_cost_kwei", "whole", "kwei", "of the pricing record in force", "optional"),
+    Column("eth_gas_price_kwei", "whole", "kwei", "of the pricing record in force", "optional"),
+    Column("linea_lzss_size", "whole", "bytes", "as the production compressor measures it", "optional"),
+    Column("linea_packed_size", "whole", "bytes", "the same, packed into field elements", "optional"),
+    Column("source", "text", "", "where the row comes from", "optional"),
+)
+
+L1_FEES: Columns = (
+    Column("block_number", "whole", "1", "height of the L1 block"),
+    Column("timestamp", "whole", "s", "since 1970"),
+    Column("base_fee", "whole", "wei / gas", "of execution gas", "optional"),
+    Column("excess_blob_gas", "whole", "gas", "what the blob base fee follows from", "optional"),
+    Column("blob_gas_used", "whole", "gas", "131,072 for every blob", "optional"),
+    Column("blob_base_fee", "whole", "wei / gas", "of blob gas", "optional"),
+)
+
+
+def make_table(columns: Columns, arrays: Mapping[str, Any], rows: int) -> pd.DataFrame:
+    """A table of the given columns from Arrow arrays (an object array where the kind is amount), checked.
+
+    Raises `InvalidInput` that names the column and the row, counted from 1, where a value is missing that must not be
+    or has another length than it must have.
+    """
+    return pd.DataFrame({column.name: _series(column, arrays.get(column.name), rows) for column in columns})
+
+
+def table_of_rows(
+    columns: Columns, rows: Iterable[tuple[str, Mapping[str, Any]]], names: Mapping[str, str] | None = None
+) -> pd.DataFrame:
+    """A table from JSON objects, each with its place for error messages; `names`: column → name in the objects."""
+    return table_of_cells(columns, (cells_of_row(columns, place, row, names or {}) for place, row in rows))
+
+
+def cells_of_row(columns: Columns, place: str, row: Mapping[str, Any], names: Mapping[str, str]) -> list[Any]:
+    """The values of one JSON object in the order of the columns, `None` where missing.
+
+    Raises `InvalidInput` that names the place and the field.
+    """
+    return [_cell(column, place, row, names.get(column.name, column.name)) for column in columns]
+
+
+def _cell(column: Column, place: str, row: Mapping[str, Any], name: str) -> Any:
+    value = row.get(name)
+    if value is None:
+        if column.presence == "always" or (column.presence == "nullable" and name not in row):
+            raise InvalidInput(f"{place}: {name}", "expected a value")
+        return None
+    converted = cell(column.kind, value, f"{place}: {name}")
+    if column.length is not None and len(converted) != column.length:
+        raise InvalidInput(f"{place}: {name}", f"expected {column.length} bytes", value)
+    return converted
+
+
+def table_of_cells(columns: Columns, rows: Iterable[Sequence[Any]]) -> pd.DataFrame:
+    """A table from rows of `cells_of_row`."""
+    arrays = arrays_of_cells(columns, rows)
+    return make_table(columns, arrays, len(next(iter(arrays.values()))))
+
+
+def arrays_of_cells(columns: Columns, rows: Iterable[Sequence[Any]]) -> dict[str, Any]:
+    """Rows of `cells_of_row` as one Arrow array a column."""
+    by_column: Iterator[Sequence[Any]] = zip(*rows, strict=True)
+    cells = list(by_column) or [()] * len(columns)
+    return {
+        column.name: _objects(values) if column.kind == "amount" else pa.array(values, ARROW_TYPES[column.kind])
+        for column, values in zip(columns, cells, strict=True)
+    }
+
+
+def in_order(table: pd.DataFrame, *keys: str) -> pd.DataFrame:
+    """The table sorted by its keys; `InvalidInput` where two rows have the same."""
+    if len(table) < 2:
+        return table
+    first = table[keys[0]].to_numpy()
+    if len(keys) == 1 and (np.diff(first) > 0).all():  # millions of rows are mostly in order already
+        return table
+    table = table.sort_values(list(keys), kind="stable", ignore_index=True)
+    twice = table.duplicated(list(keys)).to_numpy()
+    if twice.any():
+        values = table[list(keys)].to_numpy()[int(np.argmax(twice))].tolist()
+        raise InvalidInput(", ".join(keys), "expected every row once", values[0] if len(values) == 1 else values)
+    return table
+
+
+def _series(column: Column, array: Any, rows: int) -> Any:
+    if array is None:
+        return pd.Series(pd.NA, index=range(rows), dtype=_NULLABLE[column.kind])
+    if column.kind == "amount":
+        return pd.Series(array, dtype=object)
+    if column.presence == "always" and array.null_count:
+        raise InvalidInput(f"row {_first(array.is_null())}: {column.name}", "expected a value")
+    if column.length is not None:
+        _check_length(column, array)
+    return pd.Series(array.to_pandas(types_mapper=lambda _: _NULLABLE[column.kind]), dtype=column.dtype)
+
+
+def _check_length(column: Column, array: Any) -> None:
+    wrong = pc.fill_null(pc.not_equal(pc.binary_length(array), column.length), False)
+    if pc.any(wrong).as_py():
+        row = _first(wrong)
+        raise InvalidInput(f"row {row}: {column.name}", f"expected {column.length} bytes", array[row - 1].as_py())
+
+
+def _first(flags: Any) -> int:
+    return int(np.argmax(flags.to_numpy(zero_copy_only=False))) + 1
+
+
+def _objects(values: Sequence[Any]) -> Any:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
