@@ -1,0 +1,175 @@
+"""Figures of the simulator's results: a Dataset in, a matplotlib Axes out. Nothing here computes a fee.
+
+A figure of a backtest says below its axes that transactions were drawn onto the time of the L1 fees, and which.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
+
+from feemodel.plots import BLUE, GREY, ORANGE, VERMILION
+from feemodel.units import WEI_PER_GWEI
+
+if TYPE_CHECKING:
+    import xarray
+
+HOURS_A_DAY = 24
+BANDS = ((0.01, 0.99, 0.15), (0.05, 0.95, 0.2), (0.25, 0.75, 0.3))  # quantiles, and how dark between them
+FEE_NAMES = {"base_fee": "L1 base fee [gwei per gas]", "blob_base_fee": "blob base fee [gwei per gas]"}
+
+
+def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes, *, revenue: str = "size_revenue") -> Axes:
+    """Revenue over the cost of the same transactions, hour by hour and over the last day, logarithmic.
+
+    Parameters
+    ----------
+    result : of `feemodel.backtest`; of several paths, the median one and the band of 5 to 95 % of them.
+    revenue : "size_revenue", what the size adds to fees, or "revenue", all that users pay.
+    """
+    income, cost = result[revenue].to_numpy(), result["attributed_cost"].to_numpy()
+    days = (result["hour"].to_numpy() + 1) / HOURS_A_DAY
+    hourly = income / np.where(cost > 0.0, cost, np.nan)
+    daily = _trailing(income) / _trailing(cost)
+    if len(hourly) == 1:
+        ax.plot(days, hourly[0], color=GREY, linewidth=0.6, alpha=0.7, label="each hour")
+        ax.fill_between(days, hourly[0], 1.0, where=hourly[0] < 1.0, color=VERMILION, alpha=0.35, linewidth=0)
+        ax.plot(days, daily[0], color=BLUE, linewidth=1.8, label="the day before")
+    else:
+        low, high = np.nanquantile(hourly, (0.05, 0.95), axis=0)
+        ax.fill_between(days, low, high, color=GREY, alpha=0.3, linewidth=0, label="5 to 95 % of paths, each hour")
+        ax.plot(days, np.nanmedian(daily, axis=0), color=BLUE, linewidth=1.8, label="median path, the day before")
+    ax.axhline(1.0, color="black", linewidth=0.8)
+    ax.set(yscale="log", xlabel="days", ylabel="revenue over posting cost", xlim=(0, days[-1]))
+    if revenue == "size_revenue":
+        ax.set_ylabel("size part of the fees over posting cost")
+    _logarithmic(ax.yaxis, _multiple)
+    ax.grid(alpha=0.25)
+    ax.legend(fontsize=8, loc="upper left")
+    return _caption(ax, result)
+
+
+def plot_charges(result: "xarray.Dataset", ax: Axes) -> Axes:
+    """How many transactions paid which multiple of what their bytes cost; those that paid less stand out.
+
+    Parameters
+    ----------
+    result : of `feemodel.backtest`; the paths are put together.
+    """
+    low, high = result["ratio_low"].to_numpy(), result["ratio_high"].to_numpy()
+    share = result["charged"].sum("path").to_numpy()
+    share = share / share.sum()
+    step = high[1] / low[1]
+    left = np.where(low > 0.0, low, high / step)  # the two open bins are drawn as wide as the others
+    right = np.where(np.isfinite(high), high, low * step)
+    colour = np.where(high <= 1.0, VERMILION, BLUE)
+    ax.bar(left, share, width=right - left, align="edge", color=colour, edgecolor="white", linewidth=0.3)
+    ax.axvline(1.0, color="black", linewidth=0.8)
+    below = share[high <= 1.0].sum()
+    ax.set_title(f"{below:.2%} paid less than their bytes cost", fontsize=10)
+    ax.set(xscale="log", xlabel="fee over cost of the transaction's own bytes", ylabel="share of transactions")
+    seen = share > 1e-4
+    ax.set_xlim(left[seen].min() / step, right[seen].max() * step)
+    ax.xaxis.set_major_formatter(FuncFormatter(_multiple))
+    ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    ax.grid(alpha=0.25)
+    return _caption(ax, result)
+
+
+def plot_fee_fan(
+    scenario: "xarray.Dataset", ax: Axes, *, fee: str = "base_fee", history: "xarray.Dataset | None" = None
+) -> Axes:
+    """The spread of an L1 fee over the paths of a scenario as time goes on, and one path, logarithmic.
+
+    Parameters
+    ----------
+    scenario : see `feemodel.simulation.scenarios`.
+    fee : "base_fee" or "blob_base_fee".
+    history : what was, drawn over it.
+    """
+    days = scenario["elapsed"].to_numpy() / 86_400
+    values = scenario[fee].to_numpy() / WEI_PER_GWEI
+    for low, high, alpha in BANDS:
+        edges = np.quantile(values, (low, high), axis=0)
+        ax.fill_between(days, *edges, color=BLUE, alpha=alpha, linewidth=0, label=f"{low:.0%} to {high:.0%} of paths")
+    ax.plot(days, values[0], color=GREY, linewidth=0.7, label="one path")
+    if history is not None:
+        seen = history[fee].to_numpy()[0] / WEI_PER_GWEI
+        ax.plot(history["elapsed"].to_numpy() / 86_400, seen, color=ORANGE, linewidth=0.9, label="what was")
+    ax.set(yscale="log", xlabel="days", ylabel=FEE_NAMES[fee], xlim=(0, days[-1]))
+    low, high = ax.get_ylim()
+    ax.set_ylim(low, high**1.25 / low**0.25)  # room for the legend
+    ax.yaxis.set_major_formatter(FuncFormatter(_plain))
+    ax.grid(alpha=0.25)
+    ax.legend(fontsize=8, ncols=2, loc="upper left")
+    return ax
+
+
+def plot_tornado(swings: "xarray.Dataset", ax: Axes, *, label: str, logarithmic: bool = False) -> Axes:
+    """What each input alone does to a result, the largest swing on top.
+
+    Parameters
+    ----------
+    swings : over `input`: `at_low` and `at_high`, the result at either end of the input's range, and `low` and `high`,
+        that range in words; the attribute `base` is the result where nothing is moved.
+    label : of the result.
+    logarithmic : whether the result's axis is.
+    """
+    base = float(swings.attrs["base"])
+    at_low, at_high = swings["at_low"].to_numpy(), swings["at_high"].to_numpy()
+    size = np.abs(np.log(at_high / at_low) if logarithmic else at_high - at_low)
+    ordered = swings.isel(input=np.argsort(size))
+    places = np.arange(ordered.sizes["input"])
+    for end, colour in (("low", ORANGE), ("high", BLUE)):
+        other = "high" if end == "low" else "low"
+        values, others = ordered[f"at_{end}"].to_numpy(), ordered[f"at_{other}"].to_numpy()
+        ax.barh(places, values - base, left=base, height=0.6, color=colour, label=f"input at its {end} end")
+        right = (values > others) | ((values == others) & (end == "high"))  # of the two words, which goes there
+        for place, value, side, text in zip(places, values, right, ordered[end].to_numpy(), strict=True):
+            at, offset = (max(value, base), 4) if side else (min(value, base), -4)
+            ax.annotate(
+                str(text), (at, place), (offset, 0), textcoords="offset points",
+                ha="left" if side else "right", va="center", fontsize=7,
+            )  # fmt: skip
+    ax.axvline(base, color="black", linewidth=0.8)
+    ax.set(xscale="log" if logarithmic else "linear", xlabel=label, yticks=places)
+    ax.set_yticklabels(ordered["input"].to_numpy())
+    ax.margins(x=0.18)
+    if logarithmic:
+        _logarithmic(ax.xaxis, _plain)
+    ax.grid(alpha=0.25, axis="x")
+    ax.legend(fontsize=8, loc="lower right")
+    return _caption(ax, swings)
+
+
+def _trailing(values: Any) -> Any:
+    """Sums over the last day, or over what there is of it."""
+    sums = np.cumsum(values, axis=1)
+    before = np.zeros_like(sums)
+    before[:, HOURS_A_DAY:] = sums[:, :-HOURS_A_DAY]
+    return sums - before
+
+
+def _caption(ax: Axes, result: "xarray.Dataset") -> Axes:
+    if "resampling" in result.attrs:
+        said = str(result.attrs["resampling"])
+        text = f"L1 fees: {result.attrs['l1_fees']}.\n{said[0].upper()}{said[1:]}."
+        ax.annotate(text, (0, 0), (0, -38), xycoords="axes fraction", textcoords="offset points", va="top", fontsize=6)
+    return ax
+
+
+def _logarithmic(axis: Axis, formatter: Callable[[float, object], str]) -> None:
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12))
+    axis.set_major_formatter(FuncFormatter(formatter))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _multiple(value: float, _: object = None) -> str:
+    return f"{value:g}×"
+
+
+def _plain(value: float, _: object = None) -> str:
+    return f"{value:g}"

@@ -1,0 +1,149 @@
+"""The costs that a rollup announces as L1 fees move: averaged, bounded, rounded into the pricing record, held."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import xarray as xr
+
+from feemodel.checks import RealArray, WholeArray, real_scalar, whole_scalar
+from feemodel.errors import InvalidInput
+from feemodel.fees.from_l1 import BLOB_GAS, EXECUTION_GAS
+from feemodel.fees.pricing import (
+    CALLDATA_BLOCKS,
+    CALLDATA_FEE_DENOMINATOR,
+    MAX_BLOCK_CALLDATA,
+    calldata_pressure,
+    variable_cost,
+)
+from feemodel.fees.record import MAX_KWEI
+from feemodel.simulation.path_kernels import under_pressure
+from feemodel.simulation.scenarios import duration
+from feemodel.units import WEI_PER_KWEI
+
+BLOCK_TIME = 2.0  # seconds between L2 blocks
+LONGEST_TICK = 60.0  # seconds that transactions are counted over
+
+
+@dataclass(frozen=True, slots=True)
+class CalldataPressure:
+    """The rule that raises the variable cost while blocks are full of calldata."""
+
+    max_block_calldata: int = MAX_BLOCK_CALLDATA  #: [byte]
+    block_count: int = CALLDATA_BLOCKS  #: blocks that are looked back on
+    denominator: int = CALLDATA_FEE_DENOMINATOR  #: how slowly the cost moves [1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PricingRule:
+    """How announced costs follow L1, and what users pay on top.
+
+    The defaults are those of Consensys/linea-monorepo at cb180134 (2026-06-12), coordinator configuration and mainnet
+    node profile; production's own bounds are not published.
+    """
+
+    margin: float = 1.0  #: of the variable cost over what L1 charges [1]
+    estimate_margin: float = 1.2  #: of the fee that users pay over what is required [1]
+    fixed_cost: int = 30_000_000  #: [wei / gas]
+    base_fee: int = 7  #: of the rollup [wei / gas]
+    lower_bound: float | None = 90_000_001.0  #: of the variable cost [wei / byte]
+    upper_bound: float | None = 1_000_000_001.0  #: [wei / byte]
+    update_interval: float = 12.0  #: how long announced costs hold [s]
+    window: float = 12_000.0  #: of L1 fees averaged: 1,000 blocks [s]
+    execution_gas: int = EXECUTION_GAS  #: that a submission is taken to need [gas]
+    blob_gas: int = BLOB_GAS  #: the same [gas]
+    bytes_per_submission: int = BLOB_GAS  #: compressed bytes that it is taken to carry [byte]
+    tip: float = 100_000_000.0  #: average L1 priority fee, which no series here has: an assumption [wei / gas]
+    usage_exponent: float = 0.0  #: blocks weigh fee**exponent where usage ratios are unknown: an assumption [1]
+    pressure: CalldataPressure | None = None  #: applied at every update: an interval of 2 s makes that every block
+
+    def __post_init__(self) -> None:
+        for name in ("update_interval", "window"):
+            if real_scalar(name, getattr(self, name), unit="s") == 0.0:
+                raise InvalidInput(name, "expected more than 0 s", getattr(self, name))
+        for name in ("margin", "estimate_margin", "tip"):
+            real_scalar(name, getattr(self, name))
+        for name in ("fixed_cost", "base_fee"):
+            whole_scalar(name, getattr(self, name), unit="wei")
+        real_scalar("usage_exponent", self.usage_exponent, minimum=None)
+
+    @property
+    def ticks_per_update(self) -> int:
+        """Into how many ticks of at most a minute the interval between two updates is cut."""
+        return max(1, int(np.ceil(self.update_interval / LONGEST_TICK)))
+
+    @property
+    def tick(self) -> float:
+        """[s]"""
+        return self.update_interval / self.ticks_per_update
+
+
+def announced_variable_cost(
+    l1_fees: xr.Dataset, rule: PricingRule, *, ticks: int, calldata: WholeArray | None = None
+) -> WholeArray:
+    """The variable cost in the pricing record at each tick, whole wei in whole kwei [wei / byte].
+
+    Parameters
+    ----------
+    l1_fees : a scenario of one path; what a moment of a step sees of it is the step's fee.
+    rule : the pricing.
+    ticks : how many, each `rule.tick` long, from the beginning of the scenario.
+    calldata : in each tick [byte], which calldata pressure needs: each update sees what came since the one before.
+
+    Before a whole window has passed, the average is over what has; at the very first moment it is the first fee.
+
+    Raises
+    ------
+    InvalidInput : calldata pressure without calldata, and as `feemodel.variable_cost`.
+    """
+    updates = np.asarray(rule.tick * np.arange(0.0, ticks, rule.ticks_per_update))
+    cost = variable_cost(
+        _window_average(l1_fees, "base_fee", "gas_used_ratio", updates, rule),
+        rule.tip,
+        _window_average(l1_fees, "blob_base_fee", "blob_gas_used_ratio", updates, rule),
+        execution_gas=rule.execution_gas,
+        blob_gas=rule.blob_gas,
+        bytes_per_submission=rule.bytes_per_submission,
+        margin=rule.margin,
+        lower_bound=rule.lower_bound,
+        upper_bound=rule.upper_bound,
+    )
+    if rule.pressure is None:
+        kwei = np.minimum(cost / WEI_PER_KWEI, MAX_KWEI).astype(np.int64)
+    else:
+        if calldata is None:
+            raise InvalidInput("calldata", "expected calldata per tick, which calldata pressure depends on", calldata)
+        kwei = under_pressure(cost, _growth(rule, rule.pressure, calldata, len(updates)))
+    return np.asarray(np.repeat(kwei * WEI_PER_KWEI, rule.ticks_per_update)[:ticks])
+
+
+def _growth(rule: PricingRule, pressure: CalldataPressure, calldata: WholeArray, updates: int) -> RealArray:
+    # Calldata since the last update, scaled to as many seconds as the blocks that the rule looks back on last.
+    starts = np.arange(updates) * rule.ticks_per_update
+    since_last = np.concatenate([[0], np.add.reduceat(calldata, starts)[:-1]])
+    seen = since_last * (pressure.block_count * BLOCK_TIME / rule.update_interval)
+    moved = calldata_pressure(seen, max_block_calldata=pressure.max_block_calldata, block_count=pressure.block_count)
+    return np.asarray(1.0 + moved / pressure.denominator)
+
+
+def _window_average(
+    l1_fees: xr.Dataset,
+    fee: Literal["base_fee", "blob_base_fee"],
+    ratio: str,
+    times: RealArray,
+    rule: PricingRule,
+) -> RealArray:
+    fees = l1_fees[fee].to_numpy()[0]
+    weights = l1_fees[ratio].to_numpy()[0] if ratio in l1_fees else fees**rule.usage_exponent
+    edges = np.append(l1_fees["elapsed"].to_numpy(), duration(l1_fees))
+    lengths = np.diff(edges)
+
+    def between(values: RealArray) -> RealArray:
+        sums = np.append(0.0, np.cumsum(values * lengths))
+        first, last = (np.interp(at, edges, sums) for at in (np.maximum(ends - rule.window, 0.0), ends))
+        return np.asarray(last - first)
+
+    ends = np.maximum(times, min(rule.tick, float(lengths[0])))
+    weight = between(weights)
+    plain = between(fees) / between(np.ones_like(fees))  # as `weighted_average` where all ratios are zero
+    return np.asarray(np.where(weight > 0.0, between(fees * weights) / np.where(weight > 0.0, weight, 1.0), plain))

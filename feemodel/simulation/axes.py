@@ -1,0 +1,243 @@
+"""Axes of samples: inputs that vary together along one dimension, listed, drawn, or of a Sobol sequence.
+
+An axis gives any stretch of its values on request, the same values whoever asks. Randomness comes in blocks of
+`DRAW_BLOCK` draws with a stream each, so it depends on the seed and on nothing else.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol, TypeAlias, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feemodel.checks import whole_scalar
+from feemodel.errors import InvalidInput
+
+Inputs: TypeAlias = dict[str, NDArray[Any]]
+Constant: TypeAlias = int | float | str
+Rng: TypeAlias = int | np.random.SeedSequence | np.random.Generator | None
+
+DRAW_BLOCK = 1 << 16  # draws a stream; setting a stream up costs as much as drawing some hundred
+SAMPLE = "sample"  # the dimension of draws and points
+
+
+class Axis(Protocol):
+    """Inputs that vary together along one dimension."""
+
+    @property
+    def dim(self) -> str: ...
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    @property
+    def generated(self) -> bool:
+        """Whether the values are made on request, rather than held."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def values(self, start: int, stop: int) -> Inputs: ...
+
+    def example(self) -> Inputs:
+        """One value of each input, to try a function on."""
+        ...
+
+    def attributes(self) -> dict[str, Constant]:
+        """What describes the axis where its values are not kept."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """Values that the caller gave."""
+
+    dim: str
+    columns: Inputs
+    described: str
+    generated: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.columns)
+
+    def __len__(self) -> int:
+        return int(next(iter(self.columns.values())).size)
+
+    def values(self, start: int, stop: int) -> Inputs:
+        return {name: column[start:stop] for name, column in self.columns.items()}
+
+    def example(self) -> Inputs:
+        return self.values(0, 1)
+
+    def attributes(self) -> dict[str, Constant]:
+        return {f"{self.dim}_values": self.described}
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Independent random draws."""
+
+    count: int
+    distributions: Mapping[str, Any]
+    seed: np.random.SeedSequence
+    dim: str = SAMPLE
+    generated: bool = True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.distributions)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def values(self, start: int, stop: int) -> Inputs:
+        blocks = [self._part_of_block(n, start, stop) for n in range(start // DRAW_BLOCK, -(-stop // DRAW_BLOCK))]
+        return blocks[0] if len(blocks) == 1 else _joined(blocks)
+
+    def example(self) -> Inputs:
+        return _drawn(self.distributions, stream_of(self.seed), 1)
+
+    def _part_of_block(self, number: int, start: int, stop: int) -> Inputs:
+        first = number * DRAW_BLOCK
+        last = min(first + DRAW_BLOCK, self.count)
+        if start <= first and last <= stop:
+            return _draw_block(self, number)
+        # Beside other axes a block meets many chunks.
+        block = _recent_draw_block(self, number)
+        return {name: column[max(start - first, 0) : stop - first] for name, column in block.items()}
+
+    def attributes(self) -> dict[str, Constant]:
+        described = {f"{name}_drawn_from": described_values(of) for name, of in self.distributions.items()}
+        return {"sampling": "Monte Carlo", "samples": self.count, **seed_attributes(self.seed), **described}
+
+
+@dataclass(frozen=True, eq=False)
+class SobolPoints:
+    """Points of a scrambled Sobol sequence."""
+
+    count: int
+    ranges: Mapping[str, Any]
+    seed: np.random.SeedSequence
+    dim: str = SAMPLE
+    generated: bool = True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.ranges)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def values(self, start: int, stop: int) -> Inputs:
+        return dict(_recent_sobol_points(self, start, stop))
+
+    def example(self) -> Inputs:
+        return self.values(0, 1)
+
+    def attributes(self) -> dict[str, Constant]:
+        described = {f"{name}_range": described_values(of) for name, of in self.ranges.items()}
+        return {"sampling": "Sobol", "samples": self.count, **seed_attributes(self.seed), **described}
+
+
+def from_unit(values: NDArray[np.float64], within: Any) -> NDArray[Any]:
+    """Numbers of [0, 1) as values of a range or of a distribution.
+
+    >>> from_unit(np.array([0.0, 0.5, 0.999]), (1, 3)).tolist()
+    [1, 2, 3]
+    """
+    if is_frozen(within):
+        return np.asarray(within.ppf(values))
+    low, high = within
+    if isinstance(low, int) and isinstance(high, int):
+        # A double of the sequence is below 1, its product may round up to the next whole number.
+        return np.minimum(low + np.floor(values * (high - low + 1)).astype(np.int64), high)
+    return np.asarray(low + values * (high - low))
+
+
+def seed_sequence(rng: Rng) -> np.random.SeedSequence:
+    """The seed that all streams of an experiment are spawned from.
+
+    >>> seed_sequence(5).entropy
+    5
+    """
+    if isinstance(rng, np.random.SeedSequence):
+        return rng
+    if isinstance(rng, np.random.Generator):
+        seeds = rng.bit_generator.seed_seq
+        if not isinstance(seeds, np.random.SeedSequence):
+            raise InvalidInput("rng", "expected a generator that can spawn streams", rng)
+        return seeds.spawn(1)[0]  # so that a second call with the generator draws anew
+    return np.random.SeedSequence(None if rng is None else whole_scalar("rng", rng))
+
+
+def stream_of(seed: np.random.SeedSequence, *key: int) -> np.random.Generator:
+    """The random stream of a seed and a key, the same one every time: nothing that a seed counts up is in it.
+
+    >>> int(stream_of(seed_sequence(5), 3).integers(100)), int(stream_of(seed_sequence(5), 3).integers(100))
+    (22, 22)
+    """
+    return np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *key)))
+
+
+def seed_attributes(seed: np.random.SeedSequence) -> dict[str, Constant]:
+    """The seed as attributes of a result; text, because a seed may be longer than 64 bits."""
+    spawned = {"seed_spawn_key": ", ".join(map(str, seed.spawn_key))} if seed.spawn_key else {}
+    return {"seed": str(seed.entropy), **spawned}
+
+
+def described_values(within: Any) -> str:
+    """A range, a distribution or a list of choices as text.
+
+    >>> described_values((1.0, 2.0))
+    '1.0 to 2.0'
+    """
+    if isinstance(within, tuple):
+        return f"{within[0]} to {within[1]}"
+    if isinstance(within, np.ndarray):
+        return f"one of {within.size:,} values" if within.size > 20 else f"one of {within.tolist()}"
+    frozen = getattr(within, "dist", None)
+    if frozen is None:
+        return repr(within)
+    arguments = [*map(repr, within.args), *(f"{name}={value!r}" for name, value in within.kwds.items())]
+    return f"{frozen.name}({', '.join(arguments)})"
+
+
+def _draw_block(draws: Draws, number: int) -> Inputs:
+    stream = stream_of(draws.seed, number)
+    return _drawn(draws.distributions, stream, min(DRAW_BLOCK, draws.count - number * DRAW_BLOCK))
+
+
+_recent_draw_block = lru_cache(maxsize=8)(_draw_block)  # an axis is its own key, by identity
+
+
+def _drawn(distributions: Mapping[str, Any], stream: np.random.Generator, count: int) -> Inputs:
+    return {
+        name: of[stream.integers(0, of.size, count)]
+        if isinstance(of, np.ndarray)
+        else np.asarray(of.rvs(size=count, random_state=stream))
+        for name, of in distributions.items()
+    }
+
+
+def _joined(blocks: Sequence[Inputs]) -> Inputs:
+    return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+
+
+@lru_cache(maxsize=8)
+def _recent_sobol_points(points: SobolPoints, start: int, stop: int) -> Inputs:
+    from scipy.stats import qmc
+
+    sequence = qmc.Sobol(len(points.ranges), scramble=True, rng=stream_of(points.seed))
+    if start:
+        sequence.fast_forward(start)
+    # SciPy warns of a first stretch that is no power of two; here the whole is one, and a stretch a part of it.
+    unit = sequence.random(stop - start) if start else sequence.random_base2((stop - 1).bit_length())[:stop]
+    return {name: from_unit(unit[:, place], within) for place, (name, within) in enumerate(points.ranges.items())}
+
+
+def is_frozen(value: Any) -> TypeGuard[Any]:
+    """Whether a value is a distribution with its parameters set, as `scipy.stats` freezes one."""
+    return hasattr(value, "rvs") and hasattr(value, "ppf")

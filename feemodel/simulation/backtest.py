@@ -1,0 +1,223 @@
+"""What users paid, and what posting their transactions cost, as L1 fees moved.
+
+Real transactions and real L1 fees come from different months: transactions are drawn anew onto the time of the L1
+fees. Every result says so in its attribute `resampling`, and what else was assumed beside it.
+"""
+
+import json
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from feemodel.checks import RealArray, WholeArray, real_scalar, whole
+from feemodel.errors import InvalidInput
+from feemodel.fees.priority import priority_fee
+from feemodel.progress import Progress, reporting
+from feemodel.simulation.announced import PricingRule, announced_variable_cost
+from feemodel.simulation.posting import Posting, post
+from feemodel.simulation.scenarios import Rng, duration
+from feemodel.simulation.surfaces import Workload
+
+HOUR = 3_600  # seconds
+CHUNK = 1_000_000  # transactions that are priced at once: some 100 MB of temporaries
+RATIO_EDGES = np.concatenate([[0.0], np.logspace(-2, 2, 81), [np.inf]])  # of what was paid over what it cost
+
+
+class Traffic(NamedTuple):
+    """Transactions drawn onto the ticks of a path."""
+
+    kind: WholeArray  #: which of the workload's each one is, in order of arrival
+    ends: WholeArray  #: how many had arrived at the end of each tick
+
+
+def backtest(
+    workload: Workload,
+    l1_fees: xr.Dataset,
+    rule: PricingRule | None = None,
+    posting: Posting | None = None,
+    *,
+    arrival_rate: float,
+    calldata: WholeArray | None = None,
+    rng: Rng,
+    progress: Progress = None,
+) -> xr.Dataset:
+    """Revenue and cost, hour by hour, on every path of a scenario of L1 fees.
+
+    Each tick of the pricing rule, a Poisson number of transactions is drawn from the workload with replacement. A user
+    pays, for each gas, the base fee and `feemodel.priority_fee` at the announced costs and the estimate's margin.
+    Bytes are posted first come, first served; a transaction's cost is that of its own bytes.
+
+    Parameters
+    ----------
+    workload : sizes and gas of real transactions.
+    l1_fees : a scenario, see `feemodel.simulation.scenarios`.
+    rule : how costs are announced, and what users pay on top; the published defaults unless given.
+    posting : when and how bytes reach L1; filled blobs unless given.
+    arrival_rate : transactions a second [1 / s].
+    calldata : of each transaction of the workload [byte], which calldata pressure needs.
+    rng : seed, SeedSequence or Generator; each path has a stream of its own, and of the rule traffic
+        depends on the tick alone.
+    progress : see `feemodel.progress`.
+
+    Returns
+    -------
+    Dataset. Over path and hour: `revenue`, of it `size_revenue` (what the size adds to the fees), `cost` when posted,
+    `attributed_cost` in the hour when the transactions came [wei]; `transactions`, `unprofitable` (those that paid
+    less than their bytes cost) [1]; `variable_cost`, the mean announced [wei / byte]. Over path: `total_revenue`,
+    `total_size_revenue`, `total_cost`, `worst_drawdown` (the deepest fall of revenue minus cost below an earlier
+    height, at the ends of hours) [wei], `recovery`, `size_recovery`, `unprofitable_share`, `submissions`, `fill`
+    (bytes over capacity) [1]. Over path and ratio_bin: `charged`, how many paid which multiple of their cost [1].
+    Sums are doubles.
+
+    Raises
+    ------
+    InvalidInput : a workload without transactions or with sizes of 0, a scenario shorter than a tick, no transaction
+        on a path, calldata pressure without calldata.
+    """
+    rule, posting = rule or PricingRule(), posting or Posting()
+    _check(workload, calldata)
+    rate, paths = real_scalar("arrival_rate", arrival_rate), l1_fees.sizes["path"]
+    found = []
+    with reporting(progress, paths, "paths") as advance:
+        for path, stream in enumerate(np.random.default_rng(rng).spawn(paths)):
+            one = l1_fees.isel(path=[path])
+            ticks = int(duration(one) // rule.tick)
+            traffic = draw_traffic(len(workload), rate * rule.tick, ticks, stream)
+            found.append(_path(workload, one, rule, posting, traffic, calldata))
+            advance(1)
+    result = xr.concat(found, "path").assign_coords(path=l1_fees["path"].to_numpy())
+    return result.assign_attrs(_attributes(workload, l1_fees, rule, posting, rate))
+
+
+def draw_traffic(kinds: int, per_tick: float, ticks: int, stream: Generator) -> Traffic:
+    """A Poisson number of transactions each tick, each of `kinds` as likely."""
+    if ticks < 1:
+        raise InvalidInput("l1_fees", "expected a scenario at least a tick long", ticks)
+    ends = np.cumsum(stream.poisson(per_tick, ticks))
+    if ends[-1] == 0:
+        raise InvalidInput("arrival_rate", "expected a rate at which some transaction arrives", per_tick)
+    return Traffic(stream.integers(kinds, size=ends[-1], dtype=np.int32), ends)
+
+
+def _path(
+    workload: Workload,
+    l1_fees: xr.Dataset,
+    rule: PricingRule,
+    posting: Posting,
+    traffic: Traffic,
+    calldata: WholeArray | None,
+) -> xr.Dataset:
+    ticks = len(traffic.ends)
+    ends = posting.stream_ratio * np.append(0, np.cumsum(workload.compressed_size[traffic.kind]))  # in the stream
+    posted = post(ends[traffic.ends], rule.tick, posting, l1_fees)
+    calldata_by_tick = None if calldata is None else _sums_by_tick(calldata[traffic.kind], traffic)
+    announced = announced_variable_cost(l1_fees, rule, ticks=ticks, calldata=calldata_by_tick)
+    tick_hour = (np.arange(ticks) * rule.tick // HOUR).astype(np.int64)
+    hours = int(tick_hour[-1]) + 1
+    sums, charged = _charges(workload, traffic, announced, np.diff(posted.cost_up_to(ends)), tick_hour, rule)
+    # The last submission may leave at the very end, which belongs to no hour after the last.
+    posted_hour = np.minimum(posted.time / HOUR, hours - 1).astype(np.int64)
+    sums["cost"] = np.asarray(np.bincount(posted_hour, weights=posted.cost, minlength=hours), np.float64)
+    sums["variable_cost"] = np.asarray(np.bincount(tick_hour, weights=announced) / np.bincount(tick_hour), np.float64)
+    fill = float(ends[-1]) / (len(posted.cost) * posting.submission.capacity)
+    return _summary(sums, charged, len(posted.cost), fill)
+
+
+def _charges(
+    workload: Workload,
+    traffic: Traffic,
+    announced: WholeArray,
+    costs: RealArray,
+    tick_hour: WholeArray,
+    rule: PricingRule,
+) -> tuple[dict[str, RealArray], RealArray]:
+    """Sums by hour over the transactions that came in it, and how many paid which multiple of their cost."""
+    hours, ticks = int(tick_hour[-1]) + 1, np.arange(len(traffic.ends))
+    tick_of = np.repeat(ticks, np.diff(traffic.ends, prepend=0))
+    names = ("transactions", "revenue", "size_revenue", "attributed_cost", "unprofitable")
+    sums, charged = {name: np.zeros(hours) for name in names}, np.zeros(len(RATIO_EDGES) - 1)
+    for start in range(0, len(costs), CHUNK):
+        part = slice(start, start + CHUNK)
+        tick, cost = tick_of[part], costs[part]
+        paid, for_size = _paid(workload, traffic.kind[part], announced[tick], rule)
+        for name, values in zip(names, (np.ones_like(paid), paid, for_size, cost, paid < cost), strict=True):
+            sums[name] += np.bincount(tick_hour[tick], weights=values, minlength=hours)
+        bin_of = np.searchsorted(RATIO_EDGES, paid / cost, side="right") - 1
+        charged += np.bincount(bin_of, minlength=len(charged))
+    return sums, charged
+
+
+def _paid(
+    workload: Workload, kind: NDArray[Any], announced: WholeArray, rule: PricingRule
+) -> tuple[RealArray, RealArray]:
+    """What each transaction pays in all, and what its size adds to that [wei]."""
+    gas, margin = workload.gas[kind], rule.estimate_margin
+    size = workload.compressed_size[kind]
+    fee = priority_fee(size, gas, variable_cost=announced, fixed_cost=rule.fixed_cost, margin=margin)
+    without_size = priority_fee(0, 1, variable_cost=0, fixed_cost=rule.fixed_cost, margin=margin)
+    used = gas.astype(np.float64)
+    return (rule.base_fee + fee) * used, (fee - without_size) * used
+
+
+def _sums_by_tick(values: WholeArray, traffic: Traffic) -> WholeArray:
+    return np.diff(np.append(0, np.cumsum(values))[traffic.ends], prepend=0)
+
+
+def _summary(sums: dict[str, RealArray], charged: RealArray, submissions: int, fill: float) -> xr.Dataset:
+    units = dict.fromkeys(("revenue", "size_revenue", "cost", "attributed_cost"), "wei") | {
+        "variable_cost": "wei / byte"
+    }
+    balance = np.append(0.0, np.cumsum(sums["revenue"] - sums["cost"]))
+    revenue, size_revenue, cost = (float(sums[name].sum()) for name in ("revenue", "size_revenue", "cost"))
+    totals = {
+        "total_revenue": revenue,
+        "total_size_revenue": size_revenue,
+        "total_cost": cost,
+        "worst_drawdown": float((np.maximum.accumulate(balance) - balance).max()),
+        "recovery": revenue / cost,
+        "size_recovery": size_revenue / cost,
+        "unprofitable_share": float(sums["unprofitable"].sum() / sums["transactions"].sum()),
+        "submissions": float(submissions),
+        "fill": fill,
+    }
+    wei = {"total_revenue", "total_size_revenue", "total_cost", "worst_drawdown"}
+    return xr.Dataset(
+        {name: (("path", "hour"), values[None], {"units": units.get(name, "1")}) for name, values in sums.items()}
+        | {name: ("path", [value], {"units": "wei" if name in wei else "1"}) for name, value in totals.items()}
+        | {"charged": (("path", "ratio_bin"), charged[None], {"units": "1"})},
+        {
+            "hour": ("hour", np.arange(len(sums["revenue"])), {"units": "h"}),
+            "ratio_low": ("ratio_bin", RATIO_EDGES[:-1], {"units": "1"}),
+            "ratio_high": ("ratio_bin", RATIO_EDGES[1:], {"units": "1"}),
+        },
+    )
+
+
+def _attributes(
+    workload: Workload, l1_fees: xr.Dataset, rule: PricingRule, posting: Posting, rate: float
+) -> dict[str, Any]:
+    weights = "of the series" if "gas_used_ratio" in l1_fees else f"assumed: fee**{rule.usage_exponent:g}"
+    return {
+        "workload": workload.name,
+        "l1_fees": l1_fees.attrs["source"],
+        "resampling": f"transactions of another time, drawn with replacement onto L1 time at {rate:g} a second",
+        "arrival_rate": rate,
+        "usage_ratios": weights,
+        "tips": f"assumed: {rule.tip:g} wei / gas in the pricing, {posting.submission.tip:g} wei / gas paid",
+        "rule": json.dumps(asdict(rule)),
+        "posting": json.dumps(asdict(posting)),
+        "not_counted": "proving, finalization, machines",
+    }
+
+
+def _check(workload: Workload, calldata: WholeArray | None) -> None:
+    if not len(workload):
+        raise InvalidInput("workload", "expected at least one transaction", workload.name)
+    whole("compressed_size", workload.compressed_size, minimum=1, unit="bytes")
+    whole("gas", workload.gas, minimum=1, unit="gas")
+    if calldata is not None and np.shape(whole("calldata", calldata, unit="bytes")) != np.shape(workload.gas):
+        raise InvalidInput("calldata", f"expected one for each of {len(workload):,} transactions", len(calldata))

@@ -1,0 +1,281 @@
+"""The same transactions under every rollup's fee rule, at the same moments of L1."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import ArrayLike
+
+from feemodel.checks import WholeArray, whole
+from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.fees.rollups import kernels
+from feemodel.fees.rollups.rule import Factors, Rule
+from feemodel.fees.rollups.rules import CURRENT, rule
+from feemodel.sizes.codecs import SCROLL_ZSTD, Brotli, Codec, FastLz, compressed_sizes
+from feemodel.transaction import Transaction, measured_form, parse_transaction
+
+PUBDATA = 200  # bytes of state that a transaction publishes, an assumption: it is no function of the bytes
+LARGEST_CUBE = 50_000_000  # fees that `compare` holds at once: 0.8 GB in both parts
+BLOCK = 1_000_000  # fees computed at a time
+MOMENT_COLUMNS = ("block_number", "timestamp", "base_fee", "blob_base_fee")
+UNITS = {"base_fee": "wei / gas", "blob_base_fee": "wei / gas", "timestamp": "s", "gas": "gas"}
+
+
+class Row(NamedTuple):
+    """What one rule takes for a set of transactions."""
+
+    rule: str
+    l1_fee: int  #: for the bytes [wei]
+    l2_fee: int  #: for the gas [wei]
+    total: int  #: [wei]
+    per_byte: float  #: total over the bytes signed [wei / byte]
+    ratio: float  #: total over the reference rule's [1]
+
+
+def sizes_table(
+    signed_transactions: Iterable[Transaction | bytes | str],
+    *,
+    gas: Sequence[int] | None = None,
+    senders: Sequence[bytes] | None = None,
+    pubdata: ArrayLike = PUBDATA,
+    linea_codec: str | Codec = "zstd",
+) -> pd.DataFrame:
+    """Every size that a rule of `feemodel.fees.rollups.rules` reads, one row a transaction.
+
+    Parameters
+    ----------
+    signed_transactions : in their EIP-2718 encoding, or taken apart; a call becomes one by
+        `feemodel.transaction.fill(call, ...).with_placeholder_signature()`.
+    gas : used by each [gas]; without it the gas limit stands in, which is more.
+    senders : 20 bytes each; without them recovered from the signatures.
+    pubdata : bytes of state that each publishes on zkSync, an assumption [byte].
+    linea_codec : what Linea's measure is taken with, of sender ‖ unsigned; `Lzss(dictionary)` is production's.
+
+    Raises
+    ------
+    InvalidInput : none, bytes that are no transaction of type 0, 1 or 2, lists of different lengths.
+
+    >>> transfer = Transaction(gas_limit=21_000, to=b"\\x11" * 20).with_placeholder_signature()
+    >>> sizes_table([transfer])[["gas", "length", "fastlz_size"]].to_dict("records")
+    [{'gas': 21000, 'length': 97, 'fastlz_size': 85}]
+    """
+    transactions = [one if isinstance(one, Transaction) else parse_transaction(one) for one in signed_transactions]
+    count = len(transactions)
+    if not count:
+        raise InvalidInput("signed_transactions", "expected at least one", [])
+    for name, values in (("gas", gas), ("senders", senders)):
+        if values is not None and len(values) != count:
+            raise InvalidInput(name, f"expected one for each of {count:,} transactions", len(values))
+    signed = [transaction.signed() for transaction in transactions]
+    data = [transaction.data for transaction in transactions]
+    measured = [
+        measured_form(transaction, "sender_unsigned", sender=None if senders is None else senders[i])
+        for i, transaction in enumerate(transactions)
+    ]
+    zeros = np.array([encoding.count(0) for encoding in signed], dtype=np.int64)
+    lengths = np.array([len(encoding) for encoding in signed], dtype=np.int64)
+    used = [transaction.gas_limit for transaction in transactions] if gas is None else gas
+    return pd.DataFrame(
+        {
+            "transaction_type": np.array([transaction.type for transaction in transactions], dtype=np.int64),
+            "gas": whole("gas", np.asarray(used), unit="gas"),
+            "length": lengths,
+            "zero_bytes": zeros,
+            "nonzero_bytes": lengths - zeros,
+            "fastlz_size": compressed_sizes(signed, FastLz()),
+            "brotli_size": compressed_sizes(signed, Brotli()),
+            "zstd_size": compressed_sizes(signed, SCROLL_ZSTD),
+            "data_length": np.array([len(payload) for payload in data], dtype=np.int64),
+            "zstd_data_size": compressed_sizes(data, SCROLL_ZSTD),
+            "linea_size": compressed_sizes(measured, linea_codec),
+            "pubdata": np.broadcast_to(np.asarray(whole("pubdata", pubdata, unit="bytes")), (count,)),
+        }
+    )
+
+
+def compare(
+    transactions: Mapping[str, Any] | pd.DataFrame,
+    l1_fees: Mapping[str, Any] | pd.DataFrame,
+    rules: Sequence[str | Rule] = CURRENT,
+) -> xr.Dataset:
+    """Every fee: rule × transaction × moment, to the wei.
+
+    Parameters
+    ----------
+    transactions : a table of `sizes_table`, or any with the columns that the rules read.
+    l1_fees : a table with `base_fee` and `blob_base_fee` [wei / gas], one row a moment.
+    rules : names of `feemodel.fees.rollups.rules.RULES`, or rules of one's own.
+
+    Returns
+    -------
+    Dataset : `l1_fee` and `l2_fee` [wei]; the L1 fees, the columns and each rule's source as coordinates.
+
+    Raises
+    ------
+    InvalidInput : an unknown rule, a missing column, a blob transaction, a table without rows.
+    LimitExceeded : more than 50,000,000 fees; `compare_sums` takes any number.
+    Int64Overflow : a fee that 64 bits do not hold.
+
+    >>> transfer = {"gas": [21_000], "fastlz_size": [100], "linea_size": [128]}
+    >>> fees = compare(transfer, {"base_fee": [10**9, 10**10], "blob_base_fee": [1, 1]}, ["linea", "op-mainnet/jovian"])
+    >>> fees.l1_fee.sel(rule="op-mainnet/jovian").values.tolist()
+    [[8363200101, 83632000101]]
+    """
+    chosen, table, moments = _inputs(transactions, l1_fees, rules)
+    shape = (len(chosen), _rows(table), _rows(moments))
+    if np.prod(shape, dtype=float) > LARGEST_CUBE:
+        counts = " × ".join(f"{n:,}" for n in shape)
+        raise LimitExceeded(f"{counts} fees are more than {LARGEST_CUBE:,}: compare_sums reduces them")
+    fees = {part: np.empty(shape, dtype=np.int64) for part in ("l1_fee", "l2_fee")}
+    at = {"base_fee": moments["base_fee"], "blob_base_fee": moments["blob_base_fee"]}
+    rows = max(1, BLOCK // shape[2])
+    for r, one in enumerate(chosen):
+        for start in range(0, shape[1], rows):
+            block = slice(start, start + rows)
+            l1_fee, l2_fee = one.fees({name: column[block, None] for name, column in table.items()}, **at)
+            fees["l1_fee"][r, block], fees["l2_fee"][r, block] = l1_fee, l2_fee
+    dims = ("rule", "transaction", "moment")
+    return _dataset({name: (dims, values) for name, values in fees.items()}, chosen, table, moments)
+
+
+def compare_sums(
+    transactions: Mapping[str, Any] | pd.DataFrame,
+    l1_fees: Mapping[str, Any] | pd.DataFrame,
+    rules: Sequence[str | Rule] = CURRENT,
+) -> xr.Dataset:
+    """The fees summed over transactions and over moments; nothing of the size of their product is held.
+
+    Parameters and errors as `compare`, without its limit; every fee is exact, the sums are doubles.
+
+    Returns
+    -------
+    Dataset : `l1_fee_of_moment`, `l2_fee_of_moment` (rule × moment), sums over the transactions, and
+        `l1_fee_of_transaction`, `l2_fee_of_transaction` (rule × transaction), sums over the moments [wei].
+
+    >>> transfer = {"gas": [21_000, 21_000], "fastlz_size": [100, 100]}
+    >>> sums = compare_sums(transfer, {"base_fee": [10**9, 10**10], "blob_base_fee": [1, 1]}, ["op-mainnet/jovian"])
+    >>> sums.l1_fee_of_moment.values.tolist()
+    [[16726400202.0, 167264000202.0]]
+    """
+    chosen, table, moments = _inputs(transactions, l1_fees, rules)
+    counts = {"transaction": _rows(table), "moment": _rows(moments)}
+    at = {"base_fee": moments["base_fee"], "blob_base_fee": moments["blob_base_fee"]}
+    sums = {
+        f"{part}_fee_of_{dim}": (("rule", dim), np.empty((len(chosen), count)))
+        for part in ("l1", "l2")
+        for dim, count in counts.items()
+    }
+    for r, one in enumerate(chosen):
+        factors = one.factors(table, **at)
+        for part, found in (
+            ("l1", kernels.l1_sums(factors, counts["transaction"], counts["moment"])),
+            ("l2", _l2_sums(factors, counts["transaction"], counts["moment"])),
+        ):
+            sums[f"{part}_fee_of_transaction"][1][r] = found.by_transaction
+            sums[f"{part}_fee_of_moment"][1][r] = found.by_moment
+    return _dataset(sums, chosen, table, moments)
+
+
+def comparison(
+    transactions: Mapping[str, Any] | pd.DataFrame,
+    *,
+    base_fee: int,
+    blob_base_fee: int,
+    rules: Sequence[str | Rule] = CURRENT,
+    reference: str = "linea",
+) -> list[Row]:
+    """What each rule takes for all the transactions at one moment of L1, beside the reference rule.
+
+    Parameters
+    ----------
+    transactions, rules : as in `compare`; the column `length` is read too.
+    base_fee, blob_base_fee : of L1 [wei / gas].
+    reference : the name of one of the rules.
+
+    Raises as `compare`, and `InvalidInput` for a reference that is not among the rules.
+
+    >>> transfer = {"gas": [21_000], "length": [110], "fastlz_size": [100], "linea_size": [128]}
+    >>> rows = comparison(transfer, base_fee=10**9, blob_base_fee=1, rules=["linea", "op-mainnet/jovian"])
+    >>> [(row.rule, row.total, round(row.ratio, 3)) for row in rows]
+    [('linea', 832464822000, 1.0), ('op-mainnet/jovian', 29363200101, 0.035)]
+    """
+    chosen, table, _ = _inputs(transactions, {"base_fee": [base_fee], "blob_base_fee": [blob_base_fee]}, rules)
+    if "length" not in transactions:
+        raise InvalidInput("transactions", "expected a column length", [*transactions])
+    signed_bytes = int(np.sum(whole("length", transactions["length"])))
+    paid = {}
+    for one in chosen:
+        fees = one.fees(table, base_fee=base_fee, blob_base_fee=blob_base_fee)
+        paid[one.name] = tuple(_exact_sum(part, _rows(table)) for part in fees)
+    if reference not in paid:
+        raise InvalidInput("reference", f"expected one of {', '.join(paid)}", reference)
+    whole_reference = sum(paid[reference])
+    return [
+        Row(
+            name, l1_fee, l2_fee, l1_fee + l2_fee, (l1_fee + l2_fee) / signed_bytes, (l1_fee + l2_fee) / whole_reference
+        )
+        for name, (l1_fee, l2_fee) in paid.items()
+    ]
+
+
+def _inputs(
+    transactions: Mapping[str, Any] | pd.DataFrame,
+    l1_fees: Mapping[str, Any] | pd.DataFrame,
+    rules: Sequence[str | Rule],
+) -> tuple[list[Rule], dict[str, WholeArray], dict[str, WholeArray]]:
+    chosen = [one if isinstance(one, Rule) else rule(one) for one in rules]
+    if not chosen or len({one.name for one in chosen}) != len(chosen):
+        raise InvalidInput("rules", "expected at least one rule, each once", [one.name for one in chosen])
+    needed = [*dict.fromkeys(name for one in chosen for name in one.columns), "transaction_type"]
+    table = {name: np.atleast_1d(whole(name, transactions[name])) for name in needed if name in transactions}
+    missing = [name for name in ("base_fee", "blob_base_fee") if name not in l1_fees]
+    if missing:
+        raise InvalidInput("l1_fees", f"expected the columns {', '.join(missing)}", [*l1_fees])
+    moments = {name: np.atleast_1d(whole(name, l1_fees[name])) for name in MOMENT_COLUMNS if name in l1_fees}
+    for name, columns in (("transactions", table), ("l1_fees", moments)):
+        lengths = {column: len(values) for column, values in columns.items()}
+        if len(set(lengths.values())) != 1 or not _rows(columns):
+            raise InvalidInput(name, "expected columns of one length, at least 1", lengths)
+    return chosen, table, moments
+
+
+def _l2_sums(factors: Factors, transactions: int, moments: int) -> kernels.Sums:
+    # gas · gas_price + extra is linear: its sums follow from the sums of its factors.
+    gas, extra = (np.broadcast_to(value, (transactions,)).astype(float) for value in (factors.gas, factors.extra))
+    price = np.broadcast_to(factors.gas_price, (moments,)).astype(float)
+    return kernels.Sums(gas * price.sum() + moments * extra, price * gas.sum() + extra.sum())
+
+
+def _dataset(
+    variables: Mapping[str, Any],
+    rules: Sequence[Rule],
+    table: Mapping[str, WholeArray],
+    moments: Mapping[str, WholeArray],
+) -> xr.Dataset:
+    coordinates: dict[str, Any] = {
+        "rule": [one.name for one in rules],
+        "source": ("rule", [one.preset.source for one in rules]),
+        "date": ("rule", [one.preset.date for one in rules]),
+    }
+    for dim, columns in (("transaction", table), ("moment", moments)):
+        coordinates |= {name: (dim, values, {"units": UNITS.get(name, "byte")}) for name, values in columns.items()}
+    for name in ("transaction_type", "block_number"):
+        if name in coordinates:
+            coordinates[name][2]["units"] = "1"
+    found = xr.Dataset(variables, coordinates)
+    for name in variables:
+        found[name].attrs["units"] = "wei"
+    found.attrs["parameters"] = json.dumps({one.name: asdict(one.preset) for one in rules}, ensure_ascii=False)
+    return found
+
+
+def _rows(columns: Mapping[str, WholeArray]) -> int:
+    return len(next(iter(columns.values()), ()))
+
+
+def _exact_sum(fees: Any, transactions: int) -> int:
+    return int(np.broadcast_to(np.asarray(fees, dtype=object), (transactions,)).sum())

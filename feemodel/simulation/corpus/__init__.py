@@ -1,0 +1,123 @@
+"""A corpus of realistic transactions, seeded: what a rollup compresses, in any number, without real users' data.
+
+Shapes of calldata stand in `calldata`; lengths, words, addresses and gas are drawn from distributions fitted to real
+Linea mainnet transactions, whose numbers stand in `linea` and are taken by `scripts/fit-corpus`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feemodel.checks import real_scalar, whole_scalar
+from feemodel.errors import InvalidInput
+from feemodel.simulation.corpus.calldata import SHAPES, Pools
+from feemodel.simulation.corpus.fitted import Indices
+from feemodel.simulation.corpus.linea import LINEA
+from feemodel.simulation.corpus.transactions import draw_transactions
+
+CHUNK = 8_192  # transactions drawn at once from one random stream
+
+_KINDS = np.array([shape.kind for shape in SHAPES])
+_SEEN = np.array([LINEA.shapes[shape.name].seen for shape in SHAPES])
+
+LINEA_MIX: Mapping[str, float] = MappingProxyType(
+    {str(kind): float(_SEEN[kind == _KINDS].sum() / _SEEN.sum()) for kind in dict.fromkeys(_KINDS)}
+)  #: the share of each kind among the real transactions
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Generated transactions, in the order of a chain.
+
+    Parameters
+    ----------
+    payloads : sender ‖ unsigned transaction, the bytes that an estimate measures.
+    calldata : the data of each.
+    kinds : the kind of each, a key of `LINEA_MIX`, shape (n,).
+    gas : gas used by each [gas], shape (n,).
+    """
+
+    payloads: list[bytes]
+    calldata: list[bytes]
+    kinds: NDArray[np.str_]
+    gas: Indices
+
+    def __len__(self) -> int:
+        return len(self.payloads)
+
+
+def corpus(
+    count: int,
+    *,
+    rng: int | np.random.SeedSequence | np.random.Generator = 0,
+    mix: Mapping[str, float] = LINEA_MIX,
+) -> Corpus:
+    """Generate transactions.
+
+    Parameters
+    ----------
+    count : how many.
+    rng : seed, `SeedSequence` or `Generator`; the same one gives the same corpus.
+    mix : relative weight of each kind of transaction, any of the keys of `LINEA_MIX`.
+
+    Raises
+    ------
+    InvalidInput : a negative count, an unknown kind, a negative or infinite weight, weights that are all zero.
+
+    Notes
+    -----
+    The kinds: `plain_transfer` (ether), `erc20_transfer`, `approval`, `nft_transfer`, `swap` (routers, aggregators and
+    the multicalls of exchanges), `bridge_message`, `account_abstraction` (bundles of ERC-4337), `contract_call` (every
+    other function: a selector and words of the fitted mixture) and `deployment` (words of the mixture alone).
+    Contracts and users come from two pools under Zipf's law, as large as the real set's, so that addresses and
+    selectors recur as they do on a chain; nobody joins the pools later, however long the corpus.
+
+    >>> made = corpus(1000, mix={"erc20_transfer": 1})
+    >>> made.calldata[0][:4].hex(), len(made.calldata[0])
+    ('a9059cbb', 68)
+    """
+    count = whole_scalar("count", count)
+    weights = _weights(mix)
+    try:
+        generator = np.random.default_rng(rng)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput("rng", f"expected an int, a SeedSequence or a Generator ({error})", rng) from None
+    pools = Pools.draw(LINEA, generator)
+    sizes = [min(CHUNK, count - start) for start in range(0, count, CHUNK)]
+    seeds = generator.integers(0, 2**63, (len(sizes), 2)).tolist()  # a stream for each chunk
+    parts = [_draw(size, weights, pools, np.random.default_rng(seed)) for size, seed in zip(sizes, seeds, strict=True)]
+    return Corpus(
+        payloads=[payload for part in parts for payload in part.payloads],
+        calldata=[data for part in parts for data in part.calldata],
+        kinds=np.concatenate([_KINDS[:0], *(part.kinds for part in parts)]),
+        gas=np.concatenate([np.empty(0, dtype=np.int64), *(part.gas for part in parts)]),
+    )
+
+
+def _draw(count: int, weights: NDArray[np.float64], pools: Pools, rng: np.random.Generator) -> Corpus:
+    shape_of = rng.choice(len(SHAPES), count, p=weights)
+    payloads, calldata, gas = [b""] * count, [b""] * count, np.zeros(count, dtype=np.int64)
+    for number, shape in enumerate(SHAPES):
+        places = np.flatnonzero(shape_of == number)
+        drawn = draw_transactions(shape, len(places), LINEA, pools, rng)
+        for place, payload, data, used in zip(places.tolist(), *drawn, strict=True):
+            payloads[place], calldata[place], gas[place] = payload, data, used
+    return Corpus(payloads, calldata, _KINDS[shape_of], gas)
+
+
+def _weights(mix: Mapping[str, float]) -> NDArray[np.float64]:
+    """The share of each shape: that of its kind in the mix, parted among the kind's shapes as they were seen."""
+    if not isinstance(mix, Mapping):
+        raise InvalidInput("mix", "expected a weight for each kind", mix)
+    for kind, weight in mix.items():
+        if kind not in LINEA_MIX:
+            raise InvalidInput("mix", f"expected kinds out of {', '.join(LINEA_MIX)}", kind)
+        real_scalar(f"mix[{kind!r}]", weight)
+    weights = _SEEN * np.array([mix.get(kind, 0) / LINEA_MIX[kind] for kind in _KINDS.tolist()])
+    if not weights.any():
+        raise InvalidInput("mix", "expected a weight above zero", dict(mix))
+    shares: NDArray[np.float64] = weights / weights.sum()
+    return shares

@@ -1,0 +1,96 @@
+"""What the corpus generator takes from real transactions: the numbers of a fit, and how they are drawn from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Shares: TypeAlias = Mapping[int, float]  # of each count of bytes
+Indices: TypeAlias = NDArray[np.int64]
+
+# A distribution is kept as the means of its strata, cut at these quantiles: the mean is kept, and most of the tail.
+STRATA = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
+
+
+@dataclass(frozen=True)
+class ShapeFit:
+    """One shape of transaction, as real ones have it.
+
+    Parameters
+    ----------
+    seen : real transactions of this shape.
+    dynamic_fee, with_value : the share of them of type 2, and the share that moves ether.
+    execution_gas : gas used beyond the intrinsic gas [gas], stratum means.
+    tail : words in the tail, stratum means; empty where the shape has no tail.
+    mixture : what the words of the tail are, as shares.
+    """
+
+    seen: int
+    dynamic_fee: float
+    with_value: float
+    execution_gas: tuple[int, ...]
+    tail: tuple[int, ...] = ()
+    mixture: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class WordFit:
+    """What integers, amounts and packed bytes look like inside a word; each a share, or shares by number of bytes."""
+
+    offsets_in_tiny: float
+    counts_in_tiny: float
+    offsets_in_small: float
+    deadlines_in_time: float
+    amount_bytes: Shares
+    amount_zeros: Shares  # zero bytes at the right end
+    packed_bytes: Shares
+
+
+@dataclass(frozen=True)
+class Zipf:
+    """A pool of which the member of rank r is used in proportion to r to the power of minus `exponent`."""
+
+    members: int
+    exponent: float
+
+    def draw(self, rng: np.random.Generator, count: int) -> Indices:
+        """Indices of members, the most used first."""
+        drawn: Indices = np.searchsorted(self._heights, rng.random(count) * self._heights[-1])
+        return drawn
+
+    @cached_property
+    def _heights(self) -> NDArray[np.float64]:
+        return np.cumsum(np.arange(1.0, self.members + 1) ** -self.exponent)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Everything that the generator takes from real transactions."""
+
+    shapes: Mapping[str, ShapeFit]
+    words: WordFit
+    nonce_bytes: Shares
+    price_bytes: Shares
+    value_bytes: Shares
+    contracts: Zipf
+    users: Zipf
+
+
+def draw_keys(shares: Shares, rng: np.random.Generator, count: int) -> Indices:
+    """Keys of a table of shares."""
+    weights = np.fromiter(shares.values(), dtype=np.float64)
+    return rng.choice(np.fromiter(shares, dtype=np.int64), count, p=weights / weights.sum())
+
+
+def draw_strata(means: tuple[int, ...], rng: np.random.Generator, count: int) -> Indices:
+    """Stratum means, each as often as its stratum is wide."""
+    return rng.choice(np.array(means, dtype=np.int64), count, p=np.diff(STRATA))
+
+
+def draw_between_strata(means: tuple[int, ...], rng: np.random.Generator, count: int) -> Indices:
+    """Values between the stratum means, by linear interpolation of the quantile function."""
+    middles = (np.array(STRATA[:-1]) + np.array(STRATA[1:])) / 2
+    return np.interp(rng.random(count), middles, means).astype(np.int64)

@@ -1,0 +1,169 @@
+"""Calldata pressure over time: how fast it raises the variable cost, and what it makes an attack on block space cost.
+
+The rule is `feemodel.fees.pricing.calldata_variable_cost`; block after block its result goes through the pricing
+record, which truncates to whole kwei and holds at 2**32 − 1 of them.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+from feemodel.checks import WholeArray, real, real_scalar, whole, whole_scalar
+from feemodel.errors import InvalidInput
+from feemodel.fees.l1_market import FLOOR_GAS_PER_TOKEN, TRANSACTION_GAS
+from feemodel.fees.pricing import CALLDATA_FEE_DENOMINATOR, MAX_BLOCK_CALLDATA, calldata_variable_cost
+from feemodel.fees.priority import priority_fee
+from feemodel.fees.record import MAX_KWEI, PricingRecord
+from feemodel.simulation.announced import BLOCK_TIME, CalldataPressure
+from feemodel.simulation.surfaces import Submission
+from feemodel.units import WEI_PER_KWEI
+
+MAX_TRANSACTION_CALLDATA = 60_000  # bytes; Consensys/linea-monorepo at cb180134, mainnet node profile
+TOKENS_OF_NONZERO_BYTE = 4  # EIP-7623
+HIGHEST_VARIABLE_COST = MAX_KWEI * WEI_PER_KWEI  # that a record can hold [wei / byte]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attack:
+    """Blocks kept full of calldata, by transactions as long as a node takes."""
+
+    calldata: int = MAX_BLOCK_CALLDATA  #: in each block [byte]
+    compression: float = 1.0  #: compressed bytes over bytes: 1 for random ones [1]
+    transaction_calldata: int = MAX_TRANSACTION_CALLDATA  #: the most in one transaction [byte]
+
+    def transactions(self) -> tuple[WholeArray, WholeArray]:
+        """The attack's transactions in one block: compressed size [byte] and gas [gas] of each.
+
+        Bytes are taken to be nonzero, which the calldata floor of EIP-7623 charges with 40 gas each.
+
+        >>> Attack().transactions()
+        (array([60000, 49000]), array([2421000, 1981000]))
+        """
+        most = whole_scalar("transaction_calldata", self.transaction_calldata, minimum=1, unit="bytes")
+        full, rest = divmod(whole_scalar("calldata", self.calldata, unit="bytes"), most)
+        lengths = np.array([most] * full + [rest] * (rest > 0), dtype=np.int64)
+        sizes = np.ceil(lengths * real_scalar("compression", self.compression)).astype(np.int64)
+        return sizes, TRANSACTION_GAS + FLOOR_GAS_PER_TOKEN * TOKENS_OF_NONZERO_BYTE * lengths
+
+
+def doubling_blocks(pressure: float = 1.0, denominator: float = CALLDATA_FEE_DENOMINATOR) -> float:
+    """Blocks in which a steady pressure doubles the variable cost: `ln 2 / ln(1 + pressure / denominator)`.
+
+    Raises `InvalidInput` for a pressure that does not raise it.
+
+    >>> round(doubling_blocks(), 3)
+    22.526
+    """
+    growth = real_scalar("pressure", pressure, minimum=None) / real_scalar("denominator", denominator, minimum=1.0)
+    if not 0.0 < growth * denominator <= 1.0:
+        raise InvalidInput("pressure", "expected above 0 and at most 1", pressure)
+    return math.log(2.0) / math.log1p(growth)
+
+
+def pressure_path(
+    calldata: WholeArray,
+    *,
+    variable_cost: float,
+    latest_variable_cost: float | None = None,
+    pressure: CalldataPressure | None = None,
+) -> xr.Dataset:
+    """The announced variable cost, block by block, as calldata comes.
+
+    Parameters
+    ----------
+    calldata : in each block [byte]; before the first there is none.
+    variable_cost : from L1 fees, bounded, the same throughout [wei / byte].
+    latest_variable_cost : what is announced before the first block; the one from L1 fees unless given [wei / byte].
+    pressure : the rule's terms; `None` the published ones.
+
+    Returns
+    -------
+    Dataset over `block`: `calldata` [byte], `variable_cost` announced after the block [wei / byte].
+
+    The window of five blocks is half full after two and a half, so the cost rises from the third on:
+
+    >>> path = pressure_path(np.full(5, 109_000), variable_cost=1e9)
+    >>> path["variable_cost"].values.tolist()
+    [1000000000, 1000000000, 1006250000, 1025117000, 1057151000]
+    """
+    terms = pressure or CalldataPressure()
+    blocks = whole("calldata", calldata, unit="bytes")
+    if not isinstance(blocks, np.ndarray) or blocks.ndim != 1:
+        raise InvalidInput("calldata", "expected one number a block", calldata)
+    seen = np.convolve(blocks, np.ones(max(terms.block_count, 1), dtype=np.int64))[: len(blocks)].tolist()
+    latest = float(real("variable_cost", variable_cost if latest_variable_cost is None else latest_variable_cost))
+    announced = np.empty(len(blocks), dtype=np.int64)
+    for i, total in enumerate(seen):
+        cost = calldata_variable_cost(
+            variable_cost,
+            latest,
+            total,
+            max_block_calldata=terms.max_block_calldata,
+            block_count=terms.block_count,
+            denominator=terms.denominator,
+        )
+        announced[i] = PricingRecord.from_bytes(PricingRecord(0, float(cost), 0).to_bytes()).variable_cost
+        latest = float(announced[i])
+    return xr.Dataset(
+        {
+            "calldata": ("block", blocks, {"units": "byte"}),
+            "variable_cost": ("block", announced, {"units": "wei / byte"}),
+        },
+        {"block": ("block", np.arange(1, len(blocks) + 1), {"units": "1"})},
+        {"l1_variable_cost": float(variable_cost), "block_time": BLOCK_TIME, "block_count": terms.block_count},
+    )
+
+
+def attack_cost(
+    attack: Attack,
+    *,
+    hours: float,
+    variable_cost: float,
+    fixed_cost: int,
+    margin: float,
+    base_fee: int = 7,
+    pressure: CalldataPressure | None = None,
+    submission: Submission | None = None,
+    l1_base_fee: float,
+    l1_blob_base_fee: float,
+) -> xr.Dataset:
+    """What an attacker pays for keeping blocks full of calldata, with calldata pressure and without it.
+
+    Each of the attack's transactions pays the priority fee at the variable cost announced after the block before.
+
+    Parameters
+    ----------
+    attack : the blocks' load.
+    hours : how long it lasts [h].
+    variable_cost : from L1 fees, bounded [wei / byte].
+    fixed_cost : [wei / gas]; margin : that the fee must reach [1]; base_fee : of the rollup [wei / gas].
+    pressure : the rule's terms; `None` the published ones. A block count of 0 turns it off in both.
+    submission, l1_base_fee, l1_blob_base_fee : what posting the attack's bytes costs the operator [wei / gas].
+
+    Returns
+    -------
+    Dataset over `block` and `rule` ("calldata pressure", "without"): `variable_cost` that the block's transactions
+    meet [wei / byte], `paid` in the block, `posting` [wei].
+    """
+    blocks = math.ceil(real_scalar("hours", hours) * 3_600 / BLOCK_TIME)
+    if blocks < 1:
+        raise InvalidInput("hours", "expected more than 0", hours)
+    sizes, gas = attack.transactions()
+    path = pressure_path(np.full(blocks, attack.calldata), variable_cost=variable_cost, pressure=pressure)
+    steady = PricingRecord.from_bytes(PricingRecord(0, float(variable_cost), 0).to_bytes()).variable_cost
+    pressed = np.append(steady, path["variable_cost"].to_numpy()[:-1])
+    costs = np.stack([pressed, np.full(blocks, steady)], axis=1)
+    fees = priority_fee(sizes, gas, variable_cost=costs[:, :, None], fixed_cost=fixed_cost, margin=margin)
+    paid = ((base_fee + fees).astype(np.float64) * gas).sum(axis=2)
+    posting = sizes.sum() * (submission or Submission()).cost_per_byte(l1_base_fee, l1_blob_base_fee)
+    return xr.Dataset(
+        {
+            "variable_cost": (("block", "rule"), costs, {"units": "wei / byte"}),
+            "paid": (("block", "rule"), paid, {"units": "wei"}),
+            "posting": ("block", np.full(blocks, posting), {"units": "wei"}),
+        },
+        {"block": ("block", np.arange(1, blocks + 1), {"units": "1"}), "rule": ["calldata pressure", "without"]},
+        path.attrs | {"calldata": attack.calldata, "compression": attack.compression, "margin": margin},
+    )

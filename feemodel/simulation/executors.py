@@ -1,0 +1,175 @@
+"""Numbered pieces of work on threads, processes, a Dask cluster or any `concurrent.futures.Executor`, in order.
+
+Results come in the order of the numbers, whoever computed them and whenever; only so many are under way at once that
+memory does not grow with their number. A worker process that dies costs its pieces' time: they are computed again in
+fresh workers.
+"""
+
+import multiprocessing
+import pickle
+import signal
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
+
+from feemodel.checks import whole_scalar
+from feemodel.errors import InvalidInput, UpstreamError
+from feemodel.processors import cores
+
+Result = TypeVar("Result")
+Job: TypeAlias = Callable[[int], Result]
+Where: TypeAlias = str | Executor | None
+
+THREADS, PROCESSES = "threads", "processes"
+AHEAD = 3  # pieces under way for each worker: one at work, the others so that it need not wait
+RESTARTS = 3  # of broken workers without a result between them, before the work itself is to blame
+CLUSTER_TIMEOUT = 5  # seconds
+
+
+@dataclass(frozen=True)
+class Team:
+    """Workers that took a job."""
+
+    submit: Callable[[int], "Future[Any]"]
+    workers: int
+
+
+def in_order(
+    job: Job[Result], count: int, *, executor: Where = None, workers: int | None = None
+) -> Generator[Result, None, None]:
+    """`job(0)`, `job(1)`, … `job(count − 1)`, computed side by side, given in order.
+
+    Parameters
+    ----------
+    job : takes the number of a piece; for processes and clusters it must be picklable.
+    count : of pieces.
+    executor : "threads" (the default), "processes", the address of a Dask scheduler such as "tcp://host:8786", or any
+        `concurrent.futures.Executor`, which is left open.
+    workers : how many threads or processes; as many as there are processors.
+
+    Raises
+    ------
+    InvalidInput : an unknown executor, a job that cannot be sent to another process.
+    UpstreamError : a cluster that is not there or has no workers, workers that die again and again.
+
+    >>> list(in_order(abs, 3))
+    [0, 1, 2]
+    """
+    done, restarts, where = 0, 0, executor
+    finished: dict[int, Future[Result]] = {}
+    while done < count:
+        with _team(where, job, workers) as team:
+            pending = finished
+            try:
+                while done < count:
+                    for number in range(done, min(count, done + AHEAD * team.workers)):
+                        if number not in pending:
+                            pending[number] = team.submit(number)
+                    result = pending.pop(done).result()
+                    done, restarts = done + 1, 0
+                    yield result
+            except BrokenExecutor as error:
+                restarts += 1
+                if restarts > RESTARTS:
+                    reason = "out of memory, or a function that ends its process"
+                    raise UpstreamError(f"workers died {restarts} times at piece {done:,}: {reason}") from error
+                finished = {number: future for number, future in pending.items() if _has_result(future)}
+                if isinstance(where, Executor):
+                    where = PROCESSES  # a broken executor takes no more work
+            finally:
+                for future in pending.values():
+                    future.cancel()
+
+
+@contextmanager
+def _team(where: Where, job: Job[Any], workers: int | None) -> Iterator[Team]:
+    count = cores() if workers is None else whole_scalar("workers", workers, minimum=1)
+    if where is None or where == THREADS:
+        with _closing(ThreadPoolExecutor(count)) as pool:
+            yield Team(partial(pool.submit, job), count)
+    elif where == PROCESSES:
+        # Not forked: a fork copies the locks of other threads as they stand.
+        context = multiprocessing.get_context("spawn")
+        with _closing(ProcessPoolExecutor(count, context, initializer=_receive, initargs=(_pickled(job),))) as pool:
+            yield Team(partial(pool.submit, _run_received), count)
+    elif isinstance(where, str) and "://" in where:
+        with _dask_team(where, job) as team:
+            yield team
+    elif isinstance(where, Executor):
+        yield Team(lambda number: where.submit(_run, job, number), count)
+    else:
+        expected = '"threads", "processes", the address of a Dask scheduler such as "tcp://host:8786", or an Executor'
+        raise InvalidInput("executor", f"expected {expected}", where)
+
+
+@contextmanager
+def _closing(pool: ThreadPoolExecutor | ProcessPoolExecutor) -> Iterator[Any]:
+    """The pool, and no worker of it left afterwards, whatever happened."""
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _dask_team(address: str, job: Job[Any]) -> Iterator[Team]:
+    try:
+        import distributed
+    except ImportError:
+        raise InvalidInput("executor", "expected Dask to be installed: pip install 'feemodel[dask]'", address) from None
+    dask: Any = distributed  # whose functions have types in part
+    try:
+        client = dask.Client(address, timeout=CLUSTER_TIMEOUT, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise UpstreamError(f"{address}: no Dask scheduler answers ({error})") from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=CLUSTER_TIMEOUT)
+        except TimeoutError:
+            raise UpstreamError(f"{address}: the Dask cluster has no workers") from None
+        # The job is a task itself: a worker that lost it, or never had it, is given it again.
+        held = client.submit(_same, job, pure=False)
+        with client.get_executor(pure=False) as pool:
+            try:
+                yield Team(partial(pool.submit, _run, held), sum(client.nthreads().values()))
+            except dask.KilledWorker as error:
+                raise UpstreamError(f"{address}: {error}") from None
+
+
+def _pickled(job: Job[Any]) -> bytes:
+    try:
+        return pickle.dumps(job)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        reason = "expected what another process can import: a function of a module, or executor='threads'"
+        raise InvalidInput("function", f"{reason} ({error})", job) from None
+
+
+_received: bytes | Job[Any] = b""  # the job of a worker process, sent once and not with every piece
+
+
+def _receive(pickled: bytes) -> None:
+    global _received
+    _received = pickled
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's, which then ends its workers
+
+
+def _run_received(number: int) -> Any:
+    global _received
+    if isinstance(_received, bytes):
+        _received = pickle.loads(_received)  # here and not in `_receive`, where an error would break the pool
+    return _received(number)  # type: ignore[operator]  # never bytes here
+
+
+def _run(job: Job[Result], number: int) -> Result:
+    return job(number)
+
+
+def _same(job: Job[Any]) -> Job[Any]:
+    return job
+
+
+def _has_result(future: "Future[Any]") -> bool:
+    return future.done() and not future.cancelled() and future.exception() is None

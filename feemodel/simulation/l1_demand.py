@@ -1,0 +1,226 @@
+"""L1 fees driven by demand: simulated demand for gas and blobs, and the real rules of the fee market for the fees.
+
+Demand for gas is a price, the base fee at which it would just fill the target. Its normal score z, the place in the
+observed distribution seen as a standard normal, is a daily cycle plus a fast and a slow Ornstein-Uhlenbeck process;
+the observed distribution turns z into a price, with an exponential tail of its logarithm beyond what was seen: that
+tail and the fast process are the spikes. Demand for blobs has a mean and a spread that no price moves: over the month
+of the calibration it did not fall as blobs grew dearer. The base fee, the excess blob gas and the blob base fee then
+follow from EIP-1559, EIP-4844 and EIP-7918, block by block.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from feemodel.checks import RealArray, real_scalar, whole_scalar
+from feemodel.errors import InvalidInput
+from feemodel.fees.l1_market import GAS_PER_BLOB, MAINNET, BlobRules, Schedule, blob_base_fee
+from feemodel.simulation.path_kernels import drive
+from feemodel.simulation.scenarios import Rng, autocorrelation, duration, scenario, step_seconds
+
+SLOT = 12  # seconds
+DAY, HOUR = 86_400, 3_600  # seconds
+GAS_LIMIT = 60_000_000  # of an L1 block, an assumption: only ratios to it matter
+BLOBS_PER_BLOCK = 4.81  # mean of the 214,985 blocks of 2026-01-07 to 02-05; Chainscore/score-da, CC BY 4.0
+BLOB_SHAPE = 1.56  # of the negative binomial with that mean and their variance, 19.6
+GAS_NOISE = 0.5  # standard deviation of the logarithm of a block's gas around its demand, an assumption
+TAIL = 0.01  # of the observed prices, which the exponential tail is fitted to
+FITTED_LAGS = (600, 1_200, 1_800, 3_600, 7_200, 14_400, 28_800, 43_200, 86_400, 172_800, 259_200)  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class DemandModel:
+    """Demand for gas and for blobs; `fit` reads all but the last four off a history."""
+
+    probabilities: tuple[float, ...]  #: of the quantiles that follow [1]
+    log_prices: tuple[float, ...]  #: of the demand price [log(wei / gas)]
+    tail_scale: float  #: mean excess of the logarithm above the last quantile [1]
+    cycle: tuple[float, ...]  #: mean of z in each hour of the day, UTC [1]
+    deviation: float  #: standard deviation of z around the cycle [1]
+    fast_share: float  #: of that variance [1]
+    fast_time: float  #: relaxation time [s]
+    slow_time: float  #: [s]
+    source: str
+    blobs_per_block: float = BLOBS_PER_BLOCK
+    blob_shape: float = BLOB_SHAPE
+    gas_noise: float = GAS_NOISE
+    gas_limit: int = GAS_LIMIT
+
+    def price(self, score: RealArray) -> RealArray:
+        """The demand price of a normal score [wei / gas]; never below the lowest that was observed."""
+        from scipy.special import log_ndtr, ndtr
+
+        inside = np.interp(ndtr(score), self.probabilities, self.log_prices)
+        beyond = np.maximum(0.0, math.log(1 - self.probabilities[-1]) - log_ndtr(-score))
+        return np.asarray(np.exp(inside + self.tail_scale * beyond))
+
+
+def fit(history: xr.Dataset) -> DemandModel:
+    """The demand for gas behind a history of base fees, which follow it within minutes.
+
+    Parameters
+    ----------
+    history : a scenario of one path with datetimes, of at least eight days in steps of at most an hour.
+
+    Raises
+    ------
+    InvalidInput : more than one path, no datetimes, a history too short or too coarse.
+    """
+    from scipy.special import ndtri
+    from scipy.stats import rankdata
+
+    if history.sizes["path"] != 1 or "time" not in history.coords:
+        raise InvalidInput("history", "expected one path with datetimes", dict(history.sizes))
+    step = step_seconds(history)
+    if step > HOUR or duration(history) < 8 * DAY:
+        raise InvalidInput("history", "expected at least 8 days in steps of at most an hour", dict(history.sizes))
+    log_fee = np.log(history["base_fee"].to_numpy()[0])
+    score = ndtri((rankdata(log_fee) - 0.5) / len(log_fee))
+    hour = history["time"].dt.hour.to_numpy()
+    cycle = np.array([score[hour == h].mean() for h in range(24)])
+    rest = score - cycle[hour]
+    lags = np.array([lag for lag in FITTED_LAGS if lag >= step])
+    seen = np.array([autocorrelation(rest[None, :], round(lag / step))[0] for lag in lags])
+    share, fast, slow = _two_times(lags, seen, duration(history))
+    lost = _variance_of_mean(share, fast, slow, duration(history))
+    probabilities = np.linspace(0, 1 - TAIL, 200)
+    quantiles = np.quantile(log_fee, probabilities)
+    return DemandModel(
+        probabilities=tuple(probabilities.tolist()),
+        log_prices=tuple(quantiles.tolist()),
+        tail_scale=float((log_fee[log_fee > quantiles[-1]] - quantiles[-1]).mean()),
+        cycle=tuple(cycle.tolist()),
+        deviation=float(rest.std()) / math.sqrt(1 - lost),
+        fast_share=share,
+        fast_time=fast,
+        slow_time=slow,
+        source=history.attrs["source"],
+    )
+
+
+def simulate(
+    model: DemandModel,
+    *,
+    paths: int,
+    horizon: float,
+    timestamp: int,
+    blocks_per_step: int = 1,
+    schedule: Schedule = MAINNET,
+    rng: Rng,
+) -> xr.Dataset:
+    """L1 fees under simulated demand, one slot of 12 s after the other; missed slots are left out.
+
+    Parameters
+    ----------
+    model : the demand.
+    paths : how many; each from a stream of its own.
+    horizon : length of a path [s].
+    timestamp : of its beginning [s]: the blob rules of that moment hold throughout, and the day's cycle begins there.
+    blocks_per_step : a step holds the means over so many blocks.
+    schedule : the chain's blob rules.
+    rng : seed, SeedSequence or Generator.
+
+    Returns
+    -------
+    A scenario with usage ratios.
+
+    Raises
+    ------
+    InvalidInput : a horizon shorter than a step, and as `feemodel.fees.l1_market.blob_base_fee`: demand for more
+        blobs than the target, kept up, raises the blob base fee past every bound.
+    """
+    rules, per_step = schedule.at(timestamp), whole_scalar("blocks_per_step", blocks_per_step, minimum=1)
+    steps = int(real_scalar("horizon", horizon, unit="s") // (SLOT * per_step))
+    if steps < 1:
+        raise InvalidInput("horizon", f"expected at least a step of {SLOT * per_step} s", horizon)
+    columns: dict[str, list[NDArray[np.float64]]] = {}
+    for stream in np.random.default_rng(rng).spawn(whole_scalar("paths", paths, minimum=1)):
+        for name, values in simulated_blocks(model, steps * per_step, timestamp, rules, stream).items():
+            columns.setdefault(name, []).append(values.reshape(steps, per_step).mean(axis=1))
+    elapsed = np.arange(steps) * (SLOT * per_step)
+    found = scenario(
+        {name: np.stack(values) for name, values in columns.items()},
+        elapsed,
+        source=f"demand-driven, {rules.name} blob rules, demand for gas calibrated on: {model.source}",
+    )
+    return found.assign_coords(time=("step", ((timestamp + elapsed) * 1_000_000_000).astype("datetime64[ns]")))
+
+
+def simulated_blocks(
+    model: DemandModel, blocks: int, timestamp: int, rules: BlobRules, stream: Generator
+) -> dict[str, NDArray[np.float64]]:
+    """One path, block by block: the columns of a scenario."""
+    demand = model.price(_scores(model, blocks, timestamp, stream))
+    noise = np.exp(model.gas_noise * stream.standard_normal(blocks) - model.gas_noise**2 / 2)
+    wanted = stream.negative_binomial(
+        model.blob_shape, model.blob_shape / (model.blob_shape + model.blobs_per_block), blocks
+    )
+    blobs = np.minimum(wanted, rules.maximum)
+    base_fee = max(1, round(float(demand[0])))
+    # At rest: blobs as dear as their reserve, where the rule has one.
+    excess = round(rules.update_fraction * math.log(max(1.0, base_fee / 16))) if rules.reserve else 0
+    base_fees, excesses, used = drive(
+        demand * noise,
+        blobs,
+        base_fee,
+        excess,
+        model.gas_limit,
+        rules.target * GAS_PER_BLOB,
+        rules.maximum * GAS_PER_BLOB,
+        rules.update_fraction,
+        rules.reserve,
+    )
+    return {
+        "base_fee": base_fees.astype(np.float64),
+        "blob_base_fee": blob_base_fee(excesses, rules.timestamp, Schedule((rules,))).astype(np.float64),
+        "gas_used_ratio": used / model.gas_limit,
+        "blob_gas_used_ratio": blobs / rules.maximum,
+    }
+
+
+def _scores(model: DemandModel, blocks: int, timestamp: int, stream: Generator) -> RealArray:
+    hours = (timestamp + SLOT * np.arange(blocks)) / HOUR % 24
+    middles = np.arange(-1, 25) + 0.5  # an hour's mean stands at its middle; the day is a circle
+    cycle = np.interp(hours, middles, [model.cycle[h % 24] for h in range(-1, 25)])
+    fast = _ornstein_uhlenbeck(blocks, model.fast_time, stream) * math.sqrt(model.fast_share)
+    slow = _ornstein_uhlenbeck(blocks, model.slow_time, stream) * math.sqrt(1 - model.fast_share)
+    return np.asarray(cycle + model.deviation * (fast + slow))
+
+
+def _ornstein_uhlenbeck(blocks: int, time: float, stream: Generator) -> RealArray:
+    # Of variance 1 from the first block on.
+    from scipy.signal import lfilter
+
+    kept = math.exp(-SLOT / time)
+    shocks = stream.standard_normal(blocks) * math.sqrt(1 - kept**2)
+    shocks[0] /= math.sqrt(1 - kept**2)
+    return np.asarray(lfilter([1.0], [1.0, -kept], shocks))
+
+
+def _two_times(lags: RealArray, seen: RealArray, length: float) -> tuple[float, float, float]:
+    """Share, fast and slow time of `share · e**(−lag / fast) + (1 − share) · e**(−lag / slow)`, by least squares.
+
+    What is fitted is what a sample of that length [s] shows of it: its own mean is taken off, and with it the part of
+    the variance that `_variance_of_mean` is.
+    """
+    from scipy.optimize import curve_fit
+
+    def shown(lag: RealArray, share: float, fast: float, slow: float) -> RealArray:
+        memory = share * np.exp(-lag / fast) + (1 - share) * np.exp(-lag / slow)
+        lost = _variance_of_mean(share, fast, slow, length)
+        return np.asarray((memory - lost) / (1 - lost))
+
+    bounds = ([0.0, 60.0, 4 * HOUR], [1.0, 4 * HOUR, length / 2])
+    found, _ = curve_fit(shown, lags, seen, p0=(0.3, HOUR, 2 * DAY), bounds=bounds)
+    share, fast, slow = map(float, found)
+    return share, fast, slow
+
+
+def _variance_of_mean(share: float, fast: float, slow: float, length: float) -> float:
+    """Of a sample of that length, over the variance of the process: the mean of its autocorrelation over all pairs."""
+    parts = ((share, fast / length), (1 - share, slow / length))
+    return sum(weight * 2 * time * (1 - time * -math.expm1(-1 / time)) for weight, time in parts)

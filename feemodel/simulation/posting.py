@@ -1,0 +1,111 @@
+"""When compressed bytes are posted to L1, and what that costs: fill the blob, or post at a deadline."""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from feemodel.checks import RealArray, real_scalar
+from feemodel.errors import InvalidInput
+from feemodel.simulation.surfaces import Submission
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Posting:
+    """How the stream of compressed bytes reaches L1."""
+
+    submission: Submission = field(default_factory=Submission)
+    deadline: float | None = None  #: the longest that a byte waits; without it every blob is filled [s]
+    stream_ratio: float = 1.0  #: bytes of the shared stream over bytes measured one by one [1]
+
+    def __post_init__(self) -> None:
+        for name in ("deadline", "stream_ratio"):
+            value = getattr(self, name)
+            if value is not None and real_scalar(name, value) == 0.0:
+                raise InvalidInput(name, "expected a number above 0", value)
+
+
+class Posted(NamedTuple):
+    """Submissions in order: when, up to which byte of the stream, at what cost."""
+
+    time: RealArray  #: [s]
+    end: RealArray  #: where in the stream the submission ends [byte]
+    cost: RealArray  #: [wei]
+
+    def cost_up_to(self, byte: RealArray) -> RealArray:
+        """What all bytes before a place in the stream cost; within a submission every byte costs the same [wei].
+
+        >>> Posted(np.array([60.0, 90.0]), np.array([100.0, 150.0]), np.array([5.0, 10.0])).cost_up_to(np.array([125]))
+        array([10.])
+        """
+        return np.asarray(np.interp(byte, np.append(0.0, self.end), np.append(0.0, np.cumsum(self.cost))))
+
+
+def post(stream: RealArray, tick: float, posting: Posting, l1_fees: xr.Dataset) -> Posted:
+    """The submissions that carry a stream of compressed bytes to L1.
+
+    A submission leaves when a blob is full, or when its first byte has waited until the deadline. What is left at the
+    end is posted then, in a submission that is paid for whole.
+
+    Parameters
+    ----------
+    stream : how many bytes had come at the end of each tick, in all [byte].
+    tick : its length; bytes come evenly within it [s].
+    posting : the policy.
+    l1_fees : a scenario of one path, at whose fees the submissions are paid.
+
+    Raises `InvalidInput` for a deadline shorter than a tick, which is as fine as arrivals are known.
+    """
+    if posting.deadline is not None and posting.deadline < tick:
+        raise InvalidInput("deadline", f"expected at least a tick of {tick:g} s", posting.deadline)
+    edges = np.linspace(0.0, len(stream) * tick, len(stream) + 1)
+    arrived = np.append(0.0, stream)
+    times, ends = _filled(edges, arrived, posting) if posting.deadline is None else _dated(edges, arrived, posting)
+    step = np.searchsorted(l1_fees["elapsed"].to_numpy(), times, side="right") - 1
+    base_fee, blob_base_fee = (l1_fees[name].to_numpy()[0][step] for name in ("base_fee", "blob_base_fee"))
+    used = posting.submission
+    cost = (base_fee + used.tip) * used.execution_gas + blob_base_fee * used.blob_gas
+    return Posted(times, ends, cost)
+
+
+def _filled(edges: RealArray, arrived: RealArray, posting: Posting) -> tuple[RealArray, RealArray]:
+    capacity, total = posting.submission.capacity, arrived[-1]
+    ends = np.asarray(capacity * np.arange(1.0, total // capacity + 1))
+    times = _reached(edges, arrived, ends)
+    if ends.size * capacity < total:
+        times, ends = np.append(times, edges[-1]), np.append(ends, total)
+    return times, ends
+
+
+def _dated(edges: RealArray, arrived: RealArray, posting: Posting) -> tuple[RealArray, RealArray]:
+    deadline, capacity, total = posting.deadline or 0.0, posting.submission.capacity, arrived[-1]
+    times, ends, start = [], [], 0.0
+    while start < total:
+        due = _first_after(edges, arrived, start) + deadline
+        end = start + capacity
+        time = float(_reached(edges, arrived, np.array([end]))[0]) if end <= total else np.inf
+        if time > due or time == np.inf:
+            time = min(due, float(edges[-1]))
+            end = float(np.interp(time, edges, arrived))
+        times.append(time)
+        ends.append(end)
+        start = end
+    return np.array(times), np.array(ends)
+
+
+def _reached(edges: RealArray, arrived: RealArray, byte: RealArray) -> RealArray:
+    """When the stream was so long first."""
+    after = np.searchsorted(arrived, byte, side="left")
+    return _within(edges, arrived, after, byte)
+
+
+def _first_after(edges: RealArray, arrived: RealArray, byte: float) -> float:
+    """When the byte that comes after so many began to come."""
+    return float(_within(edges, arrived, np.searchsorted(arrived, byte, side="right"), byte))
+
+
+def _within(edges: RealArray, arrived: RealArray, after: Any, byte: Any) -> RealArray:
+    before = after - 1
+    share = (byte - arrived[before]) / (arrived[after] - arrived[before])
+    return np.asarray(edges[before] + share * (edges[after] - edges[before]))

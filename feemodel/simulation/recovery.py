@@ -1,0 +1,93 @@
+"""What a set of transactions brings in, what its bytes cost on L1, and the margin at which the two meet."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feemodel.checks import WholeArray, real_scalar, whole
+from feemodel.errors import InvalidInput
+from feemodel.fees.priority import Breakdown
+
+
+class Revenue(NamedTuple):
+    """What transactions pay in all, by the part of the fee that it comes from [wei]."""
+
+    base: int  #: the base fee
+    fixed: int
+    size: int
+    margin: int
+    floor: int
+
+    @property
+    def total(self) -> int:
+        """Everything that the transactions pay [wei]."""
+        return sum(self)
+
+    def shares(self) -> dict[str, float]:
+        """Each part over the total [1]."""
+        return {name: part / self.total if self.total else 0.0 for name, part in self._asdict().items()}
+
+
+def revenue(parts: Breakdown, gas: WholeArray, *, base_fee: int) -> Revenue:
+    """Fees per gas times the gas that pays them, added up.
+
+    Parameters
+    ----------
+    parts : the priority fee in its parts, one element a transaction [wei / gas].
+    gas : shape of the parts [gas].
+    base_fee : [wei / gas].
+
+    >>> from feemodel.fees.priority import breakdown
+    >>> parts = breakdown(np.array([128]), 21_000, variable_cost=10**9, fixed_cost=30_000_000, margin=1.2)
+    >>> revenue(parts, np.array([21_000]), base_fee=7)
+    Revenue(base=147000, fixed=630000000000, size=127999998000, margin=151599987000, floor=0)
+    """
+    units = whole("gas", gas, unit="gas")
+
+    def paid(per_gas: Any) -> int:
+        return _exact_sum(np.asarray(per_gas).astype(object) * np.asarray(units))
+
+    return Revenue(
+        paid(np.full(np.shape(units), base_fee)),
+        *(
+            paid(np.broadcast_to(part, np.shape(units)))
+            for part in (parts.fixed, parts.size, parts.margin, parts.floor)
+        ),
+    )
+
+
+def break_even_margin(surplus: Callable[[float], float], *, highest: float = 1e6, tolerance: float = 1e-4) -> float:
+    """The smallest margin at which revenue covers cost, found by bisection.
+
+    Parameters
+    ----------
+    surplus : margin → revenue − cost [wei], not decreasing.
+    highest : where the search gives up [1].
+    tolerance : how far above the true margin the result may lie [1].
+
+    Raises
+    ------
+    InvalidInput : no margin up to `highest` covers the cost.
+
+    >>> round(break_even_margin(lambda margin: 3.0 * margin - 2.0), 3)
+    0.667
+    """
+    step = real_scalar("tolerance", tolerance)
+    if surplus(0.0) >= 0.0:
+        return 0.0
+    low, high = 0.0, 1.0
+    while surplus(high) < 0.0:
+        low, high = high, 2.0 * high
+        if high > highest:
+            raise InvalidInput("surplus", f"expected to be covered by a margin of at most {highest:g}", surplus(low))
+    while high - low > step:
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if surplus(middle) >= 0.0 else (middle, high)
+    return high
+
+
+def _exact_sum(values: NDArray[Any]) -> int:
+    # Totals of wei pass 64 bits: added as Python ints.
+    return sum(values.reshape(-1).tolist())

@@ -1,0 +1,219 @@
+"""What a sweep evaluates: products of listed axes, Sobol points, Monte Carlo draws and transactions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feemodel.checks import real, real_scalar, whole, whole_scalar
+from feemodel.errors import InvalidInput
+from feemodel.simulation.axes import (
+    Axis,
+    Constant,
+    Draws,
+    Inputs,
+    Listed,
+    Rng,
+    SobolPoints,
+    described_values,
+    is_frozen,
+    seed_sequence,
+)
+from feemodel.simulation.surfaces import Workload
+
+TRANSACTION = "transaction"  # the dimension of a workload
+SOBOL_LIMIT = 1 << 30  # points that the 30-bit sequence has
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """A product of axes, and the inputs that stay the same.
+
+    The dimensions stand in the order: points or draws, listed axes as given, transactions. What is dear to make
+    varies slowest, and a formula meets its inputs from the small to the large.
+    """
+
+    axes: tuple[Axis, ...]
+    constants: Mapping[str, Constant] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        ordered = sorted(self.axes, key=lambda axis: (axis.dim == TRANSACTION) - axis.generated)
+        object.__setattr__(self, "axes", tuple(ordered))
+        for names, what in ((self.dims, "dimension"), (self.names, "input")):
+            if twice := {name for name in names if names.count(name) > 1}:
+                raise InvalidInput("samples", f"expected every {what} once", sorted(twice))
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        return tuple(axis.dim for axis in self.axes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(len(axis) for axis in self.axes)
+
+    @property
+    def size(self) -> int:
+        """How many evaluations they ask for."""
+        return prod(self.shape)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every input, constants last."""
+        return (*(name for axis in self.axes for name in axis.names), *self.constants)
+
+    def __mul__(self, other: "Samples") -> "Samples":
+        """Every combination of both: the same draws under each value of a grid.
+
+        >>> (grid(margin=[1.0, 1.2]) * sobol(4, gas=(21_000, 90_000))).shape
+        (4, 2)
+        """
+        if not isinstance(other, Samples):
+            return NotImplemented
+        if twice := set(self.constants) & set(other.names) | set(self.names) & set(other.constants):
+            raise InvalidInput("samples", "expected every input once", sorted(twice))
+        return Samples((*self.axes, *other.axes), {**self.constants, **other.constants})
+
+
+def grid(**axes: Any) -> Samples:
+    """Every combination of the values of all axes.
+
+    Parameters
+    ----------
+    axes : input = its values, one-dimensional; one number (or text) for an input that stays the same; or a
+        `Workload`, whose sizes and gas vary together along the dimension "transaction".
+
+    Raises
+    ------
+    InvalidInput : no axis at all, an axis without values, values that are not finite numbers.
+
+    >>> samples = grid(margin=[1.0, 1.1, 1.2], variable_cost=[10**9, 2 * 10**9], gas=21_000)
+    >>> samples.dims, samples.size, samples.constants
+    (('margin', 'variable_cost'), 6, {'gas': 21000})
+    """
+    if not axes:
+        raise InvalidInput("grid", "expected at least one axis, such as margin=[1.0, 1.2]", axes)
+    listed, constants = _listed_and_constants(axes)
+    return Samples(listed, constants)
+
+
+def sobol(count: int, /, *, rng: Rng = None, **ranges: Any) -> Samples:
+    """Points that fill a box of ranges evenly: a scrambled Sobol sequence.
+
+    Parameters
+    ----------
+    count : of points, a power of two: other counts lose the balance that the points are used for.
+    rng : of the scrambling; an int gives the same points every time.
+    ranges : input = `(low, high)`, whole numbers from low to high where both are whole, doubles from low to below high
+        otherwise; or a frozen `scipy.stats` distribution, met at its quantiles; a number stays the same; a `Workload`
+        is one more axis.
+
+    Raises
+    ------
+    InvalidInput : a count that is no power of two, no range, a range that is empty or not finite.
+
+    >>> sobol(8, rng=1, gas=(21_000, 21_003)).axes[0].values(0, 4)["gas"].tolist()
+    [21001, 21003, 21002, 21000]
+    """
+    number = whole_scalar("count", count, minimum=1)
+    if number & (number - 1) or number > SOBOL_LIMIT:
+        nearest = 1 << min(round(float(np.log2(number))), 30)
+        raise InvalidInput("count", f"expected a power of two up to 2**30, such as {nearest:,}", number)
+    varied, rest = _split(ranges, lambda value: isinstance(value, tuple) or is_frozen(value))
+    if not varied:
+        raise InvalidInput("sobol", "expected at least one range, such as margin=(1.0, 2.0)", ranges)
+    checked = {name: value if is_frozen(value) else _checked_range(name, value) for name, value in varied.items()}
+    listed, constants = _listed_and_constants(rest)
+    points = SobolPoints(number, checked, seed_sequence(rng))
+    _check_finite(points.example(), checked)
+    return Samples((points, *listed), constants)
+
+
+def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samples:
+    """Independent random draws of every input.
+
+    Parameters
+    ----------
+    count : of draws.
+    rng : an int, a `SeedSequence` or a `Generator`; an int gives the same draws every time.
+    distributions : input = a frozen `scipy.stats` distribution; a list of numbers, drawn with equal chances; a number
+        stays the same; a `Workload` is one more axis: every draw meets every transaction.
+
+    Raises
+    ------
+    InvalidInput : a count below 1, nothing to draw, a distribution whose draws are not finite numbers.
+
+    >>> monte_carlo(1_000, rng=7, gas=[21_000, 46_000]).axes[0].values(0, 5)["gas"].tolist()
+    [21000, 46000, 21000, 21000, 46000]
+    """
+    number = whole_scalar("count", count, minimum=1)
+    varied, rest = _split(distributions, lambda value: is_frozen(value) or isinstance(value, (list, np.ndarray)))
+    if not varied:
+        raise InvalidInput("monte_carlo", "expected at least one distribution or list of choices", distributions)
+    checked = {name: value if is_frozen(value) else _axis_values(name, value) for name, value in varied.items()}
+    listed, constants = _listed_and_constants(rest)
+    draws = Draws(number, checked, seed_sequence(rng))
+    _check_finite(draws.example(), checked)
+    return Samples((draws, *listed), constants)
+
+
+def _split(values: Mapping[str, Any], varied: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    chosen = {name: value for name, value in values.items() if varied(value)}
+    return chosen, {name: value for name, value in values.items() if name not in chosen}
+
+
+def _listed_and_constants(values: Mapping[str, Any]) -> tuple[tuple[Axis, ...], dict[str, Constant]]:
+    listed: list[Axis] = []
+    constants: dict[str, Constant] = {}
+    for name, value in values.items():
+        if isinstance(value, Workload):
+            listed.append(_transactions(name, value))
+        elif isinstance(value, str):
+            constants[name] = value
+        elif isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_)):
+            constants[name] = int(value)
+        elif isinstance(value, (float, np.floating)):
+            constants[name] = real_scalar(name, value, minimum=None)
+        else:
+            column = _axis_values(name, value)
+            listed.append(Listed(name, {name: column}, f"{column.size:,} from {column.min()} to {column.max()}"))
+    return tuple(listed), constants
+
+
+def _transactions(name: str, workload: Workload) -> Listed:
+    size = _axis_values(f"{name}.compressed_size", workload.compressed_size)
+    gas = _axis_values(f"{name}.gas", workload.gas)
+    if size.size != gas.size:
+        raise InvalidInput(f"{name}.gas", f"expected one for each of {size.size:,} sizes", gas.size)
+    return Listed(TRANSACTION, {"compressed_size": size, "gas": gas}, f"{size.size:,} {workload.name}")
+
+
+def _axis_values(name: str, values: Any) -> NDArray[Any]:
+    if is_frozen(values) or isinstance(values, (tuple, str, dict)) or values is None or callable(values):
+        raise InvalidInput(name, "expected numbers in a list or an array, or one number", values)
+    array = np.asarray(values)
+    if array.ndim != 1 or array.size == 0:
+        described = "no values" if array.size == 0 else f"an array of shape {array.shape}"
+        raise InvalidInput(name, "expected at least one value, in one dimension", described)
+    # A list of Python ints beyond 64 bits is of objects, which `whole` names.
+    checked = real(name, array, minimum=None) if array.dtype.kind == "f" else whole(name, array, minimum=None)
+    return np.asarray(checked)
+
+
+def _checked_range(name: str, within: tuple[Any, ...]) -> tuple[Any, Any]:
+    if len(within) != 2:
+        raise InvalidInput(name, "expected a range (low, high)", within)
+    both_whole = all(isinstance(end, (int, np.integer)) and not isinstance(end, bool) for end in within)
+    check: Any = whole if both_whole else real_scalar
+    low, high = (check(name, end, minimum=None) for end in within)
+    if not (low <= high if both_whole else low < high):
+        raise InvalidInput(name, "expected a range (low, high) with low below high", within)
+    return low, high
+
+
+def _check_finite(values: Inputs, within: Mapping[str, Any]) -> None:
+    for name, column in values.items():
+        if column.ndim != 1 or column.dtype.kind not in "iuf" or not np.isfinite(column).all():
+            raise InvalidInput(name, "expected a distribution of finite numbers", described_values(within[name]))

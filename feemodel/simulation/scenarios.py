@@ -1,0 +1,225 @@
+"""L1 fees to run an experiment on: what really was, and block bootstraps of it.
+
+A scenario is a Dataset over `path` and `step`: `base_fee` and `blob_base_fee` [wei / gas], where known
+`gas_used_ratio` and `blob_gas_used_ratio` [1], and the coordinate `elapsed` (step) [s], at which a step begins. A step
+lasts until the next one, the last one as long as the median step. `feemodel.simulation.l1_demand` makes a third kind.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+import xarray as xr
+from numpy.random import Generator, SeedSequence
+from numpy.typing import NDArray
+
+from feemodel.checks import RealArray, WholeArray, raise_first, real, real_scalar, whole_scalar
+from feemodel.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Rng: TypeAlias = int | SeedSequence | Generator
+
+FEES = ("base_fee", "blob_base_fee")
+RATIOS = ("gas_used_ratio", "blob_gas_used_ratio")
+UNITS = dict.fromkeys(FEES, "wei / gas") | dict.fromkeys(RATIOS, "1")
+LAGS = {"10 min": 600, "1 h": 3_600, "6 h": 21_600, "12 h": 43_200, "1 day": 86_400, "1 week": 604_800}  # [s]
+LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999)
+
+
+def replay(table: "Mapping[str, Any] | pd.DataFrame", *, source: str) -> xr.Dataset:
+    """L1 fees as they were, as a scenario of one path.
+
+    Parameters
+    ----------
+    table : `base_fee` and `blob_base_fee` [wei / gas], with `time` (datetimes) or `timestamp` [s]; where it has them
+        `gas_used_ratio` and `blob_gas_used_ratio` [1]. Rows in order of time.
+    source : said in the attributes of everything that is computed from it.
+
+    Raises
+    ------
+    InvalidInput : a missing column or value, a fee that is not above 0 or not finite, times that do not rise.
+
+    >>> one = replay({"timestamp": [0, 12], "base_fee": [7e7, 8e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
+    >>> one.sizes["step"], duration(one)
+    (2, 24.0)
+    """
+    names = [*FEES, *(name for name in RATIOS if name in table)]
+    for name in FEES:
+        if name not in table:
+            raise InvalidInput("table", f"expected a column {name}", list(table))
+    columns = {name: _column(name, table[name]) for name in names}
+    seconds = _seconds(table)
+    if any(len(values) != len(seconds) for values in columns.values()):
+        raise InvalidInput("table", "expected columns of one length", {name: len(v) for name, v in columns.items()})
+    found = scenario({name: values[None, :] for name, values in columns.items()}, seconds - seconds[0], source=source)
+    return found.assign_coords(time=("step", (seconds * 1e9).astype("datetime64[ns]")))
+
+
+def bootstrap(
+    history: xr.Dataset,
+    *,
+    paths: int,
+    block_seconds: float,
+    horizon: float | None = None,
+    method: Literal["stationary", "circular"] = "stationary",
+    rng: Rng,
+) -> xr.Dataset:
+    """Block bootstrap of a history: blocks of it, drawn with replacement and put end to end.
+
+    Base fee and blob base fee of a moment stay together, and what follows what stays so within a block. The history is
+    taken as a circle, so that every row is as likely. Blocks begin at any time of day.
+
+    Parameters
+    ----------
+    history : a scenario of one path.
+    paths : how many to draw; each from a stream of its own, so that more paths leave the first ones as they are.
+    block_seconds : length of a block, or its mean [s]; a day keeps the daily cycle mostly whole.
+    horizon : length of a path [s]; the history's own unless given.
+    method : "circular", blocks of one length (Politis and Romano, 1992), or "stationary", of geometrically
+        distributed lengths, which makes the result stationary (Politis and Romano, 1994).
+    rng : seed, SeedSequence or Generator.
+
+    Raises
+    ------
+    InvalidInput : more than one path to draw from, a block shorter than a step or longer than the history, a horizon
+        shorter than a step, an unknown method.
+    """
+    if history.sizes["path"] != 1:
+        raise InvalidInput("history", "expected one path to draw from", history.sizes["path"])
+    count, rows, step = whole_scalar("paths", paths, minimum=1), history.sizes["step"], step_seconds(history)
+    length = round(real_scalar("block_seconds", block_seconds, unit="s") / step)
+    if not 1 <= length <= rows:
+        reason = f"expected between a step of {step:g} s and the history's {duration(history):g} s"
+        raise InvalidInput("block_seconds", reason, block_seconds)
+    steps = rows if horizon is None else round(real_scalar("horizon", horizon, unit="s") / step)
+    if steps < 1:
+        raise InvalidInput("horizon", f"expected at least a step of {step:g} s", horizon)
+    if method not in ("stationary", "circular"):
+        raise InvalidInput("method", "expected stationary or circular", method)
+    streams = np.random.default_rng(rng).spawn(count)
+    index = np.stack([_drawn_rows(stream, rows, steps, length, method) for stream in streams])
+    drawn = {str(name): values.to_numpy()[0][index] for name, values in history.data_vars.items()}
+    found = scenario(drawn, np.arange(steps) * step, source=f"{method} block bootstrap of: {history.attrs['source']}")
+    return found.assign_attrs(block_seconds=length * step)
+
+
+def scenario(columns: Mapping[str, NDArray[Any]], elapsed: NDArray[Any], *, source: str) -> xr.Dataset:
+    """A scenario from arrays (path, step) by name and the time at which each step begins [s]."""
+    first = next(iter(columns.values()))
+    return xr.Dataset(
+        {name: (("path", "step"), values, {"units": UNITS[name]}) for name, values in columns.items()},
+        {
+            "path": np.arange(first.shape[0]),
+            "elapsed": ("step", np.asarray(elapsed, dtype=np.float64), {"units": "s"}),
+        },
+        {"source": source},
+    )
+
+
+def step_seconds(found: xr.Dataset) -> float:
+    """The median length of a step [s]."""
+    elapsed = found["elapsed"].to_numpy()
+    if len(elapsed) < 2:
+        raise InvalidInput("scenario", "expected at least two steps", len(elapsed))
+    return float(np.median(np.diff(elapsed)))
+
+
+def duration(found: xr.Dataset) -> float:
+    """From the beginning of the first step to the end of the last [s]."""
+    return float(found["elapsed"].to_numpy()[-1]) + step_seconds(found)
+
+
+def moments(found: xr.Dataset) -> xr.Dataset:
+    """What a scenario looks like, path by path: quantiles, memory, and how the two fees go together.
+
+    Returns
+    -------
+    Dataset over `path` and `moment`: `value`. Quantiles are those of the fee [gwei / gas]; autocorrelations and the
+    correlation are of the logarithms [1]. A lag that a path is too short for is NaN.
+    """
+    step = step_seconds(found)
+    values: dict[str, NDArray[Any]] = {}
+    logs = {name: np.log(found[name].to_numpy()) for name in FEES}
+    for name, log in logs.items():
+        quantiles = np.quantile(log, LEVELS, axis=1)
+        values |= {f"{name} p{100 * p:g}": np.exp(q) / 1e9 for p, q in zip(LEVELS, quantiles, strict=True)}
+        values |= {f"{name} autocorrelation {lag}": autocorrelation(log, round(s / step)) for lag, s in LAGS.items()}
+    values["correlation of the two"] = np.array([np.corrcoef(*pair)[0, 1] for pair in zip(*logs.values(), strict=True)])
+    return xr.Dataset(
+        {"value": (("moment", "path"), np.stack(list(values.values())))},
+        {"moment": list(values), "path": found["path"].to_numpy()},
+        found.attrs,
+    )
+
+
+def compare_moments(history: xr.Dataset, simulated: xr.Dataset, *, band: float = 0.9) -> xr.Dataset:
+    """Moments of what was beside those of simulated paths, which should be as long and in as long steps.
+
+    Parameters
+    ----------
+    history : a scenario of one path.
+    simulated : a scenario of many.
+    band : which share of the paths `low` to `high` holds [1].
+
+    Returns
+    -------
+    Dataset over `moment`: `observed`, `simulated` (the median path), `low`, `high`, and `inside`, whether what was
+    observed lies in the band.
+    """
+    observed = moments(history)["value"].isel(path=0, drop=True)
+    paths = moments(simulated)["value"]
+    edge = (1 - real_scalar("band", band)) / 2
+    low, middle, high = (paths.quantile(q, "path").drop_vars("quantile") for q in (edge, 0.5, 1 - edge))
+    inside = (observed >= low) & (observed <= high)
+    return xr.Dataset(
+        {"observed": observed, "simulated": middle, "low": low, "high": high, "inside": inside},
+        attrs={"history": history.attrs["source"], "simulated": simulated.attrs["source"], "band": band},
+    )
+
+
+def autocorrelation(values: NDArray[Any], lag: int) -> RealArray:
+    """The correlation of each row with itself, `lag` columns later; NaN where a row is no longer than that.
+
+    >>> autocorrelation(np.array([[1.0, 2.0, 1.0, 2.0, 1.0]]), 1).round(2)
+    array([-0.8])
+    """
+    centred = values - values.mean(axis=1, keepdims=True)
+    if lag >= values.shape[1] or lag < 1:
+        return np.full(len(values), np.nan)
+    return np.asarray((centred[:, lag:] * centred[:, :-lag]).sum(axis=1) / (centred**2).sum(axis=1))
+
+
+def _drawn_rows(stream: Generator, rows: int, steps: int, length: int, method: str) -> WholeArray:
+    if method == "circular":
+        begins = np.arange(steps) % length == 0
+    else:
+        begins = stream.random(steps) < 1 / length
+        begins[0] = True
+    places = np.arange(steps)
+    newest = np.maximum.accumulate(np.where(begins, places, 0))  # where the block of each step began
+    starts = stream.integers(rows, size=steps)
+    return np.asarray((starts[newest] + places - newest) % rows)
+
+
+def _column(name: str, values: Any) -> RealArray:
+    array = real(name, np.asarray(values, dtype=np.float64), unit=UNITS[name])
+    if not isinstance(array, np.ndarray) or array.ndim != 1 or not array.size:
+        raise InvalidInput(name, "expected a column of numbers", values)
+    if name in FEES and array.min() == 0.0:  # the rules of L1 know no fee of 0
+        raise_first(name, "expected fees above 0", array, array == 0.0)
+    return array
+
+
+def _seconds(table: "Mapping[str, Any] | pd.DataFrame") -> RealArray:
+    if "timestamp" in table:
+        seconds = np.asarray(table["timestamp"], dtype=np.float64)
+    elif "time" in table:
+        seconds = np.asarray(table["time"], dtype="datetime64[ns]").astype(np.int64) / 1e9
+    else:
+        raise InvalidInput("table", "expected a column time or timestamp", list(table))
+    falls = np.diff(seconds) <= 0
+    if falls.any():
+        raise_first("time", "expected times that rise", seconds[1:], falls)
+    return seconds

@@ -1,0 +1,188 @@
+"""Which inputs a result depends on: first and total Sobol indices with bootstrap intervals."""
+
+import warnings
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feemodel.checks import raise_first, real_scalar, whole_scalar
+from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.simulation.axes import SAMPLE, Listed, Rng, SobolPoints, from_unit, stream_of
+from feemodel.simulation.samples import Samples, sobol
+from feemodel.simulation.sweep import sweep
+
+if TYPE_CHECKING:
+    import xarray
+
+LARGEST_DESIGN = 1 << 26  # inputs held at once: 0.5 GiB
+RESAMPLES_AT_ONCE = 1 << 22  # weights of a bootstrap that are held at once: 32 MiB
+
+
+class NotConverged(UserWarning):
+    """The sample is too small: the intervals of some indices are wide."""
+
+
+class Indices(NamedTuple):
+    """Sobol indices of one result, one element an input, or resample × input [1]."""
+
+    first: NDArray[np.float64]
+    total: NDArray[np.float64]
+
+
+def sobol_indices(
+    function: Callable[..., Any],
+    count: int,
+    /,
+    *,
+    rng: Rng = None,
+    confidence: float = 0.95,
+    resamples: int = 1_000,
+    tolerance: float = 0.1,
+    executor: str | Executor | None = None,
+    workers: int | None = None,
+    **ranges: Any,
+) -> "xarray.Dataset":
+    """The share of a result's variance that each input explains, alone and with all others.
+
+    The function is evaluated `count · (inputs + 2)` times, on the matrices A, B and A with one column of B; the
+    indices are SciPy's (Saltelli et al. 2010, doi:10.1016/j.cpc.2009.09.018):
+
+        first = E[f_B · (f_AB − f_A)] / Var[f];   total = E[(f_A − f_AB)²] / (2 · Var[f])
+
+    and the intervals are percentiles of resampled rows.
+
+    Parameters
+    ----------
+    function : takes the inputs by name, as arrays, and returns an array or a mapping from names to arrays.
+    count : rows of the design, a power of two.
+    rng : of the design and of the bootstrap.
+    confidence : of the intervals [1].
+    resamples : of the bootstrap.
+    tolerance : the width of an interval from which `NotConverged` is warned [1].
+    executor, workers : as in `feemodel.sweep`.
+    ranges : as in `feemodel.sobol`: a pair (low, high), a frozen `scipy.stats` distribution, or a number that stays
+        the same.
+
+    Returns
+    -------
+    Dataset : `first_order` and `total_order` over "input" (and "result", where the function has several), each
+        with `…_low` and `…_high` [1]. Rounding and chance can put an index a little below 0 or above 1.
+
+    Raises
+    ------
+    InvalidInput : as `feemodel.sobol` and `feemodel.sweep`; a result that is not finite, or always the same.
+    LimitExceeded : a design of more than 67,108,864 numbers.
+
+    y = 2·x + z, both uniform: x explains 4/5 of the variance and z the rest.
+
+    >>> indices = sobol_indices(lambda x, z: 2.0 * x + z, 4_096, rng=1, x=(0.0, 1.0), z=(0.0, 1.0))
+    >>> indices.first_order.round(2).values.tolist()
+    [0.8, 0.2]
+    """
+    share = real_scalar("confidence", confidence)
+    if not 0.0 < share < 1.0:
+        raise InvalidInput("confidence", "expected a number between 0 and 1", confidence)
+    draws = whole_scalar("resamples", resamples, minimum=2)
+    samples = sobol(count, rng=rng, **ranges)
+    points = samples.axes[0]
+    if not isinstance(points, SobolPoints) or len(samples.axes) > 1:
+        raise InvalidInput("ranges", "expected ranges and numbers, not transactions", [*ranges])
+    design = _design(points)
+    evaluated = sweep(function, Samples((design,), samples.constants), executor=executor, workers=workers)
+    names = [str(name) for name in evaluated.data_vars]
+    found = []
+    for name in names:
+        matrices = _matrices(name, evaluated[name].to_numpy(), len(points))
+        bootstrap = _bootstrap(matrices, draws, stream_of(points.seed, 1))
+        found.append({"": _scipy_indices(matrices), **_interval(bootstrap, share)})
+    widest = max(float((one["_high"][kind] - one["_low"][kind]).max()) for one in found for kind in (0, 1))
+    if widest > tolerance:
+        reason = f"the widest of the {share:.0%} intervals is {widest:.2f} at {len(points):,} rows"
+        warnings.warn(f"{reason}; widths fall with the root of the rows", NotConverged, stacklevel=2)
+    attributes = {"evaluations": evaluated.sizes[SAMPLE], "confidence": share, "resamples": draws}
+    attributes |= {"widest_interval": widest, "converged": int(widest <= tolerance)}
+    return _dataset(found, names, points).assign_attrs({**evaluated.attrs, **points.attributes(), **attributes})
+
+
+class _Matrices(NamedTuple):
+    """A result on A, on B, and on A with one column of B, around the mean of the first two."""
+
+    a: NDArray[np.float64]  #: row
+    b: NDArray[np.float64]  #: row
+    ab: NDArray[np.float64]  #: input × row
+
+
+def _design(points: SobolPoints) -> Listed:
+    """The rows of A, of B, and of A with one column of B for each input, one after the other."""
+    from scipy.stats import qmc
+
+    inputs, count = len(points.names), len(points)
+    if (size := inputs * count * (inputs + 2)) > LARGEST_DESIGN:
+        raise LimitExceeded(f"a design of {size:,} numbers is more than {LARGEST_DESIGN:,}: take fewer rows")
+    unit = qmc.Sobol(2 * inputs, scramble=True, rng=stream_of(points.seed, 0)).random_base2(count.bit_length() - 1)
+    columns = {}
+    for place, (name, within) in enumerate(points.ranges.items()):
+        a, b = (from_unit(unit[:, column], within) for column in (place, inputs + place))
+        columns[name] = np.concatenate([a, b, *(b if other == place else a for other in range(inputs))])
+    return Listed(SAMPLE, columns, f"a Saltelli design of {count:,} rows")
+
+
+def _matrices(name: str, values: NDArray[Any], count: int) -> _Matrices:
+    results = values.astype(np.float64)
+    if not np.isfinite(results).all():
+        raise_first(name, "expected finite results everywhere", results, ~np.isfinite(results))
+    independent = results[: 2 * count]
+    if independent.min() == independent.max():
+        raise InvalidInput(name, "expected a result that varies with the inputs", float(independent[0]))
+    results -= independent.mean()  # which leaves the indices, and lowers the error of their estimates
+    return _Matrices(results[:count], results[count : 2 * count], results[2 * count :].reshape(-1, count))
+
+
+def _scipy_indices(matrices: _Matrices) -> Indices:
+    from scipy.stats import sobol_indices as of_matrices
+
+    given: Any = {"f_A": matrices.a[None], "f_B": matrices.b[None], "f_AB": matrices.ab[:, None]}
+    found = of_matrices(func=given, n=matrices.a.size)
+    return Indices(found.first_order.reshape(-1), found.total_order.reshape(-1))
+
+
+def _bootstrap(matrices: _Matrices, resamples: int, stream: np.random.Generator) -> Indices:
+    """The indices of resampled rows, resample × input.
+
+    SciPy's own takes no seed, and leaves every row out once: 13 s for 8,192 rows and 3 inputs, against 0.2 s here.
+    Every term of the indices is a mean over rows, so that a resample is a vector of weights, and all resamples are
+    one product of matrices.
+    """
+    a, b, ab = matrices
+    terms = np.vstack([(a + b) / 2, (a**2 + b**2) / 2, b * (ab - a), (a - ab) ** 2 / 2])
+    batch = max(1, RESAMPLES_AT_ONCE // a.size)
+    means = np.vstack(
+        [_weights(a.size, min(batch, resamples - done), stream) @ terms.T for done in range(0, resamples, batch)]
+    )
+    variance = (means[:, 1] - means[:, 0] ** 2)[:, None]
+    return Indices(means[:, 2 : 2 + len(ab)] / variance, means[:, 2 + len(ab) :] / variance)
+
+
+def _weights(rows: int, resamples: int, stream: np.random.Generator) -> NDArray[np.float64]:
+    """How often each row is drawn, over the number of rows; resample × row."""
+    return np.array([np.bincount(stream.integers(0, rows, rows), minlength=rows) for _ in range(resamples)]) / rows
+
+
+def _interval(bootstrap: Indices, confidence: float) -> dict[str, Indices]:
+    tails = {"_low": (1.0 - confidence) / 2, "_high": (1.0 + confidence) / 2}
+    return {end: Indices(*(np.quantile(kind, tail, axis=0) for kind in bootstrap)) for end, tail in tails.items()}
+
+
+def _dataset(found: list[dict[str, Indices]], names: list[str], points: SobolPoints) -> "xarray.Dataset":
+    import xarray
+
+    variables = {
+        f"{order}_order{end}": (("result", "input"), np.array([one[end][kind] for one in found]), {"units": "1"})
+        for kind, order in enumerate(("first", "total"))
+        for end in ("", "_low", "_high")
+    }
+    dataset = xarray.Dataset(variables, {"result": names, "input": list(points.names)})
+    return dataset if len(names) > 1 else dataset.squeeze("result")

@@ -1,0 +1,169 @@
+"""What transactions pay and what covers L1, over the factors of either form of the fee.
+
+Every result is a Dataset whose coordinates are its inputs, with units; transactions are reduced as they are priced.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feemodel.checks import WholeArray
+from feemodel.fees.forms import CostPerByte, VerificationCost
+from feemodel.fees.from_l1 import BLOB_GAS, EXECUTION_GAS, USABLE_BLOB_BYTES
+from feemodel.fees.pricing import variable_cost
+from feemodel.fees.priority import verification_priority_fee
+
+if TYPE_CHECKING:
+    import xarray
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Transactions that are priced together: a size and a gas each."""
+
+    name: str
+    compressed_size: WholeArray  #: [byte]
+    gas: WholeArray  #: [gas]
+
+    def __len__(self) -> int:
+        return len(self.compressed_size)
+
+    @property
+    def compressed_bytes(self) -> int:
+        """All of them together [byte]."""
+        return int(self.compressed_size.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """How compressed bytes reach L1: one blob a transaction, filled."""
+
+    execution_gas: int = EXECUTION_GAS  #: L1 gas of the transaction that carries the blob [gas]
+    blob_gas: int = BLOB_GAS  #: [gas]
+    capacity: int = USABLE_BLOB_BYTES  #: compressed bytes that a blob takes [byte]
+    tip: int = 100_000_000  #: L1 priority fee [wei / gas]
+
+    def cost_per_byte(self, base_fee: Any, blob_base_fee: Any) -> Any:
+        """What a compressed byte costs to post [wei / byte]: the coordinator's rule at a margin of 1.
+
+        >>> round(Submission().cost_per_byte(70_000_000, 4_000_000))
+        89326925
+        """
+        return variable_cost(
+            base_fee,
+            self.tip,
+            blob_base_fee,
+            execution_gas=self.execution_gas,
+            blob_gas=self.blob_gas,
+            bytes_per_submission=self.capacity,
+            margin=1.0,
+        )
+
+
+def recovery_over_l1_fees(
+    workload: Workload,
+    form: CostPerByte,
+    submission: Submission,
+    *,
+    base_fee: NDArray[np.float64],
+    blob_base_fee: NDArray[np.float64],
+    margin: NDArray[np.float64],
+) -> "xarray.Dataset":
+    """Revenue at announced costs over the cost of posting, as L1 fees move and the announced costs do not.
+
+    Parameters
+    ----------
+    base_fee, blob_base_fee : of L1 [wei / gas], one axis each.
+    margin : safety factor [1], one axis.
+
+    Returns
+    -------
+    Dataset with `revenue` (margin) [wei], `cost` (base_fee, blob_base_fee) [wei], `recovery` (all three) [1].
+    """
+    import xarray
+
+    fees = [form.parts(workload.compressed_size, workload.gas, factor).total for factor in margin.tolist()]
+    revenue = np.array([_in_doubles((form.base_fee + fee) * workload.gas) for fee in fees])
+    cost = workload.compressed_bytes * submission.cost_per_byte(base_fee[:, None], blob_base_fee)
+    return xarray.Dataset(
+        {
+            "revenue": ("margin", revenue, {"units": "wei"}),
+            "cost": (("base_fee", "blob_base_fee"), cost, {"units": "wei"}),
+            "recovery": (("margin", "base_fee", "blob_base_fee"), revenue[:, None, None] / cost, {"units": "1"}),
+        },
+        {
+            "margin": ("margin", margin, {"units": "1"}),
+            "base_fee": ("base_fee", base_fee, {"units": "wei / gas"}),
+            "blob_base_fee": ("blob_base_fee", blob_base_fee, {"units": "wei / gas"}),
+        },
+        {"workload": workload.name, "transactions": len(workload), "pricing": form.name}
+        | {"variable_cost": form.variable_cost, "fixed_cost": form.fixed_cost, "tip": submission.tip},
+    )
+
+
+def verification_surface(
+    workload: Workload,
+    form: VerificationCost,
+    *,
+    verification_gas_cost: WholeArray,
+    gas_price_ratio: NDArray[np.float64],
+    margin: NDArray[np.float64],
+) -> "xarray.Dataset":
+    """What each transaction pays, and what all recover, in the verification-cost form.
+
+    Parameters
+    ----------
+    verification_gas_cost : L1 gas of one verification [gas], one axis.
+    gas_price_ratio : L1 gas price over L2 gas price [1], one axis.
+    margin : safety factor [1], one axis.
+
+    Returns
+    -------
+    Dataset with `fee_quantile` (quantile, and the three axes): what a transaction pays [wei]; `revenue` and `cost`
+    [wei]; `recovery` [1].
+    """
+    import xarray
+
+    quantiles = [0.1, 0.5, 0.9]
+    shape = (len(verification_gas_cost), len(gas_price_ratio), len(margin))
+    revenue, paid = np.empty(shape), np.empty((len(quantiles), *shape))
+    for i, gas_cost in enumerate(verification_gas_cost.tolist()):
+        for j, ratio in enumerate(gas_price_ratio.tolist()):
+            fees = verification_priority_fee(
+                workload.compressed_size,
+                workload.gas,
+                min_gas_price=form.min_gas_price,
+                base_fee=form.base_fee,
+                verification_gas_cost=gas_cost,
+                verification_capacity=form.verification_capacity,
+                gas_price_ratio=ratio,
+                margin=margin[:, None],
+            )
+            totals = (form.base_fee + fees).astype(np.float64) * workload.gas
+            revenue[i, j] = totals.sum(axis=1)
+            paid[:, i, j] = np.quantile(totals, quantiles, axis=1)
+    per_byte = verification_gas_cost[:, None] * gas_price_ratio * form.min_gas_price / form.verification_capacity
+    cost = workload.compressed_bytes * per_byte
+    axes = ("verification_gas_cost", "gas_price_ratio", "margin")
+    return xarray.Dataset(
+        {
+            "fee_quantile": (("quantile", *axes), paid, {"units": "wei"}),
+            "revenue": (axes, revenue, {"units": "wei"}),
+            "cost": (axes[:2], cost, {"units": "wei"}),
+            "recovery": (axes, revenue / cost[:, :, None], {"units": "1"}),
+        },
+        {
+            "quantile": ("quantile", quantiles, {"units": "1"}),
+            "verification_gas_cost": ("verification_gas_cost", verification_gas_cost, {"units": "gas"}),
+            "gas_price_ratio": ("gas_price_ratio", gas_price_ratio, {"units": "1"}),
+            "margin": ("margin", margin, {"units": "1"}),
+        },
+        {"workload": workload.name, "transactions": len(workload), "pricing": form.name}
+        | {"min_gas_price": form.min_gas_price, "verification_capacity": form.verification_capacity},
+    )
+
+
+def _in_doubles(wei: Any) -> float:
+    return float(np.asarray(wei, dtype=np.float64).sum())

@@ -1,0 +1,300 @@
+"""A function evaluated on samples, piece by piece, on as many workers as there are; the result names its inputs.
+
+Memory is that of the result, and of a few blocks of at most 1,048,576 evaluations for each worker: a sweep that is
+reduced to a table holds the table and those blocks, however many evaluations there are.
+"""
+
+import inspect
+import platform
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from contextlib import closing
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import feemodel
+from feemodel.checks import whole_scalar
+from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.progress import Progress, reporting
+from feemodel.simulation.axes import Constant, Inputs
+from feemodel.simulation.blocks import Blocks, blocks_of, inputs_of, part_of, shape_of
+from feemodel.simulation.executors import THREADS, in_order
+from feemodel.simulation.reduce import Moments, Over, Table
+from feemodel.simulation.samples import Samples
+
+if TYPE_CHECKING:
+    import xarray
+
+LARGEST_RESULT = 1 << 30  # values kept of a sweep that is not reduced: 8 GiB
+UNITS = {
+    **dict.fromkeys(("gas", "execution_gas", "blob_gas", "verification_gas_cost"), "gas"),
+    **dict.fromkeys(("compressed_size", "bytes_per_submission", "verification_capacity"), "byte"),
+    **dict.fromkeys(("margin", "cost_margin", "gas_price_ratio"), "1"),
+    **dict.fromkeys(("base_fee", "blob_base_fee", "tip", "fixed_cost", "min_gas_price", "adjustment"), "wei / gas"),
+    **dict.fromkeys(("priority_fee", "verification_priority_fee", "priority_fee_from_l1"), "wei / gas"),
+    "variable_cost": "wei / byte",
+}
+
+
+def sweep(
+    function: Callable[..., Any],
+    samples: Samples,
+    *,
+    reduce: Over | None = None,
+    executor: str | Executor | None = None,
+    workers: int | None = None,
+    chunk: int | None = None,
+    units: Mapping[str, str] | None = None,
+    progress: Progress = None,
+) -> "xarray.Dataset":
+    """A function evaluated on samples, into a Dataset whose coordinates are its inputs.
+
+    Parameters
+    ----------
+    function : takes every input of the samples by its name, as arrays that broadcast against each other, and returns
+        one array, or a mapping from names to arrays, of the shape that they broadcast to. The fee formulas have
+        compiled twins that are used in their place.
+    samples : of `grid`, `sobol`, `monte_carlo`, or a product of such.
+    reduce : statistics in place of the evaluations, of `over`.
+    executor : "threads" (the default), "processes", the address of a Dask scheduler, or any
+        `concurrent.futures.Executor`; all give the same result, to the bit. A script that asks for processes needs
+        `if __name__ == "__main__":`.
+    workers : how many threads or processes; as many as there are processors.
+    chunk : evaluations at a time; by default between 65,536 and 1,048,576.
+    units : of results and inputs that are not the package's own.
+    progress : `True` for a bar, or a function that takes the number of evaluations done since it was last called.
+
+    Returns
+    -------
+    Dataset : results along the dimensions of the samples that are left; every input as a coordinate with its units,
+        or, where its dimension was reduced, described in the attributes, beside the seed and the versions.
+
+    Raises
+    ------
+    InvalidInput : an input that the function does not take, or one that it misses; what the function raises.
+    LimitExceeded : more than 2**30 evaluations that nothing reduces.
+    UpstreamError : a cluster that is not there, workers that die again and again.
+
+    >>> from feemodel.simulation.samples import grid
+    >>> samples = grid(margin=[1.0, 1.2], compressed_size=128, gas=21_000, variable_cost=10**9, fixed_cost=30_000_000)
+    >>> fees = sweep(feemodel.priority_fee, samples)
+    >>> fees.priority_fee.values.tolist(), fees.priority_fee.units
+    ([36095238, 43314285], 'wei / gas')
+    """
+    _check_inputs(function, samples)
+    _check_dims(samples, reduce)
+    if reduce is None and samples.size > LARGEST_RESULT:
+        raise LimitExceeded(f"{samples.size:,} evaluations are more than {LARGEST_RESULT:,}: give reduce=over(…)")
+    blocks = blocks_of(samples, None if chunk is None else whole_scalar("chunk", chunk, minimum=1))
+    job = _Job(function, samples, blocks, reduce)
+    types = job.types()
+    kept = _Kept(job, *types)
+    # Threads write where the result is to stand; from elsewhere pieces come back and are put there.
+    shared = (kept.results, kept.inputs) if executor in (None, THREADS) else None
+    work = replace(job, names=tuple(types[0]), shared=shared)
+    with (
+        reporting(progress, samples.size, "evaluations") as report,
+        closing(in_order(work, blocks.count, executor=executor, workers=workers)) as pieces,
+    ):
+        for number, piece in enumerate(pieces):
+            block = blocks.block(number)
+            kept.put(block, piece)
+            report(int(np.prod(shape_of(block))))
+    return kept.dataset(dict(UNITS) | dict(units or {}))
+
+
+class _Piece(NamedTuple):
+    """What a worker gives back for a block, where it could not write it to where it is kept."""
+
+    results: Mapping[str, NDArray[Any]] | Mapping[str, Moments]
+    inputs: Inputs  #: those generated for it
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """The evaluation of a block by its number; what workers are sent."""
+
+    function: Callable[..., Any]
+    samples: Samples
+    blocks: Blocks
+    reduce: Over | None
+    names: tuple[str, ...] = ()  #: of the results, once they are known
+    shared: tuple[Inputs, Inputs] | None = None  #: results and generated inputs to write to, where memory is shared
+
+    @property
+    def kept(self) -> list[int]:
+        """The places of the axes that are not reduced."""
+        reduced = () if self.reduce is None else self.reduce.dims
+        return [place for place, dim in enumerate(self.samples.dims) if dim not in reduced]
+
+    def __call__(self, number: int) -> _Piece:
+        block = self.blocks.block(number)
+        inputs, generated = inputs_of(self.samples, block)
+        generated = {name: column for name, column in generated.items() if self._axis_of(name) in self.kept}
+        if self.shared is not None:
+            for name, column in generated.items():
+                self.shared[1][name][block[self._axis_of(name)]] = column
+            generated = {}
+        if self.reduce is not None:
+            axes = tuple(self.samples.dims.index(dim) for dim in self.reduce.dims)
+            found = self._evaluated(inputs, shape_of(block))
+            return _Piece({name: self.reduce.moments(values, axes) for name, values in found.items()}, generated)
+        if self.shared is None:
+            return _Piece(self._evaluated(inputs, shape_of(block)), generated)
+        into = {name: part_of(result, block) for name, result in self.shared[0].items()}
+        self._evaluated(inputs, shape_of(block), into)
+        return _Piece({}, generated)
+
+    def types(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Types of the results and of generated inputs, from one evaluation; what is wrong with a function shows."""
+        examples = {name: column for axis in self.samples.axes for name, column in axis.example().items()}
+        inputs = {name: column.reshape((1,) * len(self.samples.axes)) for name, column in examples.items()}
+        found = _named(self.function, self.function(**inputs, **self.samples.constants))
+        results = {name: np.asarray(value).dtype for name, value in found.items()}
+        for name, dtype in results.items():
+            if dtype.kind not in "iufb":
+                raise InvalidInput("function", f"expected numbers as the result {name}", str(dtype))
+            if name in self.samples.names:
+                raise InvalidInput("function", "expected a result named otherwise than every input", name)
+        generated = [axis for place, axis in enumerate(self.samples.axes) if axis.generated and place in self.kept]
+        return results, {name: examples[name].dtype for axis in generated for name in axis.names}
+
+    def _axis_of(self, name: str) -> int:
+        return next(place for place, axis in enumerate(self.samples.axes) if name in axis.names)
+
+    def _evaluated(self, inputs: dict[str, Any], shape: tuple[int, ...], into: Inputs | None = None) -> Inputs:
+        twin = _twin(self.function)
+        if twin is not None and shape:
+            name = _result_name(self.function)
+            out = np.empty(shape, dtype=np.int64) if into is None else into[name]
+            if twin(inputs, out):
+                return {name: out}
+        values = _named(self.function, self.function(**inputs))
+        if set(values) != set(self.names):
+            raise InvalidInput("function", f"expected the results {', '.join(self.names)} every time", [*values])
+        found = {name: _of_shape(name, value, shape) for name, value in values.items()}
+        if into is not None:
+            for name, value in found.items():
+                _put(name, into[name], value)
+        return found
+
+
+class _Kept:
+    """What is kept of a sweep: results or tables, and the coordinates that are generated."""
+
+    def __init__(self, job: _Job, result_types: Mapping[str, Any], input_types: Mapping[str, Any]) -> None:
+        self._job = job
+        self._axes = [job.samples.axes[place] for place in job.kept]
+        shape = tuple(len(axis) for axis in self._axes)
+        self.results: Inputs = {}
+        self._tables: dict[str, Table] = {}
+        if job.reduce is None:
+            self.results = {name: np.empty(shape, dtype=dtype) for name, dtype in result_types.items()}
+        else:
+            self._tables = {name: Table(shape, job.reduce.bins) for name in result_types}
+        lengths = {name: len(axis) for axis in self._axes for name in axis.names}
+        self.inputs: Inputs = {name: np.empty(lengths[name], dtype=dtype) for name, dtype in input_types.items()}
+
+    def put(self, block: tuple[slice, ...], piece: _Piece) -> None:
+        """A piece where it belongs."""
+        cells = tuple(block[place] for place in self._job.kept)
+        for name, found in piece.results.items():
+            if isinstance(found, Moments):
+                self._tables[name].merge(cells, found)
+            else:
+                _put(name, part_of(self.results[name], cells), found)
+        for axis, part in zip(self._axes, cells, strict=True):
+            for name in set(axis.names) & set(piece.inputs):
+                self.inputs[name][part] = piece.inputs[name]
+
+    def dataset(self, units: Mapping[str, str]) -> "xarray.Dataset":
+        """The whole as a Dataset."""
+        import xarray
+
+        def described(name: str) -> dict[str, str]:
+            return {"units": units[name]} if name in units else {}
+
+        dims = tuple(axis.dim for axis in self._axes)
+        coordinates: dict[str, Any] = {}
+        for axis in self._axes:
+            columns = self.inputs if axis.generated else axis.values(0, len(axis))
+            coordinates |= {name: (axis.dim, columns[name], described(name)) for name in axis.names}
+        for name, constant in self._job.samples.constants.items():
+            coordinates[name] = ((), constant, described(name))
+        variables = {name: (dims, values, described(name)) for name, values in self.results.items()}
+        reduce = self._job.reduce
+        if reduce is not None:
+            for name, table in self._tables.items():
+                for statistic, values in table.statistics(reduce.statistics).items():
+                    variables[f"{name}_{statistic}"] = (dims, values, described(name))
+                if reduce.bins:
+                    variables[f"{name}_histogram"] = ((*dims, "bin"), table.histogram, {"units": "1"})
+                    coordinates["bin_from"] = ("bin", np.append(-np.inf, reduce.edges), described(name))
+        return xarray.Dataset(variables, coordinates, self._attributes())
+
+    def _attributes(self) -> dict[str, Constant]:
+        job = self._job
+        attributes: dict[str, Constant] = {"function": _result_name(job.function), "evaluations": job.samples.size}
+        for axis in job.samples.axes:
+            if axis.generated or axis not in self._axes:
+                attributes |= axis.attributes()
+        if job.reduce is not None:
+            attributes["reduced_over"] = ", ".join(job.reduce.dims)
+        versions = {"feemodel": feemodel.__version__, "numpy": np.__version__, "python": platform.python_version()}
+        return attributes | versions
+
+
+def _check_inputs(function: Callable[..., Any], samples: Samples) -> None:
+    parameters = inspect.signature(function).parameters.values()
+    taken = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        for name in samples.names:
+            if name not in taken:
+                close = get_close_matches(name, [free for free in taken if free not in samples.names], 1, 0.5)
+                hint = f"did you mean {close[0]}?" if close else f"it takes {', '.join(taken)}"
+                raise InvalidInput("samples", f"expected inputs of {_result_name(function)}: {hint}", name)
+    needed = [p.name for p in parameters if p.name in taken and p.default is p.empty]
+    if missing := [name for name in needed if name not in samples.names]:
+        raise InvalidInput("samples", f"expected {', '.join(missing)} too", list(samples.names))
+
+
+def _check_dims(samples: Samples, reduce: Over | None) -> None:
+    for dim in () if reduce is None else reduce.dims:
+        if dim not in samples.dims:
+            close = get_close_matches(dim, samples.dims, 1, 0.5) or [", ".join(samples.dims)]
+            raise InvalidInput("reduce", f"expected dimensions of the samples, such as {close[0]}", dim)
+
+
+def _twin(function: Callable[..., Any]) -> Any:
+    if not getattr(function, "__module__", "").startswith("feemodel.fees."):
+        return None
+    from feemodel.fees.sweep_kernels import TWINS
+
+    return TWINS.get(function)
+
+
+def _result_name(function: Callable[..., Any]) -> str:
+    name = getattr(function, "__name__", "result")
+    return name if name.isidentifier() else "result"
+
+
+def _named(function: Callable[..., Any], value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {_result_name(function): value}
+
+
+def _of_shape(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    array = np.asarray(value)
+    try:
+        return np.broadcast_to(array, shape)
+    except ValueError:
+        raise InvalidInput("function", f"expected a result {name} of a shape like {shape}", array.shape) from None
+
+
+def _put(name: str, place: NDArray[Any], values: NDArray[Any]) -> None:
+    if not np.can_cast(values.dtype, place.dtype, "same_kind"):
+        raise InvalidInput("function", f"expected {place.dtype} as its first result {name}", str(values.dtype))
+    place[...] = values
