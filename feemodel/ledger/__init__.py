@@ -1,0 +1,32 @@
+"""State and proofs: blocks of state changes in, roots and `rollup_getProof` proofs out."""
+
+from typing import TYPE_CHECKING
+
+from feemodel.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from feemodel.ledger.blocks import import_block as import_block
+    from feemodel.ledger.check import check_proof as check_proof
+    from feemodel.ledger.files import read_blocks as read_blocks
+    from feemodel.ledger.files import read_genesis as read_genesis
+    from feemodel.ledger.files import read_proof as read_proof
+    from feemodel.ledger.files import read_trie_logs as read_trie_logs
+    from feemodel.ledger.genesis import import_genesis as import_genesis
+    from feemodel.ledger.method import get_proof as get_proof
+    from feemodel.ledger.store import Store as Store
+    from feemodel.ledger.tree import Tree as Tree
+
+_HOME = {
+    "Store": "store",
+    "Tree": "tree",
+    "check_proof": "check",
+    "get_proof": "method",
+    "import_block": "blocks",
+    "import_genesis": "genesis",
+    "read_blocks": "files",
+    "read_genesis": "files",
+    "read_proof": "files",
+    "read_trie_logs": "files",
+}
+__all__ = [*_HOME]
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

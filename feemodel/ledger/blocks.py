@@ -1,0 +1,184 @@
+"""A block's changes applied to the store: one transaction, in the order that gives the production root.
+
+Accounts go by their hashed address, the slots of each by their hashed slot. An account that was destroyed leaves its
+leaf first; if it exists again it gets a new leaf and an empty storage tree.
+
+Source: `ZkEvmWorldStateEntryPoint` and `ZKEvmWorldState` of Consensys/shomei at 3f47bed.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from feemodel.errors import InvalidInput
+from feemodel.hashes import keccak256
+from feemodel.ledger.account import EMPTY_KECCAK, Account, account_hashes
+from feemodel.ledger.changes import AccountChange, AccountFields, BlockChanges
+from feemodel.ledger.scheme import Scheme
+from feemodel.ledger.store import Block, Store
+from feemodel.ledger.tree import Tree
+from feemodel.ledger.words import WORD_SIZE
+from feemodel.units import to_hex
+
+
+@dataclass(slots=True)
+class _Work:
+    """An account under way: its key, its change, the account that stood and the one to be, the storage tree to be."""
+
+    hkey: bytes
+    change: AccountChange
+    stored: Account | None
+    after: AccountFields | None
+    storage: Tree | None = None
+
+    @property
+    def destroyed(self) -> bool:
+        """Whether the leaf that stands in the tree goes."""
+        return self.stored is not None and (self.change.cleared or self.after is None)
+
+
+def import_block(store: Store, block: BlockChanges) -> Block:
+    """Add a block to the store and make it the head.
+
+    Raises `InvalidInput` for a block that does not follow the head, or whose values before do not match the state; the
+    store then stays as it was.
+    """
+    with store.transaction():
+        head = store.head
+        check_successor(head, block.number, block.parent_hash)
+        accounts = store.tree(head.root if head else store.scheme.empty_root)
+        try:
+            _apply(store, accounts, block.accounts)
+        except InvalidInput as error:
+            raise InvalidInput(f"block {block.number}: {error.name}", error.reason, error.value) from None
+        added = Block(block.number, block.hash, accounts.root)
+        store.save_block(added)
+    return added
+
+
+def check_successor(head: Block | None, number: int, parent_hash: bytes | None = None) -> None:
+    """Raise `InvalidInput` unless a block with that number and parent follows the head."""
+    expected = head.number + 1 if head else 0
+    if number != expected:
+        which = f"the successor of the head {head.number}" if head else "the genesis of an empty store"
+        raise InvalidInput("block number", f"expected {expected}, {which}", number)
+    if head and head.hash and parent_hash is not None and parent_hash != head.hash:
+        reason = f"expected {to_hex(head.hash)}, the hash of the head {head.number}: the chain was reorganised"
+        raise InvalidInput("parentHash", reason, to_hex(parent_hash))
+
+
+def word_hashes(scheme: Scheme, words: Iterable[bytes]) -> dict[bytes, bytes]:
+    """The hashes of slots and of slot values, in one batch."""
+    distinct = list(dict.fromkeys(words))
+    return dict(zip(distinct, scheme.word_hashes(distinct), strict=True))
+
+
+def set_slots(tree: Tree, values: Mapping[bytes, int], hashes: Mapping[bytes, bytes]) -> None:
+    """Write slots into a storage tree in the order of their hashes; zero takes a slot out."""
+    for slot in sorted(values, key=hashes.__getitem__):
+        value = values[slot].to_bytes(WORD_SIZE)
+        if values[slot]:
+            tree.put(hashes[slot], hashes[value], value, slot)
+        elif hashes[slot] in tree:
+            tree.remove(hashes[slot])
+
+
+def _apply(store: Store, accounts: Tree, changes: Sequence[AccountChange]) -> None:
+    works = _works(store.scheme, accounts, changes)
+    slots = [change for work in works for change in work.change.storage]
+    hashes = word_hashes(store.scheme, [word for slot, _, after in slots for word in (slot, after.to_bytes(WORD_SIZE))])
+    for work in works:
+        if work.change.storage:
+            _apply_storage(store, work, hashes)
+    store.save_trees([work.storage for work in works if work.storage])
+    _apply_accounts(store, accounts, works)
+    store.save_trees([accounts])
+
+
+def _works(scheme: Scheme, accounts: Tree, changes: Sequence[AccountChange]) -> list[_Work]:
+    """The accounts of the block in order, each with what stands in the tree; it must be what the change says."""
+    _check_once("accounts", [change.address for change in changes])
+    hkeys = scheme.account_keys([change.address for change in changes])
+    leaves = accounts.get_many(hkeys)
+    works = []
+    for hkey, change in sorted(zip(hkeys, changes, strict=True)):
+        leaf = leaves.get(hkey)
+        stored = Account.from_bytes(leaf.value) if leaf else None
+        fields = AccountFields(stored.nonce, stored.balance, stored.keccak_code_hash) if stored else None
+        if change.same and fields is None:
+            raise InvalidInput(to_hex(change.address), "expected an account that exists, to change its storage", None)
+        if not change.same and change.before != fields:
+            raise InvalidInput(to_hex(change.address), f"expected the account as it stands, {fields}", change.before)
+        works.append(_Work(hkey, change, stored, fields if change.same else change.after))
+    return works
+
+
+def _apply_storage(store: Store, work: _Work, hashes: Mapping[bytes, bytes]) -> None:
+    """Change the account's storage tree; an account that was destroyed starts from an empty one."""
+    name, scheme = to_hex(work.change.address), store.scheme
+    stands = store.tree(work.stored.storage_root if work.stored else scheme.empty_root)
+    _check_once(f"{name} storage", [slot for slot, *_ in work.change.storage])
+    values: dict[bytes, int] = {}
+    leaves = stands.get_many(hashes[slot] for slot, *_ in work.change.storage)
+    for slot, before, after in work.change.storage:
+        leaf = leaves.get(hashes[slot])
+        value = int.from_bytes(leaf.value) if leaf else 0
+        if value != before:
+            where = f"{name} slot {to_hex(slot)}"
+            raise InvalidInput(where, f"expected the value as it stands, {value:#x}", hex(before))
+        if before != after or work.destroyed:
+            values[slot] = after
+    if work.after is None:
+        if any(values.values()):
+            raise InvalidInput(f"{name} storage", "expected zero in an account that is gone", max(values.values()))
+        return
+    work.storage = store.tree(scheme.empty_root) if work.destroyed else stands
+    set_slots(work.storage, values, hashes)
+
+
+def _check_once(name: str, keys: Sequence[bytes]) -> None:
+    for key, times in Counter(keys).items():
+        if times > 1:
+            raise InvalidInput(name, "expected each key once", to_hex(key))
+
+
+def _apply_accounts(store: Store, accounts: Tree, works: Sequence[_Work]) -> None:
+    """Bring the leaves of the account tree up to date, after the storage trees."""
+    values = [_account(store, work, work.after).to_bytes() for work in works if work.after]
+    hvals = iter(account_hashes(store.scheme, values))
+    following = iter(values)
+    for work in works:
+        if work.destroyed:
+            accounts.remove(work.hkey)
+        if work.after is not None:
+            value, hval = next(following), next(hvals)
+            if work.destroyed or work.stored is None or work.stored.to_bytes() != value:
+                accounts.put(work.hkey, hval, value, work.change.address)
+
+
+def _account(store: Store, work: _Work, after: AccountFields) -> Account:
+    kept = None if work.destroyed else work.stored
+    if work.storage is not None:
+        storage_root = work.storage.root
+    else:
+        storage_root = kept.storage_root if kept else store.scheme.empty_root
+    code_hash, code_size = _code(store, work, after)
+    return Account(after.nonce, after.balance, storage_root, code_hash, after.keccak_code_hash, code_size)
+
+
+def _code(store: Store, work: _Work, after: AccountFields) -> tuple[bytes, int]:
+    """Hash and size of an account's code, which the block brings unless the account or the store has it."""
+    keccak, code = after.keccak_code_hash, work.change.code
+    if code is not None and keccak256(code) != keccak:
+        name = f"{to_hex(work.change.address)} code"
+        raise InvalidInput(name, f"expected code with the Keccak-256 hash {to_hex(keccak)}", to_hex(keccak256(code)))
+    if keccak == EMPTY_KECCAK:
+        return store.scheme.empty_code_hash, 0
+    if work.stored and work.stored.keccak_code_hash == keccak:
+        return work.stored.code_hash, work.stored.code_size
+    if code is None:
+        code = store.code(keccak)
+    if code is None:
+        raise InvalidInput(f"{to_hex(work.change.address)} code", "expected the code of that hash", to_hex(keccak))
+    store.save_code(keccak, code)
+    return store.scheme.code_hash(code), len(code)

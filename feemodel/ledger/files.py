@@ -1,0 +1,223 @@
+"""Blocks from files: a geth genesis, state changes a line a block, production trie logs a line a block.
+
+A line of state changes is a JSON object. It tells the block's net difference, with the values that stood before, which
+must be those of the ledger:
+
+    {"number": "0x1", "hash": "0x…", "parentHash": "0x…", "accounts": {
+        "0x<address>": {
+            "before": {"nonce": "0x0", "balance": "0x5", "codeHash": "0x…"},
+            "after": {"nonce": "0x1", "balance": "0x3", "codeHash": "0x…"},
+            "code": "0x…",
+            "cleared": true,
+            "storage": {"0x<slot>": ["0x<before>", "0x<after>"]}}}}
+
+`before` or `after` is `null` where the account does not exist, and both are left out where only its storage changes.
+`codeHash` is the Keccak-256 of the code, and `code` the new code where the block brings it. `cleared` stands where the
+account was destroyed during the block, even if it exists after it. `hash`, `parentHash`, `code`, `cleared` and
+`storage` may be left out. Numbers are hexadecimal quantities.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.ledger.changes import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
+from feemodel.ledger.trie_log import parse_trie_log_element
+from feemodel.ledger.words import address_bytes, hash_bytes, slot_bytes
+from feemodel.units import from_hex, from_quantity
+
+MAX_WORD = 2**256 - 1
+BLOCK_FIELDS = {"number", "hash", "parentHash", "accounts"}
+ACCOUNT_FIELDS = {"before", "after", "code", "cleared", "storage"}
+
+
+def read_genesis(path: str | Path) -> Iterator[GenesisAccount]:
+    """The allocation of a geth genesis file.
+
+    Raises `UnreadableFile`, which names the file and the account.
+    """
+    try:
+        yield from parse_genesis(_json(Path(path).read_bytes()))
+    except (OSError, InvalidInput) as error:
+        raise UnreadableFile(f"{path}: {error}") from None
+
+
+def read_blocks(path: str | Path) -> Iterator[BlockChanges]:
+    """The blocks of a file of state changes, a line each.
+
+    Raises `UnreadableFile`, which names the file and the line.
+    """
+    return _read_lines(path, parse_block)
+
+
+def read_trie_logs(path: str | Path) -> Iterator[BlockChanges]:
+    """The blocks of a file of trie logs: a line each, as an element of the answer of `shomei_getTrieLogsByRange`.
+
+    Raises `UnreadableFile`, which names the file and the line.
+    """
+    return _read_lines(path, parse_trie_log_element)
+
+
+def read_proof(path: str | Path) -> dict[str, Any]:
+    """A proof from a file: the object itself, or a JSON-RPC response with it as the `result`.
+
+    Raises `UnreadableFile` for a file that is missing or holds no JSON object.
+    """
+    try:
+        proof = _json(Path(path).read_bytes())
+    except (OSError, InvalidInput) as error:
+        raise UnreadableFile(f"{path}: {error}") from None
+    if isinstance(proof, dict) and "jsonrpc" in proof:
+        proof = proof.get("result", proof.get("error"))
+    if not isinstance(proof, dict) or "accountProof" not in proof:
+        raise UnreadableFile(f"{path}: expected an object with accountProof and storageProofs, got {proof!r:.120}")
+    return proof
+
+
+def parse_genesis(genesis: Any) -> Iterator[GenesisAccount]:
+    """The allocation of a geth genesis object; numbers may be decimal or hexadecimal, as in geth.
+
+    Raises `InvalidInput` for an account that is not as geth writes it.
+    """
+    alloc = genesis.get("alloc") if isinstance(genesis, dict) else None
+    if not isinstance(alloc, dict):
+        raise InvalidInput("genesis", "expected an object with alloc", genesis)
+    for text, fields in alloc.items():
+        name = f"alloc {text}"
+        if not isinstance(fields, dict) or "balance" not in fields:
+            raise InvalidInput(name, "expected an object with balance", fields)
+        yield GenesisAccount(
+            address=address_bytes(text if text.startswith("0x") else "0x" + text, name),
+            nonce=_number(f"{name} nonce", fields.get("nonce", 0)),
+            balance=_number(f"{name} balance", fields["balance"]),
+            code=from_hex(fields.get("code", "0x"), f"{name} code"),
+            storage=_genesis_storage(f"{name} storage", fields.get("storage", {})),
+        )
+
+
+def parse_block(block: Any) -> BlockChanges:
+    """The changes of one block, an object of the form above.
+
+    Raises `InvalidInput` for a field that is missing, unknown or malformed.
+    """
+    _check_fields("block", block, {"number", "accounts"}, BLOCK_FIELDS)
+    accounts = block["accounts"]
+    if not isinstance(accounts, dict):
+        raise InvalidInput("accounts", "expected an object of addresses", accounts)
+    return BlockChanges(
+        number=from_quantity(block["number"], "number"),
+        accounts=tuple(_account(text, change) for text, change in accounts.items()),
+        hash=hash_bytes(block["hash"], "hash") if "hash" in block else None,
+        parent_hash=hash_bytes(block["parentHash"], "parentHash") if "parentHash" in block else None,
+    )
+
+
+def _account(text: str, change: Any) -> AccountChange:
+    _check_fields(text, change, set(), ACCOUNT_FIELDS)
+    if ("before" in change) != ("after" in change):
+        raise InvalidInput(text, "expected before and after, or neither", sorted(change))
+    cleared = change.get("cleared", False)
+    if not isinstance(cleared, bool):
+        raise InvalidInput(f"{text} cleared", "expected true or false", cleared)
+    return AccountChange(
+        address=address_bytes(text),
+        before=_fields(f"{text} before", change.get("before")),
+        after=_fields(f"{text} after", change.get("after")),
+        same="before" not in change,
+        cleared=cleared,
+        code=from_hex(change["code"], f"{text} code") if "code" in change else None,
+        storage=_slots(f"{text} storage", change.get("storage", {})),
+    )
+
+
+def _fields(name: str, fields: Any) -> AccountFields | None:
+    if fields is None:
+        return None
+    names = {"nonce", "balance", "codeHash"}
+    _check_fields(name, fields, names, names)
+    return AccountFields(
+        nonce=_quantity(f"{name} nonce", fields["nonce"]),
+        balance=_quantity(f"{name} balance", fields["balance"]),
+        keccak_code_hash=hash_bytes(fields["codeHash"], f"{name} codeHash"),
+    )
+
+
+def _slots(name: str, storage: Any) -> tuple[SlotChange, ...]:
+    if not isinstance(storage, dict):
+        raise InvalidInput(name, "expected an object of slots", storage)
+    changes = []
+    for text, pair in storage.items():
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise InvalidInput(f"{name} {text}", "expected the values before and after", pair)
+        before, after = (_quantity(f"{name} {text}", value) for value in pair)
+        changes.append(SlotChange(slot_bytes(text, name), before, after))
+    return tuple(changes)
+
+
+def _genesis_storage(name: str, storage: Any) -> dict[bytes, int]:
+    if not isinstance(storage, dict):
+        raise InvalidInput(name, "expected an object of slots", storage)
+    return {slot_bytes(slot, name): int.from_bytes(slot_bytes(value, name)) for slot, value in storage.items()}
+
+
+def _quantity(name: str, text: Any) -> int:
+    number = from_quantity(text, name)
+    if number > MAX_WORD:
+        raise InvalidInput(name, "expected less than 2**256", text)
+    return number
+
+
+def _number(name: str, value: Any) -> int:
+    """A number as genesis files write it: an integer, or text, decimal or hexadecimal."""
+    try:
+        number = int(value, 0) if isinstance(value, str) else value
+    except ValueError:
+        number = None
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= MAX_WORD:
+        raise InvalidInput(name, "expected an integer from 0 to 2**256 - 1", value)
+    return number
+
+
+def _check_fields(name: str, value: Any, needed: set[str], known: set[str]) -> None:
+    if not isinstance(value, dict):
+        raise InvalidInput(name, "expected an object", value)
+    for field in sorted(needed - value.keys()):
+        raise InvalidInput(name, f"expected the field {field}", sorted(value))
+    for field in sorted(value.keys() - known):
+        raise InvalidInput(name, f"expected only the fields {', '.join(sorted(known))}", field)
+
+
+def _read_lines(path: str | Path, parse: Callable[[Any], BlockChanges]) -> Iterator[BlockChanges]:
+    """What the lines of a file hold that are not empty."""
+    try:
+        with Path(path).open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    yield _parsed_line(f"{path}, line {number}", line, parse)
+    except OSError as error:
+        raise UnreadableFile(f"{path}: {error}") from None
+
+
+def _parsed_line(place: str, line: bytes, parse: Callable[[Any], BlockChanges]) -> BlockChanges:
+    try:
+        return parse(_json(line))
+    except InvalidInput as error:
+        raise UnreadableFile(f"{place}: {error}") from None
+
+
+def _json(text: bytes) -> Any:
+    """JSON in which no object has a name twice, as a damaged file may."""
+    try:
+        return json.loads(text, object_pairs_hook=_object)
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidInput("JSON", f"expected a JSON value ({error})", text) from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise InvalidInput("JSON", "expected each name once", next(name for name in names if names.count(name) > 1))
+    return value

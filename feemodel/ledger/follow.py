@@ -1,0 +1,183 @@
+"""Blocks into the store one after the other, and which of them are final.
+
+Blocks come from a file or from a node with the Shomei plug-in. A block is final at once, or when a number of blocks
+follow it, or when the rollup's contract on L1 says so.
+
+Source of the contract: `LineaRollup` of Consensys/linea-monorepo at cb180134; mainnet proxy as below.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from feemodel.errors import InvalidInput, UpstreamError
+from feemodel.hashes import keccak256
+from feemodel.ledger.blocks import import_block
+from feemodel.ledger.changes import BlockChanges
+from feemodel.ledger.store import Block, Store
+from feemodel.ledger.trie_log import parse_trie_log_element
+from feemodel.ledger.words import WORD_SIZE, address_bytes, hash_bytes
+from feemodel.units import from_quantity, to_hex
+
+LINEA_MAINNET_ROLLUP = "0xd19d4B5d358258f05D7B411E21A1460D11B0876F"
+CURRENT_BLOCK = keccak256(b"currentL2BlockNumber()")[:4]
+STATE_ROOT = keccak256(b"stateRootHashes(uint256)")[:4]
+BLOCKS_A_REQUEST = 100  # trie logs; a busy block has a megabyte
+
+Finality: TypeAlias = Callable[[Block], int | None]  # the head → the newest final block, `None` while there is none
+
+
+class Caller(Protocol):
+    """A node: `feemodel.io.node.Node`, or anything else that answers JSON-RPC calls."""
+
+    def call(self, method: str, params: Sequence[Any] = ()) -> Any:
+        """The result of a method."""
+
+
+def import_blocks(store: Store, blocks: Iterable[BlockChanges], finality: Finality) -> int:
+    """Import blocks that follow the head and mark what becomes final; how many there were.
+
+    Raises `InvalidInput` at the first block that does not follow the head or does not fit the state; all blocks before
+    it stay imported, nothing of it does.
+    """
+    count = 0
+    for block in blocks:
+        import_block(store, block)
+        advance(store, finality)
+        count += 1
+    return count
+
+
+def get_blocks(node: Caller, head: Block, *, confirmations: int = 0) -> Iterator[BlockChanges]:
+    """The blocks of a node with the Shomei plug-in that follow a head, as far as they are confirmed.
+
+    Parameters
+    ----------
+    head : the newest block that is there already; the node must still have it.
+    confirmations : [blocks] that must follow a block before it is taken, because the ledger cannot undo one.
+
+    Raises `InvalidInput` where the node has another block in the head's place, `UpstreamError` for a wrong answer.
+    """
+    newest = from_quantity(node.call("eth_blockNumber"), "eth_blockNumber") - confirmations
+    first = max(head.number, 1)  # the head once more, to see that it still stands; a genesis has no trie log
+    while first <= newest and head.number < newest:
+        last = min(newest, first + BLOCKS_A_REQUEST - 1)
+        elements = node.call("shomei_getTrieLogsByRange", [first, last])
+        if not isinstance(elements, list) or len(elements) != last - first + 1:
+            raise UpstreamError(
+                f"shomei_getTrieLogsByRange: expected {last - first + 1} trie logs from block {first} on"
+            )
+        for block in map(parse_trie_log_element, elements):
+            if block.number != head.number:
+                yield block
+            elif head.hash is not None and block.hash != head.hash:
+                reason = f"expected {to_hex(head.hash)}, the hash of the head {head.number}: the chain was reorganised"
+                raise InvalidInput("block hash", reason, to_hex(block.hash or b""))
+        first = last + 1
+
+
+def follow(
+    store: Store,
+    node: Caller,
+    finality: Finality,
+    *,
+    confirmations: int,
+    interval: float,
+    wait: Callable[[float], bool],
+) -> None:
+    """Import what the node has, again and again, until `wait` (of the interval [s]) returns true.
+
+    Raises what `get_blocks` and `import_blocks` raise; the store must hold its genesis.
+    """
+    while True:
+        head = store.head
+        if head is None:
+            raise InvalidInput("store", "expected one that holds its genesis", str(store.path))
+        import_blocks(store, get_blocks(node, head, confirmations=confirmations), finality)
+        advance(store, finality)
+        if wait(interval):
+            return
+
+
+def advance(store: Store, finality: Finality) -> None:
+    """Mark the blocks final that are, as far as the store holds them."""
+    head = store.head
+    final = finality(head) if head else None
+    if head is None or final is None:
+        return
+    held = min(final, head.number)  # L1 may be ahead of the import
+    if store.finalized is None or held > store.finalized:
+        store.finalize(held)
+
+
+def immediate(head: Block) -> int | None:
+    """Every block is final as soon as it is imported."""
+    return head.number
+
+
+def depth(blocks: int) -> Finality:
+    """A block is final when that many blocks follow it."""
+    if blocks < 0:
+        raise InvalidInput("depth", "expected at least 0 blocks", blocks)
+    return lambda head: head.number - blocks if head.number >= blocks else None
+
+
+def parse_finality(words: Sequence[str], connect: Callable[[str], Caller]) -> Callable[[Store], Finality]:
+    """The finality that a command line asks for, for a store: `immediate`, `depth N` or `l1 URL`.
+
+    Parameters
+    ----------
+    connect : the address of a node → the node.
+
+    Raises `InvalidInput` for other words.
+    """
+    match words:
+        case ["immediate"]:
+            return lambda store: immediate
+        case ["depth", count] if count.isascii() and count.isdigit():
+            return lambda store: depth(int(count))
+        case ["l1", url]:
+            node = connect(url)
+            return lambda store: L1Finality(store, node)
+    raise InvalidInput("finality", "expected immediate, depth N or l1 URL", " ".join(words))
+
+
+class L1Finality:
+    """A block is final when the rollup's contract on L1 says so, at L1's own `finalized` tag.
+
+    Where the contract holds a state root for the block, the store's must be equal.
+
+    Parameters
+    ----------
+    store : whose blocks are marked.
+    node : a node of L1.
+    contract : the rollup's contract.
+    interval : [s] the least time between two questions to the node; production asks every 6 s.
+    """
+
+    def __init__(
+        self, store: Store, node: Caller, *, contract: str = LINEA_MAINNET_ROLLUP, interval: float = 6.0
+    ) -> None:
+        self._store, self._node, self._interval = store, node, interval
+        self._contract = to_hex(address_bytes(contract, "contract"))
+        self._final: int | None = None
+        self._next = -math.inf
+
+    def __call__(self, head: Block) -> int | None:
+        """The newest final block; asked of the node at most once in the interval."""
+        if time.monotonic() >= self._next:
+            final = int.from_bytes(self._word(CURRENT_BLOCK))
+            if final <= head.number:
+                self._check_root(final)
+            self._final, self._next = final, time.monotonic() + self._interval
+        return self._final
+
+    def _check_root(self, number: int) -> None:
+        expected, root = self._word(STATE_ROOT + number.to_bytes(WORD_SIZE)), self._store.block(number).root
+        if any(expected) and root != expected:
+            raise InvalidInput(f"block {number} state root", f"expected {to_hex(expected)} as on L1", to_hex(root))
+
+    def _word(self, data: bytes) -> bytes:
+        answer = self._node.call("eth_call", [{"to": self._contract, "data": to_hex(data)}, "finalized"])
+        return hash_bytes(answer, "eth_call")

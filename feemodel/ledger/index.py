@@ -1,0 +1,150 @@
+"""The keys of a tree in order: a trie over the hexadecimal digits of the hkeys.
+
+The state tree orders its leaves by age; an insertion, a deletion and a proof of absence need neighbours by key. A
+branch has sixteen places: nothing, a key (minus its number) where only one key begins so, or a further branch. Like
+all rows a branch never changes: a changed trie copies the few branches on the way and shares the rest.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple, TypeAlias, Union
+
+from feemodel.ledger.rows import EMPTY, Branch, Rows
+
+DIGITS = 16
+
+_Place: TypeAlias = Union[int, "_Changed"]  # a stored branch, minus a key, nothing; or a branch not yet stored
+_Changed: TypeAlias = list[_Place]
+
+
+class Neighbours(NamedTuple):
+    """Numbers of the keys at and beside an hkey; 0 where there is none."""
+
+    left: int
+    exact: int
+    right: int
+
+
+class KeyIndex:
+    """The sorted keys of one tree, from a stored branch on; `save` stores what changed."""
+
+    def __init__(self, rows: Rows, branch: int) -> None:
+        self._rows = rows
+        self._root: _Place = branch
+
+    def find(self, hkey: bytes) -> int:
+        """The number of the key with that hash, or 0."""
+        place, depth = self._root, 0
+        while not _is_key(place):
+            place = self._branch(place)[_digit(hkey, depth)]
+            depth += 1
+        key = _key(place)
+        return key if key and self._rows.keys[key].hkey == hkey else EMPTY
+
+    def find_many(self, hkeys: Iterable[bytes]) -> dict[bytes, int]:
+        """The numbers of those keys that are there, by their hashes; each depth is read in one batch."""
+        places, depth = dict.fromkeys(hkeys, self._root), 0
+        ends: dict[bytes, int] = {}
+        while places:
+            ends |= {hkey: _key(place) for hkey, place in places.items() if _is_key(place)}
+            stored = [place for place in places.values() if isinstance(place, int) and place > EMPTY]
+            branches = dict(zip(stored, self._rows.branches.many(stored), strict=True))
+            places = {
+                hkey: (branches[place] if isinstance(place, int) else place)[_digit(hkey, depth)]
+                for hkey, place in places.items()
+                if hkey not in ends
+            }
+            depth += 1
+        keys = {hkey: key for hkey, key in ends.items() if key}
+        rows = self._rows.keys.many(list(keys.values()))
+        return {hkey: key for (hkey, key), row in zip(keys.items(), rows, strict=True) if row.hkey == hkey}
+
+    def neighbours(self, hkey: bytes) -> Neighbours:
+        """The key with that hash, and the nearest below and above it."""
+        way = []
+        place, depth = self._root, 0
+        while not _is_key(place):
+            branch, digit = self._branch(place), _digit(hkey, depth)
+            way.append((branch, digit))
+            place = branch[digit]
+            depth += 1
+        left = exact = right = EMPTY
+        if key := _key(place):
+            found = self._rows.keys[key].hkey
+            left, exact, right = (key if found < hkey else 0, key if found == hkey else 0, key if found > hkey else 0)
+        return Neighbours(left or self._nearest(way, -1), exact, right or self._nearest(way, 1))
+
+    def insert(self, hkey: bytes, key: int) -> None:
+        """Add a key whose hash is not there yet."""
+        self._root = self._inserted(self._root, hkey, key, 0)
+
+    def remove(self, hkey: bytes) -> None:
+        """Take out the key with that hash, which is there."""
+        self._root = self._removed(self._root, hkey, 0)
+
+    def save(self) -> int:
+        """Store the changed branches; the number of the top one."""
+        self._root = self._saved(self._root)
+        return self._root
+
+    def _branch(self, place: _Place) -> Branch | _Changed:
+        return self._rows.branches[place] if isinstance(place, int) else place
+
+    def _nearest(self, way: list[tuple[Branch | _Changed, int]], step: int) -> int:
+        """The key beside the way down, the last one below it (step -1) or the first one above (step 1)."""
+        for branch, digit in reversed(way):
+            for beside in range(digit + step, -1 if step < 0 else DIGITS, step):
+                if branch[beside] != EMPTY:
+                    return self._outermost(branch[beside], step)
+        return EMPTY
+
+    def _outermost(self, place: _Place, step: int) -> int:
+        """The first key of a subtree (step 1), or its last (step -1)."""
+        while not _is_key(place):
+            branch = self._branch(place)
+            place = next(child for child in branch[::step] if child != EMPTY)
+        return _key(place)
+
+    def _inserted(self, place: _Place, hkey: bytes, key: int, depth: int) -> _Place:
+        if place == EMPTY and depth:
+            return -key
+        if _is_key(place):
+            branch: _Changed = [EMPTY] * DIGITS
+            if other := _key(place):
+                branch[_digit(self._rows.keys[other].hkey, depth)] = place
+        else:
+            branch = self._changeable(place)
+        digit = _digit(hkey, depth)
+        branch[digit] = self._inserted(branch[digit], hkey, key, depth + 1)
+        return branch
+
+    def _removed(self, place: _Place, hkey: bytes, depth: int) -> _Place:
+        if _is_key(place):
+            return EMPTY
+        branch, digit = self._changeable(place), _digit(hkey, depth)
+        branch[digit] = self._removed(branch[digit], hkey, depth + 1)
+        left = [child for child in branch if child != EMPTY]
+        if not left:
+            return EMPTY
+        return left[0] if depth and len(left) == 1 and _is_key(left[0]) else branch
+
+    def _changeable(self, place: _Place) -> _Changed:
+        return list(self._rows.branches[place]) if isinstance(place, int) else place
+
+    def _saved(self, place: _Place) -> int:
+        if isinstance(place, int):
+            return place
+        return self._rows.branches.extend([tuple(self._saved(child) for child in place)])
+
+
+def _is_key(place: _Place) -> bool:
+    """Whether the way down ends here: at a key, or at nothing."""
+    return isinstance(place, int) and place <= EMPTY
+
+
+def _key(place: _Place) -> int:
+    return -place if isinstance(place, int) else EMPTY
+
+
+def _digit(hkey: bytes, depth: int) -> int:
+    byte = hkey[depth >> 1]
+    return byte & 15 if depth & 1 else byte >> 4

@@ -1,0 +1,71 @@
+"""`rollup_getProof`: an account and its slots at a final block, as the method's JSON has it.
+
+The block may be any final one of the store. `finalized` is the newest final block, `earliest` the genesis; `latest`,
+`pending` and `safe` are the store's head and refused while it is not final. A contract without storage gets a proof of
+absence for each slot, where production nodes give none; an absent account has no storage root to prove anything under.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from feemodel.errors import InvalidInput, LimitExceeded, NotFinalized
+from feemodel.ledger.proof import prove_account
+from feemodel.ledger.store import Store
+from feemodel.ledger.words import address_bytes, slot_bytes
+from feemodel.units import from_quantity
+
+KEY_LIMIT = 1_024  # slots of one request, as geth has it for eth_getProof (internal/ethapi/api.go, 2024)
+HEAD_TAGS = ("latest", "pending", "safe")
+
+
+def get_proof(
+    store: Store, address: str, storage_keys: Sequence[str], block: str, *, key_limit: int = KEY_LIMIT
+) -> dict[str, Any]:
+    """The result object of `rollup_getProof`.
+
+    Parameters
+    ----------
+    address : 20 bytes, hexadecimal.
+    storage_keys : slots, each hexadecimal of up to 32 bytes; the order and duplicates are kept.
+    block : a quantity such as "0x5", or "finalized", "earliest", "latest", "pending", "safe".
+    key_limit : the most slots that are answered.
+
+    Raises `InvalidInput` for a malformed parameter, `LimitExceeded` for too many slots, `NotFinalized` for a block that
+    is unknown or not final.
+    """
+    where = address_bytes(address)
+    if not isinstance(storage_keys, (list, tuple)):
+        raise InvalidInput("storageKeys", "expected a list", storage_keys)
+    if len(storage_keys) > key_limit:
+        raise LimitExceeded(f"storageKeys: at most {key_limit:,} a request, got {len(storage_keys):,}")
+    slots = [slot_bytes(key, f"storageKeys[{place}]") for place, key in enumerate(storage_keys)]
+    return prove_account(store.accounts(final_block(store, block)), store.tree, where, slots)
+
+
+def final_block(store: Store, block: str) -> int:
+    """The number of the final block that a parameter names.
+
+    Raises `InvalidInput` for another text, `NotFinalized` for a block that is unknown or not final.
+    """
+    finalized, head = store.finalized, store.head
+    newest = "no block is final yet" if finalized is None else f"the newest final block is {finalized}"
+    if block == "finalized":
+        number = finalized
+    elif block in HEAD_TAGS:
+        number = head.number if head else None
+    elif block == "earliest":
+        number = 0
+    else:
+        number = _number(block)
+    if number is None or finalized is None or number > finalized:
+        known = "" if number is None or block == hex(number) else f" ({number})"
+        raise NotFinalized(f"block {block}{known} is not final: {newest}")
+    return number
+
+
+def _number(block: Any) -> int:
+    try:
+        return from_quantity(block, "block")
+    except InvalidInput:
+        tags = ", ".join(("finalized", "earliest", *HEAD_TAGS))
+        raise InvalidInput("block", f'expected a quantity such as "0x5", or one of {tags}', block) from None

@@ -1,0 +1,125 @@
+"""Changed leaves in, the changed trees stored: from the leaves up each changed node is hashed once, a level at a time.
+
+Any number of trees is done together, so that the storage trees of a block share their batches. A position is the
+tree's place in the call above the index in its level; a parent's position is half that of its children.
+
+Nodes are stored up to the tree's crown only, the lowest height that covers every leaf given out so far. Above it the
+path runs along the left edge and every sibling is empty.
+"""
+
+from collections.abc import Sequence
+from itertools import count
+from typing import Any, NamedTuple, TypeAlias
+
+from feemodel.ledger.rows import EMPTY, Leaf, Node, Rows, Version
+from feemodel.ledger.scheme import DEPTH, HASH_SIZE, NOTHING, Scheme
+
+Edit: TypeAlias = dict[str, Any] | None  # the fields of a leaf that change; None: the leaf becomes empty
+_Level: TypeAlias = dict[int, tuple[int, bytes]]  # position → number of the row, hash
+
+
+class Change(NamedTuple):
+    """A tree to bring up to date: where it stood, its new counter and sorted keys, its leaves' edits by index."""
+
+    version: Version
+    next_free: int
+    branch: int
+    edits: dict[int, Edit]
+
+
+def crown(next_free: int) -> int:
+    """The height of the highest stored node.
+
+    >>> crown(2), crown(4), crown(5)
+    (1, 2, 3)
+    """
+    return (next_free - 1).bit_length()
+
+
+def rehash(rows: Rows, scheme: Scheme, changes: Sequence[Change]) -> list[Version]:
+    """Store what changed; the new version of each tree, in order."""
+    edits = {
+        place << DEPTH | index: edit for place, change in enumerate(changes) for index, edit in change.edits.items()
+    }
+    positions = _ancestors(sorted(edits))
+    nodes, leaves = _stored(rows, changes, positions)
+    level = _changed_leaves(rows, scheme, {position: edits[position] for position in positions[0]}, leaves)
+    for height in range(1, DEPTH + 1):
+        zero = EMPTY, scheme.zeros[height - 1]
+        parents = [_parent(position, level, nodes[height].get(position), zero) for position in positions[height]]
+        hashes = scheme.hashes(b"".join(node.children for node in parents), len(parents))
+        kept = [crown(changes[position >> DEPTH - height].next_free) >= height for position in positions[height]]
+        numbers = count(rows.nodes.extend([node for node, stored in zip(parents, kept, strict=True) if stored]))
+        level = {
+            position: (next(numbers) if stored else node.left, digest)  # above the crown: the number of its node
+            for position, node, digest, stored in zip(positions[height], parents, hashes, kept, strict=True)
+        }
+    return _versions(scheme, changes, level)
+
+
+def _ancestors(leaves: list[int]) -> list[list[int]]:
+    """The positions on the way from the leaves up, by height."""
+    levels = [leaves]
+    for _ in range(DEPTH):
+        levels.append(list(dict.fromkeys(position >> 1 for position in levels[-1])))
+    return levels
+
+
+def _stored(
+    rows: Rows, changes: Sequence[Change], positions: list[list[int]]
+) -> tuple[list[dict[int, Node]], dict[int, Leaf]]:
+    """The rows that stand at these positions before the change: nodes by height, leaves."""
+    nodes: list[dict[int, Node]] = [{} for _ in range(DEPTH + 1)]
+    tops: list[dict[int, int]] = [{} for _ in range(DEPTH + 1)]
+    for place, change in enumerate(changes):
+        height = crown(change.version.next_free)
+        tops[height][place << DEPTH - height] = change.version.node
+    numbers: dict[int, int] = {}
+    for height in range(DEPTH, 0, -1):
+        numbers |= tops[height]
+        nodes[height] = dict(zip(numbers, rows.nodes.many(list(numbers.values())), strict=True))
+        wanted = set(positions[height - 1])
+        numbers = {
+            child: number
+            for position, node in nodes[height].items()
+            for child, number in ((2 * position, node.left), (2 * position + 1, node.right))
+            if number and child in wanted
+        }
+    leaves = dict(zip(numbers, rows.leaves.many(list(numbers.values())), strict=True))
+    return nodes, leaves
+
+
+def _changed_leaves(rows: Rows, scheme: Scheme, edits: dict[int, Edit], leaves: dict[int, Leaf]) -> _Level:
+    changed = {
+        position: leaves[position]._replace(**edit) if position in leaves else Leaf(**edit)
+        for position, edit in edits.items()
+        if edit is not None
+    }
+    keys = rows.keys.many([leaf.key for leaf in changed.values()])
+    shown = [
+        (leaf.previous, leaf.following, key.hkey, leaf.hval) for leaf, key in zip(changed.values(), keys, strict=True)
+    ]
+    encoded = scheme.leaves(shown) if shown else b""
+    first = rows.leaves.extend(changed.values())
+    level: _Level = dict.fromkeys(edits, (EMPTY, NOTHING))
+    level |= zip(changed, enumerate(scheme.hashes(encoded, len(changed)), first), strict=True)
+    return level
+
+
+def _parent(position: int, level: _Level, stored: Node | None, zero: tuple[int, bytes]) -> Node:
+    """A node over its children as they are now: changed, or as stored before, or empty."""
+    left = level.get(2 * position)
+    right = level.get(2 * position + 1)
+    if left is None:
+        left = (stored.left, stored.children[:HASH_SIZE]) if stored else zero
+    if right is None:
+        right = (stored.right, stored.children[HASH_SIZE:]) if stored else zero
+    return Node(left[0], right[0], left[1] + right[1])
+
+
+def _versions(scheme: Scheme, changes: Sequence[Change], sub_roots: _Level) -> list[Version]:
+    tops = [scheme.top(change.next_free, sub_roots[place][1]) for place, change in enumerate(changes)]
+    return [
+        Version(root, change.next_free, sub_roots[place][1], sub_roots[place][0], change.branch)
+        for place, (change, root) in enumerate(zip(changes, scheme.hashes(b"".join(tops), len(tops)), strict=True))
+    ]

@@ -1,0 +1,134 @@
+"""The rows that trees are made of: written once, found by number, never changed.
+
+A changed tree shares with the one before every row that did not change, so that every version stays readable. Number 0
+stands for an empty subtree. All trees share the first rows: the two leaves of an empty tree, and the node above them.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+
+from feemodel.ledger.scheme import FIRST_FREE, HEAD, NOTHING, TAIL, Scheme
+
+Row = TypeVar("Row", bound=tuple[Any, ...])
+
+EMPTY = 0
+HEAD_KEY, TAIL_KEY = 1, 2
+FIRST_NODE = 1
+
+
+class Node(NamedTuple):
+    """An inner node: its children's numbers (leaves below height 1, nodes above) and their two hashes."""
+
+    left: int
+    right: int
+    children: bytes
+
+
+class Leaf(NamedTuple):
+    """A leaf: the number of its key, the leaf indices of its neighbours, the hash of its value, the value."""
+
+    key: int
+    previous: int
+    following: int
+    hval: bytes
+    value: bytes
+
+
+class Key(NamedTuple):
+    """A key in its tree: the leaf index that it was given, its hash, and the address or slot that was hashed."""
+
+    leaf: int
+    hkey: bytes
+    name: bytes
+
+
+Branch: TypeAlias = tuple[int, ...]  # of the sorted index: for each digit a branch, minus a key, or nothing
+
+
+class Version(NamedTuple):
+    """A tree at one time: its root and what the root commits to; the numbers of its top rows."""
+
+    root: bytes
+    next_free: int
+    sub_root: bytes
+    node: int
+    branch: int
+
+
+class Table(Protocol[Row]):
+    """Rows of one kind, numbered from 1."""
+
+    def __getitem__(self, number: int) -> Row:
+        """The row of that number."""
+
+    def many(self, numbers: Sequence[int]) -> list[Row]:
+        """The rows of those numbers, in their order."""
+
+    def extend(self, rows: Iterable[Row]) -> int:
+        """Add rows; the number of the first."""
+
+
+class Rows(Protocol):
+    """The four kinds of rows."""
+
+    @property
+    def nodes(self) -> Table[Node]:
+        """Inner nodes."""
+
+    @property
+    def leaves(self) -> Table[Leaf]:
+        """Leaves."""
+
+    @property
+    def keys(self) -> Table[Key]:
+        """Keys."""
+
+    @property
+    def branches(self) -> Table[Branch]:
+        """Branches of the sorted index."""
+
+
+class MemoryTable(Generic[Row]):
+    """A table in memory."""
+
+    def __init__(self) -> None:
+        self._rows: list[Row] = []
+
+    def __getitem__(self, number: int) -> Row:
+        return self._rows[number - 1]
+
+    def many(self, numbers: Sequence[int]) -> list[Row]:
+        """The rows of those numbers, in their order."""
+        return [self._rows[number - 1] for number in numbers]
+
+    def extend(self, rows: Iterable[Row]) -> int:
+        """Add rows; the number of the first."""
+        first = len(self._rows) + 1
+        self._rows.extend(rows)
+        return first
+
+
+class MemoryRows:
+    """The four tables in memory, with their first rows."""
+
+    def __init__(self, scheme: Scheme) -> None:
+        self.nodes = MemoryTable[Node]()
+        self.leaves = MemoryTable[Leaf]()
+        self.keys = MemoryTable[Key]()
+        self.branches = MemoryTable[Branch]()
+        add_first_rows(self, scheme)
+
+
+def add_first_rows(rows: Rows, scheme: Scheme) -> None:
+    """What every empty tree shares: head, tail and the node above them."""
+    keys = [Key(HEAD, NOTHING, b""), Key(TAIL, scheme.tail_key, b"")]
+    leaves = [Leaf(number, HEAD, TAIL, NOTHING, bytes(32)) for number in (HEAD_KEY, TAIL_KEY)]
+    rows.keys.extend(keys)
+    rows.leaves.extend(leaves)
+    hashes = [scheme.digest(scheme.leaf(HEAD, TAIL, key.hkey, NOTHING)) for key in keys]
+    rows.nodes.extend([Node(1, 2, b"".join(hashes))])
+
+
+def empty_version(scheme: Scheme) -> Version:
+    """The tree in which nothing was ever stored."""
+    return Version(scheme.empty_root, FIRST_FREE, scheme.empty_sub_root, FIRST_NODE, EMPTY)

@@ -1,0 +1,217 @@
+"""The two generations of the state tree: a hash, and how words, leaves and keys are written into its messages.
+
+Every encoding gives the bytes that the hash absorbs. KoalaBear elements hold two bytes each ("limbs"), so that 16 bytes
+become a block of 32; a BLS12-377 element holds a word below the field's order, or half of any word.
+
+Source: Consensys/shomei at 3f47bed (Poseidon2) and tag 2.3.0 (MiMC).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import numpy as np
+
+from feemodel.errors import InvalidInput
+from feemodel.ledger import mimc, poseidon2
+from feemodel.ledger.words import WORD_SIZE
+
+DEPTH = 40  # levels below the sub root: leaf indices 0 to 2**40 - 1
+HEAD, TAIL = 0, 1  # leaf indices of the two ends of the linked list
+FIRST_FREE = 2
+HASH_SIZE = 32
+PIECE_SIZE = 16  # of code
+NOTHING = bytes(HASH_SIZE)  # hash of an empty leaf, hval of head and tail, hkey of the head
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """One generation of the tree.
+
+    Parameters
+    ----------
+    name : "poseidon2" or "mimc".
+    digests : (messages one after the other, size of one) → their 32-byte hashes one after the other.
+    tail_key : [32 bytes] the largest hkey, which the last leaf of the linked list has.
+    numbers, plain : 32-byte integers below 2**128, one after the other → their bytes in a message, and back.
+    words : any 32-byte words, one after the other → their bytes in a message.
+    address_word : an address → the number that stands for it in a message.
+    pieces : 16-byte pieces of code, one after the other → their bytes in a message.
+    """
+
+    name: str
+    digests: Callable[[bytes, int], bytes]
+    tail_key: bytes
+    numbers: Callable[[bytes], bytes]
+    plain: Callable[[bytes], bytes]
+    words: Callable[[bytes], bytes]
+    address_word: Callable[[bytes], bytes]
+    pieces: Callable[[bytes], bytes]
+
+    def digest(self, message: bytes) -> bytes:
+        """The hash of one message."""
+        return self.digests(message, len(message)) if message else NOTHING
+
+    def hashes(self, messages: bytes, count: int) -> list[bytes]:
+        """The hashes of `count` messages of one size, one after the other."""
+        if not count:
+            return []
+        joined = self.digests(messages, len(messages) // count)
+        return [joined[start : start + HASH_SIZE] for start in range(0, len(joined), HASH_SIZE)]
+
+    def node(self, left: bytes, right: bytes) -> bytes:
+        """The hash of an inner node from those of its children."""
+        return self.digest(left + right)
+
+    def leaf(self, previous: int, following: int, hkey: bytes, hval: bytes) -> bytes:
+        """The bytes of a leaf: its neighbours' indices, its key and its value."""
+        return self.numbers(previous.to_bytes(WORD_SIZE) + following.to_bytes(WORD_SIZE)) + hkey + hval
+
+    def leaves(self, leaves: Iterable[tuple[int, int, bytes, bytes]]) -> bytes:
+        """The bytes of many leaves, one after the other."""
+        previous, following, hkeys, hvals = zip(*leaves, strict=True)
+        links = b"".join(link.to_bytes(WORD_SIZE) for pair in zip(previous, following, strict=True) for link in pair)
+        return side_by_side(len(hkeys), self.numbers(links), b"".join(hkeys), b"".join(hvals))
+
+    def top(self, next_free: int, sub_root: bytes) -> bytes:
+        """The bytes of the top node, whose hash is the root."""
+        return self.numbers(next_free.to_bytes(WORD_SIZE)) + sub_root
+
+    def account_key(self, address: bytes) -> bytes:
+        """The hkey of an account."""
+        return self.digest(self.numbers(self.address_word(address)))
+
+    def account_keys(self, addresses: Sequence[bytes]) -> list[bytes]:
+        """The hkeys of accounts, in one batch."""
+        return self.hashes(self.numbers(b"".join(map(self.address_word, addresses))), len(addresses))
+
+    def word_hash(self, word: bytes) -> bytes:
+        """The hkey of a storage slot, and the hval of its value."""
+        return self.digest(self.words(word))
+
+    def word_hashes(self, words: Sequence[bytes]) -> list[bytes]:
+        """The hkeys of slots and hvals of their values, in one batch."""
+        return self.hashes(self.words(b"".join(words)), len(words))
+
+    def code_hash(self, code: bytes) -> bytes:
+        """The hash of a contract's code; of an account without code that of one zero block."""
+        if not code:
+            return self.empty_code_hash
+        whole = len(code) - len(code) % PIECE_SIZE
+        last = code[whole:].rjust(PIECE_SIZE, b"\0") if whole < len(code) else b""
+        return self.digest(self.pieces(code[:whole] + last))
+
+    @cached_property
+    def empty_code_hash(self) -> bytes:
+        """The code hash of an account without code."""
+        return self.digest(bytes(WORD_SIZE))
+
+    @cached_property
+    def leaf_size(self) -> int:
+        """Bytes of an encoded leaf: 192 or 128."""
+        return len(self.leaf(HEAD, TAIL, NOTHING, NOTHING))
+
+    @cached_property
+    def top_size(self) -> int:
+        """Bytes of an encoded top node: 96 or 64; in a proof it tells the generation."""
+        return len(self.top(FIRST_FREE, NOTHING))
+
+    @cached_property
+    def zeros(self) -> tuple[bytes, ...]:
+        """The hashes of subtrees without leaves, by height 0 to 40."""
+        zeros = [NOTHING]
+        for _ in range(DEPTH):
+            zeros.append(self.node(zeros[-1], zeros[-1]))
+        return tuple(zeros)
+
+    @cached_property
+    def empty_sub_root(self) -> bytes:
+        """The sub root of a tree that holds the two ends only."""
+        ends = (self.leaf(HEAD, TAIL, hkey, NOTHING) for hkey in (NOTHING, self.tail_key))
+        current = self.node(*map(self.digest, ends))
+        for zero in self.zeros[1:DEPTH]:
+            current = self.node(current, zero)
+        return current
+
+    @cached_property
+    def empty_root(self) -> bytes:
+        """The root of a tree in which nothing was ever stored."""
+        return self.digest(self.top(FIRST_FREE, self.empty_sub_root))
+
+
+def side_by_side(count: int, *columns: bytes) -> bytes:
+    """Messages from their parts: each column holds one part of every message, one after the other."""
+    parts = [np.frombuffer(column, dtype=np.uint8).reshape(count, -1) for column in columns]
+    return np.concatenate(parts, axis=1).tobytes()
+
+
+def _limbs(data: bytes) -> bytes:
+    """Each pair of bytes as an element of four."""
+    spread = bytearray(2 * len(data))
+    spread[2::4], spread[3::4] = data[::2], data[1::2]
+    return bytes(spread)
+
+
+def _pairs(limbs: bytes) -> bytes:
+    """The pairs of bytes that stand in elements, whose upper halves are left out."""
+    data = bytearray(len(limbs) // 2)
+    data[::2], data[1::2] = limbs[2::4], limbs[3::4]
+    return bytes(data)
+
+
+def _unchanged(data: bytes) -> bytes:
+    return data
+
+
+def _widened(pieces: bytes) -> bytes:
+    """Each 16 bytes as an element of 32."""
+    return b"".join(bytes(16) + pieces[start : start + 16] for start in range(0, len(pieces), 16))
+
+
+def _low_halves_first(words: bytes) -> bytes:
+    """Each word as two elements: its low half, then its high half."""
+    starts = range(0, len(words), WORD_SIZE)
+    return _widened(b"".join(words[start + 16 : start + 32] + words[start : start + 16] for start in starts))
+
+
+def _in_two_pieces(address: bytes) -> bytes:
+    """The first 16 bytes, then the last four right-aligned in 16."""
+    return address[:16] + address[16:].rjust(16, b"\0")
+
+
+def _as_number(address: bytes) -> bytes:
+    return address.rjust(WORD_SIZE, b"\0")
+
+
+POSEIDON2 = Scheme(
+    name="poseidon2",
+    digests=poseidon2.digests,
+    tail_key=(poseidon2.P - 1).to_bytes(4) * 8,
+    numbers=_limbs,
+    plain=_pairs,
+    words=_limbs,
+    address_word=_in_two_pieces,
+    pieces=_limbs,
+)
+MIMC = Scheme(
+    name="mimc",
+    digests=mimc.digests,
+    tail_key=(mimc.FIELD - 1).to_bytes(WORD_SIZE),
+    numbers=_unchanged,
+    plain=_unchanged,
+    words=_low_halves_first,
+    address_word=_as_number,
+    pieces=_widened,
+)
+SCHEMES = {scheme.name: scheme for scheme in (POSEIDON2, MIMC)}
+
+
+@cache
+def scheme_of(name: str) -> Scheme:
+    """The generation of that name.
+
+    Raises `InvalidInput` for a name other than "poseidon2" and "mimc".
+    """
+    if name not in SCHEMES:
+        raise InvalidInput("hashing", f"expected one of {', '.join(SCHEMES)}", name)
+    return SCHEMES[name]

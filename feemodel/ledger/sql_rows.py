@@ -1,0 +1,110 @@
+"""The rows of the trees in SQLite: each table numbered from 1, appended to and read, never updated."""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import Any, Generic
+
+from feemodel.ledger.account import ACCOUNT_SIZE, plain_suffix
+from feemodel.ledger.rows import Branch, Key, Leaf, Node, Row
+from feemodel.ledger.scheme import Scheme
+
+DIGIT_COLUMNS = [f"digit_{digit:x}" for digit in range(16)]
+SCHEMA = f"""
+CREATE TABLE node (id INTEGER PRIMARY KEY, left INTEGER, right INTEGER, children BLOB) STRICT;
+CREATE TABLE leaf (
+    id INTEGER PRIMARY KEY, key INTEGER, previous INTEGER, following INTEGER, hval BLOB, value BLOB
+) STRICT;
+CREATE TABLE key (id INTEGER PRIMARY KEY, leaf INTEGER, hkey BLOB, name BLOB) STRICT;
+CREATE TABLE branch (id INTEGER PRIMARY KEY, {", ".join(f"{column} INTEGER" for column in DIGIT_COLUMNS)}) STRICT;
+"""
+QUERY_SIZE = 500  # numbers in one SELECT
+CACHED_ROWS = 30_000  # of each kind; more would make each run of the garbage collector felt
+
+
+class SqlTable(Generic[Row]):
+    """One kind of rows in SQLite, with the rows that were read kept in memory: they never change.
+
+    Parameters
+    ----------
+    connection, name, columns : where the rows are; the first column, `id`, is left out.
+    unpack, pack : a row from the values of the columns, and back where the row is not these values already.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        name: str,
+        columns: Sequence[str],
+        unpack: Callable[[Sequence[Any]], Row],
+        pack: Callable[[Row], Sequence[Any]] | None = None,
+    ) -> None:
+        self._connection, self._unpack, self._pack = connection, unpack, pack
+        listed = ", ".join(columns)
+        self._one = f"SELECT {listed} FROM {name} WHERE id = ?"
+        self._some = f"SELECT id, {listed} FROM {name} WHERE id IN "
+        self._last = f"SELECT coalesce(max(id), 0) FROM {name}"
+        marks = ", ".join("?" * len(columns))
+        self._insert = f"INSERT INTO {name} ({listed}) VALUES ({marks})"  # SQLite numbers the rows on from the last
+        self._cache: dict[int, Row] = {}
+        self._next = 1
+
+    def __getitem__(self, number: int) -> Row:
+        row = self._cache.get(number)
+        if row is None:
+            row = self._keep(number, self._connection.execute(self._one, (number,)).fetchone())
+        return row
+
+    def many(self, numbers: Sequence[int]) -> list[Row]:
+        """The rows of those numbers, in their order."""
+        found = {number: self._cache[number] for number in numbers if number in self._cache}
+        missing = iter(dict.fromkeys(number for number in numbers if number not in found))
+        while part := list(islice(missing, QUERY_SIZE)):
+            marks = f"({', '.join('?' * len(part))})"
+            for number, *values in self._connection.execute(self._some + marks, part):
+                found[number] = self._keep(number, values)
+        return [found[number] for number in numbers]
+
+    def extend(self, rows: Iterable[Row]) -> int:
+        """Add rows; the number of the first."""
+        first = self._next
+        packed = map(self._pack, rows) if self._pack else rows
+        self._next += self._connection.executemany(self._insert, packed).rowcount
+        return first
+
+    def resume(self) -> None:
+        """Count on from the last stored row: what a transaction begins with."""
+        self._next = self._connection.execute(self._last).fetchone()[0] + 1
+
+    def forget(self) -> None:
+        """Drop the rows in memory: after a transaction that was undone, whose numbers will be given again."""
+        self._cache.clear()
+
+    def _keep(self, number: int, values: Sequence[Any]) -> Row:
+        if len(self._cache) >= CACHED_ROWS:
+            self._cache.clear()
+        row = self._cache[number] = self._unpack(values)
+        return row
+
+
+class SqlRows:
+    """The four tables in SQLite.
+
+    The value of an account without code and storage is stored without its last four words, which all of them share.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, scheme: Scheme) -> None:
+        plain = plain_suffix(scheme)
+
+        def unpacked(values: Sequence[Any]) -> Leaf:
+            *links, value = values
+            return Leaf._make((*links, value + plain if len(value) == ACCOUNT_SIZE - len(plain) else value))
+
+        def packed(leaf: Leaf) -> Sequence[Any]:
+            return (*leaf[:-1], leaf.value.removesuffix(plain))
+
+        self.nodes = SqlTable(connection, "node", Node._fields, Node._make)
+        self.leaves = SqlTable(connection, "leaf", Leaf._fields, unpacked, packed)
+        self.keys = SqlTable(connection, "key", Key._fields, Key._make)
+        self.branches = SqlTable[Branch](connection, "branch", DIGIT_COLUMNS, tuple)
+        self.tables = (self.nodes, self.leaves, self.keys, self.branches)

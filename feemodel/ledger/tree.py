@@ -1,0 +1,197 @@
+"""The sparse Merkle tree of depth 40 whose leaves form a linked list sorted by key.
+
+A new key gets the next leaf index, which is never used again; its neighbours' links change with it. So the root
+depends on the order of the insertions, and absence is shown by two leaves that are neighbours.
+
+`put` and `remove` only note what changes; the hashes are brought up to date when the tree is saved, which reading its
+root or a proof does by itself.
+
+Source: `ZKTrie` of Consensys/shomei at 3f47bed.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from feemodel.errors import InvalidInput
+from feemodel.ledger.index import KeyIndex, Neighbours
+from feemodel.ledger.rehash import Change, Edit, crown, rehash
+from feemodel.ledger.rows import EMPTY, HEAD_KEY, TAIL_KEY, Key, Leaf, MemoryRows, Rows, Version, empty_version
+from feemodel.ledger.scheme import DEPTH, HASH_SIZE, NOTHING, scheme_of
+
+
+class Tree:
+    """One state tree: the account tree, or the storage tree of an account.
+
+    Parameters
+    ----------
+    hashing : "poseidon2" or "mimc".
+    rows : where its rows are stored; in memory unless given.
+    version : where it starts from, a version stored in `rows`; empty unless given.
+
+    >>> tree = Tree("poseidon2")
+    >>> tree.put(hkey=b"\\x01" * 32, hval=b"\\x02" * 32)
+    >>> tree.next_free, tree.root == Tree("poseidon2").root
+    (3, False)
+    """
+
+    def __init__(self, hashing: str = "poseidon2", *, rows: Rows | None = None, version: Version | None = None) -> None:
+        self.scheme = scheme_of(hashing)
+        self.rows: Rows = rows if rows is not None else MemoryRows(self.scheme)
+        self._version = version or empty_version(self.scheme)
+        self._keys = KeyIndex(self.rows, self._version.branch)
+        self._next_free = self._version.next_free
+        self._edits: dict[int, Edit] = {}
+
+    @property
+    def version(self) -> Version:
+        """The tree as it stands, stored."""
+        if self._edits:
+            save_all([self])
+        return self._version
+
+    @property
+    def root(self) -> bytes:
+        """The hash of the top node: of `next_free` and `sub_root`."""
+        return self.version.root
+
+    @property
+    def sub_root(self) -> bytes:
+        """The hash of the node above all leaves."""
+        return self.version.sub_root
+
+    @property
+    def next_free(self) -> int:
+        """The leaf index of the next new key."""
+        return self._next_free
+
+    def put(self, hkey: bytes, hval: bytes, value: bytes = b"", name: bytes = b"") -> None:
+        """Set a key: update its leaf, or insert one.
+
+        Parameters
+        ----------
+        hkey, hval : [32 bytes] hashes of the key and of the value.
+        value : the value itself, for proofs.
+        name : what the key is the hash of, kept when the key is inserted.
+
+        Raises `InvalidInput` for a hash of another length, or an hkey that belongs to the head or the tail.
+        """
+        _check_hash("hkey", hkey)
+        _check_hash("hval", hval)
+        if exact := self._keys.find(hkey):
+            self._edit(self._index(exact), hval=hval, value=value)
+            return
+        left, _, right = self._neighbours(hkey)
+        before, after = self._index(left or HEAD_KEY), self._index(right or TAIL_KEY)
+        index = self._next_free
+        if index >> DEPTH:
+            raise InvalidInput("next_free", f"expected a leaf index below 2**{DEPTH}: the tree is full", index)
+        self._next_free += 1
+        key = self.rows.keys.extend([Key(index, hkey, name)])
+        self._keys.insert(hkey, key)
+        self._edit(before, following=index)
+        self._edit(index, key=key, previous=before, following=after, hval=hval, value=value)
+        self._edit(after, previous=index)
+
+    def remove(self, hkey: bytes) -> None:
+        """Take a key out: its leaf becomes empty, its index is not used again.
+
+        Raises `InvalidInput` for a key that is not in the tree.
+        """
+        left, exact, right = self._neighbours(hkey)
+        if not exact:
+            raise InvalidInput("hkey", "expected a key of the tree", hkey.hex())
+        before, after = self._index(left or HEAD_KEY), self._index(right or TAIL_KEY)
+        self._keys.remove(hkey)
+        self._edit(before, following=after)
+        self._edits[self._index(exact)] = None
+        self._edit(after, previous=before)
+
+    def __contains__(self, hkey: bytes) -> bool:
+        return self._keys.find(hkey) != EMPTY
+
+    def get(self, hkey: bytes) -> Leaf | None:
+        """The leaf of a key, `None` when it is absent."""
+        key = self._keys.find(hkey)
+        return self.leaf(self._index(key)) if key else None
+
+    def get_many(self, hkeys: Iterable[bytes]) -> dict[bytes, Leaf]:
+        """The leaves of those keys that are present, by hkey; each level is read in one batch."""
+        keys = self._keys.find_many(hkeys)
+        indices = {hkey: row.leaf for hkey, row in zip(keys, self.rows.keys.many(list(keys.values())), strict=True)}
+        numbers = dict.fromkeys(indices, self.version.node)
+        for height in range(crown(self._next_free), 0, -1):
+            nodes = self.rows.nodes.many(list(numbers.values()))
+            numbers = {
+                hkey: node.right if indices[hkey] >> (height - 1) & 1 else node.left
+                for hkey, node in zip(numbers, nodes, strict=True)
+            }
+        return dict(zip(numbers, self.rows.leaves.many(list(numbers.values())), strict=True))
+
+    def locate(self, hkey: bytes) -> tuple[int] | tuple[int, int]:
+        """The leaf index of a key, or where it is absent those of its two neighbours."""
+        left, exact, right = self._neighbours(hkey)
+        if exact:
+            return (self._index(exact),)
+        return self._index(left or HEAD_KEY), self._index(right or TAIL_KEY)
+
+    def leaf(self, index: int) -> Leaf:
+        """The leaf of an index that is in use."""
+        number = self.version.node
+        for height in range(crown(self._next_free), 0, -1):
+            node = self.rows.nodes[number]
+            number = node.right if index >> (height - 1) & 1 else node.left
+        return self.rows.leaves[number]
+
+    def related_nodes(self, index: int) -> list[bytes]:
+        """The 42 entries that prove a leaf.
+
+        The top node; on each level from 39 to 1 the two hashes below the sibling; the sibling leaf, 32 zero bytes when
+        it is empty; the leaf itself.
+        """
+        scheme, rows, zeros = self.scheme, self.rows, self.scheme.zeros
+        version = self.version
+        entries = [scheme.top(version.next_free, version.sub_root)]
+        height = crown(version.next_free)
+        entries += [2 * zeros[above - 2] for above in range(DEPTH, height, -1)]
+        number = version.node
+        while height > 1:
+            node = rows.nodes[number]
+            height -= 1
+            number, sibling = (node.right, node.left) if index >> height & 1 else (node.left, node.right)
+            entries.append(rows.nodes[sibling].children if sibling else 2 * zeros[height - 1])
+        node = rows.nodes[number]
+        number, sibling = (node.right, node.left) if index & 1 else (node.left, node.right)
+        entries.append(self._encoded(sibling) if sibling else NOTHING)
+        entries.append(self._encoded(number))
+        return entries
+
+    def _encoded(self, number: int) -> bytes:
+        leaf = self.rows.leaves[number]
+        return self.scheme.leaf(leaf.previous, leaf.following, self.rows.keys[leaf.key].hkey, leaf.hval)
+
+    def _neighbours(self, hkey: bytes) -> Neighbours:
+        _check_hash("hkey", hkey)
+        if not NOTHING < hkey < self.scheme.tail_key:
+            raise InvalidInput("hkey", "expected a hash between those of head and tail", hkey.hex())
+        return self._keys.neighbours(hkey)
+
+    def _index(self, key: int) -> int:
+        return self.rows.keys[key].leaf
+
+    def _edit(self, index: int, **fields: int | bytes) -> None:
+        self._edits[index] = (self._edits.get(index) or {}) | fields
+
+
+def save_all(trees: Sequence[Tree]) -> None:
+    """Bring trees of the same rows up to date together, each level hashed in one batch."""
+    changed = [tree for tree in trees if tree._edits]
+    if not changed:
+        return
+    changes = [Change(tree._version, tree._next_free, tree._keys.save(), tree._edits) for tree in changed]
+    versions = rehash(changed[0].rows, changed[0].scheme, changes)
+    for tree, version in zip(changed, versions, strict=True):
+        tree._version, tree._edits = version, {}
+
+
+def _check_hash(name: str, value: bytes) -> None:
+    if not isinstance(value, bytes) or len(value) != HASH_SIZE:
+        raise InvalidInput(name, f"expected {HASH_SIZE} bytes", value)
