@@ -1,0 +1,50 @@
+"""Execution: a call and a state in, a gas limit out."""
+
+from typing import TYPE_CHECKING
+
+from feemodel.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from feemodel.execution.engines import engine_named as engine_named
+    from feemodel.execution.estimate import GasEstimate as GasEstimate
+    from feemodel.execution.estimate import Limits as Limits
+    from feemodel.execution.estimate import RollupEstimate as RollupEstimate
+    from feemodel.execution.estimate import estimate_gas as estimate_gas
+    from feemodel.execution.estimate import execute_call as execute_call
+    from feemodel.execution.estimate import rollup_estimate as rollup_estimate
+    from feemodel.execution.fast import Fast as Fast
+    from feemodel.execution.message import Message as Message
+    from feemodel.execution.message import parse_message as parse_message
+    from feemodel.execution.outcome import Outcome as Outcome
+    from feemodel.execution.outcome import Status as Status
+    from feemodel.execution.pool import ReferencePool as ReferencePool
+    from feemodel.execution.reference import Reference as Reference
+    from feemodel.execution.replay import compare_transactions as compare_transactions
+    from feemodel.execution.world import Account as Account
+    from feemodel.execution.world import Block as Block
+    from feemodel.execution.world import World as World
+    from feemodel.execution.world import parse_overrides as parse_overrides
+
+_HOME = {
+    "Account": "world",
+    "Block": "world",
+    "Fast": "fast",
+    "GasEstimate": "estimate",
+    "Limits": "estimate",
+    "Message": "message",
+    "Outcome": "outcome",
+    "Reference": "reference",
+    "ReferencePool": "pool",
+    "RollupEstimate": "estimate",
+    "Status": "outcome",
+    "World": "world",
+    "compare_transactions": "replay",
+    "engine_named": "engines",
+    "estimate_gas": "estimate",
+    "execute_call": "estimate",
+    "parse_message": "message",
+    "parse_overrides": "world",
+    "rollup_estimate": "estimate",
+}
+__all__ = [*_HOME]
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

@@ -1,0 +1,248 @@
+"""The whole answer: limits, engine, search; then size and fee."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+from feemodel.call import Call
+from feemodel.checks import real_scalar
+from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
+from feemodel.execution.engines import Engine, Execute, engine_named
+from feemodel.execution.failures import failure
+from feemodel.execution.message import Message, Request, parse_request
+from feemodel.execution.nodes import Geth, Node, check_rules, node_named, payable_gas
+from feemodel.execution.outcome import Outcome, Status
+from feemodel.execution.search import TOLERANCE, search_gas
+from feemodel.execution.world import World
+from feemodel.fees.forms import Form
+from feemodel.fees.priority import Breakdown
+from feemodel.sizes.codecs import Codec
+from feemodel.sizes.measure import fee_size
+from feemodel.transaction import ZERO_ADDRESS
+from feemodel.units import to_quantity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one estimate may cost."""
+
+    gas_cap: int = 50_000_000  #: of one execution, whatever the block's limit is [gas]
+    total_gas: int = 200_000_000  #: of all executions of one estimate together [gas]
+    seconds: float = 10.0  #: after which no further execution of an estimate begins [s]
+    max_call_gas: int = 30_000_000  #: the most that `gas` of a rollup call may say [gas]
+
+
+@dataclass(frozen=True, slots=True)
+class GasEstimate:
+    """A gas limit, and what finding it took."""
+
+    gas_limit: int
+    gas_used: int  #: at the upper bound, as a receipt reports it: after refunds, at least the calldata floor [gas]
+    executions: int
+    engine: str
+
+
+@dataclass(frozen=True, slots=True)
+class RollupEstimate:
+    """What `rollup_estimateGas` answers, and from what."""
+
+    gas: GasEstimate
+    base_fee: int  #: [wei / gas]
+    fee: Breakdown  #: the priority fee in its parts [wei / gas]
+    compressed_size: int  #: [byte]
+
+    def reply(self) -> dict[str, str]:
+        """The three quantities on the wire, in the order in which a node has them."""
+        return {
+            "gasLimit": to_quantity(self.gas.gas_limit),
+            "baseFeePerGas": to_quantity(self.base_fee),
+            "priorityFeePerGas": to_quantity(int(self.fee.total)),
+        }
+
+
+def estimate_gas(
+    call: Request | Call | Mapping[str, Any],
+    world: World,
+    *,
+    overrides: Mapping[Any, Any] | None = None,
+    search: str = "besu",
+    tolerance: float = TOLERANCE,
+    engine: str | Engine = "auto",
+    limits: Limits = Limits(),
+) -> GasEstimate:
+    """The gas limit that a call needs on a state, as a node would estimate it.
+
+    Parameters
+    ----------
+    call : a call object, or one already parsed.
+    world : the accounts and the block that it runs on; unchanged afterwards.
+    overrides : a state override for this call, see `feemodel.execution.world.parse_overrides`.
+    search : whose search, "besu" or "geth", and with it that node's price, upper bound and words.
+    tolerance : how far above the smallest limit the answer may lie, as a part of it; 0 is exact [1].
+    engine : "auto", "fast", "reference", or an object such as `ReferencePool(...)`.
+    limits : what the estimate may cost.
+
+    Raises
+    ------
+    ExecutionFailed : the call reverts, halts, needs more gas than allowed, or cannot be paid for; with the code, the
+        words and the data of a JSON-RPC error.
+    LimitExceeded : the executions together took more gas or time than `limits` allows.
+    InvalidInput : a call, override or option that cannot be read.
+
+    >>> sender = "0x" + "11" * 20
+    >>> fund = {sender: {"balance": 10**18}}
+    >>> estimate_gas({"from": sender, "to": sender}, World(accounts={}), overrides=fund, engine="reference")
+    GasEstimate(gas_limit=21000, gas_used=21000, executions=1, engine='reference')
+    """
+    node, request, changed = node_named(search), parse_request(call), world.overridden(overrides)
+    if not 0 <= real_scalar("tolerance", tolerance) < 1:
+        raise InvalidInput("tolerance", "expected a number from 0 to below 1", tolerance)
+    message = node.message(request, changed)
+    check_rules(message, changed)
+    upper = node.upper_bound(request, changed, limits.gas_cap)
+    is_transfer = message.to is not None and not message.data
+    if is_transfer and not node.rules.transfer_to_code:
+        is_transfer = not changed.account(message.to or ZERO_ADDRESS).code
+
+    refusal = _refusal(node, request, changed)
+
+    def task(execute: Execute) -> GasEstimate:
+        meter = _Meter(execute, message, limits, refusal)
+        found = search_gas(meter.run, upper=upper, rules=node.rules, tolerance=tolerance, transfer=is_transfer)
+        if found.gas_limit is None:
+            raise failure(found.outcome, upper, estimating=True)
+        return GasEstimate(found.gas_limit, found.outcome.charged, meter.executions, execute.engine)
+
+    return _engine(engine).run(changed, task)
+
+
+def execute_call(
+    call: Request | Call | Mapping[str, Any],
+    world: World,
+    *,
+    overrides: Mapping[Any, Any] | None = None,
+    engine: str | Engine = "auto",
+    limits: Limits = Limits(),
+) -> bytes:
+    """What a call returns, as geth's `eth_call` answers; parameters and errors as in `estimate_gas`.
+
+    >>> echo = {"0x" + "22" * 20: {"code": "0x5f355f5260205ff3"}}
+    >>> execute_call({"to": "0x" + "22" * 20, "data": "0x" + "07" * 32}, World(accounts={}), overrides=echo)[:2]
+    b'\\x07\\x07'
+    """
+    node, request, changed = Geth(), parse_request(call), world.overridden(overrides)
+    message = node.message(request, changed)
+    check_rules(message, changed)
+    gas = limits.gas_cap if request.call.gas is None else min(request.call.gas, limits.gas_cap)
+    if gas > payable_gas(node, request, changed):
+        raise ExecutionFailed(node.unpayable(request, changed, gas))
+    outcome = _engine(engine).run(changed, lambda execute: execute(message, gas))
+    if not outcome.succeeded:
+        raise failure(outcome, gas, estimating=False)
+    return outcome.output
+
+
+def rollup_estimate(
+    call: Request | Call | Mapping[str, Any],
+    world: World,
+    *,
+    form: Form,
+    margin: float,
+    codec: str | Codec = "zstd",
+    measured: str = "sender_unsigned",
+    packed: bool = False,
+    overrides: Mapping[Any, Any] | None = None,
+    search: str = "besu",
+    tolerance: float = TOLERANCE,
+    engine: str | Engine = "auto",
+    limits: Limits = Limits(),
+) -> RollupEstimate:
+    """What `rollup_estimateGas` answers: the gas limit, the base fee, and the priority fee on the measured size.
+
+    Parameters
+    ----------
+    form : of the fee, with its costs and the base fee, see `feemodel.fees.forms`.
+    margin : of an estimate [1].
+    codec, measured, packed : how the fee transaction is measured, see `feemodel.sizes.measure.fee_size`.
+    call, world, overrides, search, tolerance, engine, limits : as in `estimate_gas`; and `gas` of the call may be at
+        most `limits.max_call_gas`. It is no bound of the search.
+
+    >>> from feemodel.fees.forms import CostPerByte
+    >>> sender, form = "0x" + "11" * 20, CostPerByte(variable_cost=1_000_000_000, fixed_cost=30_000_000)
+    >>> fund = {sender: {"balance": 10**18}}
+    >>> estimate = rollup_estimate(
+    ...     {"from": sender, "to": sender}, World(accounts={}), form=form, margin=1.2, overrides=fund
+    ... )
+    >>> estimate.compressed_size, estimate.fee.total, estimate.reply()["gasLimit"]
+    (25, 37428571, '0x5208')
+    """
+    request = parse_request(call)
+    _check_rollup_call(request.call, limits)
+    gas = estimate_gas(
+        request, world, overrides=overrides, search=search, tolerance=tolerance, engine=engine, limits=limits
+    )
+    size = fee_size(
+        request.call,
+        codec=codec,
+        form=measured,
+        packed=packed,
+        gas=gas.gas_limit,
+        nonce=world.account(request.call.sender or ZERO_ADDRESS).nonce if request.call.sender is not None else 0,
+        base_fee=form.base_fee,
+        chain_id=world.chain_id,
+    )
+    return RollupEstimate(gas, form.base_fee, form.parts(size, gas.gas_limit, margin), size)
+
+
+def _check_rollup_call(call: Call, limits: Limits) -> None:
+    if call.gas is not None and call.gas > limits.max_call_gas:
+        raise InvalidInput("call.gas", f"expected at most {limits.max_call_gas:,}", call.gas)
+    if call.gas_price is not None and call.max_fee_per_blob_gas is not None:
+        raise InvalidInput("call.gasPrice", "expected either gasPrice or maxFeePerBlobGas", call.gas_price)
+
+
+def _engine(engine: str | Engine) -> Engine:
+    return engine_named(engine) if isinstance(engine, str) else engine
+
+
+def _refusal(node: Node, request: Request, world: World) -> Callable[[int], str | None]:
+    """Why the node would not execute the call with a gas limit; `None` if it would."""
+    cap = world.fork.max_transaction_gas
+    payable = payable_gas(node, request, world)
+    most = payable if cap is None else min(cap, payable)
+
+    def refusal(gas_limit: int) -> str | None:
+        if gas_limit <= most:
+            return None
+        if gas_limit > payable:
+            return node.unpayable(request, world, gas_limit)
+        return f"transaction gas limit too high (cap: {cap}, tx: {gas_limit})"
+
+    return refusal
+
+
+class _Meter:
+    """Executes one message with different limits; counts, and ends what takes too much."""
+
+    def __init__(
+        self, execute: Execute, message: Message, limits: Limits, refusal: Callable[[int], str | None]
+    ) -> None:
+        self._execute, self._message, self._limits, self._refusal = execute, message, limits, refusal
+        self._began = monotonic()
+        self._spent = self.executions = 0
+
+    def run(self, gas_limit: int) -> Outcome:
+        refused = self._refusal(gas_limit)
+        if refused is not None:
+            return Outcome(Status.REFUSED, gas_used=0, halt=refused)
+        if self._spent > self._limits.total_gas:
+            raise LimitExceeded(
+                f"the executions of one estimate took more than {self._limits.total_gas:,} gas together"
+            )
+        if monotonic() - self._began > self._limits.seconds:
+            raise LimitExceeded(f"the executions of one estimate took more than {self._limits.seconds:g} s together")
+        outcome = self._execute(self._message, gas_limit)
+        self.executions += 1
+        self._spent += outcome.gas_used
+        return outcome

@@ -1,0 +1,334 @@
+"""The fast engine: pyrevm, for the calls on which it is exact; of any other it says so with `Inexact`.
+
+pyrevm 0.3.7 executes by the rules of Cancun and before. Later rules add a calldata floor, which is computed here, and
+opcodes, precompiles and delegations, which it lacks, prices otherwise, or answers without regard to the block. Such a
+thing may hide in an inner call that failed, of which neither the result nor the journal tells; what always tells is
+the database, which remembers every address that it was ever asked for. So the database holds only accounts whose code
+was read and found free of such opcodes. Every other address of the world is a tripwire: if it was asked for, the
+answer is thrown away, the account loaded and the task run again, or handed to the reference if the account is one of
+those that pyrevm is not exact on.
+"""
+
+import re
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from math import isqrt
+from threading import Lock
+from typing import Any, NamedTuple, TypeVar
+
+from feemodel.execution.engines import Execute, Inexact, check_payable
+from feemodel.execution.message import Message
+from feemodel.execution.opcodes import unlike_opcode
+from feemodel.execution.outcome import Outcome, Status
+from feemodel.execution.world import EMPTY, Account, World
+from feemodel.transaction import (
+    ACCESS_LIST_ADDRESS_GAS,
+    ACCESS_LIST_KEY_GAS,
+    BASE_GAS,
+    FLOOR_TOKEN_GAS,
+)
+
+Found = TypeVar("Found")
+
+#: The last rules that pyrevm has; it takes any other word for its newest without a complaint, and charges the words of
+#: init code by all of them, also by London's.
+_RULES = "CANCUN"
+
+_REVERT = re.compile(r"Revert \{ gas_used: \d+, output: 0x([0-9a-f]*) \}")
+_HALT = re.compile(r"Halt \{ reason: (\w+)")
+_PADDING = 33  # zeros that pyrevm puts behind the code of a contract that it created
+_TOO_LITTLE = "CallGasCostMoreThanGasLimit"
+_WORDS = {"InvalidFEOpcode": "invalid opcode: INVALID", "InvalidJump": "invalid jump destination"}
+
+#: What the database may hold beside accounts with code before a new one is begun: it is read as a whole after a task.
+_MIN_STRANGERS = 32
+
+
+class Fast:
+    """pyrevm as an engine; what it loaded of a world it keeps for the next call on the same one.
+
+    It is imported with the first world: this package does without it, see `feemodel.execution.engines.engine_named`.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._database: _Database | None = None
+
+    def run(self, world: World, task: Callable[[Execute], Found]) -> Found:
+        """What `task` makes of the executions that it asks for, see `feemodel.execution.engines.Engine`.
+
+        Raises `Inexact` for a call that the reference must answer.
+        """
+        if not world.fork.fast:
+            raise Inexact(f"the rules of {world.fork.name}")
+        for address in world.changes:
+            _refuse(world.accounts.get(address, EMPTY))
+            _refuse(world.changes[address])
+        with self._lock:
+            if self._database is None or not world.same_base(self._database.base):
+                self._database = _Database(replace(world, changes={}))
+            database, self._database = self._database, None  # after an error that nobody foresaw, begin anew
+            try:
+                found = database.run(world, task)
+            except Inexact:  # what it met stays in the database, and would hide that another call meets it
+                self._database = database.anew()
+                raise
+            self._database = database.anew() if database.is_crowded() else database
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
+class _Database:
+    """pyrevm's database, and what it holds of a world."""
+
+    def __init__(self, world: World) -> None:
+        from pyrevm import EVM, AccountInfo, BlockEnv, CfgEnv, Env
+
+        block = world.block
+        environment = BlockEnv(
+            number=block.number,
+            coinbase=_text(block.coinbase),
+            timestamp=block.timestamp,
+            difficulty=block.difficulty,
+            prevrandao=block.prev_randao,
+            excess_blob_gas=block.excess_blob_gas,
+        )
+        # GASLIMIT answers with what the machine is given, not with the block's.
+        self.evm = EVM(
+            Env(cfg=CfgEnv(chain_id=world.chain_id), block=environment),
+            gas_limit=block.gas_limit,
+            spec_id=_RULES,
+        )
+        self.base = world
+        self._info: Any = AccountInfo  # its stub leaves the balance out
+        self._loaded: dict[bytes, Account] = {}
+        self._known: set[str] = set()  # addresses as pyrevm spells them, found to be loaded or empty
+        self._weight = 0  # accounts and slots written
+
+    def run(self, world: World, task: Callable[[Execute], Found]) -> Found | Exception:
+        """What the task returned or raised, of executions that met nothing but what is loaded."""
+        for address in world.changes:
+            self.load(address)
+        while True:
+            machine = _Machine(self, world)
+            with self._changed(world), closing(machine):
+                try:
+                    found: Found | Exception = task(machine)
+                except Exception as error:  # which may come of an account that is not loaded yet
+                    found = error
+            if not self._load_asked():
+                return found
+
+    def load(self, address: bytes) -> None:
+        """Make sure that the database has the account as the world has it."""
+        account = self.base.accounts.get(address, EMPTY)
+        if address in self._loaded or account == EMPTY:
+            return
+        _refuse(account)
+        self.write_info(address, account)
+        self.write_slots(address, account.storage)
+        self._loaded[address] = account
+        self._weight += 1 + len(account.storage)
+
+    def write_info(self, address: bytes, account: Account) -> None:
+        """Balance, nonce and code; not journaled, so it stays until it is written again."""
+        self.evm.insert_account_info(_text(address), self.info(account.balance, account.nonce, account.code))
+
+    def info(self, balance: int, nonce: int, code: bytes = b"") -> Any:
+        """An account as pyrevm has it."""
+        return self._info(balance=balance, nonce=nonce, code=code)
+
+    def write_slots(self, address: bytes, slots: Mapping[int, int]) -> None:
+        """Slots; the journal is taken back after each, or the next ones would be warm and dirty."""
+        text = _text(address)
+        for slot, value in slots.items():
+            checkpoint = self.evm.snapshot()
+            self.evm.insert_account_storage(text, slot, value)
+            self.evm.revert(checkpoint)
+
+    def is_crowded(self) -> bool:
+        """Whether reading the whole database costs more than loading what matters into a new one."""
+        with_code = sum(1 for account in self._loaded.values() if account.code)
+        return len(self._known) - with_code > max(_MIN_STRANGERS, isqrt(8 * self._weight))
+
+    def anew(self) -> "_Database":
+        """A new database with the contracts of this one."""
+        fresh = _Database(self.base)
+        for address, account in self._loaded.items():
+            if account.code:
+                fresh.load(address)
+        return fresh
+
+    def _load_asked(self) -> bool:
+        """Load what was asked for and is not there; whether there was any."""
+        asked = self.evm.db_accounts.keys() - self._known
+        addresses = [bytes.fromhex(text[2:]) for text in asked]
+        for address in addresses:
+            if address in self.base.fork.unlike:
+                raise Inexact(f"precompile {int.from_bytes(address, 'big'):#x}")
+        before = len(self._loaded)
+        for address in addresses:
+            self.load(address)
+        self._known |= asked
+        return len(self._loaded) > before
+
+    @contextmanager
+    def _changed(self, world: World) -> Iterator[None]:
+        """The accounts that an override replaced, for as long as a task runs."""
+        try:
+            for address, account in world.changes.items():
+                self.write_info(address, account)
+                self.write_slots(address, _differing(account.storage, self.base.account(address).storage))
+            yield
+        finally:
+            for address, account in world.changes.items():
+                base = self.base.account(address)
+                self.write_info(address, base)
+                self.write_slots(address, _differing(base.storage, account.storage))
+
+
+class _Machine:
+    """Executes messages on the database."""
+
+    engine = "fast"
+
+    def __init__(self, database: _Database, world: World) -> None:
+        self._database, self._world = database, world
+        self._prepared: _Prepared | None = None
+
+    def __call__(self, message: Message, gas_limit: int) -> Outcome:
+        prepared = self._prepared
+        if prepared is None or prepared.message is not message:  # a search asks for the same one again and again
+            self.close()
+            prepared = self._prepared = _prepare(message, self._world, self._database)
+        if gas_limit < prepared.least:
+            return Outcome(Status.INTRINSIC, gas_used=0, floor=prepared.floor, halt=Status.INTRINSIC)
+        sender, database = prepared.sender, self._database
+        due = gas_limit * message.gas_price if message.pays else 0
+        if due + message.value > sender.balance:
+            check_payable(self._world, message, gas_limit)
+        evm = database.evm
+        evm.insert_account_info(prepared.caller, database.info(sender.balance - due, prepared.nonce))
+        checkpoint = evm.snapshot()
+        try:
+            return _execute(evm, prepared, gas_limit - prepared.listed)
+        finally:
+            evm.revert(checkpoint)
+
+    def close(self) -> None:
+        """Give the sender back what it paid."""
+        if self._prepared is not None:
+            self._database.write_info(self._prepared.message.sender, self._prepared.sender)
+            self._prepared = None
+
+
+class _Prepared(NamedTuple):
+    """What stays the same of a message whatever its gas limit is."""
+
+    message: Message
+    sender: Account
+    nonce: int  #: of the sender while the message runs
+    caller: str
+    target: str | None
+    listed: int  #: what the access list costs [gas]
+    floor: int  #: the least that is charged [gas]
+    least: int  #: the least limit that need be tried [gas]
+    refund_quotient: int
+
+
+def _prepare(message: Message, world: World, database: _Database) -> _Prepared:
+    sender = world.account(message.sender)
+    _check_exact(message, sender)
+    database.load(message.sender)
+    if message.to is not None:
+        database.load(message.to)
+    floor = _floor(message.data) if world.fork.calldata_floor else 0
+    listed = sum(ACCESS_LIST_ADDRESS_GAS + ACCESS_LIST_KEY_GAS * len(slots) for _, slots in message.access_list)
+    return _Prepared(
+        message=message,
+        sender=sender,
+        nonce=sender.nonce if message.to is None else sender.nonce + 1,  # only a creation counts it itself
+        caller=_text(message.sender),
+        target=None if message.to is None else _text(message.to),
+        listed=listed,
+        floor=floor,
+        least=max(floor, listed),
+        refund_quotient=world.fork.refund_quotient,
+    )
+
+
+def _execute(evm: Any, prepared: _Prepared, gas: int) -> Outcome:
+    message, listed, floor = prepared.message, prepared.listed, prepared.floor
+    for address, slots in message.access_list:
+        # By hand and inside the journal: what `TxEnv` warms stays warm for every later call.
+        evm.basic(_text(address))
+        for slot in slots:
+            evm.storage(_text(address), int.from_bytes(slot, "big"))
+    try:
+        if prepared.target is None:
+            created = evm.deploy(prepared.caller, message.data, message.value, gas)
+            output = (evm.get_code(created) or b"")[:-_PADDING]
+        else:
+            output = evm.message_call(prepared.caller, prepared.target, message.data, message.value, gas)
+    except RuntimeError as error:
+        return _failure(str(error), evm, listed, floor)
+    result = evm.result
+    refund = result.gas_refunded
+    executed = result.gas_used + refund  # pyrevm reports it after refunds
+    if listed and refund == executed // prepared.refund_quotient:
+        raise Inexact("a refund at its cap, which pyrevm computes without the access list")
+    return Outcome(Status.SUCCESS, executed + listed, refund, floor, bytes(output))
+
+
+def _failure(text: str, evm: Any, listed: int, floor: int) -> Outcome:
+    if _TOO_LITTLE in text:
+        return Outcome(Status.INTRINSIC, gas_used=0, floor=floor, halt=Status.INTRINSIC)
+    if reverted := _REVERT.match(text):
+        output = bytes.fromhex(reverted[1])
+        return Outcome(Status.REVERT, evm.result.gas_used + listed, 0, floor, output, "execution reverted")
+    halt = _HALT.match(text)
+    if halt and halt[1] == "OutOfGas":
+        return Outcome(Status.OUT_OF_GAS, evm.result.gas_used + listed, 0, floor, halt="out of gas")
+    if halt and halt[1] in _WORDS:
+        return Outcome(Status.HALT, evm.result.gas_used + listed, 0, floor, halt=_WORDS[halt[1]])
+    # Of other halts the specification may find another one first.
+    raise Inexact(f"a halt, {halt[1]}" if halt else text)
+
+
+def _check_exact(message: Message, sender: Account) -> None:
+    if message.authorizations or message.blob_hashes:
+        raise Inexact("an authorization list or blobs")
+    if sender.code:
+        raise Inexact("a sender with code")
+    if message.to is None:
+        _refuse(Account(code=message.data))
+
+
+def _refuse(account: Account) -> None:
+    unlike = unlike_opcode(account.code)
+    if unlike is not None:
+        raise Inexact(unlike)
+
+
+def _floor(data: bytes) -> int:
+    zeros = data.count(0)
+    return BASE_GAS + FLOOR_TOKEN_GAS * (zeros + 4 * (len(data) - zeros))
+
+
+def _differing(wanted: Mapping[int, int], present: Mapping[int, int]) -> dict[int, int]:
+    """The slots of `wanted` that `present` holds otherwise, zeros among them."""
+    if isinstance(wanted, ChainMap) and wanted.maps[1] is present:  # a `stateDiff` over a large contract
+        slots = set(wanted.maps[0])
+    elif isinstance(present, ChainMap) and present.maps[1] is wanted:
+        slots = set(present.maps[0])
+    else:
+        slots = {*wanted, *present}
+    values = {slot: wanted.get(slot, 0) for slot in slots}
+    return {slot: value for slot, value in values.items() if value != present.get(slot, 0)}
+
+
+def _text(address: bytes) -> str:
+    return f"0x{address.hex()}"

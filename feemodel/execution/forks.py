@@ -1,0 +1,70 @@
+"""Upgrades of the execution rules: a row each, with what the engines must know of it.
+
+Source: the EIPs named below; ethereum/execution-specs, `ethereum.forks`; bluealloy/revm 8.0.0, `SpecId`.
+"""
+
+from dataclasses import dataclass, replace
+
+from feemodel.errors import InvalidInput
+
+MAX_INIT_CODE = 49_152  # EIP-3860, bytes
+MAX_TRANSACTION_GAS = 16_777_216  # EIP-7825
+
+_MODEXP, _P256VERIFY = 0x05, 0x100
+_BLS12 = tuple(range(0x0B, 0x12))  # EIP-2537
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """One set of rules."""
+
+    name: str  #: of its package in `ethereum.forks`
+    refund_quotient: int = 5  #: EIP-3529; at most this part of the gas used is refunded
+    warm_coinbase: bool = True  #: EIP-3651
+    max_init_code: int | None = MAX_INIT_CODE  #: EIP-3860 [byte]
+    calldata_floor: bool = False  #: EIP-7623
+    max_transaction_gas: int | None = None  #: EIP-7825
+    fast: bool = False  #: whether pyrevm executes by them, but for floor, cap, and the precompiles below
+    unlike: frozenset[bytes] = frozenset()  #: precompiles that these rules have and pyrevm lacks or prices otherwise
+
+
+def _precompiles(*numbers: int) -> frozenset[bytes]:
+    return frozenset(number.to_bytes(20, "big") for number in numbers)
+
+
+_BEFORE_LONDON = (
+    "frontier", "homestead", "dao_fork", "tangerine_whistle", "spurious_dragon", "byzantium", "constantinople",
+    "istanbul", "muir_glacier", "berlin",
+)  # fmt: skip
+_LONDON = Fork("london", warm_coinbase=False, max_init_code=None)
+_OSAKA = Fork(
+    "osaka",
+    calldata_floor=True,
+    max_transaction_gas=MAX_TRANSACTION_GAS,
+    fast=True,
+    unlike=_precompiles(_MODEXP, *_BLS12, _P256VERIFY),  # EIP-7883, EIP-2537, EIP-7951
+)
+FORKS = {
+    fork.name: fork
+    for fork in (
+        *(replace(_LONDON, name=name, refund_quotient=2) for name in _BEFORE_LONDON),
+        *(replace(_LONDON, name=name) for name in ("london", "arrow_glacier", "gray_glacier", "paris")),
+        Fork("shanghai"),
+        Fork("cancun", fast=True),
+        Fork("prague", calldata_floor=True, fast=True, unlike=_precompiles(*_BLS12)),
+        *(replace(_OSAKA, name=name) for name in ("osaka", "bpo1", "bpo2")),
+    )
+}
+DEFAULT_FORK = "osaka"
+
+
+def fork_named(name: str) -> Fork:
+    """The rules of an upgrade by its name.
+
+    >>> fork_named("osaka").max_transaction_gas
+    16777216
+    """
+    try:
+        return FORKS[name]
+    except KeyError:
+        raise InvalidInput("fork", f"expected one of {', '.join(FORKS)}", name) from None

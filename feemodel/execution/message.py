@@ -1,0 +1,156 @@
+"""The message that an engine executes: a call with its price decided, and what a node refuses before executing it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from feemodel.call import AccessList, Call, as_bytes, parse_call
+from feemodel.checks import whole_scalar
+from feemodel.errors import InvalidInput
+from feemodel.execution.world import UINT64_MAX, UINT256_MAX
+from feemodel.transaction import ZERO_ADDRESS
+from feemodel.units import from_quantity, to_hex
+
+MAX_AUTHORIZATIONS = 10_000
+
+_NUMBERS = {  # fields of a call: their names on the wire, and the largest value that a transaction can carry
+    "gas": ("gas", UINT64_MAX),
+    "nonce": ("nonce", UINT64_MAX),
+    "chain_id": ("chainId", UINT64_MAX),
+    "value": ("value", UINT256_MAX),
+    "gas_price": ("gasPrice", UINT256_MAX),
+    "max_fee": ("maxFeePerGas", UINT256_MAX),
+    "max_priority_fee": ("maxPriorityFeePerGas", UINT256_MAX),
+    "max_fee_per_blob_gas": ("maxFeePerBlobGas", UINT256_MAX),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Authorization:
+    """An account's consent to run another account's code, EIP-7702."""
+
+    chain_id: int
+    address: bytes
+    nonce: int
+    y_parity: int
+    r: int
+    s: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A call with the two lists that only some transactions carry."""
+
+    call: Call
+    authorizations: tuple[Authorization, ...] = ()
+    blob_hashes: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """What an engine executes, all of a transaction but its gas limit."""
+
+    sender: bytes = ZERO_ADDRESS
+    to: bytes | None = None  #: `None` creates a contract
+    value: int = 0  #: [wei]
+    data: bytes = b""
+    gas_price: int = 0  #: what GASPRICE answers, and what the sender pays in advance [wei / gas]
+    base_fee: int = 0  #: what BASEFEE answers [wei / gas]
+    access_list: AccessList = ()
+    authorizations: tuple[Authorization, ...] = ()
+    blob_hashes: tuple[bytes, ...] = ()
+    pays: bool = True  #: whether the sender's balance is reduced by what the gas limit costs
+    pays_for_blobs: bool = False  #: and by what the blobs cost; not for a caller who names no price for them
+
+
+def parse_request(call: Request | Call | Mapping[str, Any]) -> Request:
+    """A JSON-RPC call object, checked.
+
+    Parameters
+    ----------
+    call : the fields of `feemodel.call.parse_call`, and `authorizationList`, `blobVersionedHashes`; or one parsed.
+
+    Raises
+    ------
+    InvalidInput : a field that cannot be read, or that no transaction could carry, named as `call.<field>`.
+
+    >>> parse_request({"to": "0x" + "11" * 20, "blobVersionedHashes": ["0x01" + "00" * 31]}).blob_hashes[0][0]
+    1
+    """
+    if isinstance(call, Request):
+        return call
+    parsed = call if isinstance(call, Call) else parse_call(call)
+    for name, (wire, maximum) in _NUMBERS.items():
+        value = getattr(parsed, name)
+        if value is not None and value > maximum:
+            raise InvalidInput(f"call.{wire}", f"expected a number below 2**{maximum.bit_length()}", value)
+    if isinstance(call, Call):
+        return Request(call=call)
+    authorizations = _authorizations(call.get("authorizationList"))
+    blob_hashes = _blob_hashes(call.get("blobVersionedHashes"))
+    if parsed.to is None and (authorizations or blob_hashes):
+        raise InvalidInput("call.to", "expected an address beside authorizations or blobs", None)
+    return Request(call=parsed, authorizations=authorizations, blob_hashes=blob_hashes)
+
+
+def parse_message(call: Request | Call | Mapping[str, Any]) -> Message:
+    """The message of a call that pays nothing; parameters as in `parse_request`."""
+    request = parse_request(call)
+    parsed = request.call
+    return Message(
+        sender=parsed.sender or ZERO_ADDRESS,
+        to=parsed.to,
+        value=parsed.value or 0,
+        data=parsed.data,
+        access_list=parsed.access_list or (),
+        authorizations=request.authorizations,
+        blob_hashes=request.blob_hashes,
+        pays_for_blobs=bool(request.blob_hashes and parsed.max_fee_per_blob_gas),
+        pays=parsed.sender is not None,
+    )
+
+
+def _authorizations(entries: Any) -> tuple[Authorization, ...]:
+    if entries is None:
+        return ()
+    if not isinstance(entries, (list, tuple)) or len(entries) > MAX_AUTHORIZATIONS:
+        raise InvalidInput("call.authorizationList", f"expected a list of at most {MAX_AUTHORIZATIONS:,}", entries)
+    found = []
+    for place, entry in enumerate(entries):
+        name = f"call.authorizationList[{place}]"
+        if not isinstance(entry, Mapping):
+            raise InvalidInput(name, "expected an object with chainId, address, nonce, yParity, r and s", entry)
+        parity = "yParity" if entry.get("yParity") is not None else "v"
+        found.append(
+            Authorization(
+                chain_id=_number(f"{name}.chainId", entry.get("chainId"), UINT256_MAX),
+                address=_sized(f"{name}.address", entry.get("address"), 20),
+                nonce=_number(f"{name}.nonce", entry.get("nonce"), UINT64_MAX),
+                y_parity=_number(f"{name}.{parity}", entry.get(parity), 255),
+                r=_number(f"{name}.r", entry.get("r"), UINT256_MAX),
+                s=_number(f"{name}.s", entry.get("s"), UINT256_MAX),
+            )
+        )
+    return tuple(found)
+
+
+def _blob_hashes(hashes: Any) -> tuple[bytes, ...]:
+    if hashes is None:
+        return ()
+    if not isinstance(hashes, (list, tuple)):
+        raise InvalidInput("call.blobVersionedHashes", "expected a list", hashes)
+    return tuple(_sized(f"call.blobVersionedHashes[{place}]", value, 32) for place, value in enumerate(hashes))
+
+
+def _number(name: str, value: Any, maximum: int) -> int:
+    number = from_quantity(value, name) if isinstance(value, str) else whole_scalar(name, value)
+    if number > maximum:
+        raise InvalidInput(name, f"expected a number of at most {maximum:,}", value)
+    return number
+
+
+def _sized(name: str, value: Any, size: int) -> bytes:
+    data = as_bytes(name, value)
+    if len(data) != size:
+        raise InvalidInput(name, f"expected {size} bytes, counted {len(data)}", to_hex(data))
+    return data

@@ -1,0 +1,233 @@
+"""What a node makes of a call before it executes it: its price, what it refuses, the upper bound of the search.
+
+The balance is the overridden one in both, which Besu does not do: a state override that funds an account is of no use
+otherwise.
+
+Source: ethereum/go-ethereum at 02b73d4 (2026-08-20), internal/ethapi, eth/gasestimator, core/state_transition.go;
+hyperledger/besu at 3fd224e (2026-03-29), AbstractEstimateGas, EthEstimateGas, TransactionSimulator.
+"""
+
+from dataclasses import replace
+from math import inf
+from typing import Protocol
+
+from feemodel.call import Call
+from feemodel.errors import ExecutionFailed
+from feemodel.execution.failures import UPFRONT_COST
+from feemodel.execution.message import Message, Request, parse_message
+from feemodel.execution.search import BESU, GETH, SearchRules, search_named
+from feemodel.execution.world import UINT64_MAX, World
+from feemodel.hashes import keccak256
+from feemodel.transaction import BASE_GAS, ZERO_ADDRESS
+from feemodel.units import to_hex
+
+BLOB_GAS = 131_072  # EIP-4844, of one blob
+
+
+class Node(Protocol):
+    """One node's habits."""
+
+    @property
+    def rules(self) -> SearchRules: ...
+
+    def message(self, request: Request, world: World) -> Message:
+        """The message with its price; raises `ExecutionFailed` for a call that the node refuses."""
+        ...
+
+    def upper_bound(self, request: Request, world: World, gas_cap: int) -> int:
+        """Where the search begins [gas]; raises `ExecutionFailed` if the sender cannot pay for any search."""
+        ...
+
+    def price(self, request: Request, world: World) -> int:
+        """What the sender must be able to pay for each unit of the gas limit [wei / gas]."""
+        ...
+
+    def unpayable(self, request: Request, world: World, gas_limit: int) -> str:
+        """What the node says to a sender who cannot pay for this gas limit, the value and the blobs."""
+        ...
+
+
+class Geth:
+    """go-ethereum."""
+
+    rules = GETH
+
+    def message(self, request: Request, world: World) -> Message:
+        """A call without a price pays nothing, and reads a base fee of zero."""
+        call, base_fee = request.call, world.block.base_fee
+        _check_chain(call, world, "chainId does not match node's (have={have}, want={want})")
+        cap, tip = _fee_cap(call), _tip(call)
+        if tip > cap:
+            raise ExecutionFailed(
+                f"max priority fee per gas higher than max fee per gas: {_who(call)}, "
+                f"maxPriorityFeePerGas: {tip}, maxFeePerGas: {cap}"
+            )
+        if 0 < cap < base_fee:
+            raise ExecutionFailed(
+                f"max fee per gas less than block base fee: {_who(call)}, maxFeePerGas: {cap}, baseFee: {base_fee}"
+            )
+        _check_blob_fee(request, world)
+        price = min(cap, tip + base_fee)
+        return replace(parse_message(request), gas_price=price, base_fee=base_fee if price else 0, pays=True)
+
+    def upper_bound(self, request: Request, world: World, gas_cap: int) -> int:
+        """The call's own `gas`, or the block's limit; then what the balance can pay for."""
+        call = request.call
+        upper = call.gas if call.gas is not None and call.gas >= BASE_GAS else world.block.gas_limit
+        if world.fork.max_transaction_gas is not None:
+            upper = min(upper, world.fork.max_transaction_gas)
+        cap = _fee_cap(call)
+        if cap:
+            available = world.account(call.sender or ZERO_ADDRESS).balance
+            if call.value is not None:
+                if call.value >= available:
+                    raise ExecutionFailed("insufficient funds for transfer")
+                available -= call.value
+            if request.blob_hashes:
+                if _blob_cost(request) >= available:
+                    raise ExecutionFailed("insufficient funds for gas * price + value")
+                available -= _blob_cost(request)
+            upper = min(upper, available // cap)
+        return min(upper, gas_cap)
+
+    def price(self, request: Request, world: World) -> int:
+        return _fee_cap(request.call)
+
+    def unpayable(self, request: Request, world: World, gas_limit: int) -> str:
+        have, want = _balance(request, world), gas_limit * self.price(request, world) + fixed_cost(request)
+        return (
+            f"failed with {gas_limit} gas: insufficient funds for gas * price + value: "
+            f"{_who(request.call)} have {have} want {want}"
+        )
+
+
+class Besu:
+    """Besu, and with it Linea's nodes."""
+
+    rules = BESU
+
+    def message(self, request: Request, world: World) -> Message:
+        """A call without a price is executed at the base fee; only a sender that is named pays for its gas."""
+        call, base_fee = request.call, world.block.base_fee
+        _check_chain(call, world, "transaction was meant for chain id {have} and not this chain id {want}")
+        if _tip(call) > _fee_cap(call):
+            raise ExecutionFailed("max priority fee per gas cannot be greater than max fee per gas")
+        _check_blob_fee(request, world)
+        return replace(parse_message(request), gas_price=_besu_price(call, base_fee), base_fee=base_fee)
+
+    def upper_bound(self, request: Request, world: World, gas_cap: int) -> int:
+        """The block's limit, then what the balance can pay for; the call's own `gas` is not looked at."""
+        call = request.call
+        upper = min(world.block.gas_limit, gas_cap)
+        if world.fork.max_transaction_gas is not None:
+            upper = min(upper, world.fork.max_transaction_gas)
+        if call.sender is not None and _fee_cap(call):
+            spare = max(world.account(call.sender).balance - (call.value or 0), 0)
+            upper = min(upper, spare // _fee_cap(call))
+        if upper < BASE_GAS:
+            raise ExecutionFailed("Upfront cost exceeds account balance", UPFRONT_COST)
+        return upper
+
+    def price(self, request: Request, world: World) -> int:
+        call = request.call
+        return 0 if call.sender is None else max(_fee_cap(call), _besu_price(call, world.block.base_fee))
+
+    def unpayable(self, request: Request, world: World, gas_limit: int) -> str:
+        balance, cost = _balance(request, world), gas_limit * self.price(request, world) + fixed_cost(request)
+        return (
+            f"transaction up-front cost {cost:#x} exceeds transaction sender account balance {balance:#x} "
+            f"for sender {to_hex(request.call.sender or ZERO_ADDRESS)}"
+        )
+
+
+NODES: dict[str, Node] = {node.rules.name: node for node in (Geth(), Besu())}
+
+
+def node_named(name: str) -> Node:
+    """The habits of a node by its name, "geth" or "besu".
+
+    >>> node_named("besu").rules.name
+    'besu'
+    """
+    return NODES[search_named(name).name]
+
+
+def payable_gas(node: Node, request: Request, world: World) -> float:
+    """The largest gas limit that the sender can pay for, besides value and blobs; negative if not even these [gas]."""
+    spare, price = _balance(request, world) - fixed_cost(request), node.price(request, world)
+    if spare < 0:
+        return -1
+    return spare // price if price else inf
+
+
+def check_rules(message: Message, world: World) -> None:
+    """Refuse what no transaction may be by the rules of the chain, whatever it pays: EIP-2681, EIP-3860."""
+    nonce, limit = world.account(message.sender).nonce, world.fork.max_init_code
+    if nonce == UINT64_MAX:
+        raise ExecutionFailed(f"nonce has max value: address {checksummed(message.sender)}, nonce: {nonce}")
+    if message.to is None and limit is not None and len(message.data) > limit:
+        raise ExecutionFailed(f"max initcode size exceeded: code size {len(message.data)} limit {limit}")
+
+
+def checksummed(address: bytes) -> str:
+    """An address as people write it, its letters a checksum, EIP-55.
+
+    >>> checksummed(bytes.fromhex("5aaeb6053f3e94c9b9a09f33669435e7ef1beaed"))
+    '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
+    """
+    digits = address.hex()
+    digest = keccak256(digits.encode()).hex()
+    return "0x" + "".join(
+        digit.upper() if nibble > "7" else digit for digit, nibble in zip(digits, digest, strict=False)
+    )
+
+
+def fixed_cost(request: Request) -> int:
+    """What the sender must be able to pay whatever the gas limit is: the value, and the blobs at most [wei]."""
+    return (request.call.value or 0) + _blob_cost(request)
+
+
+def _balance(request: Request, world: World) -> int:
+    return world.account(request.call.sender or ZERO_ADDRESS).balance
+
+
+def _who(call: Call) -> str:
+    return f"address {checksummed(call.sender or ZERO_ADDRESS)}"
+
+
+def _check_chain(call: Call, world: World, words: str) -> None:
+    if call.chain_id is not None and call.chain_id != world.chain_id:
+        raise ExecutionFailed(words.format(have=call.chain_id, want=world.chain_id))
+
+
+def _check_blob_fee(request: Request, world: World) -> None:
+    cap = request.call.max_fee_per_blob_gas
+    if not request.blob_hashes or not cap:
+        return
+    from feemodel.execution.reference import blob_base_fee  # few calls have blobs, and the specification is large
+
+    if cap < blob_base_fee(world):
+        raise ExecutionFailed(
+            f"max fee per blob gas less than block blob gas fee: {_who(request.call)} "
+            f"blobGasFeeCap: {cap}, blobBaseFee: {blob_base_fee(world)}"
+        )
+
+
+def _fee_cap(call: Call) -> int:
+    return call.gas_price if call.gas_price is not None else call.max_fee or 0
+
+
+def _tip(call: Call) -> int:
+    return call.gas_price if call.gas_price is not None else call.max_priority_fee or 0
+
+
+def _besu_price(call: Call, base_fee: int) -> int:
+    if call.gas_price is not None:
+        return call.gas_price
+    if call.max_fee is None and call.max_priority_fee is None:
+        return base_fee
+    return min(_fee_cap(call), _tip(call) + base_fee)
+
+
+def _blob_cost(request: Request) -> int:
+    return BLOB_GAS * len(request.blob_hashes) * (request.call.max_fee_per_blob_gas or 0)

@@ -1,0 +1,40 @@
+"""What one execution came to."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Status(StrEnum):
+    """How an execution ended."""
+
+    SUCCESS = "success"
+    REVERT = "revert"
+    OUT_OF_GAS = "out of gas"
+    HALT = "halt"  #: another exceptional halt, all gas consumed
+    INTRINSIC = "intrinsic gas too low"  #: the gas limit is below what the transaction costs before its first opcode
+    REFUSED = "refused"  #: a node would not execute it
+
+
+class Outcome(NamedTuple):
+    """How an execution ended and what it cost."""
+
+    status: Status
+    gas_used: int  #: before refunds, without the calldata floor [gas]
+    refund: int = 0  #: what is given back of it [gas]
+    floor: int = 0  #: the least that is charged, EIP-7623 [gas]
+    output: bytes = b""  #: returned or reverted with; of a creation, the code
+    halt: str = ""  #: what stopped it, in a node's words
+
+    @property
+    def succeeded(self) -> bool:
+        return self.status is Status.SUCCESS
+
+    @property
+    def charged(self) -> int:
+        """What a receipt reports: after refunds, at least the floor [gas]."""
+        return max(self.gas_used - self.refund, self.floor)
+
+    @property
+    def peak(self) -> int:
+        """What the gas limit must at least be: before refunds, at least the floor [gas]."""
+        return max(self.gas_used, self.floor)

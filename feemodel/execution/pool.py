@@ -1,0 +1,170 @@
+"""The reference engine in a few child processes, which can be killed: no call keeps others waiting, none runs for ever.
+
+A child loads a world once and keeps it for later calls on the same one. A child whose execution is not done at the
+deadline is killed and replaced.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from multiprocessing.connection import Connection, Pipe
+from queue import Empty, LifoQueue
+from time import monotonic
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.execution.engines import Execute
+from feemodel.execution.message import Message
+from feemodel.execution.outcome import Outcome
+from feemodel.execution.world import World
+from feemodel.transaction import BASE_GAS
+
+Found = TypeVar("Found")
+
+PROCESSES = 2
+DEADLINE = 10.0  # seconds; a call that a rollup block takes is done in two
+
+
+class ReferencePool:
+    """The specification as an engine in child processes.
+
+    Parameters
+    ----------
+    processes : how many tasks run at a time; others wait.
+    deadline : of a task, waiting for a process and all its executions included [s].
+
+    Children start when they are first needed and end with `close()`, or with this process. May be used by several
+    threads.
+
+    >>> with ReferencePool(processes=1, deadline=60) as pool:
+    ...     pool.run(World(accounts={}), lambda execute: execute(Message(to=bytes(20)), 21_000)).gas_used
+    21000
+    """
+
+    def __init__(self, processes: int = PROCESSES, deadline: float = DEADLINE) -> None:
+        if processes < 1:
+            raise InvalidInput("processes", "expected at least 1", processes)
+        self._deadline = deadline
+        self._children: LifoQueue[_Child] = LifoQueue()  # the one that was used last has its world loaded
+        self._all = [_Child() for _ in range(processes)]
+        for child in self._all:
+            self._children.put(child)
+
+    def run(self, world: World, task: Callable[[Execute], Found]) -> Found:
+        """What `task` makes of the executions that it asks for, see `feemodel.execution.engines.Engine`.
+
+        Raises `LimitExceeded` at the deadline.
+        """
+        until = monotonic() + self._deadline
+        try:
+            child = self._children.get(timeout=self._deadline)
+        except Empty:
+            busy = f"no process of the reference engine came free within {self._deadline:g} s"
+            raise LimitExceeded(busy) from None
+        try:
+            child.load(world)
+            return task(_Machine(child, until, self._deadline))
+        except BaseException:
+            if child.is_busy:
+                child.stop()
+            raise
+        finally:
+            self._children.put(child)
+
+    def warm_up(self, world: World | None = None) -> None:
+        """Start all children and load a world, so that the first calls need not wait for it."""
+        for child in self._all:
+            child.start()
+        for child in self._all:
+            child.load(world or World(accounts={}))
+            child.ask((Message(to=bytes(20)), BASE_GAS), self._deadline)
+
+    def close(self) -> None:
+        """End the children."""
+        for child in self._all:
+            child.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _Machine:
+    """Executes messages in a child, up to a moment."""
+
+    engine = "reference"
+
+    def __init__(self, child: "_Child", until: float, deadline: float) -> None:
+        self._child, self._until, self._deadline = child, until, deadline
+
+    def __call__(self, message: Message, gas_limit: int) -> Outcome:
+        outcome = self._child.ask((message, gas_limit), max(self._until - monotonic(), 0))
+        if outcome is None:
+            raise LimitExceeded(f"the executions of one estimate took more than {self._deadline:g} s together")
+        return outcome
+
+
+class _Child:
+    """One child process and the pipe to it."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pipe: Connection | None = None
+        self._base: World | None = None
+        self.is_busy = False  #: whether an answer is owed
+
+    def start(self) -> Connection:
+        """The pipe to the process, which is started if it does not run."""
+        if self._process is not None and self._process.poll() is not None:
+            self.stop()
+        if self._pipe is not None:
+            return self._pipe
+        self._pipe, theirs = Pipe()
+        # A process of its own module: what the caller's main program is does not matter, nor its threads.
+        command = [sys.executable, "-m", "feemodel.execution.worker", str(theirs.fileno())]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, pass_fds=(theirs.fileno(),), env=environment
+        )
+        theirs.close()
+        return self._pipe
+
+    def load(self, world: World) -> None:
+        """Tell the child on which world the next messages run."""
+        pipe = self.start()
+        if world.same_base(self._base):
+            pipe.send(world.changes)
+        else:
+            pipe.send(world)
+            self._base = world
+
+    def ask(self, question: Any, seconds: float) -> Outcome | None:
+        """The child's answer; `None` if it did not come in time."""
+        pipe, self.is_busy = self.start(), True
+        try:
+            pipe.send(question)
+            if not pipe.poll(seconds):
+                return None
+            answer = pipe.recv()
+        except (EOFError, OSError):
+            raise RuntimeError("a process of the reference engine ended by itself") from None
+        self.is_busy = False
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer  # type: ignore[no-any-return]
+
+    def stop(self) -> None:
+        """Kill the process, whatever it does."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        if self._pipe is not None:
+            self._pipe.close()
+        self._process = self._pipe = self._base = None
+        self.is_busy = False

@@ -1,0 +1,337 @@
+"""The reference engine: Ethereum's executable specification, exact on every fork, in this process.
+
+It executes what `process_transaction` of the specification executes, without what needs a signature: the same
+intrinsic cost, the same message, the same refund. Each execution runs on a copy of the state, which is dropped.
+
+A loop of sixteen million gas takes it many seconds, and Python's lock with it: `feemodel.execution.pool` runs it in
+child processes that can be killed.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from functools import cache
+from importlib import import_module
+from threading import Lock
+from typing import Any, NamedTuple, TypeVar
+
+from ethereum_types.bytes import Bytes0, Bytes32
+from ethereum_types.numeric import U8, U64, U256, Uint
+
+from feemodel.errors import ExecutionFailed, InvalidInput
+from feemodel.execution.engines import Execute, check_payable
+from feemodel.execution.message import Message
+from feemodel.execution.outcome import Outcome, Status
+from feemodel.execution.recursion import recursion_limit
+from feemodel.execution.world import Account, Block, World
+
+with recursion_limit():  # the specification and py_ecc raise it for the whole process
+    from ethereum.exceptions import EthereumException
+    from ethereum.trace import TraceEvent, TransactionEnd, set_evm_trace
+
+Found = TypeVar("Found")
+
+#: A call can nest 1,024 deep; each level takes the specification some ten Python frames.
+RECURSION_LIMIT = 20_000
+
+#: The specification's exceptional halts in the words of geth's `core/vm/errors.go`.
+_WORDS = {
+    "StackUnderflowError": "stack underflow",
+    "StackOverflowError": "stack limit reached 1024",
+    "InvalidJumpDestError": "invalid jump destination",
+    "StackDepthLimitError": "max call depth exceeded",
+    "WriteInStaticContext": "write protection",
+    "OutOfBoundsRead": "return data out of bounds",
+    "InvalidContractPrefix": "invalid code: must not begin with 0xef",
+    "AddressCollision": "contract address collision",
+}
+
+
+class Reference:
+    """The specification as an engine; what it loaded of a world it keeps for the next call on the same one.
+
+    >>> from feemodel.execution.world import World
+    >>> Reference().run(World(accounts={}), lambda execute: execute(Message(to=bytes(20)), 21_000)).gas_used
+    21000
+    """
+
+    def __init__(self) -> None:
+        self._base: World | None = None
+        self._state: Any = None
+        self._lock = Lock()
+
+    def run(self, world: World, task: Callable[[Execute], Found]) -> Found:
+        """What `task` makes of the executions that it asks for, see `feemodel.execution.engines.Engine`."""
+        rules = _rules(world.fork.name)
+        with self._lock:  # the specification's tracer is one for the whole process
+            if not world.same_base(self._base):
+                self._state, self._base = _load(rules, rules.state.State(), world.accounts), world
+            state = self._state
+            if world.changes:
+                state = _load(rules, _copy(rules, state), world.changes)
+            return task(_Machine(rules, state, world))
+
+
+class _Rules(NamedTuple):
+    """The modules of one fork."""
+
+    fork_types: Any
+    fork: Any
+    state: Any
+    transactions: Any
+    message: Any
+    trie: Any
+    vm: Any
+    gas: Any
+    interpreter: Any
+
+
+@cache
+def _rules(fork: str) -> _Rules:
+    package = f"ethereum.forks.{fork}"
+    places = ("fork_types", "fork", "state", "transactions", "utils.message", "trie", "vm", "vm.gas", "vm.interpreter")
+    with recursion_limit():
+        return _Rules(*(import_module(f"{package}.{place}") for place in places))
+
+
+class _Machine:
+    """Executes messages on one state."""
+
+    engine = "reference"
+
+    def __init__(self, rules: _Rules, state: Any, world: World) -> None:
+        self._rules, self._state, self._world = rules, state, world
+
+    def __call__(self, message: Message, gas_limit: int) -> Outcome:
+        rules, fork = self._rules, self._world.fork
+        blob_cost = _blob_cost(self._world, message) if message.blob_hashes else 0
+        check_payable(self._world, message, gas_limit, blob_cost)
+        transaction = _transaction(rules, message, gas_limit)
+        cost = rules.transactions.calculate_intrinsic_cost(transaction)
+        intrinsic, floor = map(int, cost) if fork.calldata_floor else (int(cost), 0)
+        if gas_limit < max(intrinsic, floor):
+            return Outcome(Status.INTRINSIC, gas_used=0, floor=floor, halt=Status.INTRINSIC)
+        state = _copy(rules, self._state)
+        block = _block_environment(rules, state, self._world, message.base_fee)
+        due = blob_cost + (gas_limit * message.gas_price if message.pays else 0)
+        _charge_sender(rules, state, message.sender, due)
+        environment = _transaction_environment(rules, message, gas_limit - intrinsic, self._world)
+        try:
+            with recursion_limit(RECURSION_LIMIT):
+                end, output = _process(rules, rules.message.prepare_message(block, environment, transaction))
+        except OverflowError:  # only an override can bring a state so far
+            raise ExecutionFailed("an account would hold more than 2**256 - 1 wei") from None
+        gas_used = gas_limit - int(end.gas_left)
+        return Outcome(
+            status=_status(end.error),
+            gas_used=gas_used,
+            refund=min(gas_used // fork.refund_quotient, int(end.refund_counter)),
+            floor=floor,
+            output=output,
+            halt=_words(end.error, message),
+        )
+
+
+def _process(rules: _Rules, prepared: Any) -> tuple[Any, bytes]:
+    """What executing a message came to, and what it returned."""
+    if "return_data" in _names(rules.interpreter.MessageCallOutput):
+        end = rules.interpreter.process_message_call(prepared)
+        return end, bytes(end.return_data)
+    outputs: list[bytes] = []  # forks before Prague hand what was returned to the tracer only
+
+    def keep(evm: object, event: TraceEvent) -> None:
+        if isinstance(event, TransactionEnd):
+            outputs.append(bytes(event.output))
+
+    before = set_evm_trace(keep)
+    try:
+        end = rules.interpreter.process_message_call(prepared)
+    finally:
+        set_evm_trace(before)
+    return end, b"".join(outputs)
+
+
+def _status(error: EthereumException | None) -> Status:
+    if error is None:
+        return Status.SUCCESS
+    kinds = {"Revert": Status.REVERT, "OutOfGasError": Status.OUT_OF_GAS}
+    return kinds.get(type(error).__name__, Status.HALT)
+
+
+def _words(error: EthereumException | None, message: Message) -> str:
+    if error is None:
+        return ""
+    name = type(error).__name__
+    if name == "InvalidOpcode":
+        code = error.code  # type: ignore[attr-defined]
+        return "invalid opcode: INVALID" if code == 0xFE else f"invalid opcode: opcode {code:#x} not defined"
+    if name in _WORDS:
+        return _WORDS[name]
+    if name in ("Revert", "OutOfGasError"):
+        return "execution reverted" if name == "Revert" else "out of gas"
+    target = "" if message.to is None else f" 0x{message.to.hex()}"
+    return f"precompiled contract{target} failed: {name}"
+
+
+def _load(rules: _Rules, state: Any, accounts: Mapping[bytes, Account]) -> Any:
+    """A state with these accounts in place of what it held at their addresses."""
+    for key, account in accounts.items():
+        address = rules.fork_types.Address(key)
+        rules.state.destroy_account(state, address)
+        kept = rules.fork_types.Account(
+            nonce=Uint(account.nonce), balance=U256(account.balance), code=bytes(account.code)
+        )
+        if kept == rules.fork_types.EMPTY_ACCOUNT and not account.storage:
+            continue  # since EIP-161 an empty account is none
+        rules.state.set_account(state, address, kept)
+        for slot, value in account.storage.items():
+            rules.state.set_storage(state, address, Bytes32(slot.to_bytes(32, "big")), U256(value))
+    return state
+
+
+def _copy(rules: _Rules, state: Any) -> Any:
+    copy_trie = rules.trie.copy_trie
+    storage = {address: copy_trie(trie) for address, trie in state._storage_tries.items()}
+    return rules.state.State(_main_trie=copy_trie(state._main_trie), _storage_tries=storage)
+
+
+def _charge_sender(rules: _Rules, state: Any, key: bytes, due: int) -> None:
+    sender = rules.fork_types.Address(key)
+    rules.state.increment_nonce(state, sender)
+    if due:
+        balance = int(rules.state.get_account(state, sender).balance)
+        rules.state.set_account_balance(state, sender, U256(balance - due))
+
+
+def blob_base_fee(world: World) -> int:
+    """The price of blob gas in a world's block [wei / gas].
+
+    >>> blob_base_fee(World(accounts={}))
+    1
+    """
+    gas = _rules(world.fork.name).gas
+    if not hasattr(gas, "calculate_blob_gas_price"):
+        raise InvalidInput("fork", "expected Cancun or later for blobs", world.fork.name)
+    return int(gas.calculate_blob_gas_price(U64(world.block.excess_blob_gas)))
+
+
+def _blob_cost(world: World, message: Message) -> int:
+    price = blob_base_fee(world)
+    if not (message.pays and message.pays_for_blobs):
+        return 0
+    return len(message.blob_hashes) * int(_rules(world.fork.name).gas.GAS_PER_BLOB) * price
+
+
+def _block_environment(rules: _Rules, state: Any, world: World, base_fee: int) -> Any:
+    block = world.block
+    return _build(
+        rules.vm.BlockEnvironment,
+        chain_id=U64(world.chain_id),
+        state=state,
+        block_gas_limit=Uint(block.gas_limit),
+        block_hashes=_BlockHashes(block),
+        coinbase=rules.fork_types.Address(block.coinbase),
+        number=Uint(block.number),
+        base_fee_per_gas=Uint(base_fee),
+        time=U256(block.timestamp),
+        prev_randao=Bytes32(block.prev_randao),
+        difficulty=Uint(block.difficulty),
+        excess_blob_gas=U64(block.excess_blob_gas),
+        parent_beacon_block_root=Bytes32(bytes(32)),
+    )
+
+
+def _transaction_environment(rules: _Rules, message: Message, gas: int, world: World) -> Any:
+    address = rules.fork_types.Address
+    warm = {address(key) for key, _ in message.access_list}
+    if world.fork.warm_coinbase:
+        warm.add(address(world.block.coinbase))
+    return _build(
+        rules.vm.TransactionEnvironment,
+        origin=address(message.sender),
+        gas_price=Uint(message.gas_price),
+        gas=Uint(gas),
+        access_list_addresses=warm,
+        access_list_storage_keys={
+            (address(key), Bytes32(slot)) for key, slots in message.access_list for slot in slots
+        },
+        transient_storage=getattr(rules.state, "TransientStorage", dict)(),
+        blob_versioned_hashes=tuple(Bytes32(blob) for blob in message.blob_hashes),
+        authorizations=_authorizations(rules, message),
+        index_in_block=Uint(0),
+        tx_hash=None,
+    )
+
+
+def _transaction(rules: _Rules, message: Message, gas_limit: int) -> Any:
+    """An unsigned transaction of the first type that carries what the message does: its cost depends on no more."""
+    kinds = rules.transactions
+    if message.authorizations:
+        kind, since = "SetCodeTransaction", "Prague"
+    elif message.access_list:
+        kind, since = "AccessListTransaction", "Berlin"
+    else:
+        kind, since = ("LegacyTransaction" if hasattr(kinds, "LegacyTransaction") else "Transaction"), "Frontier"
+    if not hasattr(kinds, kind):
+        raise InvalidInput("fork", f"expected {since} or later for a {kind}", kinds.__name__.split(".")[2])
+    address = rules.fork_types.Address
+    return _build(
+        getattr(kinds, kind),
+        chain_id=U64(0),
+        nonce=U64(0) if message.authorizations else U256(0),
+        gas_price=Uint(message.gas_price),
+        max_priority_fee_per_gas=Uint(message.gas_price),
+        max_fee_per_gas=Uint(message.gas_price),
+        gas=Uint(gas_limit),
+        to=Bytes0() if message.to is None else address(message.to),
+        value=U256(message.value),
+        data=message.data,
+        access_list=_access_list(rules, message),
+        authorizations=_authorizations(rules, message),
+        **dict.fromkeys(("v", "y_parity", "r", "s"), U256(0)),
+    )
+
+
+def _access_list(rules: _Rules, message: Message) -> tuple[Any, ...]:
+    address = rules.fork_types.Address
+    return tuple(
+        rules.transactions.Access(account=address(key), slots=tuple(map(Bytes32, slots)))
+        for key, slots in message.access_list
+    )
+
+
+def _authorizations(rules: _Rules, message: Message) -> tuple[Any, ...]:
+    return tuple(
+        rules.fork_types.Authorization(
+            chain_id=U256(entry.chain_id),
+            address=rules.fork_types.Address(entry.address),
+            nonce=U64(entry.nonce),
+            y_parity=U8(entry.y_parity),
+            r=U256(entry.r),
+            s=U256(entry.s),
+        )
+        for entry in message.authorizations
+    )
+
+
+class _BlockHashes:
+    """The hashes of the blocks before this one, counted from the end as the specification's list is."""
+
+    def __init__(self, block: Block) -> None:
+        self._block = block
+
+    def __getitem__(self, place: int) -> bytes:
+        number = self._block.number + int(place)
+        try:
+            return self._block.hashes[number]
+        except KeyError:
+            raise InvalidInput("block.hashes", "expected the hash that BLOCKHASH asks for", number) from None
+
+
+def _build(kind: Any, **values: Any) -> Any:
+    """A dataclass of the specification from those of the values that this fork's version of it has."""
+    return kind(**{name: values[name] for name in _names(kind)})
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))

@@ -1,0 +1,130 @@
+"""The gas-limit search: a way to execute and an upper bound in, a gas limit out. Pure: the engine is passed in.
+
+    1. a plain transfer is executed at 21,000; if that succeeds, it is the answer
+    2. executed at the upper bound, which must succeed
+    3. low = used − 1; executed at (used + 2,300) · 64 / 63, which leaves a call its stipend and every frame its 1/64
+    4. halved, until low and high are next to each other or closer than the tolerance; high is the answer
+
+geth and Besu differ in what they take as used and in three details; each is a row.
+
+Source: ethereum/go-ethereum at 02b73d4 (2026-08-20), eth/gasestimator; hyperledger/besu at 3fd224e (2026-03-29),
+AbstractEstimateGas and EthEstimateGas.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from feemodel.errors import InvalidInput
+from feemodel.execution.outcome import Outcome
+from feemodel.transaction import BASE_GAS
+
+TOLERANCE = 0.015  # of both nodes
+CALL_STIPEND = 2_300
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRules:
+    """How a node searches."""
+
+    name: str
+    used: Callable[[Outcome], int]  #: what the lower end starts from [gas]
+    optimistic: Callable[[Outcome], int]  #: the first guess [gas]
+    always_optimistic: bool  #: also where the guess is not below the upper bound
+    skewed: bool  #: the middle is at most twice the lower end: most calls need little more than they use
+    transfer_to_code: bool  #: any call without data is tried at 21,000, not only one to an account without code
+
+
+def _geth_optimistic(outcome: Outcome) -> int:
+    return (outcome.peak + CALL_STIPEND) * 64 // 63
+
+
+def _besu_optimistic(outcome: Outcome) -> int:
+    return int((outcome.gas_used + CALL_STIPEND) * (64.0 / 63.0))  # a double; the ratio is computed first
+
+
+GETH = SearchRules(
+    name="geth",
+    used=lambda outcome: outcome.charged,
+    optimistic=_geth_optimistic,
+    always_optimistic=False,
+    skewed=True,
+    transfer_to_code=False,
+)
+BESU = SearchRules(
+    name="besu",
+    used=lambda outcome: outcome.gas_used,
+    optimistic=_besu_optimistic,
+    always_optimistic=True,
+    skewed=False,
+    transfer_to_code=True,
+)
+SEARCHES = {rules.name: rules for rules in (GETH, BESU)}
+
+
+def search_named(name: str) -> SearchRules:
+    """The rules of a node by its name, "geth" or "besu".
+
+    >>> search_named("besu").skewed
+    False
+    """
+    try:
+        return SEARCHES[name]
+    except KeyError:
+        raise InvalidInput("search", f"expected one of {', '.join(SEARCHES)}", name) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What a search found: a gas limit, or none where the call fails at the upper bound."""
+
+    gas_limit: int | None
+    outcome: Outcome  #: of the execution at the upper bound, or of the transfer
+
+
+def search_gas(
+    execute: Callable[[int], Outcome],
+    *,
+    upper: int,
+    rules: SearchRules = BESU,
+    tolerance: float = TOLERANCE,
+    transfer: bool = False,
+) -> Searched:
+    """The gas limit that a call needs.
+
+    Parameters
+    ----------
+    execute : gas limit → outcome; called with different limits, nothing of it stays.
+    upper : the upper bound [gas].
+    rules : a node's.
+    tolerance : how far the answer may lie above the smallest limit, as a part of it; 0 searches to the last gas [1].
+    transfer : whether the call may be a plain transfer.
+
+    >>> from feemodel.execution.outcome import Status
+    >>> def needs_50_962(limit):
+    ...     return Outcome(Status.SUCCESS if limit >= 50_962 else Status.OUT_OF_GAS, min(limit, 50_962))
+    >>> [search_gas(needs_50_962, upper=16_777_216, tolerance=tolerance).gas_limit for tolerance in (0.015, 0)]
+    [51354, 50962]
+    """
+    if transfer:
+        outcome = execute(BASE_GAS)
+        if outcome.succeeded:
+            return Searched(BASE_GAS, outcome)
+    outcome = execute(upper)
+    if not outcome.succeeded:
+        return Searched(None, outcome)
+    low, high = rules.used(outcome) - 1, upper
+    optimistic = rules.optimistic(outcome)
+    if rules.always_optimistic or optimistic < high:
+        if execute(optimistic).succeeded:
+            high = optimistic
+        else:
+            low = optimistic
+    while low + 1 < high and not (high - low) / high < tolerance:
+        middle = (low + high) // 2
+        if rules.skewed:
+            middle = min(middle, 2 * low)
+        if execute(middle).succeeded:
+            high = middle
+        else:
+            low = middle
+    return Searched(high, outcome)

@@ -1,0 +1,54 @@
+"""The child process of `feemodel.execution.pool`: executes what it is asked to until the pipe closes.
+
+It is sent a world, or the changes of an override to the world that it has, or a message and a gas limit; only the last
+is answered, by an outcome or by the exception that it raised.
+"""
+
+import pickle
+import signal
+import sys
+from dataclasses import replace
+from multiprocessing.connection import Connection
+
+from feemodel.execution.message import Message
+from feemodel.execution.outcome import Outcome
+from feemodel.execution.reference import Reference
+from feemodel.execution.world import World
+
+
+def main(descriptor: int) -> None:
+    """Serve the pipe with this file descriptor."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal; the parent decides when to end
+    reference = Reference()
+    world = World(accounts={})
+    with Connection(descriptor) as pipe:
+        while True:
+            try:
+                asked = pipe.recv()
+            except EOFError:
+                return
+            if isinstance(asked, World):
+                world = asked
+            elif isinstance(asked, dict):
+                world = replace(world, changes=asked)
+            else:
+                pipe.send(_answer(reference, world, *asked))
+
+
+def _answer(reference: Reference, world: World, message: Message, gas_limit: int) -> Outcome | BaseException:
+    try:
+        return reference.run(world, lambda execute: execute(message, gas_limit))
+    except Exception as error:
+        return _sendable(error)
+
+
+def _sendable(error: Exception) -> Exception:
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

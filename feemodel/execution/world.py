@@ -1,0 +1,186 @@
+"""The accounts and the block that a call runs on, and overrides: applied for one call and gone after it.
+
+A world is never changed. Overriding it gives another world, which holds what was replaced and shares the rest; so there
+is nothing to restore after a call, also when it failed.
+"""
+
+from collections import ChainMap
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from feemodel.call import as_bytes
+from feemodel.checks import whole_scalar
+from feemodel.errors import InvalidInput
+from feemodel.execution.forks import DEFAULT_FORK, FORKS, Fork
+from feemodel.units import from_quantity
+
+UINT64_MAX = 2**64 - 1
+UINT256_MAX = 2**256 - 1
+
+_FIELDS = ("balance", "nonce", "code", "state", "stateDiff")
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One account; a slot that is not in `storage` holds zero."""
+
+    balance: int = 0  #: [wei]
+    nonce: int = 0
+    code: bytes = b""
+    storage: Mapping[int, int] = field(default_factory=dict)
+
+
+EMPTY = Account()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """What a contract can read of the block that it runs in."""
+
+    number: int = 1
+    timestamp: int = 1
+    gas_limit: int = 2_000_000_000
+    base_fee: int = 7  #: [wei / gas]
+    coinbase: bytes = bytes(20)
+    prev_randao: bytes = bytes(32)
+    difficulty: int = 0  #: before the merge, and on chains that never had it
+    excess_blob_gas: int = 0
+    hashes: Mapping[int, bytes] = field(default_factory=dict)  #: number → hash, of those that BLOCKHASH can name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """Accounts by address, the block, and the rules.
+
+    `accounts` must not be changed once it is part of a world: engines keep what they loaded from it.
+
+    >>> holder = bytes.fromhex("11" * 20)
+    >>> world = World(accounts={holder: Account(balance=5)})
+    >>> richer = world.overridden({holder: {"balance": "0x64"}})
+    >>> richer.account(holder).balance, world.account(holder).balance
+    (100, 5)
+    """
+
+    accounts: Mapping[bytes, Account]
+    block: Block = Block()
+    chain_id: int = 1337
+    fork: Fork = FORKS[DEFAULT_FORK]
+    changes: Mapping[bytes, Account] = field(default_factory=dict)  #: accounts that an override replaced
+
+    def account(self, address: bytes) -> Account:
+        """The account at an address; an empty one where none is."""
+        return self.changes.get(address) or self.accounts.get(address) or EMPTY
+
+    def overridden(self, overrides: Mapping[Any, Any] | None) -> Self:
+        """This world with a state override applied, see `parse_overrides`."""
+        parsed = parse_overrides(overrides)
+        if not parsed:
+            return self
+        changed = {address: override.applied_to(self.account(address)) for address, override in parsed.items()}
+        return replace(self, changes={**self.changes, **changed})
+
+    def same_base(self, other: "World | None") -> bool:
+        """Whether both worlds differ in nothing but what overrides replaced."""
+        return (
+            other is not None
+            and self.accounts is other.accounts
+            and (self.block, self.chain_id, self.fork) == (other.block, other.chain_id, other.fork)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """What an override says of one account; `None` leaves the account's own."""
+
+    balance: int | None = None
+    nonce: int | None = None
+    code: bytes | None = None
+    state: Mapping[int, int] | None = None  #: the whole storage
+    state_diff: Mapping[int, int] | None = None  #: single slots
+
+    def applied_to(self, account: Account) -> Account:
+        """The account with this override."""
+        storage = account.storage if self.state is None else self.state
+        if self.state_diff:
+            storage = ChainMap(dict(self.state_diff), storage)  # type: ignore[arg-type]  # never written to
+        return Account(
+            balance=account.balance if self.balance is None else self.balance,
+            nonce=account.nonce if self.nonce is None else self.nonce,
+            code=account.code if self.code is None else self.code,
+            storage=storage,
+        )
+
+
+def parse_overrides(overrides: Mapping[Any, Any] | None) -> dict[bytes, Override]:
+    """A JSON-RPC state override, checked.
+
+    Parameters
+    ----------
+    overrides : address → `balance`, `nonce`, `code`, and `state` (all slots) or `stateDiff` (single slots), as
+        hexadecimal text, or ints and bytes from Python. A field that is `null` counts as absent.
+
+    Raises
+    ------
+    InvalidInput : a field that cannot be read or is not known, named as `overrides.<address>.<field>`.
+
+    >>> parse_overrides({"0x" + "11" * 20: {"nonce": "0x5"}}).popitem()[1].nonce
+    5
+    """
+    if overrides is None:
+        return {}
+    if not isinstance(overrides, Mapping):
+        raise InvalidInput("overrides", "expected an object of addresses", overrides)
+    parsed = {}
+    for key, fields in overrides.items():
+        shown = key if isinstance(key, str) else f"0x{bytes(key).hex()}" if isinstance(key, bytes) else repr(key)
+        address = as_bytes(f"overrides.{shown}", key)
+        if len(address) != 20:
+            raise InvalidInput(f"overrides.{shown}", f"expected an address of 20 bytes, counted {len(address)}", key)
+        if address in parsed:
+            raise InvalidInput(f"overrides.{shown}", "expected every address once", key)
+        parsed[address] = _parse_override(f"overrides.{shown}", fields)
+    return parsed
+
+
+def _parse_override(name: str, fields: Any) -> Override:
+    if not isinstance(fields, Mapping):
+        raise InvalidInput(name, "expected an object of fields", fields)
+    for known_not in set(fields) - set(_FIELDS):
+        raise InvalidInput(f"{name}.{known_not}", f"expected one of {', '.join(_FIELDS)}", fields[known_not])
+    given = {field_name: value for field_name, value in fields.items() if value is not None}
+    if "state" in given and "stateDiff" in given:
+        raise InvalidInput(f"{name}.stateDiff", "expected either state or stateDiff", given["stateDiff"])
+    return Override(
+        balance=_number(f"{name}.balance", given.get("balance"), UINT256_MAX),
+        nonce=_number(f"{name}.nonce", given.get("nonce"), UINT64_MAX),
+        code=as_bytes(f"{name}.code", given["code"]) if "code" in given else None,
+        state=_slots(f"{name}.state", given.get("state")),
+        state_diff=_slots(f"{name}.stateDiff", given.get("stateDiff")),
+    )
+
+
+def _number(name: str, value: Any, maximum: int) -> int | None:
+    if value is None:
+        return None
+    number = from_quantity(value, name) if isinstance(value, str) else whole_scalar(name, value)
+    if number > maximum:
+        raise InvalidInput(name, f"expected a number below 2**{maximum.bit_length()}", value)
+    return number
+
+
+def _slots(name: str, slots: Any) -> dict[int, int] | None:
+    if slots is None:
+        return None
+    if not isinstance(slots, Mapping):
+        raise InvalidInput(name, "expected an object of slots", slots)
+    return {_word(f"{name}.{key}", key): _word(f"{name}.{key}", value) for key, value in slots.items()}
+
+
+def _word(name: str, value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= UINT256_MAX:
+        return value
+    word = as_bytes(name, value)
+    if len(word) != 32:
+        raise InvalidInput(name, f"expected 32 bytes, counted {len(word)}", value)
+    return int.from_bytes(word, "big")
