@@ -1,0 +1,5 @@
+import sys
+
+from feemodel.cli import main
+
+sys.exit(main())

@@ -1,0 +1,247 @@
+"""`feemodel backtest`: what users would have paid and what posting would have cost, on real or simulated L1 fees."""
+
+import argparse
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from feemodel.cli.options import whole_number
+from feemodel.cli.output import print_json, print_table
+from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.units import WEI_PER_ETH
+
+SCENARIOS = ("history", "bootstrap", "demand")
+DAY, HOUR = 86_400, 3_600  # seconds
+MEASURES = ("recovery", "size_recovery", "unprofitable_share", "total_revenue", "total_cost", "worst_drawdown")
+
+
+class Experiment(NamedTuple):
+    """What a backtest takes."""
+
+    workload: Any
+    calldata: Any  #: of each transaction, where calldata pressure is on
+    l1_fees: Any
+    rule: Any
+    posting: Any
+    arrival_rate: float
+    rng: int
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_experiment(parser, scenario="history", paths=1, hours=None)
+    parser.add_argument("--out", metavar="FILE.csv", help="write every hour of every path")
+
+
+def add_experiment(parser: argparse.ArgumentParser, *, scenario: str, paths: int, hours: float | None) -> None:
+    """The options that make an experiment; the defaults of three of them are the verb's own."""
+    l1 = parser.add_argument_group("L1 fees")
+    l1.add_argument("--l1", metavar="FILE", help="of base fees and blob base fees (the month that ships)")
+    l1.add_argument("--scenario", default=scenario, choices=SCENARIOS, help="history as it was, a block bootstrap of"
+                    " it, or the demand that it shows driving the rules of L1 anew (%(default)s)")  # fmt: skip
+    l1.add_argument("--paths", type=whole_number, default=paths, help="of a bootstrap or of demand (%(default)s)")
+    l1.add_argument("--hours", type=float, default=hours, help="length of a path (the history's)")
+    l1.add_argument("--block-hours", type=float, default=24.0, help="mean block of a bootstrap (%(default)s)")
+    l1.add_argument("--tip", type=whole_number, default=100_000_000, metavar="WEI", help="assumed, L1 (%(default)s)")
+    l1.add_argument("--usage-exponent", type=float, default=0.0, help="assumed: L1 blocks weigh fee to this power in"
+                    " averages (%(default)s)")  # fmt: skip
+    traffic = parser.add_argument_group("transactions, drawn onto the time of the L1 fees")
+    traffic.add_argument(
+        "--transactions", metavar="FILE.csv", help="with gas_used, calldata_bytes, and --size's column"
+    )
+    traffic.add_argument("--size", default="zstd", metavar="COLUMN", help="compressed size (%(default)s)")
+    traffic.add_argument("--arrival-rate", type=float, default=1.45, metavar="PER_SECOND", help="(%(default)s)")
+    traffic.add_argument("--seed", type=whole_number, default=1, help="(%(default)s)")
+    _add_rule(parser)
+
+
+def _add_rule(parser: argparse.ArgumentParser) -> None:
+    from feemodel.simulation.announced import PricingRule
+
+    default = PricingRule()
+    rule = parser.add_argument_group("pricing and posting")
+    for name, unit, text in (
+        ("margin", None, "of the variable cost"),
+        ("estimate-margin", None, "of what users pay"),
+        ("update-interval", "SECONDS", "between announced costs"),
+        ("window", "SECONDS", "of L1 fees averaged"),
+    ):
+        value = getattr(default, name.replace("-", "_"))
+        rule.add_argument(f"--{name}", type=float, default=value, metavar=unit, help=f"{text} (%(default)s)")
+    rule.add_argument(
+        "--fixed-cost", type=whole_number, default=default.fixed_cost, metavar="WEI", help="(%(default)s)"
+    )
+    for side in ("lower", "upper"):
+        text = f"of the variable cost, or none ({getattr(default, f'{side}_bound'):.0f})"
+        rule.add_argument(
+            f"--{side}-bound", type=_bound, default=getattr(default, f"{side}_bound"), metavar="WEI", help=text
+        )
+    rule.add_argument("--calldata-pressure", action="store_true", help="let full blocks raise the variable cost")
+    rule.add_argument("--deadline", type=float, metavar="SECONDS", help="post what has waited so long (fill the blob)")
+    rule.add_argument("--stream-ratio", type=float, default=1.0, help="bytes of the stream over bytes measured one by"
+                      " one (%(default)s)")  # fmt: skip
+
+
+def read_experiment(options: argparse.Namespace) -> Experiment:
+    """Everything that the options name, read and drawn."""
+    from feemodel.simulation.announced import CalldataPressure, PricingRule
+    from feemodel.simulation.posting import Posting
+    from feemodel.simulation.surfaces import Submission
+
+    workload, calldata = _read_workload(options.transactions, options.size)
+    rule = PricingRule(
+        margin=options.margin,
+        estimate_margin=options.estimate_margin,
+        fixed_cost=options.fixed_cost,
+        lower_bound=options.lower_bound,
+        upper_bound=options.upper_bound,
+        update_interval=options.update_interval,
+        window=options.window,
+        tip=float(options.tip),
+        usage_exponent=options.usage_exponent,
+        pressure=CalldataPressure() if options.calldata_pressure else None,
+    )
+    posting = Posting(
+        submission=Submission(tip=options.tip), deadline=options.deadline, stream_ratio=options.stream_ratio
+    )
+    return Experiment(
+        workload,
+        calldata if options.calldata_pressure else None,
+        _scenario(options),
+        rule,
+        posting,
+        options.arrival_rate,
+        options.seed,
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    from feemodel.simulation.backtest import backtest
+
+    made = read_experiment(options)
+    found = backtest(
+        made.workload,
+        made.l1_fees,
+        made.rule,
+        made.posting,
+        arrival_rate=made.arrival_rate,
+        calldata=made.calldata,
+        rng=made.rng,
+        progress=not options.json,
+    )
+    if options.out is not None:
+        hourly = [name for name in found.data_vars if found[name].dims == ("path", "hour")]
+        found[hourly].to_dataframe().to_csv(options.out)
+    quantiles = {name: _over_paths(found[name].to_numpy()) for name in MEASURES}
+    if options.json:
+        counts = {"paths": found.sizes["path"], "transactions": int(found["transactions"].sum())}
+        print_json(counts | {_camel(name): values for name, values in quantiles.items()} | {"assumed": found.attrs})
+        return 0
+    rows = [(_LABELS[name], *(_shown(name, value) for value in values.values())) for name, values in quantiles.items()]
+    paths, count = found.sizes["path"], int(found["transactions"].sum())
+    title = f"{count:,} transactions on {paths:,} path{'s' * (paths > 1)} of L1 fees"
+    print_table(title, ("", *next(iter(quantiles.values()))), rows)
+    print_assumptions(found.attrs)
+    return 0
+
+
+def print_assumptions(attributes: dict[str, Any]) -> None:
+    """What a result rests on, for a person."""
+    for name in ("workload", "l1_fees", "resampling", "tips", "usage_ratios", "not_counted"):
+        print(f"{name.replace('_', ' ')}: {attributes[name]}")
+
+
+_LABELS = {
+    "recovery": "revenue over posting cost",
+    "size_recovery": "size part over posting cost",
+    "unprofitable_share": "transactions below their cost",
+    "total_revenue": "revenue [ETH]",
+    "total_cost": "posting cost [ETH]",
+    "worst_drawdown": "worst drawdown [ETH]",
+}
+
+
+def _read_workload(path: str | None, size: str) -> tuple[Any, Any]:
+    import numpy as np
+    import pandas as pd
+
+    from feemodel.io.shipped import read_shipped_transactions
+    from feemodel.simulation.surfaces import Workload
+
+    table = read_shipped_transactions() if path is None else pd.read_csv(path).convert_dtypes()
+    missing = [name for name in (size, "gas_used", "calldata_bytes") if name not in table]
+    if missing:
+        raise InvalidInput(path or "--size", f"expected a column {missing[0]} among", list(table))
+    table = table.dropna(subset=[size, "gas_used"])
+    columns = (table[name].to_numpy(np.int64) for name in (size, "gas_used", "calldata_bytes"))
+    sizes, gas, calldata = columns
+    return Workload(Path(path).name if path else "real Linea transactions that ship", sizes, gas), calldata
+
+
+def _scenario(options: argparse.Namespace) -> Any:
+    from feemodel.simulation import l1_demand, scenarios
+
+    history = _history(options.l1)
+    horizon = None if options.hours is None else options.hours * HOUR
+    if options.scenario == "history":
+        if options.paths != 1:
+            raise InvalidInput("--paths", "expected 1 with --scenario history", options.paths)
+        if horizon is None:
+            return history
+        return history.isel(step=history["elapsed"].to_numpy() < horizon)
+    if options.scenario == "bootstrap":
+        block = options.block_hours * HOUR
+        return scenarios.bootstrap(history, paths=options.paths, block_seconds=block, horizon=horizon, rng=options.seed)
+    begin = int(history["time"].to_numpy()[0].astype("datetime64[s]").astype(int))
+    model = l1_demand.fit(history)
+    return l1_demand.simulate(
+        model,
+        paths=options.paths,
+        horizon=horizon or scenarios.duration(history),
+        timestamp=begin,
+        blocks_per_step=5,
+        rng=options.seed,
+    )
+
+
+def _history(path: str | None) -> Any:
+    import numpy as np
+
+    from feemodel.fees.l1_market import blob_base_fee
+    from feemodel.io import read_l1_fees, read_shipped_l1_fees
+    from feemodel.simulation.scenarios import replay
+
+    if path is None:
+        return replay(read_shipped_l1_fees(), source="Ethereum mainnet, 2026-01-07 to 02-06, means of ten minutes")
+    table = read_l1_fees(path)
+    if table["base_fee"].isna().any():
+        raise UnreadableFile(f"{path}: expected a base fee in every row")
+    if table["blob_base_fee"].isna().any():
+        if table["excess_blob_gas"].isna().any():
+            raise UnreadableFile(f"{path}: expected a blob base fee, or excess blob gas, in every row")
+        table["blob_base_fee"] = blob_base_fee(
+            table["excess_blob_gas"].to_numpy(np.int64), table["timestamp"].to_numpy(np.int64)
+        )
+    return replay(table, source=Path(path).name)
+
+
+def _over_paths(values: Any) -> dict[str, float]:
+    import numpy as np
+
+    if len(values) == 1:
+        return {"value": float(values[0])}
+    return {name: float(np.quantile(values, q)) for name, q in (("p5", 0.05), ("median", 0.5), ("p95", 0.95))}
+
+
+def _shown(name: str, value: float) -> str:
+    if name == "unprofitable_share":
+        return f"{value:.2%}"
+    return f"{value / WEI_PER_ETH:,.4f}" if name.startswith(("total", "worst")) else f"{value:,.3f}×"
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    wei = "Wei" if name.startswith(("total", "worst")) else ""
+    return first + "".join(word.capitalize() for word in others) + wei
+
+
+def _bound(text: str) -> float | None:
+    return None if text == "none" else float(whole_number(text))

@@ -1,0 +1,122 @@
+"""`feemodel compare`: the same transaction, call or file of transactions under every rollup's fee rule."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from feemodel.cli.options import add_codec, read_codec, whole_number
+from feemodel.cli.output import print_json, print_table
+from feemodel.cli.subjects import estimated_gas, read_subject
+from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.transaction import LINEA_CHAIN_ID, Transaction, fill, parse_transaction
+from feemodel.units import WEI_PER_GWEI
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("subject", help="a signed transaction (0x…), a call ({…}), or a file of raw transactions")
+    parser.add_argument("--gas", type=whole_number, help="used by each (a file's column, or the gas limit)")
+    parser.add_argument("--l1-base-fee", type=whole_number, metavar="WEI", help="(the shipped month's median)")
+    parser.add_argument("--blob-base-fee", type=whole_number, metavar="WEI", help="(the shipped month's median)")
+    parser.add_argument("--rules", metavar="NAME,…", help="which rules (today's); `all` for every upgrade")
+    parser.add_argument("--reference", default="linea", metavar="RULE", help="the ratio is taken to it (%(default)s)")
+    parser.add_argument(
+        "--pubdata", type=whole_number, default=200, help="bytes on zkSync, an assumption (%(default)s)"
+    )
+    parser.add_argument("--out", metavar="FILE.png", help="draw the table")
+    add_codec(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    from feemodel.fees.rollups.rules import CURRENT, RULES
+    from feemodel.simulation.compare import comparison, sizes_table
+
+    transactions, gas, senders = _transactions(options)
+    table = sizes_table(
+        transactions, gas=gas, senders=senders, pubdata=options.pubdata, linea_codec=read_codec(options)
+    )
+    base_fee, blob_base_fee = _l1_fees(options)
+    names = CURRENT if options.rules is None else tuple(RULES) if options.rules == "all" else options.rules.split(",")
+    rows = comparison(table, base_fee=base_fee, blob_base_fee=blob_base_fee, rules=names, reference=options.reference)
+    answer = {
+        "transactions": len(table),
+        "gas": int(table["gas"].sum()),
+        "signedBytes": int(table["length"].sum()),
+        "l1BaseFee": base_fee,
+        "blobBaseFee": blob_base_fee,
+        "rules": [row._asdict() for row in rows],
+    }
+    if options.out is not None:
+        _draw(Path(options.out), rows, answer)
+    if options.json:
+        print_json(answer)
+        return 0
+    title = (
+        f"Transactions: {answer['transactions']:,}, {answer['signedBytes']:,} bytes, {answer['gas']:,} gas; "
+        f"L1 base fee {base_fee / WEI_PER_GWEI:g}, blob base fee {blob_base_fee / WEI_PER_GWEI:g} [gwei]"
+    )
+    cells = [
+        (row.rule, *(f"{fee / WEI_PER_GWEI:,.3f}" for fee in (row.l1_fee, row.l2_fee, row.total, row.per_byte)),
+         f"{row.ratio:.3f}×")
+        for row in rows
+    ]  # fmt: skip
+    print_table(title, ("rule", "L1 part", "L2 part", "total", "per byte", f"of {options.reference}"), cells)
+    return 0
+
+
+def _transactions(options: argparse.Namespace) -> tuple[list[Transaction], list[int] | None, list[bytes] | None]:
+    """The transactions, what gas each used, and who sent each, where that is known."""
+    if options.subject != "-" and not options.subject.strip().startswith(("0x", "{")):
+        return _file(options)
+    subject = read_subject(options.subject)
+    gas = estimated_gas(subject, options.gas)
+    if isinstance(subject, Transaction):
+        return [subject], [gas], None
+    # A call has no signature: a placeholder of the same length stands in, as in a node's estimate.
+    signed = fill(subject, gas=gas, chain_id=LINEA_CHAIN_ID).with_placeholder_signature()
+    return [signed], [gas], [subject.sender or bytes(20)]
+
+
+def _file(options: argparse.Namespace) -> tuple[list[Transaction], list[int] | None, None]:
+    from feemodel.io import read_raw_transactions
+
+    table = read_raw_transactions(options.subject)
+    if table["raw"].isna().any():
+        raise UnreadableFile(f"{options.subject}: expected `raw` in every line: the rules price signed transactions")
+    transactions = []
+    for place, raw in enumerate(table["raw"], 1):
+        try:
+            transactions.append(parse_transaction(raw))
+        except InvalidInput as error:
+            raise UnreadableFile(f"{options.subject}: transaction {place:,}: {error}") from None
+    if options.gas is not None:
+        return transactions, [options.gas] * len(transactions), None
+    known = table["gas_used"].notna().all()
+    return transactions, table["gas_used"].astype(int).to_list() if known else None, None
+
+
+def _l1_fees(options: argparse.Namespace) -> tuple[int, int]:
+    from feemodel.io import read_shipped_l1_fees
+
+    given = options.l1_base_fee, options.blob_base_fee
+    medians = read_shipped_l1_fees()[["base_fee", "blob_base_fee"]].median()
+    base_fee, blob_base_fee = (round(m) if fee is None else fee for fee, m in zip(given, medians, strict=True))
+    return base_fee, blob_base_fee
+
+
+def _draw(path: Path, rows: Any, answer: dict[str, Any]) -> None:
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    from matplotlib import pyplot as plt
+
+    from feemodel.plots import plot_comparison
+
+    figure, ax = plt.subplots(figsize=(9, 1.2 + 0.38 * len(rows)), layout="constrained")
+    plot_comparison(ax, [(row.rule, row.l1_fee, row.l2_fee) for row in rows])
+    ax.set_title(
+        f"Transactions: {answer['transactions']:,}, at an L1 base fee of {answer['l1BaseFee'] / WEI_PER_GWEI:g} gwei, "
+        f"blob base fee {answer['blobBaseFee'] / WEI_PER_GWEI:g} gwei",
+        fontsize=10,
+    )
+    figure.savefig(path, dpi=120)
+    plt.close(figure)

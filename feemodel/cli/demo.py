@@ -1,0 +1,179 @@
+"""`feemodel demo`: generated and real transactions priced in both forms, and what covers L1."""
+
+import argparse
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+from feemodel.cli.options import whole_number
+from feemodel.cli.output import print_json, print_table
+from feemodel.fees.forms import CostPerByte, Form, VerificationCost
+from feemodel.fees.presets import DEFAULT_PRESET, LineaPreset, linea_preset
+from feemodel.units import WEI_PER_ETH, WEI_PER_GWEI
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--transactions", type=whole_number, default=20_000, help="to generate (%(default)s)")
+    parser.add_argument("--seed", type=whole_number, default=1, help="of the generator (%(default)s)")
+    parser.add_argument("--preset", default=DEFAULT_PRESET, help="the costs (%(default)s)")
+    parser.add_argument("--out", default="out", metavar="FOLDER", help="for the figures (%(default)s)")
+
+
+def run(options: argparse.Namespace) -> int:
+    from feemodel.cli.demo_figures import draw
+    from feemodel.io.shipped import read_shipped_l1_fees, read_shipped_transactions
+    from feemodel.simulation.surfaces import Submission
+
+    started = time.perf_counter()
+    preset, l1_fees, submission = linea_preset(options.preset), read_shipped_l1_fees(), Submission()
+    generated, lengths, measured = _generated(options.transactions, options.seed)
+    real = read_shipped_transactions()
+    workloads = [_with_known_gas(real), generated]
+    corpora = {
+        f"{len(real):,} real": (real["measured_bytes"].to_numpy(), real["zstd"].to_numpy()),
+        f"{len(generated):,} generated": (lengths, generated.compressed_size),
+    }
+    forms: tuple[CostPerByte, VerificationCost] = (
+        CostPerByte(preset.variable_cost, preset.fixed_cost, preset.base_fee),
+        VerificationCost(preset.eth_gas_price, base_fee=preset.base_fee),
+    )
+    posting = submission.cost_per_byte(l1_fees["base_fee"].mean(), l1_fees["blob_base_fee"].mean())
+    costs = {CostPerByte.name: posting, VerificationCost.name: forms[1].cost_per_byte}
+    rows = [_row(load, form, preset, costs[form.name]) for form in forms for load in workloads]
+    figures, evaluated = draw(Path(options.out), workloads[0], forms, preset, l1_fees, submission, corpora)
+    answer = {
+        "preset": preset.name,
+        "estimateMargin": preset.estimate_margin,
+        "l1": _l1_summary(l1_fees, submission, posting),
+        "compression": measured,
+        "results": rows,
+        "feesEvaluated": evaluated,
+        "figures": [str(figure) for figure in figures],
+        "seconds": round(time.perf_counter() - started, 1),
+    }
+    if options.json:
+        print_json(answer)
+    else:
+        _print(answer)
+    return 0
+
+
+def _with_known_gas(table: Any) -> Any:
+    import numpy as np
+
+    from feemodel.simulation.surfaces import Workload
+
+    known = table.dropna(subset=["gas_used"])
+    return Workload("real", known["zstd"].to_numpy(np.int64), known["gas_used"].to_numpy(np.int64))
+
+
+def _generated(count: int, seed: int) -> tuple[Any, Any, dict[str, Any]]:
+    """A generated corpus, compressed now; its lengths; and how fast that went."""
+    from feemodel.simulation.corpus import corpus
+    from feemodel.simulation.surfaces import Workload
+    from feemodel.sizes.codecs import compressed_sizes
+    from feemodel.sizes.payloads import lengths_of
+
+    made = corpus(count, rng=seed)
+    started = time.perf_counter()
+    sizes = compressed_sizes(made.payloads, progress=True)
+    seconds = time.perf_counter() - started
+    lengths = lengths_of(made.payloads)
+    measured = {"transactions": count, "bytes": int(lengths.sum()), "compressedBytes": int(sizes.sum())}
+    measured |= {"transactionsPerSecond": round(count / seconds)}
+    return Workload("generated", sizes, made.gas), lengths, measured
+
+
+def _row(load: Any, form: Form, preset: LineaPreset, cost_per_byte: float) -> dict[str, Any]:
+    from feemodel.simulation.recovery import break_even_margin, revenue
+
+    def paid(margin: float) -> Any:
+        return revenue(form.parts(load.compressed_size, load.gas, margin), load.gas, base_fee=form.base_fee)
+
+    income, cost = paid(preset.estimate_margin), load.compressed_bytes * cost_per_byte
+    return {
+        "pricing": form.name,
+        "workload": load.name,
+        "transactions": len(load),
+        "compressedBytes": load.compressed_bytes,
+        "revenueWei": income.total,
+        "revenueShares": income.shares(),
+        "costWei": round(cost),
+        "recovery": income.total / cost,
+        "recoveryOfSizePart": income.size / cost,
+        "breakEvenMargin": break_even_margin(lambda margin: paid(margin).total - cost),
+        "feePerTransactionWei": income.total // len(load),
+    }
+
+
+def _l1_summary(l1_fees: Any, submission: Any, posting: float) -> dict[str, Any]:
+    blob = submission.blob_gas * l1_fees["blob_base_fee"].mean()
+    whole = posting * submission.capacity
+    return {
+        "from": str(l1_fees["time"].min().date()),
+        "to": str(l1_fees["time"].max().date()),
+        "meanBaseFee": l1_fees["base_fee"].mean(),
+        "medianBaseFee": l1_fees["base_fee"].median(),
+        "meanBlobBaseFee": l1_fees["blob_base_fee"].mean(),
+        "assumedTip": submission.tip,
+        "costPerCompressedByteWei": posting,
+        "blobShareOfCost": blob / whole,
+    }
+
+
+def _print(answer: dict[str, Any]) -> None:
+    for form, verb in ((CostPerByte.name, "Posting"), (VerificationCost.name, "Verifying")):
+        row = next(r for r in answer["results"] if r["pricing"] == form and r["workload"] == "real")
+        shares = ", ".join(f"{share:.0%} {part}" for part, share in row["revenueShares"].items() if share >= 0.005)
+        why_zero = "" if row["breakEvenMargin"] else " (the minimum gas price alone covers it)"
+        _say(
+            f"{form}: {row['transactions']:,} real transactions pay {_eth(row['revenueWei'])} ETH ({shares}).",
+            f"{verb} their {row['compressedBytes']:,} compressed bytes on L1 costs {_eth(row['costWei'])} ETH:",
+            f"the fees cover it {row['recovery']:.2f} times,",
+            f"the size part alone {row['recoveryOfSizePart']:.2f} times;",
+            f"break-even margin {row['breakEvenMargin']:.3f}{why_zero}.",
+        )
+    l1 = answer["l1"]
+    _say(
+        f"L1 from {l1['from']} to {l1['to']}: base fee {_gwei(l1['meanBaseFee'])} gwei in the mean",
+        f"({_gwei(l1['medianBaseFee'])} median), blob base fee {_gwei(l1['meanBlobBaseFee'])} gwei;",
+        f"blobs are {l1['blobShareOfCost']:.0%} of what posting costs.",
+    )
+    print()
+    columns = ("form", "transactions", "bytes", "revenue", "L1 cost", "covered", "break-even")
+    rows = [
+        (
+            row["pricing"],
+            f"{row['transactions']:,} {row['workload']}",
+            f"{row['compressedBytes']:,}",
+            _eth(row["revenueWei"]),
+            _eth(row["costWei"]),
+            f"{row['recovery']:.2f}×",
+            f"{row['breakEvenMargin']:.3f}",
+        )
+        for row in answer["results"]
+    ]
+    print_table(
+        f"At margin {answer['estimateMargin']:g}, costs of {answer['preset']} [ETH]", columns, rows, right_from=2
+    )
+    work = answer["compression"]
+    _say(
+        f"Generated: {work['transactions']:,} transactions of {work['bytes']:,} bytes, compressed live to",
+        f"{work['compressedBytes']:,} at {work['transactionsPerSecond']:,} a second;",
+        f"{answer['feesEvaluated']:,} fees evaluated; {answer['seconds']} s in all.",
+        "Not counted as cost: proving and finalization (cost-per-byte form), the operator's machines.",
+    )
+    print("Figures: " + ", ".join(answer["figures"]))
+
+
+def _say(*sentences: str) -> None:
+    print(textwrap.fill(" ".join(sentences), width=100, subsequent_indent="  "))
+
+
+def _eth(wei: int) -> str:
+    return f"{wei / WEI_PER_ETH:.6f}"
+
+
+def _gwei(wei: float) -> str:
+    return f"{wei / WEI_PER_GWEI:.4f}"

@@ -1,0 +1,30 @@
+"""`feemodel fee`: the priority fee of a compressed size and a gas."""
+
+import argparse
+
+from feemodel.cli.options import add_pricing, read_pricing, whole_number
+from feemodel.cli.output import in_eth, in_gwei, print_json, print_table
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--size", type=whole_number, required=True, metavar="BYTES", help="compressed")
+    parser.add_argument("--gas", type=whole_number, required=True, help="that the fee is spread over")
+    add_pricing(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    preset, form = read_pricing(options)
+    parts = form.parts(options.size, options.gas, preset.estimate_margin)
+    total = (form.base_fee + parts.total) * options.gas
+    per_gas = {"base": form.base_fee, **parts._asdict()}
+    if options.json:
+        answer = {"pricing": form.name, "margin": preset.estimate_margin, "compressedSize": options.size}
+        answer |= {"gas": options.gas, "feePerGas": per_gas, "priorityFeePerGas": parts.total, "totalWei": total}
+        print_json(answer)
+        return 0
+    rows = [(name, f"{part:,}", f"{part * options.gas / total:.1%}") for name, part in per_gas.items() if part]
+    rows.append(("priority fee per gas", f"{parts.total:,}", in_gwei(parts.total)))
+    rows.append(("total", f"{total:,}", in_eth(total)))
+    title = f"{form.name}, {options.size:,} bytes over {options.gas:,} gas, margin {preset.estimate_margin:g}"
+    print_table(title, ("part", "wei", ""), rows)
+    return 0

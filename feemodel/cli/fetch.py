@@ -1,0 +1,34 @@
+"""`feemodel fetch`: block headers of a node into a Parquet file."""
+
+import argparse
+
+from feemodel.cli.output import print_json
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--node", required=True, metavar="URL", help="of its JSON-RPC endpoint")
+    parser.add_argument("--blocks", required=True, metavar="A:B", help="from A up to, and without, B")
+    parser.add_argument("--out", required=True, metavar="FILE.parquet", help="written whole or not at all")
+    parser.add_argument("--concurrency", type=int, default=8, help="requests under way at once (%(default)s)")
+    parser.add_argument("--timeout", type=float, default=10.0, metavar="SECONDS", help="of one request (%(default)s)")
+    parser.add_argument("--overwrite", action="store_true", help="replace the file if it is there")
+
+
+def run(options: argparse.Namespace) -> int:
+    from feemodel.io.fetch import fetch_blocks, parse_block_range
+
+    blocks = parse_block_range(options.blocks)
+    fetch_blocks(
+        options.node,
+        blocks,
+        options.out,
+        overwrite=options.overwrite,
+        concurrency=options.concurrency,
+        timeout=options.timeout,
+        progress=not options.json,
+    )
+    if options.json:
+        print_json({"file": options.out, "firstBlock": blocks[0], "lastBlock": blocks[-1], "blocks": len(blocks)})
+    else:
+        print(f"{options.out}: {len(blocks):,} blocks, {blocks[0]:,} to {blocks[-1]:,}")
+    return 0

@@ -1,0 +1,92 @@
+"""Options that several verbs share."""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from feemodel.errors import InvalidInput
+from feemodel.fees.forms import CostPerByte, Form, VerificationCost, form_of
+from feemodel.fees.presets import DEFAULT_PRESET, LINEA_PRESETS, LineaPreset, linea_preset
+from feemodel.fees.record import PricingRecord
+from feemodel.units import from_hex
+
+
+def add_pricing(parser: argparse.ArgumentParser) -> None:
+    """What a fee is computed from: a preset, then single costs that replace the preset's."""
+    group = parser.add_argument_group("pricing")
+    group.add_argument("--pricing", default=CostPerByte.name, choices=(CostPerByte.name, VerificationCost.name))
+    group.add_argument("--preset", default=DEFAULT_PRESET, help=f"one of {', '.join(LINEA_PRESETS)} (%(default)s)")
+    group.add_argument("--record", metavar="HEX", help="a block's pricing record (extraData), in place of the preset's")
+    group.add_argument("--margin", type=float, help="of the estimate (the preset's)")
+    group.add_argument("--base-fee", type=whole_number, metavar="WEI")
+    group.add_argument("--variable-cost", type=whole_number, metavar="WEI", help="per compressed byte")
+    group.add_argument("--fixed-cost", type=whole_number, metavar="WEI", help="per gas")
+    group.add_argument("--min-gas-price", type=whole_number, metavar="WEI", help="verification-cost form")
+    group.add_argument("--verification-gas-cost", type=whole_number, metavar="GAS", help="verification-cost form")
+    group.add_argument("--verification-capacity", type=whole_number, metavar="BYTES", help="verification-cost form")
+    group.add_argument("--gas-price-ratio", type=float, metavar="L1/L2", help="verification-cost form")
+
+
+def read_pricing(options: argparse.Namespace) -> tuple[LineaPreset, Form]:
+    """The preset with the margin and record of the options, and the form with their costs."""
+    preset = linea_preset(options.preset)
+    if options.record is not None:
+        record = PricingRecord.from_bytes(from_hex(options.record, "--record"))
+        preset = replace(
+            preset,
+            fixed_cost=int(record.fixed_cost),
+            variable_cost=int(record.variable_cost),
+            eth_gas_price=int(record.eth_gas_price),
+        )
+    if options.margin is not None:
+        preset = replace(preset, estimate_margin=options.margin)
+    form = form_of(options.pricing, preset)
+    costs = {
+        CostPerByte.name: ("variable_cost", "fixed_cost"),
+        VerificationCost.name: (
+            "min_gas_price", "verification_gas_cost", "verification_capacity", "gas_price_ratio",
+        ),
+    }  # fmt: skip
+    for other in set(costs) - {options.pricing}:
+        for cost in costs[other]:
+            if getattr(options, cost) is not None:
+                reason = f"expected only with --pricing {other}"
+                raise InvalidInput("--" + cost.replace("_", "-"), reason, getattr(options, cost))
+    given = {name: getattr(options, name) for name in ("base_fee", *costs[options.pricing])}
+    return preset, replace(form, **{name: value for name, value in given.items() if value is not None})  # type: ignore[type-var]
+
+
+def add_codec(parser: argparse.ArgumentParser) -> None:
+    """How a size is measured."""
+    group = parser.add_argument_group("size")
+    group.add_argument("--codec", default="zstd", help="zstd, brotli, deflate, fastlz, or lzss (%(default)s)")
+    group.add_argument("--dictionary", metavar="FILE", help="for lzss, which needs one, or zstd")
+    group.add_argument("--packed", action="store_true", help="count the 32-byte field elements that the size fills")
+
+
+def read_codec(options: argparse.Namespace) -> Any:
+    """The codec that the options name."""
+    from feemodel.io.files import reading
+    from feemodel.sizes.codecs import Zstd, get_codec
+
+    if options.codec == "lzss":
+        from feemodel.sizes.lzss import Lzss
+
+        if options.dictionary is None:
+            raise InvalidInput("--codec", "expected --dictionary FILE with lzss (the README says which)", "lzss")
+        return Lzss.from_file(options.dictionary)
+    if options.dictionary is not None:
+        if options.codec != "zstd":
+            raise InvalidInput("--dictionary", "expected only with --codec lzss or zstd", options.dictionary)
+        with reading(options.dictionary):
+            return Zstd(dictionary=Path(options.dictionary).read_bytes())
+    return get_codec(options.codec)
+
+
+def whole_number(text: str) -> int:
+    """An integer of the command line: `30000000`, `30_000_000`, `30,000,000` or `0x1c9c380`."""
+    try:
+        return int(text.replace(",", ""), 0)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a whole number, got {text!r}") from None

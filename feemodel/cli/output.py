@@ -1,0 +1,51 @@
+"""What the verbs print: a table for a person, one JSON object for a program."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from feemodel.units import WEI_PER_ETH, WEI_PER_GWEI
+
+
+def print_json(answer: Any, *, flush: bool = False) -> None:
+    """One JSON object, indented; wei stay exact integers. `flush` where the process goes on after its answer."""
+    print(json.dumps(answer, indent=2, default=_plain), flush=flush)
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, right_from: int = 1) -> None:
+    """A table; columns from `right_from` on hold numbers and are set to the right."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for place, column in enumerate(columns):
+        table.add_column(column, justify="right" if place >= right_from else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*(str(cell) for cell in row))
+    console = Console(highlight=False)
+    # A number that is cut is a wrong number: on a narrow terminal the lines run over.
+    unbounded = console.options.update(width=10_000)
+    console.width = max(console.width, console.measure(table, options=unbounded).maximum)
+    console.print(table)
+
+
+def in_gwei(wei: float) -> str:
+    """
+    >>> in_gwei(43_314_285)
+    '0.043314285 gwei'
+    """
+    return f"{wei / WEI_PER_GWEI:,.9f}".rstrip("0").rstrip(".") + " gwei"
+
+
+def in_eth(wei: float) -> str:
+    """
+    >>> in_eth(909_599_985_000)
+    '0.000000909599985 ETH'
+    """
+    return f"{wei / WEI_PER_ETH:,.15f}".rstrip("0").rstrip(".") + " ETH"
+
+
+def _plain(value: Any) -> Any:
+    # NumPy's numbers are not JSON's.
+    return value.item() if hasattr(value, "item") else value.tolist()

@@ -1,0 +1,35 @@
+"""`feemodel prove`: a proof of an account and its slots from a ledger."""
+
+import argparse
+import json
+
+from feemodel.cli.output import print_json
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--store", required=True, metavar="FILE", help="a ledger")
+    parser.add_argument("--address", required=True, metavar="HEX", help="of the account")
+    parser.add_argument("--slot", action="append", default=[], metavar="HEX", help="may be given many times")
+    parser.add_argument("--block", default="finalized", help="a quantity or a tag (%(default)s)")
+    parser.add_argument("--out", metavar="FILE.json", help="where to write it (standard output)")
+
+
+def run(options: argparse.Namespace) -> int:
+    from feemodel.io.files import written_whole
+    from feemodel.ledger import Store, get_proof
+    from feemodel.ledger.method import final_block
+
+    with Store(options.store, read_only=True) as store:
+        proof = get_proof(store, options.address, options.slot, options.block)
+        block = store.block(final_block(store, options.block))
+    if options.out is None:
+        print_json(proof)
+        return 0
+    with written_whole(options.out, overwrite=True) as file:
+        file.write(json.dumps(proof, indent=2).encode())
+    answer = {"file": options.out, "block": block.number, "stateRoot": "0x" + block.root.hex()}
+    if options.json:
+        print_json(answer)
+    else:
+        print(f"{options.out}: block {block.number:,}, state root {answer['stateRoot']}")
+    return 0

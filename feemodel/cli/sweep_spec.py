@@ -1,0 +1,180 @@
+"""A sweep as a TOML file: which formula, on which samples, reduced to what. `data/specs/` has one for each form."""
+
+import tomllib
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import feemodel
+from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.fees.from_l1 import priority_fee_from_l1
+from feemodel.simulation.reduce import Over, over
+from feemodel.simulation.samples import Samples, grid, monte_carlo, sobol
+from feemodel.simulation.surfaces import Workload
+
+FORMULAS: dict[str, Callable[..., Any]] = {
+    "priority_fee": feemodel.priority_fee,
+    "priority_fee_from_l1": priority_fee_from_l1,
+    "verification_priority_fee": feemodel.verification_priority_fee,
+}
+SHIPPED = "shipped"
+KEYS = ("formula", "over", "statistics", "edges", "transactions", "grid", "monte_carlo", "sobol")
+SPACINGS: dict[str, Callable[..., Any]] = {"linear": np.linspace, "log": np.geomspace}
+
+
+class SweepSpec(NamedTuple):
+    """What a file asks for."""
+
+    formula: Callable[..., Any]
+    samples: Samples
+    reduce: Over | None
+
+
+def read_sweep_spec(path: str) -> SweepSpec:
+    """The sweep that a TOML file describes.
+
+    Raises
+    ------
+    UnreadableFile : no such file, or no TOML.
+    InvalidInput : a key that does not belong there, a value that is of no use.
+    """
+    try:
+        spec = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UnreadableFile(f"{path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UnreadableFile(f"{path}: not TOML: {error}") from None
+    return parse_sweep_spec(spec, Path(path).parent)
+
+
+def parse_sweep_spec(spec: Mapping[str, Any], folder: Path) -> SweepSpec:
+    """The sweep that a TOML document describes.
+
+    Parameters
+    ----------
+    spec : the document.
+    folder : that file names in it are seen from.
+
+    >>> spec = {"formula": "priority_fee", "grid": {"margin": [1.0, 1.2], "gas": 21_000}}
+    >>> parse_sweep_spec(spec, Path()).samples.shape
+    (2,)
+    """
+    _check_keys("the sweep file", spec, KEYS)
+    formula = _one_of("formula", spec.get("formula"), FORMULAS)
+    parts = []
+    axes = {name: _axis(name, value) for name, value in _table(spec, "grid").items()}
+    if "transactions" in spec:
+        axes["transactions"] = _transactions(_table(spec, "transactions"), folder)
+    if axes:
+        parts.append(grid(**axes))
+    random: dict[str, tuple[Callable[..., Samples], Callable[[str, Any], Any]]] = {
+        "monte_carlo": (monte_carlo, _distribution),
+        "sobol": (sobol, _range),
+    }
+    for name, (make, value_of) in random.items():
+        if name in spec:
+            table = _table(spec, name)
+            _check_keys(f"[{name}]", table, ("count", "rng", "inputs"))
+            inputs = {key: value_of(key, value) for key, value in _table(table, "inputs").items()}
+            parts.append(make(table.get("count"), rng=table.get("rng"), **inputs))
+    if not parts:
+        raise InvalidInput("the sweep file", "expected [grid], [monte_carlo] or [sobol]", sorted(spec))
+    samples = parts[0]
+    for part in parts[1:]:
+        samples *= part
+    return SweepSpec(formula, samples, _reduction(spec))
+
+
+def _reduction(spec: Mapping[str, Any]) -> Over | None:
+    options = {name: spec[name] for name in ("statistics", "edges") if name in spec}
+    if "over" in spec:
+        return over(*spec["over"], **options)
+    if options:
+        raise InvalidInput(next(iter(options)), 'expected only beside over = ["…"]', spec[next(iter(options))])
+    return None
+
+
+def _axis(name: str, value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    _check_keys(name, value, ("from", "to", "count", "spacing"))
+    if missing := {"from", "to", "count"} - set(value):
+        raise InvalidInput(name, f"expected {', '.join(sorted(missing))} too", value)
+    spacing = _one_of(f"{name}.spacing", value.get("spacing", "linear"), SPACINGS)
+    try:
+        values = spacing(value["from"], value["to"], value["count"])
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(name, f"expected from, to and count as numbers ({error})", value) from None
+    both_whole = isinstance(value["from"], int) and isinstance(value["to"], int)
+    return np.rint(values).astype(np.int64) if both_whole else values
+
+
+def _distribution(name: str, value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    from scipy import stats
+
+    shape = dict(value)
+    asked = shape.pop("distribution", None)
+    known = {
+        key: made
+        for key in dir(stats)
+        if isinstance(made := getattr(stats, key), (stats.rv_continuous, stats.rv_discrete))
+    }
+    try:
+        return _one_of(f"{name}.distribution", asked, known)(**shape)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(name, f"expected the shape of a scipy.stats.{asked} ({error})", shape) from None
+
+
+def _range(name: str, value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else _distribution(name, value)
+
+
+def _transactions(table: Mapping[str, Any], folder: Path) -> Workload:
+    import pandas as pd
+
+    from feemodel.io.shipped import read_shipped_transactions
+
+    _check_keys("[transactions]", table, ("file", "compressed_size", "gas"))
+    file = table.get("file", SHIPPED)
+    try:
+        rows = read_shipped_transactions() if file == SHIPPED else pd.read_csv(folder / file)
+    except (OSError, ValueError) as error:
+        raise UnreadableFile(f"{folder / file}: {error}") from None
+    columns = [table.get(name, name) for name in ("compressed_size", "gas")]
+    for column in columns:
+        if column not in rows:
+            raise InvalidInput("[transactions]", _hint(column, [*rows]), column)
+    known = rows.dropna(subset=columns)
+    size, gas = (known[column].to_numpy() for column in columns)
+    named = f"of {len(rows):,} transactions of {file}, those with {' and '.join(columns)}"
+    return Workload(named, *(array.astype(np.int64) if (array % 1 == 0).all() else array for array in (size, gas)))
+
+
+def _table(spec: Mapping[str, Any], name: str) -> dict[str, Any]:
+    table = spec.get(name, {})
+    if not isinstance(table, dict):
+        raise InvalidInput(name, f"expected a table [{name}]", table)
+    return table
+
+
+def _check_keys(where: str, given: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    for key in given:
+        if key not in known:
+            raise InvalidInput(where, _hint(key, known), key)
+
+
+def _one_of(name: str, asked: Any, known: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
+    if not isinstance(asked, str) or asked not in known:
+        raise InvalidInput(name, _hint(str(asked), list(known)), asked)
+    return known[asked]
+
+
+def _hint(asked: str, known: Any) -> str:
+    if close := get_close_matches(asked, known, 1, 0.5):
+        return f"no such name, did you mean {close[0]}?"
+    return f"expected one of {', '.join(known)}" if len(known) <= 20 else "expected a known name"

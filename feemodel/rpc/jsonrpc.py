@@ -1,0 +1,127 @@
+"""JSON-RPC 2.0: the bytes of a request in, the bytes of the response out.
+
+Methods are plain functions or coroutine functions by name. Parameters may come by position or by name. The package's
+errors become error objects with their message; anything unexpected becomes "Internal error" and goes to the log.
+
+Source: https://www.jsonrpc.org/specification (2013-01-04).
+"""
+
+import inspect
+import logging
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import msgspec
+
+from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded, NotFinalized
+
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
+CODES: tuple[tuple[type[FeeModelError], int], ...] = (
+    (NotFinalized, INVALID_REQUEST),  # as production answers for a block that it does not serve
+    (InvalidInput, INVALID_PARAMS),
+    (LimitExceeded, INVALID_PARAMS),
+)
+BATCH_LIMIT = 100  # calls
+
+Methods: TypeAlias = Mapping[str, Callable[..., Any]]
+_log = logging.getLogger(__name__)
+
+
+class CallError(FeeModelError):
+    """An error object: the code, the message, and data where there is more to say."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        self.code, self.message, self.data = code, message, data
+        super().__init__(message)
+
+
+async def respond(body: bytes, methods: Methods, *, batch_limit: int = BATCH_LIMIT) -> bytes | None:
+    """The response to a request or to a batch of them; `None` where only notifications were sent.
+
+    Parameters
+    ----------
+    body : JSON text.
+    methods : name → function.
+    batch_limit : the most calls that a batch may hold.
+    """
+    try:
+        request = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return _encoded(_failure(None, CallError(PARSE_ERROR, "Parse error", str(error))))
+    if not isinstance(request, list):
+        response = await _answer(request, methods)
+        return None if response is None else _encoded(response)
+    if not request or len(request) > batch_limit:
+        reason = f"a batch holds 1 to {batch_limit:,} calls, this one {len(request):,}"
+        return _encoded(_failure(None, CallError(INVALID_REQUEST, "Invalid Request", reason)))
+    responses = [await _answer(call, methods) for call in request]
+    answered = [response for response in responses if response is not None]
+    return _encoded(answered) if answered else None
+
+
+async def _answer(request: Any, methods: Methods) -> dict[str, Any] | None:
+    if not _is_request(request):
+        return _failure(None, CallError(INVALID_REQUEST, "Invalid Request"))
+    try:
+        result = await _called(request["method"], request.get("params", []), methods)
+        response = {"jsonrpc": "2.0", "id": request.get("id"), "result": result}
+    except Exception as error:
+        response = _failure(request.get("id"), _as_call_error(error))
+    return response if "id" in request else None
+
+
+def _is_request(request: Any) -> bool:
+    if not isinstance(request, dict) or request.get("jsonrpc") != "2.0":
+        return False
+    method, params = request.get("method"), request.get("params", [])
+    return isinstance(method, str) and isinstance(params, (list, dict)) and _is_identity(request.get("id"))
+
+
+def _is_identity(identity: Any) -> bool:
+    if isinstance(identity, int):  # 64 bits are what the encoder writes
+        return not isinstance(identity, bool) and -(2**63) <= identity < 2**64
+    return identity is None or isinstance(identity, (str, float))
+
+
+async def _called(name: str, params: list[Any] | dict[str, Any], methods: Methods) -> Any:
+    method = methods.get(name)
+    if method is None:
+        raise CallError(METHOD_NOT_FOUND, "Method not found", name)
+    try:
+        signature = _signature(method)
+        bound = signature.bind(**params) if isinstance(params, dict) else signature.bind(*params)
+    except TypeError as error:
+        raise CallError(INVALID_PARAMS, f"Invalid params: {error}, expected {signature}") from None
+    result = method(*bound.args, **bound.kwargs)
+    return await result if inspect.isawaitable(result) else result
+
+
+@lru_cache
+def _signature(method: Callable[..., Any]) -> inspect.Signature:
+    signature = inspect.signature(method)
+    bare = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()]
+    return signature.replace(parameters=bare, return_annotation=inspect.Signature.empty)
+
+
+def _as_call_error(error: Exception) -> CallError:
+    if isinstance(error, CallError):
+        return error
+    for kind, code in CODES:
+        if isinstance(error, kind):
+            return CallError(code, str(error))
+    if isinstance(error, FeeModelError):
+        return CallError(INTERNAL_ERROR, str(error))
+    _log.error("a method failed", exc_info=error)
+    return CallError(INTERNAL_ERROR, "Internal error")
+
+
+def _failure(identity: Any, error: CallError) -> dict[str, Any]:
+    fields: dict[str, Any] = {"code": error.code, "message": error.message}
+    if error.data is not None:
+        fields["data"] = error.data
+    return {"jsonrpc": "2.0", "id": identity, "error": fields}
+
+
+def _encoded(response: Any) -> bytes:
+    return msgspec.json.encode(response)
