@@ -1,0 +1,65 @@
+"""Sizing a million payloads beside a bare zstd loop, and the compiled FastLZ beside its plain twin."""
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import zstandard
+
+from benchmarks import interleaved, per_item, ratio
+from feemodel.simulation.corpus import corpus
+from feemodel.sizes.codecs import FastLz, compressed_sizes
+from tests.fastlz_plain import fastlz_length
+
+SHARED = Path(os.environ.get("FEEMODEL_SHARED", "../shared"))
+BARE_CHUNK = 16_384  # payloads in a call; the bare loop is slower on smaller pieces, and no faster on larger ones
+
+
+def main() -> None:
+    million_payloads()
+    fastlz_beside_plain_python()
+
+
+def million_payloads(count: int = 1_000_000, threads: int = os.cpu_count() or 1) -> None:
+    """`compressed_sizes` against `multi_compress_to_buffer` alone: nothing checked, nothing read back."""
+    kind, some = transactions("linea_blob_24288348_24288678", "sender_and_unsigned_transaction")
+    payloads = [bytes(bytearray(some[n % len(some)])) for n in range(count)]  # a million objects, as a caller has them
+    parameters = zstandard.ZstdCompressionParameters(
+        compression_level=3, format=zstandard.FORMAT_ZSTD1_MAGICLESS, write_content_size=False
+    )
+
+    def bare() -> None:
+        compressor = zstandard.ZstdCompressor(compression_params=parameters)
+        for start in range(0, count, BARE_CHUNK):
+            compressor.multi_compress_to_buffer(payloads[start : start + BARE_CHUNK], threads=threads)
+
+    runs = {"bare loop": bare, "compressed_sizes": lambda: compressed_sizes(payloads, threads=threads)}
+    seconds = interleaved(runs, rounds=5, warm_up=0)
+    print(f"  zstd sizes of {count:,} {kind} payloads, {threads} threads")
+    for name, times in seconds.items():
+        print(f"    {name:<18} {per_item(times, count)} a payload")
+    print(f"    share of the bare loop's speed: {ratio(seconds, 'bare loop', 'compressed_sizes')}")
+
+
+def fastlz_beside_plain_python() -> None:
+    kind, raws = transactions("op_mainnet_channel_2024-06-14", "raw")
+    runs = {"plain Python": lambda: [fastlz_length(raw) for raw in raws], "FastLz": lambda: FastLz().sizes(raws)}
+    seconds = interleaved(runs, rounds=5)
+    print(f"  FastLZ lengths of {len(raws):,} {kind} transactions, 1 thread")
+    for name, times in seconds.items():
+        print(f"    {name:<18} {per_item(times, len(raws))} a transaction")
+    print(f"    times as fast as plain Python: {ratio(seconds, 'plain Python', 'FastLz')}")
+
+
+def transactions(name: str, field: str) -> tuple[str, list[bytes]]:
+    """Real ones where the shared inputs are, generated ones elsewhere; and which of both."""
+    path = SHARED / "data" / f"{name}.jsonl.gz"
+    if not path.exists():
+        return "generated", corpus(2_000).payloads
+    with gzip.open(path) as lines:
+        return "real", [bytes.fromhex(json.loads(line)[field][2:]) for line in lines]
+
+
+if __name__ == "__main__":
+    main()

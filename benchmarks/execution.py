@@ -1,0 +1,95 @@
+"""Gas estimates on both engines, every call different, beside the one execution that an estimate cannot do without."""
+
+from collections.abc import Callable, Iterator
+
+from benchmarks import interleaved, per_item, ratio
+from feemodel.errors import ExecutionFailed
+from feemodel.execution import Account, World, estimate_gas
+from feemodel.execution.engines import Engine, engine_named
+from feemodel.execution.message import Message
+from feemodel.transaction import keccak256
+
+SENDER, TOKEN, STORES, REVERTS, STRANGER = (number.to_bytes(20, "big") for number in range(0x1001, 0x1006))
+SLOTS = 50
+CALLS, REFERENCE_CALLS = 200, 2
+
+# A token's transfer without its checks: balances in slots keccak(account ‖ 0), moved from caller to recipient; a log.
+TRANSFER = "335f525f60205260405f208054602435900390556004355f5260405f2080546024350190556024355f52600435335f60205fa300"
+
+
+def world() -> World:
+    """One token, a contract that writes fifty new slots, one that reverts; a sender with funds."""
+    stores = b"".join(bytes.fromhex("5f3560") + bytes([slot, 0x55]) for slot in range(1, SLOTS + 1))
+    balance = int.from_bytes(keccak256(SENDER.rjust(32, b"\0") + bytes(32)), "big")
+    return World(
+        accounts={
+            SENDER: Account(balance=10**18),
+            TOKEN: Account(nonce=1, code=bytes.fromhex(TRANSFER), storage={balance: 10**30}),
+            STORES: Account(nonce=1, code=stores),
+            REVERTS: Account(nonce=1, code=bytes.fromhex("60205ffd")),
+        }
+    )
+
+
+def calls(kind: str) -> Iterator[dict[str, object]]:
+    """Calls of one kind, each with another recipient, amount or word."""
+    number = 0
+    while True:
+        number += 1
+        transfer = "0xa9059cbb" + f"{number:064x}" + f"{number + 5:064x}"
+        yield {
+            "transfer": {"to": (2**64 + number).to_bytes(20, "big"), "value": number},
+            "token": {"to": TOKEN, "data": transfer},
+            "stores": {"to": STORES, "data": f"0x{number:064x}"},
+            "reverts": {"to": REVERTS, "data": f"0x{number:064x}"},
+        }[kind] | {"from": SENDER}
+
+
+def estimates(kind: str, engine: Engine, count: int, *, tolerance: float, funded: bool = False) -> Callable[[], None]:
+    """Estimates one after the other, each under an override of its own where `funded`."""
+    state, source = world(), calls(kind)
+
+    def run() -> None:
+        for number in range(count):
+            overrides = {STRANGER: {"balance": 10**18 + number}} if funded else None
+            call = next(source) | ({"from": STRANGER} if funded else {})
+            try:
+                estimate_gas(call, state, overrides=overrides, tolerance=tolerance, engine=engine)
+            except ExecutionFailed:
+                assert kind == "reverts"
+
+    return run
+
+
+def executions(kind: str, engine: Engine) -> Callable[[], None]:
+    """One execution a call, at a limit that suffices: what no estimate can do without."""
+    state, source = world(), calls(kind)
+
+    def run() -> None:
+        for _ in range(CALLS):
+            call = next(source)
+            data = bytes.fromhex(str(call.get("data", "0x"))[2:])
+            message = Message(sender=SENDER, to=call["to"], data=data, value=call.get("value", 0))
+            engine.run(state, lambda execute: execute(message, 2_000_000))  # noqa: B023  # run at once
+
+    return run
+
+
+def main() -> None:
+    fast, reference = engine_named("fast"), engine_named("reference")
+    for kind in ("transfer", "token", "stores", "reverts"):
+        runs = {"one execution": executions(kind, fast)}
+        runs["1.5 %"] = estimates(kind, fast, CALLS, tolerance=0.015)
+        runs["1.5 %, override"] = estimates(kind, fast, CALLS, tolerance=0.015, funded=True)
+        runs["exact"] = estimates(kind, fast, CALLS, tolerance=0.0)
+        runs["reference, 1.5 %"] = estimates(kind, reference, REFERENCE_CALLS, tolerance=0.015)
+        seconds = interleaved(runs, rounds=5)
+        seconds["reference, 1.5 %"] = [time * CALLS / REFERENCE_CALLS for time in seconds["reference, 1.5 %"]]
+        print(f"  {kind}: estimates, every call different")
+        for name in runs:
+            each, times = per_item(seconds[name], CALLS), ratio(seconds, name, "one execution")
+            print(f"    {name:<18} {each:>16} each, {times} executions")
+
+
+if __name__ == "__main__":
+    main()

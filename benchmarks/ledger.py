@@ -1,0 +1,261 @@
+"""The ledger: hashes in lanes beside one at a time, a genesis beside bare inserts, a block, proofs, their growth."""
+
+import random
+import resource
+import sqlite3
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+
+from benchmarks import interleaved, per_item, ratio
+from feemodel.hashes import keccak256
+from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis, poseidon2
+from feemodel.ledger.changes import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
+from feemodel.ledger.poseidon2_kernel import _absorb_wide
+from feemodel.units import to_hex
+from tests import poseidon2_plain
+
+CODE = bytes.fromhex("600160020300")
+CONTRACT = b"\xc0" * 20
+MILLION = 1_000_000
+
+
+def main() -> None:
+    hashes()
+    with tempfile.TemporaryDirectory() as folder:
+        genesis(Path(folder))
+        block_of_slots(Path(folder))
+        growth(Path(folder))
+
+
+def hashes(count: int = 8_192) -> None:
+    """Nodes of the tree (two blocks of eight elements), one core."""
+    nodes = np.random.default_rng(1).integers(0, poseidon2.P, (count, 16), dtype=np.uint32)
+    result = np.empty((count, 8), dtype=np.uint32)
+    keys = np.array([(row + [0] * 16)[:16] for row in poseidon2.round_keys()], dtype=np.uint64)
+    runs = {"one at a time": lambda: _one_at_a_time(nodes, keys), "in lanes": lambda: _absorb_wide(nodes, result)}
+    _absorb_wide(nodes, result)
+    if not np.array_equal(_one_at_a_time(nodes, keys), result):
+        raise AssertionError("the two compiled hashes differ")
+    seconds = interleaved(runs)
+    print(f"  Poseidon2 of {count:,} nodes, both compiled, one core")
+    for name, times in seconds.items():
+        print(f"    {name:<14} {per_item(times, count)} a node")
+    print(f"    times as fast in lanes: {ratio(seconds, 'one at a time', 'in lanes')}")
+
+
+def genesis(folder: Path) -> None:
+    """A million accounts, durable, in a process of its own; beside the same rows inserted bare."""
+    context = get_context("spawn")
+    for name, run in (("bare inserts", _bare_rows), ("genesis", _million)):
+        with context.Pool(1) as pool:
+            seconds, memory = pool.apply(run, (str(folder / f"{name}.db"),))
+        size = (folder / f"{name}.db").stat().st_size
+        sizes = f"peak memory {memory / 2**20:,.0f} MiB, file {size / 2**20:,.0f} MiB"
+        print(f"  {name} of 1,000,000 accounts: {seconds:.1f} s, {sizes}")
+    with Store(folder / "genesis.db", read_only=False) as store:
+        store.finalize(0)
+        _proofs("a store of 1,000,000 accounts", store)
+
+
+def block_of_slots(folder: Path, slots: int = 100_000, touched: int = 1_000) -> None:
+    """Blocks that change slots of one storage tree, each durable."""
+    values = {number.to_bytes(32): 1 for number in range(slots)}
+    account = GenesisAccount(CONTRACT, 1, 0, CODE, values)
+    choice = random.Random(1)
+    times = []
+    with Store(folder / "slots.db") as store:
+        import_genesis(store, [account])
+        before = _stored_bytes(store)
+        for number in range(1, 12):
+            storage = []
+            for slot in choice.sample(sorted(values), touched):
+                storage.append(SlotChange(slot, values[slot], number + 1))
+                values[slot] = number + 1
+            block = BlockChanges(number, (AccountChange(CONTRACT, same=True, storage=tuple(storage)),))
+            started = time.perf_counter()
+            import_block(store, block)
+            times.append(time.perf_counter() - started)
+        stored = (_stored_bytes(store) - before) / len(times) / touched
+    print(f"  blocks of {touched:,} slots of a tree of {slots:,}, durable: {_spread(times, 1e3, 'ms')}")
+    print(f"    stored: {stored:,.0f} B a slot")
+
+
+def growth(folder: Path) -> None:
+    """Cost against the size of the tree: blocks of 100 balances, then proofs of an account; also drawn."""
+    print("  accounts    proof          block of 100     stored a change")
+    rows = []
+    for size in (10**3, 10**4, 10**5):
+        with Store(folder / f"{size}.db") as store:
+            import_genesis(store, _accounts(size))
+            rows.append(_grow(store, size))
+    with Store(folder / "genesis.db") as store:
+        rows.append(_grow(store, MILLION))
+    _draw(rows)
+
+
+def _draw(rows: list[tuple[int, float, float]], path: Path = Path("out/ledger_growth.png")) -> None:
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    from matplotlib import pyplot as plt
+
+    sizes, milliseconds, stored = zip(*rows, strict=True)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    left.plot(sizes, milliseconds, "o-")
+    left.set(xscale="log", ylim=(0, None), xlabel="accounts", ylabel="proof of an account [ms]")
+    right.plot(sizes, stored, "o-", color="tab:orange")
+    right.set(xscale="log", ylim=(0, None), xlabel="accounts", ylabel="stored a changed account [bytes]")
+    figure.suptitle("The ledger's cost against its size: it grows with the depth of the index, not with the accounts")
+    path.parent.mkdir(exist_ok=True)
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+    print(f"  drawn in {path}")
+
+
+def _grow(store: Store, size: int) -> tuple[int, float, float]:
+    head = store.head
+    assert head
+    choice = random.Random(2)
+    numbers = choice.sample(range(size), 100)
+    changes = []
+    for number in numbers:
+        account = store.account(head.number, _address(number))
+        assert account
+        fields = AccountFields(account.nonce, account.balance, account.keccak_code_hash)
+        changes.append(AccountChange(_address(number), fields, fields._replace(nonce=account.nonce + 1)))
+    before = _stored_bytes(store)
+    started = time.perf_counter()
+    import_block(store, BlockChanges(head.number + 1, tuple(changes)))
+    took = time.perf_counter() - started
+    stored = (_stored_bytes(store) - before) / len(changes)
+    store.finalize(head.number + 1)
+    times = []
+    for number in choice.choices(range(size), k=500):
+        started = time.perf_counter()
+        get_proof(store, to_hex(_address(number)), [], "finalized")
+        times.append(time.perf_counter() - started)
+    milliseconds = statistics.median(times) * 1e3
+    print(f"  {size:>9,}   {milliseconds:>7.3f} ms {took * 1e3:>14.1f} ms {stored:>15,.0f} B")
+    return size, milliseconds, stored
+
+
+def _proofs(name: str, store: Store, rounds: int = 1_000) -> None:
+    choice = random.Random(3)
+    built, checked = [], []
+    head = store.head
+    assert head
+    for _ in range(rounds):
+        keys = [to_hex(choice.randrange(1_000).to_bytes(32)) for _ in range(3)]
+        started = time.perf_counter()
+        proof = get_proof(store, to_hex(CONTRACT), keys, "finalized")
+        built.append(time.perf_counter() - started)
+        started = time.perf_counter()
+        check_proof(proof, root=head.root, address=CONTRACT, storage_keys=keys)
+        checked.append(time.perf_counter() - started)
+    print(f"  account and 3 slots from {name}: proof {_spread(built, 1e3, 'ms')}")
+    print(f"  the same checked: {_spread(checked, 1e3, 'ms')}")
+
+
+def _spread(times: list[float], factor: float, unit: str) -> str:
+    ordered = [value * factor for value in sorted(times)]
+    return f"median {statistics.median(ordered):.2f} {unit} ({ordered[0]:.2f} to {ordered[-1]:.2f})"
+
+
+def _address(number: int) -> bytes:
+    return keccak256(number.to_bytes(8))[:20]
+
+
+def _accounts(size: int) -> Iterator[GenesisAccount]:
+    return (GenesisAccount(_address(number), 0, number) for number in range(size))
+
+
+def _stored_bytes(store: Store) -> int:
+    with sqlite3.connect(store.path) as connection:
+        pages, size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
+    connection.close()
+    return int(pages * size)
+
+
+def _million(path: str) -> tuple[float, int]:
+    poseidon2.digests(bytes(32 * 65), 32)  # compiled before the clock starts
+    contract = GenesisAccount(CONTRACT, 1, 0, CODE, {number.to_bytes(32): 1 for number in range(1_000)})
+    accounts = [contract, *_accounts(MILLION - 1)]
+    with Store(path) as store:
+        started = time.perf_counter()
+        import_genesis(store, accounts)
+        return time.perf_counter() - started, _peak_memory()
+
+
+def _bare_rows(path: str) -> tuple[float, int]:
+    """The rows of a million accounts, about as large, without a tree behind them."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    tables = {"node": (MILLION, 64), "leaf": (MILLION, 96), "key": (MILLION, 52), "branch": (400_000, 24)}
+    started = time.perf_counter()
+    connection.execute("BEGIN")
+    for name, (count, size) in tables.items():
+        connection.execute(f"CREATE TABLE {name} (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER, data BLOB)")
+        blob = random.Random(1).randbytes(size)
+        rows = ((number, number, blob) for number in range(count))
+        connection.executemany(f"INSERT INTO {name} (a, b, data) VALUES (?, ?, ?)", rows)
+    connection.execute("COMMIT")
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return time.perf_counter() - started, _peak_memory()
+
+
+def _peak_memory() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # Linux counts kibibytes
+
+
+@numba.njit
+def _one_at_a_time(nodes: Any, keys: Any) -> Any:
+    """One message after the other, each step in whole numbers modulo P: what the compiler makes of the definition."""
+    p = np.uint64(2130706433)
+    result = np.empty((len(nodes), 8), dtype=np.uint32)
+    s, mixed = np.empty(16, dtype=np.uint64), np.empty(16, dtype=np.uint64)
+    for n in range(len(nodes)):
+        for i in range(8):
+            s[i] = 0
+        for block in range(2):
+            for i in range(8):
+                s[8 + i] = nodes[n, 8 * block + i]
+            for number in range(-1, 27):
+                full = number < 3 or number > 23
+                if number >= 0:
+                    for i in range(16 if full else 1):
+                        x = (s[i] + keys[number, i]) % p
+                        s[i] = x * x % p * x % p
+                if full:
+                    for group in range(0, 16, 4):
+                        a, b, c, d = s[group], s[group + 1], s[group + 2], s[group + 3]
+                        total = a + b + c + d
+                        mixed[group], mixed[group + 1] = total + a + 2 * b, total + b + 2 * c
+                        mixed[group + 2], mixed[group + 3] = total + c + 2 * d, total + d + 2 * a
+                    for i in range(16):
+                        j = i % 4
+                        s[i] = (mixed[i] + mixed[j] + mixed[4 + j] + mixed[8 + j] + mixed[12 + j]) % p
+                else:
+                    total = np.uint64(0)
+                    for i in range(16):
+                        total += s[i]
+                    for i in range(16):
+                        s[i] = (total + DIAGONAL[i] * s[i]) % p
+            for i in range(8):
+                s[i] = (s[8 + i] + nodes[n, 8 * block + i]) % p
+        for i in range(8):
+            result[n, i] = s[i]
+    return result
+
+
+DIAGONAL = np.array([value % poseidon2.P for value in poseidon2_plain.DIAGONAL], dtype=np.uint64)
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""Production LZSS sizes: real transactions in one call beside zstd, and payloads made to be slow."""
+
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import numpy as np
+
+from benchmarks import per_item, ratio
+from benchmarks.codecs import SHARED, transactions
+from feemodel.sizes.codecs import Zstd
+from feemodel.sizes.lzss import Lzss
+from feemodel.transaction import measured_form, parse_transaction
+
+GO_LIBRARY = 2_430  # transactions a second on one core (Consensys/compress, dictionary loaded once, mean of 510 bytes)
+DICTIONARY = SHARED / "data" / "linea-dict-2025-04-21.bin"
+ADVERSARIAL_LENGTHS = (120_000, 262_144)  # bytes: about as much as a transaction may carry, and the compressor's limit
+
+
+def main() -> None:
+    kind, some = transactions("linea_blob_24288348_24288678", "sender_and_unsigned_transaction")
+    signed = transactions("linea_mainnet_transactions", "raw")[1] if kind == "real" else []
+    payloads = some + [measured_form(parse_transaction(raw), "sender_unsigned") for raw in signed]
+    codec = Lzss(DICTIONARY.read_bytes() if DICTIONARY.exists() else b"".join(payloads)[:65_536])
+    real_transactions(kind, payloads, codec)
+    for length in ADVERSARIAL_LENGTHS:
+        adversaries(length, codec)
+
+
+def processor_seconds(runs: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
+    """Seconds that this thread computed in every run, taking turns: of one core, whatever else the machine does."""
+    seconds: dict[str, list[float]] = {name: [] for name in runs}
+    for number in range(1 + rounds):
+        for name, run in runs.items():
+            started = time.thread_time()
+            run()
+            if number > 0:  # the first round warms up
+                seconds[name].append(time.thread_time() - started)
+    return seconds
+
+
+def real_transactions(kind: str, payloads: list[bytes], codec: Lzss) -> None:
+    runs = {"zstd": lambda: Zstd().sizes(payloads), "lzss": lambda: codec.sizes(payloads)}
+    seconds = processor_seconds(runs, 15)
+    rates = len(payloads) / np.array(seconds["lzss"])
+    mean = sum(map(len, payloads)) / len(payloads)
+    print(f"  sizes of {len(payloads):,} {kind} transactions of {mean:.0f} bytes on average, one call, 1 core's time")
+    for name, times in seconds.items():
+        print(f"    {name:<30} {per_item(times, len(payloads))} a transaction")
+    print(f"    lzss, transactions a second    {np.median(rates):,.0f} ({rates.min():,.0f} to {rates.max():,.0f})")
+    print(f"    lzss, times the Go library's   {np.median(rates) / GO_LIBRARY:.0f} (recorded elsewhere)")
+    print(f"    lzss, times the time of zstd   {ratio(seconds, 'lzss', 'zstd')}")
+
+
+def adversaries(length: int, codec: Lzss) -> None:
+    payloads = adversarial(length, codec.dictionary)
+    seconds = processor_seconds({name: partial(codec.size, payload) for name, payload in payloads.items()}, 3)
+    print(f"  payloads of {length:,} bytes, slowest first")
+    for name in sorted(seconds, key=lambda name: -np.median(seconds[name])):
+        times = np.array(seconds[name]) * 1e3
+        print(f"    {name:<30} {np.median(times):.1f} ms ({times.min():.1f} to {times.max():.1f})")
+
+
+def adversarial(length: int, dictionary: bytes) -> dict[str, bytes]:
+    """Payloads of one length that have very many matches, or very many that nearly are."""
+    rng = np.random.default_rng(1)
+
+    def values(*choices: int) -> bytes:
+        return bytes(rng.choice(np.array(choices, dtype=np.uint8), length))
+
+    def with_noise(unit: bytes, every: int) -> bytes:
+        data = np.resize(np.frombuffer(unit, dtype=np.uint8), length).copy()
+        data[rng.integers(0, length, length // every)] ^= np.uint8(1)
+        return data.tobytes()
+
+    words = b"".join(bytes(28) + rng.bytes(4) for _ in range(length // 32 + 1))
+    return {
+        "random, 2 values": values(0, 1),
+        "random, 3 values": values(0, 1, 2),
+        "random, 4 values": values(0, 1, 2, 3),
+        "random, 16 values": values(*range(16)),
+        "random, all values": values(*range(256)),
+        "random, 0xfe and 0xff": values(0xFE, 0xFF),
+        "random, 0x00, 0xfd to 0xff": values(0, 0xFD, 0xFE, 0xFF),
+        "period 2, noise 1/30": with_noise(b"\x01\x02", 30),
+        "period 7, noise 1/300": with_noise(rng.bytes(7), 300),
+        "period 32, noise 1/30": with_noise(rng.bytes(32), 30),
+        "period 300, noise 1/30": with_noise(rng.bytes(300), 30),
+        "period 300, noise 1/300": with_noise(rng.bytes(300), 300),
+        "the dictionary, noise 1/8": with_noise(dictionary, 8),
+        "words of 28 zeros": words[:length],
+        "one byte": bytes(length),
+    }
+
+
+if __name__ == "__main__":
+    main()

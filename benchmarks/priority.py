@@ -1,0 +1,51 @@
+"""The exact integer fee over 1e8 elements, against adding the same two arrays."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from benchmarks import interleaved, per_item, ratio
+from feemodel.fees import priority
+from feemodel.fees.kernels import BLOCK
+from feemodel.processors import cores
+
+ELEMENTS = 100_000_000
+COSTS = {"variable_cost": 1_000_000_000, "fixed_cost": 30_000_000, "margin": 1.2}
+
+
+def main(elements: int = ELEMENTS) -> None:
+    rng = np.random.default_rng(1)
+    size = rng.integers(30, 4_000, elements)
+    gas = rng.integers(21_000, 5_000_000, elements)
+    out = np.empty(elements, dtype=np.int64)
+
+    def add(result: np.ndarray) -> None:
+        def block(start: int) -> None:
+            part = slice(start, start + BLOCK)
+            np.add(size[part], gas[part], out=result[part])
+
+        with ThreadPoolExecutor(cores()) as pool:
+            list(pool.map(block, range(0, elements, BLOCK)))
+
+    def numpy_form() -> None:
+        whole = priority._before_margin(size, gas, COSTS["variable_cost"], COSTS["fixed_cost"])
+        priority._scale(whole, COSTS["margin"])
+
+    seconds = interleaved(
+        {
+            "add, new array": lambda: add(np.empty(elements, dtype=np.int64)),
+            "priority_fee, new array": lambda: priority.priority_fee(size, gas, **COSTS),
+            "add, given array": lambda: add(out),
+            "priority_fee, given array": lambda: priority.priority_fee(size, gas, **COSTS, out=out),
+        }
+    )
+    for name, runs in seconds.items():
+        print(f"   {name:28} {per_item(runs, elements):>9} an element")
+    print(f"   priority_fee / add, new arrays    {ratio(seconds, 'priority_fee, new array', 'add, new array')}")
+    print(f"   priority_fee / add, given arrays  {ratio(seconds, 'priority_fee, given array', 'add, given array')}")
+    seconds = interleaved({"NumPy form": numpy_form, "add": lambda: add(out)}, rounds=2, warm_up=0)
+    print(f"   NumPy form {per_item(seconds['NumPy form'], elements)}, / add {ratio(seconds, 'NumPy form', 'add')}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+"""Fixtures shared by all tests."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# No test is timed: the first example of a property may compile a kernel. Where a check must give the same answer
+# twice, the examples are the same too; elsewhere every run looks at new ones.
+settings.register_profile("untimed", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("untimed")
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real inputs and expected outputs; where FEEMODEL_SHARED names it, it must be there."""
+    named = os.environ.get("FEEMODEL_SHARED")
+    folder = Path(named) if named else ROOT.parent / "shared"
+    if not (folder / "vectors").is_dir():
+        if named:
+            pytest.fail(f"FEEMODEL_SHARED={named}: no folder vectors/ there")
+        pytest.skip("needs the shared inputs: set FEEMODEL_SHARED to their folder")
+    return folder

@@ -1,0 +1,150 @@
+"""Kill an import again and again, and see that the ledger opens at its last whole block with the right root.
+
+`python -m tests.kill_import [KILLS]`. Each round forks a process that imports blocks and kills it (SIGKILL) at a random
+moment. A witness imports the same blocks undisturbed. Every few rounds start a new file, so that the laying out of the
+tables and the genesis are hit as well.
+"""
+
+import os
+import random
+import select
+import signal
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
+from feemodel.ledger.changes import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
+from feemodel.ledger.follow import advance, depth
+from feemodel.units import to_hex
+from tests.ledger_blocks import CODE, CODE_KECCAK, address, slot
+
+ACCOUNTS = 200
+TOUCHED = 40  # accounts a block, each with a slot
+ROUNDS_A_FILE = 25
+LONGEST_LIFE = 0.3  # s after the first sign of life
+GENESIS = [GenesisAccount(address(number), 1, number, CODE, {slot(0): 1}) for number in range(1, ACCOUNTS + 1)]
+
+
+def next_block(store: Store) -> BlockChanges:
+    """The block after the head, which follows from its number and the state alone."""
+    head = store.head
+    assert head
+    choice = random.Random(head.number)
+    changes = []
+    for number in sorted(choice.sample(range(1, ACCOUNTS + 1), TOUCHED)):
+        account = store.account(head.number, address(number))
+        assert account
+        before = AccountFields(account.nonce, account.balance, CODE_KECCAK)
+        place = slot(choice.randrange(4))
+        value = store.slot(head.number, address(number), place)
+        storage = (SlotChange(place, value, choice.choice([0, head.number + 1])),)
+        changes.append(
+            AccountChange(address(number), before, before._replace(nonce=account.nonce + 1), storage=storage)
+        )
+    return BlockChanges(head.number + 1, tuple(changes))
+
+
+def import_until_killed(path: Path, signs: int) -> None:
+    """What the process to be killed does; it writes B when a transaction begins and E when it is over."""
+    store = Store(path)
+    whole = store.transaction
+
+    @contextmanager
+    def signed() -> Iterator[None]:
+        os.write(signs, b"B")
+        with whole():
+            yield
+        os.write(signs, b"E")
+
+    store.transaction = signed  # type: ignore[method-assign]
+    if store.head is None:
+        import_genesis(store, GENESIS)
+    while True:
+        import_block(store, next_block(store))
+        advance(store, depth(2))
+
+
+def forked_import(path: Path) -> tuple[int, int]:
+    """A process that imports, by its id, and where to read its signs; returns when the first has come."""
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside threads: NumPy's are idle here
+        child = os.fork()
+    if child == 0:
+        try:
+            os.close(reading)
+            import_until_killed(path, writing)
+        finally:
+            os._exit(1)  # only reached by an error: the parent misses its SIGKILL
+    os.close(writing)
+    select.select([reading], [], [], 60)
+    return child, reading
+
+
+def kill_once(path: Path, wait: float) -> bool:
+    """Start an import, kill it, and tell whether that was inside a transaction."""
+    child, reading = forked_import(path)
+    time.sleep(wait)
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status), "the import ended by itself"
+    with os.fdopen(reading, "rb") as pipe:
+        return pipe.read().endswith(b"B")
+
+
+def check_store(path: Path, witness: Store) -> int | None:
+    """The head of the store after a kill, whose root must be the witness's, and whose proofs must hold."""
+    with Store(path) as store:
+        head = store.head
+        if head is None:
+            assert store.finalized is None
+            return None
+        if witness.head is None:
+            import_genesis(witness, GENESIS)
+        while witness.head and witness.head.number < head.number:
+            import_block(witness, next_block(witness))
+        assert head == witness.block(head.number)
+        assert store.finalized in (None, *range(max(0, head.number - 3), head.number - 1))
+        if store.finalized is not None:
+            final, asked = store.finalized, to_hex(address(1 + head.number % ACCOUNTS))
+            proof = get_proof(store, asked, ["0x0", "0x1"], "finalized")
+            check_proof(proof, root=witness.block(final).root, address=asked, storage_keys=["0x0", "0x1"])
+        return head.number
+
+
+def run(kills: int, folder: Path, *, seed: int = 1) -> Counter[str]:
+    """That many kills; how many hit a transaction, and how many found the file without a block."""
+    choice = random.Random(seed)
+    counts: Counter[str] = Counter()
+    path = folder / "0.db"
+    with Store(folder / "witness.db") as witness:
+        import_genesis(witness, GENESIS)
+    for count in range(kills):
+        if count % ROUNDS_A_FILE == 0:
+            path = folder / f"{count}.db"
+        counts["inside a transaction"] += kill_once(path, choice.uniform(0, LONGEST_LIFE))
+        with Store(folder / "witness.db") as witness:
+            head = check_store(path, witness)
+        counts["no block yet"] += head is None
+        counts["highest block"] = max(counts["highest block"], head or 0)
+        counts["kills"] += 1
+    return counts
+
+
+def main(kills: int) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        counts = run(kills, Path(folder))
+    print(", ".join(f"{name}: {count}" for name, count in counts.items()))
+    spread = counts["inside a transaction"] * 2 >= kills and counts["no block yet"] * 2 <= kills
+    print("every store opened at its last whole block with the right root" if spread else "the kills were not spread")
+    return 0 if spread else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 200))

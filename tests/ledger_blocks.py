@@ -1,0 +1,41 @@
+"""Blocks for the tests of the ledger, from a plain dictionary of the state before and after."""
+
+from feemodel.hashes import keccak256
+from feemodel.ledger.account import EMPTY_KECCAK
+from feemodel.ledger.changes import AccountChange, AccountFields, BlockChanges, SlotChange
+
+CODE = bytes.fromhex("600160020300")
+CODE_KECCAK = keccak256(CODE)
+
+
+def address(number):
+    return number.to_bytes(20)
+
+
+def slot(number):
+    return number.to_bytes(32)
+
+
+def fields(nonce=0, balance=0, code=b""):
+    return AccountFields(nonce, balance, keccak256(code) if code else EMPTY_KECCAK)
+
+
+def block_hash(number):
+    return keccak256(f"block {number}".encode())
+
+
+def block(number, *accounts, **options):
+    """A block with a hash of its own that follows the one before."""
+    hashes = {"hash": block_hash(number), "parent_hash": block_hash(number - 1)}
+    return BlockChanges(number, accounts, **(hashes | options))
+
+
+def change(number, before, after, *, storage=(), **options):
+    """A change of account `number`; slots as (number, before, after)."""
+    slots = tuple(SlotChange(slot(place), old, new) for place, old, new in storage)
+    return AccountChange(address(number), before, after, storage=slots, **options)
+
+
+def touch(number, *storage):
+    """A change of slots alone."""
+    return change(number, None, None, storage=storage, same=True)

@@ -1,0 +1,293 @@
+"""The command line: answers for people and programs, and a named error with its exit code for everything else."""
+
+import gzip
+import json
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+from feemodel.cli import VERBS, main
+from feemodel.io import read_blocks
+from tests import node_server
+
+# Linea mainnet block 41,640, transaction 0: a transfer that offers 5 gwei
+RAW = (
+    "0x02f87782e7088255f885012a05f200852e90edd000825208945e971b1e3d22764789442cde789efd2fe8cb8498872386f26fc1006880c0"
+    "01a0e634f8712b93499615e1ef9fa3c1ba88ded15a68fcaecc5d37098bb7afce0fe7a002533afbcaaa9b382697dcee1e99bfdc38ba4cbc61"
+    "81ad750889431141541c7a"
+)
+CALL = {"to": "0x" + "11" * 20, "value": "0x1"}
+
+
+def answer(capsys, *arguments):
+    assert main([*arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def complaint(capsys, *arguments):
+    code = main(list(arguments))
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    return code, captured.err.strip().removeprefix("feemodel: ")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_explains_itself(verb, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main([verb, "--help"])
+
+    assert stopped.value.code == 0
+    assert "--json" in capsys.readouterr().out
+
+
+def test_fee_in_both_forms(capsys):
+    today = answer(capsys, "fee", "--size", "128", "--gas", "21_000")
+    older = answer(capsys, "fee", "--size", "128", "--gas", "21,000", "--pricing", "verification-cost")
+
+    assert (today["priorityFeePerGas"], today["totalWei"]) == (43_314_285, 909_600_132_000)
+    assert today["feePerGas"] == {"base": 7, "fixed": 30_000_000, "size": 6_095_238, "margin": 7_219_047, "floor": 0}
+    assert older["priorityFeePerGas"] == 61_299_565
+
+
+def test_fee_takes_its_costs_from_a_record_or_one_by_one(capsys):
+    record = "0x01" + "00004e20" + "000003e8" + "00000000" + "00" * 19
+
+    found = answer(capsys, "fee", "--size", "128", "--gas", "21000", "--record", record, "--margin", "1")
+    assert found["feePerGas"] == {"base": 7, "fixed": 20_000_000, "size": 6_095, "margin": 0, "floor": 0}
+    costs = ["--fixed-cost", "0", "--variable-cost", "21000", "--margin", "1", "--base-fee", "9"]
+    assert answer(capsys, "fee", "--size", "128", "--gas", "21000", *costs)["totalWei"] == (128 + 9) * 21_000
+
+
+def test_explain_a_signed_transaction(capsys):
+    found = answer(capsys, "explain", RAW, "--gas-used", "21000")
+
+    assert (found["subject"], found["measuredBytes"], found["offeredPricePerGas"]) == ("transaction", 74, 5_000_000_007)
+    assert sum(found["feeWei"].values()) == found["totalWei"]
+    assert [stage["outcome"] for stage in found["stages"]] == ["accepted"] * 4
+
+
+def test_explain_a_call_from_a_file_and_from_standard_input(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "call.json"
+    path.write_text(json.dumps(CALL))
+    from_file = answer(capsys, "explain", str(path))
+    with path.open() as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        from_stdin = answer(capsys, "explain", "-")
+
+    assert from_file == from_stdin == answer(capsys, "explain", json.dumps(CALL))
+    assert from_file["offeredPricePerGas"] is None
+
+
+def test_explain_can_answer_by_its_exit_code(capsys):
+    cheap = json.dumps(CALL | {"gasPrice": hex(30_000_000)})
+
+    assert main(["explain", cheap, "--check"]) == 1
+    assert main(["explain", RAW, "--check"]) == 0
+    assert main(["explain", cheap]) == 0
+    assert "stays pending" in capsys.readouterr().out
+
+
+@pytest.fixture
+def transactions(tmp_path):
+    path = tmp_path / "transactions.jsonl.gz"
+    with gzip.open(path, "wt") as lines:
+        lines.write(json.dumps({"raw": RAW}) + "\n" + RAW + "\n")
+    return str(path)
+
+
+def test_sizes_of_a_file(transactions, tmp_path, capsys):
+    out = tmp_path / "sizes.csv"
+    found = answer(capsys, "sizes", transactions, "--all", "--out", str(out))
+
+    totals = {row["codec"]: row["total"] for row in found["codecs"]}
+    assert totals["length"] == 2 * 74
+    assert set(totals) == {"length", "zstd", "brotli", "deflate", "fastlz"}
+    assert out.read_text().splitlines()[1] == f"0,74,{','.join(str(totals[c] // 2) for c in list(totals)[1:])}"
+    assert answer(capsys, "sizes", transactions, "--packed")["codecs"][1]["total"] == 2 * 96
+
+
+def test_lzss_with_a_dictionary_file(shared, transactions, capsys):
+    dictionary = str(shared / "data" / "linea-dict-2025-04-21.bin")
+    found = answer(capsys, "sizes", transactions, "--codec", "lzss", "--dictionary", dictionary)
+
+    assert found["codecs"][1] == {
+        "codec": "lzss", "total": 148, "min": 74, "median": 74, "p95": 74, "max": 74, "ofLength": 1.0, "mean": 74.0,
+    }  # fmt: skip
+
+
+def test_a_dictionary_that_is_not_published_is_told(transactions, tmp_path, capsys):
+    dictionary = tmp_path / "own.bin"
+    dictionary.write_bytes(b"\x00" * 64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert main(["sizes", transactions, "--codec", "lzss", "--dictionary", str(dictionary)]) == 0
+
+    assert capsys.readouterr().err.startswith(f"feemodel: warning: {dictionary}: 64 bytes with SHA-256 f5a5fd42")
+
+
+def test_train_a_dictionary_and_use_it(tmp_path, capsys):
+    from feemodel.simulation.corpus import corpus
+
+    file, dictionary = tmp_path / "corpus.jsonl", tmp_path / "trained.bin"
+    rows = [{"sender_and_unsigned_transaction": "0x" + payload.hex()} for payload in corpus(2_000).payloads]
+    file.write_text("\n".join(map(json.dumps, rows)))
+    found = answer(capsys, "train", str(file), "--out", str(dictionary), "--size", "8192")
+    sizes = answer(capsys, "sizes", str(file), "--dictionary", str(dictionary))
+
+    assert found["bytes"] == dictionary.stat().st_size == 8192
+    assert found["zstdBytesWithDictionary"] < 0.9 * found["zstdBytes"]
+    assert sizes["codecs"][1]["total"] < found["zstdBytes"] * 2
+
+
+def test_demo_prices_real_and_generated_transactions(tmp_path, capsys):
+    found = answer(capsys, "demo", "--transactions", "500", "--out", str(tmp_path / "figures"))
+
+    assert [(row["pricing"], row["workload"]) for row in found["results"]] == [
+        ("cost-per-byte", "real"), ("cost-per-byte", "generated"),
+        ("verification-cost", "real"), ("verification-cost", "generated"),
+    ]  # fmt: skip
+    assert all(sum(row["revenueShares"].values()) == pytest.approx(1) for row in found["results"])
+    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == [
+        "corpus.png", "recovery.png", "verification_cost.png",
+    ]  # fmt: skip
+    assert main(["demo", "--transactions", "500", "--out", str(tmp_path)]) == 0
+    assert "break-even margin" in capsys.readouterr().out
+
+
+def test_break_even_margin_of_the_demo_breaks_even(tmp_path, capsys):
+    row = answer(capsys, "demo", "--transactions", "10", "--out", str(tmp_path))["results"][0]
+
+    assert row["breakEvenMargin"] == pytest.approx(1.2 / row["recovery"], abs=2e-4)
+
+
+def test_compare_one_transaction_under_every_rule(tmp_path, capsys):
+    figure = tmp_path / "rules.png"
+    fees = ["--l1-base-fee", "1_000_000_000", "--blob-base-fee", "1"]
+    found = answer(capsys, "compare", RAW, *fees, "--out", str(figure))
+
+    rows = {row["rule"]: row for row in found["rules"]}
+    assert (found["gas"], found["signedBytes"], rows["linea"]["ratio"]) == (21_000, 122, 1.0)
+    # 100 bytes, the floor of Fjord's regression: 1e8 · (16 · 5,227 · 1e9 + 1,014,213) // 1e12, and the operator fee 0
+    assert rows["op-mainnet/jovian"]["l1_fee"] == 8_363_200_101
+    assert all(row["total"] == row["l1_fee"] + row["l2_fee"] for row in rows.values())
+    assert figure.stat().st_size > 10_000
+
+
+def test_compare_a_file_and_a_call(transactions, capsys):
+    two, one = (answer(capsys, "compare", subject, "--rules", "taiko,linea") for subject in (transactions, RAW))
+    call = answer(capsys, "compare", json.dumps(CALL), "--rules", "linea,op-mainnet/bedrock")
+
+    assert two["rules"][0]["total"] == 2 * one["rules"][0]["total"]
+    assert [row["rule"] for row in call["rules"]] == ["linea", "op-mainnet/bedrock"]
+
+
+def test_a_ledger_from_genesis_to_a_checked_proof(tmp_path, capsys):
+    store, proof, genesis = (str(tmp_path / name) for name in ("ledger.db", "proof.json", "genesis.json"))
+    account, slot = "0x" + "11" * 20, "0x01"
+    alloc = {account: {"balance": "0x5", "code": "0x6001", "storage": {slot: "0x07"}}}
+    Path(genesis).write_text(json.dumps({"alloc": alloc}))
+    started = answer(capsys, "follow", "--store", store, "--genesis", genesis, "--finality", "depth", "1")
+    blocks = tmp_path / "blocks.jsonl"
+    change = {"storage": {slot: ["0x7", "0x8"]}}
+    blocks.write_text(json.dumps({"number": "0x1", "accounts": {account: change}}) + "\n")
+    grown = answer(capsys, "follow", "--store", store, "--blocks", str(blocks), "--finality", "depth", "1")
+    marked = answer(capsys, "finalize", "--store", store, "--block", "1")
+    written = answer(capsys, "prove", "--store", store, "--address", account, "--slot", slot, "--out", proof)
+    found = answer(capsys, "check-proof", proof, "--root", grown["stateRoot"], "--address", account, "--slot", slot)
+
+    assert (started["head"], started["finalized"]) == (0, None)
+    assert (grown["head"], grown["finalized"], marked["finalized"]) == (1, 0, 1)
+    assert (written["block"], written["stateRoot"]) == (1, grown["stateRoot"])
+    assert (found["account"]["balance"], list(found["storage"].values())) == (5, ["0x8"])
+    assert complaint(capsys, "check-proof", proof, "--root", started["stateRoot"])[0] == 1
+    assert complaint(capsys, "prove", "--store", store, "--address", account, "--block", "0x2")[1].startswith(
+        "block 0x2"
+    )
+    assert complaint(capsys, "follow", "--store", store, "--blocks", str(blocks))[0] == 2
+
+
+def test_fetch_writes_a_file_that_reads_back(tmp_path, capsys):
+    out = tmp_path / "blocks.parquet"
+    with node_server.running() as server:
+        found = answer(capsys, "fetch", "--node", server.url, "--blocks", "100:130", "--out", str(out))
+
+    assert found == {"file": str(out), "firstBlock": 100, "lastBlock": 129, "blocks": 30}
+    assert read_blocks(out)["base_fee_per_gas"].to_list() == list(range(107, 137))
+
+
+BAD = [
+    (["fee", "--size", "128", "--gas", "0"], 2, "gas: expected whole gas of at least 1, got 0"),
+    (["fee", "--size", "-1", "--gas", "1"], 2, "compressed_size: expected whole bytes of at least 0, got -1"),
+    (["fee", "--size", "1", "--gas", "1", "--margin", "nan"], 2, "margin: expected a finite number, got nan"),
+    (["fee", "--size", "1", "--gas", "1", "--preset", "x"], 2, "preset: expected one of linea-mainnet-2026-01"),
+    (["fee", "--size", "1", "--gas", "1", "--record", "0x02"], 2, "extra_data: expected 32 bytes, counted 1"),
+    (["fee", "--size", "1", "--gas", "1", "--min-gas-price", "5"], 2, "--min-gas-price: expected only with --pricing"),
+    (["explain", RAW[:-1]], 2, "transaction: expected an even number of hexadecimal digits, counted 243"),
+    (["explain", '{"data": "0x123"}', "--gas", "1"], 2, "call.data: expected an even number of hexadecimal digits"),
+    (["explain", '{"data": "0x12"}'], 2, "--gas: expected the estimate of a call that executes code"),
+    (["explain", "{"], 2, "call: expected JSON"),
+    (["explain", "no-such-file.json"], 3, "no-such-file.json: no such file"),
+    (["explain", RAW, "--codec", "lzss"], 2, "--codec: expected --dictionary FILE with lzss"),
+    (["explain", RAW, "--codec", "gzip"], 2, "codec: expected one of zstd, brotli, deflate, fastlz"),
+    (["explain", RAW, "--dictionary", "x", "--codec", "brotli"], 2, "--dictionary: expected only with"),
+    (["explain", RAW, "--dictionary", "no-such-file"], 3, "no-such-file: no such file"),
+    (["sizes", "no-such-file.jsonl"], 3, "no-such-file.jsonl: no such file"),
+    (["sizes", "."], 3, ".: a folder, not a file"),
+    (["train", "no-such-file.jsonl", "--out", "x"], 3, "no-such-file.jsonl: no such file"),
+    (["fetch", "--node", "http://x", "--blocks", "7", "--out", "x"], 2, "blocks: expected A:B"),
+    (["fetch", "--node", "ftp://x", "--blocks", "7:9", "--out", "x"], 2, "url: "),
+    (["compare", RAW, "--rules", "linea,arbitrum"], 2, "rule: expected one of linea, op-mainnet/bedrock"),
+    (["compare", RAW, "--rules", "scroll-2024/curie"], 2, "reference: expected one of scroll-2024/curie, got 'linea'"),
+    (["compare", "no-such-file"], 3, "no-such-file: no such file"),
+    (["prove", "--store", "no-such.db", "--address", "0x12"], 3, "no-such.db: no such ledger"),
+    (["check-proof", "no-such.json", "--root", "0x12"], 3, "no-such.json: "),
+    (["follow", "--store", "x.db", "--finality", "soon"], 2, "finality: expected immediate, depth N or l1 URL"),
+    (["serve", "--workers", "0"], 2, "--workers: expected an integer of at least 1, got 0"),
+    (["demo", "--transactions", "-1"], 2, "count: expected an integer of at least 0, got -1"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "message"), BAD, ids=lambda value: str(value)[:60])
+def test_bad_input_is_one_line_and_an_exit_code(arguments, code, message, capsys):
+    found = complaint(capsys, *arguments)
+
+    assert found[0] == code
+    assert found[1].startswith(message)
+
+
+def test_a_package_of_an_extra_that_is_not_installed_is_named(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    code, text = complaint(capsys, "serve", "--port", "0")
+    assert (code, text.split(":")[0]) == (2, "serve needs the package uvicorn")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "found none"),
+        (b'{"raw": "0x123"}\n', "line 1: raw: expected an even number of hexadecimal digits"),
+        (b'{"raw": "0x05"}\n', "transaction 1: transaction: expected type 0, 1 or 2, got '0x05'"),
+        (b"PAR1\x15\x04", "line 1"),
+    ],
+)
+def test_a_bad_file_of_transactions_is_refused_with_its_place(content, message, tmp_path, capsys):
+    path = tmp_path / "transactions.jsonl"
+    path.write_bytes(content)
+    code, text = complaint(capsys, "sizes", str(path))
+
+    assert code == 3
+    assert text.startswith(f"{path}: ")
+    assert message in text
+
+
+def test_a_node_that_is_not_there_has_an_exit_code_of_its_own(tmp_path, capsys):
+    out = tmp_path / "blocks.parquet"
+    arguments = ["--node", "http://127.0.0.1:1", "--blocks", "1:2", "--out", str(out), "--timeout", "0.2"]
+    code, text = complaint(capsys, "fetch", *arguments)
+
+    assert code == 4
+    assert "127.0.0.1:1" in text
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,122 @@
+"""`feemodel backtest` and `feemodel calibrate`: what they print is what the functions return."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from feemodel.cli import main
+from feemodel.io import read_shipped_l1_fees, read_shipped_transactions
+from feemodel.simulation.announced import PricingRule
+from feemodel.simulation.backtest import backtest
+from feemodel.simulation.posting import Posting
+from feemodel.simulation.scenarios import replay
+from feemodel.simulation.surfaces import Workload
+
+QUICK = ["--hours", "12", "--arrival-rate", "0.3"]
+
+
+def answer(capsys, *arguments, code=0):
+    assert main([*arguments, "--json"]) == code
+    return json.loads(capsys.readouterr().out)
+
+
+def complaint(capsys, *arguments):
+    code = main(list(arguments))
+    return code, capsys.readouterr().err.strip().removeprefix("feemodel: ")
+
+
+def test_backtest_gives_what_the_function_gives(capsys):
+    found = answer(capsys, "backtest", *QUICK, "--deadline", "600", "--estimate-margin", "1.5", "--upper-bound", "none")
+    history = replay(read_shipped_l1_fees().iloc[:72], source="half a day")
+    table = read_shipped_transactions().dropna(subset=["gas_used"])
+    workload = Workload("real", table["zstd"].to_numpy(np.int64), table["gas_used"].to_numpy(np.int64))
+    rule = PricingRule(estimate_margin=1.5, upper_bound=None)
+    expected = backtest(workload, history, rule, Posting(deadline=600.0), arrival_rate=0.3, rng=1)
+
+    assert found["sizeRecovery"] == {"value": expected["size_recovery"].item()}
+    assert found["totalCostWei"] == {"value": expected["total_cost"].item()}
+    assert found["transactions"] == expected["transactions"].sum()
+    assert found["assumed"]["resampling"] == expected.attrs["resampling"]
+
+
+def test_backtest_for_a_person_says_what_it_rests_on(capsys):
+    assert main(["backtest", *QUICK]) == 0
+    printed = capsys.readouterr().out
+
+    assert "size part over posting cost" in printed
+    assert "resampling: transactions of another time, drawn with replacement onto L1 time at 0.3 a second" in printed
+    assert "not counted: proving, finalization, machines" in printed
+
+
+@pytest.mark.parametrize("scenario", ["bootstrap", "demand"])
+def test_many_paths_are_given_by_their_quantiles(capsys, scenario):
+    found = answer(capsys, "backtest", *QUICK, "--scenario", scenario, "--paths", "5")
+
+    assert found["paths"] == 5
+    low, middle, high = found["recovery"].values()
+    assert low < middle < high
+    assert scenario in found["assumed"]["l1_fees"]
+
+
+def test_hours_land_in_a_file(tmp_path, capsys):
+    path = tmp_path / "hours.csv"
+    found = answer(capsys, "backtest", *QUICK, "--out", str(path))
+    hours = pd.read_csv(path)
+
+    assert len(hours) == 12
+    assert hours["transactions"].sum() == found["transactions"]
+
+
+def test_own_transactions_and_fees_can_be_read(tmp_path, capsys):
+    fees, transactions = tmp_path / "fees.csv", tmp_path / "transactions.csv"
+    fees.write_text(
+        "block_number,timestamp,base_fee_per_gas,excess_blob_gas\n"
+        + "".join(f"{i},{1_767_800_000 + 12 * i},{10**9},180000000\n" for i in range(200))
+    )
+    transactions.write_text("gas_used,calldata_bytes,mine\n21000,0,100\n")
+    files = ["--l1", str(fees), "--transactions", str(transactions), "--size", "mine"]
+    found = answer(capsys, "backtest", *files, "--calldata-pressure")
+
+    assert found["assumed"]["l1_fees"] == "fees.csv"
+    assert found["assumed"]["workload"] == "transactions.csv"
+
+
+def test_calibrate_prints_a_margin_with_its_interval(capsys):
+    bounds = ["--lower-bound", "none", "--upper-bound", "none"]
+    found = answer(capsys, "calibrate", *QUICK, *bounds, "--paths", "80", "--loss-probability", "0.2")
+
+    assert found["low"] <= found["margin"] <= found["high"]
+    assert found["losing"] <= 16
+    assert found["l1_fees"].startswith("stationary block bootstrap")
+
+
+def test_calibrate_says_that_no_margin_does(capsys):
+    arguments = ["calibrate", *QUICK, "--paths", "5", "--vary", "margin", "--upper-bound", "90000001"]
+    arguments += ["--stream-ratio", "50"]
+    found = answer(capsys, *arguments, code=1)
+    assert found["margin"] is None
+
+    assert main(arguments) == 1
+    assert "No margin up to 100 does: at it 5 of 5 paths lose, 0 may." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["backtest", "--size", "zst"], 2, "--size: expected a column zst among, got ['set', 'block_number'"),
+        (["backtest", "--paths", "3"], 2, "--paths: expected 1 with --scenario history, got 3"),
+        (["backtest", "--l1", "nowhere.csv"], 3, "nowhere.csv"),
+        (["backtest", "--arrival-rate", "-1"], 2, "arrival_rate: expected a finite number, at least 0, got -1.0"),
+        (["backtest", "--deadline", "1"], 2, "deadline: expected at least a tick of 12 s, got 1.0"),
+        (["backtest", "--lower-bound", "5", "--upper-bound", "4"], 2, "upper_bound: expected at least the lower bound"),
+        (["calibrate", "--scenario", "history"], 2, "--scenario: expected bootstrap or demand"),
+        (["calibrate", "--loss-probability", "2"], 2, "loss_probability: expected between 0 and 1"),
+    ],
+)
+def test_bad_input_is_named(capsys, arguments, code, message):
+    found, text = complaint(capsys, *arguments)
+
+    assert found == code
+    assert message in text

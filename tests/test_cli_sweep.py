@@ -1,0 +1,131 @@
+"""`feemodel sweep`: a TOML file says what the calls say; what is wrong with it is named."""
+
+import argparse
+import json
+from dataclasses import replace
+
+import pytest
+
+from feemodel.cli import sweep as verb
+from feemodel.cli.sweep_spec import parse_sweep_spec, read_sweep_spec
+from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.io.datasets import read_dataset
+from feemodel.simulation.samples import Samples
+from feemodel.simulation.sweep import sweep
+from tests.conftest import ROOT
+
+
+@pytest.mark.parametrize("name", ["cost-per-byte", "verification-cost"])
+def test_the_specs_that_ship_run(name):
+    """On every fourth value of each axis."""
+    spec = read_sweep_spec(str(ROOT / "data" / "specs" / f"{name}.toml"))
+    fewer = tuple(axis if axis.generated else replace(axis, columns=every_fourth(axis)) for axis in spec.samples.axes)
+    table = sweep(spec.formula, Samples(fewer, spec.samples.constants), reduce=spec.reduce)
+    (mean,) = (values for name, values in table.data_vars.items() if name.endswith("_mean"))
+
+    assert (mean.diff("margin") >= 0).all()
+    assert (mean > 0).all()
+
+
+def every_fourth(axis):
+    return {name: column[::4] for name, column in axis.columns.items()}
+
+
+def test_a_spec_says_what_the_calls_say(tmp_path):
+    (tmp_path / "mine.csv").write_text("bytes,gas\n128,21000\n200,46000\n,5\n")
+    spec = parse_sweep_spec(
+        {
+            "formula": "priority_fee_from_l1",
+            "over": ["sample"],
+            "transactions": {"file": "mine.csv", "compressed_size": "bytes"},
+            "grid": {
+                "margin": {"from": 1.0, "to": 2.0, "count": 3},
+                "fixed_cost": {"from": 1, "to": 100, "count": 3, "spacing": "log"},
+                "tip": 5,
+            },
+            "monte_carlo": {
+                "count": 10,
+                "rng": 1,
+                "inputs": {"base_fee": {"distribution": "uniform", "loc": 1, "scale": 2}, "blob_base_fee": [1, 2]},
+            },
+        },
+        tmp_path,
+    )
+    axes = {axis.dim: axis.values(0, len(axis)) for axis in spec.samples.axes}
+
+    assert spec.samples.dims == ("sample", "margin", "fixed_cost", "transaction")
+    assert axes["transaction"]["compressed_size"].tolist() == [128, 200]
+    assert axes["margin"]["margin"].tolist() == [1.0, 1.5, 2.0]
+    assert axes["fixed_cost"]["fixed_cost"].tolist() == [1, 10, 100]
+    assert spec.reduce.dims == ("sample",)
+
+
+FEE = {"formula": "priority_fee"}
+
+
+def drawn(**shape):
+    return FEE | {"monte_carlo": {"count": 3, "inputs": {"gas": shape}}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "named"),
+    [
+        ({"formula": "priority_fe"}, "formula: no such name, did you mean priority_fee"),
+        (FEE, r"expected \[grid\]"),
+        (FEE | {"gird": {}}, "did you mean grid"),
+        (FEE | {"grid": {"margin": {"from": 1}}}, "margin: expected count, to too"),
+        (FEE | {"grid": {"margin": {"from": 1, "to": "b", "count": 3}}}, "margin: expected from, to and count as"),
+        (FEE | {"grid": {"margin": []}}, "margin: expected at least one value"),
+        (FEE | {"grid": 3}, r"grid: expected a table \[grid\]"),
+        (FEE | {"statistics": ["mean"], "grid": {"gas": 1}}, "statistics: expected only beside over"),
+        (drawn(distribution="lognormal"), "did you mean lognorm"),
+        (drawn(distribution="norm", q=1), "expected the shape of a scipy.stats.norm"),
+        (FEE | {"monte_carlo": {"inputs": {"gas": [1, 2]}}}, "count"),
+        (FEE | {"transactions": {"compressed_size": "zst", "gas": "gas_used"}}, "did you mean zstd"),
+    ],
+)
+def test_what_is_wrong_with_a_spec_is_named(spec, named, tmp_path):
+    with pytest.raises(InvalidInput, match=named):
+        parse_sweep_spec(spec, tmp_path)
+
+
+def run_verb(*arguments):
+    parser = argparse.ArgumentParser()
+    verb.add_arguments(parser)
+    parser.add_argument("--json", action="store_true")
+    return verb.run(parser.parse_args(arguments))
+
+
+SPEC = """
+formula = "priority_fee"
+[grid]
+margin = [1.0, 1.2]
+compressed_size = 128
+gas = 21_000
+variable_cost = 1_000_000_000
+fixed_cost = 30_000_000
+"""
+
+
+def test_the_verb_prints_and_writes_the_result(tmp_path, capsys):
+    (tmp_path / "spec.toml").write_text(SPEC)
+    out = tmp_path / "fees.nc"
+
+    assert run_verb(str(tmp_path / "spec.toml"), "--out", str(out), "--json", "--workers", "1") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["results"] == {"priority_fee": {"min": 36_095_238.0, "mean": 39_704_761.5, "max": 43_314_285.0}}
+    assert read_dataset(out).priority_fee.values.tolist() == [36_095_238, 43_314_285]
+    with pytest.raises(InvalidInput, match="--out: exists already"):
+        run_verb(str(tmp_path / "spec.toml"), "--out", str(out))
+    assert run_verb(str(tmp_path / "spec.toml")) == 0
+    assert "wei / gas" in capsys.readouterr().out
+
+
+def test_the_verb_names_a_misspelt_axis_and_a_file_that_is_no_spec(tmp_path):
+    (tmp_path / "spec.toml").write_text(SPEC.replace("margin", "margn"))
+    (tmp_path / "none.toml").write_text("formula =")
+    with pytest.raises(InvalidInput, match="did you mean margin"):
+        run_verb(str(tmp_path / "spec.toml"))
+    for name, reason in (("none.toml", "not TOML"), ("absent.toml", "No such file")):
+        with pytest.raises(UnreadableFile, match=reason):
+            run_verb(str(tmp_path / name))

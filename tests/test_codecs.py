@@ -1,0 +1,353 @@
+"""Codecs: the published sizes, many = one by one, valid frames, and the refusals."""
+
+import gzip
+import json
+import pickle
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import brotli
+import numpy as np
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from feemodel.errors import InvalidInput
+from feemodel.sizes.codecs import (
+    CODECS,
+    SCROLL_ZSTD,
+    Brotli,
+    Codec,
+    Deflate,
+    FastLz,
+    Zstd,
+    compressed_size,
+    compressed_sizes,
+    get_codec,
+    train_dictionary,
+)
+
+DICTIONARY = b"".join(n.to_bytes(4, "big") for n in range(2000))
+ZSTDS = [
+    Zstd(),
+    Zstd(level=1, window_log=10),
+    Zstd(level=19, magicless=False, content_size=True, checksum=True),
+    Zstd(capped=False),
+    Zstd(dictionary=DICTIONARY),
+    Zstd(dictionary=DICTIONARY, window_log=12, content_size=True, capped=False),
+    SCROLL_ZSTD,
+]
+ALL = [*ZSTDS, Brotli(), Brotli(quality=11, window=10), Deflate(), Deflate(level=9, zlib_header=True), FastLz()]
+
+# Calldata: a selector, then words that are mostly zeros, addresses and repeats of earlier words.
+words = st.one_of(
+    st.integers(0, 2**64).map(lambda n: n.to_bytes(32, "big")),
+    st.sampled_from([bytes(12) + bytes(range(n, n + 20)) for n in range(5)]),
+    st.binary(min_size=32, max_size=32),
+)
+calldata = st.tuples(st.binary(max_size=4), st.lists(words, max_size=40)).map(
+    lambda parts: parts[0] + b"".join(parts[1])
+)
+payloads = st.one_of(st.binary(max_size=300), calldata)
+
+
+def word_data(selector: str, *words: int) -> bytes:
+    return bytes.fromhex(selector) + b"".join(word.to_bytes(32, "big") for word in words)
+
+
+WETH = 0x5300000000000000000000000000000000000004
+SCROLL_PAYLOADS = [
+    ("scr-transfer", word_data("a9059cbb", 0x687B50A70D33D71F9A82DD330B8C091E4D772508, 0xAC96DDA943E512BB9), 49),
+    (
+        "syncswap-swap",
+        word_data(
+            "2cc4081e", 0x60, 0x5EC79B8, 0x3328B944C4000, 1, 0x20, 0x60, WETH, 0x91A94863CA8000, 1, 0x20,
+            0x814A23B053FD0F102AEEDA0459215C2444799C70, 0x80, 0, 0x100, 0x60, WETH,
+            0x485CA81B70255DA2FE3FD0814B57D1B08FCE784E, 2, 0,
+        ),
+        126,
+    ),
+    (
+        "uniswap-swap",
+        word_data(
+            "5023b4df", 0x06EFDBFF2A14A7C8E15944D1F4A48F9F95F663A4, WETH, 0x1F4,
+            0x485CA81B70255DA2FE3FD0814B57D1B08FCE784E, 0x6A94D74F430000, 0x45AF675, 0,
+        ),
+        87,
+    ),
+    ("etherfi-stargate", word_data("5988e7a1", 0x388325DD7C76E37CFDA1ED6D8A97849A46B5512A), 36),
+    ("i % 10, 1,000 times", bytes(n % 10 for n in range(1000)), 23),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "payload", "expected"), SCROLL_PAYLOADS, ids=[row[0] for row in SCROLL_PAYLOADS])
+def test_scroll_sizes(name: str, payload: bytes, expected: int) -> None:
+    """Chaintable/go-ethereum-scrl@5f34f2a, rollup/fees/rollup_fee_test.go."""
+    assert expected == SCROLL_ZSTD.size(payload)
+
+
+def test_all_scroll_sizes_and_ratios(shared: Path) -> None:
+    rows = json.loads((shared / "data/scroll-compression-payloads.json").read_text())
+    measured = [row for row in rows if row["ratio"] is not None]
+
+    assert len(measured) == 9
+    for row in measured:
+        payload = bytes.fromhex(row["payload"][2:])
+        assert row["size"] == SCROLL_ZSTD.size(payload), row["name"]
+        assert row["ratio"] == len(payload) * 10**9 // SCROLL_ZSTD.size(payload), row["name"]
+
+
+@pytest.mark.parametrize("codec", ALL, ids=repr)
+@settings(deadline=None)  # FastLZ is compiled at its first use
+@given(many=st.lists(payloads, max_size=12))
+def test_many_equal_one_by_one(codec: Codec, many: list[bytes]) -> None:
+    expected = [codec.size(data) for data in many]
+
+    assert expected == codec.sizes(many).tolist()
+    assert expected == compressed_sizes(many, codec, threads=2).tolist()
+    assert expected == [compressed_size(data, codec) for data in many]
+
+
+@pytest.mark.parametrize("codec", ["zstd", "brotli", "deflate", "fastlz"])
+def test_real_transactions_many_equal_one_by_one(codec: str, shared: Path) -> None:
+    with gzip.open(shared / "data/linea_blob_24288348_24288678.jsonl.gz") as lines:
+        real = [bytes.fromhex(json.loads(line)["sender_and_unsigned_transaction"][2:]) for line in lines]
+
+    assert len(real) == 1089
+    assert [compressed_size(data, codec) for data in real] == compressed_sizes(real, codec).tolist()
+
+
+@pytest.mark.parametrize("codec", ZSTDS, ids=repr)
+@given(data=payloads)
+def test_zstd_measures_a_frame_that_decompresses(codec: Zstd, data: bytes) -> None:
+    frame = codec.compress(data)
+    decompressor = zstandard.ZstdDecompressor(
+        dict_data=zstandard.ZstdCompressionDict(codec.dictionary) if codec.dictionary else None,
+        format=zstandard.FORMAT_ZSTD1_MAGICLESS if codec.magicless else zstandard.FORMAT_ZSTD1,
+    )
+
+    assert data == decompressor.decompress(frame, max_output_size=max(1, len(data)))
+    assert codec.size(data) == (min(len(frame), len(data)) if codec.capped else len(frame))
+
+
+@pytest.mark.parametrize(
+    ("codec", "decompress"),
+    [
+        (Brotli(), brotli.decompress),
+        (Brotli(quality=11, window=10), brotli.decompress),
+        (Deflate(), lambda stream: zlib.decompress(stream, wbits=-15)),
+        (Deflate(level=9, zlib_header=True), zlib.decompress),
+    ],
+    ids=repr,
+)
+@given(data=payloads)
+def test_streams_decompress(codec: Brotli | Deflate, decompress: Callable[[bytes], bytes], data: bytes) -> None:
+    stream = codec.compress(data)
+
+    assert data == decompress(stream)
+    assert codec.size(data) == len(stream)
+
+
+@given(payloads)
+def test_capped_zstd_is_never_more_than_the_payload(data: bytes) -> None:
+    assert Zstd().size(data) <= len(data)
+    assert Zstd().size(data) <= Zstd(capped=False).size(data)
+
+
+def test_framing_costs_what_the_format_says() -> None:
+    """Magic number 4 bytes, checksum 4; a content size below 256 takes the byte that the window descriptor had."""
+    data = bytes(200)
+
+    assert Zstd().size(data) + 4 == Zstd(magicless=False).size(data)
+    assert Zstd().size(data) + 4 == Zstd(checksum=True).size(data)
+    assert Zstd().size(data) == Zstd(content_size=True).size(data)
+    assert Deflate().size(data) + 6 == Deflate(zlib_header=True).size(data)
+
+
+def test_order_is_kept_over_chunks_and_threads() -> None:
+    many = [bytes(n % 5000) + n.to_bytes(4, "big") for n in range(0, 60_000, 7)]
+
+    assert [zlib_size(data) for data in many] == compressed_sizes(iter(many), "deflate", threads=3).tolist()
+
+
+def zlib_size(data: bytes) -> int:
+    return len(zlib.compress(data, wbits=-15))
+
+
+def test_any_iterable_of_bytes_like_payloads() -> None:
+    data = bytes(100)
+    many = [data, bytearray(data), memoryview(data), np.zeros(100, np.uint8), memoryview(bytes(200))[::2]]
+
+    assert [compressed_size(data)] * 5 == compressed_sizes(many).tolist()
+    assert [compressed_size(data)] * 5 == compressed_sizes(item for item in many).tolist()
+    assert compressed_sizes([]).dtype == np.int64
+    assert compressed_sizes([]).shape == (0,)
+    assert compressed_sizes([b"", b""]).tolist() == [0, 0]
+
+
+def test_only_some_chunks_are_taken_ahead() -> None:
+    taken, done, lead = 0, 0, 0
+
+    def stream() -> Any:
+        nonlocal taken, lead
+        for _ in range(100_000):
+            taken += 1
+            lead = max(lead, taken - done)
+            yield b"payload"
+
+    def count(increment: int) -> None:
+        nonlocal done
+        done += increment
+
+    assert len(compressed_sizes(stream(), threads=2, progress=count)) == 100_000
+    assert done == 100_000
+    assert lead <= 6 * 2048
+
+
+def test_a_progress_bar_is_silent_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert compressed_sizes([bytes(1000)], progress=True).tolist() == [14]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_progress_bar_counts_the_payloads_on_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    compressed_sizes([bytes(1000)] * 30, progress=True)
+
+    assert "30/30" in capsys.readouterr().err
+
+
+def test_codecs_are_values() -> None:
+    assert Zstd(level=3) == Zstd()
+    assert {Zstd(), Zstd(level=3), Zstd(level=4)} == {Zstd(level=4), Zstd()}
+    assert [pickle.loads(pickle.dumps(codec)) for codec in ALL] == ALL
+    assert "dictionary" not in repr(Zstd(dictionary=DICTIONARY))
+
+
+def test_names_lead_to_codecs() -> None:
+    assert list(CODECS) == ["zstd", "brotli", "deflate", "fastlz"]
+    for name, codec in CODECS.items():
+        assert name == codec.name
+        assert codec is get_codec(name)
+        assert codec is get_codec(codec)
+
+
+def test_a_codec_of_the_callers_own() -> None:
+    class Plain:
+        name = "plain"
+
+        def size(self, data: Any) -> int:
+            return len(data)
+
+        def sizes(self, payloads: Any) -> Any:
+            return np.array([len(data) for data in payloads])
+
+    assert compressed_size(b"abc", Plain()) == 3
+    assert compressed_sizes([b"abc", b"d"], Plain()).tolist() == [3, 1]
+
+
+def test_a_dictionary_helps_raw_or_trained() -> None:
+    rng = np.random.default_rng(0)
+    known = [rng.bytes(40) for _ in range(50)]
+    samples = [b"".join(known[n] for n in rng.integers(0, 50, 6)) + rng.bytes(8) for _ in range(2000)]
+    trained = train_dictionary(samples[:1500], size=4096)
+    without = compressed_sizes(samples[1500:]).sum()
+
+    assert trained[:4] == bytes.fromhex("37a430ec")
+    assert len(trained) <= 4096
+    assert trained == train_dictionary(iter(samples[:1500]), size=4096)
+    for dictionary in (trained, b"".join(known)):
+        assert compressed_sizes(samples[1500:], Zstd(dictionary=dictionary)).sum() < without / 3
+        frame = Zstd(dictionary=dictionary).compress(samples[-1])
+        reader = zstandard.ZstdDecompressor(zstandard.ZstdCompressionDict(dictionary), format=1)
+        assert samples[-1] == reader.decompress(frame, max_output_size=1000)
+
+
+@pytest.mark.parametrize(
+    ("samples", "size"), [([], 1000), ([b""] * 100, 1000), ([b"abc"] * 3, 1000), ([bytes(300)] * 4, 65_536)]
+)
+def test_too_little_to_train_on(samples: list[bytes], size: int) -> None:
+    with pytest.raises(InvalidInput, match=f"payloads: expected more or longer samples.*{len(samples):,} of together"):
+        train_dictionary(samples, size)
+
+
+@pytest.mark.parametrize(
+    ("payload", "reason"),
+    [
+        ("0x00", "from_hex reads hexadecimal text"),
+        (7, "expected bytes, got 7"),
+        (None, "expected bytes, got None"),
+        ([1, 2], "expected bytes"),
+        (np.bytes_(b"a\0"), "drop trailing zeros"),
+        (np.arange(3), "items of 8 bytes"),
+    ],
+)
+@pytest.mark.parametrize("codec", ["zstd", "brotli", "deflate", "fastlz"])
+def test_payloads_that_are_not_bytes(payload: Any, reason: str, codec: str) -> None:
+    with pytest.raises(InvalidInput, match=rf"data: .*{reason}"):
+        compressed_size(payload, codec)
+    with pytest.raises(InvalidInput, match=rf"payloads\[5001\]: .*{reason}"):
+        compressed_sizes([b"fine"] * 5001 + [payload], codec)
+    with pytest.raises(InvalidInput, match=rf"data: .*{reason}"):
+        CODECS[codec].size(payload)
+    with pytest.raises(InvalidInput, match=rf"payloads\[1\]: .*{reason}"):
+        CODECS[codec].sizes([b"fine", payload])
+
+
+@pytest.mark.parametrize("payloads", [b"one", bytearray(b"one"), "0x00", 5, None])
+def test_one_payload_is_not_many(payloads: Any) -> None:
+    with pytest.raises(InvalidInput, match="payloads: expected many"):
+        compressed_sizes(payloads)
+
+
+@pytest.mark.parametrize("threads", [0, -1, True, 1.0, "2"])
+def test_threads_that_are_none(threads: Any) -> None:
+    with pytest.raises(InvalidInput, match="threads: expected an int of at least 1"):
+        compressed_sizes([b"fine"], threads=threads)
+
+
+@pytest.mark.parametrize("progress", ["yes", 1, []])
+def test_progress_that_nothing_can_be_told_to(progress: Any) -> None:
+    with pytest.raises(InvalidInput, match="progress: expected a callable"):
+        compressed_sizes([b"fine"], progress=progress)
+
+
+@pytest.mark.parametrize(
+    ("codec", "reason"),
+    [
+        ("lzss", r"pass feemodel.sizes.lzss.Lzss\(Path\(FILE\).read_bytes\(\)\)"),
+        ("gzip", "expected one of zstd, brotli, deflate, fastlz, or a codec object, got 'gzip'"),
+        (Zstd, "or a codec object"),
+        (None, "or a codec object"),
+    ],
+)
+def test_codecs_that_are_none(codec: Any, reason: str) -> None:
+    with pytest.raises(InvalidInput, match=reason):
+        compressed_size(b"fine", codec)
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: Zstd(level=0), "level: expected an int from 1 to 22, got 0"),
+        (lambda: Zstd(level=23), "level"),
+        (lambda: Zstd(level=3.0), "level"),
+        (lambda: Zstd(window_log=9), "window_log: expected an int from 10 to 31, got 9"),
+        (lambda: Zstd(dictionary=b""), "dictionary: expected bytes, at least one"),
+        (lambda: Zstd(dictionary="dictionary"), "dictionary"),
+        (lambda: Zstd(dictionary=bytes.fromhex("37a430ec") + bytes(400)), "dictionary: expected a whole trained"),
+        (lambda: Brotli(quality=12), "quality: expected an int from 0 to 11, got 12"),
+        (lambda: Brotli(window=25), "window: expected an int from 10 to 24, got 25"),
+        (lambda: Deflate(level=-1), "level: expected an int from 0 to 9, got -1"),
+        (lambda: train_dictionary([bytes(100)] * 100, size=255), "size: expected an int from 256"),
+        (lambda: train_dictionary([bytes(100)] * 100, level=True), "level"),
+        (lambda: train_dictionary(["0x00"]), r"payloads\[0\]: expected bytes"),
+    ],
+)
+def test_options_outside_their_range(make: Callable[[], object], reason: str) -> None:
+    with pytest.raises(InvalidInput, match=reason):
+        make()

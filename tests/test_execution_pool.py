@@ -1,0 +1,118 @@
+"""The reference engine in child processes: as exact, and never waited for beyond the deadline."""
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
+from feemodel.execution import Account, Limits, Message, Reference, ReferencePool, World, estimate_gas
+from tests.execution_engines import address
+
+SENDER, TARGET, LOOP = address(0x5E17DE5), address(0x7A67), address(0x100F)
+WORLD = World(
+    accounts={
+        SENDER: Account(balance=10**18),
+        TARGET: Account(nonce=1, code=bytes.fromhex("5f545f5260205ff3"), storage={0: 7}),
+        LOOP: Account(nonce=1, code=bytes.fromhex("5b5f56")),
+    }
+)
+READ, SPIN = Message(sender=SENDER, to=TARGET), Message(sender=SENDER, to=LOOP)
+SMALL = Limits(gas_cap=50_000)
+PATIENCE = 60  # seconds, on a machine that does much else
+
+
+@pytest.fixture(scope="module")
+def pool():
+    with ReferencePool(processes=2, deadline=PATIENCE) as pool:
+        pool.warm_up()
+        yield pool
+
+
+def once(pool, message, gas_limit=100_000, world=WORLD):
+    return pool.run(world, lambda execute: execute(message, gas_limit))
+
+
+def test_a_child_answers_as_the_engine_itself_does(pool):
+    assert once(pool, READ) == Reference().run(WORLD, lambda execute: execute(READ, 100_000))
+
+
+def test_an_override_holds_for_one_task(pool):
+    changed = WORLD.overridden({TARGET: {"stateDiff": {0: 9}}})
+
+    assert [once(pool, READ, world=world).output[-1] for world in (WORLD, changed, WORLD)] == [7, 9, 7]
+
+
+def test_an_estimate_takes_the_pool_as_its_engine(pool):
+    found = estimate_gas({"from": SENDER, "to": TARGET, "data": "0x00"}, WORLD, engine=pool)
+
+    assert (found.engine, found.gas_limit) == (
+        "reference",
+        estimate_gas({"from": SENDER, "to": TARGET, "data": "0x00"}, WORLD).gas_limit,
+    )
+
+
+def test_what_is_wrong_comes_back_as_it_was_raised(pool):
+    with pytest.raises(InvalidInput, match=r"message\.sender: expected a balance of at least 5 wei"):
+        once(pool, Message(sender=TARGET, to=TARGET, value=5))
+    with pytest.raises(ExecutionFailed, match="gas required exceeds allowance"):
+        estimate_gas({"from": SENDER, "to": LOOP, "data": "0x00"}, WORLD, engine=pool, search="geth", limits=SMALL)
+    assert once(pool, READ).output[-1] == 7
+
+
+def test_what_takes_too_long_is_ended_and_the_next_call_is_answered():
+    with ReferencePool(processes=1, deadline=3) as pool:
+        pool.warm_up()
+        once(pool, READ)
+        started = time.monotonic()
+        with pytest.raises(LimitExceeded, match="the executions of one estimate took more than 3 s together"):
+            once(pool, SPIN, 2**40)
+        assert time.monotonic() - started < PATIENCE
+        assert pool.run(WORLD, lambda execute: execute(READ, 100_000)).output[-1] == 7
+
+
+def test_one_loop_keeps_nobody_else_waiting(pool):
+    """The other process answers while the loop runs; it would run for hours."""
+    with ReferencePool(processes=2, deadline=4) as small:
+        small.warm_up()
+        loops = []
+
+        def spin():
+            try:
+                once(small, SPIN, 2**40)
+            except LimitExceeded as error:
+                loops.append(error)
+
+        thread = threading.Thread(target=spin)
+        thread.start()
+        answers = [once(small, READ).output[-1] for _ in range(20)]
+        assert answers == [7] * 20
+        assert loops == []
+        thread.join()
+        assert len(loops) == 1
+
+
+def test_a_task_that_finds_no_free_process_says_so():
+    with ReferencePool(processes=1, deadline=0.5) as pool:
+
+        def occupied(execute):
+            with pytest.raises(LimitExceeded, match=r"no process of the reference engine came free within 0\.5 s"):
+                once(pool, READ)
+
+        pool.run(WORLD, occupied)
+
+
+def test_a_child_that_dies_is_replaced():
+    with ReferencePool(processes=1, deadline=PATIENCE) as pool:
+        once(pool, READ)
+        (child,) = pool._all
+        os.kill(child._process.pid, signal.SIGKILL)
+        child._process.wait()
+        assert once(pool, READ).output[-1] == 7
+
+
+def test_a_pool_without_processes_is_refused():
+    with pytest.raises(InvalidInput, match="processes: expected at least 1, got 0"):
+        ReferencePool(processes=0)

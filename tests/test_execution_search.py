@@ -1,0 +1,124 @@
+"""The gas-limit search on made-up executions: what it answers depends on nothing but what it is told."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from feemodel.errors import InvalidInput
+from feemodel.execution.outcome import Outcome, Status
+from feemodel.execution.search import BESU, GETH, search_gas, search_named
+
+CAP = 16_777_216
+
+
+class Needs:
+    """A call that succeeds from a gas limit on, uses less than that, and remembers with what it was tried."""
+
+    def __init__(self, least, used=None, refund=0, floor=0):
+        self.least, self.used, self.refund, self.floor = least, used or least, refund, floor
+        self.tried = []
+
+    def __call__(self, gas_limit):
+        self.tried.append(gas_limit)
+        if gas_limit < self.least:
+            return Outcome(Status.OUT_OF_GAS, gas_limit, floor=self.floor)
+        return Outcome(Status.SUCCESS, self.used, self.refund, self.floor)
+
+
+@pytest.mark.parametrize(
+    ("rules", "needs", "tolerance", "limit", "tried"),
+    [
+        # A token transfer to a new holder: the least limit, the answer, and each limit tried on the way to it.
+        (GETH, Needs(50_962), 0.015, 51_354, [CAP, 54_107, 52_534, 51_747, 51_354]),
+        (BESU, Needs(50_962), 0.015, 51_354, [CAP, 54_107, 52_534, 51_747, 51_354]),
+        # Fifty new slots: the optimistic limit lies within the tolerance after one more step.
+        (GETH, Needs(1_139_766), 0.015, 1_149_979, [CAP, 1_160_194, 1_149_979]),
+        # Twenty slots cleared, a refund of a fifth: geth's lower end is below what is used, Besu's at it.
+        (GETH, Needs(125_446, refund=25_089), 0.015, 126_095, [CAP, 129_773, 115_064, 122_418, 126_095, 124_256]),
+        (BESU, Needs(125_446, refund=25_089), 0.015, 126_527, [CAP, 129_773, 127_609, 126_527]),
+    ],
+)
+def test_the_steps_are_the_nodes(rules, needs, tolerance, limit, tried):
+    needs.tried.clear()
+
+    assert search_gas(needs, upper=CAP, rules=rules, tolerance=tolerance).gas_limit == limit
+    assert needs.tried == tried
+
+
+@given(
+    least=st.integers(21_000, CAP),
+    spare=st.floats(0, 0.9),
+    refund=st.floats(0, 0.2),
+    rules=st.sampled_from([GETH, BESU]),
+)
+def test_tolerance_zero_finds_the_least_limit(least, spare, refund, rules):
+    used = max(int(least * (1 - spare)), 1)
+    needs = Needs(least, used, int(used * refund))
+
+    assert search_gas(needs, upper=CAP, rules=rules, tolerance=0).gas_limit == least
+
+
+@given(
+    least=st.integers(21_000, CAP),
+    spare=st.floats(0, 0.9),
+    tolerance=st.floats(0.001, 0.5),
+    rules=st.sampled_from([GETH, BESU]),
+)
+def test_the_answer_suffices_and_is_within_the_tolerance(least, spare, tolerance, rules):
+    needs = Needs(least, max(int(least * (1 - spare)), 1))
+    found = search_gas(needs, upper=CAP, rules=rules, tolerance=tolerance).gas_limit
+
+    assert least <= found
+    assert found == least or (found - least) / found < tolerance
+
+
+def test_a_plain_transfer_is_executed_once():
+    needs = Needs(21_000)
+
+    assert search_gas(needs, upper=CAP, transfer=True).gas_limit == 21_000
+    assert needs.tried == [21_000]
+
+
+def test_a_transfer_that_needs_more_is_searched():
+    needs = Needs(23_000)
+
+    assert search_gas(needs, upper=CAP, transfer=True, tolerance=0).gas_limit == 23_000
+    assert needs.tried[:2] == [21_000, CAP]
+
+
+def test_what_fails_at_the_upper_bound_is_handed_back():
+    found = search_gas(Needs(50_000), upper=40_000)
+
+    assert found.gas_limit is None
+    assert found.outcome.status is Status.OUT_OF_GAS
+
+
+def test_geth_takes_no_optimistic_limit_above_the_upper_bound_and_besu_does():
+    geth, besu = Needs(50_000), Needs(50_000)
+    search_gas(geth, upper=50_500, rules=GETH)
+    search_gas(besu, upper=50_500, rules=BESU)
+
+    assert max(geth.tried) == 50_500
+    assert max(besu.tried) == 53_130
+
+
+def test_geth_looks_close_to_what_was_used_first():
+    # The optimistic limit fails: half the way would be nine million gas.
+    geth, besu = Needs(5_000_000, used=100_000), Needs(5_000_000, used=100_000)
+    search_gas(geth, upper=CAP, rules=GETH)
+    search_gas(besu, upper=CAP, rules=BESU)
+
+    assert geth.tried[2] == 2 * geth.tried[1]
+    assert besu.tried[2] == (besu.tried[1] + CAP) // 2
+
+
+def test_geth_starts_from_the_floor_where_execution_used_less():
+    needs = Needs(30_000, used=22_000, floor=30_000)
+
+    assert search_gas(needs, upper=CAP, rules=GETH, tolerance=0).gas_limit == 30_000
+    assert min(needs.tried) == 30_000
+
+
+def test_an_unknown_node_is_refused():
+    with pytest.raises(InvalidInput, match="search: expected one of geth, besu, got 'anvil'"):
+        search_named("anvil")

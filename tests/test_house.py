@@ -1,0 +1,82 @@
+"""The house: which room may import which, and that importing the package costs next to nothing."""
+
+import ast
+import subprocess
+import sys
+
+import pytest
+
+import feemodel
+from tests.conftest import ROOT
+
+PACKAGE = ROOT / "feemodel"
+GROUND = {"errors", "units", "checks", "lazy", "progress", "hashes", "processors"}
+MAY_IMPORT = {
+    "errors": set(),
+    "lazy": set(),
+    "hashes": set(),
+    "processors": set(),
+    "progress": {"errors"},
+    "units": {"errors"},
+    "checks": {"errors"},
+    "call": GROUND,
+    "transaction": GROUND | {"call"},
+    "fees": GROUND,
+    "sizes": GROUND | {"call", "transaction"},
+    "io": GROUND,
+    "ledger": GROUND | {"io", "transaction"},
+    "simulation": GROUND | {"fees", "sizes", "call", "transaction"},
+    "explanation": GROUND | {"fees", "sizes", "call", "transaction"},
+    "plots": {"units"},
+    "plots_simulation": {"units", "plots"},
+    "execution": GROUND | {"fees", "sizes", "io", "call", "transaction"},
+}
+READS_SLEEPS_OR_SERVES = {"os.path", "pathlib", "time", "socket", "urllib3", "http", "sqlite3", "pandas", "io"}
+
+
+def imports_of(path):
+    """The modules that a file imports, anywhere in it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def room_of(module):
+    return module.split(".")[1] if "." in module else ""
+
+
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_room_imports_only_what_it_stands_on(path):
+    room = path.relative_to(PACKAGE).with_suffix("").parts[0]
+    if room not in MAY_IMPORT:  # __init__, cli and rpc stand on all
+        assert room in {"__init__", "cli", "rpc", "config"}
+        return
+    used = {room_of(name) for name in imports_of(path) if name.startswith("feemodel")} - {room, ""}
+
+    assert used <= MAY_IMPORT[room]
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "fees").rglob("*.py")), ids=lambda path: path.stem)
+def test_a_formula_neither_reads_nor_sleeps_nor_serves(path):
+    assert not READS_SLEEPS_OR_SERVES & {name.split(".")[0] for name in imports_of(path)}
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    heavy = {"numpy", "pandas", "numba", "matplotlib", "scipy", "xarray", "pyarrow", "zstandard"}
+    program = "import sys, feemodel; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+
+    assert not heavy & set(loaded)
+
+
+def test_every_public_name_is_there():
+    assert feemodel.__all__
+    for name in feemodel.__all__:
+        assert getattr(feemodel, name) is not None
+    with pytest.raises(AttributeError, match="has no attribute 'fee_priority'"):
+        _ = feemodel.fee_priority

@@ -1,0 +1,79 @@
+"""Integer arithmetic on arrays against Python's, up to where 64 bits end."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from feemodel.errors import Int64Overflow, InvalidInput
+from feemodel.fees import integers
+
+INT64 = st.integers(0, 2**63 - 1)
+
+
+@given(INT64, INT64, st.integers(1, 2**51), st.integers(0, 2**62 - 1))
+def test_a_product_is_divided_exactly(value: int, factor: int, divisor: int, addend: int) -> None:
+    """Whatever the size of the product; a quotient of 2**62 is refused."""
+    expected = (value * factor + addend) // divisor
+    try:
+        found = integers.multiply_divide("x", np.array([value]), factor, divisor, addend).tolist()
+    except Int64Overflow:
+        found = None
+    assert found == [expected] or (found is None and expected >= 2**62 - 2**12)
+
+
+@given(st.integers(0, 2**40), st.integers(1, 2**51), st.integers(0, 2**10))
+def test_multiples_of_the_divisor_are_not_missed(quotient: int, divisor: int, less: int) -> None:
+    """The edge that a rounded quotient falls over: just below and at a multiple."""
+    value = max(0, quotient * divisor - less)
+    factor = 1
+    while value >= 2**63:
+        value, factor = value // 2, factor * 2
+    expected = value * factor // divisor
+    assert integers.multiply_divide("x", np.array([value]), np.array([factor]), divisor).tolist() == [expected]
+
+
+@pytest.mark.parametrize(("form", "plain"), [(integers.multiply, "__mul__"), (integers.add, "__add__")])
+@given(INT64, INT64)
+def test_products_and_sums_are_exact_or_refused(form: Any, plain: str, value: int, other: int) -> None:
+    expected = getattr(value, plain)(other)
+    assert form("x", value, other) == expected
+    try:
+        found = form("x", np.array([value]), other).tolist()
+    except Int64Overflow:
+        found = None
+    assert found == [expected] or (found is None and expected > (2**63 - 1) * (1 - 2**-49))
+
+
+def test_the_first_element_that_does_not_fit_is_named() -> None:
+    with pytest.raises(Int64Overflow, match=r"fee\[1\]"):
+        integers.multiply("fee", np.array([1, 2**40]), 2**40)
+    with pytest.raises(Int64Overflow, match="fee: expected numbers that fit 64 bits beside arrays"):
+        integers.multiply_divide("fee", np.array([1]), 2**64, 7)
+    with pytest.raises(InvalidInput, match=r"2\*\*51"):
+        integers.multiply_divide("fee", np.array([1]), 1, 2**51 + 1)
+    with pytest.raises(Int64Overflow):
+        integers.where(np.array([True]), 2**63, 1)
+
+
+def test_nothing_is_computed_from_nothing() -> None:
+    empty = np.array([], dtype=np.int64)
+    assert integers.multiply("x", empty, 5).shape == integers.multiply_divide("x", empty, 5, 7).shape == (0,)
+
+
+@given(st.integers(0, 2**63 - 1), st.integers(1, 2**62))
+def test_division_rounds_up(value: int, divisor: int) -> None:
+    assert integers.ceiling_divide(value, divisor) == -(-value // divisor)
+    assert integers.ceiling_divide(np.array([value]), divisor).tolist() == [-(-value // divisor)]
+
+
+@given(st.floats(0, 2.0**70))
+def test_a_double_is_truncated_as_a_node_casts_it(value: float) -> None:
+    assert integers.truncated("x", value) == min(int(value), 2**64 - 1)
+    if value < 2.0**63:
+        assert integers.truncated("x", np.array([value])).tolist() == [int(value)]
+    else:
+        with pytest.raises(Int64Overflow):
+            integers.truncated("x", np.array([value]))

@@ -1,0 +1,195 @@
+"""L1 fees from files, and from the answer of `eth_feeHistory`."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import extracts
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.io import FeeHistory, parse_fee_history, read_l1_fees
+from feemodel.io.tables import L1_FEES
+
+# Ethereum mainnet, 2026-01-07.
+FEES = """\
+block_number,timestamp,base_fee_per_gas,excess_blob_gas,blob_gas_used,blob_base_fee
+24183331,1767795287,260247136,193024512,786432,14938687
+24183321,1767795167,248255237,191975938,655360,13656492
+"""
+
+
+def check_columns(table: pd.DataFrame) -> None:
+    assert list(table) == [column.name for column in L1_FEES]
+    assert [table[column.name].dtype for column in L1_FEES] == [column.dtype for column in L1_FEES]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_fees_as_csv(tmp_path: Path, packed: bool) -> None:
+    path = tmp_path / "fees.csv"
+    path.write_bytes(gzip.compress(FEES.encode()) if packed else FEES.encode())
+    table = read_l1_fees(path)
+    check_columns(table)
+    assert table.to_numpy().tolist() == [
+        [24183321, 1767795167, 248255237, 191975938, 655360, 13656492],
+        [24183331, 1767795287, 260247136, 193024512, 786432, 14938687],
+    ]
+
+
+def test_own_table_written_and_read_is_the_same(tmp_path: Path) -> None:
+    (tmp_path / "fees.csv").write_text(FEES)
+    table = read_l1_fees(tmp_path / "fees.csv")
+    table.to_csv(tmp_path / "again.csv", index=False)
+    table.to_parquet(tmp_path / "again.parquet")
+    pd.testing.assert_frame_equal(read_l1_fees(tmp_path / "again.csv"), table)
+    pd.testing.assert_frame_equal(read_l1_fees(tmp_path / "again.parquet"), table)
+
+
+def test_blob_counts_become_blob_gas(tmp_path: Path) -> None:
+    path = tmp_path / "blobs.parquet"
+    table = pa.table(
+        {
+            "block_number": pa.array([19426587, 19426588, 19426589], pa.int32()),
+            "timestamp": pa.array([1710338135, 1710338147, 1710338159], pa.int32()),
+            "blob_count": pa.array([0, 0, 1], pa.int8()),
+            "excess_blob_gas": pa.array([0, 0, 0], pa.int64()),
+        }
+    )
+    pq.write_table(table, path)
+    fees = read_l1_fees(path)
+    check_columns(fees)
+    assert fees["blob_gas_used"].to_list() == [0, 0, 131072]
+    assert fees[["base_fee", "blob_base_fee"]].isna().all(axis=None)
+
+
+def test_blocks_of_every_extractor_are_l1_fees(tmp_path: Path) -> None:
+    (tmp_path / "blocks.json").write_text(json.dumps([extracts.rpc_block(block) for block in extracts.BLOCKS]))
+    cryo = read_l1_fees(extracts.cryo_blocks(tmp_path / "blocks.parquet"))
+    check_columns(cryo)
+    assert cryo["base_fee"].to_list() == [80869370967, 77334732501]
+    pd.testing.assert_frame_equal(read_l1_fees(tmp_path / "blocks.json"), cryo)
+    pd.testing.assert_frame_equal(read_l1_fees(extracts.etl_blocks(tmp_path / "blocks.csv")), cryo)
+    blobs = read_l1_fees(extracts.etl_blocks(tmp_path / "later.csv", blobs=True))
+    assert blobs["blob_gas_used"].to_list() == [131072, 131072]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (FEES + FEES.splitlines()[1] + "\n", "block_number: expected every row once, got 24183331"),
+        (FEES[:-3], "the last line has no line break"),
+        (FEES[:-12], "line 3: expected 6 values, found 5"),
+        (FEES.replace("248255237", "0.248"), r"row 2: base_fee_per_gas: expected a whole number, got '0\.248'"),
+        ("block_number,timestamp\n1,2\n", "L1 blob counts would need also blob_count, excess_blob_gas"),
+    ],
+)
+def test_wrong_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "fees.csv"
+    path.write_text(text)
+    with pytest.raises(UnreadableFile, match=rf"fees\.csv: .*{message}"):
+        read_l1_fees(path)
+
+
+def test_shared_month_of_fees(shared: Path) -> None:
+    table = read_l1_fees(shared / "data" / "l1_fees_every10_24183321_24399311.csv.gz")
+    assert len(table) == 21600
+    assert set(np.diff(table["block_number"])) == {10}
+    assert table.notna().all(axis=None)
+
+
+def test_shared_five_million_blocks(shared: Path) -> None:
+    table = read_l1_fees(shared / "data" / "l1_blobs_19426587_24465653.parquet")
+    assert len(table) == 5_039_067
+    assert (np.diff(table["block_number"]) == 1).all()
+    assert int(table["blob_gas_used"].max()) == 131_072 * 21
+    assert table["blob_base_fee"].isna().all()
+
+
+HISTORY: dict[str, Any] = {
+    "oldestBlock": "0x171d5d9",
+    "baseFeePerGas": ["0x64", "0x6e", "0x78"],
+    "gasUsedRatio": [0.25, 1],
+    "baseFeePerBlobGas": ["0xc8", "0xd2", "0xdc"],
+    "blobGasUsedRatio": [0.5, 0],
+    "reward": [["0x3e8", "0x7d0"], ["0x44c", "0x898"]],
+}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        HISTORY,
+        json.dumps(HISTORY),
+        json.dumps(HISTORY).encode(),
+        {"jsonrpc": "2.0", "id": 1, "result": HISTORY},
+        json.dumps({"jsonrpc": "2.0", "id": 1, "result": HISTORY}),
+    ],
+    ids=["object", "text", "bytes", "response", "response text"],
+)
+def test_fee_history(answer: Any) -> None:
+    assert parse_fee_history(answer) == FeeHistory(
+        oldest_block=24237529,
+        base_fees=(100, 110, 120),
+        gas_used_ratios=(0.25, 1.0),
+        blob_base_fees=(200, 210, 220),
+        blob_gas_used_ratios=(0.5, 0.0),
+        rewards=((1000, 2000), (1100, 2200)),
+    )
+
+
+def test_fee_history_feeds_the_averages() -> None:
+    from feemodel.fees import pricing
+
+    history = parse_fee_history(HISTORY)
+    averages = pricing.average_fees(
+        history.base_fees,
+        [reward[0] for reward in history.rewards],
+        history.gas_used_ratios,
+        history.blob_base_fees,
+        history.blob_gas_used_ratios,
+    )
+    assert averages == (108.0, 1080.0, 200.0)
+
+
+@pytest.mark.parametrize("absent", [{"reward": None}, {"reward": []}])
+def test_fee_history_without_percentiles_and_blobs(absent: dict[str, Any]) -> None:
+    old = {name: HISTORY[name] for name in ("oldestBlock", "baseFeePerGas", "gasUsedRatio")}
+    history = parse_fee_history({**old, **absent})
+    assert (history.rewards, history.blob_base_fees, history.blob_gas_used_ratios) == ((), (), ())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"oldestBlock": None}, "oldestBlock: expected a whole number, got None"),
+        ({"oldestBlock": "0x01"}, "oldestBlock: expected a quantity"),
+        ({"baseFeePerGas": None}, "baseFeePerGas: expected a list"),
+        ({"baseFeePerGas": ["0x64", "0x6e"]}, "baseFeePerGas: expected 3 values to go with gasUsedRatio, counted 2"),
+        ({"baseFeePerGas": ["0x64", None, "0x1"]}, r"baseFeePerGas\[1\]: expected a whole number, got None"),
+        ({"baseFeePerGas": ["0x64", "1e3", "0x1"]}, r"baseFeePerGas\[1\]: expected a quantity.*got '1e3'"),
+        ({"gasUsedRatio": None}, "gasUsedRatio: expected a list"),
+        ({"gasUsedRatio": [0.5, -0.1]}, r"gasUsedRatio\[1\]: expected a ratio of at least 0, got -0\.1"),
+        ({"gasUsedRatio": [float("nan"), 1]}, r"gasUsedRatio\[0\]: expected a ratio of at least 0, got nan"),
+        ({"gasUsedRatio": ["0.5", 1]}, r"gasUsedRatio\[0\]: expected a ratio"),
+        ({"blobGasUsedRatio": [0.5]}, "blobGasUsedRatio: expected 2 values"),
+        ({"baseFeePerBlobGas": ["0x1"]}, "baseFeePerBlobGas: expected 3 values"),
+        ({"baseFeePerBlobGas": None}, "baseFeePerBlobGas: expected a list"),
+        ({"reward": [["0x1"]]}, "reward: expected 2 values"),
+        ({"reward": [["0x1"], ["0x1", "0x2"]]}, r"reward\[1\]: expected 1 values"),
+        ({"reward": [["0x1"], None]}, r"reward\[1\]: expected a list, got None"),
+    ],
+)
+def test_fee_history_that_does_not_fit_is_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        parse_fee_history({**HISTORY, **change})
+
+
+@pytest.mark.parametrize("answer", ["[]", "5", {"result": None}, {"result": []}, "{"])
+def test_answer_that_is_no_fee_history_is_refused(answer: Any) -> None:
+    with pytest.raises(InvalidInput, match="the fee history: "):
+        parse_fee_history(answer)

@@ -1,0 +1,161 @@
+"""Raw transactions from lines."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.io import parse_raw_transactions, read_raw_transactions
+from feemodel.io.tables import RAW_TRANSACTIONS
+
+# The first transaction of Linea block 41,640, cut short, with what is known of it.
+ROW = {
+    "block_number": 41640,
+    "hash": "0x6d64899594db4fde23aeb00bfb0fb5bd819bd6ad532d5c68adeea6570d853078",
+    "type": 2,
+    "raw": "0x02f87782e7088255f885012a05f200852e90edd000825208945e971b1e3d22764789442cde789efd2fe8cb8498",
+    "gas_limit": 21000,
+    "gas_used": 21000,
+    "status": True,
+    "sender": "0x80c67432656d59144ceff962e8faf8926599bcf8",
+    "max_fee_per_gas": 200000000000,
+    "base_fee_per_gas": 7,
+    "source": "a file",
+    "note": "not a column of the table",
+}
+
+
+def lines(*rows: Any) -> list[bytes]:
+    return [row if isinstance(row, bytes) else json.dumps(row).encode() for row in rows]
+
+
+def test_json_lines_keep_the_known_columns() -> None:
+    table = parse_raw_transactions(lines(ROW, {"raw": "0xc0", "max_fee_per_gas": None}))
+    assert list(table) == [column.name for column in RAW_TRANSACTIONS]
+    assert [table[column.name].dtype for column in RAW_TRANSACTIONS] == [column.dtype for column in RAW_TRANSACTIONS]
+    assert table["raw"].to_list() == [bytes.fromhex(ROW["raw"][2:]), b"\xc0"]
+    assert table["block_number"].to_list() == [41640, pd.NA]
+    assert table["sender"][0].hex() == "80c67432656d59144ceff962e8faf8926599bcf8"
+    assert table["status"].to_list() == [True, pd.NA]
+    assert table["source"].to_list() == ["a file", pd.NA]
+    assert table["linea_lzss_size"].isna().all()
+
+
+def test_one_hexadecimal_string_a_line() -> None:
+    table = parse_raw_transactions([b"0x02f8\n", b"\n", b"0xC0\r\n"])
+    assert table["raw"].to_list() == [b"\x02\xf8", b"\xc0"]
+
+
+def test_integers_may_be_quantities() -> None:
+    assert parse_raw_transactions(lines({"raw": "0xc0", "gas_used": "0x5208"}))["gas_used"].to_list() == [21000]
+
+
+def test_sender_and_unsigned_transaction_is_the_other_payload() -> None:
+    table = parse_raw_transactions(lines({"block": 24288348, "sender_and_unsigned_transaction": "0x909f"}))
+    assert table["sender_and_unsigned_transaction"].to_list() == [b"\x90\x9f"]
+    assert table["block_number"].to_list() == [24288348]
+    assert table["raw"].isna().all()
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_file_may_be_packed_and_begin_with_a_byte_order_mark(tmp_path: Path, packed: bool) -> None:
+    data = b"\xef\xbb\xbf" + b"\n".join(lines(ROW, ROW))
+    path = tmp_path / "transactions"
+    path.write_bytes(gzip.compress(data) if packed else data)
+    assert len(read_raw_transactions(path)) == 2
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({**ROW, "raw": "0x02f"}, "raw: expected an even number of hexadecimal digits, counted 3, got '0x02f'"),
+        ({**ROW, "raw": "02f8"}, "raw: expected hexadecimal data that starts with 0x, got '02f8'"),
+        ({**ROW, "raw": "0x02fg"}, "raw: expected hexadecimal digits after 0x, got '0x02fg'"),
+        ({**ROW, "raw": 5}, "raw: expected hexadecimal data that starts with 0x, got 5"),
+        ({**ROW, "raw": "0x"}, "expected a transaction of at least one byte"),
+        ({**ROW, "raw": None}, "expected a field raw or sender_and_unsigned_transaction"),
+        ({"data": "0x02f8"}, r"expected a field raw or .*, got \['data'\]"),
+        ({**ROW, "gas_used": 21000.5}, r"gas_used: expected a whole number, got 21000\.5"),
+        ({**ROW, "gas_used": "21000"}, "gas_used: expected a quantity"),
+        ({**ROW, "gas_used": 2**63}, "gas_used: expected a number from 0"),
+        ({**ROW, "status": 1}, "status: expected true or false, got 1"),
+        ({**ROW, "source": 1}, "source: expected text, got 1"),
+        ({**ROW, "sender": "0x80"}, "sender: expected 20 bytes, got '0x80'"),
+        ({**ROW, "hash": "0x80"}, "hash: expected 32 bytes, got '0x80'"),
+        (b'{"raw": "0x02', r"not JSON at line 1 column 9 \(Unterminated string"),
+        (b"[1]", "expected a JSON object, or hexadecimal data that starts with 0x"),
+        (b"02f8", "expected a JSON object, or hexadecimal data that starts with 0x"),
+        (b"0x02f", "raw: expected an even number of hexadecimal digits, counted 3, got '0x02f'"),
+        (b"0x02\xff8", "raw: expected"),
+        (b'{"raw": "\xff"}', "not JSON"),
+        (b'{"a": ' + b"[" * 100_000, "not JSON"),
+    ],
+)
+def test_wrong_line_is_named_by_file_number_and_value(tmp_path: Path, wrong: Any, message: str) -> None:
+    path = tmp_path / "transactions.jsonl"
+    path.write_bytes(b"\n".join(lines(ROW, b"", wrong, ROW)))
+    with pytest.raises(UnreadableFile, match=rf"transactions\.jsonl: line 3: {message}"):
+        read_raw_transactions(path)
+
+
+def test_file_without_transactions_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "transactions.jsonl"
+    for text in ("", "\n\n"):
+        path.write_text(text)
+        with pytest.raises(UnreadableFile, match="expected transactions, one a line, found none"):
+            read_raw_transactions(path)
+
+
+def test_missing_folder_and_truncated_files_are_named_so(tmp_path: Path) -> None:
+    packed = tmp_path / "packed.jsonl.gz"
+    packed.write_bytes(gzip.compress(b"\n".join(lines(ROW, ROW)))[:-12])
+    for path, message in {
+        tmp_path / "missing": "no such file",
+        tmp_path: "a folder, not a file",
+        packed: "the compressed data ends too early: the file is cut off",
+    }.items():
+        with pytest.raises(UnreadableFile, match=message):
+            read_raw_transactions(path)
+
+
+@given(st.lists(st.binary(min_size=1, max_size=300), min_size=1, max_size=20))
+def test_every_payload_comes_back_as_it_was(payloads: list[bytes]) -> None:
+    texts = ["0x" + payload.hex() for payload in payloads]
+    by_json = parse_raw_transactions(lines(*({"raw": text} for text in texts)))
+    by_line = parse_raw_transactions([text.encode() for text in texts])
+    assert by_json["raw"].to_list() == by_line["raw"].to_list() == payloads
+
+
+def test_value_in_the_message_is_cut_to_a_readable_length() -> None:
+    with pytest.raises(InvalidInput, match="characters") as caught:
+        parse_raw_transactions([b"0x" + b"a" * 100_001])
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "payload"),
+    [
+        ("linea_mainnet_transactions.jsonl.gz", 1193, "raw"),
+        ("linea_blob_24288348_24288678.jsonl.gz", 1089, "sender_and_unsigned_transaction"),
+        ("op_mainnet_channel_2024-06-14.jsonl.gz", 1766, "raw"),
+    ],
+)
+def test_shared_files_are_read_whole(shared: Path, name: str, rows: int, payload: str) -> None:
+    path = shared / "data" / name
+    table = read_raw_transactions(path)
+    assert len(table) == rows
+    with gzip.open(path, "rt") as file:
+        given = [json.loads(line) for line in file]
+    assert ["0x" + data.hex() for data in table[payload]] == [row[payload] for row in given]
+    known = {column.name for column in RAW_TRANSACTIONS} | {"block"}
+    assert {name for row in given for name in row} <= known
+    for column in RAW_TRANSACTIONS:
+        if column.kind == "whole" and column.name in given[0]:
+            expected = [row.get(column.name) for row in given]
+            assert [None if value is pd.NA else value for value in table[column.name]] == expected

@@ -1,0 +1,250 @@
+"""Blocks from files: what a geth genesis, a line of state changes and a trie log say, and what is refused."""
+
+import json
+
+import pytest
+from ethereum_rlp import rlp
+
+from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.hashes import keccak256
+from feemodel.ledger import read_blocks, read_genesis, read_proof, read_trie_logs
+from feemodel.ledger.account import EMPTY_KECCAK
+from feemodel.ledger.changes import AccountFields, GenesisAccount, SlotChange
+from feemodel.ledger.files import parse_block, parse_genesis
+from feemodel.ledger.trie_log import parse_trie_log
+from feemodel.units import to_hex
+from tests.ledger_blocks import address, slot
+
+A, B = to_hex(address(1)), to_hex(address(2))
+EMPTY = to_hex(EMPTY_KECCAK)
+BEFORE = {"nonce": "0x0", "balance": "0x5", "codeHash": EMPTY}
+AFTER = {"nonce": "0x1", "balance": "0x3", "codeHash": EMPTY}
+BLOCK = {
+    "number": "0x1",
+    "hash": "0x" + "11" * 32,
+    "parentHash": "0x" + "00" * 32,
+    "accounts": {
+        A: {"before": BEFORE, "after": AFTER, "storage": {"0x1": ["0x0", "0xff"]}},
+        B: {"before": None, "after": AFTER, "code": "0x6001", "cleared": True},
+        to_hex(address(3)): {"storage": {to_hex(slot(2)): ["0x1", "0x0"]}},
+    },
+}
+TRIE_LOG = (  # Consensys/shomei at 3f47bed, TrieLogLayerConverterTest
+    "f8d6a0000000000000000000000000000000000000000000000000000000000000000001f847940000000000000000000000000000000000000000"
+    "c98086feeddeadbeef8080e6e5a0290decd9548b62a8d60345a988386fc84ba6bc95484008f6362f93160ef3e56380018080f869940000000000"
+    "0000000000000000000000deadbeef80f85080f84c80880de0b6b3a7640000a0c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfa"
+    "d8045d85a470a0c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a4708080"
+)
+
+
+def test_a_line_of_state_changes(tmp_path):
+    path = tmp_path / "blocks.jsonl"
+    path.write_text(json.dumps(BLOCK) + "\n\n" + json.dumps({"number": "0x2", "accounts": {}}) + "\n")
+    first, second = read_blocks(path)
+    assert (first.number, first.hash, first.parent_hash) == (1, b"\x11" * 32, bytes(32))
+    one, two, three = first.accounts
+    assert one.before == AccountFields(0, 5, EMPTY_KECCAK)
+    assert one.after == AccountFields(1, 3, EMPTY_KECCAK)
+    assert one.storage == (SlotChange(slot(1), 0, 255),)
+    assert (one.same, one.cleared, one.code) == (False, False, None)
+    assert (two.before, two.cleared, two.code) == (None, True, b"\x60\x01")
+    assert (three.same, three.storage) == (True, (SlotChange(slot(2), 1, 0),))
+    assert second == (2, (), None, None)
+
+
+def without(name):
+    return {key: value for key, value in BLOCK.items() if key != name}
+
+
+def with_account(**fields):
+    return BLOCK | {"accounts": {A: fields}}
+
+
+@pytest.mark.parametrize(
+    ("block", "message"),
+    [
+        ([], "block: expected an object"),
+        (without("number"), "block: expected the field number"),
+        (without("accounts"), "block: expected the field accounts"),
+        (BLOCK | {"extra": 1}, "block: expected only the fields .*got 'extra'"),
+        (BLOCK | {"number": 1}, "number: expected a quantity"),
+        (BLOCK | {"number": "0x01"}, "number: expected a quantity"),
+        (BLOCK | {"hash": "0x11"}, "hash: expected 32 bytes"),
+        (BLOCK | {"accounts": []}, "accounts: expected an object of addresses"),
+        (BLOCK | {"accounts": {"0x12": {}}}, "address: expected 20 bytes"),
+        (with_account(before=BEFORE), "expected before and after, or neither"),
+        (with_account(before=BEFORE, after={"nonce": "0x1"}), "after: expected the field balance"),
+        (with_account(before=BEFORE, after=AFTER | {"root": 1}), "after: expected only the fields"),
+        (with_account(before=BEFORE, after=AFTER | {"balance": hex(2**256)}), "less than 2\\*\\*256"),
+        (with_account(before=BEFORE, after=AFTER | {"balance": 3}), "balance: expected a quantity"),
+        (with_account(cleared="yes"), "cleared: expected true or false"),
+        (with_account(code="6001"), "code: expected hexadecimal"),
+        (with_account(storage=[]), "storage: expected an object of slots"),
+        (with_account(storage={"0x1": "0x2"}), "expected the values before and after"),
+        (with_account(storage={"0x1": ["0x2"]}), "expected the values before and after"),
+        (with_account(storage={"1": ["0x2", "0x3"]}), "expected hexadecimal of 1 to 32 bytes"),
+        (with_account(stroage={}), "expected only the fields"),
+    ],
+)
+def test_a_wrong_line_is_refused_with_its_number(block, message, tmp_path):
+    with pytest.raises(InvalidInput, match=message):
+        parse_block(block)
+    path = tmp_path / "blocks.jsonl"
+    path.write_text(json.dumps(BLOCK) + "\n" + json.dumps(block) + "\n")
+    blocks = read_blocks(path)
+    assert next(blocks).number == 1
+    with pytest.raises(UnreadableFile, match=r"blocks\.jsonl, line 2: "):
+        next(blocks)
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "{}}", "\xff", '{"number": "0x1", "number": "0x1", "accounts": {}}', "[" * 10**5]
+)
+def test_a_damaged_line_is_refused(text, tmp_path):
+    path = tmp_path / "blocks.jsonl"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(UnreadableFile, match="line 1: JSON: expected"):
+        list(read_blocks(path))
+
+
+def test_a_missing_file_is_named(tmp_path):
+    for read in (read_blocks, read_trie_logs, read_genesis):
+        with pytest.raises(UnreadableFile, match="nowhere"):
+            list(read(tmp_path / "nowhere"))
+
+
+def test_a_proof_file_is_the_object_or_a_response_with_it(tmp_path):
+    path = tmp_path / "proof.json"
+    proof = {"accountProof": {}, "storageProofs": []}
+    for content in (proof, {"jsonrpc": "2.0", "id": 1, "result": proof}):
+        path.write_text(json.dumps(content))
+        assert read_proof(path) == proof
+    error = {"code": -32600, "message": "BLOCK_MISSING_IN_CHAIN - block is missing"}
+    for content in ([], 1, {}, {"jsonrpc": "2.0", "id": 1, "error": error}):
+        path.write_text(json.dumps(content))
+        with pytest.raises(UnreadableFile, match=r"proof\.json: expected an object with accountProof"):
+            read_proof(path)
+    with pytest.raises(UnreadableFile, match="nowhere"):
+        read_proof(tmp_path / "nowhere")
+
+
+def test_a_geth_genesis(tmp_path):
+    alloc = {
+        A[2:]: {"balance": "0x10"},
+        B: {"balance": "1000", "nonce": 1, "code": "0x6001", "storage": {to_hex(slot(1)): "0x02"}, "comment": "x"},
+        to_hex(address(3)): {"balance": 7, "nonce": "0x2"},
+    }
+    path = tmp_path / "genesis.json"
+    path.write_text(json.dumps({"config": {"chainId": 1337}, "alloc": alloc}))
+    assert list(read_genesis(path)) == [
+        GenesisAccount(address(1), 0, 16),
+        GenesisAccount(address(2), 1, 1000, b"\x60\x01", {slot(1): 2}),
+        GenesisAccount(address(3), 2, 7),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("genesis", "message"),
+    [
+        ([], "expected an object with alloc"),
+        ({"alloc": []}, "expected an object with alloc"),
+        ({"alloc": {A: {}}}, "expected an object with balance"),
+        ({"alloc": {"0x12": {"balance": "1"}}}, "alloc 0x12: expected 20 bytes"),
+        ({"alloc": {A: {"balance": "1.5"}}}, "balance: expected an integer"),
+        ({"alloc": {A: {"balance": -1}}}, "balance: expected an integer"),
+        ({"alloc": {A: {"balance": True}}}, "balance: expected an integer"),
+        ({"alloc": {A: {"balance": hex(2**256)}}}, "balance: expected an integer"),
+        ({"alloc": {A: {"balance": 1, "code": "6001"}}}, "code: expected hexadecimal"),
+        ({"alloc": {A: {"balance": 1, "storage": []}}}, "storage: expected an object"),
+        ({"alloc": {A: {"balance": 1, "storage": {"0x1": "0x" + "1" * 65}}}}, "storage: expected hexadecimal"),
+    ],
+)
+def test_a_wrong_genesis_is_refused(genesis, message, tmp_path):
+    with pytest.raises(InvalidInput, match=message):
+        list(parse_genesis(genesis))
+    path = tmp_path / "genesis.json"
+    path.write_text(json.dumps(genesis))
+    with pytest.raises(UnreadableFile, match=r"genesis.json: .*" + message):
+        list(read_genesis(path))
+
+
+def test_the_published_trie_log():
+    block = parse_trie_log(bytes.fromhex(TRIE_LOG))
+    assert (block.number, block.hash) == (1, bytes(32))
+    contract, user = block.accounts
+    assert contract.address == address(0)
+    assert (contract.same, contract.code) == (True, bytes.fromhex("feeddeadbeef"))
+    assert contract.storage == (SlotChange(slot(0), 0, 1),)
+    assert user.address == address(0xDEADBEEF)
+    assert (user.before, user.after) == (None, AccountFields(0, 10**18, EMPTY_KECCAK))
+
+
+def integer(number):
+    return number.to_bytes((number.bit_length() + 7) // 8)
+
+
+def side(nonce, balance):
+    return [integer(nonce), integer(balance), bytes(32), EMPTY_KECCAK]
+
+
+def log(*entries, rest=()):
+    return rlp.encode([b"\x11" * 32, integer(258), *entries, *rest])
+
+
+def test_a_trie_log_with_everything_in_it():
+    slots = [[keccak256(slot(9)), integer(300), b"", b"", integer(9)], [keccak256(slot(0)), b"", b"\x05", b"", b""]]
+    changed = [address(1), b"", [side(1, 300), side(2, 0), b""], slots]
+    again = [address(2), [b"", b"\x60\x01", b"\x01"], [side(1, 1), side(1, 2), b"\x01"], b""]
+    gone = [address(3), b"", [side(1, 1), b"", b""], [[keccak256(slot(5)), b"\x01", b"", b"\x01"]]]
+    block = parse_trie_log(log(changed, again, gone, rest=[b"\x01", integer(1_700_000_000)]))
+    assert (block.number, block.hash, block.parent_hash) == (258, b"\x11" * 32, None)
+    one, two, three = block.accounts
+    assert one.storage == (SlotChange(slot(9), 300, 0), SlotChange(slot(0), 0, 5))
+    assert (one.before.balance, one.after.nonce, one.cleared) == (300, 2, False)
+    assert (two.cleared, two.code) == (True, b"\x60\x01")
+    assert (three.after, three.storage) == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ([address(1), b"", b""], "account entries of four items"),
+        ([address(1)[1:], b"", b"", b""], "expected 20 bytes"),
+        ([address(1), b"", [side(1, 1), b""], b""], "account changes of prior, new, cleared"),
+        ([address(1), b"", [side(1, 1)[:3], b"", b""], b""], "accounts of nonce, balance"),
+        ([address(1), b"", [side(1, 1), b"", b"\x02"], b""], "expected a flag"),
+        ([address(1), b"\x60", b"", b""], "code changes of prior, new, cleared"),
+        ([address(1), b"", b"", [b"\x01"]], "slot changes of hash"),
+        ([address(1), b"", b"", [[keccak256(slot(5)), b"\x01", b"\x02", b""]]], "expected the number that hashes to"),
+        ([address(1), b"", b"", [[keccak256(slot(5)), b"\x01", b"\x02", b"", b"\x06"]]], "the number that hashes to"),
+        ([address(1), b"", b"", [[keccak256(slot(5)), b"\x00\x01", b"", b"", b"\x05"]]], "without leading zeros"),
+    ],
+)
+def test_a_wrong_trie_log_is_refused(entry, message):
+    with pytest.raises(InvalidInput, match=message):
+        parse_trie_log(log(entry))
+
+
+@pytest.mark.parametrize("data", [b"", b"\xc0", b"\x80", b"\xf8", log()[:-1], log() + b"\x00"])
+def test_what_is_not_a_trie_log_is_refused(data):
+    with pytest.raises(InvalidInput, match="trieLog: expected"):
+        parse_trie_log(data)
+
+
+def test_a_file_of_trie_logs(tmp_path):
+    element = {"blockNumber": 258, "blockHash": "0x" + "11" * 32, "trieLog": to_hex(log()), "syncing": False}
+    path = tmp_path / "logs.jsonl"
+    path.write_text("\n".join(json.dumps(element | {"blockNumber": number}) for number in (258, "0x102")))
+    assert [block.number for block in read_trie_logs(path)] == [258, 258]
+    wrong = {
+        "expected 258, as in the trie log": {"blockNumber": 5},
+        "the hash in the trie log": {"blockHash": "0x" + "12" * 32},
+        "expected hexadecimal": {"trieLog": None},
+    }
+    for message, change in wrong.items():
+        path.write_text(json.dumps(element | change))
+        with pytest.raises(UnreadableFile, match=f"line 1: .*{message}"):
+            list(read_trie_logs(path))
+    path.write_text("{}")
+    with pytest.raises(UnreadableFile, match="with blockNumber, blockHash and trieLog"):
+        list(read_trie_logs(path))

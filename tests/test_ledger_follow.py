@@ -1,0 +1,161 @@
+"""Blocks from a node one after the other, and what makes them final."""
+
+import pytest
+from ethereum_rlp import rlp
+
+from feemodel.errors import InvalidInput, UpstreamError
+from feemodel.ledger import Store, import_genesis
+from feemodel.ledger.account import EMPTY_KECCAK
+from feemodel.ledger.changes import GenesisAccount
+from feemodel.ledger.follow import L1Finality, depth, follow, get_blocks, immediate, import_blocks, parse_finality
+from feemodel.units import to_hex
+from tests.ledger_blocks import address, block, block_hash, change, fields
+
+
+def trie_log(number):
+    """Block `number` of the chain of these tests: account 1 has as many wei as blocks have passed."""
+
+    def side(balance):
+        return [b"", balance.to_bytes(1).lstrip(b"\0"), bytes(32), EMPTY_KECCAK]
+
+    entry = [address(1), b"", [side(number - 1) if number > 1 else b"", side(number), b""], b""]
+    return rlp.encode([block_hash(number), number.to_bytes(2).lstrip(b"\0"), entry])
+
+
+class FakeNode:
+    """A node with the plug-in whose chain has `blocks` blocks; L1's answers are words by the data of the call."""
+
+    def __init__(self, blocks=0, words=None):
+        self.blocks, self.words, self.calls, self.changes = blocks, words or {}, [], {}
+
+    def call(self, method, params=()):
+        self.calls.append((method, *params))
+        if method == "eth_blockNumber":
+            return hex(self.blocks)
+        if method == "eth_call":
+            assert params[1] == "finalized"
+            return self.words[params[0]["data"]]
+        first, last = params
+        return [
+            {"blockNumber": number, "blockHash": to_hex(block_hash(number)), "trieLog": to_hex(trie_log(number))}
+            | self.changes.get(number, {})
+            for number in range(first, min(last, self.blocks) + 1)
+        ]
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path / "ledger.db") as store:
+        import_genesis(store, [GenesisAccount(address(2))])
+        yield store
+
+
+def test_a_store_follows_a_node_and_goes_on_where_it_stopped(store):
+    node = FakeNode(blocks=5)
+    rounds = iter([False, True])
+
+    def wait(interval):
+        assert interval == 2.0
+        node.blocks = 230
+        return next(rounds)
+
+    follow(store, node, immediate, confirmations=0, interval=2.0, wait=wait)
+    assert store.head.number == 230
+    assert store.finalized == 230
+    assert [store.account(number, address(1)).balance for number in (1, 5, 230)] == [1, 5, 230]
+    ranges = [call[1:] for call in node.calls if call[0] == "shomei_getTrieLogsByRange"]
+    assert ranges == [(1, 5), (5, 104), (105, 204), (205, 230)]
+
+
+def test_blocks_are_taken_when_they_are_confirmed(store):
+    node = FakeNode(blocks=6)
+    assert import_blocks(store, get_blocks(node, store.head, confirmations=4), immediate) == 2
+    node.blocks = 3
+    assert import_blocks(store, get_blocks(node, store.head, confirmations=4), immediate) == 0
+
+
+def test_a_reorganisation_of_the_node_stops_the_import(store):
+    node = FakeNode(blocks=3)
+    import_blocks(store, [block(1, change(1, None, fields(0, 1)), hash=bytes(32), parent_hash=None)], immediate)
+    with pytest.raises(InvalidInput, match="hash of the head 1: the chain was reorganised"):
+        import_blocks(store, get_blocks(node, store.head), immediate)
+    assert store.head.number == 1
+
+
+def test_a_wrong_answer_of_the_node_is_refused(store):
+    node = FakeNode(blocks=3)
+    node.changes = {2: {"blockNumber": 3}}
+    with pytest.raises(InvalidInput, match="expected 2, as in the trie log"):
+        import_blocks(store, get_blocks(node, store.head), immediate)
+    node = FakeNode(blocks=3)
+    node.call = lambda method, params=(): "0x3" if method == "eth_blockNumber" else []
+    with pytest.raises(UpstreamError, match="expected 3 trie logs from block 1 on"):
+        list(get_blocks(node, store.head))
+
+
+def test_following_needs_a_genesis(tmp_path):
+    with Store(tmp_path / "empty.db") as store, pytest.raises(InvalidInput, match="holds its genesis"):
+        follow(store, FakeNode(), immediate, confirmations=0, interval=1, wait=lambda _: True)
+
+
+def test_the_blocks_before_a_wrong_one_stay_imported(store):
+    blocks = [block(1, parent_hash=None), block(2), block(4), block(5)]
+    with pytest.raises(InvalidInput, match="expected 3, the successor of the head 2"):
+        import_blocks(store, blocks, immediate)
+    assert (store.head.number, store.finalized) == (2, 2)
+
+
+def test_a_block_is_final_when_others_follow_it(store):
+    finality = depth(2)
+    for number, expected in ((1, None), (2, 0), (3, 1)):
+        import_blocks(store, [block(number, parent_hash=None)], finality)
+        assert store.finalized == expected
+    with pytest.raises(InvalidInput, match="at least 0 blocks"):
+        depth(-1)
+
+
+def test_finality_is_chosen_by_words(store):
+    asked = []
+
+    def connect(url):
+        asked.append(url)
+        return FakeNode()
+
+    assert parse_finality(["immediate"], connect)(store) is immediate
+    assert parse_finality(["depth", "0"], connect)(store)(store.head) == 0
+    assert parse_finality(["depth", "1"], connect)(store)(store.head) is None
+    assert isinstance(parse_finality(["l1", "http://localhost"], connect)(store), L1Finality)
+    assert asked == ["http://localhost"]
+    for wrong in ([], ["soon"], ["depth"], ["depth", "-1"], ["depth", "\u0663"], ["l1"], ["immediate", "1"]):
+        with pytest.raises(InvalidInput, match="expected immediate, depth N or l1 URL"):
+            parse_finality(wrong, connect)
+
+
+CURRENT = "0x695378f5"  # currentL2BlockNumber()
+ROOT = "0x8be745d1"  # stateRootHashes(uint256)
+
+
+def word(number):
+    return to_hex(number.to_bytes(32))
+
+
+def test_l1_says_what_is_final(store):
+    root = store.head.root
+    words = {CURRENT: word(2), ROOT + word(2)[2:]: to_hex(root)}
+    node = FakeNode(words=words)
+    finality = L1Finality(store, node, contract="0x" + "12" * 20, interval=0)
+    import_blocks(store, [block(1, parent_hash=None)], finality)
+    assert store.finalized == 1, "L1 is ahead: all that the store holds is final"
+    import_blocks(store, [block(2), block(3)], finality)
+    assert store.finalized == 2
+    words[ROOT + word(2)[2:]] = word(5)
+    with pytest.raises(InvalidInput, match=r"block 2 state root: expected 0x0.*5 as on L1"):
+        import_blocks(store, [block(4)], finality)
+
+
+def test_l1_is_asked_at_most_once_in_the_interval(store):
+    node = FakeNode(words={CURRENT: word(0), ROOT + word(0)[2:]: word(0)})
+    finality = L1Finality(store, node, interval=3600)
+    for _ in range(3):
+        assert finality(store.head) == 0
+    assert len(node.calls) == 2

@@ -1,0 +1,264 @@
+"""The store: blocks in one transaction each, every block's state kept, readers beside the writer."""
+
+import sqlite3
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from feemodel.errors import InvalidInput, NotFinalized, UnreadableFile
+from feemodel.ledger import Store, Tree, check_proof, get_proof, import_block, import_genesis
+from feemodel.ledger.changes import GenesisAccount
+from feemodel.ledger.scheme import MIMC, POSEIDON2
+from feemodel.units import to_hex
+from tests.ledger_blocks import CODE, CODE_KECCAK, address, block, block_hash, change, fields, slot, touch
+
+CONTRACT = 7
+GENESIS = [
+    GenesisAccount(address(1), balance=100),
+    GenesisAccount(address(2), nonce=3, balance=5),
+    GenesisAccount(address(CONTRACT), 1, 0, CODE, {slot(1): 11, slot(2): 22}),
+]
+LOCAL_STACK_ACCOUNTS = 30  # of the published genesis
+
+
+@pytest.fixture(params=["poseidon2", "mimc"])
+def store(request, tmp_path):
+    with Store(tmp_path / "ledger.db", hashing=request.param) as store:
+        import_genesis(store, GENESIS, block_hash=block_hash(0))
+        yield store
+
+
+@pytest.fixture
+def fast_store(tmp_path):
+    with Store(tmp_path / "ledger.db") as store:
+        import_genesis(store, GENESIS, block_hash=block_hash(0))
+        yield store
+
+
+def test_the_genesis_is_block_0(store):
+    assert store.head == (0, block_hash(0), store.accounts(0).root)
+    assert store.finalized is None
+    assert store.account(0, address(2)).nonce == 3
+    assert store.account(0, address(99)) is None
+    assert store.slot(0, address(CONTRACT), slot(2)) == 22
+    assert store.slot(0, address(CONTRACT), slot(3)) == 0
+    assert store.slot(0, address(99), slot(3)) == 0
+    assert store.code(CODE_KECCAK) == CODE
+    assert store.code(bytes(32)) is None
+
+
+def test_the_genesis_root_is_that_of_accounts_put_in_the_order_of_their_hashes(store):
+    tree = Tree(store.scheme.name)
+    leaves = [(store.scheme.account_key(account.address), account.address) for account in GENESIS]
+    for hkey, name in sorted(leaves):
+        leaf = store.accounts(0).get(hkey)
+        tree.put(hkey, leaf.hval, leaf.value, name)
+    assert tree.root == store.head.root
+
+
+def test_each_block_keeps_its_state(store):
+    import_block(store, block(1, change(1, fields(0, 100), fields(1, 60)), change(9, None, fields(0, 40))))
+    import_block(store, block(2, touch(CONTRACT, (1, 11, 0), (3, 0, 33)), change(9, fields(0, 40), None)))
+    assert [store.account(number, address(1)).balance for number in (0, 1, 2)] == [100, 60, 60]
+    assert [store.account(number, address(9)) is None for number in (0, 1, 2)] == [True, False, True]
+    assert [store.slot(number, address(CONTRACT), slot(1)) for number in (0, 1, 2)] == [11, 11, 0]
+    assert [store.slot(number, address(CONTRACT), slot(3)) for number in (0, 1, 2)] == [0, 0, 33]
+    assert store.head.number == 2
+
+
+def test_an_empty_block_has_the_root_of_its_parent(store):
+    root = store.head.root
+    assert import_block(store, block(1)).root == root
+    assert import_block(store, block(2, change(1, fields(0, 100), fields(0, 100)))).root == root
+
+
+def test_an_account_created_and_destroyed_within_a_block_does_nothing(store):
+    root = store.head.root
+    assert import_block(store, block(1, change(50, None, None, cleared=True))).root == root
+
+
+def test_an_account_destroyed_and_created_again_gets_a_new_leaf_and_empty_storage(store):
+    key = store.scheme.account_key(address(CONTRACT))
+    (old,) = store.accounts(0).locate(key)
+    again = change(
+        CONTRACT, fields(1, 0, CODE), fields(1, 5, CODE), cleared=True, code=CODE, storage=[(1, 11, 11), (2, 22, 0)]
+    )
+    import_block(store, block(1, again))
+    (new,) = store.accounts(1).locate(key)
+    assert new > old
+    assert store.accounts(1).next_free == store.accounts(0).next_free + 1
+    storage = store.tree(store.account(1, address(CONTRACT)).storage_root)
+    assert storage.next_free == 3
+    assert [store.slot(1, address(CONTRACT), slot(place)) for place in (1, 2)] == [11, 0]
+    assert store.slot(0, address(CONTRACT), slot(2)) == 22
+
+
+def test_storage_whose_slots_are_all_deleted_is_not_an_empty_tree(store):
+    import_block(store, block(1, touch(CONTRACT, (1, 11, 0), (2, 22, 0))))
+    root = store.account(1, address(CONTRACT)).storage_root
+    assert root != store.scheme.empty_root
+    assert store.tree(root).sub_root == store.scheme.empty_sub_root
+
+
+def test_code_may_come_with_a_later_block_and_is_kept_by_hash(fast_store):
+    other = CODE + b"\x01"
+    import_block(fast_store, block(1, change(1, fields(0, 100), fields(1, 100, other), code=other)))
+    import_block(fast_store, block(2, change(30, None, fields(1, 0, other))))
+    account = fast_store.account(2, address(30))
+    assert (account.code_size, account.code_hash) == (len(other), POSEIDON2.code_hash(other))
+    import_block(fast_store, block(3, change(1, fields(1, 100, other), fields(2, 100))))
+    assert fast_store.account(3, address(1)).code_hash == POSEIDON2.empty_code_hash
+
+
+@pytest.mark.parametrize(
+    ("accounts", "message"),
+    [
+        ([change(1, fields(0, 99), fields(0, 1))], "expected the account as it stands"),
+        ([change(1, None, fields(0, 1))], "expected the account as it stands"),
+        ([change(60, fields(), fields(0, 1))], "expected the account as it stands, None"),
+        ([touch(60, (1, 0, 1))], "expected an account that exists"),
+        ([touch(CONTRACT, (1, 12, 1))], "expected the value as it stands, 0xb"),
+        ([touch(CONTRACT, (1, 11, 1), (1, 11, 2))], "expected each key once"),
+        ([touch(1), touch(1)], "expected each key once"),
+        ([change(1, fields(0, 100), None, storage=[(1, 0, 1)])], "expected zero in an account that is gone"),
+        ([change(1, fields(0, 100), fields(0, 100, b"new"))], "expected the code of that hash"),
+        ([change(1, fields(0, 100), fields(0, 100, b"new"), code=b"old")], "expected code with the Keccak-256 hash"),
+    ],
+)
+def test_a_block_that_does_not_fit_the_state_changes_nothing(fast_store, accounts, message):
+    good = change(2, fields(3, 5), fields(4, 5))
+    with pytest.raises(InvalidInput, match=f"block 1: .*{message}"):
+        import_block(fast_store, block(1, good, *accounts))
+    assert fast_store.head.number == 0
+    assert import_block(fast_store, block(1, good)).number == 1
+    assert fast_store.account(1, address(2)).nonce == 4
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (block(2), "expected 1, the successor of the head 0, got 2"),
+        (block(0), "expected 1, the successor of the head 0, got 0"),
+        (block(1, parent_hash=bytes(32)), "the chain was reorganised"),
+    ],
+)
+def test_a_gap_and_a_reorganisation_stop_the_import(fast_store, wrong, message):
+    with pytest.raises(InvalidInput, match=message):
+        import_block(fast_store, wrong)
+    assert fast_store.head.number == 0
+
+
+def test_an_import_needs_its_genesis_and_takes_one_only(tmp_path):
+    with Store(tmp_path / "ledger.db") as store:
+        assert store.head is None
+        with pytest.raises(InvalidInput, match="the genesis of an empty store"):
+            import_block(store, block(1))
+        with pytest.raises(InvalidInput, match="expected each account once"):
+            import_genesis(store, [*GENESIS, GENESIS[0]])
+        assert store.head is None
+        import_genesis(store, GENESIS)
+        with pytest.raises(InvalidInput, match="expected 1"):
+            import_genesis(store, GENESIS)
+
+
+def test_an_empty_genesis_has_the_empty_root(tmp_path):
+    with Store(tmp_path / "ledger.db") as store:
+        assert import_genesis(store, []).root == POSEIDON2.empty_root
+
+
+def test_finality_goes_forward_only(fast_store):
+    for number in (1, 2, 3):
+        import_block(fast_store, block(number))
+    fast_store.finalize(2)
+    assert fast_store.finalized == 2
+    with pytest.raises(InvalidInput, match="at least 2, which is final already"):
+        fast_store.finalize(1)
+    for unknown in (4, 2**64):
+        with pytest.raises(NotFinalized, match="not in the store, which holds 0 to 3"):
+            fast_store.finalize(unknown)
+    fast_store.finalize(2)
+    fast_store.finalize(3)
+    assert fast_store.finalized == 3
+
+
+def test_a_reader_sees_whole_blocks_while_a_transaction_is_open(fast_store):
+    with Store(fast_store.path, read_only=True) as reader:
+        with fast_store.transaction():
+            accounts = fast_store.accounts(0)
+            accounts.put(POSEIDON2.account_key(address(80)), bytes(32), bytes(192))
+            fast_store.save_trees([accounts])
+            fast_store.save_block((1, None, accounts.root))
+            assert reader.head.number == 0
+        assert reader.head.number == 1
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            import_block(reader, block(2))
+
+
+def test_a_transaction_that_fails_gives_its_row_numbers_again(fast_store):
+    """A row that was read before it was undone must not be taken for the one that gets its number next."""
+    spoilt = change(60, None, fields(0, 7)), change(1, fields(0, 99), None)
+    for _ in range(3):
+        with pytest.raises(InvalidInput):
+            import_block(fast_store, block(1, *spoilt))
+    import_block(fast_store, block(1, change(61, None, fields(0, 8))))
+    fast_store.finalize(1)
+    proof = get_proof(fast_store, to_hex(address(61)), [], "0x1")
+    assert check_proof(proof, root=fast_store.head.root).account.balance == 8
+    with Store(fast_store.path, read_only=True) as reader:
+        assert get_proof(reader, to_hex(address(61)), [], "0x1") == proof
+
+
+def test_a_store_opens_as_it_was_closed(tmp_path):
+    path = tmp_path / "ledger.db"
+    with Store(path, hashing="mimc") as store:
+        root = import_genesis(store, GENESIS).root
+        store.finalize(0)
+    for options in ({}, {"read_only": True}, {"hashing": "mimc"}):
+        with Store(path, **options) as store:
+            assert (store.head.root, store.finalized, store.scheme) == (root, 0, MIMC)
+
+
+def test_what_is_not_a_ledger_is_refused_and_left_alone(tmp_path):
+    path = tmp_path / "other.db"
+    with pytest.raises(UnreadableFile, match="no such ledger"):
+        Store(path, read_only=True)
+    path.write_bytes(b"not a database, but long enough to look at" * 100)
+    with pytest.raises(UnreadableFile, match="not a database"):
+        Store(path)
+    path.unlink()
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE t (x)")
+    other.close()
+    before = path.read_bytes()
+    for read_only in (False, True):
+        with pytest.raises(UnreadableFile, match="not a ledger of format 1"):
+            Store(path, read_only=read_only)
+    assert path.read_bytes() == before
+    with pytest.raises(UnreadableFile, match="unable to open"):
+        Store(tmp_path / "no" / "folder.db")
+    Store(tmp_path / "ledger.db").close()
+    with pytest.raises(InvalidInput, match="expected poseidon2"):
+        Store(tmp_path / "ledger.db", hashing="mimc")
+    with pytest.raises(InvalidInput, match="one of poseidon2, mimc"):
+        Store(tmp_path / "new.db", hashing="sha256")
+    assert not (tmp_path / "new.db").exists()
+
+
+def test_an_unknown_root_has_no_tree(fast_store):
+    with pytest.raises(InvalidInput, match="root of a stored tree"):
+        fast_store.tree(bytes(32))
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.sets(st.integers(1, 10**6), max_size=60), st.sets(st.integers(1, 10**6), max_size=60))
+def test_a_genesis_equals_the_same_accounts_imported_as_a_block(tmp_path_factory, first, second):
+    """Where one set is added after the other, the leaf indices differ and so does the root."""
+    folder = tmp_path_factory.mktemp("stores")
+    with Store(folder / "one") as one, Store(folder / "two") as two:
+        root = import_genesis(one, [GenesisAccount(address(number), 0, number) for number in first]).root
+        import_genesis(two, [])
+        added = import_block(two, block(1, *(change(number, None, fields(0, number)) for number in first)))
+        assert added.root == root
+        later = [change(number, None, fields(0, number)) for number in second - first]
+        assert import_block(one, block(1, *later)).root == import_block(two, block(2, *later)).root

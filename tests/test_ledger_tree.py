@@ -1,0 +1,183 @@
+"""The sparse Merkle tree: published roots, a naive twin, the genesis built at once, and what is refused."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from feemodel.errors import InvalidInput
+from feemodel.ledger import Tree
+from feemodel.ledger.bulk import Item, fill
+from feemodel.ledger.rows import MemoryRows
+from feemodel.ledger.scheme import DEPTH, MIMC, NOTHING, POSEIDON2, SCHEMES
+from feemodel.ledger.tree import save_all
+
+RAW_58_42 = {  # shomei ZKTrieTest at 3f47bed and 2.3.0: key 58 with value 42, hashed raw
+    "poseidon2": (
+        "50b4bb9d2b4c917f48ca9465613d7efe092934a95bcdc7a004ef3a6b7900fd5b",
+        "7a5cf31710a49b59489deb53505a3d5458625ef01b33914d0d784380464177ad",
+    ),
+    "mimc": (
+        "0882afe875656680dceb7b17fcba7c136cec0c32becbe9039546c79f71c56d36",
+        "0cfdc3990045390093be4e1cc9907b220324cccd1c8ea9ede980c7afa898ef8d",
+    ),
+}
+EMPTY_ROOTS = {
+    "poseidon2": "2fa0344a2fab2b310d2af3155c330261263f887379aef18b4941e3ea1cc59df7",
+    "mimc": "07977874126658098c066972282d4c85f230520af3847e297fe7524f976873e5",
+}
+ROOTS_AFTER_INSERT_AND_DELETE = {
+    "poseidon2": "391010e55fad441a1e3a33b11fb8271f68e86b6c1812ebd402d678d343fded62",
+    "mimc": "0bcb88342825fa7a079a5cf5f77d07b1590a140c311a35acd765080eea120329",
+}
+schemes = pytest.mark.parametrize("hashing", list(SCHEMES))
+small_keys = st.integers(1, 40)
+
+
+def key_of(scheme, number):
+    return scheme.digest(number.to_bytes(32))
+
+
+def naive_root(scheme, slots, next_free):
+    """The root from the whole list of leaves: {index: (hkey, hval)} without head and tail."""
+    order = [(NOTHING, 0), *sorted((hkey, index) for index, (hkey, _) in slots.items()), (scheme.tail_key, 1)]
+    values = {0: NOTHING, 1: NOTHING} | {index: hval for index, (_, hval) in slots.items()}
+    level = [NOTHING] * next_free
+    for place, (hkey, index) in enumerate(order):
+        previous = order[place - 1][1] if place else 0
+        following = order[place + 1][1] if place + 1 < len(order) else 1
+        level[index] = scheme.digest(scheme.leaf(previous, following, hkey, values[index]))
+    for height in range(DEPTH):
+        level += [scheme.zeros[height]] * (len(level) % 2)
+        level = [scheme.node(level[i], level[i + 1]) for i in range(0, len(level), 2)]
+    return scheme.digest(scheme.top(next_free, level[0]))
+
+
+@schemes
+def test_published_roots(hashing):
+    tree = Tree(hashing)
+    assert tree.root.hex() == EMPTY_ROOTS[hashing]
+    hkey = key_of(tree.scheme, 58)
+    tree.put(hkey, key_of(tree.scheme, 42))
+    assert (tree.sub_root.hex(), tree.root.hex()) == RAW_58_42[hashing]
+    assert tree.next_free == 3
+    tree.remove(hkey)
+    assert tree.sub_root == tree.scheme.empty_sub_root
+    assert tree.root.hex() == ROOTS_AFTER_INSERT_AND_DELETE[hashing]
+    assert tree.next_free == 3
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(small_keys, st.integers(0, 3), st.booleans()), max_size=40))
+def test_the_root_is_that_of_the_whole_list_of_leaves(operations):
+    """Whenever it is read, however many changes lie between: value 0 removes."""
+    scheme, tree = POSEIDON2, Tree()
+    slots, next_free = {}, 2
+    for number, value, read in operations:
+        hkey, hval = key_of(scheme, number), key_of(scheme, 1000 + value)
+        index = next((index for index, (present, _) in slots.items() if present == hkey), None)
+        if value:
+            tree.put(hkey, hval)
+            if index is None:
+                index, next_free = next_free, next_free + 1
+            slots[index] = hkey, hval
+        elif index is not None:
+            tree.remove(hkey)
+            del slots[index]
+        if read:
+            assert tree.root == naive_root(scheme, slots, next_free)
+    assert tree.root == naive_root(scheme, slots, next_free)
+    assert tree.next_free == next_free
+
+
+@settings(max_examples=25, deadline=None)
+@given(count=st.integers(0, 70), chunk=st.integers(1, 30))
+def test_a_tree_built_at_once_equals_the_one_built_key_by_key(count, chunk):
+    scheme = POSEIDON2
+    items = sorted(Item(key_of(scheme, n), key_of(scheme, n + 500), bytes(32), bytes([n])) for n in range(count))
+    grown = Tree()
+    for item in items:
+        grown.put(*item)
+    rows = MemoryRows(scheme)
+    built = Tree(rows=rows, version=fill(rows, scheme, [items[i : i + chunk] for i in range(0, count, chunk)], count))
+    assert built.root == grown.root
+    for hkey in [item.hkey for item in items] + [key_of(scheme, 999)]:
+        places = built.locate(hkey)
+        assert places == grown.locate(hkey)
+        assert [built.related_nodes(place) for place in places] == [grown.related_nodes(place) for place in places]
+    for tree in (built, grown):  # and both go on alike
+        for item in items[::3]:
+            tree.remove(item.hkey)
+        tree.put(key_of(scheme, 999), NOTHING)
+    assert built.root == grown.root
+
+
+def test_trees_saved_together_are_as_if_saved_alone():
+    rows = MemoryRows(POSEIDON2)
+    together = [Tree(rows=rows) for _ in range(5)]
+    alone = [Tree() for _ in range(5)]
+    for place, trees in enumerate(zip(together, alone, strict=True)):
+        for tree in trees:
+            for number in range(place * 7):
+                tree.put(key_of(POSEIDON2, number), key_of(POSEIDON2, place))
+    save_all(together)
+    assert [tree.root for tree in together] == [tree.root for tree in alone]
+
+
+def test_an_old_version_stays_readable_while_the_tree_grows():
+    rows = MemoryRows(POSEIDON2)
+    tree = Tree(rows=rows)
+    tree.put(key_of(POSEIDON2, 1), key_of(POSEIDON2, 10), b"ten")
+    old = Tree(rows=rows, version=tree.version)
+    for number in range(2, 30):
+        tree.put(key_of(POSEIDON2, number), NOTHING)
+    tree.remove(key_of(POSEIDON2, 1))
+    assert tree.get(key_of(POSEIDON2, 1)) is None
+    leaf = old.get(key_of(POSEIDON2, 1))
+    assert leaf is not None
+    assert leaf.value == b"ten"
+    assert old.locate(key_of(POSEIDON2, 5)) in [(0, 2), (2, 1)]
+
+
+def test_a_key_put_again_gets_a_new_leaf():
+    tree, hkey = Tree(), key_of(POSEIDON2, 1)
+    tree.put(hkey, NOTHING)
+    assert tree.locate(hkey) == (2,)
+    tree.remove(hkey)
+    tree.put(hkey, NOTHING)
+    assert tree.locate(hkey) == (3,)
+
+
+def test_the_sibling_of_a_deleted_leaf_is_empty_in_a_proof():
+    """Production gave a stale leaf there before 2.2.2."""
+    tree = Tree()
+    for number in (1, 2):
+        tree.put(key_of(POSEIDON2, number), NOTHING)
+    assert tree.related_nodes(3)[DEPTH] != NOTHING
+    tree.remove(key_of(POSEIDON2, 1))
+    assert tree.related_nodes(3)[DEPTH] == NOTHING
+
+
+@pytest.mark.parametrize("hkey", [NOTHING, POSEIDON2.tail_key, b"\xff" * 32])
+def test_the_keys_of_head_and_tail_are_not_for_use(hkey):
+    with pytest.raises(InvalidInput, match="between those of head and tail"):
+        Tree().put(hkey, NOTHING)
+
+
+@pytest.mark.parametrize("bad", [b"", bytes(31), bytes(33), "0" * 32])
+def test_hashes_have_32_bytes(bad):
+    with pytest.raises(InvalidInput, match="32 bytes"):
+        Tree().put(bad, NOTHING)
+    with pytest.raises(InvalidInput, match="32 bytes"):
+        Tree().put(key_of(POSEIDON2, 1), bad)
+
+
+def test_an_absent_key_cannot_be_removed():
+    with pytest.raises(InvalidInput, match="a key of the tree"):
+        Tree("mimc").remove(key_of(MIMC, 1))
+
+
+def test_membership():
+    tree, hkey = Tree(), key_of(POSEIDON2, 7)
+    assert hkey not in tree
+    tree.put(hkey, NOTHING)
+    assert hkey in tree

@@ -1,0 +1,104 @@
+"""Figures of the simulator: what is drawn is what the Dataset says."""
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import xarray as xr
+
+from feemodel.plots_simulation import plot_charges, plot_fee_fan, plot_recovery_over_time, plot_tornado
+from feemodel.simulation.backtest import backtest
+from feemodel.simulation.scenarios import bootstrap, replay
+from feemodel.simulation.surfaces import Workload
+
+DAY = 86_400  # seconds
+
+
+@pytest.fixture
+def ax():
+    figure, axes = plt.subplots()
+    yield axes
+    figure.canvas.draw()
+    plt.close(figure)
+
+
+@pytest.fixture(scope="module")
+def history():
+    fees = np.random.default_rng(1).lognormal(18, 1, 300)
+    return replay(
+        {"timestamp": 600 * np.arange(300), "base_fee": fees, "blob_base_fee": fees / 16}, source="made by hand"
+    )
+
+
+def result(scenario):
+    workload = Workload("two kinds", np.array([100, 1_000]), np.array([21_000, 200_000]))
+    return backtest(workload, scenario, arrival_rate=2.0, rng=1)
+
+
+def test_recovery_of_one_path_is_drawn_hour_by_hour(ax, history):
+    found = result(history).isel(hour=slice(0, 48))
+    plot_recovery_over_time(found, ax)
+    hourly, daily = ax.get_lines()[:2]
+    expected = found["size_revenue"] / found["attributed_cost"]
+
+    assert hourly.get_ydata().tolist() == expected.values[0].tolist()
+    last_day = found.isel(hour=slice(24, 48)).sum("hour")
+    assert daily.get_ydata()[-1] == pytest.approx((last_day["size_revenue"] / last_day["attributed_cost"]).item())
+    assert daily.get_ydata()[0] == hourly.get_ydata()[0]
+
+
+def test_recovery_of_many_paths_is_a_median_and_a_band(ax, history):
+    found = result(bootstrap(history, paths=5, block_seconds=DAY / 4, horizon=DAY, rng=1))
+    plot_recovery_over_time(found, ax, revenue="revenue")
+
+    assert ax.get_legend_handles_labels()[1] == ["5 to 95 % of paths, each hour", "median path, the day before"]
+    expected = (found["revenue"].sum("hour") / found["attributed_cost"].sum("hour")).median()
+    assert ax.get_lines()[0].get_ydata()[-1] == pytest.approx(expected.item())
+
+
+def test_a_figure_of_a_backtest_says_that_transactions_were_drawn(ax, history):
+    plot_recovery_over_time(result(history), ax)
+    said = "".join(text.get_text() for text in ax.texts)
+
+    assert "L1 fees: made by hand." in said
+    assert "Transactions of another time, drawn with replacement onto L1 time at 2 a second." in said
+
+
+def test_charges_are_shares_and_those_below_cost_are_counted(ax, history):
+    found = result(history)
+    plot_charges(found, ax)
+
+    assert sum(bar.get_height() for bar in ax.patches) == pytest.approx(1.0)
+    assert ax.get_title() == f"{found['unprofitable_share'].item():.2%} paid less than their bytes cost"
+
+
+def test_the_fan_lies_between_the_paths(ax, history):
+    drawn = bootstrap(history, paths=9, block_seconds=DAY / 4, horizon=DAY, rng=1)
+    plot_fee_fan(drawn, ax, fee="blob_base_fee", history=history.isel(step=slice(0, 144)))
+    path, seen = ax.get_lines()
+
+    assert path.get_ydata().tolist() == (drawn["blob_base_fee"].values[0] / 1e9).tolist()
+    assert seen.get_ydata().tolist() == (history["blob_base_fee"].values[0, :144] / 1e9).tolist()
+    assert len(ax.collections) == 3
+    assert ax.get_ylabel() == "blob base fee [gwei per gas]"
+
+
+@pytest.mark.parametrize("logarithmic", [False, True])
+def test_the_largest_swing_is_on_top(ax, logarithmic):
+    swings = xr.Dataset(
+        {
+            "at_low": ("input", [0.9, 0.5, 1.2]), "at_high": ("input", [1.1, 2.0, 1.2]),
+            "low": ("input", ["1", "2", "3"]), "high": ("input", ["4", "5", "6"]),
+        },
+        {"input": ["small", "large", "none"]},
+        {"base": 1.0},
+    )  # fmt: skip
+    plot_tornado(swings, ax, label="a result", logarithmic=logarithmic)
+
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["none", "small", "large"]
+    ends = sorted(bar.get_x() + bar.get_width() for bar in ax.patches)
+    assert ends == pytest.approx([0.5, 0.9, 1.1, 1.2, 1.2, 2.0])
+    assert {text.get_text() for text in ax.texts} == set("123456")

@@ -1,0 +1,130 @@
+"""The OP Stack's fees against published vectors and receipts, and arrays against their elements."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from feemodel.errors import Int64Overflow, InvalidInput
+from feemodel.fees.rollups import optimism, upgrades
+
+EMPTY = {"l1_base_fee": 10**9, "blob_base_fee": 10**7, "base_fee_scalar": 2, "blob_base_fee_scalar": 3}
+PARITY = {"l1_base_fee": 2_000_000, "blob_base_fee": 3_000_000, "base_fee_scalar": 20, "blob_base_fee_scalar": 15}
+
+
+@pytest.mark.parametrize(("size", "prices", "fee", "gas"), [
+    (31, EMPTY, 3_203_000, 1_600), (150, EMPTY, 3_203_000, 1_600), (170, EMPTY, 3_203_000, 1_600),
+    (171, EMPTY, 3_217_602, 1_607), (200, EMPTY, 3_994_602, 1_995), (235, PARITY, 105_484, 2_463),
+])  # fmt: skip
+def test_fjord_is_the_published_one(size: int, prices: dict[str, int], fee: int, gas: int) -> None:
+    """ethereum-optimism/op-geth at 7b56c73: core/types/rollup_cost_test.go."""
+    assert (optimism.fjord_l1_fee(size, **prices), optimism.fjord_l1_gas(size)) == (fee, gas)
+    assert optimism.fjord_l1_fee([size], **prices).tolist() == [fee]
+
+
+@pytest.mark.parametrize(("prices", "fee"), [
+    ((401_448_161, 9_736, 23_248_065, 1_540_079), 9_833_984_542),
+    ((40_583_973_580, 5_227, 111_685_752, 1_014_213), 350_739_202_003),
+    ((215_715_704, 5_227, 11_087_811, 1_014_213), 2_928_613_781),
+    ((12_822, 1_368, 1, 0), 28_064),
+])  # fmt: skip
+def test_fjord_explains_real_receipts(prices: tuple[int, int, int, int], fee: int) -> None:
+    """Receipts of four chains, all at the floor of 100 bytes."""
+    base_fee, scalar, blob_fee, blob_scalar = prices
+    assert fee == optimism.fjord_l1_fee(
+        0, l1_base_fee=base_fee, base_fee_scalar=scalar, blob_base_fee=blob_fee, blob_base_fee_scalar=blob_scalar
+    )
+
+
+def test_bedrock_and_ecotone_are_the_published_ones() -> None:
+    """The empty transaction of rollup_cost_test.go has 30 bytes, none of them zero."""
+    terms = {"l1_base_fee": 10**9, "overhead": 50, "scalar": 7_000_000}
+    assert optimism.bedrock_l1_fee(0, 30, **terms) == 3_710_000_000_000
+    assert optimism.bedrock_l1_fee(0, 30, **terms, upgrade="bedrock") == 11_326_000_000_000
+    assert optimism.ecotone_l1_fee(0, 30, **EMPTY) == 960_900
+    assert optimism.ecotone_l1_fee(2, 3 + optimism.SIGNATURE_BYTES, **PARITY) == 48_977
+
+
+def test_the_oracle_counts_a_signature() -> None:
+    """GasPriceOracle.t.sol: 5 bytes unsigned, of which 2 zero; upper bound of 5 bytes."""
+    assert optimism.oracle_ecotone_l1_gas(2, 3) == 1_144
+    assert optimism.fjord_l1_fee(optimism.oracle_upper_bound_size(5), **PARITY) == 68_500
+
+
+def test_operator_fee_by_upgrade() -> None:
+    terms = {"scalar": 1_439_103_868, "constant": 1_256_417_826_609_331_460}
+    fees = [optimism.operator_fee(1_618, **terms, upgrade=name) for name in ("holocene", "isthmus", "jovian")]
+    assert fees == [0, 1_256_417_826_611_659_930, 1_256_650_673_615_173_860]
+    assert optimism.operator_fee([1_618], **terms, upgrade="jovian").tolist() == fees[2:]
+    assert optimism.operator_fee([1, 2], scalar=5, constant=7, upgrade="fjord").tolist() == [0, 0]
+
+
+def test_footprint_counts_whole_estimated_bytes() -> None:
+    assert optimism.da_footprint([31, 235], gas_scalar=400).tolist() == [40_000, 61_200]
+    assert optimism.da_footprint(235, gas_scalar=[0, 1]).tolist() == [61_200, 153]
+
+
+@pytest.mark.parametrize(("block", "terms", "expected"), [
+    ((10**9, 4_000_000), {"upgrade": "bedrock"}, 996_000_000),
+    ((10**9, 10_000_000), {"upgrade": "bedrock"}, 1_020_000_000),
+    ((10**9, 4_000_000), {"upgrade": "canyon"}, 999_200_000),
+    ((10**7, 10_000_000), {"upgrade": "holocene", "denominator": 10, "elasticity": 2}, 9_666_667),
+    ((10**7, 1_000_000), {"upgrade": "holocene", "denominator": 2, "elasticity": 10}, 6_666_667),
+    ((1, 10_000_000), {"upgrade": "jovian", "denominator": 50, "elasticity": 3, "min_base_fee": 10**9}, 10**9),
+    ((10_000, 10_000_000),
+     {"upgrade": "jovian", "denominator": 50, "elasticity": 3, "footprint": 10_000_001, "min_base_fee": 10_000},
+     10_001),
+    ((10_000, 10_000_000),
+     {"upgrade": "isthmus", "denominator": 50, "elasticity": 3, "footprint": 30_000_000, "min_base_fee": 10**6},
+     10_000),
+])  # fmt: skip
+def test_l2_base_fee_by_upgrade(block: tuple[int, int], terms: dict[str, Any], expected: int) -> None:
+    """op-geth's eip1559_test.go, a gas limit of 30 million."""
+    assert optimism.next_base_fee(*block, 30_000_000, **terms) == expected
+    assert optimism.next_base_fee([block[0]], block[1], 30_000_000, **terms).tolist() == [expected]
+
+
+@given(
+    st.lists(st.integers(0, 128_000), min_size=1, max_size=8), st.lists(st.integers(0, 10**13), min_size=1, max_size=8),
+    st.integers(0, 10**13), st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1),
+)  # fmt: skip
+def test_arrays_are_their_elements(
+    sizes: list[int], base_fees: list[int], blob_fee: int, scalar: int, blob_scalar: int
+) -> None:
+    """Whatever the product of fee and scalar; an error where the fee itself passes 64 bits."""
+    terms = {"blob_base_fee": blob_fee, "base_fee_scalar": scalar, "blob_base_fee_scalar": blob_scalar}
+    expected = [[optimism.fjord_l1_fee(size, l1_base_fee=fee, **terms) for fee in base_fees] for size in sizes]
+    try:
+        fees = optimism.fjord_l1_fee(np.array(sizes)[:, None], l1_base_fee=base_fees, **terms).tolist()
+    except Int64Overflow:
+        fees = None
+    assert fees == expected or (fees is None and max(map(max, expected)) > 2**61)
+
+
+def test_upgrades_are_found_by_name_and_time() -> None:
+    assert upgrades.named(optimism.UPGRADES, "jovian").operator_fee_multiplier == 100
+    assert [upgrades.at(optimism.UPGRADES, row.timestamp).timestamp for row in optimism.UPGRADES] == [
+        row.timestamp for row in optimism.UPGRADES
+    ]
+    assert upgrades.at(optimism.UPGRADES, 1_720_627_200).name == "ecotone"
+    with pytest.raises(InvalidInput, match="at least 1,686,068,903, the start of bedrock"):
+        upgrades.at(optimism.UPGRADES, 1)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: optimism.operator_fee(1, scalar=1, constant=1, upgrade="fyord"),
+    lambda: optimism.bedrock_l1_fee(0, 1, l1_base_fee=1, overhead=0, scalar=1, upgrade="ecotone"),
+    lambda: optimism.next_base_fee(1, 1, 30, upgrade="Jovian"),
+])  # fmt: skip
+def test_a_wrong_upgrade_is_named(call: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"^upgrade: expected one of bedrock, regolith, canyon"):
+        call()
+
+
+def test_floats_and_negative_numbers_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="fastlz_size"):
+        optimism.scaled_size(1.0)
+    with pytest.raises(InvalidInput, match="blob_base_fee"):
+        optimism.fjord_l1_fee(1, **{**EMPTY, "blob_base_fee": -1})

@@ -1,0 +1,79 @@
+"""Polygon zkEVM's effective gas price against published vectors, and arrays against their elements."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from feemodel.errors import InvalidInput
+from feemodel.fees.rollups import polygon_zkevm
+from feemodel.fees.rollups.polygon_zkevm import Pricing
+
+# zero bytes, non-zero bytes, gas used, l1 gas price, expected; 0xPolygonHermez/zkevm-node at 7b80367
+BREAK_EVEN = [(0, 0, 200, 100, 33), (0, 0, 0, 100, 1_000), (5, 5, 200, 100, 83), (5, 5, 200_000, 1, 1)]
+PRICE = st.integers(1, 10**14)
+
+
+@pytest.mark.parametrize(("zero", "nonzero", "gas", "l1_price", "expected"), BREAK_EVEN)
+def test_break_even_is_the_published_one(zero: int, nonzero: int, gas: int, l1_price: int, expected: int) -> None:
+    terms = {"tx_gas_price": 1_000, "l1_gas_price": l1_price}
+    assert polygon_zkevm.break_even_gas_price(zero, nonzero, gas, **terms) == expected
+    assert polygon_zkevm.break_even_gas_price([zero], nonzero, [gas], **terms).tolist() == [expected]
+
+
+@pytest.mark.parametrize(("pricing", "expected"), [
+    (Pricing(transfer_gas_price=2_000), 2_000), (Pricing(transfer_l1_factor=0.5), 5_000),
+])  # fmt: skip
+def test_plain_transfers_may_have_a_price_of_their_own(pricing: Pricing, expected: int) -> None:
+    terms = {"tx_gas_price": 1_000, "l1_gas_price": 10_000, "pricing": pricing}
+    assert polygon_zkevm.break_even_gas_price(5, 5, 21_000, **terms) == expected
+    others = polygon_zkevm.break_even_gas_price(5, 5, [21_000, 21_001], **terms).tolist()
+    assert others == [
+        expected,
+        polygon_zkevm.break_even_gas_price(5, 5, 21_001, tx_gas_price=1_000, l1_gas_price=10_000),
+    ]
+
+
+@pytest.mark.parametrize(("zero", "nonzero", "l2_price", "expected"), [(0, 10, 1_000, 113), (5, 5, 250, 332)])
+def test_effective_price_is_the_published_one(zero: int, nonzero: int, l2_price: int, expected: int) -> None:
+    terms = {"tx_gas_price": 1_000, "l1_gas_price": 100, "l2_gas_price": l2_price}
+    assert polygon_zkevm.effective_gas_price(zero, nonzero, 200, **terms) == expected
+
+
+@given(st.lists(st.tuples(st.integers(1, 10**7), PRICE, PRICE), min_size=1, max_size=8), st.integers(1, 10**12))
+def test_arrays_are_their_elements(rows: list[tuple[int, int, int]], l1_price: int) -> None:
+    """And the float of 64 bits is within its rounding of the exact ratio."""
+    gas, offers, suggestions = zip(*rows, strict=True)
+    suggestions = tuple(
+        max(suggestion, offer // 1_000 + 1) for offer, suggestion in zip(offers, suggestions, strict=True)
+    )
+    arrays = polygon_zkevm.effective_gas_price(
+        7, 100, gas, tx_gas_price=offers, l1_gas_price=l1_price, l2_gas_price=suggestions
+    )
+    for value, used, offer, suggestion in zip(arrays.tolist(), gas, offers, suggestions, strict=True):
+        terms = {"tx_gas_price": offer, "l1_gas_price": l1_price}
+        assert value == polygon_zkevm.effective_gas_price(7, 100, used, **terms, l2_gas_price=suggestion)
+        break_even = polygon_zkevm.break_even_gas_price(7, 100, used, **terms)
+        exact = break_even * max(Fraction(1), Fraction(offer, suggestion))
+        assert abs(value - exact) <= 1 + exact / 2**62
+
+
+@pytest.mark.parametrize(("offer", "effective", "byte"), [
+    (11 * 10**9, 22 * 10**9, 255), (22 * 10**9, 22 * 10**9, 255), (22 * 10**9, 21_900_000_000, 254), (1_000, 157, 40),
+    (1_000, 4, 1),
+])  # fmt: skip
+def test_percentage_byte_is_the_published_one(offer: int, effective: int, byte: int) -> None:
+    assert polygon_zkevm.effective_percentage(offer, effective) == byte
+    assert polygon_zkevm.effective_percentage([offer], effective).tolist() == [byte]
+
+
+def test_suggested_price_keeps_three_digits() -> None:
+    assert [polygon_zkevm.suggested_gas_price(price) for price in (1_000, 33_333_333_333, 0)] == [150, 4_990_000_000, 0]
+
+
+def test_prices_of_nothing_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="l1_gas_price"):
+        polygon_zkevm.break_even_gas_price(0, 1, 1, tx_gas_price=1, l1_gas_price=0)
+    with pytest.raises(InvalidInput, match="gas_price"):
+        polygon_zkevm.effective_percentage(0, 1)

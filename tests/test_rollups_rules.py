@@ -1,0 +1,222 @@
+"""The common form of all rules: equal to the chains' own formulas, and its compiled sums equal to it."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from feemodel.errors import Int64Overflow, InvalidInput
+from feemodel.fees import pricing, priority
+from feemodel.fees.integers import Parts
+from feemodel.fees.rollups import (
+    arbitrum,
+    arbitrum_pricing,
+    kernels,
+    optimism,
+    polygon_zkevm,
+    presets,
+    rules,
+    scroll,
+    zksync,
+)
+from feemodel.fees.rollups.rule import Factors, evaluate
+from feemodel.fees.rollups.rules import CURRENT, RULES, rule
+
+COLUMNS = (
+    "gas", "zero_bytes", "nonzero_bytes", "length", "fastlz_size", "brotli_size", "zstd_size", "data_length",
+    "zstd_data_size", "linea_size", "pubdata",
+)  # fmt: skip
+SIZE = st.integers(1, 128_000)
+ROW = st.fixed_dictionaries(dict.fromkeys(COLUMNS, SIZE) | {"gas": st.integers(21_000, 30_000_000)})
+FEE = st.integers(4, 10**13)
+FEYNMAN = replace(presets.SCROLL, name="scroll-test", penalty_threshold=2 * 10**9, penalty_factor=1_500_000_000)
+EARLY = replace(presets.SCROLL, name="scroll-test", overhead=2_500, scalar=1_150_000_000)
+EVERY_RULE = [*RULES.values(), rules.scroll_rule(FEYNMAN, "feynman"), rules.scroll_rule(EARLY, "bernoulli")]
+
+
+def own_formula(name: str, row: dict[str, int], base_fee: int, blob_fee: int) -> tuple[int, int]:
+    """The fee of a current rule, written out with the chain's functions instead of its factors."""
+    gas = row["gas"]
+    fees = {"l1_base_fee": base_fee, "blob_base_fee": blob_fee}
+    if name == "linea":
+        linea = presets.LINEA
+        cost = pricing.variable_cost(
+            base_fee, 0, blob_fee, execution_gas=65_250, blob_gas=131_072, bytes_per_submission=131_072, margin=1.0,
+            lower_bound=90_000_001.0, upper_bound=1_000_000_001.0,
+        )  # fmt: skip
+        terms = {"variable_cost": int(cost / 1_000) * 1_000, "fixed_cost": linea.fixed_cost, "margin": 1.2}
+        fee, without = (priority.priority_fee(size, gas, **terms) for size in (row["linea_size"], 0))
+        return gas * (fee - without), gas * (without + 7)
+    if name in ("op-mainnet/jovian", "base/jovian"):
+        chain = presets.OP_MAINNET if name == "op-mainnet/jovian" else presets.BASE
+        scalars = {
+            "base_fee_scalar": chain.base_fee_scalar, "blob_base_fee_scalar": chain.blob_base_fee_scalar,
+        }  # fmt: skip
+        operator = optimism.operator_fee(gas, scalar=0, constant=0, upgrade="jovian")
+        return optimism.fjord_l1_fee(row["fastlz_size"], **fees, **scalars), gas * chain.l2_gas_price + operator
+    if name == "arbitrum-one":
+        price = arbitrum_pricing.equilibrium_price(base_fee * 210_000 + blob_fee * 131_072, 16 * 126_976)
+        charge = arbitrum.poster_charge(row["brotli_size"], price_per_unit=price, gas_price=20_000_000)
+        return charge.fee, gas * 20_000_000
+    if name == "scroll/galileo-v2":
+        terms = {"exec_scalar": 2_394_981_796, "blob_scalar": 1_019_097_245, "penalty_factor": 10_000}
+        return scroll.galileo_l1_fee(row["zstd_size"], **fees, **terms), gas * 15_680_000
+    if name == "zksync-era":
+        batch = zksync.batch_fee_input(base_fee, blob_fee, model=zksync.FeeModel())
+        fee = zksync.transaction_fee(gas, row["pubdata"], **zksync.base_fee(*batch[1:])._asdict())
+        return fee.pubdata, fee.execution
+    if name == "polygon-zkevm":
+        counts = row["zero_bytes"], row["nonzero_bytes"], gas
+        price = polygon_zkevm.break_even_gas_price(*counts, tx_gas_price=1, l1_gas_price=base_fee)
+        least = polygon_zkevm.min_l2_gas_price(base_fee)
+        return gas * (price - least), gas * least
+    assert name == "taiko"
+    return 0, gas * 10_000_000
+
+
+@given(ROW, FEE, FEE)
+def test_a_rule_is_the_chain_s_own_formula(row: dict[str, int], base_fee: int, blob_fee: int) -> None:
+    for name in CURRENT:
+        assert rule(name).fees(row, base_fee=base_fee, blob_base_fee=blob_fee) == own_formula(
+            name, row, base_fee, blob_fee
+        ), name
+
+
+@given(ROW, FEE, FEE)
+def test_earlier_upgrades_are_their_own_formulas(row: dict[str, int], base_fee: int, blob_fee: int) -> None:
+    fees = {"l1_base_fee": base_fee, "blob_base_fee": blob_fee}
+    counts = row["zero_bytes"], row["nonzero_bytes"]
+    moment = {"base_fee": base_fee, "blob_base_fee": blob_fee}
+    scalars = {"base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213}
+    assert rule("op-mainnet/ecotone").fees(row, **moment).l1 == optimism.ecotone_l1_fee(*counts, **fees, **scalars)
+    for upgrade in ("bedrock", "regolith", "canyon"):
+        assert rule(f"op-mainnet/{upgrade}").fees(row, **moment).l1 == optimism.bedrock_l1_fee(
+            *counts, l1_base_fee=base_fee, overhead=188, scalar=684_000, upgrade=upgrade
+        )
+    curie = {"commit_scalar": 230_759_955_285, "blob_scalar": 417_565_260}
+    assert rule("scroll-2024/curie").fees(row, **moment).l1 == scroll.curie_l1_fee(row["length"], **fees, **curie)
+    feynman, bernoulli = EVERY_RULE[-2:]
+    assert feynman.fees(row, **moment).l1 == scroll.feynman_l1_fee(
+        row["length"], row["data_length"], row["zstd_data_size"], **fees, exec_scalar=2_394_981_796,
+        blob_scalar=1_019_097_245, penalty_threshold=2 * 10**9, penalty_factor=1_500_000_000,
+    )  # fmt: skip
+    early = scroll.pre_curie_l1_fee(*counts, l1_base_fee=base_fee, overhead=2_500, scalar=1_150_000_000)
+    assert bernoulli.fees(row, **moment).l1 == early
+
+
+def test_scroll_s_fee_ends_at_64_bits_also_in_the_common_form() -> None:
+    row = {"gas": 1, "zstd_size": 128_000}
+    assert rule("scroll/galileo").fees(row, base_fee=10**13, blob_base_fee=1).l1 == 2**64 - 1
+
+
+def test_an_operator_fee_belongs_to_the_l2_part() -> None:
+    chain = replace(presets.BASE, operator_fee_scalar=1_000_000, operator_fee_constant=5)
+    row, moment = {"gas": 21_000, "fastlz_size": 100}, {"base_fee": 10**9, "blob_base_fee": 1}
+    fees = {name: rules.op_stack_rule(chain, name).fees(row, **moment).l2 for name in ("fjord", "isthmus", "jovian")}
+    without = 21_000 * chain.l2_gas_price
+    assert fees == {"fjord": without, "isthmus": without + 21_005, "jovian": without + 21_000 * 10**8 + 5}
+
+
+def table(rng: np.random.Generator, rows: int, largest: int) -> dict[str, Any]:
+    columns = {name: rng.integers(1, largest, rows) for name in COLUMNS}
+    return columns | {"gas": rng.integers(21_000, 2 * 10**6, rows)}
+
+
+@pytest.mark.parametrize("chosen", EVERY_RULE, ids=lambda chosen: chosen.name)
+@settings(max_examples=5, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from([(2_000, 10**12), (120_000, 2 * 10**10)]))
+def test_compiled_sums_are_exact_fees_added_up(chosen: Any, seed: int, limits: tuple[int, int]) -> None:
+    """Rows of one moment and columns of one transaction are single fees: those are compared to the wei."""
+    rng = np.random.default_rng(seed)
+    largest, dearest = limits
+    transactions, moments = table(rng, 40, largest), 30
+    base, blob = rng.integers(4, dearest, (2, moments))
+    exact = chosen.fees({name: c[:, None] for name, c in transactions.items()}, base_fee=base, blob_base_fee=blob).l1
+    exact = np.broadcast_to(exact, (40, moments))
+    sums = kernels.l1_sums(chosen.factors(transactions, base_fee=base, blob_base_fee=blob), 40, moments)
+    np.testing.assert_allclose(sums.by_transaction, exact.sum(axis=1, dtype=float), rtol=1e-14)
+    np.testing.assert_allclose(sums.by_moment, exact.sum(axis=0, dtype=float), rtol=1e-14)
+    for m in range(3):
+        one = chosen.factors(transactions, base_fee=base[m : m + 1], blob_base_fee=blob[m : m + 1])
+        assert kernels.l1_sums(one, 40, 1).by_transaction.tolist() == exact[:, m].astype(float).tolist()
+
+
+@given(
+    st.lists(st.integers(0, 2**49), min_size=1, max_size=20), st.lists(st.integers(0, 2**45), min_size=1, max_size=20),
+    st.integers(2**36, 2**51), st.integers(0, 10**6 - 1), st.integers(0, 10**6 - 1), st.integers(0, 2**60),
+)  # fmt: skip
+def test_the_kernel_divides_exactly_at_the_edges_of_its_range(
+    units: list[int], prices: list[int], divisor: int, millionths: int, more: int, offset: int
+) -> None:
+    for price in prices:
+        factors = Factors(
+            np.array(units), Parts(np.array([price]), millionths), divisor, gas=0, gas_price=0,
+            offset=Parts(offset, more),
+        )  # fmt: skip
+        one = factors._replace(price=Parts(price, millionths))
+        exact = [evaluate(one._replace(units=unit)).l1 for unit in units]
+        assert kernels.l1_sums(factors, len(units), 1).by_transaction.tolist() == [float(fee) for fee in exact]
+        assert exact == [
+            (unit * (price * 10**6 + millionths) + offset * 10**6 + more) // (divisor * 10**6) for unit in units
+        ]
+
+
+def test_the_kernel_refuses_what_it_cannot_prove() -> None:
+    eight = Parts(np.array([8]), 0)
+    with pytest.raises(Int64Overflow, match=r"transactions\[1\]"):
+        kernels.l1_sums(Factors(np.array([1, 2**59]), eight, 1, gas=0, gas_price=0), 2, 1)
+    with pytest.raises(Int64Overflow, match="transactions"):
+        kernels.l1_sums(Factors(np.array([1]), eight, 2**52, gas=0, gas_price=0), 1, 1)
+
+
+def test_sums_do_not_depend_on_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sum of a transaction is that of its moments; the sum of a moment comes from chunks in their order."""
+    rng = np.random.default_rng(7)
+    transactions = table(rng, 10_000, 1_000)
+    base, blob = rng.integers(4, 10**10, (2, 50))
+    factors = rule("base/jovian").factors(transactions, base_fee=base, blob_base_fee=blob)
+    first = kernels.l1_sums(factors, 10_000, 50)
+    monkeypatch.setattr(kernels, "cores", lambda: 7)
+    again = kernels.l1_sums(factors, 10_000, 50)
+    assert first.by_moment.tolist() == again.by_moment.tolist()
+    assert first.by_transaction.tolist() == again.by_transaction.tolist()
+
+
+def test_what_is_missing_is_named() -> None:
+    moment = {"base_fee": 1, "blob_base_fee": 1}
+    with pytest.raises(InvalidInput, match="base/jovian needs the columns gas, fastlz_size"):
+        rule("base/jovian").fees({"length": 5}, **moment)
+    with pytest.raises(InvalidInput, match="penalty_threshold: scroll/feynman needs this parameter"):
+        rules.scroll_rule(presets.SCROLL, "feynman")
+    with pytest.raises(InvalidInput, match="overhead: base/regolith needs"):
+        rules.op_stack_rule(presets.BASE, "regolith")
+
+
+@pytest.mark.parametrize(("call", "names"), [
+    (lambda: rule("op-mainnet/fyord"), "expected one of linea, op-mainnet/bedrock"),
+    (lambda: rules.op_stack_rule(presets.BASE, "galileo"), "expected one of bedrock, regolith"),
+    (lambda: rules.scroll_rule(presets.SCROLL, "fjord"), "expected one of bernoulli, curie"),
+    (lambda: presets.preset("optimism"), "expected one of linea, op-mainnet"),
+    (lambda: rules.arbitrum_rule(replace(presets.ARBITRUM_ONE, version="51")), "expected one of arbos-0"),
+])  # fmt: skip
+def test_a_wrong_name_is_answered_with_the_right_ones(call: Any, names: str) -> None:
+    with pytest.raises(InvalidInput, match=names):
+        call()
+
+
+@pytest.mark.parametrize("name", CURRENT)
+def test_no_rule_prices_a_blob_transaction(name: str) -> None:
+    row = dict.fromkeys(COLUMNS, 100) | {"transaction_type": [2, 3]}
+    with pytest.raises(InvalidInput, match=rf"transaction_type\[1\]: {name} prices no blob transactions"):
+        rule(name).fees(row, base_fee=10**9, blob_base_fee=1)
+
+
+def test_a_price_per_gas_needs_gas() -> None:
+    for name in ("linea", "polygon-zkevm"):
+        with pytest.raises(InvalidInput, match=r"gas\[0\]"):
+            rule(name).fees(dict.fromkeys(COLUMNS, 1) | {"gas": [0]}, base_fee=10**9, blob_base_fee=1)
+    with pytest.raises(InvalidInput, match="base_fee: expected enough for a gas price of 1 wei"):
+        rule("polygon-zkevm").fees(dict.fromkeys(COLUMNS, 1), base_fee=3, blob_base_fee=1)

@@ -1,0 +1,107 @@
+"""Scroll's fees against published vectors; arrays against Python ints, also where 64 bits are too few."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from feemodel.errors import Int64Overflow, InvalidInput
+from feemodel.fees.rollups import scroll, upgrades
+
+GALILEO = {"exec_scalar": 2_394_981_796, "blob_scalar": 1_019_097_245, "penalty_factor": 10_000}
+CURIE = {"commit_scalar": 230_759_955_285, "blob_scalar": 417_565_260}
+ONE_GWEI = {"l1_base_fee": 10**9, "blob_base_fee": 10**9}
+
+FEES = st.integers(0, 10**13)
+
+
+def test_first_rules_are_the_published_ones() -> None:
+    """Chaintable/go-ethereum-scrl at 5f34f2a, rollup_fee_test.go; the data is 00 0a 01 00."""
+    assert scroll.pre_curie_l1_fee(2, 2, l1_base_fee=15_000_000, overhead=100, scalar=10) == 30
+    fees = {"l1_base_fee": 1_500_000_000, "blob_base_fee": 150_000_000}
+    assert scroll.curie_l1_fee(4, **fees, commit_scalar=10, blob_scalar=10) == 21
+
+
+@pytest.mark.parametrize(("size", "fee"), [
+    (100, 344_821_983_141), (1_024, 3_854_009_072_433), (10_240, 70_759_382_824_796), (0, 0),
+])  # fmt: skip
+def test_galileo_is_the_published_one(size: int, fee: int) -> None:
+    assert scroll.galileo_l1_fee(size, **ONE_GWEI, **GALILEO) == fee
+    assert scroll.galileo_l1_fee([size], **ONE_GWEI, **GALILEO).tolist() == [fee]
+
+
+def test_galileo_without_penalty_factor_counts_one() -> None:
+    terms = {**ONE_GWEI, **GALILEO, "penalty_factor": 0}
+    assert scroll.galileo_l1_fee(10, **terms) == scroll.galileo_l1_fee(10, **{**terms, "penalty_factor": 1})
+
+
+@pytest.mark.parametrize(("data_length", "compressed", "fee"), [
+    (50, 10, 6_000), (60, 10, 3_000), (59, 10, 6_000), (0, 0, 3_000),
+])  # fmt: skip
+def test_feynman_penalizes_below_the_threshold(data_length: int, compressed: int, fee: int) -> None:
+    """The published case, and its edge: ratio 6 pays none, and neither do no data."""
+    terms = {
+        **ONE_GWEI, "exec_scalar": 10, "blob_scalar": 20, "penalty_threshold": 6 * 10**9, "penalty_factor": 2 * 10**9,
+    }  # fmt: skip
+    assert scroll.feynman_l1_fee(100, data_length, compressed, **terms) == fee
+    assert scroll.feynman_l1_fee(100, [data_length], [compressed], **terms).tolist() == [fee]
+
+
+@pytest.mark.parametrize(("length", "size", "ratio"), [
+    (612, 126, 4_857_142_857), (36, 36, 10**9), (8_516, 947, 8_992_608_236), (1_028, 421, 2_441_805_225),
+    (548, 422, 1_298_578_199), (36, 40, 10**9), (0, 0, 2**256 - 1),
+])  # fmt: skip
+def test_compression_ratio_is_the_published_one(length: int, size: int, ratio: int) -> None:
+    assert scroll.compression_ratio(length, size) == ratio
+
+
+def test_compression_ratio_refuses_what_has_none() -> None:
+    with pytest.raises(InvalidInput, match=r"length\[1\]"):
+        scroll.compression_ratio([5, 0], [5, 0])
+    with pytest.raises(InvalidInput, match="compressed_size"):
+        scroll.compression_ratio(5, 0)
+
+
+def test_a_fee_ends_at_64_bits() -> None:
+    terms = {"l1_base_fee": 10**18, "blob_base_fee": 0, "commit_scalar": 10**12, "blob_scalar": 0}
+    assert scroll.curie_l1_fee(4, **terms) == 2**64 - 1
+    with pytest.raises(Int64Overflow):
+        scroll.curie_l1_fee([4], **terms)
+
+
+def same_or_refused(form: Any, size: np.ndarray[Any, Any], fees: tuple[int, int], terms: dict[str, int]) -> None:
+    prices = {"l1_base_fee": fees[0], "blob_base_fee": fees[1]}
+    expected = [form(int(value), **prices, **terms) for value in size]
+    try:
+        values = form(size, **prices, **terms).tolist()
+    except Int64Overflow:
+        values = None
+    assert values == expected or (values is None and max(expected) > 2**60)
+
+
+@given(st.lists(st.integers(0, 131_072), min_size=1, max_size=8), FEES, FEES)
+def test_arrays_are_their_elements(sizes: list[int], base_fee: int, blob_fee: int) -> None:
+    """With production scalars: a price of 30 gwei · 2.4e9 is already past 64 bits, and still exact."""
+    size, fees = np.array(sizes), (base_fee, blob_fee)
+    same_or_refused(scroll.galileo_l1_fee, size, fees, GALILEO)
+    same_or_refused(scroll.curie_l1_fee, size, fees, CURIE)
+    feynman = {
+        "exec_scalar": 2_394_981_796, "blob_scalar": 1_019_097_245, "penalty_threshold": 2 * 10**9,
+        "penalty_factor": 1_500_000_000,
+    }  # fmt: skip
+    same_or_refused(lambda n, **terms: scroll.feynman_l1_fee(n, 3, 2, **terms), size, fees, feynman)
+
+
+def test_moments_and_transactions_broadcast() -> None:
+    fees = scroll.galileo_l1_fee(
+        np.array([[100], [1_024]]), l1_base_fee=np.array([10**9, 30 * 10**9, 10**12]), blob_base_fee=10**9, **GALILEO
+    )
+    assert fees[:, 0].tolist() == [344_821_983_141, 3_854_009_072_433]
+    assert fees[1, 2] == scroll.galileo_l1_fee(1_024, l1_base_fee=10**12, blob_base_fee=10**9, **GALILEO)
+
+
+def test_upgrades_are_found_by_time() -> None:
+    names = [upgrades.at(scroll.UPGRADES, time).name for time in (1_755_575_999, 1_755_576_000, 1_766_041_200)]
+    assert names == ["curie", "feynman", "galileo-v2"]

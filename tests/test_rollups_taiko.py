@@ -1,0 +1,50 @@
+"""Taiko's time-aware base fee, by hand from EIP-4396."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from feemodel.errors import InvalidInput
+from feemodel.fees import l1_market
+from feemodel.fees.rollups import taiko
+
+LIMIT = 240_000_000
+
+
+@pytest.mark.parametrize(("used", "time", "expected"), [
+    (120_000_000, 2, 25_000_000), (180_000_000, 2, 26_562_500), (0, 2, 21_875_000),
+    # 4 s double the target, so that the same block lowers the fee; 20 s meet the cap of 95 % of the limit
+    (120_000_000, 4, 25_000_000 - 25_000_000 * (228_000_000 - 120_000_000) // 120_000_000 // 8),
+    (228_000_000, 20, 25_000_000), (60_000_000, 1, 25_000_000),
+])  # fmt: skip
+def test_base_fee_follows_gas_and_time(used: int, time: int, expected: int) -> None:
+    assert taiko.next_base_fee(25_000_000, used, LIMIT, time) == expected
+    assert taiko.next_base_fee([25_000_000], used, LIMIT, [time]).tolist() == [expected]
+
+
+def test_base_fee_stays_within_the_chain() -> None:
+    assert taiko.next_base_fee(10_000_000, 0, LIMIT, 2) == 10_000_000
+    assert taiko.next_base_fee(10_000_000, 0, LIMIT, 2, chain=taiko.OTHER) == 8_750_000
+    assert taiko.next_base_fee(10**9, LIMIT, LIMIT, 2) == 10**9
+
+
+@given(st.integers(10_000_000, 800_000_000), st.integers(0, LIMIT))
+def test_at_the_target_time_it_is_eip_1559(fee: int, used: int) -> None:
+    """Where the cap of 95 % does not matter: the target is half the limit."""
+    expected = min(max(l1_market.next_base_fee(fee, used, LIMIT), 10_000_000), 10**9)
+    assert taiko.next_base_fee(fee, used, LIMIT, 2) == expected
+
+
+def test_base_fees_are_shared() -> None:
+    assert taiko.shared_base_fee(21_000, [10_000_001], percent=75).proposer.tolist() == [157_500_015_750]
+    share = taiko.shared_base_fee(3, 3, percent=50)
+    assert (share.proposer, share.treasury) == (4, 5)
+    with pytest.raises(InvalidInput, match="percent"):
+        taiko.shared_base_fee(1, 1, percent=101)
+
+
+def test_impossible_blocks_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="gas_used"):
+        taiko.next_base_fee(10**7, LIMIT + 1, LIMIT, 2)
+    with pytest.raises(InvalidInput, match="gas_limit"):
+        taiko.next_base_fee(10**7, 0, 1, 2)

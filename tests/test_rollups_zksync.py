@@ -1,0 +1,93 @@
+"""zkSync Era's prices against published vectors, and arrays against their elements."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from feemodel.errors import InvalidInput
+from feemodel.fees.l1_market import fake_exponential
+from feemodel.fees.rollups import zksync
+
+PRICE = st.integers(0, 10**15)
+
+
+@pytest.mark.parametrize(("model", "prices", "clip", "expected"), [
+    (zksync.FeeModel(minimal_l2_gas_price=1, pubdata_overhead_part=0.0, batch_overhead_l1_gas=0,
+                     max_gas_per_batch=50_000_000), (1, 1), True, (1, 1, 1)),
+    (zksync.FeeModel(minimal_l2_gas_price=10**11, batch_overhead_l1_gas=700_000, max_gas_per_batch=500_000_000),
+     (10**14, 10**14), True, (10**14, 10**11, 8 * 10**14)),
+    (zksync.FeeModel(minimal_l2_gas_price=10**11, compute_overhead_part=1.0, pubdata_overhead_part=0.0,
+                     batch_overhead_l1_gas=700_000, max_gas_per_batch=500_000_000),
+     (10**14, 10**14), False, (10**14, 240 * 10**9, 10**14)),
+    (zksync.FeeModel(minimal_l2_gas_price=10**11, compute_overhead_part=0.5, pubdata_overhead_part=0.5,
+                     batch_overhead_l1_gas=700_000, max_gas_per_batch=500_000_000),
+     (10**18, 10**14), True, (10**18, 10**13, 10**15)),
+])  # fmt: skip
+def test_batch_fee_input_is_the_published_one(
+    model: zksync.FeeModel, prices: tuple[int, int], clip: bool, expected: tuple[int, int, int]
+) -> None:
+    """matter-labs/zksync-era at 3e29e4a, core/lib/types/src/fee_model.rs."""
+    assert zksync.batch_fee_input(*prices, model=model, clip=clip) == expected
+    if prices[0] < 10**18:
+        arrays = zksync.batch_fee_input([prices[0]], [prices[1]], model=model, clip=clip)
+        assert tuple(price.tolist()[0] for price in arrays) == expected
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**13), PRICE), min_size=1, max_size=10), st.floats(0, 3))
+def test_arrays_are_their_elements(prices: list[tuple[int, int]], part: float) -> None:
+    model = zksync.FeeModel(compute_overhead_part=part)
+    expected = [zksync.batch_fee_input(*pair, model=model, l1_gas_price_scale=1.2) for pair in prices]
+    gas, pubdata = zip(*prices, strict=True)
+    arrays = zksync.batch_fee_input(gas, pubdata, model=model, l1_gas_price_scale=1.2)
+    assert list(zip(*(array.tolist() for array in arrays), strict=True)) == expected
+    fees = [zksync.base_fee(fair_gas, fair_pubdata) for _, fair_gas, fair_pubdata in expected]
+    assert list(zip(*(a.tolist() for a in zksync.base_fee(*arrays[1:])), strict=True)) == fees
+
+
+def test_a_pubdata_byte_never_takes_more_than_50000_gas() -> None:
+    assert zksync.base_fee(10**8, 10**13) == (2 * 10**8, 50_000)
+    assert zksync.base_fee(10**8, 10**12) == (10**8, 10_000)
+    assert zksync.base_fee(10**8, 10**12 + 1) == (10**8, 10_001)
+    assert zksync.base_fee(10**8, 0) == (10**8, 0)
+    assert zksync.transaction_fee(100, [0, 3], base_fee=10, gas_per_pubdata=7).pubdata.tolist() == [0, 210]
+
+
+def test_pubdata_price_by_mode() -> None:
+    prices = [zksync.l1_pubdata_price(7, 5, mode=mode) for mode in zksync.PUBDATA_MODES]
+    assert prices == [5, 119, 0]
+    assert zksync.l1_pubdata_price(7, [5, 100], multiplier=1.5, max_blob_base_fee=100).tolist() == [7, 100]
+    with pytest.raises(InvalidInput, match="mode: expected one of blobs, calldata, validium"):
+        zksync.l1_pubdata_price(7, 5, mode="blob")
+
+
+@pytest.mark.parametrize(("blobs", "blocks", "expected"), [
+    (100, 10, 4), (30, 5, 1), (1_000, 10, 11_726_944_357_681_419), (100, 1, 44),
+])  # fmt: skip
+def test_predictor_is_the_published_one(blobs: int, blocks: int, expected: int) -> None:
+    """blob_base_fee_predictor.rs, at a fee of 1 wei."""
+    assert zksync.predicted_blob_base_fee(1, pending_blobs=blobs, l1_blocks=blocks) == expected
+
+
+def test_predictor_with_mainnet_of_2026_expects_far_less() -> None:
+    """1.1 · e^(860 · 131,072 / 11,684,671) wei, against 1.2e16 with the built-in Cancun fraction and Prague target."""
+    rules = {"update_fraction": 11_684_671, "target_blobs": 14}
+    assert zksync.predicted_blob_base_fee(1, pending_blobs=1_000, l1_blocks=10, **rules) == 17_022
+
+
+@given(st.integers(1, 10**13), st.sampled_from([3_338_477, 5_007_716, 11_684_671]))
+def test_excess_is_the_least_that_costs_as_much(fee: int, fraction: int) -> None:
+    excess = zksync.excess_behind(fee, fraction)
+    assert fake_exponential(1, excess, fraction) >= fee
+    assert excess == 0 or fake_exponential(1, excess - 1, fraction) < fee
+
+
+@pytest.mark.parametrize(("numerator", "denominator", "price", "expected"), [
+    (2, 1, 1_000, 2_000), (1, 2, 3_000, 1_500), (2**64 - 1, 1, 2, 2**64 - 1), (1, 1, 7, 7),
+])  # fmt: skip
+def test_base_token_prices(numerator: int, denominator: int, price: int, expected: int) -> None:
+    assert zksync.in_base_token(price, numerator=numerator, denominator=denominator) == expected
+
+
+def test_base_token_ratio_needs_a_denominator() -> None:
+    with pytest.raises(InvalidInput, match="denominator"):
+        zksync.in_base_token(1, numerator=1, denominator=0)

@@ -1,0 +1,143 @@
+"""Samples: products of axes, Sobol points, Monte Carlo draws, transactions, and the blocks that they are cut into."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from feemodel.errors import InvalidInput
+from feemodel.simulation.axes import DRAW_BLOCK, from_unit
+from feemodel.simulation.blocks import blocks_of, inputs_of, shape_of
+from feemodel.simulation.samples import grid, monte_carlo, sobol
+from feemodel.simulation.surfaces import Workload
+
+WORKLOAD = Workload("three", np.array([128, 200, 300]), np.array([21_000, 46_000, 90_000]))
+
+
+def test_a_grid_is_a_product_and_numbers_stay_the_same():
+    samples = grid(margin=[1.0, 1.2], variable_cost=range(3), gas=21_000, version="V1f")
+
+    assert (samples.dims, samples.shape, samples.size) == (("margin", "variable_cost"), (2, 3), 6)
+    assert samples.constants == {"gas": 21_000, "version": "V1f"}
+
+
+def test_transactions_are_one_axis_and_come_last():
+    samples = grid(transactions=WORKLOAD, margin=[1.0, 1.2])
+    inputs, _ = inputs_of(samples, (slice(0, 2), slice(1, 3)))
+
+    assert samples.dims == ("margin", "transaction")
+    assert inputs["compressed_size"].tolist() == [200, 300]
+    assert inputs["gas"].tolist() == [46_000, 90_000]
+    assert inputs["margin"].tolist() == [[1.0], [1.2]]
+
+
+def test_draws_come_first_in_a_product_and_are_the_same_under_every_value_of_the_grid():
+    draws = monte_carlo(100, rng=3, base_fee=stats.uniform(1, 2))
+    samples = grid(margin=[1.0, 1.2]) * draws
+
+    assert samples.dims == ("sample", "margin")
+    assert samples.axes[0].values(0, 100)["base_fee"].tolist() == draws.axes[0].values(0, 100)["base_fee"].tolist()
+
+
+@given(start=st.integers(0, 3 * DRAW_BLOCK - 1), length=st.integers(1, DRAW_BLOCK))
+def test_any_stretch_of_draws_is_the_same_whoever_asks(start, length):
+    axis = monte_carlo(3 * DRAW_BLOCK, rng=5, x=stats.norm(), gas=[1, 2, 3]).axes[0]
+    whole = axis.values(0, 3 * DRAW_BLOCK)
+    stop = min(start + length, 3 * DRAW_BLOCK)
+
+    for name, column in axis.values(start, stop).items():
+        np.testing.assert_array_equal(column, whole[name][start:stop])
+
+
+@given(start=st.integers(0, 255), length=st.integers(1, 256))
+def test_any_stretch_of_sobol_points_is_the_same_whoever_asks(start, length):
+    axis = sobol(256, rng=5, x=(0.0, 1.0), gas=(1, 10)).axes[0]
+    stop = min(start + length, 256)
+
+    for name, column in axis.values(start, stop).items():
+        np.testing.assert_array_equal(column, axis.values(0, 256)[name][start:stop])
+
+
+def test_draws_follow_their_distribution():
+    axis = monte_carlo(200_000, rng=1, x=stats.lognorm(s=0.5, scale=3.0), size=[10, 20]).axes[0]
+    drawn = axis.values(0, len(axis))
+
+    assert stats.kstest(drawn["x"], stats.lognorm(s=0.5, scale=3.0).cdf).pvalue > 0.001
+    assert abs(np.mean(drawn["size"]) - 15.0) < 5 * 5.0 / np.sqrt(len(axis))
+    assert drawn["size"].dtype == np.int64
+
+
+def test_sobol_points_are_balanced_in_every_interval():
+    points = sobol(1_024, rng=2, x=(0.0, 1.0), gas=(1, 4), y=stats.norm()).axes[0].values(0, 1_024)
+
+    assert np.histogram(points["x"], 16, (0.0, 1.0))[0].tolist() == [64] * 16
+    assert np.bincount(points["gas"]).tolist() == [0, 256, 256, 256, 256]
+    assert abs(np.median(points["y"])) < 0.01
+
+
+def test_a_seed_gives_the_same_draws_and_another_seed_or_call_others():
+    def first(rng):
+        return monte_carlo(1, rng=rng, x=stats.uniform()).axes[0].values(0, 1)["x"][0]
+
+    generator = np.random.default_rng(7)
+
+    assert first(0) == first(0) == first(np.random.SeedSequence(0))
+    assert len({first(0), first(1), first(None), first(None), first(generator), first(generator)}) == 6
+
+
+@given(st.floats(0.0, 1.0, exclude_max=True), st.integers(-(2**40), 2**40), st.integers(0, 2**40))
+def test_a_whole_range_is_met_from_low_to_high(unit, low, width):
+    assert low <= from_unit(np.array([unit]), (low, low + width))[0] <= low + width
+
+
+@given(shape=st.lists(st.integers(1, 9), min_size=1, max_size=4), chunk=st.integers(1, 200), generated=st.booleans())
+def test_blocks_cover_every_evaluation_once_in_order_and_within_the_chunk(shape, chunk, generated):
+    axes = {f"axis_{place}": range(size) for place, size in enumerate(shape)}
+    samples = grid(**axes) * monte_carlo(5, rng=1, x=stats.uniform()) if generated else grid(**axes)
+    blocks = blocks_of(samples, chunk)
+    counted = np.arange(samples.size).reshape(samples.shape)
+    seen = [counted[blocks.block(number)].reshape(-1) for number in range(blocks.count)]
+
+    assert np.concatenate(seen).tolist() == list(range(samples.size))
+    assert max(map(len, seen)) <= chunk
+
+
+def test_a_block_of_draws_is_not_drawn_for_two():
+    blocks = blocks_of(monte_carlo(10 * DRAW_BLOCK, rng=1, x=stats.uniform()), chunk=3 * DRAW_BLOCK + 5)
+
+    assert shape_of(blocks.block(0)) == (3 * DRAW_BLOCK,)
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda: grid(), "grid: expected at least one axis"),
+        (lambda: grid(margin=[]), "margin: expected at least one value"),
+        (lambda: grid(margin=[1.0, np.inf]), r"margin\[1\]: expected a finite number, got inf"),
+        (lambda: grid(margin=np.nan), "margin: expected a finite number"),
+        (lambda: grid(gas=[2**64]), "gas"),
+        (lambda: grid(margin=[[1.0], [2.0]]), r"margin: .* got 'an array of shape \(2, 1\)'"),
+        (lambda: grid(margin=stats.uniform()), "margin: expected numbers in a list"),
+        (lambda: grid(margin=True), "margin"),
+        (lambda: grid(t=WORKLOAD, gas=[1]), "samples: expected every input once, got .*gas"),
+        (lambda: grid(t=WORKLOAD, u=WORKLOAD), "samples: expected every dimension once"),
+        (lambda: grid(gas=1) * grid(gas=[1, 2]), "samples: expected every input once, got .*gas"),
+        (lambda: grid(t=Workload("odd", np.array([1, 2]), np.array([1]))), r"t\.gas: expected one for each of 2 sizes"),
+        (lambda: sobol(1_000, x=(0.0, 1.0)), "count: expected a power of two .* such as 1,024, got 1000"),
+        (lambda: sobol(8), "sobol: expected at least one range"),
+        (lambda: sobol(8, x=(0.0, np.inf)), "x: expected a finite number"),
+        (lambda: sobol(8, x=(1.0, 1.0)), r"x: expected a range \(low, high\) with low below high"),
+        (lambda: sobol(8, x=(3, 2)), "x: expected a range"),
+        (lambda: sobol(8, x=(1, 2, 3)), "x: expected a range"),
+        (lambda: sobol(8, x=(1, 2), y=[1, "a"]), "y"),
+        (lambda: monte_carlo(0, x=stats.norm()), "count: expected an integer of at least 1, got 0"),
+        (lambda: monte_carlo(8, x=1.0), "monte_carlo: expected at least one distribution"),
+        (lambda: monte_carlo(8, x=[]), "x: expected at least one value"),
+        (lambda: monte_carlo(8, x=stats.norm(np.inf)), "x: expected a distribution of finite numbers"),
+        (lambda: monte_carlo(8, rng=-1, x=stats.norm()), "rng"),
+    ],
+)
+def test_what_is_no_sample_is_named(make, named):
+    with pytest.raises(InvalidInput, match=named):
+        make()

@@ -1,0 +1,146 @@
+"""Sobol indices: closed forms, SALib, SciPy's bootstrap; and a warning where the sample is too small."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import feemodel
+from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.simulation.sensitivity import NotConverged, sobol_indices
+from feemodel.simulation.surfaces import Workload
+
+PI = (-np.pi, np.pi)
+A, B = 7.0, 0.1
+
+
+def ishigami(x1, x2, x3):
+    """Ishigami and Homma 1990, doi:10.1109/ISUMA.1990.151285."""
+    return np.sin(x1) + A * np.sin(x2) ** 2 + B * x3**4 * np.sin(x1)
+
+
+def closed_form():
+    alone = [0.5 * (1 + B * np.pi**4 / 5) ** 2, A**2 / 8, 0.0]
+    together = B**2 * np.pi**8 * (1 / 18 - 1 / 50)  # of the first and the third input
+    variance = sum(alone) + together
+    total = [alone[0] + together, alone[1], together]
+    return np.array(alone) / variance, np.array(total) / variance
+
+
+def ishigami_indices(count, rng=1, **options):
+    return sobol_indices(ishigami, count, rng=rng, x1=PI, x2=PI, x3=PI, **options)
+
+
+def test_the_closed_form_is_met():
+    found = ishigami_indices(1 << 15, resamples=100)
+    first, total = closed_form()
+
+    np.testing.assert_allclose(first, [0.3139, 0.4424, 0.0], atol=5e-5)  # as published
+    np.testing.assert_allclose(total, [0.5576, 0.4424, 0.2437], atol=5e-5)
+    np.testing.assert_allclose(found.first_order, first, atol=2e-3)
+    np.testing.assert_allclose(found.total_order, total, atol=2e-3)
+    assert found.input.values.tolist() == ["x1", "x2", "x3"]
+    assert found.attrs["converged"] == 1
+
+
+def test_the_intervals_hold_the_closed_form():
+    """Points that fill the space evenly err less than independent ones: the intervals hold more than they promise."""
+    expected = np.array(closed_form())
+    held = []
+    for seed in range(20):
+        found = ishigami_indices(2_048, rng=seed, resamples=200, tolerance=1.0)
+        low = np.array([found.first_order_low, found.total_order_low])
+        high = np.array([found.first_order_high, found.total_order_high])
+        held.append((low <= expected) & (expected <= high))
+
+    assert np.mean(held) >= 0.95
+
+
+def test_the_intervals_are_as_wide_as_scipys():
+    count = 512
+    found = ishigami_indices(count, tolerance=1.0, resamples=2_000)
+    design = stats.sobol_indices(
+        func=lambda x: ishigami(*x), n=count, dists=[stats.uniform(-np.pi, 2 * np.pi)] * 3, rng=1
+    )
+    theirs = design.bootstrap(n_resamples=500)
+    for order, interval in (("first", theirs.first_order), ("total", theirs.total_order)):
+        width = interval.confidence_interval.high - interval.confidence_interval.low
+        ours = found[f"{order}_order_high"] - found[f"{order}_order_low"]
+        np.testing.assert_allclose(ours, width, rtol=0.3)
+
+
+def test_salib_agrees():
+    from SALib.analyze import sobol as analyze
+    from SALib.sample import sobol as sample
+
+    problem = {"num_vars": 3, "names": ["x1", "x2", "x3"], "bounds": [list(PI)] * 3}
+    design = sample.sample(problem, 4_096, calc_second_order=False, seed=1)
+    theirs = analyze.analyze(problem, ishigami(*design.T), calc_second_order=False, num_resamples=50, seed=1)
+    found = ishigami_indices(4_096)
+
+    np.testing.assert_allclose(found.first_order, theirs["S1"], atol=0.01)
+    np.testing.assert_allclose(found.total_order, theirs["ST"], atol=0.01)
+
+
+def test_the_indices_of_the_fee_are_those_of_its_logarithm_free_form():
+    """variable_cost · size / gas with all else fixed: a product, whose indices follow from the inputs' variations."""
+    inputs = {"variable_cost": (10**8, 10**9), "compressed_size": (100, 1_000)}
+    found = sobol_indices(feemodel.priority_fee, 1 << 14, rng=3, gas=21_000, margin=1.2, resamples=50, **inputs)
+    squares = {name: ((high - low) ** 2 / 12) / ((low + high) / 2) ** 2 for name, (low, high) in inputs.items()}
+    variance = np.prod([1 + square for square in squares.values()]) - 1
+
+    np.testing.assert_allclose(found.first_order, [square / variance for square in squares.values()], atol=0.01)
+    assert found.attrs["variable_cost_range"] == "100000000 to 1000000000"
+    assert found.attrs["evaluations"] == (1 << 14) * 4
+
+
+def test_a_distribution_is_met_at_its_quantiles_and_results_have_their_own_rows():
+    def sums(x, z):
+        return {"narrow": x + z, "wide": 3 * x + z}
+
+    found = sobol_indices(sums, 4_096, rng=1, x=stats.norm(5, 2), z=stats.norm(0, 1))
+
+    np.testing.assert_allclose(found.first_order.sel(result="narrow"), [0.8, 0.2], atol=0.01)
+    np.testing.assert_allclose(found.total_order.sel(result="wide"), [36 / 37, 1 / 37], atol=0.01)
+
+
+def test_a_seed_gives_the_same_indices_on_any_executor():
+    first = ishigami_indices(256, tolerance=1.0)
+
+    assert ishigami_indices(256, tolerance=1.0).identical(first)
+    assert ishigami_indices(256, tolerance=1.0, executor="processes", workers=2).identical(first)
+    assert not ishigami_indices(256, rng=2, tolerance=1.0).identical(first)
+
+
+def test_too_few_rows_are_said_to_be_too_few():
+    with pytest.warns(NotConverged, match=r"the widest of the 95% intervals is 0\.\d+ at 64 rows"):
+        found = ishigami_indices(64)
+    assert found.attrs["converged"] == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert ishigami_indices(4_096).attrs["converged"] == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "named"),
+    [
+        (lambda: sobol_indices(lambda x: x * 0, 64, x=PI), InvalidInput, "expected a result that varies"),
+        (lambda: sobol_indices(lambda x: np.sqrt(x.clip(-1) * np.inf), 64, x=(1, 2)), InvalidInput, "expected finite"),
+        (lambda: ishigami_indices(1_000), InvalidInput, "count: expected a power of two"),
+        (lambda: ishigami_indices(64, confidence=1.0), InvalidInput, "confidence: expected a number between 0 and 1"),
+        (lambda: ishigami_indices(64, resamples=1), InvalidInput, "resamples: expected an integer of at least 2"),
+        (lambda: ishigami_indices(1 << 23), LimitExceeded, "a design of 125,829,120 numbers is more than"),
+        (lambda: sobol_indices(ishigami, 64, x1=PI, x2=PI, x4=PI), InvalidInput, "did you mean x3"),
+        (
+            lambda: sobol_indices(
+                feemodel.priority_fee, 64, variable_cost=(1, 9), t=Workload("one", np.array([1]), np.array([1]))
+            ),
+            InvalidInput,
+            "expected ranges and numbers, not transactions",
+        ),
+    ],
+)
+def test_what_has_no_indices_is_named(call, error, named):
+    with pytest.raises(error, match=named):
+        call()

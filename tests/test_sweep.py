@@ -1,0 +1,403 @@
+"""Sweeps: every evaluation equal to the formula's, whoever computes it; reductions; what a result says of itself."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+import feemodel
+from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded, UnreadableFile
+from feemodel.fees.from_l1 import priority_fee_from_l1, recorded_variable_cost
+from feemodel.fees.record import MAX_KWEI, PricingRecord
+from feemodel.fees.sweep_kernels import TWINS
+from feemodel.io.datasets import read_dataset, write_dataset
+from feemodel.simulation.reduce import over
+from feemodel.simulation.samples import grid, monte_carlo, sobol
+from feemodel.simulation.surfaces import Workload
+from feemodel.simulation.sweep import sweep
+from tests.conftest import ROOT
+
+RNG = np.random.default_rng(3)
+WORKLOAD = Workload("some", RNG.integers(30, 4_000, 50), RNG.integers(21_000, 900_000, 50))
+COSTS = {"variable_cost": 10**9, "fixed_cost": 30_000_000}
+L1_FEES = {
+    "base_fee": stats.lognorm(s=1.0, scale=7e7),
+    "blob_base_fee": stats.lognorm(s=2.0, scale=4e6),
+    "tip": 100_000_000,
+}
+SAMPLES = {
+    "all axes apart": grid(
+        compressed_size=range(100, 109), gas=[21_000, 46_001, 90_007], margin=np.linspace(0.5, 2, 11), **COSTS
+    ),
+    "margin before sizes": grid(margin=np.linspace(0.5, 2, 11), compressed_size=range(100, 113), gas=21_000, **COSTS),
+    "transactions under costs": grid(
+        t=WORKLOAD, variable_cost=[10**6, 10**9, 10**10], fixed_cost=[0, 3 * 10**7], margin=1.2
+    ),
+    "transactions alone": grid(t=WORKLOAD, margin=1.2, **COSTS),
+    "one kind of gas": grid(compressed_size=WORKLOAD.compressed_size, gas=21_000, margin=1.2, **COSTS),
+    "one transaction": grid(compressed_size=128, gas=21_000, margin=1.2, **COSTS),
+    "points": sobol(
+        64, rng=1, compressed_size=(30, 4_000), gas=(21_000, 900_000), variable_cost=(1, 10**10), margin=(0.8, 1.5)
+    ),
+    "points and transactions": sobol(16, rng=1, variable_cost=(1, 10**10), margin=(0.8, 1.5)) * grid(t=WORKLOAD),
+    "points and a short axis": sobol(64, rng=1, variable_cost=(1, 10**10), compressed_size=(30, 400), gas=(1, 10**6))
+    * grid(margin=[1.0, 1.2]),
+    "whole margins": grid(t=WORKLOAD, margin=[1, 2], **COSTS),
+}
+
+
+def twice(x, y=1.0):
+    return {"sum": x + y, "double": 2 * x}
+
+
+def other_name_next(x):
+    return {"a": x} if x.size == 1 else {"b": x}
+
+
+def inputs_of(samples):
+    """Every input along every dimension, by xarray's own rules; in the order of the samples' dimensions."""
+    coordinates = sweep(lambda **inputs: sum(v * 0 for v in inputs.values() if not isinstance(v, str)), samples)
+    order = {name: values for name, values in coordinates.coords.items() if name in samples.names}
+    return xr.broadcast(*(values.astype(values.dtype) for values in order.values())), list(order)
+
+
+def expected(function, samples):
+    arrays, names = inputs_of(samples)
+    transposed = [array.transpose(*samples.dims).to_numpy() for array in arrays]
+    return function(**dict(zip(names, transposed, strict=True)))
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 100, None])
+@pytest.mark.parametrize("samples", SAMPLES.values(), ids=SAMPLES)
+def test_every_evaluation_is_the_formulas(samples, chunk):
+    fees = sweep(feemodel.priority_fee, samples, chunk=chunk).priority_fee
+
+    np.testing.assert_array_equal(fees, expected(feemodel.priority_fee, samples))
+    assert fees.dtype == np.int64
+
+
+@pytest.mark.parametrize("chunk", [7, None])
+@pytest.mark.parametrize(
+    "samples",
+    [
+        grid(t=WORKLOAD, min_gas_price=[8, 10**8, 10**9], gas_price_ratio=[0.1, 15.0], margin=[0.5, 1.0, 1.2]),
+        grid(
+            margin=np.linspace(0.5, 1.5, 30), compressed_size=[30, 500], gas=21_000, min_gas_price=10**8, adjustment=9
+        ),
+        grid(t=WORKLOAD, min_gas_price=10**8, version="V1e", adjustment=5, margin=[1.0, 1.2]),
+        grid(compressed_size=0, gas=21_000, min_gas_price=[7, 10**8], margin=np.linspace(0, 2, 40)),
+        grid(compressed_size=128, gas=21_000, min_gas_price=10**8, margin=np.linspace(0, 2, 40)),
+    ],
+    ids=["factors", "adjustment", "V1e", "floor", "floor at small margins alone"],
+)
+def test_every_evaluation_is_the_verification_formulas(samples, chunk):
+    fees = sweep(feemodel.verification_priority_fee, samples, chunk=chunk).verification_priority_fee
+    version = samples.constants.get("version", "V1f")
+    bare = type(samples)(samples.axes, {k: v for k, v in samples.constants.items() if k != "version"})
+
+    def formula(**inputs):
+        return feemodel.verification_priority_fee(**inputs, version=version)
+
+    np.testing.assert_array_equal(fees, expected(formula, bare))
+
+
+@pytest.mark.parametrize(
+    "fixed",
+    [
+        {"compressed_size": 128, "gas": 21_000},
+        {"compressed_size": 128, "gas": 21_000, "cost_margin": stats.uniform(1, 1), "bytes_per_submission": 90_000},
+        {"compressed_size": [128, 900], "gas": [21_000, 46_000], "execution_gas": [50_000, 80_000]},
+        {"t": WORKLOAD},
+    ],
+    ids=["one transaction", "all L1 inputs", "everything drawn", "transactions"],
+)
+def test_every_evaluation_from_l1_fees_is_the_formulas(fixed):
+    samples = monte_carlo(200, rng=1, **L1_FEES, **fixed, fixed_cost=30_000_000, margin=1.2)
+    fees = sweep(priority_fee_from_l1, samples, chunk=3_000).priority_fee_from_l1
+
+    np.testing.assert_array_equal(fees, expected(priority_fee_from_l1, samples))
+
+
+@given(st.floats(0, 1e14), st.floats(0, 1e14), st.floats(0, 1e6), st.floats(0, 10))
+def test_the_variable_cost_of_l1_fees_is_what_a_record_holds(base_fee, blob_base_fee, tip, margin):
+    cost = recorded_variable_cost(base_fee, blob_base_fee, tip=tip, cost_margin=margin)
+    double = feemodel.variable_cost(
+        base_fee,
+        tip,
+        blob_base_fee,
+        execution_gas=65_250,
+        blob_gas=131_072,
+        bytes_per_submission=130_048,
+        margin=margin,
+    )
+    record = PricingRecord(fixed_cost=0, variable_cost=double, eth_gas_price=0).to_bytes()
+
+    assert cost == PricingRecord.from_bytes(record).variable_cost <= MAX_KWEI * 1_000
+    assert recorded_variable_cost(np.array([base_fee]), blob_base_fee, tip=tip, cost_margin=margin).tolist() == [cost]
+
+
+@pytest.mark.parametrize(
+    ("function", "samples", "error", "named"),
+    [
+        (feemodel.priority_fee, grid(compressed_size=[1, 2], gas=[21_000, 0], **COSTS), InvalidInput, "gas"),
+        (feemodel.priority_fee, grid(compressed_size=[1, -2], gas=21_000, **COSTS), InvalidInput, "compressed_size"),
+        (feemodel.priority_fee, grid(compressed_size=[1.5], gas=21_000, **COSTS), InvalidInput, "compressed_size"),
+        (feemodel.priority_fee, grid(compressed_size=[1, 2**40], gas=1, variable_cost=2**40), Int64Overflow, "wrap"),
+        (
+            feemodel.priority_fee,
+            grid(compressed_size=[1], gas=1, variable_cost=1, margin=[1, -1]),
+            InvalidInput,
+            "margin",
+        ),
+        (
+            priority_fee_from_l1,
+            grid(compressed_size=[1], gas=1, base_fee=[1.0, -1.0], blob_base_fee=1),
+            InvalidInput,
+            "base_fee",
+        ),
+        (
+            priority_fee_from_l1,
+            grid(compressed_size=1, gas=1, base_fee=[1.0, 1.0], blob_base_fee=[0.0, -2.0]),
+            InvalidInput,
+            "blob_base_fee",
+        ),
+        (
+            priority_fee_from_l1,
+            grid(compressed_size=1, gas=0, base_fee=[1.0, 2.0], blob_base_fee=1),
+            InvalidInput,
+            "gas",
+        ),
+        (priority_fee_from_l1, grid(compressed_size=1.5, gas=1, base_fee=[1.0], blob_base_fee=1), InvalidInput, "size"),
+    ],
+)
+def test_a_bad_input_is_named_by_the_formula(function, samples, error, named):
+    with pytest.raises(error, match=named):
+        sweep(function, samples)
+
+
+def test_elements_beyond_the_compiled_range_are_exact_too():
+    samples = grid(compressed_size=[1, 3], gas=[1, 7], variable_cost=[2**53 + 1, 2**60], margin=1.0)
+
+    np.testing.assert_array_equal(
+        sweep(feemodel.priority_fee, samples).priority_fee, expected(feemodel.priority_fee, samples)
+    )
+
+
+@given(st.data())
+def test_the_twin_of_the_priority_fee_is_exact_or_declines(data):
+    shape = data.draw(st.sampled_from([(3,), (2, 3), (1, 4), (4, 1), (2, 2, 3)]))
+    numbers = {
+        "compressed_size": st.integers(0, 2**42), "gas": st.integers(1, 2**42),
+        "variable_cost": st.integers(0, 2**42), "fixed_cost": st.integers(0, 2**60),
+    }  # fmt: skip
+    inputs = {}
+    for name, strategy in numbers.items():
+        axes = tuple(data.draw(st.sampled_from([1, size])) for size in shape)
+        count = int(np.prod(axes))
+        inputs[name] = np.array(data.draw(st.lists(strategy, min_size=count, max_size=count))).reshape(axes)
+    inputs["margin"] = data.draw(st.floats(0, 100))
+    out = np.empty(shape, dtype=np.int64)
+    if not _declined(inputs, out):
+        np.testing.assert_array_equal(out, np.broadcast_to(feemodel.priority_fee(**inputs), shape))
+
+
+def _declined(inputs, out):
+    try:
+        return not TWINS[feemodel.priority_fee](inputs, out)
+    except Int64Overflow:
+        with pytest.raises(Int64Overflow):
+            feemodel.priority_fee(**inputs)
+        return True
+
+
+REDUCED = monte_carlo(1_000, rng=1, **L1_FEES) * grid(t=WORKLOAD, margin=[1.0, 1.2], fixed_cost=30_000_000)
+
+
+def test_the_result_is_the_same_to_the_bit_for_any_workers_and_any_executor():
+    def run(**where):
+        result = sweep(priority_fee_from_l1, REDUCED, reduce=over("transaction", edges=[4e7]), chunk=9_000, **where)
+        return result, sweep(
+            priority_fee_from_l1, monte_carlo(500, rng=2, gas=9, compressed_size=8, **L1_FEES), **where
+        )
+
+    first = run(workers=1)
+    with ThreadPoolExecutor(3) as pool:
+        others = [run(workers=3), run(executor="processes", workers=2), run(executor=pool)]
+
+    for other in others:
+        for one, same in zip(first, other, strict=True):
+            assert same.identical(one)
+
+
+def test_draws_do_not_depend_on_the_chunk():
+    samples = monte_carlo(200_000, rng=1, x=stats.norm())
+    small, odd, default = (sweep(twice, samples, chunk=chunk) for chunk in (1_000, 70_000, None))
+
+    assert small.identical(default)
+    assert odd.identical(default)
+
+
+@pytest.mark.parametrize("dims", [("sample",), ("transaction",), ("margin",), ("sample", "transaction", "margin")])
+@pytest.mark.parametrize("chunk", [999, None])
+def test_statistics_are_those_of_all_evaluations(dims, chunk):
+    names = ("mean", "std", "min", "max", "sum")
+    edges = [3.1e7, 3.5e7, 4e7]
+    axes = tuple(REDUCED.dims.index(dim) for dim in dims)
+    full = sweep(priority_fee_from_l1, REDUCED).priority_fee_from_l1.to_numpy().astype(np.float64)
+    table = sweep(priority_fee_from_l1, REDUCED, reduce=over(*dims, statistics=names, edges=edges), chunk=chunk)
+
+    for name in names:
+        values = table[f"priority_fee_from_l1_{name}"]
+        assert values.dims == tuple(dim for dim in REDUCED.dims if dim not in dims)
+        np.testing.assert_allclose(values, getattr(full, name)(axis=axes), rtol=1e-12)
+    for place, (low, high) in enumerate(pairwise([-np.inf, *edges, np.inf])):
+        counted = ((full >= low) & (full < high)).sum(axis=axes)
+        np.testing.assert_array_equal(table.priority_fee_from_l1_histogram.isel(bin=place), counted)
+        assert table.bin_from.to_numpy()[place] == low
+
+
+def test_statistics_of_results_with_nan_or_truth_values():
+    def shifted(x):
+        return np.where(x > 0, x, np.nan)
+
+    def positive(x):
+        return x > 1
+
+    table = sweep(shifted, grid(x=[-1.0, 2.0]), reduce=over("x"))
+
+    assert all(np.isnan(values) for values in table.data_vars.values())
+    assert float(sweep(positive, grid(x=[0, 1, 2, 3]), reduce=over("x")).positive_mean) == 0.5
+    with pytest.raises(InvalidInput, match="expected numbers, to count them"):
+        sweep(shifted, grid(x=[-1.0, 2.0]), reduce=over("x", edges=[0.0]))
+
+
+def test_every_input_is_a_coordinate_with_units_or_described():
+    full = sweep(priority_fee_from_l1, REDUCED)
+    table = sweep(priority_fee_from_l1, REDUCED, reduce=over("sample", "transaction"))
+
+    assert set(REDUCED.names) <= set(full.coords)
+    assert {str(full[name].attrs["units"]) for name in REDUCED.names} == {"wei / gas", "gas", "byte", "1"}
+    assert full.priority_fee_from_l1.attrs["units"] == "wei / gas"
+    assert set(table.coords) == {"margin", "tip", "fixed_cost"}
+    assert table.attrs["base_fee_drawn_from"] == "lognorm(s=1.0, scale=70000000.0)"
+    assert table.attrs["seed"] == "1"
+    assert table.attrs["transaction_values"] == "50 some"
+    assert table.attrs["feemodel"] == feemodel.__version__
+    assert table.attrs["evaluations"] == 1_000 * 50 * 2
+
+
+def test_a_recorded_seed_gives_the_run_again():
+    first = sweep(twice, monte_carlo(100, x=stats.norm()))
+    again = sweep(twice, monte_carlo(100, rng=int(first.attrs["seed"]), x=stats.norm()))
+
+    assert again.identical(first)
+
+
+def test_a_function_may_return_several_results_and_what_does_not_vary():
+    found = sweep(twice, grid(x=[1.0, 2.0], y=[10.0, 20.0, 30.0]), units={"sum": "wei"})
+
+    assert found["sum"].values.tolist() == [[11, 21, 31], [12, 22, 32]]
+    assert found["double"].values.tolist() == [[2, 2, 2], [4, 4, 4]]
+    assert found["sum"].attrs == {"units": "wei"}
+
+
+def test_progress_counts_every_evaluation():
+    done = []
+    sweep(twice, grid(x=np.arange(100.0)), chunk=30, progress=done.append)
+
+    assert done == [30, 30, 30, 10]
+
+
+@pytest.mark.parametrize(
+    ("function", "samples", "options", "named"),
+    [
+        (feemodel.priority_fee, grid(compresed_size=[1], gas=1), {}, "mean compressed_size.*got 'compresed_size'"),
+        (feemodel.priority_fee, grid(zzz=[1], gas=1), {}, "it takes compressed_size, gas"),
+        (feemodel.priority_fee, grid(gas=[1]), {}, "expected compressed_size, variable_cost too"),
+        (twice, grid(x=[1.0]), {"reduce": over("sampel")}, "reduce: expected dimensions"),
+        (twice, grid(x=[1.0]), {"chunk": 0}, "chunk: expected an integer of at least 1, got 0"),
+        (lambda x: np.ones(3), grid(x=[1.0, 2.0]), {}, "expected a result .* of a shape like"),
+        (lambda x: "text", grid(x=[1.0, 2.0]), {}, "expected numbers as the result"),
+        (lambda x: {"x": x}, grid(x=[1.0, 2.0]), {}, "named otherwise than every input"),
+        (lambda x: x if x.size == 1 else x + 0.5, grid(x=[1, 2]), {}, "expected int64 as its first result"),
+        (other_name_next, grid(x=[1, 2]), {}, "expected the results a every time"),
+        (other_name_next, grid(x=[1, 2]), {"reduce": over("x")}, "expected the results a every time"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_sweep_is_named(function, samples, options, named):
+    with pytest.raises(InvalidInput, match=named):
+        sweep(function, samples, **options)
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda: over(), "over: expected at least one dimension"),
+        (lambda: over("x", statistics=["median"]), "statistics: expected of mean, std, min, max, sum, got 'median'"),
+        (lambda: over("x", edges=[2.0, 1.0]), "edges: expected numbers that rise"),
+    ],
+)
+def test_what_is_wrong_with_a_reduction_is_named(make, named):
+    with pytest.raises(InvalidInput, match=named):
+        make()
+
+
+def test_a_result_beyond_memory_is_refused():
+    with pytest.raises(LimitExceeded, match="10,000,000,000 evaluations are more than 1,073,741,824"):
+        sweep(twice, grid(x=np.arange(1e5), y=np.arange(1e5)))
+
+
+MEMORY = """
+import numpy as np
+import feemodel
+from feemodel.simulation.reduce import over
+from feemodel.simulation.samples import grid
+from feemodel.simulation.surfaces import Workload
+from feemodel.simulation.sweep import sweep
+
+def run(variable_costs):
+    some = Workload("some", np.arange(1_000, 3_000), np.arange(21_000, 23_000))
+    samples = grid(t=some, variable_cost=range(variable_costs), margin=np.linspace(1, 2, 50))
+    sweep(feemodel.priority_fee, samples, reduce=over("transaction"), workers=2)
+    # The peak of this program alone: getrusage counts the process that started it, which may be larger.
+    return next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
+
+run(20)  # 2e6 evaluations: everything is loaded
+print(run(200), run(4_000))  # 2e7 and 4e8
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak of memory where Linux tells it")
+def test_memory_does_not_grow_with_the_number_of_evaluations():
+    run = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True, cwd=ROOT)
+    less, more = (int(kilobytes) << 10 for kilobytes in run.stdout.split())
+
+    assert more < 1 << 30
+    assert more - less < 100 << 20  # 380,000,000 more evaluations are 3 GB
+
+
+def test_a_result_is_saved_and_read_again(tmp_path):
+    for result in (
+        sweep(priority_fee_from_l1, REDUCED, reduce=over("transaction", edges=[1e8])),
+        sweep(feemodel.priority_fee, SAMPLES["transactions under costs"]),
+    ):
+        write_dataset(result, tmp_path / "result.nc", overwrite=True)
+
+        assert read_dataset(tmp_path / "result.nc").identical(result)
+    with pytest.raises(InvalidInput, match="exists already"):
+        write_dataset(result, tmp_path / "result.nc")
+
+
+def test_a_file_that_is_no_result_is_named(tmp_path):
+    (tmp_path / "text.nc").write_text("no")
+    for name, reason in (("text.nc", "signature"), ("none.nc", "no such file")):
+        with pytest.raises(UnreadableFile, match=rf"{name}: .*{reason}"):
+            read_dataset(tmp_path / name)

@@ -1,0 +1,63 @@
+"""The published vectors, run by the same runner as `scripts/check-vectors`; and that the runner can fail."""
+
+import json
+
+import pytest
+
+from tests.vectors import run_file
+from tests.vectors.__main__ import main
+
+
+def failures(cases):
+    return [f"{case.name}: {case.detail}" for case in cases if not case.passed]
+
+
+def test_all_linea_vectors(shared):
+    cases = run_file(shared / "vectors" / "linea" / "fees.json")
+
+    assert len(cases) > 900
+    assert failures(cases) == []
+
+
+def test_all_rollup_vectors_of_linea(shared, tmp_path):
+    data = json.loads((shared / "vectors" / "rollups" / "fees.json").read_bytes())
+    path = tmp_path / "linea.json"
+    path.write_text(json.dumps({"vectors": [row for row in data["vectors"] if row["chain"] == "linea"]}))
+
+    cases = run_file(path)
+    assert len(cases) >= 7
+    assert failures(cases) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "detail"),
+    [
+        ({"priority_fee_of_tomorrow": [{}]}, "no runner knows this section"),
+        ({"vectors": [{"chain": "linea", "model": "magic", "inputs": {}, "expected": 1}]}, "no runner knows this"),
+        ({"vectors": [{"chain": "linea", "model": "wma_fees", "inputs": {}, "expected": 1}]}, "KeyError"),
+        ({"coordinator_wma": [{}]}, "KeyError"),
+        ([], "expected an object of sections"),
+    ],
+)
+def test_what_the_runner_does_not_know_counts_as_failed(content, detail, tmp_path, capsys):
+    path = tmp_path / "vectors.json"
+    path.write_text(json.dumps(content))
+
+    assert main([str(path)]) == 1
+    out = capsys.readouterr().out
+    assert detail in out
+    assert out.endswith("0 passed, 1 failed\n")
+
+
+def test_a_wrong_number_fails(tmp_path, capsys):
+    row = {"variableCostWei": 10**9, "compressedTxSize": 128, "gas": 21_000, "fixedCostWei": 0, "minMargin": 1.0}
+    path = tmp_path / "vectors.json"
+    path.write_text(json.dumps({"priority_fee_current_derived": [row | {"priorityFeePerGas": 6_095_239}]}))
+
+    assert main([str(path)]) == 1
+    assert "expected 6095239, got 6095238" in capsys.readouterr().out
+
+
+def test_a_file_that_cannot_be_read_fails(tmp_path, capsys):
+    assert main([str(tmp_path / "nothing.json")]) == 1
+    assert "cannot be read" in capsys.readouterr().out

@@ -1,0 +1,24 @@
+import sys
+from pathlib import Path
+
+from tests.vectors import run_file
+
+
+def main(files: list[str]) -> int:
+    if not files:
+        print("usage: check-vectors FILE...", file=sys.stderr)
+        return 2
+    passed = failed = 0
+    for file in files:
+        cases = run_file(Path(file))
+        wrong = [case for case in cases if not case.passed]
+        passed, failed = passed + len(cases) - len(wrong), failed + len(wrong)
+        print(f"{file}: {len(cases) - len(wrong)} of {len(cases)}")
+        for case in wrong:
+            print(f"  FAILED {case.name}: {case.detail}")
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

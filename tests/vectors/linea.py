@@ -1,0 +1,378 @@
+"""Runners for the sections of `linea/fees.json`; one function a section, named after it."""
+
+import hashlib
+import os
+import random
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from feemodel.errors import InvalidInput
+from feemodel.fees import pricing, priority, stages
+from feemodel.fees.record import PricingRecord, latest_variable_cost
+from feemodel.sizes.lzss import Lzss, packed_size
+from feemodel.transaction import Transaction, fee_transaction
+from feemodel.units import from_hex
+from tests.conftest import ROOT
+from tests.vectors import Case, compare, guarded, refused
+
+Row = dict[str, Any]
+
+DICTIONARIES = {  # sha256 of the published files; the vectors name them dict2025 and dictOld
+    "dict2025": ("linea-dict-2025-04-21.bin", "8b0ec4e54e3523f1bc6f9f690df1e4b712eea872759cdb5a998c1e5b9b0f2b7d"),
+    "dictOld": ("linea-dict-2024.bin", "f6655e380d230c4ca177945cfe60a9448dcc66b499d3ace5f3d0ac3267f5c6f0"),
+}
+
+
+def run(sections: Row, path: Path) -> Iterator[Case]:
+    for name, section in sections.items():
+        if name == "meta":
+            continue
+        if name == "lzss_sizes":
+            yield from guarded(name, lzss_sizes(section, path))
+        elif name == "mainnet_exact_priority_fee":
+            yield from guarded(name, mainnet_exact_priority_fee(section, path))
+        elif name in SECTIONS:
+            rows = section.get("blocks", section.get("items")) if isinstance(section, dict) else section
+            for i, row in enumerate(rows):
+                yield from guarded(f"{name}[{i}]", SECTIONS[name](f"{name}[{i}]", row))
+        else:
+            yield Case(name, False, "no runner knows this section")
+
+
+def extra_data_codec(name: str, row: Row) -> Iterator[Case]:
+    data = from_hex(row["hex"])
+    if "error" in row:
+        yield refused(name, lambda: PricingRecord.from_bytes(data))
+    if "historicVariableCostWei" in row:
+        yield compare(f"{name} latest cost", row["historicVariableCostWei"], latest_variable_cost(data))
+    if "minGasPriceWeiAfter" in row:
+        yield compare(name, row["minGasPriceWeiAfter"], PricingRecord.from_bytes(data).eth_gas_price)
+    if "fixedCostKWei" in row:
+        record = PricingRecord.from_bytes(data)
+        yield from _record_is(name, row, record)
+        yield compare(f"{name} encoded", data[:32], record.to_bytes())
+    if "fixedCostWei" in row:  # read by the SDK, which looks at neither version nor length
+        record = PricingRecord.from_bytes(data, strict=False)
+        costs = (row["fixedCostWei"], row["variableCostWei"], row["ethGasPriceWei"])
+        yield compare(name, costs, (record.fixed_cost, record.variable_cost, record.eth_gas_price))
+
+
+def extra_data_onchain(name: str, row: Row) -> Iterator[Case]:
+    record = PricingRecord.from_bytes(from_hex(row["hex"]))
+    yield from _record_is(name, row, record)
+    yield compare(f"{name} encoded", from_hex(row["hex"])[:32], record.to_bytes())
+    price = pricing.sample_gas_price(record.variable_cost, fixed_cost=record.fixed_cost, compressed_size=250)
+    sample_kwei = PricingRecord(0, 0, price).to_bytes()[9:13]
+    yield compare(f"{name} sample", row["sampleTx250_21000_KWei"], int.from_bytes(sample_kwei, "big"))
+    matches = int.from_bytes(sample_kwei, "big") * 1000 == record.eth_gas_price
+    yield compare(f"{name} sample matches", row["sampleTxMatches"], matches)
+
+
+def coordinator_variable_fees(name: str, row: Row) -> Iterator[Case]:
+    fees = (row["averageWeightedBaseFee"], row["averageWeightedPriorityFee"], row["averageWeightedBlobBaseFee"])
+    yield compare(name, row["expected"], pricing.variable_cost(*fees, **_submission(row["config"])))
+
+
+def coordinator_weighted_average(name: str, row: Row) -> Iterator[Case]:
+    expected = (row["expectedBase"], row["expectedPriority"], row["expectedBlob"])
+    yield compare(name, expected, tuple(pricing.average_fees(*_history(row))))
+
+
+def coordinator_naive_gas_usage_ratio(name: str, row: Row) -> Iterator[Case]:
+    config = row["config"]
+    price = pricing.usage_weighted_gas_price(
+        *_history(row),
+        base_fee_coefficient=config["baseFeeCoefficient"],
+        priority_fee_coefficient=config["priorityFeeCoefficient"],
+        blob_base_fee_coefficient=config["baseFeeBlobCoefficient"],
+        execution_gas=config["blobSubmissionExpectedExecutionGas"],
+        blob_gas=config["expectedBlobGas"],
+    )
+    if "expected" in row:
+        yield compare(name, row["expected"], price)
+    else:
+        yield compare(name, row["expectedTruncated"], int(price))
+
+
+def coordinator_wma(name: str, row: Row) -> Iterator[Case]:
+    fee = pricing.weighted_moving_average_fee(
+        row["baseFeePerGas"],
+        row["reward"],
+        row["gasUsedRatio"],
+        base_fee_coefficient=row["baseFeeCoefficient"],
+        priority_fee_coefficient=row["priorityFeeWmaCoefficient"],
+    )
+    if "expected" in row:
+        yield compare(name, row["expected"], fee)
+    else:
+        tip, max_fee = pricing.submission_fees(
+            fee,
+            row["baseFeePerGas"][-1],
+            max_fee_cap=row["caps"]["maxFeePerGasCap"],
+            max_priority_fee_cap=row["caps"]["maxPriorityFeePerGasCap"],
+        )
+        yield compare(f"{name} tip", row["expectedMaxPriorityFeePerGas"], tip)
+        yield compare(f"{name} max fee", row["expectedMaxFeePerGas"], max_fee)
+
+
+def coordinator_bounds(name: str, row: Row) -> Iterator[Case]:
+    bounds = {"fee_margin": row["feeMargin"], "lower_bound": row["lower"], "upper_bound": row["upper"]}
+    if "error" in row:
+        yield refused(name, lambda: pricing.bounded(row.get("inner", 0.0), **bounds))
+    else:
+        yield compare(name, row["expected"], pricing.bounded(row["inner"], **bounds))
+
+
+def coordinator_extra_data_calculator(name: str, row: Row) -> Iterator[Case]:
+    gas_price = row["legacyFeesWei"] * row["ethGasPriceMultiplier"]
+    record = PricingRecord(row["fixedCostKWei"] * 1000, row["variableFeesWei"], gas_price)
+    yield from _record_is(name, row["expected"], PricingRecord.from_bytes(record.to_bytes()))
+
+
+def coordinator_calldata_pricing(name: str, row: Row) -> Iterator[Case]:
+    rule = {
+        "max_block_calldata": row["config"]["maxBlockCalldataSize"],
+        "block_count": row["config"]["calldataSizeBlockCount"],
+        "denominator": row["config"]["feeChangeDenominator"],
+    }
+    if "expected" in row:
+        cost = pricing.calldata_variable_cost(row["variableFee"], row["latestVariableCost"], row["sumCalldata"], **rule)
+        yield compare(name, row["expected"], cost)
+        pressure = {key: rule[key] for key in ("max_block_calldata", "block_count")}
+        yield compare(f"{name} delta", row["delta"], pricing.calldata_pressure(row["sumCalldata"], **pressure))
+    else:  # full pressure, iterated as often and from where the note says
+        iterations, start = 23, 15_000.0
+        cost, calldata = start, rule["max_block_calldata"] * rule["block_count"]
+        for _ in range(iterations):
+            cost = pricing.calldata_variable_cost(0.0, cost, calldata, **rule)
+        yield compare(name, row["value"], cost)
+        yield compare(f"{name} grows", True, cost > row["expectedGreaterThan"])
+
+
+def coordinator_calldata_accumulator(name: str, row: Row) -> Iterator[Case]:
+    total = pricing.calldata_sum(
+        row["blockSizes"], block_count=row["calldataSizeBlockCount"], overhead=row["blockSizeNonCalldataOverhead"]
+    )
+    yield compare(name, row["expected"], total)
+
+
+def coordinator_sample_transaction(name: str, row: Row) -> Iterator[Case]:
+    config, submission = row["config"], _submission(row["variable"])
+    cost = pricing.variable_cost(*pricing.average_fees(*_history(row)), **submission)
+    price = pricing.sample_gas_price(
+        cost,
+        fixed_cost=config["fixedCostWei"],
+        compressed_size=config["compressedTxSize"],
+        gas=config["expectedGas"],
+        multiplier=config["multiplier"],
+    )
+    coefficient = 0.02  # of all three fees: what the derived figure was computed with
+    usage_weighted = pricing.usage_weighted_gas_price(
+        *_history(row),
+        base_fee_coefficient=coefficient,
+        priority_fee_coefficient=coefficient,
+        blob_base_fee_coefficient=coefficient,
+        execution_gas=submission["execution_gas"],
+        blob_gas=submission["blob_gas"],
+    )
+    yield compare(f"{name} variable cost", row["derivedVariableFee"], cost)
+    yield compare(f"{name} gas price", row["derivedSampleTxGasPrice"], price)
+    yield compare(f"{name} usage weighted", row["derivedNaive"], usage_weighted)
+
+
+def selector(name: str, row: Row) -> Iterator[Case]:
+    config = row["config"]
+    size = _random_payload_size(row["randomPayloadBytes"], row["gasPrice"], row["gasLimit"])
+    # Without pricing from block headers, the variable cost is the node's minimum gas price.
+    pays = [
+        row["priority"]
+        or priority.profitable(
+            row["gasPrice"],
+            size,
+            gas,
+            variable_cost=row["minGasPrice"],
+            fixed_cost=config["fixedCostWei"],
+            margin=config["minMargin"],
+            base_fee=config["baseFee"],
+        )
+        for gas in (row["gasLimit"], row["gasUsed"])
+    ]
+    yield from _selection(name, row, *pays)
+
+
+def selector_early(name: str, row: Row) -> Iterator[Case]:
+    def margin(gas: int) -> float:
+        return float(
+            priority.verification_margin(
+                row["gasPrice"],
+                row["txSize"],
+                gas,
+                min_gas_price=row["minGasPrice"],
+                verification_gas_cost=row["verificationGasCost"],
+                verification_capacity=row["verificationCapacity"],
+                gas_price_ratio=row["gasPriceRatio"],
+                size_adjustment=row["adjustTxSize"],
+            )
+        )
+
+    def pays(gas: int) -> bool:
+        return bool(row.get("priority") or margin(gas) >= row["minMargin"])
+
+    if "margin" in row:
+        yield compare(f"{name} margin", row["margin"], margin(row["gasUsed"]))
+        yield compare(name, row["result"], "SELECTED" if pays(row["gasUsed"]) else "TX_UNPROFITABLE")
+    else:
+        yield compare(f"{name} margin at limit", row["marginAtGasLimit"], margin(row["gasLimit"]))
+        yield compare(f"{name} margin at used", row["marginAtGasUsed"], margin(row["gasUsed"]))
+        yield from _selection(name, row, pays(row["gasLimit"]), pays(row["gasUsed"]))
+
+
+def txpool_validator(name: str, row: Row) -> Iterator[Case]:
+    checked = stages.pool_checks(
+        local=row["local"],
+        api_check=row.get("apiCheck", True),
+        p2p_check=row.get("p2pCheck", True),
+        has_priority=row["priority"],
+    )
+    if not checked:
+        yield compare(name, row["result"], None)
+        return
+    transaction, config = row["tx"], row["config"]
+    unsigned = Transaction(
+        nonce=transaction["nonce"],
+        gas_price=transaction["gasPrice"],
+        gas_limit=transaction["gasLimit"],
+        to=from_hex(transaction["to"]),
+        value=transaction["value"],
+        data=from_hex(transaction["payload"]),
+        chain_id=transaction["chainId"],
+    )
+    pays = priority.profitable(
+        transaction["gasPrice"],
+        _zstd_size(unsigned.with_placeholder_signature().network()),
+        transaction["gasLimit"],
+        variable_cost=config["minGasPriceWei"],
+        fixed_cost=config["fixedCostWei"],
+        margin=config["txPoolMinMargin"],
+        base_fee=config["baseFee"],
+    )
+    yield compare(name, row["result"], None if pays else "Gas price too low")
+
+
+def priority_fee_current_derived(name: str, row: Row) -> Iterator[Case]:
+    costs = {"variable_cost": row["variableCostWei"], "fixed_cost": row["fixedCostWei"], "margin": row["minMargin"]}
+    fee = priority.priority_fee(row["compressedTxSize"], row["gas"], **costs)
+    yield compare(name, row["priorityFeePerGas"], fee)
+    parts = priority.breakdown(row["compressedTxSize"], row["gas"], **costs)
+    yield compare(f"{name} parts", row["priorityFeePerGas"], parts.total)
+
+
+def lzss_sizes(section: Row, path: Path) -> Iterator[Case]:
+    for i, row in enumerate(section["items"]):
+        data = from_hex(row["hex"])
+        for dictionary in DICTIONARIES:
+            if dictionary in row:
+                expected, measure = row[dictionary], load_lzss(dictionary, path)
+                name = f"lzss_sizes[{i}] {dictionary}"
+                yield compare(f"{name} without fallback", expected["lzss"], measure.raw_size(data))
+                yield compare(name, expected["withFallback"], measure.size(data))
+                yield compare(f"{name} packed", expected["packed"], packed_size(measure.size(data)))
+
+
+def mainnet_exact_priority_fee(section: Row, path: Path) -> Iterator[Case]:
+    measure = load_lzss("dict2025", path)
+    for i, row in enumerate(section["items"]):
+        name = f"mainnet_exact_priority_fee[{i}] block {row['block']}"
+        call, record = row["call"], PricingRecord.from_bytes(from_hex(row["extraData"]))
+        measured = fee_transaction(call, gas=row["gasEstimate"], base_fee=7, form="signed")
+        yield compare(f"{name} measured bytes", row["feeEstimationTxRlp"], "0x" + measured.hex())
+        size = packed_size(measure.size(measured))
+        yield compare(f"{name} size", row["compressedTxSize"], size)
+        fee = priority.priority_fee(
+            size,
+            row["gasEstimate"],
+            variable_cost=int(record.variable_cost),
+            fixed_cost=int(record.fixed_cost),
+            margin=row["minMargin"],
+        )
+        yield compare(f"{name} fee", row["priorityFeePerGas"], fee)
+        wallet = int(Decimal(row["walletPriorityMultiplier"]) * fee)
+        yield compare(f"{name} on chain", row["onChainMaxPriorityFeePerGas"], wallet)
+
+
+SECTIONS: dict[str, Callable[[str, Row], Iterator[Case]]] = {
+    "extraData_codec": extra_data_codec,
+    "extraData_onchain": extra_data_onchain,
+    "coordinator_variable_fees": coordinator_variable_fees,
+    "coordinator_weighted_average": coordinator_weighted_average,
+    "coordinator_naive_gas_usage_ratio": coordinator_naive_gas_usage_ratio,
+    "coordinator_wma": coordinator_wma,
+    "coordinator_bounds": coordinator_bounds,
+    "coordinator_extra_data_calculator": coordinator_extra_data_calculator,
+    "coordinator_calldata_pricing": coordinator_calldata_pricing,
+    "coordinator_calldata_accumulator": coordinator_calldata_accumulator,
+    "coordinator_sample_transaction": coordinator_sample_transaction,
+    "selector": selector,
+    "selector_early": selector_early,
+    "txpool_validator": txpool_validator,
+    "priority_fee_current_derived": priority_fee_current_derived,
+}
+
+
+@lru_cache
+def load_lzss(dictionary: str, near: Path) -> Lzss:
+    """The production compressor with a published dictionary, from FEEMODEL_SHARED or from beside the vectors."""
+    file, expected = DICTIONARIES[dictionary]
+    named = os.environ.get("FEEMODEL_SHARED")
+    folders = [Path(named)] if named else [near.resolve().parents[2], ROOT.parent / "shared"]
+    for folder in folders:
+        path = folder / "data" / file
+        if path.is_file():
+            found = hashlib.sha256(path.read_bytes()).hexdigest()
+            if found != expected:
+                raise InvalidInput(str(path), f"expected the dictionary with sha256 {expected}", found)
+            return Lzss(path.read_bytes())
+    raise InvalidInput(file, "expected in the folder data/ of FEEMODEL_SHARED", [str(folder) for folder in folders])
+
+
+def _zstd_size(data: bytes) -> int:
+    from feemodel.sizes.codecs import compressed_size
+
+    return compressed_size(data)
+
+
+def _random_payload_size(length: int, gas_price: int, gas_limit: int) -> int:
+    # Random bytes do not compress: under any codec the outcome of these vectors is the same.
+    payload = random.Random(length).randbytes(length)
+    transaction = Transaction(gas_price=gas_price, gas_limit=gas_limit, to=bytes(20), data=payload)
+    return _zstd_size(transaction.with_placeholder_signature().network())
+
+
+def _selection(name: str, row: Row, pays_at_limit: bool, pays_at_used: bool) -> Iterator[Case]:
+    before = "SELECTED" if pays_at_limit else "TX_UNPROFITABLE_UPFRONT"
+    yield compare(f"{name} before execution", row["preProcessing"], before)
+    if row["postProcessing"] is not None:
+        after = "SELECTED" if pays_at_used else "TX_UNPROFITABLE"
+        yield compare(f"{name} after execution", row["postProcessing"], after)
+
+
+def _record_is(name: str, row: Row, record: PricingRecord) -> Iterator[Case]:
+    expected = tuple(row[field] * 1000 for field in ("fixedCostKWei", "variableCostKWei", "ethGasPriceKWei"))
+    yield compare(name, expected, (record.fixed_cost, record.variable_cost, record.eth_gas_price))
+
+
+def _history(row: Row) -> tuple[list[float], ...]:
+    columns = ("baseFeePerGas", "reward", "gasUsedRatio", "baseFeePerBlobGas", "blobGasUsedRatio")
+    return tuple(row[column] for column in columns)
+
+
+def _submission(config: Row) -> dict[str, float]:
+    return {
+        "execution_gas": config["blobSubmissionExpectedExecutionGas"],
+        "blob_gas": config["expectedBlobGas"],
+        "bytes_per_submission": config["bytesPerDataSubmission"],
+        "margin": config["margin"],
+    }
