@@ -8,7 +8,7 @@ import time
 import pytest
 
 from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
-from feemodel.execution import Account, Limits, Message, Reference, ReferencePool, World, estimate_gas
+from feemodel.execution import Account, Limits, Message, Reference, EnginePool, World, estimate_gas
 from tests.execution_engines import address
 
 SENDER, TARGET, LOOP = address(0x5E17DE5), address(0x7A67), address(0x100F)
@@ -26,7 +26,7 @@ PATIENCE = 60  # seconds, on a machine that does much else
 
 @pytest.fixture(scope="module")
 def pool():
-    with ReferencePool(processes=2, deadline=PATIENCE) as pool:
+    with EnginePool(processes=2, deadline=PATIENCE) as pool:
         pool.warm_up()
         yield pool
 
@@ -63,7 +63,7 @@ def test_what_is_wrong_comes_back_as_it_was_raised(pool):
 
 
 def test_what_takes_too_long_is_ended_and_the_next_call_is_answered():
-    with ReferencePool(processes=1, deadline=3) as pool:
+    with EnginePool(processes=1, deadline=3) as pool:
         pool.warm_up()
         once(pool, READ)
         started = time.monotonic()
@@ -75,7 +75,7 @@ def test_what_takes_too_long_is_ended_and_the_next_call_is_answered():
 
 def test_one_loop_keeps_nobody_else_waiting(pool):
     """The other process answers while the loop runs; it would run for hours."""
-    with ReferencePool(processes=2, deadline=4) as small:
+    with EnginePool(processes=2, deadline=4) as small:
         small.warm_up()
         loops = []
 
@@ -95,17 +95,17 @@ def test_one_loop_keeps_nobody_else_waiting(pool):
 
 
 def test_a_task_that_finds_no_free_process_says_so():
-    with ReferencePool(processes=1, deadline=0.5) as pool:
+    with EnginePool(processes=1, deadline=0.5) as pool:
 
         def occupied(execute):
-            with pytest.raises(LimitExceeded, match=r"no process of the reference engine came free within 0\.5 s"):
+            with pytest.raises(LimitExceeded, match=r"no process of the engine came free within 0\.5 s"):
                 once(pool, READ)
 
         pool.run(WORLD, occupied)
 
 
 def test_a_child_that_dies_is_replaced():
-    with ReferencePool(processes=1, deadline=PATIENCE) as pool:
+    with EnginePool(processes=1, deadline=PATIENCE) as pool:
         once(pool, READ)
         (child,) = pool._all
         os.kill(child._process.pid, signal.SIGKILL)
@@ -115,4 +115,4 @@ def test_a_child_that_dies_is_replaced():
 
 def test_a_pool_without_processes_is_refused():
     with pytest.raises(InvalidInput, match="processes: expected at least 1, got 0"):
-        ReferencePool(processes=0)
+        EnginePool(processes=0)

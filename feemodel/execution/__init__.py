@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from feemodel.execution.message import parse_message as parse_message
     from feemodel.execution.outcome import Outcome as Outcome
     from feemodel.execution.outcome import Status as Status
-    from feemodel.execution.pool import ReferencePool as ReferencePool
+    from feemodel.execution.pool import EnginePool as EnginePool
     from feemodel.execution.reference import Reference as Reference
     from feemodel.execution.replay import compare_transactions as compare_transactions
     from feemodel.execution.world import Account as Account
@@ -34,7 +34,7 @@ _HOME = {
     "Message": "message",
     "Outcome": "outcome",
     "Reference": "reference",
-    "ReferencePool": "pool",
+    "EnginePool": "pool",
     "RollupEstimate": "estimate",
     "Status": "outcome",
     "World": "world",

@@ -1,4 +1,4 @@
-"""The reference engine in a few child processes, which can be killed: no call keeps others waiting, none runs for ever.
+"""An engine in a few child processes, which can be killed: no call keeps others waiting, none runs for ever.
 
 A child loads a world once and keeps it for later calls on the same one. A child whose execution is not done at the
 deadline is killed and replaced.
@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.execution.engines import Execute
+from feemodel.execution.engines import Execute, engine_named
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Outcome
 from feemodel.execution.world import World
@@ -27,28 +27,30 @@ PROCESSES = 2
 DEADLINE = 10.0  # seconds; a call that a rollup block takes is done in two
 
 
-class ReferencePool:
-    """The specification as an engine in child processes.
+class EnginePool:
+    """An engine in child processes.
 
     Parameters
     ----------
+    engine : that the children execute with, see `feemodel.execution.engines.engine_named`.
     processes : how many tasks run at a time; others wait.
     deadline : of a task, waiting for a process and all its executions included [s].
 
     Children start when they are first needed and end with `close()`, or with this process. May be used by several
     threads.
 
-    >>> with ReferencePool(processes=1, deadline=60) as pool:
+    >>> with EnginePool(processes=1, deadline=60) as pool:
     ...     pool.run(World(accounts={}), lambda execute: execute(Message(to=bytes(20)), 21_000)).gas_used
     21000
     """
 
-    def __init__(self, processes: int = PROCESSES, deadline: float = DEADLINE) -> None:
+    def __init__(self, processes: int = PROCESSES, deadline: float = DEADLINE, engine: str = "reference") -> None:
         if processes < 1:
             raise InvalidInput("processes", "expected at least 1", processes)
+        engine_named(engine)  # refused before a child is started
         self._deadline = deadline
         self._children: LifoQueue[_Child] = LifoQueue()  # the one that was used last has its world loaded
-        self._all = [_Child() for _ in range(processes)]
+        self._all = [_Child(engine) for _ in range(processes)]
         for child in self._all:
             self._children.put(child)
 
@@ -61,7 +63,7 @@ class ReferencePool:
         try:
             child = self._children.get(timeout=self._deadline)
         except Empty:
-            busy = f"no process of the reference engine came free within {self._deadline:g} s"
+            busy = f"no process of the engine came free within {self._deadline:g} s"
             raise LimitExceeded(busy) from None
         try:
             child.load(world)
@@ -98,22 +100,23 @@ class ReferencePool:
 class _Machine:
     """Executes messages in a child, up to a moment."""
 
-    engine = "reference"
-
     def __init__(self, child: "_Child", until: float, deadline: float) -> None:
         self._child, self._until, self._deadline = child, until, deadline
+        self.engine = child.engine  #: that executed the last message
 
     def __call__(self, message: Message, gas_limit: int) -> Outcome:
-        outcome = self._child.ask((message, gas_limit), max(self._until - monotonic(), 0))
-        if outcome is None:
+        answer = self._child.ask((message, gas_limit), max(self._until - monotonic(), 0))
+        if answer is None:
             raise LimitExceeded(f"the executions of one estimate took more than {self._deadline:g} s together")
+        outcome, self.engine = answer
         return outcome
 
 
 class _Child:
     """One child process and the pipe to it."""
 
-    def __init__(self) -> None:
+    def __init__(self, engine: str) -> None:
+        self.engine = engine
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection | None = None
         self._base: World | None = None
@@ -127,7 +130,7 @@ class _Child:
             return self._pipe
         self._pipe, theirs = Pipe()
         # A process of its own module: what the caller's main program is does not matter, nor its threads.
-        command = [sys.executable, "-m", "feemodel.execution.worker", str(theirs.fileno())]
+        command = [sys.executable, "-m", "feemodel.execution.worker", str(theirs.fileno()), self.engine]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         self._process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, pass_fds=(theirs.fileno(),), env=environment
@@ -144,8 +147,8 @@ class _Child:
             pipe.send(world)
             self._base = world
 
-    def ask(self, question: Any, seconds: float) -> Outcome | None:
-        """The child's answer; `None` if it did not come in time."""
+    def ask(self, question: Any, seconds: float) -> tuple[Outcome, str] | None:
+        """The child's answer and the engine that it came from; `None` if it did not come in time."""
         pipe, self.is_busy = self.start(), True
         try:
             pipe.send(question)
@@ -153,7 +156,7 @@ class _Child:
                 return None
             answer = pipe.recv()
         except (EOFError, OSError):
-            raise RuntimeError("a process of the reference engine ended by itself") from None
+            raise RuntimeError("a process of the engine ended by itself") from None
         self.is_busy = False
         if isinstance(answer, BaseException):
             raise answer

@@ -1,7 +1,7 @@
 """The child process of `feemodel.execution.pool`: executes what it is asked to until the pipe closes.
 
 It is sent a world, or the changes of an override to the world that it has, or a message and a gas limit; only the last
-is answered, by an outcome or by the exception that it raised.
+is answered, by an outcome and the name of the engine that it came from, or by the exception that it raised.
 """
 
 import pickle
@@ -10,16 +10,16 @@ import sys
 from dataclasses import replace
 from multiprocessing.connection import Connection
 
+from feemodel.execution.engines import Engine, engine_named
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Outcome
-from feemodel.execution.reference import Reference
 from feemodel.execution.world import World
 
 
-def main(descriptor: int) -> None:
+def main(descriptor: int, engine_name: str) -> None:
     """Serve the pipe with this file descriptor."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal; the parent decides when to end
-    reference = Reference()
+    engine = engine_named(engine_name)
     world = World(accounts={})
     with Connection(descriptor) as pipe:
         while True:
@@ -32,12 +32,12 @@ def main(descriptor: int) -> None:
             elif isinstance(asked, dict):
                 world = replace(world, changes=asked)
             else:
-                pipe.send(_answer(reference, world, *asked))
+                pipe.send(_answer(engine, world, *asked))
 
 
-def _answer(reference: Reference, world: World, message: Message, gas_limit: int) -> Outcome | BaseException:
+def _answer(engine: Engine, world: World, message: Message, gas_limit: int) -> tuple[Outcome, str] | BaseException:
     try:
-        return reference.run(world, lambda execute: execute(message, gas_limit))
+        return engine.run(world, lambda execute: (execute(message, gas_limit), execute.engine))
     except Exception as error:
         return _sendable(error)
 
@@ -51,4 +51,4 @@ def _sendable(error: Exception) -> Exception:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), sys.argv[2])
