@@ -1,44 +1,143 @@
-"""`feemodel serve`: the JSON-RPC server, from a ledger or from the development genesis."""
+"""`feemodel serve`: the JSON-RPC server, from a development chain, a genesis, replayed blocks, a node, a ledger."""
 
 import argparse
+import os
 import tempfile
 from contextlib import nullcontext
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from feemodel.checks import whole_scalar
-from feemodel.cli.options import whole_number
 from feemodel.cli.output import print_json
+from feemodel.config import Settings, all_settings, load_settings
+
+SECRET = ("api_key", "node", "l1_node")  # a URL may hold a password
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--store", metavar="FILE", help="a ledger (the development genesis, block 0 final)")
-    parser.add_argument("--host", default="127.0.0.1", help="to listen on (%(default)s)")
-    parser.add_argument("--port", type=whole_number, default=8545, help="0 for any that is free (%(default)s)")
-    parser.add_argument("--workers", type=whole_number, default=1, help="processes (%(default)s)")
+    parser.add_argument("--config", metavar="FILE", help="settings in TOML, a table for each group below")
+    parser.add_argument("--check", action="store_true", help="say what would be served, and stop")
+    groups: dict[str, Any] = {}
+    for setting in all_settings():
+        section = setting.metadata["section"]
+        group = groups.setdefault(section, parser.add_argument_group(section))
+        default = "" if setting.default in (None, ()) else f" ({_shown(setting.default)})"
+        help_text = (setting.metadata["help"] + default).replace("%", "%%")
+        flag = f"--{setting.name.replace('_', '-')}"
+        if setting.type is bool:
+            group.add_argument(flag, action=argparse.BooleanOptionalAction, default=None, help=help_text)
+        else:
+            group.add_argument(flag, metavar="…", help=help_text)
+    parser.epilog = "Each setting may also stand in the file, or in the environment as FEEMODEL_NAME; flags go first."
 
 
 def run(options: argparse.Namespace) -> int:
-    from feemodel.ledger.store import Store
-    from feemodel.rpc.methods import development_store
-    from feemodel.rpc.server import Settings, serve
-
-    whole_scalar("--workers", options.workers, minimum=1)
-    for package in ("msgspec", "uvicorn"):
+    flags = {setting.name: getattr(options, setting.name) for setting in all_settings()}
+    file = options.config or os.environ.get("FEEMODEL_CONFIG")
+    settings = load_settings(file=file, environment=os.environ, flags=flags)
+    for package in ("msgspec", "uvicorn", "prometheus_client"):
         import_module(package)  # missing ones are told here once, and not by every worker
-    scratch = nullcontext(None) if options.store else tempfile.TemporaryDirectory(prefix="feemodel-")
-    with scratch as folder:
-        store = Path(options.store) if folder is None else Path(folder) / "development.db"
-        with Store(store, read_only=True) if folder is None else development_store(store) as opened:
-            finalized = opened.finalized
-        settings = Settings(store, options.host, options.port, options.workers)
-        serve(settings, ready=lambda address: _announce(address, finalized, options))
+    from feemodel.rpc.server import serve
+
+    with _ledger(settings) as folder:
+        store = _store(settings, folder)
+        if options.check:
+            return _checked(settings, store, as_json=options.json)
+        serve(settings, store=store, ready=lambda address: _announce(address, settings, store, options))
     return 0
 
 
-def _announce(address: str, finalized: int | None, options: argparse.Namespace) -> None:
-    if options.json:
-        print_json({"address": address, "finalized": finalized, "workers": options.workers}, flush=True)
+def _ledger(settings: Settings) -> Any:
+    """A folder for the ledger of a genesis, which nobody gave a file for."""
+    needed = settings.store is None and settings.node is None and settings.replay is None
+    return tempfile.TemporaryDirectory(prefix="feemodel-") if needed else nullcontext()
+
+
+def _store(settings: Settings, folder: str | None) -> Path | None:
+    """The ledger that proves: the one that is named, or a new one of the genesis; `None` where there is neither."""
+    from feemodel.ledger.store import Store
+    from feemodel.rpc.development import development_genesis, genesis_store
+    from feemodel.rpc.service import read_genesis_document
+
+    if settings.store is not None:
+        Store(settings.store, read_only=True).close()  # a missing or foreign file is told here
+        return Path(settings.store)
+    if folder is None:
+        return None
+    path = Path(folder) / "genesis.db"
+    genesis = development_genesis() if settings.genesis is None else read_genesis_document(settings.genesis)
+    genesis_store(path, genesis).close()
+    return path
+
+
+def _checked(settings: Settings, store: Path | None, *, as_json: bool) -> int:
+    """Open what would be served, say what that is, and close it."""
+    import asyncio
+
+    from feemodel.rpc.service import Service
+
+    async def opened() -> dict[str, Any]:
+        service = Service(settings, store)
+        try:
+            await service.start()
+            return {"settings": _public(settings), "methods": sorted(service.methods), "unready": service.unready()}
+        finally:
+            await service.close()
+
+    found = asyncio.run(opened())
+    if as_json:
+        print_json(found)
     else:
-        newest = "no block is final yet" if finalized is None else f"block {finalized:,} is final"
-        print(f"{address}: rollup_getProof, linea_getProof; {newest}. Stop with Ctrl-C.", flush=True)
+        for name, value in found["settings"].items():
+            print(f"{name:22} {_shown(value)}")
+        print(f"\n{len(found['methods'])} methods: {', '.join(found['methods'])}")
+        for reason in found["unready"]:
+            print(f"not ready: {reason}")
+    return 1 if found["unready"] else 0
+
+
+def _announce(address: str, settings: Settings, store: Path | None, options: argparse.Namespace) -> None:
+    if options.json:
+        finalized = _finalized(store)
+        print_json({"address": address, "finalized": finalized, "workers": settings.workers}, flush=True)
+    else:
+        print(f"{address}: {_source(settings)}. Stop with Ctrl-C.", flush=True)
+
+
+def _source(settings: Settings) -> str:
+    for name in ("node", "replay", "genesis", "store"):
+        value = getattr(settings, name)
+        if value is not None:
+            return f"answers from {name} {_hidden(name, value)}"
+    return "answers from the development chain, block 0 is final"
+
+
+def _finalized(store: Path | None) -> int | None:
+    from feemodel.ledger.store import Store
+
+    if store is None:
+        return None
+    with Store(store, read_only=True) as opened:
+        return opened.finalized
+
+
+def _public(settings: Settings) -> dict[str, Any]:
+    return {name: _hidden(name, value) for name, value in asdict(settings).items()}
+
+
+def _hidden(name: str, value: Any) -> Any:
+    """A setting as it may be shown: of an address no more than scheme, host and port, of the key nothing."""
+    if value is None or name not in SECRET:
+        return value
+    if name == "api_key":
+        return "(set)"
+    from feemodel.io.node import Node
+
+    return Node(value).name
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, (tuple, list)):
+        return ", ".join(map(str, value))
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) and value > 9_999 else str(value)

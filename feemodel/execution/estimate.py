@@ -178,24 +178,46 @@ def rollup_estimate(
     (25, 37428571, '0x5208')
     """
     request = parse_request(call)
-    _check_rollup_call(request.call, limits)
+    check_rollup_call(request.call, limits)
     gas = estimate_gas(
         request, world, overrides=overrides, search=search, tolerance=tolerance, engine=engine, limits=limits
     )
+    sender = request.call.sender
+    nonce = 0 if sender is None else world.account(sender).nonce
+    return priced(
+        gas, request.call, form=form, margin=margin, nonce=nonce, chain_id=world.chain_id, codec=codec,
+        measured=measured, packed=packed,
+    )  # fmt: skip
+
+
+def priced(
+    gas: GasEstimate,
+    call: Call,
+    *,
+    form: Form,
+    margin: float,
+    nonce: int,
+    chain_id: int,
+    codec: str | Codec = "zstd",
+    measured: str = "sender_unsigned",
+    packed: bool = False,
+) -> RollupEstimate:
+    """The priority fee of a call whose gas is known; parameters as in `rollup_estimate`.
+
+    Parameters
+    ----------
+    gas : the estimate that the fee is spread over.
+    nonce, chain_id : of a call that names none.
+    """
     size = fee_size(
-        request.call,
-        codec=codec,
-        form=measured,
-        packed=packed,
-        gas=gas.gas_limit,
-        nonce=world.account(request.call.sender or ZERO_ADDRESS).nonce if request.call.sender is not None else 0,
-        base_fee=form.base_fee,
-        chain_id=world.chain_id,
-    )
+        call, codec=codec, form=measured, packed=packed, gas=gas.gas_limit, nonce=nonce, base_fee=form.base_fee,
+        chain_id=chain_id,
+    )  # fmt: skip
     return RollupEstimate(gas, form.base_fee, form.parts(size, gas.gas_limit, margin), size)
 
 
-def _check_rollup_call(call: Call, limits: Limits) -> None:
+def check_rollup_call(call: Call, limits: Limits) -> None:
+    """Refuse what the rollup method does not take: a `gas` above its limit, a gas price beside blobs."""
     if call.gas is not None and call.gas > limits.max_call_gas:
         raise InvalidInput("call.gas", f"expected at most {limits.max_call_gas:,}", call.gas)
     if call.gas_price is not None and call.max_fee_per_blob_gas is not None:

@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from feemodel.call import AccessList, Call, as_bytes, parse_call
-from feemodel.checks import whole_scalar
+from feemodel.call import AccessList, Call, as_bytes, as_integer, parse_call
 from feemodel.errors import InvalidInput
 from feemodel.execution.world import UINT64_MAX, UINT256_MAX
 from feemodel.transaction import ZERO_ADDRESS
-from feemodel.units import from_quantity, to_hex
+from feemodel.units import to_hex, to_quantity
 
 MAX_AUTHORIZATIONS = 10_000
 
@@ -83,7 +82,8 @@ def parse_request(call: Request | Call | Mapping[str, Any]) -> Request:
     for name, (wire, maximum) in _NUMBERS.items():
         value = getattr(parsed, name)
         if value is not None and value > maximum:
-            raise InvalidInput(f"call.{wire}", f"expected a number below 2**{maximum.bit_length()}", value)
+            reason = f"expected a number below 2**{maximum.bit_length()}"
+            raise InvalidInput(f"call.{wire}", reason, to_quantity(value))  # of any length, unlike its decimal digits
     if isinstance(call, Call):
         return Request(call=call)
     authorizations = _authorizations(call.get("authorizationList"))
@@ -143,7 +143,7 @@ def _blob_hashes(hashes: Any) -> tuple[bytes, ...]:
 
 
 def _number(name: str, value: Any, maximum: int) -> int:
-    number = from_quantity(value, name) if isinstance(value, str) else whole_scalar(name, value)
+    number = as_integer(name, value)
     if number > maximum:
         raise InvalidInput(name, f"expected a number of at most {maximum:,}", value)
     return number

@@ -70,6 +70,15 @@ def steps(replay: Replay) -> Iterator[Step]:
             accounts = _after(_with_created(accounts, transaction), transaction.state)
 
 
+def final_world(replay: Replay) -> World:
+    """The state after the last transaction, in the last block."""
+    accounts = _after({}, replay.state)
+    for block in replay.blocks:
+        for transaction in block.transactions:
+            accounts = _after(_with_created(accounts, transaction), transaction.state)
+    return _world(replay, replay.blocks[-1], accounts)
+
+
 def world_before(replay: Replay, before: tuple[int, int]) -> World:
     """The state just before a transaction, given by block number and index."""
     for step in steps(replay):

@@ -9,11 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from feemodel.call import as_bytes
-from feemodel.checks import whole_scalar
+from feemodel.call import as_bytes, as_integer
 from feemodel.errors import InvalidInput
 from feemodel.execution.forks import DEFAULT_FORK, FORKS, Fork
-from feemodel.units import from_quantity
 
 UINT64_MAX = 2**64 - 1
 UINT256_MAX = 2**256 - 1
@@ -163,7 +161,7 @@ def _parse_override(name: str, fields: Any) -> Override:
 def _number(name: str, value: Any, maximum: int) -> int | None:
     if value is None:
         return None
-    number = from_quantity(value, name) if isinstance(value, str) else whole_scalar(name, value)
+    number = as_integer(name, value)
     if number > maximum:
         raise InvalidInput(name, f"expected a number below 2**{maximum.bit_length()}", value)
     return number
@@ -174,7 +172,13 @@ def _slots(name: str, slots: Any) -> dict[int, int] | None:
         return None
     if not isinstance(slots, Mapping):
         raise InvalidInput(name, "expected an object of slots", slots)
-    return {_word(f"{name}.{key}", key): _word(f"{name}.{key}", value) for key, value in slots.items()}
+    parsed: dict[int, int] = {}
+    for key, value in slots.items():
+        slot = _word(f"{name}.{key}", key)
+        if slot in parsed:  # in capitals and in lower case
+            raise InvalidInput(f"{name}.{key}", "expected every slot once", value)
+        parsed[slot] = _word(f"{name}.{key}", value)
+    return parsed
 
 
 def _word(name: str, value: Any) -> int:

@@ -1,14 +1,80 @@
-"""The ASGI application: POST / answers JSON-RPC, GET /health says that the process is alive."""
+"""The ASGI application: JSON-RPC by POST, and what people and machines look at by GET.
 
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+    POST /  or  /v3/KEY     JSON-RPC 2.0
+    GET  /  or  /v3/KEY     the explorer
+    GET  /openrpc.json      the methods, described
+    GET  /health            that the process is alive, and how fresh is what it knows of other nodes
+    GET  /ready             503 while an estimate would not be answered
+    GET  /metrics           for Prometheus, over all processes
 
-from feemodel.rpc.jsonrpc import Methods, respond
+Where a key is set, only its path answers calls. Whoever stands in the way is refused before anything is read: a `Host`
+that is not ours (a page elsewhere whose name points here), a body that is not JSON, too long, compressed or too slow.
+"""
+
+import asyncio
+import hmac
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import msgspec
+
+from feemodel.rpc.jsonrpc import BATCH_LIMIT, LIMIT_EXCEEDED, CallError, Methods, Observe, failure, respond, unobserved
 
 BODY_LIMIT = 1 << 20  # bytes of a request
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 Receive: TypeAlias = Callable[[], Awaitable[dict[str, Any]]]
 Send: TypeAlias = Callable[[dict[str, Any]], Awaitable[None]]
+Header: TypeAlias = tuple[bytes, bytes]
+
+_JSON = (b"content-type", b"application/json")
+_RETRY = (b"retry-after", b"1")
+
+
+class Page(NamedTuple):
+    """What `GET /` answers."""
+
+    body: bytes
+    headers: tuple[Header, ...]
+
+
+class State(Protocol):
+    """What the application asks of the process that it runs in."""
+
+    async def start(self) -> None: ...
+    async def close(self) -> None: ...
+    def health(self) -> dict[str, Any]: ...
+    def unready(self) -> list[str]: ...
+
+
+class Access(NamedTuple):
+    """Who may ask, and how much.
+
+    Parameters
+    ----------
+    hosts : names in the `Host` header that are answered; "*" for any.
+    api_key : which the path must have, `None` for none.
+    cors_origins : whose pages may read answers; "*" for any.
+    body_limit : of a request [byte].
+    body_seconds : until it has arrived as a whole [s].
+    batch_limit : calls in a batch.
+    requests : under way at a time; one more is told 503.
+    """
+
+    hosts: frozenset[str] = frozenset(LOOPBACK)
+    api_key: str | None = None
+    cors_origins: tuple[str, ...] = ()
+    body_limit: int = BODY_LIMIT
+    body_seconds: float = 10.0
+    batch_limit: int = BATCH_LIMIT
+    requests: int = 256
+
+
+class _Refused(Exception):
+    """A request that is answered with an HTTP status and no more."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        self.status, self.reason = status, reason
 
 
 class App:
@@ -17,53 +83,183 @@ class App:
     Parameters
     ----------
     methods : name → function, plain or coroutine.
-    body_limit : the most bytes that a request may have.
+    access : who may ask, and how much.
+    state : of the process, asked for health and told of start and end; `None` for methods that need nothing.
+    page : what `GET /` answers.
+    openrpc : the description of the methods, JSON.
+    metrics : their text, for Prometheus.
+    observe : told of every call.
     """
 
-    def __init__(self, methods: Methods, *, body_limit: int = BODY_LIMIT) -> None:
-        self._methods, self._body_limit = methods, body_limit
+    def __init__(
+        self,
+        methods: Methods,
+        *,
+        access: Access | None = None,
+        state: State | None = None,
+        page: Page | None = None,
+        openrpc: bytes | None = None,
+        metrics: Callable[[], bytes] | None = None,
+        observe: Observe = unobserved,
+    ) -> None:
+        self._methods, self._access, self._state = methods, access or Access(), state
+        self._page, self._openrpc, self._metrics, self._observe = page, openrpc, metrics, observe
+        key = self._access.api_key
+        self._call_path = b"/" if key is None else b"/v3/" + key.encode()
+        self._any_host = "*" in self._access.hosts
+        self._under_way = 0
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         """Serve one connection of the protocol server."""
         if scope["type"] == "lifespan":
-            await _live(receive, send)
+            await _live(receive, send, self._state)
             return
-        match scope["method"], scope["path"]:
-            case "POST", "/":
-                await self._post(receive, send)
-            case "GET", "/health":
-                await _reply(send, 200, b'{"status":"ok"}')
-            case _, "/" | "/health":
-                await _reply(send, 405, b'{"error":"method not allowed"}')
-            case _:
-                await _reply(send, 404, b'{"error":"not found"}')
+        headers = dict(scope["headers"])
+        extra = self._cors(headers)
+        try:
+            self._check_host(headers)
+            # In constant time, so that a key cannot be guessed by its beginning.
+            is_ours = hmac.compare_digest(scope["path"].encode(), self._call_path)
+            if is_ours and scope["method"] == "POST":
+                await self._post(headers, receive, send, extra)
+            elif is_ours and scope["method"] == "OPTIONS" and extra:
+                await _reply(send, 204, b"", [*extra, *_PREFLIGHT])
+            else:
+                await self._get(scope, send, is_ours, extra)
+        except _Refused as refused:
+            await _reply(send, refused.status, msgspec.json.encode({"error": refused.reason}), [_JSON, *extra])
 
-    async def _post(self, receive: Receive, send: Send) -> None:
-        body = bytearray()
-        more = True
-        while more:
+    async def _post(self, headers: dict[bytes, bytes], receive: Receive, send: Send, extra: Iterable[Header]) -> None:
+        _check_content(headers)
+        if self._under_way >= self._access.requests:
+            reason = f"busy: {self._access.requests} requests are under way"
+            await _reply(send, 503, failure(CallError(LIMIT_EXCEEDED, reason)), [_JSON, _RETRY, *extra])
+            return
+        self._under_way += 1
+        try:
+            await self._answer(headers, receive, send, extra)
+        finally:
+            self._under_way -= 1
+
+    async def _answer(self, headers: dict[bytes, bytes], receive: Receive, send: Send, extra: Iterable[Header]) -> None:
+        try:
+            async with asyncio.timeout(self._access.body_seconds):
+                body = await self._body(headers, receive)
+        except TimeoutError:
+            reason = f"the request took more than {self._access.body_seconds:g} s to arrive"
+            raise _Refused(408, reason) from None
+        if body is None:
+            return
+        response = await respond(body, self._methods, batch_limit=self._access.batch_limit, observe=self._observe)
+        await _reply(send, 204 if response is None else 200, response or b"", [_JSON, *extra])
+
+    async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes | None:
+        """The body as a whole; `None` where the other side has gone."""
+        limit = self._access.body_limit
+        too_long = _Refused(413, f"the request is longer than {limit} bytes")
+        declared = headers.get(b"content-length", b"0")
+        if declared.isdigit() and int(declared) > limit:
+            raise too_long
+        message = await receive()
+        if not message.get("more_body", False) and message["type"] == "http.request":
+            body = message.get("body", b"")
+            if len(body) > limit:
+                raise too_long
+            return bytes(body)
+        parts = bytearray()
+        while message["type"] != "http.disconnect":
+            parts += message.get("body", b"")
+            if len(parts) > limit:
+                raise too_long
+            if not message.get("more_body", False):
+                return bytes(parts)
             message = await receive()
-            if message["type"] == "http.disconnect":
-                return
-            body += message.get("body", b"")
-            more = message.get("more_body", False)
-            if len(body) > self._body_limit:
-                await _reply(send, 413, b'{"error":"the request is longer than %d bytes"}' % self._body_limit)
-                return
-        response = await respond(bytes(body), self._methods)
-        await _reply(send, 204 if response is None else 200, response or b"")
+        return None
+
+    async def _get(self, scope: dict[str, Any], send: Send, is_ours: bool, extra: Iterable[Header]) -> None:
+        path, method = scope["path"], scope["method"]
+        known = {"/openrpc.json": self._openrpc, "/metrics": self._metrics, "/health": True, "/ready": True}
+        if not (is_ours or path in known):
+            if path == "/" or path.startswith("/v3"):
+                raise _Refused(401, "this path does not have the key")
+            raise _Refused(404, "not found")
+        if method not in ("GET", "HEAD") or (is_ours and self._page is None):
+            raise _Refused(405, "method not allowed")
+        if is_ours and self._page is not None:
+            await _reply(send, 200, self._page.body, [*self._page.headers, *extra])
+        elif path == "/health":
+            state = {"status": "ok"} if self._state is None else self._state.health()
+            await _reply(send, 200, msgspec.json.encode(state), [_JSON, *extra])
+        elif path == "/ready":
+            reasons = [] if self._state is None else self._state.unready()
+            answer = msgspec.json.encode({"ready": not reasons, "reasons": reasons})
+            await _reply(send, 503 if reasons else 200, answer, [_JSON, *extra])
+        elif path == "/metrics" and self._metrics is not None:
+            text = await asyncio.to_thread(self._metrics)
+            await _reply(send, 200, text, [(b"content-type", b"text/plain; version=0.0.4; charset=utf-8"), *extra])
+        elif path == "/openrpc.json" and self._openrpc is not None:
+            await _reply(send, 200, self._openrpc, [_JSON, *extra])
+        else:
+            raise _Refused(404, "not found")
+
+    def _check_host(self, headers: dict[bytes, bytes]) -> None:
+        if self._any_host:
+            return
+        host = headers.get(b"host", b"").decode("latin-1")
+        if _host_name(host) not in self._access.hosts:
+            raise _Refused(403, f"the host {host[:100]!r} is not one of those that are answered")
+
+    def _cors(self, headers: dict[bytes, bytes]) -> list[Header]:
+        """What lets a page elsewhere read the answer; nothing unless its origin was named."""
+        origin = headers.get(b"origin")
+        if origin is None or not self._access.cors_origins:
+            return []
+        named = self._access.cors_origins
+        if "*" not in named and origin.decode("latin-1") not in named:
+            return []
+        return [(b"access-control-allow-origin", origin), (b"vary", b"origin")]
 
 
-async def _live(receive: Receive, send: Send) -> None:
-    """The start and the end of the process, between which there is nothing to do."""
+_PREFLIGHT: tuple[Header, ...] = (
+    (b"access-control-allow-methods", b"POST"),
+    (b"access-control-allow-headers", b"content-type"),
+    (b"access-control-max-age", b"600"),
+)
+
+
+def _check_content(headers: dict[bytes, bytes]) -> None:
+    """A page elsewhere may send other types without asking; a compressed body may be larger than it looks."""
+    kind = headers.get(b"content-type", b"").split(b";", 1)[0].strip().lower()
+    if kind != b"application/json":
+        raise _Refused(415, f"expected content-type application/json, got {kind[:100].decode('latin-1')!r}")
+    encoding = headers.get(b"content-encoding", b"identity").strip().lower()
+    if encoding != b"identity":
+        raise _Refused(415, f"expected no content-encoding, got {encoding[:100].decode('latin-1')!r}")
+
+
+def _host_name(host: str) -> str:
+    """The name in a `Host` header, without its port and the brackets of IPv6.
+
+    >>> _host_name("localhost:8545"), _host_name("[::1]:8545")
+    ('localhost', '::1')
+    """
+    if host.startswith("["):
+        return host[1:].partition("]")[0].lower()
+    return host.partition(":")[0].lower()
+
+
+async def _live(receive: Receive, send: Send, state: State | None) -> None:
+    """The start and the end of the process."""
     while True:
         message = await receive()
+        if state is not None:
+            await (state.start() if message["type"] == "lifespan.startup" else state.close())
         await send({"type": f"{message['type']}.complete"})
         if message["type"] == "lifespan.shutdown":
             return
 
 
-async def _reply(send: Send, status: int, body: bytes) -> None:
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+async def _reply(send: Send, status: int, body: bytes, headers: list[Header]) -> None:
+    sized = [*headers, (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": sized})
     await send({"type": "http.response.body", "body": body})

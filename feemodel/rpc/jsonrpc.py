@@ -1,30 +1,38 @@
 """JSON-RPC 2.0: the bytes of a request in, the bytes of the response out.
 
 Methods are plain functions or coroutine functions by name. Parameters may come by position or by name. The package's
-errors become error objects with their message; anything unexpected becomes "Internal error" and goes to the log.
+errors become error objects with their message; anything unexpected becomes "Internal error" with an id under which the
+log has it.
 
-Source: https://www.jsonrpc.org/specification (2013-01-04).
+Source: https://www.jsonrpc.org/specification (2013-01-04); EIP-1474 for the codes above −32100.
 """
 
+import asyncio
 import inspect
 import logging
+import secrets
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from time import perf_counter
 from typing import Any, TypeAlias
 
 import msgspec
 
-from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded, NotFinalized
+from feemodel.errors import ExecutionFailed, FeeModelError, InvalidInput, LimitExceeded, NotFinalized, UpstreamError
+from feemodel.io.node import NodeError
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
+SERVER_ERROR, UNAVAILABLE, LIMIT_EXCEEDED = -32000, -32002, -32005
 CODES: tuple[tuple[type[FeeModelError], int], ...] = (
     (NotFinalized, INVALID_REQUEST),  # as production answers for a block that it does not serve
     (InvalidInput, INVALID_PARAMS),
-    (LimitExceeded, INVALID_PARAMS),
+    (LimitExceeded, LIMIT_EXCEEDED),
+    (UpstreamError, UNAVAILABLE),
 )
 BATCH_LIMIT = 100  # calls
 
 Methods: TypeAlias = Mapping[str, Callable[..., Any]]
+Observe: TypeAlias = Callable[[str, int, float], None]  # method, error code or 0, time [s]
 _log = logging.getLogger(__name__)
 
 
@@ -36,7 +44,13 @@ class CallError(FeeModelError):
         super().__init__(message)
 
 
-async def respond(body: bytes, methods: Methods, *, batch_limit: int = BATCH_LIMIT) -> bytes | None:
+def unobserved(method: str, code: int, seconds: float) -> None:
+    """Nobody is told."""
+
+
+async def respond(
+    body: bytes, methods: Methods, *, batch_limit: int = BATCH_LIMIT, observe: Observe = unobserved
+) -> bytes | None:
     """The response to a request or to a batch of them; `None` where only notifications were sent.
 
     Parameters
@@ -44,30 +58,41 @@ async def respond(body: bytes, methods: Methods, *, batch_limit: int = BATCH_LIM
     body : JSON text.
     methods : name → function.
     batch_limit : the most calls that a batch may hold.
+    observe : told of every call; "unknown" stands for a method that does not exist, "" for what is no call.
     """
     try:
         request = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        observe("", PARSE_ERROR, 0.0)
         return _encoded(_failure(None, CallError(PARSE_ERROR, "Parse error", str(error))))
     if not isinstance(request, list):
-        response = await _answer(request, methods)
+        response = await _answer(request, methods, observe)
         return None if response is None else _encoded(response)
     if not request or len(request) > batch_limit:
         reason = f"a batch holds 1 to {batch_limit:,} calls, this one {len(request):,}"
+        observe("", INVALID_REQUEST, 0.0)
         return _encoded(_failure(None, CallError(INVALID_REQUEST, "Invalid Request", reason)))
-    responses = [await _answer(call, methods) for call in request]
-    answered = [response for response in responses if response is not None]
+    answered = []
+    for call in request:
+        response = await _answer(call, methods, observe)
+        if response is not None:
+            answered.append(response)
+        await asyncio.sleep(0)  # others are answered between the calls of a batch
     return _encoded(answered) if answered else None
 
 
-async def _answer(request: Any, methods: Methods) -> dict[str, Any] | None:
+async def _answer(request: Any, methods: Methods, observe: Observe) -> dict[str, Any] | None:
     if not _is_request(request):
+        observe("", INVALID_REQUEST, 0.0)
         return _failure(None, CallError(INVALID_REQUEST, "Invalid Request"))
+    name, code, began = request["method"], 0, perf_counter()
     try:
-        result = await _called(request["method"], request.get("params", []), methods)
+        result = await _called(name, request.get("params", []), methods)
         response = {"jsonrpc": "2.0", "id": request.get("id"), "result": result}
     except Exception as error:
-        response = _failure(request.get("id"), _as_call_error(error))
+        failure = _as_call_error(error)
+        code, response = failure.code, _failure(request.get("id"), failure)
+    observe(name if name in methods else "unknown", code, perf_counter() - began)
     return response if "id" in request else None
 
 
@@ -107,13 +132,14 @@ def _signature(method: Callable[..., Any]) -> inspect.Signature:
 def _as_call_error(error: Exception) -> CallError:
     if isinstance(error, CallError):
         return error
+    if isinstance(error, (ExecutionFailed, NodeError)):  # which have the code and the words of a node
+        return CallError(error.code, error.message, error.data)
     for kind, code in CODES:
         if isinstance(error, kind):
             return CallError(code, str(error))
-    if isinstance(error, FeeModelError):
-        return CallError(INTERNAL_ERROR, str(error))
-    _log.error("a method failed", exc_info=error)
-    return CallError(INTERNAL_ERROR, "Internal error")
+    identity = secrets.token_hex(8)
+    _log.error("internal error %s", identity, exc_info=error)
+    return CallError(INTERNAL_ERROR, "Internal error", {"id": identity})
 
 
 def _failure(identity: Any, error: CallError) -> dict[str, Any]:
@@ -121,6 +147,11 @@ def _failure(identity: Any, error: CallError) -> dict[str, Any]:
     if error.data is not None:
         fields["data"] = error.data
     return {"jsonrpc": "2.0", "id": identity, "error": fields}
+
+
+def failure(error: CallError) -> bytes:
+    """The response to a request that was not read: an error whose id is null."""
+    return _encoded(_failure(None, error))
 
 
 def _encoded(response: Any) -> bytes:

@@ -1,49 +1,123 @@
 """The methods of the server, by the names they have on the wire."""
 
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from feemodel.ledger.changes import GenesisAccount
-from feemodel.ledger.genesis import import_genesis
+from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.execution.estimate import GasEstimate, Limits, RollupEstimate, priced
+from feemodel.execution.message import parse_request
 from feemodel.ledger.method import KEY_LIMIT, get_proof
 from feemodel.ledger.store import Store
-from feemodel.units import WEI_PER_ETH, from_hex
+from feemodel.rpc.chain_methods import ChainMethods, client_version
+from feemodel.rpc.jsonrpc import INVALID_PARAMS, CallError, Methods
+from feemodel.rpc.parameters import Overrides, block_and_overrides, check_block, check_size
+from feemodel.rpc.pricing import Pricing
+from feemodel.rpc.upstream import PASSED, Upstream
 
-# The first ten accounts of the mnemonic "test test test test test test test test test test test junk", path
-# m/44'/60'/0'/0/n: the development accounts of anvil and Hardhat, whose keys everybody knows.
-DEVELOPMENT_ADDRESSES = (
-    "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266",
-    "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
-    "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc",
-    "0x90f79bf6eb2c4f870365e785982e1f101e93b906",
-    "0x15d34aaf54267db7d7c367839aaf71a00a2c6a65",
-    "0x9965507d1a55bcc2695c58ba16fb37d819b0a4dc",
-    "0x976ea74026e726554db657fa54763abd0c3a0aa9",
-    "0x14dc79964da2c08b23698b3d3cc7ca32193d9955",
-    "0x23618e81e3f5cdf7f54c3d65f7fbc0abf5b21e8f",
-    "0xa0ee7a142d267c1f36714e4a8f75612f20a79720",
-)
-DEVELOPMENT_BALANCE = 10_000 * WEI_PER_ETH
+PRODUCTION_PREFIX = "linea"  # under which today's clients call the two methods
+
+Method = Callable[..., Any]
 
 
-def development_genesis() -> list[GenesisAccount]:
-    """The allocation that an unconfigured server starts from."""
-    return [GenesisAccount(from_hex(address), balance=DEVELOPMENT_BALANCE) for address in DEVELOPMENT_ADDRESSES]
+def both_names(prefix: str, name: str, method: Method) -> dict[str, Method]:
+    """A method under the rollup's prefix and under production's.
+
+    >>> sorted(both_names("rollup", "getProof", print))
+    ['linea_getProof', 'rollup_getProof']
+    """
+    return {f"{prefix}_{name}": method, f"{PRODUCTION_PREFIX}_{name}": method}
 
 
-def development_store(path: str | Path) -> Store:
-    """A new ledger whose only block is the development genesis, which is final."""
-    store = Store(path)
-    import_genesis(store, development_genesis())
-    store.finalize(0)
-    return store
-
-
-def proof_methods(store: Store, *, key_limit: int = KEY_LIMIT) -> dict[str, Callable[..., Any]]:
+def proof_methods(store: Store, *, key_limit: int = KEY_LIMIT, prefix: str = "rollup") -> dict[str, Method]:
     """`rollup_getProof` on a store, under its production name too."""
 
     def rollup_get_proof(address: Any, storageKeys: Any, block: Any) -> dict[str, Any]:  # noqa: N803 the wire's name
-        return get_proof(store, address, storageKeys, block, key_limit=key_limit)
+        try:
+            return get_proof(store, address, storageKeys, block, key_limit=key_limit)
+        except LimitExceeded as error:  # a parameter too long, not a server too busy
+            raise CallError(INVALID_PARAMS, str(error)) from None
 
-    return {"rollup_getProof": rollup_get_proof, "linea_getProof": rollup_get_proof}
+    return both_names(prefix, "getProof", rollup_get_proof)
+
+
+def chain_methods(
+    chain: ChainMethods, *, override_accounts: int, override_slots: int, prefix: str = "rollup", **measuring: Any
+) -> dict[str, Method]:
+    """`rollup_estimateGas` and the `eth_` methods on a chain of our own.
+
+    Parameters
+    ----------
+    chain : which answers.
+    override_accounts, override_slots : the most of a state override.
+    measuring : `codec`, `measured` and `packed`, see `feemodel.execution.rollup_estimate`.
+    """
+
+    async def estimate(call: Any, second: Any = None, third: Any = None) -> dict[str, str]:
+        block, overrides = block_and_overrides(second, third)
+        check_block(block, chain.chain)
+        check_size(overrides, accounts=override_accounts, slots=override_slots)
+        found: RollupEstimate = await chain.rollup_estimate(call, overrides, **measuring)
+        return found.reply()
+
+    eth = chain.methods()
+    limited = {"accounts": override_accounts, "slots": override_slots}
+    checked = {name: _with_checked_overrides(eth[name], limited) for name in ("eth_call", "eth_estimateGas")}
+    return {**both_names(prefix, "estimateGas", estimate), **eth, **checked}
+
+
+def upstream_methods(
+    upstream: Upstream,
+    pricing: Pricing,
+    limits: Limits,
+    *,
+    override_accounts: int,
+    override_slots: int,
+    prefix: str = "rollup",
+    **measuring: Any,
+) -> dict[str, Method]:
+    """The same answered through a node: its gas estimate, our fee; the `eth_` methods and the proof as it has them."""
+
+    async def estimate(call: Any, second: Any = None, third: Any = None) -> dict[str, str]:
+        _, overrides = block_and_overrides(second, third)
+        check_size(overrides, accounts=override_accounts, slots=override_slots)
+        prices = pricing.current()
+        gas, nonce, chain_id = await upstream.estimate(call, overrides, limits)
+        found = priced(
+            GasEstimate(gas, gas, 0, "node"), parse_request(call).call, form=prices.form,
+            margin=prices.preset.estimate_margin, nonce=nonce, chain_id=chain_id, **measuring,
+        )  # fmt: skip
+        return found.reply()
+
+    def passed(name: str) -> Method:
+        async def method(*params: Any) -> Any:
+            return await upstream.call(name, params)
+
+        return method
+
+    proof = both_names(prefix, "getProof", passed(f"{PRODUCTION_PREFIX}_getProof"))
+    return {**both_names(prefix, "estimateGas", estimate), **{name: passed(name) for name in PASSED}, **proof}
+
+
+def common_methods(pricing: Pricing) -> dict[str, Method]:
+    """What is answered whatever stands behind the server."""
+    return {"web3_clientVersion": client_version, "feemodel_pricing": pricing.describe}
+
+
+def _with_checked_overrides(method: Method, limits: Mapping[str, int]) -> Method:
+    async def checked(call: Any, block: Any = "latest", overrides: Any = None, blockOverrides: Any = None) -> Any:  # noqa: N803 the wire's name
+        if overrides is not None and not isinstance(overrides, Mapping):
+            raise InvalidInput("overrides", "expected an object of addresses", overrides)
+        check_size(overrides, **limits)
+        return await method(call, block, overrides, blockOverrides)
+
+    return checked
+
+
+def gas_of(methods: Methods) -> Callable[[Mapping[str, Any], Overrides | None], Any]:
+    """How the explorer has the gas of a call estimated: by the server's own `eth_estimateGas`."""
+
+    async def estimate(call: Mapping[str, Any], overrides: Overrides | None) -> int:
+        answer = methods["eth_estimateGas"](call, "latest", *([overrides] if overrides else []))
+        return int(await answer, 16)
+
+    return estimate

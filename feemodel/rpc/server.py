@@ -5,39 +5,55 @@ the others. A worker that dies is replaced; SIGTERM and SIGINT let every worker 
 """
 
 import multiprocessing
+import os
 import signal
 import socket
+import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Event
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
+from typing import TYPE_CHECKING
 
+from feemodel.config import Settings
 from feemodel.errors import FeeModelError, LimitExceeded
+from feemodel.rpc.metrics import forget_process
+
+if TYPE_CHECKING:
+    from feemodel.rpc.app import App
 
 BACKLOG = 2_048  # connections that wait for `accept`
 GRACE = 10.0  # seconds for requests under way, after the signal to stop
 RESTARTS = 5  # of workers that die within seconds of their start, before the server gives up
 SHORT_LIFE = 5.0  # seconds
+FOREVER = 1_000_000  # seconds: idle connections are ended by `feemodel.rpc.protocol`
 
 _SPAWN = multiprocessing.get_context("spawn")  # a fork would share the parent's locks and open files
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """What a server answers from, and where."""
+class Place:
+    """What the processes of one server share."""
 
-    store: Path  #: a ledger with its genesis
-    host: str = "127.0.0.1"
-    port: int = 8545
-    workers: int = 1
+    settings: Settings
+    store: Path | None  #: the ledger that proves
+    metrics: Path  #: folder of the counters
 
 
-def serve(settings: Settings, *, ready: Callable[[str], object] = lambda address: None) -> None:
-    """Serve until a signal says stop; `ready` is called with the address when the port is held.
+def serve(
+    settings: Settings, *, store: Path | None = None, ready: Callable[[str], object] = lambda address: None
+) -> None:
+    """Serve until a signal says stop; `ready` is called with the address when a worker listens.
+
+    Parameters
+    ----------
+    settings : everything else.
+    store : the ledger that proves, with its genesis; `None` for none.
 
     Raises `FeeModelError` where the port is taken, `LimitExceeded` where workers die as fast as they start.
     """
@@ -45,21 +61,23 @@ def serve(settings: Settings, *, ready: Callable[[str], object] = lambda address
     _bound(settings.host, settings.port, shared=False).close()
     with _bound(settings.host, settings.port) as held:  # never listens, but keeps the port
         port = held.getsockname()[1]
-        chosen = Settings(settings.store, settings.host, port, settings.workers)
-        listening = _SPAWN.Event()
-        workers = [_started(chosen, listening) for _ in range(settings.workers)]
         stopping = _on_signals()
-        try:
-            while not stopping and not listening.wait(0.05):
-                _check_first(workers)
-            ready(f"http://{settings.host}:{port}")
-            _watch(workers, chosen, listening, stopping)
-        finally:
-            for worker, _ in workers:
-                worker.terminate()
-            for worker, _ in workers:
-                worker.join(GRACE + 1.0)
-                worker.kill()
+        with TemporaryDirectory(prefix="feemodel-metrics-") as metrics:
+            place = Place(replace(settings, port=port), store, Path(metrics))
+            listening = _SPAWN.Event()
+            workers = [_started(place, listening) for _ in range(settings.workers)]
+            try:
+                while not stopping and not listening.wait(0.05):
+                    _check_first(workers)
+                if not stopping:
+                    ready(f"http://{_written(settings.host)}:{port}")
+                _watch(workers, place, listening, stopping)
+            finally:
+                for worker, _ in workers:
+                    worker.terminate()
+                for worker, _ in workers:
+                    worker.join(GRACE + 1.0)
+                    worker.kill()
 
 
 def _check_first(workers: list[tuple[BaseProcess, float]]) -> None:
@@ -68,7 +86,7 @@ def _check_first(workers: list[tuple[BaseProcess, float]]) -> None:
             raise FeeModelError(f"a worker ended with exit code {worker.exitcode} before it listened")
 
 
-def _watch(workers: list[tuple[BaseProcess, float]], settings: Settings, listening: Event, stopping: list[int]) -> None:
+def _watch(workers: list[tuple[BaseProcess, float]], shared: Place, listening: Event, stopping: list[int]) -> None:
     """Replace workers that end, until a signal is there."""
     early = 0
     while not stopping:
@@ -80,7 +98,8 @@ def _watch(workers: list[tuple[BaseProcess, float]], settings: Settings, listeni
             if early > RESTARTS:
                 raise LimitExceeded(f"workers: {early} ended within {SHORT_LIFE:g} s of their start, the last with "
                                     f"exit code {worker.exitcode}")  # fmt: skip
-            workers[place] = _started(settings, listening)
+            forget_process(shared.metrics, worker.pid or 0)
+            workers[place] = _started(shared, listening)
 
 
 def _on_signals() -> list[int]:
@@ -95,27 +114,96 @@ def _on_signals() -> list[int]:
     return received
 
 
-def _started(settings: Settings, listening: Event) -> tuple[BaseProcess, float]:
-    worker = _SPAWN.Process(target=_work, args=(settings, listening), daemon=True)
+def _started(place: Place, listening: Event) -> tuple[BaseProcess, float]:
+    worker = _SPAWN.Process(target=_work, args=(place, listening), daemon=True)
     worker.start()
     return worker, time.monotonic()
 
 
-def _work(settings: Settings, listening: Event) -> None:
+def _work(place: Place, listening: Event) -> None:
+    """One process: its own socket, its own event loop, its own copy of what it answers from."""
     import uvicorn
 
-    from feemodel.ledger.store import Store
-    from feemodel.rpc.app import App
-    from feemodel.rpc.methods import proof_methods
+    from feemodel.rpc import logs
+    from feemodel.rpc.protocol import Connections, protocol_of
 
-    with _bound(settings.host, settings.port) as listener, Store(settings.store, read_only=True) as store:
+    settings = place.settings
+    _end_with_parent()
+    logs.set_up(settings.log)
+    app = _application(place)
+    with _bound(settings.host, settings.port) as listener:
         config = uvicorn.Config(
-            App(proof_methods(store)), ws="none", log_level="warning", backlog=BACKLOG,
-            timeout_graceful_shutdown=int(GRACE),
+            app, ws="none", log_config=None, access_log=False, backlog=BACKLOG, server_header=False,
+            http=protocol_of(Connections(idle_seconds=settings.idle_seconds, limit=settings.connections)),
+            timeout_keep_alive=FOREVER, timeout_graceful_shutdown=int(GRACE),
         )  # fmt: skip
         listener.listen(BACKLOG)  # from here on connections wait instead of being refused
         listening.set()
         uvicorn.Server(config).run(sockets=[listener])
+
+
+def _end_with_parent() -> None:
+    """A parent that was killed cannot say when to end."""
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _application(place: Place) -> "App":
+    from feemodel.rpc.app import LOOPBACK, Access, App, Page
+    from feemodel.rpc.logs import request_writer
+    from feemodel.rpc.metrics import Metrics
+    from feemodel.rpc.openrpc import document
+    from feemodel.rpc.page import page
+    from feemodel.rpc.service import Service
+
+    settings, metrics = place.settings, Metrics(place.metrics)
+    service = Service(settings, place.store, count_estimate=metrics.count_estimate)
+    note = request_writer() if settings.log == "requests" else None
+
+    def observe(method: str, code: int, seconds: float) -> None:
+        metrics.observe(method, code, seconds)
+        if note is not None:
+            note(method, code, seconds)
+
+    def measured() -> bytes:
+        metrics.set_state(pricing_age=service.pricing.age, finalized=service.finalized)
+        return metrics.text()
+
+    body, policy = page()
+    headers = (
+        (b"content-type", b"text/html; charset=utf-8"),
+        (b"content-security-policy", policy.encode()),
+        (b"referrer-policy", b"no-referrer"),  # the path may hold the key
+        (b"x-content-type-options", b"nosniff"),
+        (b"cache-control", b"no-cache"),
+    )
+    return App(
+        service.methods,
+        access=Access(
+            hosts=frozenset({*LOOPBACK, settings.host.lower(), *map(str.lower, settings.allowed_hosts)}),
+            api_key=settings.api_key,
+            cors_origins=settings.cors_origins,
+            body_limit=settings.body_limit,
+            body_seconds=settings.body_seconds,
+            batch_limit=settings.batch_limit,
+            requests=settings.requests,
+        ),
+        state=service,
+        page=Page(body, headers),
+        openrpc=document(service.methods),
+        metrics=measured,
+        observe=observe,
+    )
+
+
+def _written(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def _bound(host: str, port: int, *, shared: bool = True) -> socket.socket:

@@ -1,0 +1,252 @@
+"""What a server is configured by: one settings object, from a file, then the environment, then flags.
+
+Each later source replaces what an earlier one said. In a TOML file a setting stands under its section; in the
+environment it is `FEEMODEL_` and its name in capitals; on the command line `--` and its name with hyphens.
+"""
+
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from feemodel.checks import real_scalar, whole_scalar
+from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.fees.presets import DEFAULT_PRESET, LINEA_PRESETS
+from feemodel.processors import cores
+
+ENVIRONMENT_PREFIX = "FEEMODEL_"
+
+Read: TypeAlias = Callable[[str, Any], Any]
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise InvalidInput(name, "expected text", value)
+    return value
+
+
+def _texts(name: str, value: Any) -> tuple[str, ...]:
+    """A list of texts; in the environment and on the command line separated by commas."""
+    listed = [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+    if not isinstance(listed, (list, tuple)):
+        raise InvalidInput(name, "expected a list of texts", value)
+    return tuple(_text(name, part) for part in listed)
+
+
+def _flag(name: str, value: Any) -> bool:
+    known = {"true": True, "1": True, "false": False, "0": False}
+    if isinstance(value, str) and value.lower() in known:
+        return known[value.lower()]
+    if not isinstance(value, bool):
+        raise InvalidInput(name, "expected true or false", value)
+    return value
+
+
+def _whole(minimum: int = 0, maximum: int | None = None) -> Read:
+    def read(name: str, value: Any) -> int:
+        number = value
+        if isinstance(value, str):  # 30_000_000, 30,000,000 or 0x1c9c380
+            try:
+                number = int(value.replace(",", ""), 0)
+            except ValueError:
+                raise InvalidInput(name, "expected a whole number", value) from None
+        number = whole_scalar(name, number, minimum=minimum)
+        if maximum is not None and number > maximum:
+            raise InvalidInput(name, f"expected at most {maximum:,}", number)
+        return number
+
+    return read
+
+
+def _number(minimum: float = 0.0, below: float | None = None) -> Read:
+    def read(name: str, value: Any) -> float:
+        number = value
+        if isinstance(value, str):
+            try:
+                number = float(value)
+            except ValueError:
+                raise InvalidInput(name, "expected a number", value) from None
+        number = real_scalar(name, number, minimum=minimum)
+        if below is not None and number >= below:
+            raise InvalidInput(name, f"expected a number below {below:g}", number)
+        return number
+
+    return read
+
+
+def _one_of(*choices: str) -> Read:
+    def read(name: str, value: Any) -> str:
+        if value not in choices:
+            raise InvalidInput(name, f"expected one of {', '.join(choices)}", value)
+        return str(value)
+
+    return read
+
+
+def _setting(section: str, read: Read, default: Any, help: str) -> Any:
+    return field(default=default, metadata={"section": section, "read": read, "help": help})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that `feemodel serve` can be told; each setting has its section, its check and its default.
+
+    >>> Settings(port=0).host
+    '127.0.0.1'
+    """
+
+    # fmt: off
+    host: str = _setting("server", _text, "127.0.0.1", "to listen on")
+    port: int = _setting("server", _whole(0, 65_535), 8545, "0 for any that is free")
+    workers: int = _setting("server", _whole(1), cores(), "processes, one a core")
+    prefix: str = _setting("server", _text, "rollup", "of estimateGas and getProof, beside linea")
+    allowed_hosts: tuple[str, ...] = _setting(
+        "server", _texts, (), "Host headers that are answered beside those of loopback and --host; * for any")
+    api_key: str | None = _setting("server", _text, None, "asked for in the path, /v3/KEY")
+    cors_origins: tuple[str, ...] = _setting("server", _texts, (), "origins whose pages may read answers; * for any")
+    log: str = _setting("server", _one_of("requests", "errors", "off"), "errors", "what is logged, a JSON line each")
+
+    genesis: str | None = _setting("chain", _text, None, "geth genesis FILE to answer from (a development chain)")
+    replay: str | None = _setting("chain", _text, None, "block replay FILE to answer from, at its last block")
+    node: str | None = _setting("chain", _text, None, "URL of a node to answer from")
+    node_timeout: float = _setting("chain", _number(0.001), 5.0, "of a request to the node [s]")
+    store: str | None = _setting("chain", _text, None, "ledger FILE to prove from")
+
+    pricing: str = _setting(
+        "pricing", _one_of("cost-per-byte", "verification-cost"), "cost-per-byte", "form of the fee")
+    costs: str = _setting(
+        "pricing", _one_of("configured", "record", "l1"), "configured",
+        "where the costs come from: these settings, the newest block's pricing record, or L1 fees")
+    preset: str = _setting(
+        "pricing", _one_of(*LINEA_PRESETS), DEFAULT_PRESET, "costs and margins that nothing else says")
+    margin: float | None = _setting("pricing", _number(), None, "of the estimate, the preset's [1]")
+    base_fee: int | None = _setting("pricing", _whole(), None, "of an estimate, the preset's [wei / gas]")
+    variable_cost: int | None = _setting("pricing", _whole(), None, "the preset's [wei / byte]")
+    fixed_cost: int | None = _setting("pricing", _whole(), None, "the preset's [wei / gas]")
+    min_gas_price: int | None = _setting("pricing", _whole(), None, "the preset's gas price [wei / gas]")
+    verification_gas_cost: int | None = _setting("pricing", _whole(), None, "of the verification-cost form [gas]")
+    verification_capacity: int | None = _setting("pricing", _whole(1), None, "of the verification-cost form [byte]")
+    gas_price_ratio: float | None = _setting("pricing", _number(), None, "L1 over L2, verification-cost form [1]")
+    l1_node: str | None = _setting("pricing", _text, None, "URL of an L1 node, with costs = l1")
+    l1_blocks: int = _setting("pricing", _whole(1, 1_024), 50, "of the L1 fee history that is averaged")
+    l1_percentile: float = _setting("pricing", _number(0.0, 100.1), 15.0, "of the L1 tips of a block [%]")
+    l1_margin: float = _setting("pricing", _number(), 1.0, "of the costs computed from L1 fees [1]")
+    poll_seconds: float = _setting("pricing", _number(0.05), 12.0, "between two looks at a node [s]")
+    max_age: float = _setting("pricing", _number(), 600.0, "of polled costs; estimates are refused beyond [s]")
+
+    codec: str = _setting(
+        "size", _one_of("zstd", "brotli", "deflate", "fastlz", "lzss"), "zstd", "that measures the fee transaction")
+    dictionary: str | None = _setting("size", _text, None, "FILE, which lzss needs and zstd may have")
+    measured: str = _setting(
+        "size", _one_of("sender_unsigned", "unsigned", "signed"), "sender_unsigned", "form of the fee transaction")
+    packed: bool = _setting("size", _flag, False, "count the 32-byte field elements that the size fills")
+
+    engine: str = _setting("execution", _one_of("auto", "fast", "reference"), "auto", "that executes calls")
+    tolerance: float = _setting("execution", _number(0.0, 1.0), 0.015, "of the gas limit search, 0 is exact [1]")
+    gas_cap: int = _setting("execution", _whole(21_000), 50_000_000, "of one execution [gas]")
+    total_gas: int = _setting("execution", _whole(21_000), 200_000_000, "of all executions of one estimate [gas]")
+    seconds: float = _setting("execution", _number(0.01), 10.0, "of all executions of one call, then it is ended [s]")
+    max_call_gas: int = _setting("execution", _whole(21_000), 30_000_000, "that a rollup call may name [gas]")
+    processes: int = _setting("execution", _whole(1), 2, "a worker's, for calls that cannot run inline")
+    queue: int = _setting("execution", _whole(1), 32, "calls that may wait for these processes")
+
+    body_limit: int = _setting("limits", _whole(1), 1 << 20, "of a request [byte]")
+    batch_limit: int = _setting("limits", _whole(1), 100, "calls in a batch")
+    override_accounts: int = _setting("limits", _whole(), 1_000, "accounts of a state override")
+    override_slots: int = _setting("limits", _whole(), 10_000, "slots of a state override")
+    key_limit: int = _setting("limits", _whole(1), 1_024, "storage keys of one proof")
+    connections: int = _setting("limits", _whole(1), 1_000, "open at a time, in each worker")
+    requests: int = _setting("limits", _whole(1), 256, "under way at a time, in each worker")
+    idle_seconds: float = _setting("limits", _number(0.01), 15.0, "a connection may send nothing [s]")
+    body_seconds: float = _setting("limits", _number(0.01), 10.0, "until a request has arrived as a whole [s]")
+    # fmt: on
+
+    def __post_init__(self) -> None:
+        _check_together(self)
+
+
+def _check_together(settings: Settings) -> None:
+    """Refuse settings that contradict each other."""
+    chains = [name for name in ("genesis", "replay", "node") if getattr(settings, name) is not None]
+    if len(chains) > 1:
+        raise InvalidInput(chains[1], f"expected either this or {chains[0]}", getattr(settings, chains[1]))
+    if (settings.costs == "l1") != (settings.l1_node is not None):
+        raise InvalidInput("l1_node", "expected the URL of an L1 node with costs = l1, and only then", settings.l1_node)
+    if settings.codec == "lzss" and settings.dictionary is None:
+        raise InvalidInput("dictionary", "expected a file with codec = lzss (the README says which)", None)
+    if settings.dictionary is not None and settings.codec not in ("lzss", "zstd"):
+        raise InvalidInput("dictionary", "expected only with codec = lzss or zstd", settings.dictionary)
+    if settings.api_key is not None and not settings.api_key.isascii():
+        raise InvalidInput("api_key", "expected ASCII", settings.api_key)
+    other = {"cost-per-byte": _VERIFICATION, "verification-cost": _PER_BYTE}[settings.pricing]
+    for name in other:
+        if getattr(settings, name) is not None:
+            raise InvalidInput(name, "expected only with the other form of the fee", getattr(settings, name))
+
+
+_PER_BYTE = ("variable_cost", "fixed_cost")
+_VERIFICATION = ("min_gas_price", "verification_gas_cost", "verification_capacity", "gas_price_ratio")
+
+
+def all_settings() -> Iterator[Field[Any]]:
+    """The settings in their order; `metadata` has `section`, `help` and `read`."""
+    yield from fields(Settings)
+
+
+def load_settings(
+    *,
+    file: str | Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    flags: Mapping[str, Any] | None = None,
+) -> Settings:
+    """The settings that the three sources give together.
+
+    Parameters
+    ----------
+    file : TOML, a table for each section.
+    environment : of which the names that begin with FEEMODEL_ and name a setting count.
+    flags : setting → value; `None` was not given.
+
+    Raises
+    ------
+    UnreadableFile : no such file, or not TOML.
+    InvalidInput : a value that a setting cannot have, or a name that none has, as the source spells it.
+
+    >>> load_settings(environment={"FEEMODEL_PORT": "9000"}, flags={"port": 9001}).port
+    9001
+    """
+    chosen: dict[str, Any] = {}
+    if file is not None:
+        chosen |= _from_file(Path(file))
+    known = {setting.name: setting for setting in all_settings()}
+    for variable, value in (environment or {}).items():
+        name = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
+        if variable == f"{ENVIRONMENT_PREFIX}{name.upper()}" and name in known:
+            chosen[name] = known[name].metadata["read"](variable, value)
+    for name, value in (flags or {}).items():
+        if value is not None:
+            chosen[name] = known[name].metadata["read"](f"--{name.replace('_', '-')}", value)
+    return Settings(**chosen)
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UnreadableFile(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UnreadableFile(f"{path}: {error}") from None
+    sections: dict[str, dict[str, Field[Any]]] = {}
+    for setting in all_settings():
+        sections.setdefault(setting.metadata["section"], {})[setting.name] = setting
+    chosen = {}
+    for section, table in document.items():
+        if section not in sections or not isinstance(table, dict):
+            raise InvalidInput(f"{path}: {section}", f"expected one of the tables {', '.join(sections)}", table)
+        for name, value in table.items():
+            where = f"{path}: {section}.{name}"
+            if name not in sections[section]:
+                raise InvalidInput(where, f"expected one of {', '.join(sections[section])}", value)
+            chosen[name] = sections[section][name].metadata["read"](where, value)
+    return chosen

@@ -1,0 +1,189 @@
+"""A chain that stands still: its newest block, and the state after it; from a geth genesis or from replayed blocks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ethereum_rlp import rlp
+
+from feemodel.errors import InvalidInput
+from feemodel.execution.forks import FORKS
+from feemodel.execution.replay import final_world
+from feemodel.execution.world import Account, Block, World
+from feemodel.hashes import keccak256
+from feemodel.io.replay import Replay
+from feemodel.ledger.changes import GenesisAccount
+from feemodel.ledger.files import parse_genesis
+from feemodel.units import from_hex, to_hex, to_quantity
+
+EMPTY_TRIE = from_hex("0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421")
+EMPTY_UNCLES = from_hex("0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347")
+EMPTY_REQUESTS = from_hex("0xe3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")  # SHA-256 of nothing
+
+#: Where a geth genesis says that rules begin, newest first: the key in its `config`, and the rules.
+_ACTIVATIONS = (
+    ("bpo2Time", "bpo2"), ("bpo1Time", "bpo1"), ("osakaTime", "osaka"), ("pragueTime", "prague"),
+    ("cancunTime", "cancun"), ("shanghaiTime", "shanghai"), ("mergeNetsplitBlock", "paris"), ("londonBlock", "london"),
+    ("berlinBlock", "berlin"), ("istanbulBlock", "istanbul"), ("petersburgBlock", "constantinople"),
+    ("byzantiumBlock", "byzantium"), ("eip158Block", "spurious_dragon"), ("eip150Block", "tangerine_whistle"),
+    ("homesteadBlock", "homestead"),
+)  # fmt: skip
+_EMPTY_FIELDS: dict[str, list[Any]] = {"transactions": [], "uncles": [], "withdrawals": []}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """The state that calls are executed on, and the block that it belongs to."""
+
+    world: World
+    extra_data: bytes = b""  #: of the block, where its pricing record stands
+    hash: bytes | None = None  #: `None` where the source does not tell it
+    parent_hash: bytes | None = None
+    state_root: bytes | None = None  #: of the ledger's tree, under which `rollup_getProof` proves
+
+    def block(self) -> dict[str, Any]:
+        """The block as `eth_getBlockByNumber` answers; without transactions, of which a still chain keeps none."""
+        block = self.world.block
+        return {
+            "number": to_quantity(block.number),
+            "hash": _hex(self.hash),
+            "parentHash": _hex(self.parent_hash),
+            "stateRoot": _hex(self.state_root),
+            "timestamp": to_quantity(block.timestamp),
+            "gasLimit": to_quantity(block.gas_limit),
+            "gasUsed": "0x0",
+            "baseFeePerGas": to_quantity(block.base_fee),
+            "blobGasUsed": "0x0",
+            "excessBlobGas": to_quantity(block.excess_blob_gas),
+            "extraData": to_hex(self.extra_data),
+            "miner": to_hex(block.coinbase),
+            "mixHash": to_hex(block.prev_randao),
+            "difficulty": to_quantity(block.difficulty),
+            "totalDifficulty": to_quantity(block.difficulty),
+            "nonce": to_hex(bytes(8)),
+            "size": to_quantity(len(_header(self))),
+            "sha3Uncles": to_hex(EMPTY_UNCLES),
+            "transactionsRoot": to_hex(EMPTY_TRIE),
+            "receiptsRoot": to_hex(EMPTY_TRIE),
+            "withdrawalsRoot": to_hex(EMPTY_TRIE),
+            "parentBeaconBlockRoot": to_hex(bytes(32)),
+            "requestsHash": to_hex(EMPTY_REQUESTS),
+            "logsBloom": to_hex(bytes(256)),
+            **_EMPTY_FIELDS,
+        }
+
+
+def genesis_chain(genesis: Mapping[str, Any], *, state_root: bytes | None = None) -> Chain:
+    """The chain whose only block is a geth genesis.
+
+    Parameters
+    ----------
+    genesis : the document: `config` with `chainId` and when each rules begin, `alloc`, `gasLimit`, and what it has of
+        `timestamp`, `baseFeePerGas`, `extraData`, `coinbase`, `mixHash`, `difficulty`, `number`.
+    state_root : of the ledger's tree over the same allocation. The block's hash is that of a header with this root, so
+        it is not the one that geth computes, whose state tree is another.
+
+    Raises `InvalidInput` that names the field.
+    """
+    config = genesis.get("config") if isinstance(genesis, Mapping) else None
+    if not isinstance(config, Mapping) or "chainId" not in config:
+        raise InvalidInput("genesis.config", "expected an object with chainId", config)
+    block = Block(
+        number=_number(genesis, "number", 0),
+        timestamp=_number(genesis, "timestamp", 0),
+        gas_limit=_number(genesis, "gasLimit"),
+        base_fee=_number(genesis, "baseFeePerGas", 7),
+        coinbase=_sized(genesis, "coinbase", 20),
+        prev_randao=_sized(genesis, "mixHash", 32),
+        difficulty=_number(genesis, "difficulty", 0),
+        excess_blob_gas=_number(genesis, "excessBlobGas", 0),
+    )
+    world = World(
+        accounts={account.address: _account(account) for account in parse_genesis(genesis)},
+        block=block,
+        chain_id=_number(config, "chainId"),
+        fork=FORKS[_fork_at(config, block)],
+    )
+    parent = bytes(32) if genesis.get("parentHash") is None else _sized(genesis, "parentHash", 32)
+    extra_data = from_hex(genesis.get("extraData") or "0x", "genesis.extraData")
+    chain = Chain(world=world, extra_data=extra_data, parent_hash=parent, state_root=state_root)
+    return _with_hash(chain)
+
+
+def replay_chain(replay: Replay) -> Chain:
+    """The chain at the last block of a replay, after its transactions; only what they touched is there."""
+    last = replay.blocks[-1]
+    return Chain(
+        world=final_world(replay),
+        extra_data=last.extra_data,
+        hash=replay.block_hashes.get(last.number),
+        parent_hash=replay.block_hashes.get(last.number - 1),
+    )
+
+
+def _with_hash(chain: Chain) -> Chain:
+    return Chain(
+        world=chain.world,
+        extra_data=chain.extra_data,
+        hash=keccak256(_header(chain)),
+        parent_hash=chain.parent_hash,
+        state_root=chain.state_root,
+    )
+
+
+def _header(chain: Chain) -> bytes:
+    """The header in RLP, as since Prague."""
+    block = chain.world.block
+    fields: list[int | bytes] = [
+        chain.parent_hash or bytes(32), EMPTY_UNCLES, block.coinbase, chain.state_root or bytes(32), EMPTY_TRIE,
+        EMPTY_TRIE, bytes(256), block.difficulty, block.number, block.gas_limit, 0, block.timestamp, chain.extra_data,
+        block.prev_randao, bytes(8), block.base_fee, EMPTY_TRIE, 0, block.excess_blob_gas, bytes(32), EMPTY_REQUESTS,
+    ]  # fmt: skip
+    return rlp.encode([_minimal(value) if isinstance(value, int) else value for value in fields])
+
+
+def _minimal(value: int) -> bytes:
+    return value.to_bytes((value.bit_length() + 7) // 8)
+
+
+def _account(account: GenesisAccount) -> Account:
+    slots = {int.from_bytes(slot): value for slot, value in account.storage.items()}
+    return Account(balance=account.balance, nonce=account.nonce, code=account.code, storage=slots)
+
+
+def _fork_at(config: Mapping[str, Any], block: Block) -> str:
+    for key, name in _ACTIVATIONS:
+        if config.get(key) is not None:
+            begins = _number(config, key)
+            if begins <= (block.timestamp if key.endswith("Time") else block.number):
+                return name
+    return "frontier"
+
+
+def _number(document: Mapping[str, Any], name: str, default: int | None = None) -> int:
+    """A number of a genesis file: of JSON, decimal or hexadecimal text."""
+    value = document.get(name)
+    if value is None and default is not None:
+        return default
+    if isinstance(value, str):
+        try:
+            value = int(value, 0)
+        except ValueError:
+            value = None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise InvalidInput(f"genesis.{name}", "expected a number", document.get(name))
+    return value
+
+
+def _sized(document: Mapping[str, Any], name: str, size: int) -> bytes:
+    value = document.get(name)
+    if value is None:
+        return bytes(size)
+    data = from_hex(value, f"genesis.{name}")
+    if len(data) != size:
+        raise InvalidInput(f"genesis.{name}", f"expected {size} bytes, counted {len(data)}", value)
+    return data
+
+
+def _hex(data: bytes | None) -> str | None:
+    return None if data is None else to_hex(data)

@@ -1,0 +1,190 @@
+"""The `eth_` methods on a chain that stands still, as unmodified clients call them beside the rollup's."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import feemodel
+from feemodel.call import Call
+from feemodel.errors import InvalidInput
+from feemodel.execution.engines import Engine
+from feemodel.execution.estimate import (
+    GasEstimate,
+    Limits,
+    RollupEstimate,
+    estimate_gas,
+    execute_call,
+    rollup_estimate,
+)
+from feemodel.execution.message import parse_request
+from feemodel.execution.world import World
+from feemodel.rpc.chain import Chain
+from feemodel.rpc.parameters import Overrides, address, check_block, is_block
+from feemodel.rpc.pricing import Pricing
+from feemodel.rpc.runner import Runner
+from feemodel.units import from_quantity, to_hex, to_quantity
+
+MAX_HISTORY = 1_024  # blocks of one eth_feeHistory, as geth has it
+
+
+class ChainMethods:
+    """What is answered from one chain.
+
+    Parameters
+    ----------
+    chain : whose newest block answers for "latest", "pending", "safe" and "finalized".
+    runner : that executes.
+    pricing : of estimates, and of the gas price that is announced.
+    limits : of one call.
+    tolerance : of the gas limit search, 0 is exact [1].
+    count_estimate : told the engine of every estimate.
+    """
+
+    def __init__(
+        self,
+        chain: Chain,
+        runner: Runner,
+        pricing: Pricing,
+        limits: Limits,
+        tolerance: float,
+        count_estimate: Callable[[str], None] = lambda engine: None,
+    ) -> None:
+        self.chain, self.runner, self._pricing, self._count_estimate = chain, runner, pricing, count_estimate
+        self._limits, self._tolerance = limits, tolerance
+        world, cap = chain.world, chain.world.fork.max_transaction_gas
+        most = min(world.block.gas_limit, limits.gas_cap)
+        self._estimate_gas = most if cap is None else min(most, cap)
+
+    def methods(self) -> dict[str, Callable[..., Any]]:
+        """The functions by their names on the wire."""
+        return {
+            "eth_chainId": self._chain_id,
+            "eth_blockNumber": lambda: to_quantity(self.chain.world.block.number),
+            "eth_getBlockByNumber": self._get_block,
+            "eth_getTransactionCount": self._get_transaction_count,
+            "eth_getBalance": self._get_balance,
+            "eth_getCode": self._get_code,
+            "eth_call": self._call,
+            "eth_estimateGas": self._eth_estimate_gas,
+            "eth_gasPrice": lambda: to_quantity(self._gas_price()),
+            "eth_maxPriorityFeePerGas": lambda: to_quantity(self._priority_fee()),
+            "eth_feeHistory": self._fee_history,
+            "net_version": lambda: str(self.chain.world.chain_id),
+        }
+
+    async def gas(self, call: Any, overrides: Overrides | None, search: str) -> int:
+        """The gas limit of a call by one node's search."""
+        request, world = parse_request(call), self.chain.world.overridden(overrides)
+
+        def task(engine: Engine, limits: Limits) -> GasEstimate:
+            return estimate_gas(request, world, search=search, tolerance=self._tolerance, engine=engine, limits=limits)
+
+        found = await self.runner.run(task, gas=self._estimate_gas, code=_code(request.call, world))
+        self._count_estimate(found.engine)
+        return found.gas_limit
+
+    async def rollup_estimate(self, call: Any, overrides: Overrides | None, **measuring: Any) -> RollupEstimate:
+        """What `rollup_estimateGas` answers, priced now; `measuring` as in `feemodel.execution.rollup_estimate`."""
+        request, world, prices = parse_request(call), self.chain.world, self._pricing.current()
+        if overrides:
+            sender = request.call.sender
+            if sender is not None and request.call.nonce is None:  # what is measured has the nonce of the chain
+                nonced = replace(request.call, nonce=world.account(sender).nonce)
+                request = replace(request, call=nonced)
+            world = world.overridden(overrides)
+
+        def task(engine: Engine, limits: Limits) -> RollupEstimate:
+            return rollup_estimate(
+                request, world, form=prices.form, margin=prices.preset.estimate_margin, tolerance=self._tolerance,
+                engine=engine, limits=limits, **measuring,
+            )  # fmt: skip
+
+        found = await self.runner.run(task, gas=self._estimate_gas, code=_code(request.call, world))
+        self._count_estimate(found.gas.engine)
+        return found
+
+    def _chain_id(self) -> str:
+        return to_quantity(self.chain.world.chain_id)
+
+    def _get_block(self, block: Any, full: Any = False) -> dict[str, Any] | None:
+        return self.chain.block() if is_block(block, self.chain) else None
+
+    def _get_transaction_count(self, account: Any, block: Any = "latest") -> str:
+        check_block(block, self.chain)
+        return to_quantity(self.chain.world.account(address("address", account)).nonce)
+
+    def _get_balance(self, account: Any, block: Any = "latest") -> str:
+        check_block(block, self.chain)
+        return to_quantity(self.chain.world.account(address("address", account)).balance)
+
+    def _get_code(self, account: Any, block: Any = "latest") -> str:
+        check_block(block, self.chain)
+        return to_hex(self.chain.world.account(address("address", account)).code)
+
+    async def _call(self, call: Any, block: Any = "latest", overrides: Any = None, blockOverrides: Any = None) -> str:  # noqa: N803 the wire's name
+        check_block("latest" if block is None else block, self.chain)
+        _refuse_block_overrides(blockOverrides)
+        request, world = parse_request(call), self.chain.world.overridden(overrides)
+        gas = self._limits.gas_cap if request.call.gas is None else min(request.call.gas, self._limits.gas_cap)
+
+        def task(engine: Engine, limits: Limits) -> bytes:
+            return execute_call(request, world, engine=engine, limits=limits)
+
+        return to_hex(await self.runner.run(task, gas=gas, code=_code(request.call, world)))
+
+    async def _eth_estimate_gas(
+        self, call: Any, block: Any = "latest", overrides: Any = None, blockOverrides: Any = None  # noqa: N803 the wire's name
+    ) -> str:  # fmt: skip
+        check_block("latest" if block is None else block, self.chain)
+        _refuse_block_overrides(blockOverrides)
+        return to_quantity(await self.gas(call, overrides, "geth"))
+
+    def _gas_price(self) -> int:
+        """What the rollup announces for wallets that know one price only, at least the base fee."""
+        return max(self._pricing.current().preset.eth_gas_price, self.chain.world.block.base_fee)
+
+    def _priority_fee(self) -> int:
+        return self._gas_price() - self.chain.world.block.base_fee
+
+    def _fee_history(self, blockCount: Any, newestBlock: Any, rewardPercentiles: Any = None) -> dict[str, Any]:  # noqa: N803 the wire's names
+        """Of the one block there is; it is empty, so its rewards are zero, as geth answers."""
+        count = blockCount if isinstance(blockCount, int) else from_quantity(blockCount, "blockCount")
+        if not 0 < count <= MAX_HISTORY:
+            raise InvalidInput("blockCount", f"expected 1 to {MAX_HISTORY:,}", blockCount)
+        check_block(newestBlock, self.chain)
+        block = self.chain.world.block
+        history: dict[str, Any] = {
+            "oldestBlock": to_quantity(block.number),
+            "baseFeePerGas": [to_quantity(block.base_fee)] * 2,
+            "gasUsedRatio": [0.0],
+            "baseFeePerBlobGas": ["0x1", "0x1"],
+            "blobGasUsedRatio": [0.0],
+        }
+        if rewardPercentiles is not None:
+            history["reward"] = [["0x0"] * len(_percentiles(rewardPercentiles))]
+        return history
+
+
+def _code(call: Call, world: World) -> bytes:
+    """What a call executes first: the code at its target, or the code that creates a contract."""
+    return call.data if call.to is None else world.account(call.to).code
+
+
+def client_version() -> str:
+    """What `web3_clientVersion` answers."""
+    return f"feemodel/{feemodel.__version__}"
+
+
+def _refuse_block_overrides(overrides: Any) -> None:
+    if overrides:
+        raise InvalidInput("blockOverrides", "expected none, the block cannot be overridden", overrides)
+
+
+def _percentiles(values: Any) -> list[float]:
+    if not isinstance(values, list) or len(values) > 100:
+        raise InvalidInput("rewardPercentiles", "expected a list of at most 100 numbers", values)
+    for place, value in enumerate(values):
+        low = values[place - 1] if place else 0
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= 100:
+            raise InvalidInput(f"rewardPercentiles[{place}]", f"expected a number from {low} to 100", value)
+    return values

@@ -1,0 +1,75 @@
+"""What the server counts, added up over its processes, for Prometheus.
+
+prometheus-client keeps each process's numbers in a file of a shared folder, from which any process answers for all.
+The folder must be named before that package is first imported, so a process begins with `Metrics(folder)`.
+"""
+
+import os
+from pathlib import Path
+
+FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # s
+
+
+class Metrics:
+    """The counters of one process.
+
+    Parameters
+    ----------
+    folder : that all processes of the server share, empty when the first of them starts.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        os.environ[FOLDER_VARIABLE] = str(folder)
+        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+        registry = CollectorRegistry()
+        self._calls = Counter(
+            "feemodel_calls",
+            "JSON-RPC calls by method and error code, 0 for none",
+            ["method", "code"],
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            "feemodel_call_seconds", "Time to answer a call", ["method"], buckets=BUCKETS, registry=registry
+        )
+        self._estimates = Counter(
+            "feemodel_estimates", "Gas estimates by the engine that executed", ["engine"], registry=registry
+        )
+        self._pricing_age = Gauge(
+            "feemodel_pricing_age_seconds", "Age of the polled costs", registry=registry, multiprocess_mode="livemax"
+        )
+        self._finalized = Gauge(
+            "feemodel_finalized_block", "Newest final block", registry=registry, multiprocess_mode="livemax"
+        )
+
+    def observe(self, method: str, code: int, seconds: float) -> None:
+        """Count a call: its method, its error's code or 0, and the time it took [s]."""
+        self._calls.labels(method, code).inc()
+        self._seconds.labels(method).observe(seconds)
+
+    def count_estimate(self, engine: str) -> None:
+        """Count an estimate by the engine that executed it."""
+        self._estimates.labels(engine).inc()
+
+    def set_state(self, *, pricing_age: float | None, finalized: int | None) -> None:
+        """What stands at this moment; `None` where there is nothing of it."""
+        if pricing_age is not None:
+            self._pricing_age.set(pricing_age)
+        if finalized is not None:
+            self._finalized.set(finalized)
+
+    def text(self) -> bytes:
+        """The numbers of all processes in Prometheus' text format."""
+        from prometheus_client import CollectorRegistry, generate_latest
+        from prometheus_client.multiprocess import MultiProcessCollector
+
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return bytes(generate_latest(registry))
+
+
+def forget_process(folder: str | Path, process: int) -> None:
+    """Take back what stood at one moment only in a process that has ended; its counts stay."""
+    for file in Path(folder).glob(f"gauge_live*_{process}.db"):
+        file.unlink(missing_ok=True)

@@ -1,0 +1,171 @@
+"""The description of the methods at `/openrpc.json`, after the OpenRPC specification 1.3.2, and the table of errors."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+import feemodel
+
+QUANTITY = {"type": "string", "pattern": "^0x(0|[1-9a-f][0-9a-f]*)$", "title": "quantity"}
+DATA = {"type": "string", "pattern": "^0x([0-9a-fA-F]{2})*$", "title": "data"}
+ADDRESS = {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$", "title": "address"}
+WORD = {"type": "string", "pattern": "^0x[0-9a-fA-F]{1,64}$", "title": "word of up to 32 bytes"}
+BLOCK = {
+    "title": "block", "oneOf": [QUANTITY, {"enum": ["latest", "pending", "safe", "finalized", "earliest"]}],
+}  # fmt: skip
+_CALL_QUANTITIES = (
+    "gas", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas", "maxFeePerBlobGas", "value", "nonce", "chainId", "type",
+)  # fmt: skip
+CALL = {
+    "title": "call",
+    "type": "object",
+    "properties": {
+        **dict.fromkeys(("from", "to"), ADDRESS),
+        **dict.fromkeys(_CALL_QUANTITIES, QUANTITY),
+        **dict.fromkeys(("data", "input"), DATA),
+        **{name: {"type": "array"} for name in ("accessList", "authorizationList", "blobVersionedHashes")},
+    },
+}  # fmt: skip
+OVERRIDES = {
+    "title": "state override",
+    "type": "object",
+    "additionalProperties": {
+        "type": "object",
+        "properties": {
+            "balance": QUANTITY, "nonce": QUANTITY, "code": DATA,
+            "state": {"type": "object", "additionalProperties": WORD},
+            "stateDiff": {"type": "object", "additionalProperties": WORD},
+        },
+        "additionalProperties": False,
+    },
+}  # fmt: skip
+OBJECT = {"type": "object"}
+
+
+class Failure(NamedTuple):
+    """One row of the table of errors."""
+
+    code: int
+    message: str
+    when: str
+
+
+#: What may be answered in place of a result; the README has the same table.
+FAILURES = (
+    Failure(3, "execution reverted[: reason]", "the call reverts; data has the raw bytes, Error and Panic are decoded"),
+    Failure(-32000, "a node's words", "funds, gas required exceeds allowance (N), a halt, a nonce or block unknown"),
+    Failure(-32002, "what failed", "a node that is asked cannot be reached, or costs are too old"),
+    Failure(-32004, "Upfront cost exceeds account balance", "the sender cannot pay for any gas limit, rollup methods"),
+    Failure(-32005, "the limit and its value", "gas, time, override size, calls that wait"),
+    Failure(-32600, "Invalid Request, or the block", "not a request; a batch too long; a block that is not final"),
+    Failure(-32601, "Method not found", "any other method"),
+    Failure(-32602, "the field and its value", "a parameter that cannot be read; too many storage keys"),
+    Failure(-32603, "Internal error", "the unforeseen; data has the id under which the log has it"),
+    Failure(-32700, "Parse error", "not JSON"),
+)
+
+
+class Described(NamedTuple):
+    """One method: what it answers, its parameters, its result."""
+
+    summary: str
+    parameters: tuple[tuple[str, Mapping[str, Any], bool], ...]  #: name, schema, required
+    result: Mapping[str, Any]
+
+
+_AT = ("block", BLOCK, False)
+_ESTIMATE = Described(
+    "Gas limit, base fee and the priority fee that pays for L1",
+    (("call", CALL, True), ("stateOverride", {"oneOf": [OVERRIDES, BLOCK]}, False), ("overrides", OVERRIDES, False)),
+    {
+        "type": "object",
+        "properties": dict.fromkeys(("gasLimit", "baseFeePerGas", "priorityFeePerGas"), QUANTITY),
+        "required": ["gasLimit", "baseFeePerGas", "priorityFeePerGas"],
+    },
+)
+_PROOF = Described(
+    "Merkle proofs of an account and its slots at a final block",
+    (("address", ADDRESS, True), ("storageKeys", {"type": "array", "items": WORD}, True), ("block", BLOCK, True)),
+    OBJECT,
+)
+_SUBJECT = ("subject", {"oneOf": [CALL, DATA]}, True)
+METHODS = {
+    "estimateGas": _ESTIMATE,
+    "getProof": _PROOF,
+    "eth_chainId": Described("The chain's id", (), QUANTITY),
+    "eth_blockNumber": Described("The newest block's number", (), QUANTITY),
+    "eth_getBlockByNumber": Described(
+        "A block's header", (("block", BLOCK, True), ("full", {"type": "boolean"}, False)), {"type": ["object", "null"]}
+    ),
+    "eth_getTransactionCount": Described("An account's nonce", (("address", ADDRESS, True), _AT), QUANTITY),
+    "eth_getBalance": Described("An account's balance in wei", (("address", ADDRESS, True), _AT), QUANTITY),
+    "eth_getCode": Described("An account's code", (("address", ADDRESS, True), _AT), DATA),
+    "eth_call": Described("What a call returns", (("call", CALL, True), _AT, ("overrides", OVERRIDES, False)), DATA),
+    "eth_estimateGas": Described(
+        "The gas limit that a call needs", (("call", CALL, True), _AT, ("overrides", OVERRIDES, False)), QUANTITY
+    ),
+    "eth_gasPrice": Described("The gas price that the rollup announces", (), QUANTITY),
+    "eth_maxPriorityFeePerGas": Described("What of it is priority fee", (), QUANTITY),
+    "eth_feeHistory": Described(
+        "Base fees of past blocks",
+        (
+            ("blockCount", QUANTITY, True),
+            ("newestBlock", BLOCK, True),
+            ("rewardPercentiles", {"type": "array", "items": {"type": "number"}}, False),
+        ),
+        OBJECT,
+    ),
+    "net_version": Described("The chain's id, decimal", (), {"type": "string"}),
+    "web3_clientVersion": Described("Name and version", (), {"type": "string"}),
+    "feemodel_pricing": Described("What estimates are priced with now, where it comes from, how old it is", (), OBJECT),
+    "feemodel_presets": Described("Real chains and real days", (), OBJECT),
+    "feemodel_fee": Described(
+        "One fee in its parts, and what it recovers of its L1 cost", (("point", OBJECT, True),), OBJECT
+    ),
+    "feemodel_curve": Described("The same along one axis", (("curve", OBJECT, True),), OBJECT),
+    "feemodel_explain": Described(
+        "A call or signed transaction: size, gas, every part of the fee, wallets, accepted or pending",
+        (_SUBJECT, ("options", OBJECT, False)), OBJECT,
+    ),
+    "feemodel_compare": Described(
+        "The same under every rollup's fee rule", (_SUBJECT, ("options", OBJECT, False)), OBJECT
+    ),
+}  # fmt: skip
+
+
+def document(methods: Mapping[str, Callable[..., Any]]) -> bytes:
+    """The OpenRPC document of the methods that a server has, JSON.
+
+    >>> msgspec.json.decode(document({"eth_chainId": print}))["methods"][0]["name"]
+    'eth_chainId'
+    """
+    errors = [{"code": row.code, "message": row.message, "data": row.when} for row in FAILURES]
+    names = [f"error{abs(row.code)}" for row in FAILURES]
+    described = {
+        "openrpc": "1.3.2",
+        "info": {
+            "title": "feemodel",
+            "version": feemodel.__version__,
+            "description": "What a rollup transaction must pay for L1, and proofs of the rollup's state.",
+            "license": {"name": "Apache-2.0"},
+        },
+        "methods": [_method(name, names) for name in sorted(methods)],
+        "components": {"errors": dict(zip(names, errors, strict=True))},
+    }
+    return msgspec.json.encode(described)
+
+
+def _method(name: str, errors: list[str]) -> dict[str, Any]:
+    described = METHODS.get(name) or METHODS[name.partition("_")[2]]
+    return {
+        "name": name,
+        "summary": described.summary,
+        "paramStructure": "either" if name.startswith("feemodel_") else "by-position",
+        "params": [
+            {"name": parameter, "required": required, "schema": schema}
+            for parameter, schema, required in described.parameters
+        ],
+        "result": {"name": "result", "schema": described.result},
+        "errors": [{"$ref": f"#/components/errors/{error}"} for error in errors],
+    }

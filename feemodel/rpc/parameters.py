@@ -1,0 +1,97 @@
+"""Parameters that several methods take: a block, a state override, an address."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from feemodel.call import as_bytes
+from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.rpc.chain import Chain
+from feemodel.rpc.jsonrpc import SERVER_ERROR, CallError
+from feemodel.units import from_quantity, to_hex
+
+TAGS = ("latest", "pending", "safe", "finalized", "earliest")
+_BLOCK_FIELDS = {"blockNumber", "blockHash", "requireCanonical"}  # EIP-1898
+
+Overrides = Mapping[str, Any]
+
+
+def block_and_overrides(second: Any, third: Any) -> tuple[Any, Overrides | None]:
+    """What stands behind the call: `[overrides]` as the rollup method has it, or `[block, overrides]` as clients do.
+
+    >>> block_and_overrides({"0x" + "11" * 20: {"nonce": "0x5"}}, None)[0]
+    'latest'
+    >>> block_and_overrides("0x10", None)
+    ('0x10', None)
+    """
+    if isinstance(second, Mapping) and not (second and second.keys() <= _BLOCK_FIELDS):
+        if third is not None:
+            raise InvalidInput("parameter 3", "expected nothing behind a state override", third)
+        return "latest", second
+    if third is not None and not isinstance(third, Mapping):
+        raise InvalidInput("overrides", "expected an object of addresses", third)
+    return "latest" if second is None else second, third
+
+
+def check_size(overrides: Overrides | None, *, accounts: int, slots: int) -> None:
+    """Refuse an override that is larger than a server takes."""
+    if overrides is None:
+        return
+    if len(overrides) > accounts:
+        raise LimitExceeded(f"overrides: at most {accounts:,} accounts, got {len(overrides):,}")
+    found = 0
+    for fields in overrides.values():
+        if isinstance(fields, Mapping):
+            found += sum(len(value) for value in fields.values() if isinstance(value, Mapping))
+    if found > slots:
+        raise LimitExceeded(f"overrides: at most {slots:,} slots, got {found:,}")
+
+
+def check_block(block: Any, chain: Chain) -> None:
+    """Refuse a block whose state is not that of the chain.
+
+    Raises `InvalidInput` for what is no block, and a node's "header not found" for another block.
+    """
+    if not is_block(block, chain):
+        raise CallError(SERVER_ERROR, f"header not found: {_shown(block)}, the newest block is {_newest(chain)}")
+
+
+def is_block(block: Any, chain: Chain) -> bool:
+    """Whether a parameter names the block at which the chain stands."""
+    number = chain.world.block.number
+    if isinstance(block, Mapping) and block and block.keys() <= _BLOCK_FIELDS:
+        if block.get("blockHash") is not None:
+            return chain.hash is not None and as_bytes("block.blockHash", block["blockHash"]) == chain.hash
+        block = block.get("blockNumber")
+    if block == "earliest":
+        return number == 0
+    return block in TAGS or _number(block) == number
+
+
+def address(name: str, value: Any) -> bytes:
+    """20 bytes, hexadecimal.
+
+    >>> address("address", "0x" + "11" * 20)[0]
+    17
+    """
+    found = as_bytes(name, value) if isinstance(value, str) else b""
+    if len(found) != 20:
+        raise InvalidInput(name, "expected an address of 20 bytes", value)
+    return found
+
+
+def _number(block: Any) -> int:
+    if isinstance(block, int) and not isinstance(block, bool) and block >= 0:  # as web3.py sends it
+        return block
+    try:
+        return from_quantity(block, "block")
+    except InvalidInput:
+        raise InvalidInput("block", f'expected a quantity such as "0x5", or one of {", ".join(TAGS)}', block) from None
+
+
+def _shown(block: Any) -> str:
+    return block if isinstance(block, str) else str(dict(block)) if isinstance(block, Mapping) else str(block)
+
+
+def _newest(chain: Chain) -> str:
+    known = "" if chain.hash is None else f" ({to_hex(chain.hash)})"
+    return f"{chain.world.block.number:#x}{known}"

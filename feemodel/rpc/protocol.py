@@ -1,0 +1,125 @@
+"""The HTTP protocol of the server: uvicorn's, with limits on connections that send nothing, and on their number."""
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+HEAD_LIMIT = 1 << 16  # bytes of a request before its body; the parser itself has no limit
+SWEEPS = 4  # looks at idle connections in the time that they may be idle
+
+BUSY = (
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
+    b"retry-after: 1\r\nconnection: close\r\n\r\n%s"
+)
+_BUSY_BODY = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"busy: %d connections are open"}}'
+
+
+class Connections:
+    """The open connections of one process.
+
+    Parameters
+    ----------
+    idle_seconds : a connection that has begun no request for so long is closed; uvicorn waits without end for the
+        first one, and for the rest of a head that began [s].
+    limit : open at a time; one more takes the place of the one that has been idle the longest, and is told 503 where
+        none is idle.
+    """
+
+    def __init__(self, *, idle_seconds: float, limit: int) -> None:
+        self._idle_seconds, self._limit = idle_seconds, limit
+        self._idle: dict[LimitedProtocol, float] = {}  # and since when, the oldest first
+        self._open = 0
+        self._sweeping = False
+
+    def opened(self, connection: "LimitedProtocol") -> bool:
+        """Count a connection; whether there is room for it."""
+        self._open += 1
+        if self._open > self._limit:
+            if not self._idle:
+                return False
+            next(iter(self._idle)).end()
+        self.idles(connection)
+        if not self._sweeping:
+            self._sweeping = True
+            self._sweep(connection.loop)
+        return True
+
+    def closed(self, connection: "LimitedProtocol") -> None:
+        """Count no longer."""
+        self._open -= 1
+        self._idle.pop(connection, None)
+
+    def idles(self, connection: "LimitedProtocol") -> None:
+        """Note that a connection waits for a request."""
+        self._idle[connection] = connection.loop.time()
+
+    def works(self, connection: "LimitedProtocol") -> None:
+        """Note that a request has begun."""
+        self._idle.pop(connection, None)
+
+    def is_idle(self, connection: "LimitedProtocol") -> bool:
+        """Whether it waits for a request, or for the rest of a head."""
+        return connection in self._idle
+
+    def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
+        oldest = loop.time() - self._idle_seconds
+        for connection, since in list(self._idle.items()):
+            if since > oldest:
+                break
+            connection.end()
+        if self._open > 0:
+            loop.call_later(self._idle_seconds / SWEEPS, self._sweep, loop)
+        else:
+            self._sweeping = False
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """One connection; see `Connections`, which `protocol_of` gives it."""
+
+    limits: Connections
+    _head_bytes = 0
+
+    def connection_made(self, transport: Any) -> None:
+        """A client has connected."""
+        super().connection_made(transport)
+        if not self.limits.opened(self):
+            body = _BUSY_BODY % self.limits._limit
+            transport.write(BUSY % (len(body), body))
+            transport.close()
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes have come, of which a head may have only so many."""
+        super().data_received(data)
+        if self.limits.is_idle(self):
+            self._head_bytes += len(data)
+            if self._head_bytes > HEAD_LIMIT:
+                self.end()
+
+    def on_headers_complete(self) -> None:
+        """A request begins."""
+        self._head_bytes = 0
+        self.limits.works(self)
+        super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        """A request has been answered."""
+        super().on_response_complete()
+        if not self.transport.is_closing():
+            self.limits.idles(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection is gone."""
+        self.limits.closed(self)
+        super().connection_lost(exc)
+
+    def end(self) -> None:
+        """Close the connection."""
+        self.limits.works(self)
+        if not self.transport.is_closing():
+            self.transport.close()
+
+
+def protocol_of(limits: Connections) -> type[HttpToolsProtocol]:
+    """The protocol class that uvicorn makes for every connection of a process."""
+    return type("Protocol", (LimitedProtocol,), {"limits": limits})

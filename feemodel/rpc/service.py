@@ -1,0 +1,226 @@
+"""What one process of the server answers from, put together from the settings; opened and closed with its loop."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from feemodel.config import Settings
+from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.execution.estimate import Limits
+from feemodel.io.node import Node
+from feemodel.io.replay import read_replay
+from feemodel.ledger.store import Store
+from feemodel.rpc.chain import Chain, genesis_chain, replay_chain
+from feemodel.rpc.chain_methods import ChainMethods
+from feemodel.rpc.development import development_genesis
+from feemodel.rpc.explorer import explorer_methods
+from feemodel.rpc.jsonrpc import Methods
+from feemodel.rpc.methods import chain_methods, common_methods, gas_of, proof_methods, upstream_methods
+from feemodel.rpc.polled import Polled
+from feemodel.rpc.pricing import Prices, Pricing, configured_prices, fetch_l1_prices, recorded_prices
+from feemodel.rpc.runner import Runner
+from feemodel.rpc.upstream import Upstream
+from feemodel.sizes.codecs import Codec, Zstd, get_codec
+from feemodel.sizes.lzss import Lzss
+
+
+class Service:
+    """The methods of one process, and what stands behind them.
+
+    Parameters
+    ----------
+    settings : which chain, prices, sizes and limits.
+    store : the ledger that proves, `None` for none.
+    count_estimate : told the engine of every gas estimate.
+
+    Made, started and closed within one event loop. Raises `InvalidInput` and `UnreadableFile` for settings that nothing
+    can be answered from.
+    """
+
+    def __init__(
+        self, settings: Settings, store: Path | None, *, count_estimate: Callable[[str], None] = lambda engine: None
+    ) -> None:
+        self.settings, self._count_estimate = settings, count_estimate
+        self.store = None if store is None else Store(store, read_only=True)
+        self._polled: list[Polled[Any]] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self._threads = ThreadPoolExecutor(1, thread_name_prefix="l1")
+        self._l1 = None if settings.l1_node is None else Node(settings.l1_node, timeout=settings.node_timeout)
+        self.upstream = self._opened_upstream()
+        self.chain = None if self.upstream is not None else _chain(settings, self.store)
+        self.pricing = self._opened_pricing()
+        self.runner: Runner | None = None
+        self.methods: Methods = self._methods()
+
+    def _opened_upstream(self) -> Upstream | None:
+        if self.settings.node is None:
+            return None
+        upstream = Upstream(
+            self.settings.node, timeout=self.settings.node_timeout, poll_seconds=self.settings.poll_seconds
+        )
+        self._polled.append(upstream.head)
+        return upstream
+
+    def _opened_pricing(self) -> Pricing:
+        settings = self.settings
+        if settings.costs == "configured":
+            prices = configured_prices(settings)
+            return Pricing("configured", lambda: prices)
+        if settings.costs == "record":
+            return self._recorded_pricing()
+        node = self._l1
+        assert node is not None  # the settings hold these two together
+        polled: Polled[Prices] = Polled(
+            "L1 fees", lambda: fetch_l1_prices(settings, node), every=settings.poll_seconds,
+            max_age=settings.max_age, threads=self._threads,
+        )  # fmt: skip
+        self._polled.append(polled)
+        return Pricing("l1", lambda: polled.value, polled)
+
+    def _recorded_pricing(self) -> Pricing:
+        settings, upstream = self.settings, self.upstream
+        if upstream is not None:
+            return Pricing("record", lambda: recorded_prices(settings, upstream.extra_data()), upstream.head)
+        if self.chain is None:
+            raise InvalidInput("costs", "expected a chain whose newest block has a pricing record", "record")
+        prices = recorded_prices(settings, self.chain.extra_data)
+        return Pricing("record", lambda: prices)
+
+    def _methods(self) -> dict[str, Any]:
+        settings = self.settings
+        limits = Limits(
+            gas_cap=settings.gas_cap, total_gas=settings.total_gas, seconds=settings.seconds,
+            max_call_gas=settings.max_call_gas,
+        )  # fmt: skip
+        shared: dict[str, Any] = {
+            "override_accounts": settings.override_accounts,
+            "override_slots": settings.override_slots,
+            "prefix": settings.prefix,
+            **_measuring(settings),
+        }
+        methods: dict[str, Any] = {}
+        if self.upstream is not None:
+            methods |= upstream_methods(self.upstream, self.pricing, limits, **shared)
+        elif self.chain is not None:
+            self.runner = Runner(settings.engine, limits, processes=settings.processes, queue=settings.queue)
+            chain = ChainMethods(
+                self.chain, self.runner, self.pricing, limits, settings.tolerance, self._count_estimate
+            )
+            methods |= chain_methods(chain, **shared)
+        if self.store is not None:
+            methods |= proof_methods(self.store, key_limit=settings.key_limit, prefix=settings.prefix)
+        methods |= common_methods(self.pricing)
+        explained: dict[str, Any] = {
+            "form": lambda: self.pricing.current().form,
+            "preset": configured_prices(settings).preset,
+            **_measuring(settings),
+        }
+        if self.chain is not None:
+            explained["chain_id"] = self.chain.world.chain_id
+        if "eth_estimateGas" in methods:
+            explained["estimate"] = gas_of(methods)
+        return methods | explorer_methods(**explained)
+
+    async def start(self) -> None:
+        """Look at the nodes for the first time, then again and again; start the child processes beside."""
+        await asyncio.gather(*(polled.refresh() for polled in self._polled))
+        self._tasks = [asyncio.create_task(polled.keep()) for polled in self._polled]
+        if self.runner is not None and self.chain is not None:
+            self._tasks.append(asyncio.create_task(self.runner.warm_up(self.chain.world)))
+
+    async def close(self) -> None:
+        """Stop looking, end the children, close what is open."""
+        for task in self._tasks:
+            task.cancel()
+        for task in self._tasks:
+            with suppress(asyncio.CancelledError):
+                await task
+        if self.runner is not None:
+            self.runner.close()
+        if self.upstream is not None:
+            self.upstream.close()
+        if self._l1 is not None:
+            self._l1.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        if self.store is not None:
+            self.store.close()
+
+    def health(self) -> dict[str, Any]:
+        """That the process is alive, and how fresh is what it knows of other nodes."""
+        state: dict[str, Any] = {"status": "ok"}
+        if self.upstream is not None:
+            state["node"] = _seen(self.upstream.head)
+        if self.pricing.polled is not None:
+            state["pricing"] = {"source": self.pricing.source, **_seen(self.pricing.polled)}
+        if self.store is not None:
+            state["finalizedBlock"] = self.store.finalized
+        return state
+
+    @property
+    def finalized(self) -> int | None:
+        """The newest final block of the ledger; `None` without one."""
+        return None if self.store is None else self.store.finalized
+
+    def unready(self) -> list[str]:
+        """Why an estimate would not be answered now; nothing where it would."""
+        reasons = [polled.error for polled in self._polled if polled.error is not None]
+        try:
+            self.pricing.current()
+        except Exception as error:  # whatever it is, it is what a caller would be told
+            reasons.append(str(error))
+        return list(dict.fromkeys(reasons))
+
+
+def _seen(polled: Polled[Any]) -> dict[str, Any]:
+    age = polled.age
+    return {
+        "reachable": polled.error is None,
+        "ageSeconds": age if age is None else round(age, 3),
+        "error": polled.error,
+    }
+
+
+def _chain(settings: Settings, store: Store | None) -> Chain | None:
+    """The chain to execute on; `None` where only proofs are asked for."""
+    if settings.replay is not None:
+        return replay_chain(read_replay(settings.replay))
+    if settings.genesis is not None:
+        return genesis_chain(read_genesis_document(settings.genesis), state_root=_genesis_root(store))
+    if settings.store is not None:
+        return None
+    return genesis_chain(development_genesis(), state_root=_genesis_root(store))
+
+
+def _genesis_root(store: Store | None) -> bytes | None:
+    return None if store is None else store.block(0).root
+
+
+def read_genesis_document(path: str | Path) -> dict[str, Any]:
+    """A geth genesis file as it stands; raises `UnreadableFile`."""
+    try:
+        document = json.loads(Path(path).read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UnreadableFile(f"{path}: {reason}") from None
+    if not isinstance(document, dict):
+        raise UnreadableFile(f"{path}: expected a JSON object")
+    return document
+
+
+def _measuring(settings: Settings) -> dict[str, Any]:
+    return {"codec": _codec(settings), "measured": settings.measured, "packed": settings.packed}
+
+
+def _codec(settings: Settings) -> Codec:
+    if settings.codec == "lzss":
+        return Lzss.from_file(str(settings.dictionary))
+    if settings.dictionary is not None:
+        try:
+            return Zstd(dictionary=Path(settings.dictionary).read_bytes())
+        except OSError as error:
+            raise UnreadableFile(f"{settings.dictionary}: {error.strerror}") from None
+    return get_codec(settings.codec)
