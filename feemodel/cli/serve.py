@@ -57,8 +57,8 @@ def _ledger(settings: Settings) -> Any:
 def _store(settings: Settings, folder: str | None) -> Path | None:
     """The ledger that proves: the one that is named, or a new one of the genesis; `None` where there is neither."""
     from feemodel.ledger.store import Store
-    from feemodel.rpc.development import development_genesis, genesis_store
-    from feemodel.rpc.service import read_genesis_document
+    from feemodel.rpc.chain import read_genesis_document
+    from feemodel.rpc.development import build_ledger, copy_development_ledger
 
     if settings.store is not None:
         Store(settings.store, read_only=True).close()  # a missing or foreign file is told here
@@ -66,8 +66,10 @@ def _store(settings: Settings, folder: str | None) -> Path | None:
     if folder is None:
         return None
     path = Path(folder) / "genesis.db"
-    genesis = development_genesis() if settings.genesis is None else read_genesis_document(settings.genesis)
-    genesis_store(path, genesis).close()
+    if settings.genesis is None:
+        copy_development_ledger(path)
+    else:
+        build_ledger(path, read_genesis_document(settings.genesis))
     return path
 
 

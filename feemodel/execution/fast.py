@@ -198,6 +198,7 @@ class _Machine:
     def __init__(self, database: _Database, world: World) -> None:
         self._database, self._world = database, world
         self._prepared: _Prepared | None = None
+        self._due: int | None = None  # what the sender's balance in the database is reduced by [wei]
 
     def __call__(self, message: Message, gas_limit: int) -> Outcome:
         prepared = self._prepared
@@ -208,10 +209,12 @@ class _Machine:
             return Outcome(Status.INTRINSIC, gas_used=0, floor=prepared.floor, halt=Status.INTRINSIC)
         sender, database = prepared.sender, self._database
         due = gas_limit * message.gas_price if message.pays else 0
-        if due + message.value > sender.balance:
-            check_payable(self._world, message, gas_limit)
         evm = database.evm
-        evm.insert_account_info(prepared.caller, database.info(sender.balance - due, prepared.nonce))
+        if due != self._due:
+            if due + message.value > sender.balance:
+                check_payable(self._world, message, gas_limit)
+            evm.insert_account_info(prepared.caller, database.info(sender.balance - due, prepared.nonce))
+            self._due = due
         checkpoint = evm.snapshot()
         try:
             return _execute(evm, prepared, gas_limit - prepared.listed)
@@ -222,7 +225,7 @@ class _Machine:
         """Give the sender back what it paid."""
         if self._prepared is not None:
             self._database.write_info(self._prepared.message.sender, self._prepared.sender)
-            self._prepared = None
+            self._prepared = self._due = None
 
 
 class _Prepared(NamedTuple):

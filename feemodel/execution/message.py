@@ -93,8 +93,17 @@ def parse_request(call: Request | Call | Mapping[str, Any]) -> Request:
     return Request(call=parsed, authorizations=authorizations, blob_hashes=blob_hashes)
 
 
-def parse_message(call: Request | Call | Mapping[str, Any]) -> Message:
-    """The message of a call that pays nothing; parameters as in `parse_request`."""
+def parse_message(
+    call: Request | Call | Mapping[str, Any], *, gas_price: int = 0, base_fee: int = 0, pays: bool | None = None
+) -> Message:
+    """The message of a call.
+
+    Parameters
+    ----------
+    call : as in `parse_request`.
+    gas_price, base_fee : that it is executed at [wei / gas].
+    pays : whether the gas limit is paid for in advance; a sender that is named pays, unless this says otherwise.
+    """
     request = parse_request(call)
     parsed = request.call
     return Message(
@@ -106,7 +115,9 @@ def parse_message(call: Request | Call | Mapping[str, Any]) -> Message:
         authorizations=request.authorizations,
         blob_hashes=request.blob_hashes,
         pays_for_blobs=bool(request.blob_hashes and parsed.max_fee_per_blob_gas),
-        pays=parsed.sender is not None,
+        gas_price=gas_price,
+        base_fee=base_fee,
+        pays=parsed.sender is not None if pays is None else pays,
     )
 
 

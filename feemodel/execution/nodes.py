@@ -7,7 +7,6 @@ Source: ethereum/go-ethereum at 02b73d4 (2026-08-20), internal/ethapi, eth/gases
 hyperledger/besu at 3fd224e (2026-03-29), AbstractEstimateGas, EthEstimateGas, TransactionSimulator.
 """
 
-from dataclasses import replace
 from math import inf
 from typing import Protocol
 
@@ -68,7 +67,7 @@ class Geth:
             )
         _check_blob_fee(request, world)
         price = min(cap, tip + base_fee)
-        return replace(parse_message(request), gas_price=price, base_fee=base_fee if price else 0, pays=True)
+        return parse_message(request, gas_price=price, base_fee=base_fee if price else 0, pays=True)
 
     def upper_bound(self, request: Request, world: World, gas_cap: int) -> int:
         """The call's own `gas`, or the block's limit; then what the balance can pay for."""
@@ -113,7 +112,7 @@ class Besu:
         if _tip(call) > _fee_cap(call):
             raise ExecutionFailed("max priority fee per gas cannot be greater than max fee per gas")
         _check_blob_fee(request, world)
-        return replace(parse_message(request), gas_price=_besu_price(call, base_fee), base_fee=base_fee)
+        return parse_message(request, gas_price=_besu_price(call, base_fee), base_fee=base_fee)
 
     def upper_bound(self, request: Request, world: World, gas_cap: int) -> int:
         """The block's limit, then what the balance can pay for; the call's own `gas` is not looked at."""

@@ -99,7 +99,7 @@ class App:
         state: State | None = None,
         page: Page | None = None,
         openrpc: bytes | None = None,
-        metrics: Callable[[], bytes] | None = None,
+        metrics: Callable[[], Awaitable[bytes]] | None = None,
         observe: Observe = unobserved,
     ) -> None:
         self._methods, self._access, self._state = methods, access or Access(), state
@@ -195,7 +195,7 @@ class App:
             answer = msgspec.json.encode({"ready": not reasons, "reasons": reasons})
             await _reply(send, 503 if reasons else 200, answer, [_JSON, *extra])
         elif path == "/metrics" and self._metrics is not None:
-            text = await asyncio.to_thread(self._metrics)
+            text = await self._metrics()
             await _reply(send, 200, text, [(b"content-type", b"text/plain; version=0.0.4; charset=utf-8"), *extra])
         elif path == "/openrpc.json" and self._openrpc is not None:
             await _reply(send, 200, self._openrpc, [_JSON, *extra])

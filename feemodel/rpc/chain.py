@@ -1,20 +1,23 @@
 """A chain that stands still: its newest block, and the state after it; from a geth genesis or from replayed blocks."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ethereum_rlp import rlp
 
-from feemodel.errors import InvalidInput
+from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.execution.forks import FORKS
-from feemodel.execution.replay import final_world
 from feemodel.execution.world import Account, Block, World
 from feemodel.hashes import keccak256
-from feemodel.io.replay import Replay
 from feemodel.ledger.changes import GenesisAccount
 from feemodel.ledger.files import parse_genesis
 from feemodel.units import from_hex, to_hex, to_quantity
+
+if TYPE_CHECKING:
+    from feemodel.io.replay import Replay
 
 EMPTY_TRIE = from_hex("0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421")
 EMPTY_UNCLES = from_hex("0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347")
@@ -110,8 +113,10 @@ def genesis_chain(genesis: Mapping[str, Any], *, state_root: bytes | None = None
     return _with_hash(chain)
 
 
-def replay_chain(replay: Replay) -> Chain:
+def replay_chain(replay: "Replay") -> Chain:
     """The chain at the last block of a replay, after its transactions; only what they touched is there."""
+    from feemodel.execution.replay import final_world
+
     last = replay.blocks[-1]
     return Chain(
         world=final_world(replay),
@@ -119,6 +124,18 @@ def replay_chain(replay: Replay) -> Chain:
         hash=replay.block_hashes.get(last.number),
         parent_hash=replay.block_hashes.get(last.number - 1),
     )
+
+
+def read_genesis_document(path: str | Path) -> dict[str, Any]:
+    """A geth genesis file as it stands; raises `UnreadableFile`."""
+    try:
+        document = json.loads(Path(path).read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UnreadableFile(f"{path}: {reason}") from None
+    if not isinstance(document, dict):
+        raise UnreadableFile(f"{path}: expected a JSON object")
+    return document
 
 
 def _with_hash(chain: Chain) -> Chain:

@@ -51,12 +51,14 @@ class ChainMethods:
     ) -> None:
         self.chain, self.runner, self._pricing, self._count_estimate = chain, runner, pricing, count_estimate
         self._limits, self._tolerance = limits, tolerance
+        self._check_overrides: Callable[[Any], None] = lambda overrides: None
         world, cap = chain.world, chain.world.fork.max_transaction_gas
         most = min(world.block.gas_limit, limits.gas_cap)
         self._estimate_gas = most if cap is None else min(most, cap)
 
-    def methods(self) -> dict[str, Callable[..., Any]]:
-        """The functions by their names on the wire."""
+    def methods(self, check: Callable[[Any], None] = lambda overrides: None) -> dict[str, Callable[..., Any]]:
+        """The functions by their names on the wire; `check` refuses an override that is too large."""
+        self._check_overrides = check
         return {
             "eth_chainId": self._chain_id,
             "eth_blockNumber": lambda: to_quantity(self.chain.world.block.number),
@@ -122,8 +124,7 @@ class ChainMethods:
         return to_hex(self.chain.world.account(address("address", account)).code)
 
     async def _call(self, call: Any, block: Any = "latest", overrides: Any = None, blockOverrides: Any = None) -> str:  # noqa: N803 the wire's name
-        check_block("latest" if block is None else block, self.chain)
-        _refuse_block_overrides(blockOverrides)
+        self._check(block, overrides, blockOverrides)
         request, world = parse_request(call), self.chain.world.overridden(overrides)
         gas = self._limits.gas_cap if request.call.gas is None else min(request.call.gas, self._limits.gas_cap)
 
@@ -135,9 +136,14 @@ class ChainMethods:
     async def _eth_estimate_gas(
         self, call: Any, block: Any = "latest", overrides: Any = None, blockOverrides: Any = None  # noqa: N803 the wire's name
     ) -> str:  # fmt: skip
-        check_block("latest" if block is None else block, self.chain)
-        _refuse_block_overrides(blockOverrides)
+        self._check(block, overrides, blockOverrides)
         return to_quantity(await self.gas(call, overrides, "geth"))
+
+    def _check(self, block: Any, overrides: Any, block_overrides: Any) -> None:
+        check_block(block, self.chain)
+        self._check_overrides(overrides)
+        if block_overrides:
+            raise InvalidInput("blockOverrides", "expected none, the block cannot be overridden", block_overrides)
 
     def _gas_price(self) -> int:
         """What the rollup announces for wallets that know one price only, at least the base fee."""
@@ -173,11 +179,6 @@ def _code(call: Call, world: World) -> bytes:
 def client_version() -> str:
     """What `web3_clientVersion` answers."""
     return f"feemodel/{feemodel.__version__}"
-
-
-def _refuse_block_overrides(overrides: Any) -> None:
-    if overrides:
-        raise InvalidInput("blockOverrides", "expected none, the block cannot be overridden", overrides)
 
 
 def _percentiles(values: Any) -> list[float]:

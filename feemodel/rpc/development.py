@@ -1,23 +1,41 @@
-"""The chain that an unconfigured server answers from: funded accounts and a few real contracts."""
+"""The chain that an unconfigured server answers from: funded accounts and a few real contracts.
+
+Its ledger ships beside its genesis, for hashing it takes longer than all else that a server does to start.
+`scripts/build-ledger` makes it anew.
+"""
 
 import json
+import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
 from feemodel.io.shipped import shipped_path
-from feemodel.ledger.files import parse_genesis
-from feemodel.ledger.genesis import import_genesis
-from feemodel.ledger.store import Store
+
+GENESIS, LEDGER = "development/genesis.json", "development/ledger.db"
 
 
 def development_genesis() -> dict[str, Any]:
     """The geth genesis that ships; `data/development/README.md` says what stands where."""
-    return dict(json.loads(shipped_path("development/genesis.json").read_bytes()))
+    return dict(json.loads(shipped_path(GENESIS).read_bytes()))
 
 
-def genesis_store(path: str | Path, genesis: dict[str, Any]) -> Store:
-    """A new ledger whose only block is a genesis, which is final."""
-    store = Store(path)
-    import_genesis(store, parse_genesis(genesis))
-    store.finalize(0)
-    return store
+def copy_development_ledger(path: str | Path) -> None:
+    """Write the ledger of the development genesis, whose only block is final, to a new file."""
+    shutil.copyfile(shipped_path(LEDGER), path)
+
+
+def build_ledger(path: str | Path, genesis: dict[str, Any]) -> None:
+    """Write a new ledger whose only block is a genesis, which is final."""
+    from feemodel.ledger.files import parse_genesis
+    from feemodel.ledger.genesis import import_genesis
+    from feemodel.ledger.store import Store
+
+    with Store(path) as store:
+        import_genesis(store, parse_genesis(genesis))
+        store.finalize(0)
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).unlink(missing_ok=True)
+    build_ledger(sys.argv[1], development_genesis())

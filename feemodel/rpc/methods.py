@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.errors import LimitExceeded
 from feemodel.execution.estimate import GasEstimate, Limits, RollupEstimate, priced
 from feemodel.execution.message import parse_request
 from feemodel.ledger.method import KEY_LIMIT, get_proof
@@ -55,14 +55,14 @@ def chain_methods(
     async def estimate(call: Any, second: Any = None, third: Any = None) -> dict[str, str]:
         block, overrides = block_and_overrides(second, third)
         check_block(block, chain.chain)
-        check_size(overrides, accounts=override_accounts, slots=override_slots)
+        check(overrides)
         found: RollupEstimate = await chain.rollup_estimate(call, overrides, **measuring)
         return found.reply()
 
-    eth = chain.methods()
-    limited = {"accounts": override_accounts, "slots": override_slots}
-    checked = {name: _with_checked_overrides(eth[name], limited) for name in ("eth_call", "eth_estimateGas")}
-    return {**both_names(prefix, "estimateGas", estimate), **eth, **checked}
+    def check(overrides: Any) -> None:
+        check_size(overrides, accounts=override_accounts, slots=override_slots)
+
+    return {**both_names(prefix, "estimateGas", estimate), **chain.methods(check)}
 
 
 def upstream_methods(
@@ -78,10 +78,10 @@ def upstream_methods(
     """The same answered through a node: its gas estimate, our fee; the `eth_` methods and the proof as it has them."""
 
     async def estimate(call: Any, second: Any = None, third: Any = None) -> dict[str, str]:
-        _, overrides = block_and_overrides(second, third)
+        block, overrides = block_and_overrides(second, third)
         check_size(overrides, accounts=override_accounts, slots=override_slots)
         prices = pricing.current()
-        gas, nonce, chain_id = await upstream.estimate(call, overrides, limits)
+        gas, nonce, chain_id = await upstream.estimate(call, block, overrides, limits)
         found = priced(
             GasEstimate(gas, gas, 0, "node"), parse_request(call).call, form=prices.form,
             margin=prices.preset.estimate_margin, nonce=nonce, chain_id=chain_id, **measuring,
@@ -101,16 +101,6 @@ def upstream_methods(
 def common_methods(pricing: Pricing) -> dict[str, Method]:
     """What is answered whatever stands behind the server."""
     return {"web3_clientVersion": client_version, "feemodel_pricing": pricing.describe}
-
-
-def _with_checked_overrides(method: Method, limits: Mapping[str, int]) -> Method:
-    async def checked(call: Any, block: Any = "latest", overrides: Any = None, blockOverrides: Any = None) -> Any:  # noqa: N803 the wire's name
-        if overrides is not None and not isinstance(overrides, Mapping):
-            raise InvalidInput("overrides", "expected an object of addresses", overrides)
-        check_size(overrides, **limits)
-        return await method(call, block, overrides, blockOverrides)
-
-    return checked
 
 
 def gas_of(methods: Methods) -> Callable[[Mapping[str, Any], Overrides | None], Any]:

@@ -6,6 +6,7 @@ The folder must be named before that package is first imported, so a process beg
 
 import os
 from pathlib import Path
+from typing import Any
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # s
@@ -36,6 +37,7 @@ class Metrics:
         self._estimates = Counter(
             "feemodel_estimates", "Gas estimates by the engine that executed", ["engine"], registry=registry
         )
+        self._counted: dict[tuple[Any, ...], Any] = {}  # what was resolved once: looking up a label takes its time
         self._pricing_age = Gauge(
             "feemodel_pricing_age_seconds", "Age of the polled costs", registry=registry, multiprocess_mode="livemax"
         )
@@ -45,12 +47,19 @@ class Metrics:
 
     def observe(self, method: str, code: int, seconds: float) -> None:
         """Count a call: its method, its error's code or 0, and the time it took [s]."""
-        self._calls.labels(method, code).inc()
-        self._seconds.labels(method).observe(seconds)
+        self._child(self._calls, method, code).inc()
+        self._child(self._seconds, method).observe(seconds)
 
     def count_estimate(self, engine: str) -> None:
         """Count an estimate by the engine that executed it."""
-        self._estimates.labels(engine).inc()
+        self._child(self._estimates, engine).inc()
+
+    def _child(self, metric: Any, *labels: Any) -> Any:
+        key = (metric, *labels)
+        child = self._counted.get(key)
+        if child is None:
+            child = self._counted[key] = metric.labels(*labels)
+        return child
 
     def set_state(self, *, pricing_age: float | None, finalized: int | None) -> None:
         """What stands at this moment; `None` where there is nothing of it."""

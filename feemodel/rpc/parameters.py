@@ -18,24 +18,28 @@ Overrides = Mapping[str, Any]
 def block_and_overrides(second: Any, third: Any) -> tuple[Any, Overrides | None]:
     """What stands behind the call: `[overrides]` as the rollup method has it, or `[block, overrides]` as clients do.
 
-    >>> block_and_overrides({"0x" + "11" * 20: {"nonce": "0x5"}}, None)[0]
-    'latest'
+    The block is `None` where none is named.
+
+    >>> block_and_overrides({"0x" + "11" * 20: {"nonce": "0x5"}}, None)[0] is None
+    True
     >>> block_and_overrides("0x10", None)
     ('0x10', None)
     """
     if isinstance(second, Mapping) and not (second and second.keys() <= _BLOCK_FIELDS):
         if third is not None:
             raise InvalidInput("parameter 3", "expected nothing behind a state override", third)
-        return "latest", second
+        return None, second
     if third is not None and not isinstance(third, Mapping):
         raise InvalidInput("overrides", "expected an object of addresses", third)
-    return "latest" if second is None else second, third
+    return second, third
 
 
 def check_size(overrides: Overrides | None, *, accounts: int, slots: int) -> None:
     """Refuse an override that is larger than a server takes."""
     if overrides is None:
         return
+    if not isinstance(overrides, Mapping):
+        raise InvalidInput("overrides", "expected an object of addresses", overrides)
     if len(overrides) > accounts:
         raise LimitExceeded(f"overrides: at most {accounts:,} accounts, got {len(overrides):,}")
     found = 0
@@ -47,11 +51,11 @@ def check_size(overrides: Overrides | None, *, accounts: int, slots: int) -> Non
 
 
 def check_block(block: Any, chain: Chain) -> None:
-    """Refuse a block whose state is not that of the chain.
+    """Refuse a block whose state is not that of the chain; `None` is the newest one.
 
     Raises `InvalidInput` for what is no block, and a node's "header not found" for another block.
     """
-    if not is_block(block, chain):
+    if block is not None and not is_block(block, chain):
         raise CallError(SERVER_ERROR, f"header not found: {_shown(block)}, the newest block is {_newest(chain)}")
 
 

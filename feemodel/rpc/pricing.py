@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from feemodel.config import Settings
 from feemodel.fees.forms import CostPerByte, Form, VerificationCost, form_of
@@ -10,10 +10,12 @@ from feemodel.fees.from_l1 import recorded_variable_cost
 from feemodel.fees.presets import LineaPreset, linea_preset
 from feemodel.fees.pricing import average_fees, sample_gas_price
 from feemodel.fees.record import PricingRecord
-from feemodel.io.l1_fees import FeeHistory, parse_fee_history
 from feemodel.io.node import Node
 from feemodel.rpc.polled import Polled
 from feemodel.units import to_quantity
+
+if TYPE_CHECKING:
+    from feemodel.io.l1_fees import FeeHistory
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ def recorded_prices(settings: Settings, extra_data: bytes) -> Prices:
     return _prices(settings, preset)
 
 
-def l1_prices(settings: Settings, history: FeeHistory) -> Prices:
+def l1_prices(settings: Settings, history: "FeeHistory") -> Prices:
     """The prices that L1 fees give, averaged over the blocks of a fee history by how full they were.
 
     The variable cost is what a block's pricing record would hold of it; in the verification-cost form the L1 gas price
@@ -106,6 +108,8 @@ def l1_prices(settings: Settings, history: FeeHistory) -> Prices:
 
 def fetch_l1_prices(settings: Settings, node: Node) -> Prices:
     """The prices that an L1 node's newest blocks give."""
+    from feemodel.io.l1_fees import parse_fee_history  # and with it pandas, which only this source needs
+
     asked = [to_quantity(settings.l1_blocks), "latest", [settings.l1_percentile]]
     return l1_prices(settings, parse_fee_history(node.call("eth_feeHistory", asked)))
 

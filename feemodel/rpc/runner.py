@@ -55,7 +55,7 @@ class Runner:
         self._pool = EnginePool(processes, limits.seconds, engine)
         self._threads = ThreadPoolExecutor(processes, thread_name_prefix="execution")
         self._free = asyncio.Semaphore(processes)
-        self._processes, self._queue, self._waiting = processes, queue, 0
+        self._queue, self._waiting = queue, 0
         self._slow: OrderedDict[int, float] = OrderedDict()  # hash of code → until when it counts as slow
 
     async def run(self, task: Callable[[Engine, Limits], Found], *, gas: int, code: bytes) -> Found:
@@ -101,14 +101,8 @@ class Runner:
             self._free.release()
 
     async def warm_up(self, world: World) -> None:
-        """Start the children and load a world, beside other work; calls that need one wait for it."""
-        for _ in range(self._processes):
-            await self._free.acquire()
-        try:
-            await asyncio.get_running_loop().run_in_executor(self._threads, self._pool.warm_up, world)
-        finally:
-            for _ in range(self._processes):
-                self._free.release()
+        """Have a child started and the world loaded, so that the first call for one need not wait."""
+        await self._in_child(lambda engine, limits: engine.run(world, lambda execute: None))
 
     def close(self) -> None:
         """End the children; tasks that wait for them fail."""

@@ -4,6 +4,8 @@ The kernel spreads connections over sockets that share a port (`SO_REUSEPORT`), 
 the others. A worker that dies is replaced; SIGTERM and SIGINT let every worker finish what it has accepted.
 """
 
+import asyncio
+import gc
 import multiprocessing
 import os
 import signal
@@ -131,9 +133,12 @@ def _work(place: Place, listening: Event) -> None:
     _end_with_parent()
     logs.set_up(settings.log)
     app = _application(place)
+    gc.collect()
+    gc.freeze()  # what is there now stays: walking through it again and again would cost every request
     with _bound(settings.host, settings.port) as listener:
         config = uvicorn.Config(
-            app, ws="none", log_config=None, access_log=False, backlog=BACKLOG, server_header=False,
+            app, ws="none", log_config=None, access_log=False, proxy_headers=False, server_header=False,
+            backlog=BACKLOG,
             http=protocol_of(Connections(idle_seconds=settings.idle_seconds, limit=settings.connections)),
             timeout_keep_alive=FOREVER, timeout_graceful_shutdown=int(GRACE),
         )  # fmt: skip
@@ -171,9 +176,9 @@ def _application(place: Place) -> "App":
         if note is not None:
             note(method, code, seconds)
 
-    def measured() -> bytes:
+    async def measured() -> bytes:
         metrics.set_state(pricing_age=service.pricing.age, finalized=service.finalized)
-        return metrics.text()
+        return await asyncio.to_thread(metrics.text)
 
     body, policy = page()
     headers = (

@@ -1,7 +1,6 @@
 """What one process of the server answers from, put together from the settings; opened and closed with its loop."""
 
 import asyncio
-import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -12,9 +11,8 @@ from feemodel.config import Settings
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.execution.estimate import Limits
 from feemodel.io.node import Node
-from feemodel.io.replay import read_replay
 from feemodel.ledger.store import Store
-from feemodel.rpc.chain import Chain, genesis_chain, replay_chain
+from feemodel.rpc.chain import Chain, genesis_chain, read_genesis_document, replay_chain
 from feemodel.rpc.chain_methods import ChainMethods
 from feemodel.rpc.development import development_genesis
 from feemodel.rpc.explorer import explorer_methods
@@ -26,6 +24,8 @@ from feemodel.rpc.runner import Runner
 from feemodel.rpc.upstream import Upstream
 from feemodel.sizes.codecs import Codec, Zstd, get_codec
 from feemodel.sizes.lzss import Lzss
+
+WARM_UP_AFTER = 1.0  # so that the first callers have the processors to themselves [s]
 
 
 class Service:
@@ -48,7 +48,7 @@ class Service:
         self.store = None if store is None else Store(store, read_only=True)
         self._polled: list[Polled[Any]] = []
         self._tasks: list[asyncio.Task[None]] = []
-        self._threads = ThreadPoolExecutor(1, thread_name_prefix="l1")
+        self._threads = ThreadPoolExecutor(1, thread_name_prefix="polling")
         self._l1 = None if settings.l1_node is None else Node(settings.l1_node, timeout=settings.node_timeout)
         self.upstream = self._opened_upstream()
         self.chain = None if self.upstream is not None else _chain(settings, self.store)
@@ -126,11 +126,18 @@ class Service:
         return methods | explorer_methods(**explained)
 
     async def start(self) -> None:
-        """Look at the nodes for the first time, then again and again; start the child processes beside."""
+        """Look at the nodes for the first time, then again and again; get ready what takes long, beside other work."""
         await asyncio.gather(*(polled.refresh() for polled in self._polled))
         self._tasks = [asyncio.create_task(polled.keep()) for polled in self._polled]
+        self._tasks.append(asyncio.create_task(self._warm_up()))
+
+    async def _warm_up(self) -> None:
+        """What the first caller of each kind would wait for: a child process, the compiled hashing."""
+        await asyncio.sleep(WARM_UP_AFTER)
         if self.runner is not None and self.chain is not None:
-            self._tasks.append(asyncio.create_task(self.runner.warm_up(self.chain.world)))
+            await self.runner.warm_up(self.chain.world)
+        if self.store is not None:
+            await asyncio.to_thread(self.store.scheme.account_keys, [bytes(20)])
 
     async def close(self) -> None:
         """Stop looking, end the children, close what is open."""
@@ -187,6 +194,8 @@ def _seen(polled: Polled[Any]) -> dict[str, Any]:
 def _chain(settings: Settings, store: Store | None) -> Chain | None:
     """The chain to execute on; `None` where only proofs are asked for."""
     if settings.replay is not None:
+        from feemodel.io.replay import read_replay  # and with it pandas, which nothing else here needs
+
         return replay_chain(read_replay(settings.replay))
     if settings.genesis is not None:
         return genesis_chain(read_genesis_document(settings.genesis), state_root=_genesis_root(store))
@@ -197,18 +206,6 @@ def _chain(settings: Settings, store: Store | None) -> Chain | None:
 
 def _genesis_root(store: Store | None) -> bytes | None:
     return None if store is None else store.block(0).root
-
-
-def read_genesis_document(path: str | Path) -> dict[str, Any]:
-    """A geth genesis file as it stands; raises `UnreadableFile`."""
-    try:
-        document = json.loads(Path(path).read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise UnreadableFile(f"{path}: {reason}") from None
-    if not isinstance(document, dict):
-        raise UnreadableFile(f"{path}: expected a JSON object")
-    return document
 
 
 def _measuring(settings: Settings) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """A node that answers in place of a chain of our own: estimates, counts and headers come from it, with its errors."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -9,7 +9,7 @@ from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.execution.estimate import Limits, check_rollup_call
 from feemodel.execution.message import parse_request
 from feemodel.execution.world import parse_overrides
-from feemodel.io.node import Node
+from feemodel.io.node import Node, NodeError
 from feemodel.rpc.parameters import Overrides
 from feemodel.rpc.polled import Polled
 from feemodel.units import from_hex, from_quantity, to_hex
@@ -43,22 +43,26 @@ class Upstream:
 
     async def call(self, method: str, params: Sequence[Any]) -> Any:
         """The node's answer; raises `NodeError` with the node's error, `UpstreamError` where there is no answer."""
-        return await asyncio.get_running_loop().run_in_executor(self.threads, self.node.call, method, params)
+        return await self._asked(self.node.call, method, params)
 
-    async def estimate(self, call: Any, overrides: Overrides | None, limits: Limits) -> tuple[int, int, int]:
+    async def estimate(
+        self, call: Any, block: Any, overrides: Overrides | None, limits: Limits
+    ) -> tuple[int, int, int]:
         """The gas limit of a call by the node, the sender's nonce, and the chain's id.
+
+        Without a block the node's pending one, as production has it.
 
         Raises `InvalidInput` for a call or override that cannot be read, before the node is asked.
         """
         request = parse_request(call)
         check_rollup_call(request.call, limits)
         parse_overrides(overrides)
-        estimated = [call, "pending", overrides] if overrides else [call, "pending"]
+        at = "pending" if block is None else block
+        estimated = [call, at, overrides] if overrides else [call, at]
         asked: list[tuple[str, list[Any]]] = [("eth_estimateGas", estimated)]
         if request.call.sender is not None and request.call.nonce is None:
-            asked.append(("eth_getTransactionCount", [to_hex(request.call.sender), "pending"]))
-        loop = asyncio.get_running_loop()
-        answers = await loop.run_in_executor(self.threads, self.node.batch, asked)
+            asked.append(("eth_getTransactionCount", [to_hex(request.call.sender), at]))
+        answers = await self._asked(self.node.batch, asked)
         gas, *count = (self._quantity(method, answer) for (method, _), answer in zip(asked, answers, strict=True))
         return gas, count[0] if count else request.call.nonce or 0, await self.chain_id()
 
@@ -76,6 +80,14 @@ class Upstream:
         """Close the connections."""
         self.node.close()
         self.threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _asked(self, ask: Callable[..., Any], *what: Any) -> Any:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self.threads, ask, *what)
+        except NodeError:
+            raise
+        except UpstreamError as error:  # where the node stands is not for every caller
+            raise UpstreamError(str(error).replace(self.node.name, "the node")) from None
 
     def _fetch_head(self) -> Mapping[str, Any]:
         head = self.node.call("eth_getBlockByNumber", ["latest", False])
