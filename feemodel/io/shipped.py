@@ -26,6 +26,8 @@ def read_shipped_transactions() -> "pd.DataFrame":
     >>> len(read_shipped_transactions())
     2282
     """
+    import pandas as pd  # where a file's path is all that is asked for, it is not needed
+
     return pd.read_csv(shipped_path(TRANSACTIONS)).convert_dtypes()
 
 
@@ -36,4 +38,6 @@ def read_shipped_l1_fees() -> "pd.DataFrame":
     >>> len(fees), fees["time"].iloc[1] - fees["time"].iloc[0]
     (4341, Timedelta('0 days 00:10:00'))
     """
+    import pandas as pd
+
     return pd.read_csv(shipped_path(L1_FEES), parse_dates=["time"])
