@@ -12,6 +12,7 @@ from feemodel.execution.engines import Engine, Execute, engine_named
 from feemodel.execution.failures import failure
 from feemodel.execution.message import Message, Request, parse_request
 from feemodel.execution.nodes import Geth, Node, check_rules, node_named, payable_gas
+from feemodel.execution.opcodes import tells_gas
 from feemodel.execution.outcome import Outcome, Status
 from feemodel.execution.search import TOLERANCE, search_gas
 from feemodel.execution.world import World
@@ -21,6 +22,8 @@ from feemodel.sizes.codecs import Codec
 from feemodel.sizes.measure import fee_size
 from feemodel.transaction import ZERO_ADDRESS
 from feemodel.units import to_quantity
+
+SSTORE_SENTRY = 2_300  # gas that must be left for SSTORE to begin, EIP-2200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,9 +109,11 @@ def estimate_gas(
         is_transfer = not changed.account(message.to or ZERO_ADDRESS).code
 
     refusal = _refusal(node, request, changed)
+    known = message.to is not None and not message.authorizations  # which may put other code there
+    code = changed.account(message.to or ZERO_ADDRESS).code if known else b""
 
     def task(execute: Execute) -> GasEstimate:
-        meter = _Meter(execute, message, limits, refusal)
+        meter = _Meter(execute, message, limits, refusal, code)
         found = search_gas(meter.run, upper=upper, rules=node.rules, tolerance=tolerance, transfer=is_transfer)
         if found.gas_limit is None:
             raise failure(found.outcome, upper, estimating=True)
@@ -245,19 +250,48 @@ def _refusal(node: Node, request: Request, world: World) -> Callable[[int], str 
 
 
 class _Meter:
-    """Executes one message with different limits; counts, and ends what takes too much."""
+    """Executes one message with different limits; counts, and ends what takes too much.
+
+    Code that cannot tell its gas limit (`feemodel.execution.opcodes.tells_gas`) does the same with every limit until it
+    runs out. Once it has succeeded it is known to fail with less than it used, and to succeed with that and the 2,300
+    that SSTORE wants to see left, EIP-2200; nearly always, as one more execution shows, with just what it used. What is
+    known is not executed again.
+    """
 
     def __init__(
-        self, execute: Execute, message: Message, limits: Limits, refusal: Callable[[int], str | None]
+        self,
+        execute: Execute,
+        message: Message,
+        limits: Limits,
+        refusal: Callable[[int], str | None],
+        code: bytes,
     ) -> None:
         self._execute, self._message, self._limits, self._refusal = execute, message, limits, refusal
+        self._code = code
         self._began = monotonic()
         self._spent = self.executions = 0
+        self._needed: int | None = None  # the most that is known to be needed [gas]
+        self._enough: int | None = None  # the least that is known to be enough [gas]
 
     def run(self, gas_limit: int) -> Outcome:
         refused = self._refusal(gas_limit)
         if refused is not None:
             return Outcome(Status.REFUSED, gas_used=0, halt=refused)
+        if self._needed is None:
+            outcome = self._executed(gas_limit)
+            if outcome.succeeded and not tells_gas(self._code):
+                self._needed = outcome.peak
+            return outcome
+        if self._enough is None:
+            probed = self._refusal(self._needed) is None and self._executed(self._needed).succeeded
+            self._enough = self._needed if probed else self._needed + SSTORE_SENTRY + 1
+        if gas_limit < self._needed:
+            return Outcome(Status.OUT_OF_GAS, gas_used=gas_limit, halt="out of gas")
+        if gas_limit >= self._enough:
+            return Outcome(Status.SUCCESS, gas_used=self._needed)
+        return self._executed(gas_limit)
+
+    def _executed(self, gas_limit: int) -> Outcome:
         if self._spent > self._limits.total_gas:
             raise LimitExceeded(
                 f"the executions of one estimate took more than {self._limits.total_gas:,} gas together"

@@ -1,5 +1,6 @@
 """What code can do, found by reading it: the opcodes that can run at all, and those that the fast engine gets wrong."""
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 _JUMPDEST = 0x5B
@@ -19,29 +20,50 @@ UNLIKE = {
     0xF5: "CREATE2",
 }
 
+#: Opcodes by which an execution can depend on its gas limit otherwise than by running out: GAS; a call, which gets a
+#: part of what is left; and what tells of the sender's balance, of which the limit has been paid.
+TELLS_GAS = frozenset((0x5A, 0xF0, 0xF1, 0xF2, 0xF4, 0xF5, 0xFA, 0x31, 0x3F, 0xFF))
+
 
 @lru_cache(maxsize=1024)
 def unlike_opcode(code: bytes) -> str | None:
     """The name of an opcode in the code that the fast engine is not exact on; `None` where it has none.
-
-    Counted are instructions that can be reached: what follows an instruction that ends the flow, up to the next
-    JUMPDEST, is data (a compiler's metadata, constants), whatever its bytes spell.
 
     >>> unlike_opcode(bytes.fromhex("6048600055")), unlike_opcode(bytes.fromhex("600048")), unlike_opcode(b"\\xfe\\x48")
     (None, 'BASEFEE', None)
     """
     if code[:1] == bytes([_RESERVED]):
         return "a delegation"
+    return next((UNLIKE[opcode] for opcode in _reachable(code) if opcode in UNLIKE), None)
+
+
+@lru_cache(maxsize=1024)
+def tells_gas(code: bytes) -> bool:
+    """Whether the code may do something else with another gas limit than run out of it.
+
+    >>> tells_gas(bytes.fromhex("6001600055")), tells_gas(bytes.fromhex("5a600055")), tells_gas(b"")
+    (False, True, True)
+    """
+    if not code or code[0] == _RESERVED:  # perhaps a precompile, or a delegation
+        return True
+    return any(opcode in TELLS_GAS for opcode in _reachable(code))
+
+
+def _reachable(code: bytes) -> Iterator[int]:
+    """The opcodes that can be reached, which may come more than once.
+
+    What follows an instruction that ends the flow, up to the next JUMPDEST, is data (a compiler's metadata, constants),
+    whatever its bytes spell.
+    """
     position, live = 0, True
     while position < len(code):
         opcode = code[position]
         if opcode == _JUMPDEST:
             live = True
-        elif live and opcode in UNLIKE:
-            return UNLIKE[opcode]
+        elif live:
+            yield opcode
         if opcode in _ENDS:
             live = False
         elif _PUSH1 <= opcode <= _PUSH32:
             position += opcode - _PUSH1 + 1
         position += 1
-    return None
