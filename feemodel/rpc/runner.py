@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib.util import find_spec
-from time import monotonic, thread_time
+from time import monotonic
 from typing import TypeVar
 
 from feemodel.errors import LimitExceeded
@@ -25,7 +25,8 @@ Found = TypeVar("Found")
 INLINE_GAS = 20_000_000  # of one execution; above Osaka's cap of a transaction
 INLINE_TOTAL_GAS = 60_000_000  # of all executions of a call
 INLINE_SECONDS = 0.1  # after which no further execution begins inline [s]
-SLOW_SECONDS = 0.05  # of processor time inline, from which on its code counts as slow [s]
+SLOW_SECONDS = 0.05  # of an inline call that was slow [s]
+SLOW_CALLS = 2  # one after the other, from which on their code counts as slow; a busy machine makes one so
 SLOW_FOR = 60.0  # how long it does [s]
 SLOW_CODES = 4_096  # that are remembered
 
@@ -56,7 +57,7 @@ class Runner:
         self._threads = ThreadPoolExecutor(processes, thread_name_prefix="execution")
         self._free = asyncio.Semaphore(processes)
         self._queue, self._waiting = queue, 0
-        self._slow: OrderedDict[int, float] = OrderedDict()  # hash of code → until when it counts as slow
+        self._slow: OrderedDict[int, tuple[int, float]] = OrderedDict()  # hash of code → slow calls, remembered until
 
     async def run(self, task: Callable[[Engine, Limits], Found], *, gas: int, code: bytes) -> Found:
         """What a task answers, which may be begun more than once.
@@ -70,7 +71,7 @@ class Runner:
         Raises `LimitExceeded` at the limits, and where too many wait; what the task raises otherwise.
         """
         if self._inline is not None and gas <= INLINE_GAS and not self._is_slow(code):
-            began = thread_time()  # not of the clock: a busy machine makes no code slow
+            began = monotonic()
             try:
                 return task(self._inline, self._inline_limits)
             except Inexact:
@@ -79,8 +80,10 @@ class Runner:
                 if self._inline_limits == self._limits:
                     raise
             finally:
-                if thread_time() - began > SLOW_SECONDS:
+                if monotonic() - began > SLOW_SECONDS:
                     self._note_slow(code)
+                elif self._slow:
+                    self._slow.pop(hash(code), None)
         return await self._in_child(task)
 
     async def _in_child(self, task: Callable[[Engine, Limits], Found]) -> Found:
@@ -110,11 +113,12 @@ class Runner:
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     def _is_slow(self, code: bytes) -> bool:
-        until = self._slow.get(hash(code))
-        return until is not None and until > monotonic()
+        calls, until = self._slow.get(hash(code), (0, 0.0))
+        return calls >= SLOW_CALLS and until > monotonic()
 
     def _note_slow(self, code: bytes) -> None:
-        self._slow[hash(code)] = monotonic() + SLOW_FOR
+        calls, _ = self._slow.get(hash(code), (0, 0.0))
+        self._slow[hash(code)] = calls + 1, monotonic() + SLOW_FOR
         self._slow.move_to_end(hash(code))
         while len(self._slow) > SLOW_CODES:
             self._slow.popitem(last=False)
