@@ -51,10 +51,7 @@ def parse_call(call: Mapping[str, Any]) -> Call:
 
     def quantity(field: str) -> int | None:
         value = call.get(field)
-        if value is None:
-            return None
-        name = f"call.{field}"
-        return from_quantity(value, name) if isinstance(value, str) else whole_scalar(name, value)
+        return None if value is None else as_integer(f"call.{field}", value)
 
     data, input_ = (None if call.get(field) is None else as_bytes(f"call.{field}", call[field]) for field in _DATA)
     if data is not None and input_ is not None and data != input_:
@@ -82,6 +79,15 @@ def as_bytes(name: str, value: Any) -> bytes:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
     return from_hex(value, name)
+
+
+def as_integer(name: str, value: Any) -> int:
+    """An integer of at least 0 from Python, or a hexadecimal quantity."""
+    if isinstance(value, str):
+        return from_quantity(value, name)
+    if isinstance(value, (list, tuple, Mapping)):  # never an array made of it: a long text makes each of its cells long
+        raise InvalidInput(name, 'expected an integer or a quantity such as "0x5208"', value)
+    return whole_scalar(name, value)
 
 
 def _address(name: str, value: Any) -> bytes | None:

@@ -332,11 +332,18 @@ def _field(name: str, item: Any) -> Any:
 
 
 def _decoded_access_list(where: str, item: Any) -> AccessList:
-    try:
-        entries = tuple((address, tuple(keys)) for address, keys in item)
-        sizes_fit = all(len(address) == 20 and all(len(key) == 32 for key in keys) for address, keys in entries)
-    except (TypeError, ValueError):
-        sizes_fit = False
-    if not sizes_fit:
+    if not isinstance(item, list) or not all(map(_is_access, item)):
         raise InvalidInput(where, "expected pairs of an address and a list of 32-byte keys", item)
-    return entries
+    return tuple((address, tuple(keys)) for address, keys in item)
+
+
+def _is_access(entry: Any) -> bool:
+    """RLP tells byte strings from lists: an empty list is no empty string."""
+    if not isinstance(entry, list) or len(entry) != 2 or not isinstance(entry[1], list):
+        return False
+    address, keys = entry
+    return _is_bytes(address, 20) and all(_is_bytes(key, 32) for key in keys)
+
+
+def _is_bytes(item: Any, size: int) -> bool:
+    return isinstance(item, bytes) and len(item) == size

@@ -71,7 +71,6 @@ def priority_fee(
     variable_cost : what one compressed byte costs [wei / byte].
     fixed_cost : what every unit of gas pays [wei / gas].
     margin : safety factor [1], a double.
-
     out : an int64 array of the result's shape to write to, instead of a new one.
 
     The inputs broadcast against each other; a float is refused where an integer is due.

@@ -17,6 +17,12 @@ def write_dataset(dataset: "xarray.Dataset", path: PathLike, *, overwrite: bool 
     Raises
     ------
     InvalidInput : the file exists and `overwrite` is not set, or its folder cannot be written.
+
+    >>> import tempfile, xarray
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_dataset(xarray.Dataset({"fee": ("gas", [7, 8])}), f"{folder}/fees.nc")
+    ...     print(read_dataset(f"{folder}/fees.nc").fee.values.tolist())
+    [7, 8]
     """
     with written_whole(path, overwrite=overwrite) as file:
         # By its name, because HDF5 reads what it writes and `file` is open for writing alone.
@@ -29,6 +35,10 @@ def read_dataset(path: PathLike) -> "xarray.Dataset":
     Raises
     ------
     UnreadableFile : a missing file, or one that is no NetCDF.
+
+    >>> read_dataset("no such file.nc")
+    Traceback (most recent call last):
+    feemodel.errors.UnreadableFile: no such file.nc: no such file
     """
     import xarray
 

@@ -1,6 +1,6 @@
 """What L1 charged: fee histories from files, and from the answer of `eth_feeHistory`."""
 
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +30,13 @@ def read_l1_fees(path: PathLike) -> pd.DataFrame:
     forks by `feemodel.fees.l1_market.blob_base_fee`.
 
     Raises `UnreadableFile`, which names the file, the place and what was found there.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "fees.csv")
+    ...     _ = path.write_text("block_number,timestamp,base_fee_per_gas\\n17,1683029999,80869370967\\n")
+    ...     print(read_l1_fees(path)[["block_number", "base_fee"]].to_numpy().tolist())
+    [[17, 80869370967]]
     """
     with reading(path):
         container = container_of(path)
@@ -104,7 +111,7 @@ def _fees(result: Mapping[str, Any], name: str) -> tuple[int, ...]:
 def _ratios(result: Mapping[str, Any], name: str) -> tuple[float, ...]:
     ratios = _list(result, name)
     for index, ratio in enumerate(ratios):
-        if isinstance(ratio, bool) or not isinstance(ratio, (int, float)) or not 0 <= ratio < math.inf:
+        if isinstance(ratio, bool) or not isinstance(ratio, (int, float)) or not 0 <= ratio <= sys.float_info.max:
             raise InvalidInput(f"{name}[{index}]", "expected a ratio of at least 0", ratio)
     return tuple(map(float, ratios))
 

@@ -15,11 +15,13 @@ from typing import Any, TypeAlias
 
 from feemodel.errors import InvalidInput
 from feemodel.io.files import PathLike, opened, parse_json, reading
-from feemodel.io.values import cell
+from feemodel.io.values import INT64_MAX, UINT256_MAX, WORD, cell
 
 #: An address or none, its balance, nonce and code; then slots as (address, slot, value).
 StoredAccount: TypeAlias = tuple[bytes, int, int, bytes]
 StoredSlot: TypeAlias = tuple[bytes, int, int]
+
+ADDRESS = 20  # bytes
 
 _DIGITS = re.compile(r"[0-9a-f]{1,64}\Z")
 
@@ -60,6 +62,7 @@ class ReplayBlock:
     """A captured block."""
 
     number: int
+    parent_hash: bytes
     timestamp: int
     gas_limit: int
     base_fee: int  #: [wei / gas]
@@ -113,10 +116,12 @@ def parse_replay(text: bytes) -> Replay:
     if len(chain_ids) != 1:
         raise InvalidInput("the document", "expected transactions of one chain", sorted(chain_ids))
     return Replay(
-        fork=str(document.get("fork") or OLD_FORK).lower(),
+        fork=(OLD_FORK if document.get("fork") is None else cell("text", document.get("fork"), "fork")).lower(),
         chain_id=chain_ids.pop(),
         state=_state(document),
-        block_hashes={entry.whole("blockNumber"): entry.data("blockHash") for entry in document.objects("blockHashes")},
+        block_hashes={
+            entry.whole("blockNumber"): entry.data("blockHash", WORD) for entry in document.objects("blockHashes")
+        },
         blocks=blocks,
     )
 
@@ -143,15 +148,30 @@ class _Object:
             raise InvalidInput(f"{self.place}.{name}", "expected a list", entries)
         return [_Object(entry, f"{self.place}.{name}[{place}]") for place, entry in enumerate(entries)]
 
-    def data(self, name: str) -> bytes:
-        return bytes(cell("data", self.get(name), f"{self.place}.{name}"))
+    def data(self, name: str, size: int | None = None) -> bytes:
+        """Bytes, as many as `size` says."""
+        data = bytes(cell("data", self.get(name), f"{self.place}.{name}"))
+        if size is not None and len(data) != size:
+            raise InvalidInput(f"{self.place}.{name}", f"expected {size} bytes, counted {len(data):,}", self.get(name))
+        return data
 
-    def whole(self, name: str) -> int:
-        """An integer: of JSON, or hexadecimal of any width."""
+    def address(self, name: str) -> bytes:
+        return self.data(name, ADDRESS)
+
+    def whole(self, name: str, maximum: int = INT64_MAX) -> int:
+        """An integer: of JSON, or hexadecimal with leading zeros."""
         value = self.get(name)
-        if isinstance(value, str):
-            return int.from_bytes(self.data(name), "big")
-        return int(cell("whole", value, f"{self.place}.{name}"))
+        if not isinstance(value, str):
+            return int(cell("whole", value, f"{self.place}.{name}"))
+        number = int.from_bytes(self.data(name), "big")
+        if number > maximum:
+            reason = f"expected a number below 2**{maximum.bit_length()}"
+            raise InvalidInput(f"{self.place}.{name}", reason, value)
+        return number
+
+    def amount(self, name: str) -> int:
+        """An integer of up to 256 bits."""
+        return self.whole(name, UINT256_MAX)
 
     def bare_hex(self, name: str) -> int:
         """An integer in hexadecimal digits without a prefix."""
@@ -160,16 +180,18 @@ class _Object:
             raise InvalidInput(f"{self.place}.{name}", "expected up to 64 hexadecimal digits", value)
         return int(value, 16)
 
-    def optional_whole(self, name: str) -> int | None:
-        return None if self.get(name) is None else self.whole(name)
+    def optional_amount(self, name: str) -> int | None:
+        return None if self.get(name) is None else self.amount(name)
 
 
 def _state(entry: _Object) -> ReplayState:
     accounts = tuple(
-        (account.data("address"), account.whole("balance"), account.whole("nonce"), account.data("code"))
+        (account.address("address"), account.amount("balance"), account.whole("nonce"), account.data("code"))
         for account in entry.objects("accounts")
     )
-    slots = tuple((slot.data("address"), slot.whole("key"), slot.whole("value")) for slot in entry.objects("storage"))
+    slots = tuple(
+        (slot.address("address"), slot.amount("key"), slot.amount("value")) for slot in entry.objects("storage")
+    )
     return ReplayState(accounts=accounts, slots=slots)
 
 
@@ -177,12 +199,13 @@ def _block(entry: _Object) -> ReplayBlock:
     header = entry.object("header")
     return ReplayBlock(
         number=header.whole("number"),
+        parent_hash=header.data("parentHash", WORD),
         timestamp=header.whole("timestamp"),
         gas_limit=header.whole("gasLimit"),
-        base_fee=header.whole("baseFee"),
-        coinbase=header.data("coinbase"),
-        prev_randao=header.data("mixHashOrPrevRandao"),
-        difficulty=header.whole("difficulty"),
+        base_fee=header.amount("baseFee"),
+        coinbase=header.address("coinbase"),
+        prev_randao=header.data("mixHashOrPrevRandao", WORD),
+        difficulty=header.amount("difficulty"),
         extra_data=header.data("extraData"),
         transactions=tuple(_transaction(transaction) for transaction in entry.objects("txs")),
     )
@@ -194,15 +217,15 @@ def _transaction(entry: _Object) -> ReplayTransaction:
         if where.get(name):  # no published capture has one
             raise InvalidInput(f"{where.place}.{name}", "expected none", where.get(name))
     return ReplayTransaction(
-        sender=entry.data("sender"),
-        to=None if entry.get("to") is None else entry.data("to"),
+        sender=entry.address("sender"),
+        to=None if entry.get("to") is None else entry.address("to"),
         nonce=entry.whole("nonce"),
-        value=entry.whole("value"),
+        value=entry.amount("value"),
         data=entry.data("payload"),
         gas_limit=entry.whole("gasLimit"),
-        gas_price=entry.optional_whole("gasPrice"),
-        max_fee=entry.optional_whole("maxFeePerGas"),
-        max_priority_fee=entry.optional_whole("maxPriorityFeePerGas"),
+        gas_price=entry.optional_amount("gasPrice"),
+        max_fee=entry.optional_amount("maxFeePerGas"),
+        max_priority_fee=entry.optional_amount("maxPriorityFeePerGas"),
         signature=(entry.bare_hex("v"), entry.bare_hex("r"), entry.bare_hex("s")),
         succeeded=bool(cell("flag", outcome.get("status"), f"{outcome.place}.status")),
         gas_used=outcome.whole("gasUsed"),

@@ -2,15 +2,13 @@
 
 A column has one of five kinds:
 
-========  ==================================================================================================
-kind      in the table
-========  ==================================================================================================
-whole     int64, or pandas' Int64 where a value may be missing
-amount    Python ints in an object column: wei of value may exceed 64 bits, and a double would lose the last digits
-data      bytes, as pandas' binary[pyarrow]
-flag      pandas' boolean
-text      pandas' string
-========  ==================================================================================================
+| kind   | in the table                                                                                                |
+|--------|-------------------------------------------------------------------------------------------------------------|
+| whole  | int64, or pandas' Int64 where a value may be missing                                                        |
+| amount | Python ints in an object column: wei may exceed 64 bits, and a double would lose the last digits            |
+| data   | bytes, as pandas' binary[pyarrow]                                                                           |
+| flag   | pandas' boolean                                                                                             |
+| text   | pandas' string                                                                                              |
 
 A missing value is `<NA>`; a column that the file does not have is `<NA>` throughout. Rows are sorted by block number
 (and index within the block) whatever the order of the file; a block or transaction that stands there twice is

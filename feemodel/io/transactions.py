@@ -65,6 +65,11 @@ def parse_transactions(data: bytes) -> pd.DataFrame:
     data : blocks as `feemodel.io.parse_blocks` takes them, with their transactions whole.
 
     Raises `InvalidInput` that names the place; a block whose transactions are hashes only is refused.
+
+    >>> parse_transactions(b'{"number": "0x10", "timestamp": "0x65", "gasUsed": "0x5208", "transactions": ["0x11"]}')
+    Traceback (most recent call last):
+    feemodel.errors.InvalidInput: the block: has transaction hashes only: ask eth_getBlockByNumber for whole \
+transactions, got '0x11'
     """
     table = table_of_rows(TRANSACTIONS, _rpc_transactions(data), RPC_NAMES)
     return in_order(table, "block_number", "transaction_index")

@@ -42,6 +42,13 @@ def import_block(store: Store, block: BlockChanges) -> Block:
 
     Raises `InvalidInput` for a block that does not follow the head, or whose values before do not match the state; the
     store then stays as it was.
+
+    >>> import tempfile
+    >>> five = AccountChange(bytes(20), before=None, after=AccountFields(0, 5, EMPTY_KECCAK))
+    >>> with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/ledger.db") as store:
+    ...     block = import_block(store, BlockChanges(0, (five,)))
+    ...     print(block.number, store.account(0, bytes(20)).balance)
+    0 5
     """
     with store.transaction():
         head = store.head

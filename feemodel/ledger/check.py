@@ -84,6 +84,15 @@ def check_proof(
     each slot zero.
 
     Raises `InvalidProof`, which names the step that fails, and `InvalidInput` for a malformed argument.
+
+    An empty tree holds no account, and can prove it:
+
+    >>> from feemodel.ledger.proof import prove_account
+    >>> from feemodel.ledger.tree import Tree
+    >>> tree = Tree()
+    >>> proof = prove_account(tree, lambda root: Tree(), bytes(20), [])
+    >>> check_proof(proof, root=tree.root, address=bytes(20))
+    Proven(account=None, storage={})
     """
     state_root = hash_bytes(root, "root")
     account_entry, slot_entries = _parsed(proof)

@@ -18,6 +18,7 @@ account was destroyed during the block, even if it exists after it. `hash`, `par
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from feemodel.units import from_hex, from_quantity
 MAX_WORD = 2**256 - 1
 BLOCK_FIELDS = {"number", "hash", "parentHash", "accounts"}
 ACCOUNT_FIELDS = {"before", "after", "code", "cleared", "storage"}
+_NUMBER = re.compile("[0-9]{1,4000}|0[xX][0-9a-fA-F]+")  # what geth reads; of more digits Python makes no integer
 
 
 def read_genesis(path: str | Path) -> Iterator[GenesisAccount]:
@@ -80,16 +82,25 @@ def parse_genesis(genesis: Any) -> Iterator[GenesisAccount]:
     """The allocation of a geth genesis object; numbers may be decimal or hexadecimal, as in geth.
 
     Raises `InvalidInput` for an account that is not as geth writes it.
+
+    >>> [account] = parse_genesis({"alloc": {"11" * 20: {"balance": "5"}}})
+    >>> account.address == b"\\x11" * 20, account.balance
+    (True, 5)
     """
     alloc = genesis.get("alloc") if isinstance(genesis, dict) else None
     if not isinstance(alloc, dict):
         raise InvalidInput("genesis", "expected an object with alloc", genesis)
+    seen = set()
     for text, fields in alloc.items():
         name = f"alloc {text}"
         if not isinstance(fields, dict) or "balance" not in fields:
             raise InvalidInput(name, "expected an object with balance", fields)
+        address = address_bytes(text if text.startswith("0x") else "0x" + text, name)
+        if address in seen:
+            raise InvalidInput(name, "expected each address once", text)
+        seen.add(address)
         yield GenesisAccount(
-            address=address_bytes(text if text.startswith("0x") else "0x" + text, name),
+            address=address,
             nonce=_number(f"{name} nonce", fields.get("nonce", 0)),
             balance=_number(f"{name} balance", fields["balance"]),
             code=from_hex(fields.get("code", "0x"), f"{name} code"),
@@ -101,6 +112,10 @@ def parse_block(block: Any) -> BlockChanges:
     """The changes of one block, an object of the form above.
 
     Raises `InvalidInput` for a field that is missing, unknown or malformed.
+
+    >>> block = parse_block({"number": "0x1", "accounts": {"0x" + "00" * 20: {"storage": {"0x1": ["0x0", "0x2"]}}}})
+    >>> block.number, block.accounts[0].same, block.accounts[0].storage[0].after
+    (1, True, 2)
     """
     _check_fields("block", block, {"number", "accounts"}, BLOCK_FIELDS)
     accounts = block["accounts"]
@@ -159,7 +174,13 @@ def _slots(name: str, storage: Any) -> tuple[SlotChange, ...]:
 def _genesis_storage(name: str, storage: Any) -> dict[bytes, int]:
     if not isinstance(storage, dict):
         raise InvalidInput(name, "expected an object of slots", storage)
-    return {slot_bytes(slot, name): int.from_bytes(slot_bytes(value, name)) for slot, value in storage.items()}
+    slots: dict[bytes, int] = {}
+    for text, value in storage.items():
+        slot = slot_bytes(text, name)
+        if slot in slots:
+            raise InvalidInput(name, "expected each slot once", text)
+        slots[slot] = int.from_bytes(slot_bytes(value, name))
+    return slots
 
 
 def _quantity(name: str, text: Any) -> int:
@@ -171,10 +192,9 @@ def _quantity(name: str, text: Any) -> int:
 
 def _number(name: str, value: Any) -> int:
     """A number as genesis files write it: an integer, or text, decimal or hexadecimal."""
-    try:
-        number = int(value, 0) if isinstance(value, str) else value
-    except ValueError:
-        number = None
+    number = value
+    if isinstance(value, str):
+        number = int(value, 0 if value[:2] in ("0x", "0X") else 10) if _NUMBER.fullmatch(value) else None
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= MAX_WORD:
         raise InvalidInput(name, "expected an integer from 0 to 2**256 - 1", value)
     return number
@@ -211,7 +231,9 @@ def _json(text: bytes) -> Any:
     """JSON in which no object has a name twice, as a damaged file may."""
     try:
         return json.loads(text, object_pairs_hook=_object)
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except InvalidInput:  # of `_object`
+        raise
+    except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, an integer of thousands of digits
         raise InvalidInput("JSON", f"expected a JSON value ({error})", text) from None
 
 

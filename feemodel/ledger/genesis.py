@@ -23,6 +23,12 @@ def import_genesis(store: Store, accounts: Iterable[GenesisAccount], *, block_ha
     """Make an allocation block 0 of an empty store.
 
     Raises `InvalidInput` where the store holds blocks already, or an address is given twice.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/ledger.db") as store:
+    ...     block = import_genesis(store, [GenesisAccount(bytes(20), balance=5)])
+    ...     print(block.number, store.account(0, bytes(20)).balance)
+    0 5
     """
     scheme = store.scheme
     with _collector_paused(), store.transaction():

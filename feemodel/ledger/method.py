@@ -32,6 +32,16 @@ def get_proof(
 
     Raises `InvalidInput` for a malformed parameter, `LimitExceeded` for too many slots, `NotFinalized` for a block that
     is unknown or not final.
+
+    >>> import tempfile
+    >>> from feemodel.ledger.changes import GenesisAccount
+    >>> from feemodel.ledger.genesis import import_genesis
+    >>> with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/ledger.db") as store:
+    ...     block = import_genesis(store, [GenesisAccount(bytes(20), balance=5)])
+    ...     store.finalize(0)
+    ...     proof = get_proof(store, "0x" + "00" * 20, ["0x1"], "finalized")
+    >>> proof["accountProof"]["leafIndex"], len(proof["storageProofs"])
+    (2, 1)
     """
     where = address_bytes(address)
     if not isinstance(storage_keys, (list, tuple)):

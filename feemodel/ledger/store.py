@@ -53,6 +53,11 @@ class Store:
     Raises `UnreadableFile` for a file that is missing or not a ledger, `InvalidInput` for another `hashing`.
 
     A store belongs to the thread that opened it.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/ledger.db") as store:
+    ...     print(store.scheme.name, store.head, store.finalized)
+    poseidon2 None None
     """
 
     def __init__(self, path: str | Path, *, hashing: str | None = None, read_only: bool = False) -> None:

@@ -8,6 +8,7 @@
 Source: `TrieLogLayerConverter` of Consensys/shomei at 3f47bed; besu-shomei-plugin 1.0.6.
 """
 
+from itertools import takewhile
 from typing import Any, NoReturn
 
 from ethereum_rlp import rlp
@@ -19,6 +20,8 @@ from feemodel.ledger.changes import AccountChange, AccountFields, BlockChanges, 
 from feemodel.ledger.words import ADDRESS_SIZE, WORD_SIZE, hash_bytes
 from feemodel.units import from_hex, from_quantity, to_hex
 
+OPTIONAL_ITEMS = 2  # behind the accounts
+
 
 def parse_trie_log(data: bytes) -> BlockChanges:
     """The changes of one block.
@@ -28,12 +31,14 @@ def parse_trie_log(data: bytes) -> BlockChanges:
     """
     try:
         items = rlp.decode(data)
-    except RLPException as error:
+    except (RLPException, RecursionError) as error:
         raise InvalidInput("trieLog", f"expected RLP ({error})", to_hex(data)) from None
     if not isinstance(items, list) or len(items) < 2:
         _refuse("expected a list of block hash, block number and accounts", items)
     block_hash, number, *rest = items
-    entries = [item for item in rest if isinstance(item, list)]
+    entries = list(takewhile(lambda item: isinstance(item, list), rest))
+    if len(rest) - len(entries) > OPTIONAL_ITEMS or any(isinstance(item, list) for item in rest[len(entries) :]):
+        _refuse("expected accounts, then at most zkCompare and a timestamp", rest)
     return BlockChanges(
         number=_integer(number),
         accounts=tuple(_account(entry) for entry in entries),
@@ -47,7 +52,8 @@ def parse_trie_log_element(element: Any) -> BlockChanges:
         raise InvalidInput("trie log", "expected an object with blockNumber, blockHash and trieLog", element)
     block = parse_trie_log(from_hex(element["trieLog"], "trieLog"))
     number = element["blockNumber"]
-    if (number if isinstance(number, int) else from_quantity(number, "blockNumber")) != block.number:
+    is_integer = isinstance(number, int) and not isinstance(number, bool)
+    if (number if is_integer else from_quantity(number, "blockNumber")) != block.number:
         raise InvalidInput("blockNumber", f"expected {block.number}, as in the trie log", number)
     if hash_bytes(element["blockHash"], "blockHash") != block.hash:
         raise InvalidInput("blockHash", "expected the hash in the trie log", element["blockHash"])
@@ -61,11 +67,13 @@ def _account(entry: list[Any]) -> AccountChange:
     before = after = None
     cleared = False
     if account:
-        if len(account) != 3:
+        if not isinstance(account, list) or len(account) != 3:
             _refuse("expected account changes of prior, new, cleared", account)
         before, after, cleared = _fields(account[0]), _fields(account[1]), _flag(account[2])
     gone = bool(account) and (cleared or after is None)
-    slots = [_slot(slot, gone) for slot in storage] if storage else []
+    if storage and not isinstance(storage, list):
+        _refuse("expected a list of slot changes", storage)
+    slots = [_slot(slot, gone) for slot in storage]
     return AccountChange(
         address=_sized(address, ADDRESS_SIZE),
         before=before,
@@ -80,7 +88,7 @@ def _account(entry: list[Any]) -> AccountChange:
 def _fields(side: Any) -> AccountFields | None:
     if not side:
         return None
-    if len(side) != 4:
+    if not isinstance(side, list) or len(side) != 4:
         _refuse("expected accounts of nonce, balance, storage root, code hash", side)
     nonce, balance, _, code_hash = side
     return AccountFields(_integer(nonce), _integer(balance), _sized(code_hash, WORD_SIZE))
@@ -98,7 +106,10 @@ def _slot(entry: Any, account_gone: bool) -> SlotChange | None:
     if not isinstance(entry, list) or len(entry) not in (4, 5):
         _refuse("expected slot changes of hash, prior, new, cleared, slot", entry)
     hashed, before, after = _sized(entry[0], WORD_SIZE), _integer(entry[1]), _integer(entry[2])
-    slot = (entry[4] if len(entry) == 5 else b"").rjust(WORD_SIZE, b"\0")
+    known = entry[4] if len(entry) == 5 else b""
+    if not isinstance(known, bytes) or len(known) > WORD_SIZE:
+        _refuse("expected a slot of at most 32 bytes", known)
+    slot = known.rjust(WORD_SIZE, b"\0")
     if keccak256(slot) == hashed:  # an empty item is slot 0, or a slot that the node does not know
         return SlotChange(slot, before, after)
     if account_gone and not after:

@@ -40,6 +40,11 @@ class PricingRule:
 
     The defaults are those of Consensys/linea-monorepo at cb180134 (2026-06-12), coordinator configuration and mainnet
     node profile; production's own bounds are not published.
+
+    An interval of 150 s is cut into three ticks of 50 s:
+
+    >>> PricingRule(update_interval=150.0).ticks_per_update, PricingRule(update_interval=150.0).tick
+    (3, 50.0)
     """
 
     margin: float = 1.0  #: of the variable cost over what L1 charges [1]
@@ -95,6 +100,15 @@ def announced_variable_cost(
     Raises
     ------
     InvalidInput : calldata pressure without calldata, and as `feemodel.variable_cost`.
+
+    (7e7 + 1e8) · 65,250 + 4e6 · 131,072 wei over 131,072 bytes are 88,629,067 wei, below the lower bound:
+
+    >>> from feemodel.simulation.scenarios import replay
+    >>> steady = replay({"timestamp": [0, 12], "base_fee": [7e7, 7e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
+    >>> announced_variable_cost(steady, PricingRule(), ticks=2).tolist()
+    [90000000, 90000000]
+    >>> announced_variable_cost(steady, PricingRule(lower_bound=None), ticks=1).tolist()
+    [88629000]
     """
     updates = np.asarray(rule.tick * np.arange(0.0, ticks, rule.ticks_per_update))
     cost = variable_cost(

@@ -77,6 +77,15 @@ def backtest(
     ------
     InvalidInput : a workload without transactions or with sizes of 0, a scenario shorter than a tick, no transaction
         on a path, calldata pressure without calldata.
+
+    A transfer of 128 bytes pays 7 + trunc(1.2 · (30,000,000 + 90,000,000 · 128 div 21,000)) for each gas:
+
+    >>> from feemodel.simulation.scenarios import replay
+    >>> fees = replay({"timestamp": [0, 1_800], "base_fee": [7e7, 7e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
+    >>> transfers = Workload("transfers", np.array([128]), np.array([21_000]))
+    >>> found = backtest(transfers, fees, arrival_rate=0.1, rng=1)
+    >>> (found.total_revenue / found.transactions.sum("hour")).values.tolist()
+    [769824132000.0]
     """
     rule, posting = rule or PricingRule(), posting or Posting()
     _check(workload, calldata)
@@ -94,7 +103,12 @@ def backtest(
 
 
 def draw_traffic(kinds: int, per_tick: float, ticks: int, stream: Generator) -> Traffic:
-    """A Poisson number of transactions each tick, each of `kinds` as likely."""
+    """A Poisson number of transactions each tick, each of `kinds` as likely.
+
+    >>> traffic = draw_traffic(2, per_tick=3.0, ticks=4, stream=np.random.default_rng(1))
+    >>> len(traffic.ends), bool(len(traffic.kind) == traffic.ends[-1]), set(traffic.kind.tolist()) <= {0, 1}
+    (4, True, True)
+    """
     if ticks < 1:
         raise InvalidInput("l1_fees", "expected a scenario at least a tick long", ticks)
     ends = np.cumsum(stream.poisson(per_tick, ticks))

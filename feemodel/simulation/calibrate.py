@@ -65,6 +65,16 @@ def calibrate(
     progress : see `feemodel.progress`; told of each path that is backtested.
 
     The interval is that of the drawing of paths. That the history behind them is like the future is another question.
+
+    Four paths prove nothing at 10 %: even without a loss, 36 are needed for 0.9**36 to fall below 2.5 %.
+
+    >>> from feemodel.simulation.scenarios import bootstrap, replay
+    >>> fees = replay({"timestamp": [0, 600], "base_fee": [7e7, 7e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
+    >>> transfers = Workload("transfers", np.array([128]), np.array([21_000]))
+    >>> drawn = bootstrap(fees, paths=4, block_seconds=600, rng=1)
+    >>> found = calibrate(transfers, drawn, loss_probability=0.1, arrival_rate=1.0, rng=1)
+    >>> found.high, found.reason
+    (None, 'the interval has no upper end: that takes at least 36 paths, there are 4')
     """
     chosen = rule or PricingRule()
     if vary not in ("estimate_margin", "margin"):

@@ -146,6 +146,13 @@ def attack_cost(
     -------
     Dataset over `block` and `rule` ("calldata pressure", "without"): `variable_cost` that the block's transactions
     meet [wei / byte], `paid` in the block, `posting` [wei].
+
+    The first block pays what it would without pressure, the 900th of half an hour far more:
+
+    >>> found = attack_cost(Attack(), hours=0.5, variable_cost=1e9, fixed_cost=30_000_000, margin=1.0,
+    ...                     l1_base_fee=7e7, l1_blob_base_fee=4e6)
+    >>> found.sizes["block"], found.variable_cost[0].values.tolist(), found.variable_cost[-1].values.tolist()
+    (900, [1000000000, 1000000000], [4294967295000, 1000000000])
     """
     blocks = math.ceil(real_scalar("hours", hours) * 3_600 / BLOCK_TIME)
     if blocks < 1:

@@ -69,6 +69,14 @@ def fit(history: xr.Dataset) -> DemandModel:
     Raises
     ------
     InvalidInput : more than one path, no datetimes, a history too short or too coarse.
+
+    >>> from feemodel.simulation.scenarios import replay
+    >>> days = np.arange(0, 8 * DAY, 600)
+    >>> wave = 1e8 * np.exp(np.sin(days / 40_000) + 0.1 * np.sin(days / 700))
+    >>> history = replay({"timestamp": days, "base_fee": wave, "blob_base_fee": wave}, source="two waves")
+    >>> model = fit(history)
+    >>> len(model.cycle), model.fast_time <= model.slow_time, model.source
+    (24, True, 'two waves')
     """
     from scipy.special import ndtri
     from scipy.stats import rankdata
@@ -132,6 +140,14 @@ def simulate(
     ------
     InvalidInput : a horizon shorter than a step, and as `feemodel.fees.l1_market.blob_base_fee`: demand for more
         blobs than the target, kept up, raises the blob base fee past every bound.
+
+    >>> from feemodel.simulation.scenarios import replay
+    >>> days = np.arange(0, 8 * DAY, 600)
+    >>> wave = 1e8 * np.exp(np.sin(days / 40_000) + 0.1 * np.sin(days / 700))
+    >>> history = replay({"timestamp": days, "base_fee": wave, "blob_base_fee": wave}, source="two waves")
+    >>> simulated = simulate(fit(history), paths=2, horizon=3_600, timestamp=1_770_000_000, blocks_per_step=5, rng=1)
+    >>> dict(simulated.sizes), duration(simulated), bool((simulated.base_fee > 0).all())
+    ({'path': 2, 'step': 60}, 3600.0, True)
     """
     rules, per_step = schedule.at(timestamp), whole_scalar("blocks_per_step", blocks_per_step, minimum=1)
     steps = int(real_scalar("horizon", horizon, unit="s") // (SLOT * per_step))
@@ -153,7 +169,17 @@ def simulate(
 def simulated_blocks(
     model: DemandModel, blocks: int, timestamp: int, rules: BlobRules, stream: Generator
 ) -> dict[str, NDArray[np.float64]]:
-    """One path, block by block: the columns of a scenario."""
+    """One path, block by block: the columns of a scenario.
+
+    >>> from feemodel.simulation.scenarios import replay
+    >>> days = np.arange(0, 8 * DAY, 600)
+    >>> wave = 1e8 * np.exp(np.sin(days / 40_000) + 0.1 * np.sin(days / 700))
+    >>> history = replay({"timestamp": days, "base_fee": wave, "blob_base_fee": wave}, source="two waves")
+    >>> rules = MAINNET.at(1_770_000_000)
+    >>> path = simulated_blocks(fit(history), 50, 1_770_000_000, rules, np.random.default_rng(1))
+    >>> [*path], path["base_fee"].shape, bool(path["blob_gas_used_ratio"].max() <= 1)
+    (['base_fee', 'blob_base_fee', 'gas_used_ratio', 'blob_gas_used_ratio'], (50,), True)
+    """
     demand = model.price(_scores(model, blocks, timestamp, stream))
     noise = np.exp(model.gas_noise * stream.standard_normal(blocks) - model.gas_noise**2 / 2)
     wanted = stream.negative_binomial(

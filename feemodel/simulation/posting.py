@@ -13,7 +13,11 @@ from feemodel.simulation.surfaces import Submission
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posting:
-    """How the stream of compressed bytes reaches L1."""
+    """How the stream of compressed bytes reaches L1.
+
+    >>> Posting(deadline=3_600.0, stream_ratio=0.52).submission.capacity
+    130048
+    """
 
     submission: Submission = field(default_factory=Submission)
     deadline: float | None = None  #: the longest that a byte waits; without it every blob is filled [s]
@@ -56,6 +60,14 @@ def post(stream: RealArray, tick: float, posting: Posting, l1_fees: xr.Dataset) 
     l1_fees : a scenario of one path, at whose fees the submissions are paid.
 
     Raises `InvalidInput` for a deadline shorter than a tick, which is as fine as arrivals are known.
+
+    Half a blob a minute: the second minute fills one, and what is left after the third leaves then:
+
+    >>> from feemodel.simulation.scenarios import replay
+    >>> fees = replay({"timestamp": [0, 90], "base_fee": [7e7, 7e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
+    >>> posted = post(np.array([65_024.0, 130_048.0, 195_072.0]), 60.0, Posting(), fees)
+    >>> posted.time.tolist(), posted.end.tolist(), posted.cost.tolist()
+    ([120.0, 180.0], [130048.0, 195072.0], [11616788000000.0, 11616788000000.0])
     """
     if posting.deadline is not None and posting.deadline < tick:
         raise InvalidInput("deadline", f"expected at least a tick of {tick:g} s", posting.deadline)

@@ -85,6 +85,12 @@ def bootstrap(
     ------
     InvalidInput : more than one path to draw from, a block shorter than a step or longer than the history, a horizon
         shorter than a step, an unknown method.
+
+    >>> rows = {"timestamp": [0, 12, 24], "base_fee": [7.0, 8.0, 9.0], "blob_base_fee": [1.0, 2.0, 3.0]}
+    >>> one = replay(rows, source="by hand")
+    >>> drawn = bootstrap(one, paths=5, block_seconds=12, rng=1)
+    >>> dict(drawn.sizes), bool((drawn.base_fee - drawn.blob_base_fee == 6).all())  # a moment's fees stay together
+    ({'path': 5, 'step': 3}, True)
     """
     if history.sizes["path"] != 1:
         raise InvalidInput("history", "expected one path to draw from", history.sizes["path"])
@@ -106,7 +112,12 @@ def bootstrap(
 
 
 def scenario(columns: Mapping[str, NDArray[Any]], elapsed: NDArray[Any], *, source: str) -> xr.Dataset:
-    """A scenario from arrays (path, step) by name and the time at which each step begins [s]."""
+    """A scenario from arrays (path, step) by name and the time at which each step begins [s].
+
+    >>> fees = {"base_fee": np.array([[7e7, 8e7]]), "blob_base_fee": np.array([[4e6, 4e6]])}
+    >>> scenario(fees, np.array([0.0, 12.0]), source="by hand").base_fee.units
+    'wei / gas'
+    """
     first = next(iter(columns.values()))
     return xr.Dataset(
         {name: (("path", "step"), values, {"units": UNITS[name]}) for name, values in columns.items()},
@@ -119,7 +130,12 @@ def scenario(columns: Mapping[str, NDArray[Any]], elapsed: NDArray[Any], *, sour
 
 
 def step_seconds(found: xr.Dataset) -> float:
-    """The median length of a step [s]."""
+    """The median length of a step [s].
+
+    >>> one = replay({"timestamp": [0, 12, 36], "base_fee": [1.0] * 3, "blob_base_fee": [1.0] * 3}, source="by hand")
+    >>> step_seconds(one)  # of 12 s and 24 s
+    18.0
+    """
     elapsed = found["elapsed"].to_numpy()
     if len(elapsed) < 2:
         raise InvalidInput("scenario", "expected at least two steps", len(elapsed))
@@ -127,7 +143,12 @@ def step_seconds(found: xr.Dataset) -> float:
 
 
 def duration(found: xr.Dataset) -> float:
-    """From the beginning of the first step to the end of the last [s]."""
+    """From the beginning of the first step to the end of the last [s].
+
+    >>> one = replay({"timestamp": [0, 12, 36], "base_fee": [1.0] * 3, "blob_base_fee": [1.0] * 3}, source="by hand")
+    >>> duration(one)  # 36 s, and a last step of 18 s
+    54.0
+    """
     return float(found["elapsed"].to_numpy()[-1]) + step_seconds(found)
 
 
@@ -138,6 +159,12 @@ def moments(found: xr.Dataset) -> xr.Dataset:
     -------
     Dataset over `path` and `moment`: `value`. Quantiles are those of the fee [gwei / gas]; autocorrelations and the
     correlation are of the logarithms [1]. A lag that a path is too short for is NaN.
+
+    >>> fees = [1e9, 2e9, 4e9]
+    >>> one = replay({"timestamp": [0, 12, 24], "base_fee": fees, "blob_base_fee": fees}, source="by hand")
+    >>> found = moments(one)["value"].isel(path=0)
+    >>> round(found.sel(moment="base_fee p50").item(), 6), round(found.sel(moment="correlation of the two").item(), 6)
+    (2.0, 1.0)
     """
     step = step_seconds(found)
     values: dict[str, NDArray[Any]] = {}
@@ -167,6 +194,13 @@ def compare_moments(history: xr.Dataset, simulated: xr.Dataset, *, band: float =
     -------
     Dataset over `moment`: `observed`, `simulated` (the median path), `low`, `high`, and `inside`, whether what was
     observed lies in the band.
+
+    >>> times = np.arange(0, 8 * 86_400, 600)  # a week and a day, so that every lag is there
+    >>> fees = np.exp(np.sin(times / 20_000))
+    >>> one = replay({"timestamp": times, "base_fee": fees, "blob_base_fee": fees}, source="a wave")
+    >>> found = compare_moments(one, bootstrap(one, paths=50, block_seconds=86_400, rng=1))
+    >>> bool(found.inside.sel(moment="base_fee p50"))
+    True
     """
     observed = moments(history)["value"].isel(path=0, drop=True)
     paths = moments(simulated)["value"]

@@ -81,6 +81,15 @@ def recovery_over_l1_fees(
     Returns
     -------
     Dataset with `revenue` (margin) [wei], `cost` (base_fee, blob_base_fee) [wei], `recovery` (all three) [1].
+
+    A transfer of 128 bytes pays 36,095,245 · 21,000 wei, its bytes cost 128 · 89,326,925.4 wei:
+
+    >>> transfers = Workload("transfers", np.array([128]), np.array([21_000]))
+    >>> form = CostPerByte(variable_cost=1_000_000_000, fixed_cost=30_000_000)
+    >>> fees = {"base_fee": np.array([7e7]), "blob_base_fee": np.array([4e6]), "margin": np.array([1.0])}
+    >>> found = recovery_over_l1_fees(transfers, form, Submission(), **fees)
+    >>> found.revenue.values.tolist(), found.recovery.values.round(3).tolist()
+    ([758000145000.0], [[[66.294]]])
     """
     import xarray
 
@@ -123,6 +132,16 @@ def verification_surface(
     -------
     Dataset with `fee_quantile` (quantile, and the three axes): what a transaction pays [wei]; `revenue` and `cost`
     [wei]; `recovery` [1].
+
+    At the factors of the fee itself the size part recovers what verification costs, and the base fee comes on top:
+
+    >>> transfers = Workload("transfers", np.array([128]), np.array([21_000]))
+    >>> found = verification_surface(
+    ...     transfers, VerificationCost(min_gas_price=100_000_000), verification_gas_cost=np.array([1_200_000]),
+    ...     gas_price_ratio=np.array([15.0]), margin=np.array([1.0, 1.2]),
+    ... )
+    >>> found.recovery.values.round(4).tolist()
+    [[[1.0, 1.2]]]
     """
     import xarray
 

@@ -1,0 +1,181 @@
+"""The API reference: every public name says what it does and shows it, and the pages that are made of it say so too."""
+
+import dataclasses
+import enum
+import inspect
+import os
+import pkgutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docs.reference import field_comments, short_types, to_markdown
+from tests.conftest import ROOT
+
+LISTED = ("feemodel", "feemodel.execution", "feemodel.io", "feemodel.ledger")  # those with a list of public names
+BY_MODULE = ("feemodel.simulation", "feemodel.sizes")
+INSIDE = {  # modules whose names nobody outside their room calls
+    "feemodel.simulation.axes", "feemodel.simulation.blocks", "feemodel.simulation.executors",
+    "feemodel.simulation.path_kernels", "feemodel.simulation.corpus.calldata", "feemodel.simulation.corpus.fitted",
+    "feemodel.sizes.batches", "feemodel.sizes.payloads", "feemodel.sizes.fastlz", "feemodel.sizes.lzss_dictionary",
+    "feemodel.sizes.lzss_kernel", "feemodel.sizes.lzss_payload", "feemodel.sizes.lzss_primitives",
+    "feemodel.sizes.lzss_suffixes",
+}  # fmt: skip
+NODE = "asks a node: tests/test_io_node.py and tests/test_io_fetch.py run one"
+FILE = "reads a file as a function shows on its content: "
+WITHOUT_DOCTEST = {
+    "feemodel.execution.Fast": "needs the extra fast: tests/test_execution_fast.py",
+    "feemodel.execution.compare_transactions": "executes captured blocks: tests/test_execution_replay.py",
+    "feemodel.execution.parse_message": "shown by feemodel.execution.estimate_gas, which parses the same objects",
+    "feemodel.io.Node": NODE,
+    "feemodel.io.fetch_blocks": NODE,
+    "feemodel.io.get_blocks": NODE,
+    "feemodel.io.read_blocks": FILE + "feemodel.io.parse_blocks",
+    "feemodel.io.read_raw_transactions": FILE + "feemodel.io.parse_raw_transactions",
+    "feemodel.io.read_replay": FILE + "feemodel.io.parse_replay",
+    "feemodel.io.parse_replay": "a capture with one transaction is a page long: tests/test_execution_replay.py",
+    "feemodel.io.read_transactions": FILE + "feemodel.io.parse_transactions",
+    "feemodel.ledger.read_blocks": FILE + "feemodel.ledger.files.parse_block",
+    "feemodel.ledger.read_genesis": FILE + "feemodel.ledger.files.parse_genesis",
+    "feemodel.ledger.read_proof": "reads a file; what is read, feemodel.ledger.check_proof shows",
+    "feemodel.ledger.read_trie_logs": "a trie log is binary: tests/test_ledger_files.py",
+    "feemodel.simulation.reduce.Table": "made by feemodel.sweep alone, of what came of its blocks",
+}
+
+
+def public() -> Iterator[tuple[str, Any]]:
+    """Every public name and what it stands for."""
+    for name in LISTED:
+        package = import_module(name)
+        yield from ((f"{name}.{listed}", getattr(package, listed)) for listed in package.__all__)
+    for name in BY_MODULE:
+        for found in pkgutil.walk_packages(import_module(name).__path__, f"{name}."):
+            if found.name not in INSIDE:
+                yield from defined_in(import_module(found.name))
+
+
+def defined_in(module: Any) -> Iterator[tuple[str, Any]]:
+    for name, value in vars(module).items():
+        here = getattr(value, "__module__", None) == module.__name__
+        if here and not name.startswith("_") and (inspect.isclass(value) or inspect.isfunction(value)):
+            yield f"{module.__name__}.{name}", value
+
+
+def is_record(value: Any) -> bool:
+    """Whether it is told by its fields, its members or its place among the errors, and an example adds nothing."""
+    if not inspect.isclass(value):
+        return False
+    kinds = (tuple, enum.Enum, Exception)
+    return dataclasses.is_dataclass(value) or issubclass(value, kinds) or getattr(value, "_is_protocol", False)
+
+
+def docstrings(value: Any) -> str:
+    """The docstring of a name and those of its methods."""
+    methods = vars(value).values() if inspect.isclass(value) else ()
+    return "\n".join(inspect.getdoc(part) or "" for part in (value, *methods) if callable(part) or part is value)
+
+
+PUBLIC = dict(public())
+
+
+def test_there_is_something_to_document():
+    assert len(PUBLIC) > 120
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_says_what_it_is(name):
+    assert (PUBLIC[name].__doc__ or "").strip()
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if not is_record(PUBLIC[name])])
+def test_every_public_name_shows_what_it_does_or_there_is_a_reason(name):
+    assert (">>>" in docstrings(PUBLIC[name])) != (name in WITHOUT_DOCTEST)
+
+
+def test_every_reason_is_for_a_name_and_points_to_something():
+    assert set() == set(WITHOUT_DOCTEST) - set(PUBLIC)
+    for reason in WITHOUT_DOCTEST.values():
+        for word in reason.replace(",", " ").split():
+            if word.startswith("tests/"):
+                assert (ROOT / word).is_file(), word
+            if word.startswith("feemodel."):
+                module, _, function = word.rpartition(".")
+                assert callable(getattr(import_module(module), function)), word
+
+
+def test_sections_become_lists_and_doctests_code():
+    docstring = "\n".join(
+        [
+            "A fee.", "", "    fee = 2 · size", "", "Parameters", "----------", "size, gas : measured [byte]; at most",
+            "    2**20 of them.", "The rest as above.", "", "All broadcast below 2**63 and above 2**53.", "", "Raises",
+            "------", "InvalidInput : a size below 0.", "", "By hand:", "", ">>> 1 + 1", "2",
+        ]
+    )  # fmt: skip
+    expected = "\n".join(
+        [
+            "A fee.", "", "    fee = 2 · size", "", "###### Parameters", "",
+            r"- `size, gas`: measured [byte]; at most 2\*\*20 of them.", "- The rest as above.", "",
+            r"All broadcast below 2\*\*63 and above 2\*\*53.", "", "###### Raises", "",
+            "- `InvalidInput`: a size below 0.", "", "By hand:", "", "```pycon", ">>> 1 + 1", "2", "```",
+        ]
+    )  # fmt: skip
+    assert expected == to_markdown(docstring)
+
+
+def test_comments_describe_fields():
+    source = """
+    class Costs:
+        variable: int  #: what ‖ costs [wei / byte]
+        #: a comment
+        #: of two lines
+        fixed: int = 0
+        plain = 5  # not for readers
+    """
+    assert field_comments(source) == {"variable": "what ‖ costs [wei / byte]", "fixed": "a comment of two lines"}
+
+
+@pytest.mark.parametrize(("made", "written"), [
+    ("numpy.ndarray[tuple[typing.Any, ...], numpy.dtype[numpy.int64]] | None", "NDArray[int64] | None"),
+    ("collections.abc.Mapping[str, typing.Any]", "Mapping[str, Any]"),
+    (r"coinbase: bytes = b'\x00\x00\x00\x00\x00'", "coinbase: bytes = bytes(5)"),
+])  # fmt: skip
+def test_types_read_as_they_are_written(made, written):
+    assert written == short_types(made)
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The whole reference, made by the module that `scripts/api-reference` runs: it changes what it documents."""
+    folder = tmp_path_factory.mktemp("api")
+    made = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "docs.reference", str(folder)],
+        cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    return folder
+
+
+@pytest.mark.parametrize("package", LISTED)
+def test_names_imported_at_first_use_have_their_place(pages, package):
+    page = (pages / f"{package.replace('.', '/')}.html").read_text(encoding="utf-8")
+    missing = [name for name in import_module(package).__all__ if f'<section id="{name}">' not in page]
+
+    assert missing == []
+
+
+def test_a_page_reads_as_the_docstring_does(pages):
+    page = (pages / "feemodel" / "fees" / "priority.html").read_text(encoding="utf-8")
+
+    assert "<li><code>compressed_size</code>: measured size of the transaction [byte].</li>" in page
+    assert "what every unit of gas pays, whatever the size" in page
+    assert '<span class="n">compressed_size</span><span class="p">:</span> <span class="n">ArrayLike</span>' in page
+    assert "----------" not in page
+
+
+def test_the_command_line_is_left_to_its_own_help(pages):
+    assert not (pages / "feemodel" / "cli.html").exists()
