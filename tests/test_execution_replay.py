@@ -53,7 +53,7 @@ def transaction(**fields):
 def capture(*transactions, **fields):
     header = {
         "number": 10, "timestamp": 20, "gasLimit": 30_000_000, "baseFee": {"value": word(7)},
-        "coinbase": f"0x{bytes(20).hex()}", "mixHashOrPrevRandao": word(5), "difficulty": word(0),
+        "parentHash": word(4), "coinbase": f"0x{bytes(20).hex()}", "mixHashOrPrevRandao": word(5), "difficulty": word(0),
         "extraData": f"0x{RECORD.hex()}",
     }  # fmt: skip
     return {
@@ -133,7 +133,7 @@ def test_an_estimate_that_fails_is_part_of_the_answer():
     [
         ({"blocks": None}, r"the document\.blocks: expected a list"),
         ({"accounts": [{}]}, r"the document\.accounts\[0\]\.address"),
-        ({"storage": [{"address": "0x"}]}, r"the document\.storage\[0\]\.key"),
+        ({"storage": [{"address": "0x" + "11" * 20}]}, r"the document\.storage\[0\]\.key"),
         ({"blocks": []}, "expected transactions of one chain"),
     ],
 )

@@ -1,12 +1,10 @@
 """The server as it is started: processes that answer while another one imports, and that stop when told."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,59 +13,50 @@ import urllib3
 from feemodel.hashes import keccak256
 from feemodel.ledger import Store, check_proof, import_block, import_genesis
 from feemodel.ledger.changes import AccountChange, AccountFields, BlockChanges, GenesisAccount
-from feemodel.rpc.methods import DEVELOPMENT_ADDRESSES
+from feemodel.units import to_hex
+from tests.development import HOLDERS
+from tests.serving import serving
 
 EMPTY = keccak256(b"")
 ADDRESSES = [bytes([n]) * 20 for n in range(1, 41)]
 BLOCKS = 60
-
-
-@contextmanager
-def serving(*arguments):
-    """A server in processes of its own; its first line tells the address."""
-    command = [sys.executable, "-m", "feemodel.cli", "serve", "--port", "0", "--json", *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
-        try:
-            text = ""
-            while not text.endswith("}\n"):
-                line = server.stdout.readline()
-                assert line, server.stderr.read()
-                text += line
-            yield server, json.loads(text)["address"]
-        finally:
-            server.send_signal(signal.SIGTERM)
-            server.wait(30)
+HOLDER = to_hex(HOLDERS[0])
 
 
 def worker_of(parent):
     """The child that serves, as Linux tells it."""
     for folder in Path("/proc").glob("[0-9]*"):
-        status = (folder / "stat").read_text().rsplit(")", 1)[1].split()
-        if int(status[1]) == parent and b"spawn_main" in (folder / "cmdline").read_bytes():
+        try:
+            status, command = (folder / "stat").read_text(), (folder / "cmdline").read_bytes()
+        except OSError:  # it has ended in between
+            continue
+        if int(status.rsplit(")", 1)[1].split()[1]) == parent and b"spawn_main" in command:
             return int(folder.name)
     raise AssertionError("no worker")
 
 
 def post(pool, address, method, *params):
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-    return pool.request("POST", address, body=body).json()
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    return pool.request("POST", address, json=body).json()
 
 
 @pytest.fixture
 def pool():
+    """Connections that are tried again: a worker that dies takes with it those that it has not answered."""
     with urllib3.PoolManager(
         maxsize=8, timeout=20, retries=urllib3.Retry(8, backoff_factor=0.1, allowed_methods=None)
     ) as pool:
         yield pool
 
 
-def test_a_server_with_nothing_configured_proves_the_development_genesis(pool):
-    with serving() as (server, address):
-        proof = post(pool, address, "rollup_getProof", DEVELOPMENT_ADDRESSES[0], ["0x0"], "latest")["result"]
+def test_a_server_with_nothing_configured_proves_the_development_genesis():
+    with serving() as server:
+        block = server.ask("eth_getBlockByNumber", "latest", False)["result"]
+        proof = server.ask("rollup_getProof", HOLDER, ["0x0"], "latest")["result"]
 
-    root = "0x77efb4a7116ebcda21e394d603881cd375b2a71f601d32b05b00b7e12139b4bf"
-    assert check_proof(proof, root=root, address=DEVELOPMENT_ADDRESSES[0], storage_keys=[0]).account is not None
-    assert (server.returncode, server.stderr.read() if not server.stderr.closed else "") == (0, "")
+    account = check_proof(proof, root=block["stateRoot"], address=HOLDER, storage_keys=[0]).account
+    assert (account.balance, account.nonce) == (10_000 * 10**18, 0)
+    assert server.started["finalized"] == int(block["number"], 16) == 0
 
 
 def test_answers_hold_while_another_process_imports(pool, tmp_path):
@@ -93,8 +82,8 @@ def test_answers_hold_while_another_process_imports(pool, tmp_path):
                     failures.append((known, reply, error))
                     return
 
-        with serving("--store", str(path), "--workers", "2") as (_, address):
-            askers = [threading.Thread(target=ask, args=(address, seed)) for seed in range(4)]
+        with serving("--store", str(path), "--workers", "2") as server:
+            askers = [threading.Thread(target=ask, args=(server.address, seed)) for seed in range(4)]
             for asker in askers:
                 asker.start()
             balance = 1
@@ -118,16 +107,16 @@ def test_answers_hold_while_another_process_imports(pool, tmp_path):
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the worker in /proc, which only Linux has")
 def test_a_worker_that_is_killed_is_replaced(pool):
-    with serving("--workers", "1") as (server, address):
+    with serving("--workers", "1") as server:
         os.kill(worker_of(server.pid), signal.SIGKILL)
 
-        reply = post(pool, address, "rollup_getProof", DEVELOPMENT_ADDRESSES[0], [], "0x0")
+        reply = post(pool, server.address, "rollup_getProof", HOLDER, [], "0x0")
         assert reply["result"]["accountProof"]["leafIndex"] >= 2
 
 
 def test_a_port_that_is_taken_is_an_error_in_one_line():
-    with serving() as (_, address):
-        port = address.rsplit(":", 1)[1]
+    with serving("--workers", "1") as server:
+        port = server.address.rsplit(":", 1)[1]
         command = [sys.executable, "-m", "feemodel.cli", "serve", "--port", port]
         second = subprocess.run(command, capture_output=True, text=True, timeout=60)
 

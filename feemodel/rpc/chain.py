@@ -41,7 +41,7 @@ class Chain:
     world: World
     extra_data: bytes = b""  #: of the block, where its pricing record stands
     hash: bytes | None = None  #: `None` where the source does not tell it
-    parent_hash: bytes | None = None
+    parent_hash: bytes = bytes(32)
     state_root: bytes | None = None  #: of the ledger's tree, under which `rollup_getProof` proves
 
     def block(self) -> dict[str, Any]:
@@ -50,7 +50,7 @@ class Chain:
         return {
             "number": to_quantity(block.number),
             "hash": _hex(self.hash),
-            "parentHash": _hex(self.parent_hash),
+            "parentHash": to_hex(self.parent_hash),
             "stateRoot": _hex(self.state_root),
             "timestamp": to_quantity(block.timestamp),
             "gasLimit": to_quantity(block.gas_limit),
@@ -122,7 +122,7 @@ def replay_chain(replay: "Replay") -> Chain:
         world=final_world(replay),
         extra_data=last.extra_data,
         hash=replay.block_hashes.get(last.number),
-        parent_hash=replay.block_hashes.get(last.number - 1),
+        parent_hash=last.parent_hash,
     )
 
 
@@ -152,7 +152,7 @@ def _header(chain: Chain) -> bytes:
     """The header in RLP, as since Prague."""
     block = chain.world.block
     fields: list[int | bytes] = [
-        chain.parent_hash or bytes(32), EMPTY_UNCLES, block.coinbase, chain.state_root or bytes(32), EMPTY_TRIE,
+        chain.parent_hash, EMPTY_UNCLES, block.coinbase, chain.state_root or bytes(32), EMPTY_TRIE,
         EMPTY_TRIE, bytes(256), block.difficulty, block.number, block.gas_limit, 0, block.timestamp, chain.extra_data,
         block.prev_randao, bytes(8), block.base_fee, EMPTY_TRIE, 0, block.excess_blob_gas, bytes(32), EMPTY_REQUESTS,
     ]  # fmt: skip

@@ -1,0 +1,76 @@
+"""Clients as they are published, driven by the scripts in tests/peers: what came of each step that they took."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from feemodel.execution.replay import final_world
+from feemodel.execution.world import World
+from feemodel.io import read_replay
+from feemodel.units import to_hex
+from tests.anvil import PEERS, needed
+from tests.development import HOLDERS
+
+KEY = "4f2d8a6e91c7"  # of the servers that ask for one
+HOLDER, STRANGER = to_hex(HOLDERS[0]), "0x57a49e4057a49e4057a49e4057a49e4057a49e40"
+#: A replay, and an account that has funds and no code at its end.
+REPLAYS = {
+    "28279135-28279249": "0x0ba37936c50bbcdc7130c67d931e5fe14285b8eb",
+    "6110045": "0x41ee28ee05341e7fdddc8d433ba66054cd302ca1",
+}
+REVERTED = "ERC20: transfer amount exceeds balance"
+
+Told = dict[str, dict[str, Any]]
+
+
+def require(*installed: Path | str | None) -> None:
+    """Skip where something is not installed; fail there where the tests beside peers must run."""
+    missing = [str(path) for path in installed if path is None or (not shutil.which(path) and not Path(path).exists())]
+    if missing:
+        reason = f"needs Node and what scripts/install-peers puts into tests/peers/: {', '.join(missing)} is not there"
+        (pytest.fail if needed() else pytest.skip)(reason)
+
+
+def told(command: Sequence[str | Path], address: str, scenario: str, **parameters: Any) -> Told:
+    """Of each step of a script: `value`, or what says how it failed."""
+    # Proxies are for the world outside: these servers are on this machine.
+    environment = os.environ | {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
+    arguments = [*command, address, scenario, json.dumps(parameters)]
+    completed = subprocess.run(arguments, capture_output=True, text=True, timeout=120, env=environment)
+    assert (completed.returncode, completed.stderr) == (0, ""), completed.stderr
+    answer: Told = json.loads(completed.stdout, object_hook=_number)
+    return answer
+
+
+def value(told: Told, step: str) -> Any:
+    """What a step that went well gave."""
+    assert "value" in told[step], told[step]
+    return told[step]["value"]
+
+
+def replay_file(shared: Path, name: str) -> Path:
+    """A replay among the shared inputs."""
+    return shared / "data" / "replays" / f"{name}.mainnet.json.gz"
+
+
+@cache
+def replay_world(file: Path) -> World:
+    """The state after the last block of a replay."""
+    return final_world(read_replay(file))
+
+
+def script(name: str) -> Path:
+    """One of the scripts of the clients."""
+    return PEERS / name
+
+
+def _number(fields: dict[str, Any]) -> Any:
+    """JavaScript's large integers, which JSON has no form for, come as objects."""
+    return int(fields["bigint"]) if fields.keys() == {"bigint"} else fields

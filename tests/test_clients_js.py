@@ -1,0 +1,394 @@
+"""viem and ethers as npm has them: what they read, estimate and prepare, and what they make of our errors."""
+
+import pytest
+
+from feemodel.ledger import check_proof
+from feemodel.transaction import parse_transaction
+from feemodel.units import to_hex
+from tests.anvil import PEERS
+from tests.clients import (
+    HOLDER,
+    KEY,
+    REPLAYS,
+    REVERTED,
+    STRANGER,
+    replay_file,
+    replay_world,
+    require,
+    script,
+    told,
+    value,
+)
+from tests.development import ALDER, GENESIS, HOLDERS, UNIT
+from tests.serving import serving
+
+MULTICALL = bytes.fromhex("ca11bde05977b3631167028862be2a173976ca11")  # on every chain, by its authors
+GAS_PRICE = 41_904_000  # of the preset [wei / gas]
+# 45 bytes of sender and unsigned transfer: 1.2 · (45 · 10⁹ / 21,000 + 30,000,000) = 38,571,428.6
+TRANSFER = {"gasLimit": 21_000, "baseFeePerGas": 7, "priorityFeePerGas": 38_571_428}
+TRANSFER_IN_HEX = {"gasLimit": "0x5208", "baseFeePerGas": "0x7", "priorityFeePerGas": "0x24c8da4"}
+
+
+@pytest.fixture(scope="module")
+def node():
+    """The command that runs a script."""
+    require("node", PEERS / "node_modules" / "viem", PEERS / "node_modules" / "ethers")
+    return "node"
+
+
+@pytest.fixture(scope="module")
+def development(node):
+    """The server that nothing configures but a key, and what the two clients told of it."""
+    with serving("--workers", "1", "--api-key", KEY) as server:
+        address = f"{server.address}/v3/{KEY}"
+        yield (
+            server,
+            told([node, script("viem_client.mjs")], address, "development", stranger=STRANGER),
+            told([node, script("ethers_client.mjs")], address, "development", stranger=STRANGER),
+        )
+
+
+@pytest.fixture(scope="module")
+def server(development):
+    return development[0]
+
+
+@pytest.fixture(scope="module")
+def viem(development):
+    return development[1]
+
+
+@pytest.fixture(scope="module")
+def ethers(development):
+    return development[2]
+
+
+@pytest.fixture(scope="module", params=REPLAYS)
+def replayed(request, node, shared):
+    """The account asked about, the world after a replay, and what the two clients told of a server on it."""
+    file, account = replay_file(shared, request.param), REPLAYS[request.param]
+    has_multicall = MULTICALL in replay_world(file).accounts
+    about = {"stranger": STRANGER, "account": account, "multicall": has_multicall}
+    with serving("--workers", "1", "--replay", str(file)) as server:
+        yield (
+            bytes.fromhex(account[2:]),
+            replay_world(file),
+            told([node, script("viem_client.mjs")], server.address, "replay", **about),
+            told([node, script("ethers_client.mjs")], server.address, "replay", **about),
+        )
+
+
+def methods(step):
+    """The methods of a step's exchanges in their order, those of a batch as a list."""
+    return [
+        [call["method"] for call in exchange] if isinstance(exchange, list) else exchange["method"]
+        for exchange in step["exchanges"]
+    ]
+
+
+def causes(step):
+    """The names of an error and of its causes."""
+    return [error.get("name") for error in step["errors"]]
+
+
+def cause(step, name):
+    """The one of this name."""
+    return next(error for error in step["errors"] if error.get("name") == name)
+
+
+def asked_plainly(server, step):
+    """The same request as the last one of a step, sent by no client."""
+    last = step["exchanges"][-1]
+    result = server.ask(last["method"], *last["params"], path=f"/v3/{KEY}")["result"]
+    return {name: int(number, 16) for name, number in result.items()}
+
+
+# viem
+
+
+def test_viem_reads_the_chain(viem):
+    assert value(viem, "chainId") == 1337
+    assert value(viem, "blockNumber") == 0
+    assert value(viem, "balance") == 10_000 * 10**18
+    assert value(viem, "nonce") == 0
+    assert value(viem, "noCode") is None
+    assert ALDER.hex() in GENESIS.read_text()
+    assert value(viem, "code")[2:] in GENESIS.read_text()
+
+
+def test_viem_reads_the_same_block_by_any_name(viem):
+    block = value(viem, "block")
+    assert (block["number"], block["timestamp"], block["gasLimit"]) == (0, 1_769_299_200, 2_000_000_000)
+    assert (block["baseFeePerGas"], block["gasUsed"], block["transactions"]) == (7, 0, [])
+    assert (len(block["hash"]), len(block["stateRoot"])) == (66, 66)
+    assert value(viem, "pendingBlock") == value(viem, "blockOfNumber") == block
+    assert causes(viem["noBlock"]) == ["BlockNotFoundError"]
+
+
+def test_viem_reads_the_prices(viem):
+    assert value(viem, "gasPrice") == GAS_PRICE
+    assert value(viem, "priorityFee") == GAS_PRICE - 7
+    assert value(viem, "fees") == {"maxFeePerGas": GAS_PRICE - 7 + 8, "maxPriorityFeePerGas": GAS_PRICE - 7}
+    assert value(viem, "legacyFees") == {"gasPrice": GAS_PRICE * 12 // 10}  # viem's margin
+    history = value(viem, "feeHistory")
+    assert (history["oldestBlock"], history["baseFeePerGas"], history["gasUsedRatio"]) == (0, [7, 7], [0])
+    assert [len(rewards) for rewards in history["reward"]] == [2]
+
+
+@pytest.mark.parametrize("step", ["minimal", "atBlock", "atNumber", "overridden", "overriddenAtBlock"])
+def test_viem_estimates_a_transfer_with_and_without_block_and_override(viem, step):
+    assert value(viem, step) == TRANSFER
+    assert methods(viem[step]) == ["linea_estimateGas"]
+
+
+def test_viem_sends_what_the_method_has_to_tell_apart(viem):
+    rest = {
+        step: viem[step]["exchanges"][0]["params"][1:]
+        for step in viem
+        if methods(viem[step])[:1] == ["linea_estimateGas"]
+    }
+    override = {STRANGER: {"balance": hex(10**18)}}
+    assert rest["minimal"] == []
+    assert (rest["atBlock"], rest["atNumber"]) == (["latest"], ["0x0"])
+    assert (rest["overridden"], rest["overriddenAtBlock"]) == ([override], ["latest", override])
+
+
+@pytest.mark.parametrize("step", ["everyField", "token", "creation"])
+def test_viem_gets_the_estimate_that_anybody_gets(viem, server, step):
+    estimate = value(viem, step)
+    assert estimate == asked_plainly(server, viem[step])
+    assert estimate["gasLimit"] > 50_000
+    assert estimate["priorityFeePerGas"] != TRANSFER["priorityFeePerGas"]
+
+
+def test_viem_estimates_the_same_gas_by_all_methods(viem):
+    gas = value(viem, "token")["gasLimit"]
+    assert [value(viem, step) for step in ("ethEstimate", "contractGas")] == [gas, gas]
+    assert int(value(viem, "requested")["gasLimit"], 16) == gas
+    assert value(viem, "ethOverridden") == 21_000
+
+
+def test_viem_estimates_a_delegation(viem):
+    """A call with an authorization, 25,000 gas beside the 21,000; no fees but for the estimate."""
+    assert 46_000 <= value(viem, "delegation") < 46_000 * 1.015
+    assert len(viem["delegation"]["exchanges"][-1]["params"][0]["authorizationList"]) == 1
+
+
+def test_viem_calls_contracts(viem):
+    assert value(viem, "call") == {"data": f"0x{1:064x}"}
+    assert value(viem, "callOverridden") == {"data": f"0x{18:064x}"}
+    assert value(viem, "reads") == ["Alder", "BIR", 18, 1_000_000 * UNIT]
+    # 10⁷ · 997 / (5 · 10⁶ · 1000 + 997) BIR for an ALD
+    assert value(viem, "deployless") == ["ALD", 10**7 * UNIT * 997 // (5 * 10**9 + 997), 200]
+    assert value(viem, "simulated") is True
+
+
+def test_viem_sends_a_batch_as_one_request(viem):
+    assert value(viem, "batch") == [1337, 0, 10_000 * 10**18, "ALD", -32601]
+    [batch] = methods(viem["batch"])
+    assert sorted(batch) == ["eth_blockNumber", "eth_call", "eth_chainId", "eth_getBalance", "eth_nothing"]
+
+
+def test_viem_prepares_a_transaction(viem):
+    request = value(viem, "prepared")
+    assert (request["type"], request["chainId"], request["nonce"], request["gas"]) == ("eip1559", 1337, 0, 21_000)
+    assert (request["maxFeePerGas"], request["maxPriorityFeePerGas"]) == (GAS_PRICE + 1, GAS_PRICE - 7)
+    codes = {call["method"]: call["code"] for call in viem["prepared"]["exchanges"]}
+    assert codes.pop("eth_fillTransaction") == -32601
+    assert set(codes.values()) == {0}
+
+
+@pytest.mark.parametrize("step", ["preparedOnLinea", "preparedTransfer"])
+def test_viem_prepares_a_transaction_with_the_fees_of_the_estimate(viem, server, step):
+    request = value(viem, step)
+    assert methods(viem[step]) == [
+        "eth_fillTransaction", "eth_getTransactionCount", "eth_getBlockByNumber", "linea_estimateGas",
+        "eth_estimateGas",
+    ]  # fmt: skip
+    assert [call["code"] for call in viem[step]["exchanges"]] == [-32601, 0, 0, 0, 0]
+    estimated, searched = viem[step]["exchanges"][3:]
+    estimate = asked_plainly(server, {"exchanges": [estimated]})
+    assert request["maxPriorityFeePerGas"] == estimate["priorityFeePerGas"]
+    assert request["maxFeePerGas"] == estimate["priorityFeePerGas"] + 8  # the base fee of 7, and a fifth more
+    assert request["gas"] == estimate["gasLimit"]
+    assert int(searched["params"][0]["maxFeePerGas"], 16) == request["maxFeePerGas"]
+
+
+def test_a_transaction_that_viem_prepared_and_signed_is_the_estimated_one(viem):
+    request, transaction = value(viem, "preparedTransfer"), parse_transaction(value(viem, "signed"))
+    assert transaction.sender() == HOLDERS[0]
+    assert (transaction.to, to_hex(transaction.data)) == (ALDER, request["data"])
+    assert (transaction.chain_id, transaction.nonce, transaction.gas_limit) == (1337, 0, request["gas"])
+    assert transaction.max_priority_fee == request["maxPriorityFeePerGas"]
+
+
+def test_viem_is_told_that_nothing_can_be_sent(viem):
+    assert causes(viem["sent"])[:2] == ["TransactionExecutionError", "MethodNotFoundRpcError"]
+    assert methods(viem["sent"])[-1] == "eth_sendRawTransaction"
+
+
+@pytest.mark.parametrize(
+    ("step", "error"),
+    [
+        ("revert", "CallExecutionError"),
+        ("ethRevert", "EstimateGasExecutionError"),
+        ("callRevert", "CallExecutionError"),
+        ("simulatedRevert", "ContractFunctionExecutionError"),
+    ],
+)
+def test_viem_shows_the_reason_of_a_revert(viem, step, error):
+    assert causes(viem[step])[0] == error
+    assert f"Execution reverted with reason: {REVERTED}." == cause(viem[step], "ExecutionRevertedError")["message"]
+
+
+@pytest.mark.parametrize(
+    ("step", "name", "arguments"),
+    [
+        ("customError", "UnknownToken", [STRANGER]),
+        ("customErrorOfEstimate", "InsufficientAllowance", [HOLDER, 0, 5]),
+        ("panic", "Panic", [0x32]),
+        ("simulatedRevert", "Error", [REVERTED]),
+    ],
+)
+def test_viem_decodes_the_data_of_a_revert_by_the_abi(viem, step, name, arguments):
+    data = cause(viem[step], "ContractFunctionRevertedError")["data"]
+    decoded = [part.lower() if str(part).startswith("0x") else part for part in data["args"]]
+    assert (data["errorName"], decoded) == (name, arguments)
+
+
+@pytest.mark.parametrize(
+    ("step", "error"),
+    [
+        ("noFunds", "InsufficientFundsError"),
+        ("ethNoFunds", "InsufficientFundsError"),
+        ("feeTooLow", "FeeCapTooLowError"),
+        ("gasTooHigh", "InvalidParamsRpcError"),
+        ("badAddress", "InvalidParamsRpcError"),
+        ("noMethod", "MethodNotFoundRpcError"),
+    ],
+)
+def test_viem_knows_the_error_by_its_words_and_code(viem, step, error):
+    assert error in causes(viem[step])
+
+
+@pytest.mark.parametrize("step", ["wrongKey", "noKey"])
+def test_viem_without_the_key_is_refused(viem, step):
+    assert cause(viem[step], "HttpRequestError")["status"] == 401
+
+
+@pytest.mark.parametrize("client", ["viem", "ethers"])
+def test_a_client_proves_an_account_under_the_root_of_the_block(request, client):
+    steps = request.getfixturevalue(client)
+    root = value(steps, "block")["stateRoot"]
+    proven = check_proof(value(steps, "proof"), root=root, address=HOLDER, storage_keys=[0])
+    assert proven.account.balance == 10_000 * 10**18
+
+
+# ethers
+
+
+def test_ethers_reads_the_chain(ethers):
+    assert (value(ethers, "chainId"), value(ethers, "blockNumber"), value(ethers, "nonce")) == (1337, 0, 0)
+    assert value(ethers, "balance") == 10_000 * 10**18
+    assert value(ethers, "code")[2:] in GENESIS.read_text()
+
+
+def test_ethers_reads_the_block_as_viem_does(ethers, viem):
+    block, theirs = value(ethers, "block"), value(viem, "block")
+    for name in ("hash", "parentHash", "stateRoot", "receiptsRoot", "extraData", "miner", "nonce", "transactions"):
+        assert block[name] == theirs[name], name
+    for name in ("number", "timestamp", "gasLimit", "gasUsed", "baseFeePerGas", "difficulty", "excessBlobGas"):
+        assert int(block[name]) == theirs[name], name
+    assert value(ethers, "blockWithTransactions") == block
+    assert value(ethers, "noBlock") is None
+
+
+def test_ethers_reads_the_prices(ethers):
+    tip = GAS_PRICE - 7
+    expected = {"gasPrice": GAS_PRICE, "maxFeePerGas": 2 * 7 + tip, "maxPriorityFeePerGas": tip}
+    assert value(ethers, "feeData") == expected
+
+
+def test_ethers_estimates(ethers, viem):
+    assert value(ethers, "rollup") == value(ethers, "rollupOverridden") == TRANSFER_IN_HEX
+    assert value(ethers, "estimate") == 21_000
+    assert value(ethers, "contractGas") == value(viem, "contractGas")
+
+
+def test_ethers_reads_contracts_in_a_batch(ethers):
+    assert value(ethers, "reads") == ["Alder", "ALD", 18, 1_000_000 * UNIT, 0]
+    batches = [batch for batch in methods(ethers["reads"]) if isinstance(batch, list)]
+    assert [batch.count("eth_call") for batch in batches] == [4]
+    assert value(ethers, "simulated") is True
+
+
+def test_ethers_populates_a_transaction_that_cannot_be_sent(ethers):
+    request = value(ethers, "populated")
+    assert (request["type"], request["chainId"], request["nonce"], request["gasLimit"]) == (2, 1337, 0, 21_000)
+    assert request["maxPriorityFeePerGas"] == GAS_PRICE - 7
+    assert ethers["sent"]["errors"][0]["answered"]["code"] == -32601
+
+
+@pytest.mark.parametrize(
+    ("step", "name", "arguments"),
+    [
+        ("revert", "Error", [REVERTED]),
+        ("callRevert", "Error", [REVERTED]),
+        ("customError", "UnknownToken", [STRANGER]),
+        ("panic", "Panic", [0x32]),
+    ],
+)
+def test_ethers_decodes_a_revert(ethers, step, name, arguments):
+    error = ethers[step]["errors"][0]
+    decoded = [part.lower() if str(part).startswith("0x") else part for part in error["revert"]["args"]]
+    assert (error["code"], error["revert"]["name"], decoded) == ("CALL_EXCEPTION", name, arguments)
+
+
+def test_ethers_knows_the_other_errors(ethers):
+    assert ethers["noFunds"]["errors"][0]["code"] == "INSUFFICIENT_FUNDS"
+    assert ethers["noMethod"]["errors"][0]["answered"]["code"] == -32601
+
+
+# Real blocks: of some the hash is not known, of none the root of our tree.
+
+
+def test_both_clients_read_a_replayed_block(replayed):
+    _, world, viem, ethers = replayed
+    block = value(viem, "block")
+    assert (block["number"], block["timestamp"]) == (world.block.number, world.block.timestamp)
+    assert (block["gasLimit"], block["baseFeePerGas"]) == (world.block.gas_limit, 7)
+    assert value(viem, "blockOfNumber") == value(viem, "pendingBlock") == block
+    theirs = value(ethers, "block")
+    assert (theirs["number"], theirs["hash"], theirs["parentHash"]) == (
+        block["number"],
+        block["hash"],
+        block["parentHash"],
+    )
+    assert value(viem, "chainId") == value(ethers, "chainId") == 59_144
+    assert value(viem, "blockNumber") == value(ethers, "blockNumber") == world.block.number
+
+
+def test_both_clients_read_an_account_after_a_replay(replayed):
+    address, world, viem, ethers = replayed
+    account = world.account(address)
+    assert [value(client, "balance") for client in (viem, ethers)] == [account.balance] * 2
+    assert [value(client, "nonce") for client in (viem, ethers)] == [account.nonce] * 2
+    if "multicall" in viem:  # through the contract that Linea's definition names, as it was deployed
+        assert value(viem, "multicall") == [account.balance, world.block.number]
+
+
+def test_both_clients_estimate_after_a_replay(replayed):
+    _, _, viem, ethers = replayed
+    estimate = value(viem, "minimal")
+    assert estimate["gasLimit"] == value(ethers, "estimate") == 21_000
+    assert {name: int(number, 16) for name, number in value(ethers, "rollup").items()} == estimate
+    assert value(viem, "overridden")["gasLimit"] == 21_000
+    assert value(ethers, "feeData")["maxFeePerGas"] == 2 * 7 + GAS_PRICE - 7
+
+
+def test_viem_prepares_a_transaction_on_linea_after_a_replay(replayed):
+    address, world, viem, _ = replayed
+    request, estimate = value(viem, "preparedOnLinea"), value(viem, "minimal")
+    assert (request["chainId"], request["nonce"]) == (59_144, world.account(address).nonce)
+    assert request["maxPriorityFeePerGas"] == estimate["priorityFeePerGas"]
+    assert request["gas"] == estimate["gasLimit"]

@@ -1,0 +1,165 @@
+"""web3.py as PyPI has it: its own methods, ours through it, and the exceptions that our errors become."""
+
+import json
+
+import pytest
+
+from feemodel.ledger import check_proof
+from tests.anvil import PEERS
+from tests.clients import (
+    HOLDER,
+    KEY,
+    REPLAYS,
+    REVERTED,
+    STRANGER,
+    replay_file,
+    replay_world,
+    require,
+    script,
+    told,
+    value,
+)
+from tests.development import GENESIS, UNIT
+from tests.serving import serving
+
+PYTHON = PEERS / ".venv" / "bin" / "python"
+GAS_PRICE = 41_904_000  # of the preset [wei / gas]
+# 45 bytes of sender and unsigned transfer: 1.2 · (45 · 10⁹ / 21,000 + 30,000,000) = 38,571,428.6
+TRANSFER = {"gasLimit": "0x5208", "baseFeePerGas": "0x7", "priorityFeePerGas": "0x24c8da4"}
+SEALED = "6110045"  # by an authority, in extra data of 97 bytes
+
+
+@pytest.fixture(scope="module")
+def python():
+    """The interpreter that has web3.py."""
+    require(PYTHON)
+    return PYTHON
+
+
+@pytest.fixture(scope="module")
+def web3(python):
+    with serving("--workers", "1", "--api-key", KEY) as server:
+        address = f"{server.address}/v3/{KEY}"
+        yield told([python, script("web3_client.py")], address, "development", stranger=STRANGER, account=HOLDER)
+
+
+@pytest.fixture(scope="module")
+def replayed(python, shared):
+    """The world after a replay whose block has neither hash nor root, and what web3.py told of a server on it."""
+    file, account = replay_file(shared, SEALED), REPLAYS[SEALED]
+    about = {"stranger": STRANGER, "account": account, "authority": True}
+    with serving("--workers", "1", "--replay", str(file)) as server:
+        yield replay_world(file), told([python, script("web3_client.py")], server.address, "replay", **about)
+
+
+def test_web3_reads_the_chain(web3):
+    assert value(web3, "connected") is True
+    assert value(web3, "version").startswith("feemodel/")
+    assert value(web3, "chain") == [1337, "1337", 0]
+    assert (value(web3, "balance"), value(web3, "nonce")) == (10_000 * 10**18, 0)
+    assert value(web3, "code")[2:] in GENESIS.read_text()
+
+
+def test_web3_reads_the_block(web3):
+    block = value(web3, "block")
+    assert (block["number"], block["timestamp"], block["gasLimit"]) == (0, 1_769_299_200, 2_000_000_000)
+    assert (block["baseFeePerGas"], len(block["hash"]), len(block["extraData"])) == (7, 66, 66)
+    assert value(web3, "blockOfNumber") == block
+    assert web3["noBlock"]["kinds"][0] == "BlockNotFound"
+
+
+def test_web3_reads_the_prices(web3):
+    assert value(web3, "prices") == [GAS_PRICE, GAS_PRICE - 7]
+    history = value(web3, "feeHistory")
+    assert (history["oldestBlock"], history["baseFeePerGas"], history["reward"]) == (0, [7, 7], [[0, 0]])
+    assert value(web3, "feeHistoryWithoutRewards")["baseFeePerGas"] == [7, 7]
+
+
+def test_web3_sends_quantities_of_our_methods_as_json_integers(web3):
+    assert json.loads(value(web3, "encoded"))["params"][0]["value"] == 5
+
+
+@pytest.mark.parametrize("step", ["made", "madeAtBlock", "madeAtNumber", "madeOverridden"])
+def test_web3_asks_for_estimates_by_request(web3, step):
+    assert value(web3, step)["result"] == TRANSFER
+
+
+def test_web3_asks_for_an_estimate_with_every_field(web3):
+    """The fields make the measured transaction longer, and the fee with it."""
+    result = value(web3, "madeWithEveryField")["result"]
+    assert (result["gasLimit"], result["baseFeePerGas"]) == ("0x5208", "0x7")
+    assert int(result["priorityFeePerGas"], 16) > int(TRANSFER["priorityFeePerGas"], 16)
+
+
+def test_web3_asks_for_estimates_by_attached_methods(web3):
+    assert value(web3, "attached") == value(web3, "requested") == TRANSFER
+
+
+def test_web3_asks_without_blocking(web3):
+    chain, gas, attached, made, block = value(web3, "awaited")
+    assert (chain, gas, block) == (1337, 21_000, 0)
+    assert attached == made["result"] == TRANSFER
+
+
+def test_web3_estimates_gas_with_and_without_override(web3):
+    assert (value(web3, "estimate"), value(web3, "estimateOverridden")) == (21_000, 21_000)
+
+
+def test_web3_reads_contracts(web3):
+    assert value(web3, "reads") == ["Alder", 18, 1_000_000 * UNIT]
+    assert value(web3, "batch") == ["ALD", 0, 1_000_000 * UNIT]
+    assert value(web3, "simulated") is True
+
+
+def test_web3_builds_a_transaction(web3):
+    built = value(web3, "built")
+    assert (built["chainId"], built["nonce"], built["gas"]) == (1337, 0, value(web3, "contractGas"))
+    assert (built["maxFeePerGas"], built["maxPriorityFeePerGas"]) == (GAS_PRICE - 7 + 14, GAS_PRICE - 7)
+
+
+def test_web3_gets_a_proof(web3):
+    root = value(web3, "block")["stateRoot"]
+    proven = check_proof(value(web3, "proof"), root=root, address=HOLDER, storage_keys=[0])
+    assert proven.account.balance == 10_000 * 10**18
+
+
+@pytest.mark.parametrize(
+    ("step", "kind", "words"),
+    [
+        ("revert", "ContractLogicError", f"execution reverted: {REVERTED}"),
+        ("callRevert", "ContractLogicError", f"execution reverted: {REVERTED}"),
+        ("customError", "ContractCustomError", f"0x81a3b1be{STRANGER[2:]:0>64}"),
+        ("panic", "ContractPanicError", "Panic error 0x32"),
+        ("noFunds", "Web3RPCError", "transaction up-front cost"),
+        ("ethNoFunds", "Web3RPCError", "insufficient funds for gas * price + value"),
+        ("noMethod", "MethodUnavailable", "Method not found"),
+        ("sent", "MethodUnavailable", "Method not found"),
+        ("wrongKey", "HTTPError", "401"),
+    ],
+)
+def test_web3_raises_what_the_error_is(web3, step, kind, words):
+    assert web3[step]["kinds"][0] == kind
+    assert words in web3[step]["message"]
+
+
+def test_web3_keeps_the_data_of_a_revert(web3):
+    assert web3["revert"]["data"].startswith("0x08c379a0")
+    assert web3["customError"]["data"] == f"0x81a3b1be{STRANGER[2:]:0>64}"
+
+
+def test_web3_reads_a_replayed_block(replayed):
+    world, web3 = replayed
+    block = value(web3, "block")
+    assert (block["number"], block["timestamp"]) == (world.block.number, world.block.timestamp)
+    assert (block["gasLimit"], len(block["parentHash"])) == (world.block.gas_limit, 66)
+    assert len(block["proofOfAuthorityData"]) == 2 + 2 * 97
+    assert value(web3, "chain") == [59_144, "59144", world.block.number]
+
+
+def test_web3_estimates_after_a_replay(replayed):
+    world, web3 = replayed
+    account = world.account(bytes.fromhex(REPLAYS[SEALED][2:]))
+    assert (value(web3, "balance"), value(web3, "nonce")) == (account.balance, account.nonce)
+    assert value(web3, "estimate") == value(web3, "estimateOverridden") == 21_000
+    assert value(web3, "attached") == value(web3, "made")["result"]
+    assert value(web3, "attached")["gasLimit"] == "0x5208"
