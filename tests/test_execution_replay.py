@@ -53,7 +53,8 @@ def transaction(**fields):
 def capture(*transactions, **fields):
     header = {
         "number": 10, "timestamp": 20, "gasLimit": 30_000_000, "baseFee": {"value": word(7)},
-        "parentHash": word(4), "coinbase": f"0x{bytes(20).hex()}", "mixHashOrPrevRandao": word(5), "difficulty": word(0),
+        "parentHash": word(4), "coinbase": f"0x{bytes(20).hex()}", "mixHashOrPrevRandao": word(5),
+        "difficulty": word(0),
         "extraData": f"0x{RECORD.hex()}",
     }  # fmt: skip
     return {

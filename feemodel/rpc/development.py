@@ -6,7 +6,9 @@ Its ledger ships beside its genesis, for hashing it takes longer than all else t
 
 import json
 import shutil
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -39,3 +41,5 @@ def build_ledger(path: str | Path, genesis: dict[str, Any]) -> None:
 if __name__ == "__main__":
     Path(sys.argv[1]).unlink(missing_ok=True)
     build_ledger(sys.argv[1], development_genesis())
+    with closing(sqlite3.connect(sys.argv[1])) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")  # one file, which nothing writes beside

@@ -1,0 +1,29 @@
+"""The ledger that ships is the one that its genesis makes."""
+
+import sqlite3
+from contextlib import closing
+
+from feemodel.io.shipped import shipped_path
+from feemodel.ledger.store import Store
+from feemodel.rpc.development import LEDGER, build_ledger, copy_development_ledger, development_genesis
+
+
+def rows_of(path):
+    """Every row of every table, in an order of their own."""
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {name: sorted(map(repr, connection.execute(f"SELECT * FROM {name}"))) for name in names}
+
+
+def test_the_ledger_that_ships_has_the_rows_that_its_genesis_makes(tmp_path):
+    build_ledger(tmp_path / "made.db", development_genesis())
+
+    assert rows_of(tmp_path / "made.db") == rows_of(shipped_path(LEDGER))
+
+
+def test_a_copy_is_a_ledger_whose_only_block_is_final(tmp_path):
+    copy_development_ledger(tmp_path / "copy.db")
+    with Store(tmp_path / "copy.db", read_only=True) as store:
+        assert (store.head.number, store.finalized) == (0, 0)
+        address = bytes.fromhex("f39fd6e51aad88f6f4ce6ab8827279cfffb92266")
+        assert store.account(0, address).balance == 10_000 * 10**18
