@@ -1,0 +1,364 @@
+"""The explorer's methods: a fee, a curve, a transaction explained, the other rollups beside it.
+
+The page at `GET /` calls them, and anybody else may. Integers of wei and gas are quantities (a part that a margin below
+1 takes away has a minus sign), bytes and ratios are plain numbers.
+"""
+
+import csv
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+from statistics import fmean
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from feemodel.checks import whole_scalar
+from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.fees.forms import Form, form_of
+from feemodel.fees.presets import DEFAULT_PRESET, LINEA_PRESETS, LineaPreset, linea_preset
+from feemodel.io.shipped import L1_FEES, shipped_path
+from feemodel.rpc.explorer_fee import (
+    along,
+    naming,
+    price,
+    quantities,
+    ratio,
+    recoveries,
+    signed_quantity,
+    to_wire,
+    unrounded_variable_cost,
+    working,
+)
+from feemodel.rpc.explorer_fields import FIELDS, FORMS, FROM_L1, OF_FORM, REAL, Point, read_point, read_value
+from feemodel.rpc.explorer_subject import SUBJECT_BYTES, Estimate, Subjects
+from feemodel.rpc.explorer_texts import ASSUMPTIONS, FORMULAS
+from feemodel.simulation.recovery import Revenue
+from feemodel.simulation.surfaces import Submission
+from feemodel.sizes.codecs import Codec, get_codec
+from feemodel.transaction import LINEA_CHAIN_ID, Transaction
+from feemodel.units import to_hex, to_quantity
+
+POINTS = 500  # of a curve
+DAY = 144  # ten-minute means of a whole day
+CURVE = ("axis", "from", "to", "points", "scale")
+SCALES = ("linear", "log")
+DOUBLE_EXACT = 2**53  # to where steps along an axis of whole numbers are exact
+
+
+def explorer_methods(
+    *,
+    estimate: Estimate | None = None,
+    form: Callable[[], Form] | None = None,
+    preset: LineaPreset | None = None,
+    codec: str | Codec = "zstd",
+    measured: str = "sender_unsigned",
+    packed: bool = False,
+    chain_id: int = LINEA_CHAIN_ID,
+) -> dict[str, Callable[..., Any]]:
+    """The methods by their names on the wire.
+
+    Parameters
+    ----------
+    estimate : the gas estimate of a call object under overrides (or `None`) [gas]; without it a call that runs code
+        must say its gas.
+    form : what the server prices with now; without it the preset's cost-per-byte form.
+    preset : the margins, and the costs that `form` does not have; the newest of Linea mainnet unless given.
+    codec, measured, packed : how a size is taken, see `feemodel.fee_size`.
+    chain_id : of a call that names none.
+
+    >>> sorted(explorer_methods())
+    ['feemodel_compare', 'feemodel_curve', 'feemodel_explain', 'feemodel_fee', 'feemodel_presets']
+    """
+    chosen = preset or linea_preset(DEFAULT_PRESET)
+    own = form or (lambda: form_of(FORMS[0], chosen))
+    explorer = Explorer(own, chosen)
+    subjects = Subjects(own, chosen, estimate, get_codec(codec), measured, packed, chain_id)
+    return {
+        "feemodel_presets": explorer.presets,
+        "feemodel_fee": explorer.fee,
+        "feemodel_curve": explorer.curve,
+        "feemodel_explain": subjects.explain,
+        "feemodel_compare": subjects.compare,
+    }
+
+
+async def warm_up(methods: Mapping[str, Callable[..., Any]]) -> None:
+    """Call every method once, so that no caller waits for files and compiled kernels to be loaded.
+
+    Only `feemodel_compare` loads much (some 140 MB, in a thread); the others are ready without it.
+    """
+    day = methods["feemodel_presets"]()["days"][0]
+    moment = {name: day[name] for name in ("l1BaseFee", "blobBaseFee")}
+    point = {"compressedSize": 128, "gas": "0x5208"}
+    methods["feemodel_fee"](point)
+    methods["feemodel_curve"]({**point, "axis": "compressedSize", "from": 1, "to": 1_000})
+    transfer = Transaction(gas_limit=21_000, to=bytes(20)).with_placeholder_signature()
+    await methods["feemodel_explain"](to_hex(transfer.signed()))
+    await methods["feemodel_compare"](to_hex(transfer.signed()), moment)
+
+
+@dataclass(frozen=True, eq=False)
+class Explorer:
+    """The methods that know numbers only."""
+
+    form: Callable[[], Form]
+    preset: LineaPreset
+
+    def presets(self) -> dict[str, Any]:
+        """Real chains, real days, the server's own pricing; fields, formulas and what they take for granted."""
+        return {
+            "server": self._server(),
+            "chains": [_chain(preset) for preset in LINEA_PRESETS.values()],
+            "days": self._days,
+            "fields": [_field(name) for name in FIELDS],
+            "formulas": {
+                form: [{"gives": name, "how": how} for name, how in lines] for form, lines in FORMULAS.items()
+            },
+            "assumptions": list(ASSUMPTIONS),
+            "limits": {"points": POINTS, "subjectBytes": SUBJECT_BYTES},
+        }
+
+    def fee(self, point: Any) -> dict[str, Any]:
+        """One fee: its parts, what they pay in all, what they recover of L1, and how it was worked out.
+
+        Parameters
+        ----------
+        point : `compressedSize` [byte] and `gas`; any other field of `feemodel_presets` that its form reads.
+
+        Raises
+        ------
+        InvalidInput : an unknown field or one that cannot be read, named by its path.
+
+        >>> answer = explorer_methods()["feemodel_fee"]({"compressedSize": 128, "gas": "0x5208"})
+        >>> int(answer["feePerGas"]["priority"], 16), int(answer["feeWei"]["total"], 16)
+        (43314285, 909600132000)
+        """
+        read = read_point(point, "point", form=self.form(), preset=self.preset)
+        with naming("point"):
+            priced = price(read)
+            each = {"base": priced.form.base_fee, **priced.parts._asdict()}
+            paid = Revenue(**{part: fee * read["gas"] for part, fee in each.items()})
+            answer = {
+                "pricing": read.pricing,
+                "inputs": _inputs(read),
+                "feePerGas": quantities({**each, "priority": priced.parts.total, "total": sum(each.values())}),
+                "feeWei": quantities({**paid._asdict(), "total": paid.total}),
+                "shares": paid.shares(),
+                "recovery": [{**found, "cost": to_quantity(found["cost"])} for found in recoveries(read, priced)],
+                "working": working(read, priced),
+            }
+            if read.costs == FROM_L1:
+                answer["variableCost"] = _variable_cost(read, priced.form)
+        return answer
+
+    def curve(self, curve: Any) -> dict[str, Any]:
+        """The fee along one field: columns of equal length.
+
+        Parameters
+        ----------
+        curve : a point as `feemodel_fee` takes it, whose `axis` is swept `from` … `to` in at most 500 `points` (101)
+            on a `scale`, "linear" or "log"; whole numbers are rounded, each taken once.
+
+        Raises
+        ------
+        InvalidInput : as `feemodel_fee`; an axis that the form does not read; a range that is none.
+        LimitExceeded : more points.
+
+        >>> sweep = {"compressedSize": 1, "gas": "0x5208", "axis": "compressedSize", "from": 0, "to": 200, "points": 3}
+        >>> [int(fee, 16) for fee in explorer_methods()["feemodel_curve"](sweep)["feePerGas"]["priority"]]
+        [36000000, 41714284, 47428570]
+        """
+        read = read_point(curve, "curve", form=self.form(), preset=self.preset, also=CURVE)
+        axis, values = _axis(curve, read)
+        with naming("curve"):
+            swept = along(read, axis, values)
+            priced = price(swept)
+            count = len(values)
+            per_gas = {
+                name: _column(value, count)
+                for name, value in {"base": priced.form.base_fee, **priced.parts._asdict()}.items()
+            }
+            gas = _column(swept["gas"], count)
+            priority = _column(priced.parts.total, count)
+            totals = [(base + fee) * units for base, fee, units in zip(per_gas["base"], priority, gas, strict=True)]
+            for_size = [alone * units for alone, units in zip(_column(priced.size_alone, count), gas, strict=True)]
+            sizes = _column(swept["compressedSize"], count)
+            found = []
+            for basis, per_byte in priced.l1_costs:
+                costs = [size * each for size, each in zip(sizes, _column(per_byte, count), strict=True)]
+                found.append(
+                    {
+                        "basis": basis,
+                        "cost": [to_quantity(round(cost)) for cost in costs],
+                        "recovery": [ratio(paid, cost) for paid, cost in zip(totals, costs, strict=True)],
+                        "sizeRecovery": [ratio(paid, cost) for paid, cost in zip(for_size, costs, strict=True)],
+                    }
+                )
+        return {
+            "pricing": read.pricing,
+            "axis": axis,
+            "unit": FIELDS[axis].unit,
+            "values": [to_wire(axis, value) for value in values.tolist()],
+            "feePerGas": {
+                name: [signed_quantity(value) for value in column]
+                for name, column in {**per_gas, "priority": priority}.items()
+            },
+            "feeWei": [signed_quantity(total) for total in totals],
+            "recovery": found,
+        }
+
+    def _server(self) -> dict[str, Any]:
+        own = self.form()
+        costs: dict[str, Any] = {}
+        for name in FORMS:
+            form = own if own.name == name else form_of(name, self.preset)
+            costs |= {
+                field: to_wire(field, getattr(form, cost)) for field, cost in OF_FORM.items() if hasattr(form, cost)
+            }
+        return {"pricing": own.name, **_margins(self.preset), **costs, "baseFee": to_quantity(own.base_fee)}
+
+    @cached_property
+    def _days(self) -> list[dict[str, Any]]:
+        # Not as a table: nothing else that a slider asks for needs pandas, which is most of a process's memory.
+        with shipped_path(L1_FEES).open(encoding="utf-8", newline="") as file:
+            rows = csv.DictReader(file)
+            return l1_days(L1Moment(row["time"], float(row["base_fee"]), float(row["blob_base_fee"])) for row in rows)
+
+
+class L1Moment(NamedTuple):
+    """What L1 charged at a time."""
+
+    time: str  #: UTC, ISO 8601
+    base_fee: float  #: [wei / gas]
+    blob_base_fee: float  #: [wei / gas]
+
+    @property
+    def cost(self) -> float:
+        """What a byte costs to post then [wei / byte]."""
+        return float(Submission().cost_per_byte(self.base_fee, self.blob_base_fee))
+
+
+def l1_days(moments: Iterable[L1Moment]) -> list[dict[str, Any]]:
+    """Days of L1 to choose from: the cheapest, the middle and the dearest for posting, and the dearest ten minutes.
+
+    Parameters
+    ----------
+    moments : ten-minute means in order of time; days that are not whole are left out.
+
+    >>> quiet = [L1Moment(f"2026-01-10T{i // 6:02}:{i % 6}0:00", 1e8, 1e6) for i in range(DAY)]
+    >>> [day["date"] for day in l1_days([*quiet, L1Moment("2026-01-11T00:00:00", 1e9, 1e6)])][2:]
+    ['2026-01-10', '2026-01-11 00:00 UTC']
+    """
+    moments = list(moments)
+    by_day = [(date, list(group)) for date, group in groupby(moments, key=lambda moment: moment.time[:10])]
+    days = [
+        L1Moment(date, fmean(one.base_fee for one in group), fmean(one.blob_base_fee for one in group))
+        for date, group in by_day
+        if len(group) == DAY
+    ]
+    days.sort(key=lambda day: day.cost)
+    dearest = max(moments, key=lambda moment: moment.cost)
+    chosen = [
+        ("calm-day", "Calm day", days[0]),
+        ("median-day", "Median day", days[len(days) // 2]),
+        ("dearest-day", "Dearest day", days[-1]),
+        ("dearest-minutes", "Dearest ten minutes", dearest._replace(time=f"{dearest.time[:16].replace('T', ' ')} UTC")),
+    ]
+    return [
+        {
+            "name": name,
+            "label": label,
+            "date": moment.time,
+            "l1BaseFee": to_quantity(_four_digits(moment.base_fee)),
+            "blobBaseFee": to_quantity(_four_digits(moment.blob_base_fee)),
+            "source": f"Ethereum mainnet, means over every tenth block, to four digits; {L1_FEES}",
+        }
+        for name, label, moment in chosen
+    ]
+
+
+def _four_digits(mean: float) -> int:
+    return int(float(f"{mean:.4g}"))
+
+
+def _chain(preset: LineaPreset) -> dict[str, Any]:
+    costs = {"fixedCost": preset.fixed_cost, "variableCost": preset.variable_cost, "minGasPrice": preset.eth_gas_price}
+    return {
+        "name": preset.name,
+        **quantities({**costs, "baseFee": preset.base_fee}),
+        **_margins(preset),
+        "date": preset.date.isoformat(),
+        "source": preset.source,
+    }
+
+
+def _margins(preset: LineaPreset) -> dict[str, float]:
+    return {
+        "margin": preset.estimate_margin,
+        "poolMargin": preset.pool_margin,
+        "selectionMargin": preset.selection_margin,
+    }
+
+
+def _field(name: str) -> dict[str, Any]:
+    field = FIELDS[name]
+    return {
+        "name": name,
+        "label": field.label,
+        "kind": field.kind,
+        "unit": field.unit,
+        "shown": field.shown or field.unit,
+        "decimals": field.decimals,
+        "group": field.group,
+        "forms": list(field.forms),
+        "costs": list(field.costs),
+        "nullable": field.nullable,
+        "default": to_wire(name, field.default),
+        "slider": {"low": field.low, "high": field.high, "scale": field.scale},
+        "source": field.source,
+    }
+
+
+def _variable_cost(point: Point, form: Any) -> dict[str, Any]:
+    """The variable cost that L1 fees give, and which bound holds it."""
+    cost = unrounded_variable_cost(point)
+    free = unrounded_variable_cost(along(along(point, "lowerBound", None), "upperBound", None))
+    held = None if cost == free else "lowerBound" if cost > free else "upperBound"
+    return {"recorded": to_quantity(form.variable_cost), "unrounded": cost, "unbounded": free, "heldBy": held}
+
+
+def _inputs(point: Point) -> dict[str, Any]:
+    """Everything that an answer was computed from, in the form in which it can be sent again."""
+    values = {name: to_wire(name, value) for name, value in point.values.items()}
+    given = {name: value for name, value in values.items() if value is not None or FIELDS[name].nullable}
+    return {"pricing": point.pricing} | ({"variableCostFrom": point.costs} if "fixedCost" in given else {}) | given
+
+
+def _axis(curve: Mapping[str, Any], point: Point) -> tuple[str, Any]:
+    """The field that is swept, and its values."""
+    axis, scale = curve.get("axis"), curve.get("scale", "linear")
+    if not isinstance(axis, str) or axis not in point.values:
+        raise InvalidInput("curve.axis", f"expected one of {', '.join(point.values)}", axis)
+    if scale not in SCALES:
+        raise InvalidInput("curve.scale", f"expected {' or '.join(SCALES)}", scale)
+    points = whole_scalar("curve.points", curve.get("points", 101), minimum=2)
+    if points > POINTS:
+        raise LimitExceeded(f"curve.points: at most {POINTS} a curve, got {points:,}")
+    field = replace(FIELDS[axis], nullable=False)
+    low, high = (read_value(field, curve.get(end), f"curve.{end}") for end in ("from", "to"))
+    if not low < high:
+        raise InvalidInput("curve.to", "expected more than curve.from", curve.get("to"))
+    if high > DOUBLE_EXACT:
+        raise InvalidInput("curve.to", "expected at most 2**53", curve["to"])
+    if scale == "log" and low <= 0:
+        raise InvalidInput("curve.from", "expected more than 0 on a log scale", curve.get("from"))
+    values = np.geomspace(low, high, points) if scale == "log" else np.linspace(low, high, points)
+    return axis, values if field.kind == REAL else np.unique(np.rint(values).astype(np.int64))
+
+
+def _column(value: Any, count: int) -> list[Any]:
+    """As many Python numbers as the curve has points."""
+    column: list[Any] = np.broadcast_to(np.asarray(value), (count,)).tolist()
+    return column

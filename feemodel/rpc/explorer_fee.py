@@ -1,0 +1,230 @@
+"""What the explorer says of a fee: its parts, what they pay in all, what they recover of L1, and how it was worked out.
+
+The formulas are those of `feemodel.fees`; on a curve one of the inputs is an array, and so is what depends on it.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from feemodel.errors import InvalidInput
+from feemodel.fees.forms import CostPerByte, Form, VerificationCost
+from feemodel.fees.pricing import variable_cost
+from feemodel.fees.priority import Breakdown
+from feemodel.fees.record import PricingRecord
+from feemodel.rpc.explorer_fields import FIELDS, FROM_L1, OF_FORM, QUANTITY, Point
+from feemodel.simulation.recovery import break_even_margin
+from feemodel.simulation.surfaces import Submission
+
+POSTED = "blob submission at these L1 fees"
+VERIFIED = "verification at these L1 fees"
+ASSUMED = "verification at the L1 price that the form assumes"
+
+
+class L1Cost(NamedTuple):
+    """What a byte costs on L1, and by which reckoning."""
+
+    basis: str
+    per_byte: Any  #: [wei / byte]
+
+
+class Priced(NamedTuple):
+    """A fee, or the fees of a curve."""
+
+    form: Any  #: with the costs that the fee is computed from
+    parts: Breakdown  #: [wei / gas]
+    size_alone: Any  #: what the size adds to the priority fee, margin included [wei / gas]
+    l1_costs: tuple[L1Cost, ...]
+
+
+def price(point: Point) -> Priced:
+    """The fee of a point, or the fees of a curve.
+
+    >>> from feemodel.fees.forms import form_of
+    >>> from feemodel.fees.presets import linea_preset
+    >>> from feemodel.rpc.explorer_fields import read_point
+    >>> own = {"form": form_of("cost-per-byte", linea_preset()), "preset": linea_preset()}
+    >>> price(read_point({"compressedSize": 128, "gas": "0x5208"}, "point", **own)).parts.total
+    43314285
+    """
+    form = priced_form(point)
+    parts = form.parts(point["compressedSize"], point["gas"], point["margin"])
+    without = form.parts(0, point["gas"], point["margin"])
+    return Priced(form, parts, parts.total - without.total, l1_costs(point, form))
+
+
+def priced_form(point: Point) -> Form:
+    """The form with the point's costs; the variable cost from L1 fees is the one that a pricing record would hold."""
+    costs = {own: point[name] for name, own in OF_FORM.items() if name in point.values}
+    if point.pricing == VerificationCost.name:
+        return VerificationCost(**costs)
+    if point.costs == FROM_L1:
+        costs["variable_cost"] = _recorded(unrounded_variable_cost(point))
+    return CostPerByte(**costs)
+
+
+def unrounded_variable_cost(point: Point) -> Any:
+    """What one compressed byte costs at the point's L1 fees, held between its bounds [wei / byte]."""
+    return variable_cost(
+        point["l1BaseFee"],
+        point["l1Tip"],
+        point["blobBaseFee"],
+        execution_gas=point["executionGas"],
+        blob_gas=point["blobGas"],
+        bytes_per_submission=point["submissionBytes"],
+        margin=point["costMargin"],
+        lower_bound=point["lowerBound"],
+        upper_bound=point["upperBound"],
+    )
+
+
+def l1_costs(point: Point, form: Any) -> tuple[L1Cost, ...]:
+    """What the bytes cost on L1, as far as the point says what L1 charges."""
+    if isinstance(form, VerificationCost):
+        found = (L1Cost(ASSUMED, form.cost_per_byte),)
+        if point.get("l1BaseFee") is None:
+            return found
+        verified = variable_cost(
+            point["l1BaseFee"], point["l1Tip"], 0, execution_gas=point["verificationGasCost"], blob_gas=0,
+            bytes_per_submission=point["verificationCapacity"], margin=1.0,
+        )  # fmt: skip
+        return (L1Cost(VERIFIED, verified), *found)
+    if point.get("l1BaseFee") is None or point.get("blobBaseFee") is None:
+        return ()
+    submission = Submission(point["executionGas"], point["blobGas"], point["submissionBytes"], point["l1Tip"])
+    return (L1Cost(POSTED, submission.cost_per_byte(point["l1BaseFee"], point["blobBaseFee"])),)
+
+
+def recoveries(point: Point, priced: Priced) -> list[dict[str, Any]]:
+    """For each reckoning of the L1 cost: the cost, how much of it is paid, and the margin at which it is just paid."""
+    size, gas = point["compressedSize"], point["gas"]
+    total = (priced.form.base_fee + priced.parts.total) * gas
+    found = []
+    for basis, per_byte in priced.l1_costs:
+        cost = size * per_byte
+        found.append(
+            {
+                "basis": basis,
+                "costPerByte": per_byte,
+                "cost": round(cost),
+                "recovery": ratio(total, cost),
+                "sizeRecovery": ratio(priced.size_alone * gas, cost),
+                "breakEvenMargin": _break_even(point, priced.form, cost),
+            }
+        )
+    return found
+
+
+def ratio(paid: int, cost: float) -> float | None:
+    """What was paid over what it cost; `None` where it cost nothing.
+
+    >>> ratio(3, 2.0), ratio(3, 0.0)
+    (1.5, None)
+    """
+    return paid / cost if cost > 0.0 else None
+
+
+def _break_even(point: Point, form: Form, cost: float) -> float | None:
+    size, gas = point["compressedSize"], point["gas"]
+
+    def surplus(margin: float) -> float:
+        return float((form.base_fee + form.parts(size, gas, margin).total) * gas - cost)
+
+    try:
+        return round(break_even_margin(surplus), 4)
+    except InvalidInput:  # no margin covers the cost
+        return None
+
+
+def working(point: Point, priced: Priced) -> list[dict[str, Any]]:
+    """The formula with the numbers in it, one step a line: what it gives, how, its value [with unit]."""
+    form, parts, gas, size = priced.form, priced.parts, point["gas"], point["compressedSize"]
+    margin = f"{point['margin']:.10g}"
+    if isinstance(form, CostPerByte):
+        steps = [
+            *_working_of_cost(point, form),
+            ("size part", f"({form.variable_cost:,} · {size:,}) div {gas:,}", parts.size, "wei / gas"),
+            ("priority fee", f"trunc({margin} · ({parts.size:,} + {parts.fixed:,}))", parts.total, "wei / gas"),
+        ]
+    else:
+        fraction = (
+            f"{form.gas_price_ratio:.10g} · {form.verification_gas_cost:,} · {size:,} · {form.min_gas_price:,}"
+            f" / ({gas:,} · {form.verification_capacity:,})"
+        )
+        scaled = f"trunc((size part + {form.adjustment:,}) · {margin})"
+        floor = f"{form.min_gas_price:,} − {form.base_fee:,}"
+        steps = [
+            ("size part", f"{fraction}, here without its fraction", parts.size, "wei / gas"),
+            ("priority fee", f"max({scaled}, {floor})", parts.total, "wei / gas"),
+        ]
+    each = form.base_fee + parts.total
+    steps.append(("price", f"{form.base_fee:,} + {parts.total:,}", each, "wei / gas"))
+    steps.append(("fee", f"{each:,} · {gas:,}", each * gas, "wei"))
+    return [{"gives": name, "how": how, "value": f"{value:,}", "unit": unit} for name, how, value, unit in steps]
+
+
+def _working_of_cost(point: Point, form: CostPerByte) -> Iterator[tuple[str, str, int, str]]:
+    if point.costs != FROM_L1:
+        return
+    execution = f"({point['l1BaseFee']:,} + {point['l1Tip']:,}) · {point['executionGas']:,}"
+    blob = f"{point['blobBaseFee']:,} · {point['blobGas']:,}"
+    how = f"({execution} + {blob}) · {point['costMargin']:.10g} / {point['submissionBytes']:,}"
+    if point["lowerBound"] is not None:
+        how = f"max({how}, {point['lowerBound']:,})"
+    if point["upperBound"] is not None:
+        how = f"min({how}, {point['upperBound']:,})"
+    yield "variable cost", f"whole kwei of {how}", form.variable_cost, "wei / byte"
+
+
+def _recorded(cost: Any) -> Any:
+    # The record is where a cost becomes whole kwei; no curve is so long that one record a point is too slow.
+    if isinstance(cost, np.ndarray):
+        return np.array([_recorded(float(one)) for one in cost], dtype=np.int64)
+    return PricingRecord.from_bytes(PricingRecord(0, cost, 0).to_bytes()).variable_cost
+
+
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Errors of the formulas under the names that the caller used."""
+    names = {own: name for name, own in OF_FORM.items()} | {"upper_bound": "upperBound"}
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):  # what passes a double is refused by name
+            yield
+    except InvalidInput as error:
+        name = f"{path}.{names[error.name]}" if error.name in names else f"{path}: {error.name}"
+        raise type(error)(name, error.reason, error.value, error.index) from None
+
+
+def along(point: Point, axis: str, values: Any) -> Point:
+    """The same point with one field as an array."""
+    return replace(point, values={**point.values, axis: values})
+
+
+def to_wire(name: str, value: Any) -> Any:
+    """A field's value as the wire has it: wei and gas as quantities, the rest as it is.
+
+    >>> to_wire("gas", 21_000), to_wire("margin", 1.2)
+    ('0x5208', 1.2)
+    """
+    return signed_quantity(value) if FIELDS[name].kind == QUANTITY and value is not None else value
+
+
+def signed_quantity(value: int) -> str:
+    """An integer as a minimal hexadecimal quantity; what a margin below 1 takes away has a minus sign.
+
+    >>> signed_quantity(21_000), signed_quantity(-1)
+    ('0x5208', '-0x1')
+    """
+    return hex(value)
+
+
+def quantities(values: Mapping[str, int]) -> dict[str, str]:
+    """Integers by name, each as `signed_quantity`.
+
+    >>> quantities({"fixed": 30_000_000})
+    {'fixed': '0x1c9c380'}
+    """
+    return {name: signed_quantity(value) for name, value in values.items()}

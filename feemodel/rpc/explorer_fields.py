@@ -1,0 +1,236 @@
+"""What the explorer's methods take: every field with its unit, default, source and range, and the reading of them.
+
+On the wire wei and gas are hexadecimal quantities, bytes and ratios plain numbers.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from feemodel.checks import INT64_MAX, real_scalar, whole_scalar
+from feemodel.errors import InvalidInput
+from feemodel.fees.forms import CostPerByte, Form, VerificationCost, form_of
+from feemodel.fees.from_l1 import BLOB_GAS, EXECUTION_GAS, USABLE_BLOB_BYTES
+from feemodel.fees.presets import LineaPreset
+from feemodel.fees.rollups.presets import LINEA
+from feemodel.units import from_quantity
+
+QUANTITY, BYTES, REAL = "quantity", "bytes", "real"
+ANNOUNCED, FROM_L1 = "announced", "l1"
+FORMS = (CostPerByte.name, VerificationCost.name)
+_TIP = 100_000_000  # wei / gas
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One number that a fee depends on."""
+
+    name: str  #: on the wire
+    label: str
+    kind: str  #: QUANTITY, BYTES or REAL
+    unit: str
+    group: str  #: where the page shows it
+    source: str  #: of the default
+    low: float  #: the slider's range; the number itself may lie outside
+    high: float
+    scale: str = "log"
+    decimals: int = 0  #: the page shows the number over 10**decimals, in `shown`
+    shown: str = ""  #: that unit
+    default: int | float | None = None  #: `None`: from the server's own pricing, or nothing
+    forms: tuple[str, ...] = FORMS
+    costs: tuple[str, ...] = (ANNOUNCED, FROM_L1)  #: cost-per-byte form: where the variable cost comes from
+    nullable: bool = False
+
+
+_BYTE, _VERIFICATION = (CostPerByte.name,), (VerificationCost.name,)
+_GWEI: dict[str, Any] = {"decimals": 9, "shown": "gwei / gas"}
+_SERVER = "the server's own pricing"
+_COORDINATOR = "Consensys/linea-monorepo at cb180134 (2026-06-12), coordinator configuration"
+_SEQUENCER = "Consensys/linea-sequencer, option defaults of 2024-01 to 2024-05"
+
+FIELDS: Mapping[str, Field] = {
+    field.name: field
+    for field in (
+        Field(
+            name="compressedSize", label="Compressed size", kind=BYTES, unit="byte", group="transaction", low=1,
+            high=100_000, default=128, source="a plain transfer, as mainnet measured it in January 2026",
+        ),
+        Field(
+            name="gas", label="Gas", kind=QUANTITY, unit="gas", group="transaction", low=21_000, high=30_000_000,
+            default=21_000, source="a plain transfer",
+        ),
+        Field(
+            name="variableCost", label="Variable cost", kind=QUANTITY, unit="wei / byte", group="cost", forms=_BYTE,
+            costs=(ANNOUNCED,), low=1e6, high=1e12, decimals=9, shown="gwei / byte", source=_SERVER,
+        ),
+        Field(
+            name="fixedCost", label="Fixed cost", kind=QUANTITY, unit="wei / gas", group="cost", forms=_BYTE,
+            low=1e5, high=1e10, source=_SERVER, **_GWEI,
+        ),
+        Field(
+            name="minGasPrice", label="Minimum gas price", kind=QUANTITY, unit="wei / gas", group="cost",
+            forms=_VERIFICATION, low=1e6, high=1e11, source=_SERVER, **_GWEI,
+        ),
+        Field(
+            name="verificationGasCost", label="Verification cost", kind=QUANTITY, unit="gas", group="cost",
+            forms=_VERIFICATION, low=1e5, high=1e7, shown="L1 gas", source=_SEQUENCER,
+        ),
+        Field(
+            name="verificationCapacity", label="Capacity", kind=BYTES, unit="byte", group="cost", forms=_VERIFICATION,
+            low=1e3, high=1e6, source=_SEQUENCER,
+        ),
+        Field(
+            name="gasPriceRatio", label="Price ratio, L1 / L2", kind=REAL, unit="1", group="cost",
+            forms=_VERIFICATION, low=0.1, high=1_000, source=_SEQUENCER,
+        ),
+        Field(
+            name="margin", label="Margin", kind=REAL, unit="1", group="cost", low=0, high=3, scale="linear",
+            source="Consensys/linea-monorepo at cb180134 (2026-06-12), mainnet node profile: 1.2 on an estimate",
+        ),
+        Field(
+            name="l1BaseFee", label="L1 base fee", kind=QUANTITY, unit="wei / gas", group="l1", low=1e6, high=1e12,
+            source="the day that is chosen", **_GWEI,
+        ),
+        Field(
+            name="blobBaseFee", label="Blob base fee", kind=QUANTITY, unit="wei / gas", group="l1", low=1, high=1e11,
+            source="the day that is chosen", **_GWEI,
+        ),
+        Field(
+            name="costMargin", label="Margin on L1 cost", kind=REAL, unit="1", group="cost", forms=_BYTE,
+            costs=(FROM_L1,), low=0, high=3, scale="linear", default=LINEA.pricing_margin, source=_COORDINATOR,
+        ),
+        Field(
+            name="lowerBound", label="Lower bound", kind=QUANTITY, unit="wei / byte", group="cost", forms=_BYTE,
+            costs=(FROM_L1,), low=1e6, high=1e12, decimals=9, shown="gwei / byte", nullable=True,
+            default=int(LINEA.lower_bound), source=_COORDINATOR,
+        ),
+        Field(
+            name="upperBound", label="Upper bound", kind=QUANTITY, unit="wei / byte", group="cost", forms=_BYTE,
+            costs=(FROM_L1,), low=1e6, high=1e12, decimals=9, shown="gwei / byte", nullable=True,
+            default=int(LINEA.upper_bound), source=_COORDINATOR,
+        ),
+        Field(
+            name="l1Tip", label="L1 tip", kind=QUANTITY, unit="wei / gas", group="fine", low=1e6, high=1e11,
+            default=_TIP, source="a choice: the L1 series has no tips", **_GWEI,
+        ),
+        Field(
+            name="executionGas", label="Execution gas of a submission", kind=QUANTITY, unit="gas", group="fine",
+            forms=_BYTE, low=21_000, high=1e6, shown="L1 gas", default=EXECUTION_GAS, source=_COORDINATOR,
+        ),
+        Field(
+            name="blobGas", label="Blob gas of a submission", kind=QUANTITY, unit="gas", group="fine", forms=_BYTE,
+            low=BLOB_GAS, high=9 * BLOB_GAS, default=BLOB_GAS, source="one blob, EIP-4844",
+        ),
+        Field(
+            name="submissionBytes", label="Bytes of a submission", kind=BYTES, unit="byte", group="fine", forms=_BYTE,
+            low=1e3, high=9 * USABLE_BLOB_BYTES, default=USABLE_BLOB_BYTES,
+            source="a filled blob: 4,096 elements of 254 bits",
+        ),
+        Field(
+            name="adjustment", label="Adjustment", kind=QUANTITY, unit="wei / gas", group="fine",
+            forms=_VERIFICATION, low=1e5, high=1e10, source=_SERVER, **_GWEI,
+        ),
+        Field(
+            name="baseFee", label="Base fee on L2", kind=QUANTITY, unit="wei / gas", group="fine", low=1, high=1e9,
+            source=_SERVER,
+        ),
+    )
+}  # fmt: skip
+
+#: fields that come from a form, by the name that they have in it
+OF_FORM = {
+    "variableCost": "variable_cost", "fixedCost": "fixed_cost", "baseFee": "base_fee",
+    "minGasPrice": "min_gas_price", "verificationGasCost": "verification_gas_cost",
+    "verificationCapacity": "verification_capacity", "gasPriceRatio": "gas_price_ratio", "adjustment": "adjustment",
+}  # fmt: skip
+TRANSACTION = ("compressedSize", "gas")
+L1_FEES = ("l1BaseFee", "blobBaseFee")  #: without them nothing is said of recovery
+AT_LEAST_ONE = ("gas", "verificationCapacity", "submissionBytes")  #: divisors
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Every number that one fee is computed from; on a curve one of them is an array."""
+
+    pricing: str
+    costs: str  #: ANNOUNCED or FROM_L1
+    values: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+    def get(self, name: str) -> Any:
+        """The value, `None` where it was not given."""
+        return self.values.get(name)
+
+
+def read_point(
+    given: Any, path: str, *, form: Form, preset: LineaPreset, without: Collection[str] = (), also: Collection[str] = ()
+) -> Point:
+    """The numbers of an options object, checked; what it leaves out comes from the server's pricing.
+
+    Parameters
+    ----------
+    given : `pricing`, `variableCostFrom` and fields of `FIELDS`, those that the chosen form reads.
+    path : of the object, for errors.
+    form, preset : the server's own pricing.
+    without : fields that this method does not take.
+    also : names that it takes beside them, and reads itself.
+
+    Raises
+    ------
+    InvalidInput : an unknown name, a missing or unreadable value, each with its path.
+
+    >>> from feemodel.fees.presets import linea_preset
+    >>> own = {"form": form_of("cost-per-byte", linea_preset()), "preset": linea_preset()}
+    >>> read_point({"compressedSize": 128, "gas": "0x5208"}, "point", **own)["variableCost"]
+    1000000000
+    """
+    if not isinstance(given, Mapping):
+        raise InvalidInput(path, "expected an object", given)
+    pricing = _choice(given, "pricing", path, FORMS, form.name)
+    fields = {name: field for name, field in FIELDS.items() if pricing in field.forms and name not in without}
+    costs = ANNOUNCED
+    if pricing == CostPerByte.name:
+        costs = _choice(given, "variableCostFrom", path, (ANNOUNCED, FROM_L1), ANNOUNCED)
+        fields = {name: field for name, field in fields.items() if costs in field.costs}
+    known = {"pricing", *fields, *also} | ({"variableCostFrom"} if pricing == CostPerByte.name else set())
+    for name in given:
+        if name not in known:
+            raise InvalidInput(f"{path}.{name}", f"expected {', '.join(sorted(known))} here", given[name])
+    source = form if form.name == pricing else form_of(pricing, preset)
+    defaults = {name: getattr(source, own) for name, own in OF_FORM.items() if hasattr(source, own)}
+    defaults["margin"] = preset.estimate_margin
+    required = set() if costs == ANNOUNCED else set(L1_FEES)
+    required |= {name for name in TRANSACTION if name not in without}
+    values = {}
+    for name, field in fields.items():
+        if name in given or name in required:
+            values[name] = read_value(field, given.get(name), f"{path}.{name}")
+        else:
+            values[name] = defaults.get(name, field.default)
+    return Point(pricing, costs, values)
+
+
+def read_value(field: Field, value: Any, path: str) -> Any:
+    """One value of a field from the wire: an int, or a float for a ratio; `None` where that means "none".
+
+    >>> read_value(FIELDS["gas"], "0x5208", "point.gas")
+    21000
+    """
+    if value is None and field.nullable:
+        return None
+    if field.kind == REAL:
+        return real_scalar(path, value)
+    number = from_quantity(value, path) if field.kind == QUANTITY else whole_scalar(path, value, unit="bytes")
+    minimum = 1 if field.name in AT_LEAST_ONE else 0
+    if not minimum <= number <= INT64_MAX:
+        raise InvalidInput(path, f"expected {minimum} to 2**63 - 1", value)
+    return number
+
+
+def _choice(given: Mapping[str, Any], name: str, path: str, choices: Collection[str], default: str) -> str:
+    value = given.get(name, default)
+    if value not in choices:
+        raise InvalidInput(f"{path}.{name}", f"expected {' or '.join(choices)}", value)
+    return str(value)

@@ -1,0 +1,242 @@
+"""A transaction or a call, explained and priced under the other rollups: what the explorer says of a pasted subject."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from feemodel.call import Call, parse_call
+from feemodel.checks import real_scalar, whole_scalar
+from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded
+from feemodel.explanation import explain
+from feemodel.fees.forms import Form
+from feemodel.fees.presets import LineaPreset
+from feemodel.fees.rollups.rules import CURRENT, RULES
+from feemodel.fees.stages import stages
+from feemodel.rpc.explorer_fee import naming, price, priced_form, recoveries, signed_quantity
+from feemodel.rpc.explorer_fields import FIELDS, L1_FEES, TRANSACTION, read_point, read_value
+from feemodel.sizes.codecs import Codec
+from feemodel.transaction import Transaction, fill, intrinsic_gas, parse_transaction
+from feemodel.units import from_quantity, to_hex, to_quantity
+
+SUBJECT_BYTES = 131_072  # of a transaction: what geth's pool takes
+OPTIONS = ("gas", "gasUsed", "nonce", "overrides", "poolMargin", "selectionMargin")
+MOMENT = (*L1_FEES, "gas", "overrides", "pubdata", "rules")
+IN_BYTES = ("compressedSize", "measuredBytes")  # of an explanation; its other integers are wei or gas
+REFERENCE = "linea"
+PUBDATA = 200  # bytes of state that a transaction publishes on zkSync, an assumption
+
+Estimate: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any] | None], Awaitable[int]]
+Subject: TypeAlias = Call | Transaction
+
+
+@dataclass(frozen=True, eq=False)
+class Subjects:
+    """The methods that read a transaction or a call."""
+
+    form: Callable[[], Form]
+    preset: LineaPreset
+    estimate: Estimate | None
+    codec: Codec
+    measured: str
+    packed: bool
+    chain_id: int
+
+    async def explain(self, subject: Any, options: Any = None) -> dict[str, Any]:
+        """Size, gas, every part of the fee, what wallets set, and what each of a node's checks says.
+
+        Parameters
+        ----------
+        subject : a signed transaction (0x…) or a call object.
+        options : fields as of `feemodel_fee`, without its size; `gas`, the estimate, where a call should not be run;
+            `gasUsed`; `poolMargin`, `selectionMargin`; `nonce` of a call that names none; `overrides` of the state
+            that a call is run on.
+
+        Raises
+        ------
+        InvalidInput : a subject or an option that cannot be read; a call that runs code, where no gas is known.
+        LimitExceeded : a subject of more than 131,072 bytes.
+        """
+        options = {} if options is None else options
+        own = self.form()
+        point = read_point(options, "options", form=own, preset=self.preset, without=TRANSACTION, also=OPTIONS)
+        read = read_subject(subject)
+        checks = stages(self._preset(options, point["margin"]))
+        gas = await self._gas(subject, read, options, "options")
+        if "gasUsed" in options:
+            gas["used"] = _gas_of(options, "gasUsed", "options")
+        nonce = from_quantity(options["nonce"], "options.nonce") if "nonce" in options else 0
+        with naming("options"):
+            answer = explain(
+                read, gas, form=priced_form(point), checks=checks, codec=self.codec, measured=self.measured,
+                packed=self.packed, nonce=nonce, chain_id=self.chain_id,
+            )  # fmt: skip
+            sized = {"compressedSize": answer["compressedSize"], "gas": gas["estimated"]}
+            full = replace(point, values={**point.values, **sized})
+            found = [{**one, "cost": to_quantity(one["cost"])} for one in recoveries(full, price(full))]
+        return {
+            **_on_wire(answer),
+            "recovery": found,
+            "decoded": _decoded(read, gas["estimated"], nonce, self.chain_id),
+        }
+
+    async def compare(self, subject: Any, moment: Any) -> dict[str, Any]:
+        """What the subject pays under each rollup's rule at one moment of L1.
+
+        Parameters
+        ----------
+        subject : as `feemodel_explain`.
+        moment : `l1BaseFee` and `blobBaseFee`; `gas` where a call should not be run, and `overrides` where it is;
+            `pubdata` [byte], what the transaction publishes on zkSync, an assumption; `rules`, names or "all".
+
+        Raises
+        ------
+        InvalidInput, LimitExceeded : as `feemodel_explain`; an unknown rule.
+        """
+        if not isinstance(moment, Mapping):
+            raise InvalidInput("moment", "expected an object", moment)
+        for name in moment:
+            if name not in MOMENT:
+                raise InvalidInput(f"moment.{name}", f"expected {', '.join(MOMENT)} here", moment[name])
+        base_fee, blob_base_fee = (read_value(FIELDS[name], moment.get(name), f"moment.{name}") for name in L1_FEES)
+        read = read_subject(subject)
+        names = _rules(moment.get("rules"))
+        gas = (await self._gas(subject, read, moment, "moment"))["estimated"]
+        pubdata = whole_scalar("moment.pubdata", moment.get("pubdata", PUBDATA), unit="bytes")
+        # In a thread: the first time much has to be loaded.
+        rows, signed_bytes = await asyncio.to_thread(
+            _compared, read, gas, names, base_fee, blob_base_fee, pubdata, self.codec, self.chain_id
+        )
+        return {
+            "gas": to_quantity(gas),
+            "signedBytes": signed_bytes,
+            "l1BaseFee": to_quantity(base_fee),
+            "blobBaseFee": to_quantity(blob_base_fee),
+            "pubdata": pubdata,
+            "reference": REFERENCE,
+            "rules": rows,
+        }
+
+    def _preset(self, options: Mapping[str, Any], margin: float) -> LineaPreset:
+        given: dict[str, Any] = {
+            own: real_scalar(f"options.{name}", options[name])
+            for name, own in (("poolMargin", "pool_margin"), ("selectionMargin", "selection_margin"))
+            if name in options
+        }
+        return replace(self.preset, estimate_margin=margin, **given)
+
+    async def _gas(self, subject: Any, read: Subject, options: Mapping[str, Any], path: str) -> dict[str, int]:
+        """The gas that is estimated, and the limit that the subject carries."""
+        limit = read.gas_limit if isinstance(read, Transaction) else read.gas
+        if "gas" in options:
+            estimated = _gas_of(options, "gas", path)
+        elif limit is not None:
+            estimated = limit
+        elif self.estimate is not None:
+            estimated = await self.estimate(subject, options.get("overrides"))
+        elif read.to is not None and not read.data:
+            estimated = intrinsic_gas(read)
+        else:
+            raise InvalidInput(
+                f"{path}.gas", "expected the estimate of a call that runs code: it is not run here", None
+            )
+        return {"estimated": estimated, "limit": estimated if limit is None else limit}
+
+
+def read_subject(subject: Any) -> Subject:
+    """A signed transaction of its hexadecimal text, or a call of its object.
+
+    >>> read_subject({"to": "0x" + "11" * 20, "gas": "0x5208"}).gas
+    21000
+    """
+    data = (subject.get("data") or subject.get("input")) if isinstance(subject, Mapping) else subject
+    if isinstance(data, str) and len(data) > 2 + 2 * SUBJECT_BYTES:
+        raise LimitExceeded(f"subject: at most {SUBJECT_BYTES:,} bytes, got {len(data) // 2 - 1:,}")
+    if isinstance(subject, Mapping):
+        return parse_call(subject)
+    if not isinstance(subject, str):
+        raise InvalidInput("subject", "expected a signed transaction (0x…) or a call object", subject)
+    return parse_transaction(subject)
+
+
+def _gas_of(options: Mapping[str, Any], name: str, path: str) -> int:
+    return int(read_value(FIELDS["gas"], options[name], f"{path}.{name}"))
+
+
+def _rules(given: Any) -> tuple[str, ...]:
+    if given is None:
+        return CURRENT
+    if given == "all":
+        return tuple(RULES)
+    if not isinstance(given, list) or not given:
+        raise InvalidInput("moment.rules", 'expected "all" or a list of names', given)
+    for place, name in enumerate(given):
+        if not isinstance(name, str) or name not in RULES:
+            raise InvalidInput(f"moment.rules[{place}]", f"expected one of {', '.join(RULES)}", name)
+    return tuple(dict.fromkeys(given))
+
+
+def _compared(
+    read: Subject,
+    gas: int,
+    names: Iterable[str],
+    base_fee: int,
+    blob_base_fee: int,
+    pubdata: int,
+    codec: Codec,
+    chain_id: int,
+) -> tuple[list[dict[str, Any]], int]:
+    """A row for every rule, and how long the signed transaction is [byte]."""
+    from feemodel.simulation.compare import comparison, sizes_table
+
+    senders = None
+    if isinstance(read, Call):  # a placeholder stands in for its signature, as in a node's estimate
+        signed = fill(read, gas=gas, chain_id=chain_id).with_placeholder_signature()
+        senders = [read.sender or bytes(20)]
+    else:
+        signed = read
+    table = sizes_table([signed], gas=[gas], senders=senders, pubdata=pubdata, linea_codec=codec)
+
+    def row(name: str) -> dict[str, Any]:
+        """One rule beside the reference; a rule that knows no answer here says why, and the others stand."""
+        known = {"rule": name, "source": RULES[name].preset.source, "date": RULES[name].preset.date}
+        try:
+            found = comparison(
+                table, base_fee=base_fee, blob_base_fee=blob_base_fee, rules=list(dict.fromkeys((REFERENCE, name)))
+            )[-1]
+        except FeeModelError as error:
+            return {**known, "error": str(error)}
+        fees = {"l1Fee": found.l1_fee, "l2Fee": found.l2_fee, "total": found.total}
+        return {**known, **{part: to_quantity(fee) for part, fee in fees.items()}, "perByte": found.per_byte,
+                "ratio": found.ratio}  # fmt: skip
+
+    return [row(name) for name in names], int(table["length"].iloc[0])
+
+
+def _on_wire(value: Any, name: str = "") -> Any:
+    if isinstance(value, Mapping):
+        return {key: _on_wire(inner, key) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_on_wire(inner) for inner in value]
+    if isinstance(value, int) and not isinstance(value, bool) and name not in IN_BYTES:
+        return signed_quantity(value)
+    return value
+
+
+def _decoded(read: Subject, gas: int, nonce: int, chain_id: int) -> dict[str, Any]:
+    """The fields of the transaction, or of the one that a call stands for."""
+    if isinstance(read, Transaction):
+        transaction, sender = read, read.sender()
+    else:
+        transaction = fill(read, gas=gas, nonce=nonce, chain_id=chain_id)
+        sender = read.sender or bytes(20)
+    return {
+        "type": transaction.type,
+        "chainId": None if transaction.chain_id is None else to_quantity(transaction.chain_id),
+        "nonce": to_quantity(transaction.nonce),
+        "from": to_hex(sender),
+        "to": None if transaction.to is None else to_hex(transaction.to),
+        "value": to_quantity(transaction.value),
+        "gasLimit": to_quantity(transaction.gas_limit),
+        "dataBytes": len(transaction.data),
+    }

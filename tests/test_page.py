@@ -1,0 +1,523 @@
+"""The explorer's page in a real browser, before a real server: every number on it is the server's."""
+
+import csv
+import io
+import json
+import re
+import statistics
+
+import pytest
+
+from feemodel.rpc.explorer import explorer_methods
+from feemodel.rpc.explorer_fields import FIELDS
+from feemodel.rpc.page import PAGE, page
+from feemodel.sizes.measure import fee_size
+from tests.browser import Tab, browsing
+from tests.serving import serving
+
+SLOWEST = 250.0  # milliseconds from a slider's move to its drawn reply, at the 95th percentile; here some 20
+MOVES = 200
+REFUSED = "net::ERR_CONNECTION_REFUSED"  # what the browser itself says of a server that is away
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with browsing() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def server(browser):
+    with serving("--workers", "1") as server:
+        yield server
+
+
+@pytest.fixture
+def open_tab(browser, server):
+    """Tabs that must have made no error, and asked nobody but the server."""
+    tabs = []
+
+    def opened(link="", **context):
+        tabs.append(Tab(browser, server.address, link, **context))
+        return tabs[-1]
+
+    yield opened
+    for tab in tabs:
+        tab.close()
+        assert (tab.errors, tab.elsewhere) == ([], [])
+
+
+def active_fields(tab):
+    return tab.page.evaluate("activeFields().map(({ name }) => name)")
+
+
+def test_the_page_is_one_file_that_needs_nothing_else():
+    text = PAGE.read_text(encoding="utf-8")
+
+    assert not re.search(r"<[^>]+\s(style|on\w+)=", text), "refused by the policy"
+    assert not re.search(r"""(src|href)=["'](?!data:|#)""", text)
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text)
+
+
+def test_the_policy_allows_the_page_and_nothing_else(open_tab):
+    tab = open_tab()
+    policy = tab.response.headers["content-security-policy"]
+
+    assert page()[1] == policy
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    refused = tab.page.evaluate(
+        """async () => {
+            const refused = new Promise((resolve) => addEventListener("securitypolicyviolation",
+                (event) => resolve(event.effectiveDirective)));
+            document.body.append(Object.assign(document.createElement("script"), { textContent: "window.ran = true" }));
+            return [await refused, window.ran];
+        }"""
+    )
+    assert refused == ["script-src-elem", None]
+    tab.errors.clear()  # that one was meant
+
+
+def test_the_first_answer_is_the_servers(open_tab):
+    tab = open_tab()
+    expected = explorer_methods()["feemodel_fee"](tab.answer()["inputs"])
+
+    assert expected == tab.answer()
+    assert tab.text("#fee-figure") == "909.60"
+    assert tab.text("#fee-eth") == "0.000000909600132 ETH"
+    assert f"{int(expected['feePerGas']['total'], 16):,}" in tab.text("#parts-total")
+    assert [step["value"] for step in expected["working"]] == tab.page.evaluate(
+        "[...document.querySelectorAll('#working td:last-child')].map((cell) => cell.textContent.split(' ')[0])"
+    )
+
+
+@pytest.mark.parametrize(
+    ("pricing", "costs"), [("cost-per-byte", "announced"), ("cost-per-byte", "l1"), ("verification-cost", "announced")]
+)
+def test_every_control_moves_the_answer_by_slider_and_by_number(open_tab, pricing, costs):
+    tab = open_tab(f"#pricing={pricing}&variableCostFrom={costs}&lowerBound=1000000&upperBound=900000000000")
+    tab.page.locator("#more summary").click()
+    methods = explorer_methods()
+    for name in active_fields(tab):
+        slider, number = tab.page.locator(f"#field-{name}-slider"), tab.page.locator(f"#field-{name}")
+        before = number.input_value()
+        slider.press("PageDown" if name == "upperBound" else "PageUp")
+        tab.settled()
+        moved, after = tab.answer()["inputs"], number.input_value()
+        assert before != after, name
+        number.fill(before)
+        tab.settled()
+        restored = tab.answer()["inputs"]
+        if name in restored:  # the blob base fee is for the other rollups alone in one of the forms
+            assert moved[name] != restored[name]
+        assert methods["feemodel_fee"](restored) == tab.answer()
+        assert slider.get_attribute("aria-valuetext").startswith(before.split(".")[0][:1])
+
+
+def test_arrows_in_a_number_field_move_it(open_tab):
+    tab = open_tab()
+    tab.page.locator("#field-gas").press("Shift+ArrowUp")
+    tab.settled()
+
+    assert int(tab.answer()["inputs"]["gas"], 16) > 21_000
+
+
+def test_bounds_can_be_taken_away(open_tab):
+    tab = open_tab("#variableCostFrom=l1&l1BaseFee=100000000000")
+    assert "held by the upper bound" in tab.text("#recovery")
+    tab.page.get_by_label("No upper bound").check()
+    tab.settled()
+
+    assert tab.answer()["inputs"]["upperBound"] is None
+    assert "held by" not in tab.text("#recovery")
+    assert "upperBound=none" in tab.page.evaluate("link()")
+
+
+def test_presets_are_real_chains_and_days(open_tab):
+    tab = open_tab()
+    presets = explorer_methods()["feemodel_presets"]()
+    for chain in presets["chains"]:
+        tab.page.select_option("#chain", chain["name"])
+        tab.settled()
+        inputs = tab.answer()["inputs"]
+        assert {name: chain[name] for name in ("variableCost", "fixedCost", "margin")}.items() <= inputs.items()
+        assert chain["source"] in tab.text("#chain-source")
+    for day in presets["days"]:
+        tab.page.select_option("#day", day["name"])
+        tab.settled()
+        assert {name: day[name] for name in ("l1BaseFee", "blobBaseFee")}.items() <= tab.answer()["inputs"].items()
+    tab.page.locator("#field-l1BaseFee").fill("1.5")
+    tab.page.locator("#field-fixedCost").fill("0")
+    tab.settled()
+
+    assert (tab.page.locator("#chain").input_value(), tab.page.locator("#day").input_value()) == ("", "")
+
+
+def test_what_cannot_be_read_is_said_at_its_field(open_tab):
+    tab = open_tab("#variableCostFrom=l1")
+    figure = tab.text("#fee-figure")
+    tab.page.locator("#field-gas").fill("1.5")
+    assert tab.text("#field-gas-error") == "Expected a whole number."
+    assert tab.page.locator("#field-gas").get_attribute("aria-invalid") == "true"
+    tab.page.locator("#field-lowerBound").fill("9")
+    tab.settled()
+    assert tab.text("#field-gas-error") == "Expected a whole number."
+    assert tab.text("#fee-error").startswith("Upper bound: expected at least the lower bound")
+    assert tab.text("#field-upperBound-error").startswith("expected at least the lower bound")
+    assert figure == tab.text("#fee-figure")
+    tab.page.locator("#field-lowerBound").fill("0.09")
+    tab.page.locator("#field-gas").fill("22,000")
+    tab.settled()
+
+    assert tab.answer()["inputs"]["gas"] == "0x55f0"
+    assert tab.page.locator("#fee-error").is_hidden()
+    assert tab.page.locator("[aria-invalid]").count() == 0
+
+
+def test_two_hundred_moves_of_a_slider_are_each_drawn(open_tab, record_property):
+    tab = open_tab()
+    tab.page.evaluate(
+        "window.drawn = []; document.addEventListener('feemodel:drawn', ({ detail }) => window.drawn.push(detail));"
+    )
+    slider, sizes = tab.page.locator("#field-compressedSize-slider"), set()
+    slider.focus()
+    for move in range(MOVES):
+        tab.page.keyboard.press("ArrowRight")
+        tab.page.evaluate(
+            "async (count) => { while (drawn.length < count) await new Promise((resolve) => setTimeout(resolve, 1)); }",
+            move + 1,
+        )
+        sizes.add(tab.answer()["inputs"]["compressedSize"])
+    drawn = tab.page.evaluate("drawn")
+    painted = statistics.quantiles([one["painted"] for one in drawn], n=20)
+    figures = {"p50": painted[9], "p95": painted[18], "worst": max(one["painted"] for one in drawn)}
+    for name, milliseconds in figures.items():
+        record_property(f"slider_{name}_ms", round(milliseconds, 1))
+    print("slider move to painted reply [ms]:", {name: round(value, 1) for name, value in figures.items()})
+
+    assert len(drawn) == MOVES
+    assert len(sizes) > MOVES * 0.9
+    assert figures["p95"] < SLOWEST
+
+
+def test_a_reply_of_a_state_that_is_gone_is_not_drawn(open_tab):
+    tab = open_tab()
+    held = []
+
+    def hold_the_first(route):
+        if held:
+            route.continue_()
+        else:
+            held.append(route)
+
+    tab.page.route("**/*", hold_the_first)
+    tab.page.evaluate(
+        """() => {
+            window.seen = [];
+            new MutationObserver(() => seen.push([shown.fee.pricing, shown.fee.inputs.gas]))
+                .observe(document.getElementById("fee-figure"), { childList: true });
+        }"""
+    )
+    tab.page.locator("#field-gas").fill("30000")
+    while not held:
+        tab.page.wait_for_timeout(5)
+    tab.page.locator("input[value=verification-cost]").check()
+    tab.page.locator("#field-gas").fill("40000")
+    held[0].continue_()
+    tab.settled()
+
+    assert tab.page.evaluate("seen") == [["verification-cost", "0x9c40"]]
+    tab.page.unroute("**/*")
+
+
+def test_the_link_is_the_state(open_tab):
+    tab = open_tab()
+    tab.page.locator("#pin").click()
+    tab.page.locator("#field-compressedSize").fill("777")
+    tab.page.locator("input[name=costs][value=l1]").check()
+    tab.page.get_by_label("No lower bound").check()
+    tab.page.locator("#pin").click()
+    tab.page.locator("input[value=verification-cost]").check()
+    tab.page.locator("#field-gasPriceRatio").fill("12.5")
+    tab.page.select_option("#axis", "gasPriceRatio")
+    tab.page.locator("input[name=range][value=full]").check()
+    tab.page.locator("input[name=x][value=linear]").check()
+    tab.page.locator("input[name=y][value=log]").check()
+    tab.page.locator("#subject").fill('{"to": "0x' + "11" * 20 + '", "value": "0x0"}')
+    tab.page.locator("#gas-used").fill("21,000")
+    tab.page.locator("#explain").click()
+    tab.settled()
+    tab.told()
+    link = tab.page.evaluate("link()")
+    other = open_tab(link)
+    other.told()
+    seen = """[shown, told.answer, state.pins.map((pin) => [pin.letter, pin.point, pin.fee.result, pin.curve]),
+        [...document.querySelectorAll("input, select, textarea")].filter((input) => !input.closest("[hidden]"))
+            .map((input) => input.type === "radio" || input.type === "checkbox" ? input.checked : input.value)]"""
+
+    assert link == other.page.evaluate("link()")
+    assert tab.page.evaluate(seen) == other.page.evaluate(seen)
+    tab.page.wait_for_timeout(400)  # the address follows once the controls rest
+    assert link == tab.page.evaluate("location.hash")
+
+
+def test_a_link_that_is_changed_by_hand_is_followed(open_tab):
+    tab = open_tab()
+    tab.page.evaluate("location.hash = '#compressedSize=64&gas=50000&margin=oops&pricing=free'")
+    tab.page.wait_for_timeout(50)
+    tab.settled()
+
+    assert tuple(tab.answer()["inputs"][name] for name in ("compressedSize", "gas", "margin")) == (64, "0xc350", 1.2)
+    assert tab.text("#note") == "Not read from the link: pricing=free, margin=oops"
+
+
+def test_runs_are_pinned_compared_loaded_and_removed(open_tab):
+    tab = open_tab()
+    first = tab.answer()
+    tab.page.locator("#pin").click()
+    tab.page.locator("#field-compressedSize").fill("900")
+    tab.page.locator("#field-margin").fill("0.9")
+    tab.settled()
+    rows = {
+        row[0]: row[1:]
+        for row in tab.page.evaluate(
+            "[...document.querySelectorAll('#runs tbody tr')].map((row) => [...row.cells].map((c) => c.textContent))"
+        )
+    }
+
+    assert rows["wei / gas"] == [f"{int(one['feePerGas']['total'], 16):,}" for one in (tab.answer(), first)]
+    assert rows["Compressed size"] == ["900 byte", "128 byte"]
+    assert "Gas" not in rows
+    assert rows["Margin, wei / gas"][0].startswith("-")
+    tab.page.get_by_label("Load run A").click()
+    tab.settled()
+    assert first == tab.answer()
+    for _ in range(9):
+        tab.page.evaluate("document.getElementById('pin').click()")
+    tab.settled()
+    assert tab.page.evaluate("state.pins.length") == 6
+    assert tab.page.locator("#pin").is_disabled()
+    tab.page.get_by_label("Remove run C").click()
+    tab.page.locator("#pin").click()
+    tab.settled()
+    assert tab.page.evaluate("state.pins.map((run) => run.letter).join('')") == "ABDEFC"
+    tab.page.locator("#unpin-all").click()
+    tab.settled()
+    assert tab.page.locator("#runs-card").is_hidden()
+
+
+def test_the_downloads_are_what_is_shown(open_tab):
+    tab = open_tab("#compressedSize=300&axis=gas")
+    tab.page.locator("#pin").click()
+    tab.settled()
+    with tab.page.expect_download() as download:
+        tab.page.locator("#csv").click()
+    text = download.value.path().read_text(encoding="utf-8")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    curve = tab.page.evaluate("shown.curve")
+
+    assert download.value.suggested_filename == "fee-along-gas.csv"
+    now = [row for row in rows if row["run"] == "now"]
+    assert [int(value, 16) for value in curve["values"]] == [int(row["gas [gas]"]) for row in now]
+    assert [int(value, 16) for value in curve["feeWei"]] == [int(row["fee [wei]"]) for row in now]
+    assert curve["recovery"][0]["recovery"] == [float(row["recovery [1]"]) for row in now]
+    assert len(now) == len([row for row in rows if row["run"] == "A"])
+    assert "compressedSize=300; variableCost=1000000000;" in now[0]["inputs"]
+    with tab.page.expect_download() as download:
+        tab.page.locator("#png").click()
+    picture = download.value.path().read_bytes()
+    assert picture[:8] == b"\x89PNG\r\n\x1a\n"
+    assert (int.from_bytes(picture[16:20], "big"), int.from_bytes(picture[20:24], "big")) == (2_000, 1_314)
+
+
+def test_a_signed_transaction_is_explained(open_tab):
+    tab = open_tab()
+    tab.page.locator("[data-example=signed]").click()
+    tab.told()
+    raw = tab.page.locator("#subject").input_value()
+    answer = tab.page.evaluate("told.answer")
+
+    assert fee_size(raw) == answer["compressedSize"]
+    facts = tab.text(".facts")
+    assert f"{answer['compressedSize']} bytes" in facts
+    assert "62,000" in facts
+    checks = tab.page.locator(".checks .verdict").all_text_contents()
+    assert checks == ["… less than the node suggests", "✓ accepted", "✓ accepted"]
+    compared = tab.page.evaluate("told.compared.result")
+    assert len(compared["rules"]) == tab.page.locator("#told .rule-bar > div").count()
+    tab.page.locator("#gas-used").fill("41309")
+    tab.page.locator("#explain").click()
+    tab.told()
+    assert tab.page.locator(".checks .verdict").count() == 4
+    tab.page.select_option("#chain", "linea-mainnet-2025-02")  # what is explained follows the sliders
+    tab.settled()
+    tab.told()
+    assert "✗ refused: Gas price too low" in tab.page.locator(".checks .verdict").all_text_contents()
+    tab.page.get_by_role("button", name="Use its size and gas above").click()
+    tab.settled()
+    assert (answer["compressedSize"], "0xf230") == (
+        tab.answer()["inputs"]["compressedSize"],
+        tab.answer()["inputs"]["gas"],
+    )
+
+
+def test_a_call_is_run_for_its_gas_and_explained(open_tab):
+    tab = open_tab()
+    tab.page.locator("[data-example=token]").click()
+    tab.told()
+    call = json.loads(tab.page.locator("#subject").input_value())
+    answer = tab.page.evaluate("told.answer")
+
+    assert answer["subject"] == "call"
+    assert fee_size(call, gas=int(answer["gas"]["estimated"], 16)) == answer["compressedSize"]
+    assert tab.text("#told caption").startswith("Checks of a node, at the suggested price")
+    tab.page.locator("#gas-estimate").fill("60,000")
+    tab.page.locator("#explain").click()
+    tab.told()
+    assert tab.page.evaluate("told.answer.gas.estimated") == "0xea60"
+    tab.page.locator("#clear").click()
+    assert tab.page.locator("#told").is_hidden()
+
+
+@pytest.mark.parametrize(
+    ("pasted", "said"),
+    [
+        ("0x02f8", "transaction: expected RLP"),
+        ('{"to": ', "The call is not JSON"),
+        ('{"to": "0x12"}', "call.to: expected an address of 20 bytes"),
+        ("hello", "transaction: expected hexadecimal data that starts with 0x"),
+    ],
+)
+def test_what_is_no_transaction_is_said(open_tab, pasted, said):
+    tab = open_tab()
+    tab.page.locator("#subject").fill(pasted)
+    tab.page.locator("#explain").click()
+    tab.told()
+
+    assert tab.text("#subject-error").startswith(said)
+    assert tab.page.locator("#told").is_hidden()
+
+
+def test_the_curve_is_read_by_keyboard_and_as_a_table(open_tab):
+    tab = open_tab()
+    chart = tab.page.locator("#chart")
+    assert chart.get_attribute("aria-valuetext").startswith("From 10 byte: fee")
+    chart.focus()
+    chart.press("End")
+    last = tab.page.evaluate("shown.curve.values.at(-1)")
+    assert chart.get_attribute("aria-valuetext").startswith(
+        f"{last:,} byte: fee" if last > 9_999 else f"{last} byte: fee"
+    )
+    chart.press("Home")
+    chart.press("ArrowRight")
+    assert chart.get_attribute("aria-valuenow") == "1"
+    assert tab.text("#readout") == chart.get_attribute("aria-valuetext")
+    tab.page.locator("#numbers summary").click()
+    priority = tab.page.evaluate("shown.curve.feePerGas.priority[0]")
+    assert f"{int(priority, 16):,}" in tab.text("#numbers-table")
+
+
+def test_everything_that_takes_input_has_a_name_and_the_keyboard_reaches_it(open_tab):
+    tab = open_tab()
+    nameless = """[...document.querySelectorAll("input, select, textarea, button, [tabindex='0']")]
+        .filter((node) => !node.labels?.length && !node.textContent.trim() && !node.ariaLabel
+            && !node.hasAttribute("aria-labelledby")).map((node) => node.outerHTML)"""
+    assert tab.page.evaluate(nameless) == []
+    tab.page.keyboard.press("Tab")
+    assert tab.page.evaluate("document.activeElement.id") == "skip"
+    tab.page.keyboard.press("Enter")
+    assert tab.page.evaluate("document.activeElement.id") == "answer"
+    assert "skip" not in tab.page.url
+    tab.page.locator("#field-gas").fill("50000")
+    tab.settled()
+    tab.page.wait_for_timeout(900)  # spoken once the controls rest
+    assert tab.text("#live").startswith("Fee 1,954 gwei, recovers")
+
+
+def test_light_and_dark(open_tab):
+    background = "getComputedStyle(document.body).backgroundColor"
+    light, dark = open_tab(color_scheme="light"), open_tab(color_scheme="dark")
+    assert light.page.evaluate(background) != dark.page.evaluate(background)
+    light.page.locator("input[name=theme][value=dark]").check()
+    assert dark.page.evaluate(background) == light.page.evaluate(background)
+    light.page.reload()
+    light.page.locator("#fee-figure").filter(has_not_text="–").wait_for()
+    assert dark.page.evaluate(background) == light.page.evaluate(background)
+
+
+@pytest.mark.parametrize("pricing", ["cost-per-byte", "verification-cost"])
+def test_a_phone_needs_no_scrolling_sideways(open_tab, pricing):
+    tab = open_tab(
+        f"#pricing={pricing}&variableCostFrom=l1", viewport={"width": 360, "height": 740}, device_scale_factor=3
+    )
+    tab.page.locator("#pin").click()
+    tab.page.locator("#field-l1BaseFee").fill("123456.123456789")
+    tab.page.locator("#numbers summary").click()
+    tab.page.locator("#more summary").click()
+    tab.page.locator("[data-example=signed]").click()
+    tab.settled()
+    tab.told()
+
+    assert tab.page.evaluate("document.documentElement.scrollWidth") == 360
+    tab.page.locator("#fee-figure").scroll_into_view_if_needed()
+    top = {name: tab.page.locator(name).bounding_box()["y"] for name in ("#fee-figure", "#pricing", "#chart")}
+    assert sorted(top, key=top.get) == ["#fee-figure", "#pricing", "#chart"]
+
+
+def test_a_server_that_is_too_busy_is_asked_again(open_tab):
+    tab = open_tab()
+    busy = iter([True, True, False])
+
+    def answer(route):
+        if next(busy, False):
+            route.fulfill(status=503, headers={"retry-after": "1"}, body="{}")
+        else:
+            route.continue_()
+
+    tab.page.route("**/*", answer)
+    tab.page.locator("#field-gas").fill("30000")
+    tab.page.locator("#banner").wait_for()
+    assert "(the server answers 503)" in tab.text("#banner")
+    tab.page.locator("#retry").click()
+    tab.page.locator("#banner").wait_for(state="hidden")
+    tab.settled()
+
+    assert tab.answer()["inputs"]["gas"] == "0x7530"
+    assert all("503" in error for error in tab.errors)
+    tab.errors.clear()
+    tab.page.unroute("**/*")
+
+
+def test_a_server_that_goes_away_and_comes_back(browser):
+    """The page stands under the path of its key, and asks there."""
+    key = "a-key-for-the-page-only"
+    flags = ("--workers", "1", "--api-key", key)
+    with serving(*flags) as away:
+        tab = Tab(browser, away.address, f"v3/{key}")
+    tab.page.locator("#field-gas").fill("30000")
+    tab.page.locator("#banner").wait_for()
+    assert tab.text("#banner").startswith("The server is away. What is shown is its last answer")
+    assert "Trying again in" in tab.text("#countdown")
+    assert "stale" in tab.page.locator("#answer").get_attribute("class")
+    tab.page.locator("#field-gas").fill("40000")
+    with serving(*flags, "--port", away.address.rsplit(":", 1)[1]):
+        tab.page.locator("#banner").wait_for(state="hidden")
+        tab.settled()
+        assert tab.answer()["inputs"]["gas"] == "0x9c40"
+        assert "stale" not in tab.page.locator("#answer").get_attribute("class")
+        tab.page.locator("#field-gas").fill("50000")
+        tab.settled()
+        assert tab.answer()["inputs"]["gas"] == "0xc350"
+    tab.close()
+
+    assert tab.errors
+    assert all(REFUSED in error for error in tab.errors)
+    assert tab.elsewhere == []
+
+
+def test_every_field_is_on_the_page(open_tab):
+    tab = open_tab()
+    assert set(FIELDS) == set(tab.page.evaluate("[...controls.keys()]"))
+    sources = tab.text("#defaults")
+    for name in active_fields(tab):
+        assert FIELDS[name].source in sources
