@@ -10,7 +10,16 @@ from feemodel.units import from_hex, from_quantity, to_hex
 
 AccessList: TypeAlias = tuple[tuple[bytes, tuple[bytes, ...]], ...]
 
-_DATA = ("data", "input")
+_QUANTITIES = (  # the name on the wire, and ours
+    ("gas", "gas"),
+    ("gasPrice", "gas_price"),
+    ("maxFeePerGas", "max_fee"),
+    ("maxPriorityFeePerGas", "max_priority_fee"),
+    ("maxFeePerBlobGas", "max_fee_per_blob_gas"),
+    ("value", "value"),
+    ("nonce", "nonce"),
+    ("chainId", "chain_id"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,30 +57,24 @@ def parse_call(call: Mapping[str, Any]) -> Call:
     """
     if not isinstance(call, Mapping):
         raise InvalidInput("call", "expected an object with the fields of a call", call)
-
-    def quantity(field: str) -> int | None:
-        value = call.get(field)
-        return None if value is None else as_integer(f"call.{field}", value)
-
-    data, input_ = (None if call.get(field) is None else as_bytes(f"call.{field}", call[field]) for field in _DATA)
-    if data is not None and input_ is not None and data != input_:
-        raise InvalidInput("call.input", "expected the same bytes as in call.data", to_hex(input_))
+    data = _data(call)
     if call.get("gasPrice") is not None and (call.get("maxFeePerGas") or call.get("maxPriorityFeePerGas")):
         raise InvalidInput("call.gasPrice", "expected either gasPrice or maxFeePerGas", call["gasPrice"])
-    return Call(
-        sender=_address("call.from", call.get("from")),
-        to=_address("call.to", call.get("to")),
-        gas=quantity("gas"),
-        gas_price=quantity("gasPrice"),
-        max_fee=quantity("maxFeePerGas"),
-        max_priority_fee=quantity("maxPriorityFeePerGas"),
-        max_fee_per_blob_gas=quantity("maxFeePerBlobGas"),
-        value=quantity("value"),
-        nonce=quantity("nonce"),
-        chain_id=quantity("chainId"),
-        data=data or input_ or b"",
-        access_list=_access_list(call.get("accessList")),
-    )
+    sender, to = _address("call.from", call.get("from")), _address("call.to", call.get("to"))
+    quantities = {
+        name: as_integer(f"call.{field}", call[field]) for field, name in _QUANTITIES if call.get(field) is not None
+    }
+    return Call(sender=sender, to=to, data=data, access_list=_access_list(call.get("accessList")), **quantities)
+
+
+def _data(call: Mapping[str, Any]) -> bytes:
+    data, input_ = call.get("data"), call.get("input")
+    if input_ is None:
+        return b"" if data is None else as_bytes("call.data", data)
+    found = as_bytes("call.input", input_)
+    if data is not None and as_bytes("call.data", data) != found:
+        raise InvalidInput("call.input", "expected the same bytes as in call.data", to_hex(found))
+    return found
 
 
 def as_bytes(name: str, value: Any) -> bytes:

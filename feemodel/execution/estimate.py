@@ -283,8 +283,8 @@ class _Meter:
                 self._needed = outcome.peak
             return outcome
         if self._enough is None:
-            probed = self._refusal(self._needed) is None and self._executed(self._needed).succeeded
-            self._enough = self._needed if probed else self._needed + SSTORE_SENTRY + 1
+            suffices = self._executed(self._needed).succeeded
+            self._enough = self._needed if suffices else self._needed + SSTORE_SENTRY + 1
         if gas_limit < self._needed:
             return Outcome(Status.OUT_OF_GAS, gas_used=gas_limit, halt="out of gas")
         if gas_limit >= self._enough:

@@ -11,8 +11,7 @@ those that pyrevm is not exact on.
 
 import re
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import isqrt
 from threading import Lock
@@ -114,11 +113,14 @@ class _Database:
             self.load(address)
         while True:
             machine = _Machine(self, world)
-            with self._changed(world), closing(machine):
-                try:
-                    found: Found | Exception = task(machine)
-                except Exception as error:  # which may come of an account that is not loaded yet
-                    found = error
+            try:
+                self._override(world)
+                found: Found | Exception = task(machine)
+            except Exception as error:  # which may come of an account that is not loaded yet
+                found = error
+            finally:
+                machine.close()
+                self._restore(world)
             if not self._load_asked():
                 return found
 
@@ -175,19 +177,18 @@ class _Database:
         self._known |= asked
         return len(self._loaded) > before
 
-    @contextmanager
-    def _changed(self, world: World) -> Iterator[None]:
-        """The accounts that an override replaced, for as long as a task runs."""
-        try:
-            for address, account in world.changes.items():
-                self.write_info(address, account)
-                self.write_slots(address, _differing(account.storage, self.base.account(address).storage))
-            yield
-        finally:
-            for address, account in world.changes.items():
-                base = self.base.account(address)
-                self.write_info(address, base)
-                self.write_slots(address, _differing(base.storage, account.storage))
+    def _override(self, world: World) -> None:
+        """Write the accounts that an override replaced."""
+        for address, account in world.changes.items():
+            self.write_info(address, account)
+            self.write_slots(address, _differing(account.storage, self.base.account(address).storage))
+
+    def _restore(self, world: World) -> None:
+        """Write back what they were."""
+        for address, account in world.changes.items():
+            base = self.base.account(address)
+            self.write_info(address, base)
+            self.write_slots(address, _differing(base.storage, account.storage))
 
 
 class _Machine:

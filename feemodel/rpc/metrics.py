@@ -4,16 +4,19 @@ prometheus-client keeps each process's numbers in a file of a shared folder, fro
 The folder must be named before that package is first imported, so a process begins with `Metrics(folder)`.
 """
 
+import asyncio
 import os
+from collections import Counter as Counter_
 from pathlib import Path
 from typing import Any
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # s
+WRITE_SECONDS = 0.25  # until a count is in the file
 
 
 class Metrics:
-    """The counters of one process.
+    """The counters of one process, for use within its event loop.
 
     Parameters
     ----------
@@ -37,7 +40,9 @@ class Metrics:
         self._estimates = Counter(
             "feemodel_estimates", "Gas estimates by the engine that executed", ["engine"], registry=registry
         )
-        self._counted: dict[tuple[Any, ...], Any] = {}  # what was resolved once: looking up a label takes its time
+        self._by_method: dict[str, Any] = {}  # resolved once: looking up a label takes its time
+        self._noted: Counter_[tuple[Any, ...]] = Counter_()  # what is written to the file in one go, soon
+        self._writing = False
         self._pricing_age = Gauge(
             "feemodel_pricing_age_seconds", "Age of the polled costs", registry=registry, multiprocess_mode="livemax"
         )
@@ -47,22 +52,31 @@ class Metrics:
 
     def observe(self, method: str, code: int, seconds: float) -> None:
         """Count a call: its method, its error's code or 0, and the time it took [s]."""
-        self._child(self._calls, method, code).inc()
-        self._child(self._seconds, method).observe(seconds)
+        self._note(self._calls, method, code)
+        histogram = self._by_method.get(method)
+        if histogram is None:
+            histogram = self._by_method[method] = self._seconds.labels(method)
+        histogram.observe(seconds)
 
     def count_estimate(self, engine: str) -> None:
         """Count an estimate by the engine that executed it."""
-        self._child(self._estimates, engine).inc()
+        self._note(self._estimates, engine)
 
-    def _child(self, metric: Any, *labels: Any) -> Any:
-        key = (metric, *labels)
-        child = self._counted.get(key)
-        if child is None:
-            child = self._counted[key] = metric.labels(*labels)
-        return child
+    def _note(self, *what: Any) -> None:
+        self._noted[what] += 1
+        if not self._writing:
+            self._writing = True
+            asyncio.get_running_loop().call_later(WRITE_SECONDS, self._write)
+
+    def _write(self) -> None:
+        self._writing = False
+        for (metric, *labels), count in self._noted.items():
+            metric.labels(*labels).inc(count)
+        self._noted.clear()
 
     def set_state(self, *, pricing_age: float | None, finalized: int | None) -> None:
         """What stands at this moment; `None` where there is nothing of it."""
+        self._write()
         if pricing_age is not None:
             self._pricing_age.set(pricing_age)
         if finalized is not None:
