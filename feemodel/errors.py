@@ -71,5 +71,8 @@ class UnreadableFile(FeeModelError, ValueError):
 
 def _shown(value: Any, limit: int = 120) -> str:
     # A value may be a megabyte of calldata: its beginning and its length say enough.
-    text = repr(value)
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # nested too deeply; an integer of more digits than Python writes
+        text = hex(value) if isinstance(value, int) else f"a {type(value).__name__}"
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text):,} characters)"

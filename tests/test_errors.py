@@ -23,3 +23,14 @@ def test_an_error_survives_pickling():
 
     assert (type(copy), str(copy), copy.index) == (Int64Overflow, str(error), (1,))
     assert isinstance(copy, (FeeModelError, ValueError, OverflowError))
+
+
+def test_a_value_that_python_does_not_write_is_shown_all_the_same():
+    nested = []
+    for _ in range(100_000):
+        nested = [nested]
+
+    assert str(InvalidInput("gas", "expected less", 10**5_000)).startswith("gas: expected less, got 0x")
+    assert str(InvalidInput("call", "expected an object", nested)) == "call: expected an object, got a list"
+    while nested:  # taken apart from the outside, or the interpreter's stack would not do
+        nested = nested[0]
