@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeAlias
+from urllib.parse import urlsplit
 
 from feemodel.checks import real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, UnreadableFile
@@ -16,6 +17,8 @@ from feemodel.fees.presets import DEFAULT_PRESET, LINEA_PRESETS
 from feemodel.processors import cores
 
 ENVIRONMENT_PREFIX = "FEEMODEL_"
+SECRET = ("api_key", "node", "l1_node")  # an address may hold a password
+HIDDEN = "(not shown)"
 
 Read: TypeAlias = Callable[[str, Any], Any]
 
@@ -24,6 +27,17 @@ def _text(name: str, value: Any) -> str:
     if not isinstance(value, str) or not value:
         raise InvalidInput(name, "expected text", value)
     return value
+
+
+def _url(name: str, value: Any) -> str:
+    """An address of a node, of which errors show nothing: it may hold a password."""
+    try:
+        address = urlsplit(value.strip()) if isinstance(value, str) else None
+    except ValueError:  # such as brackets that do not close
+        address = None
+    if address is None or address.scheme not in ("http", "https") or not address.hostname:
+        raise InvalidInput(name, "expected an address such as https://host:port/path", HIDDEN)
+    return str(value).strip()
 
 
 def _texts(name: str, value: Any) -> tuple[str, ...]:
@@ -59,7 +73,7 @@ def _whole(minimum: int = 0, maximum: int | None = None) -> Read:
     return read
 
 
-def _number(minimum: float = 0.0, below: float | None = None) -> Read:
+def _number(minimum: float = 0.0, *, below: float | None = None, most: float | None = None) -> Read:
     def read(name: str, value: Any) -> float:
         number = value
         if isinstance(value, str):
@@ -70,6 +84,8 @@ def _number(minimum: float = 0.0, below: float | None = None) -> Read:
         number = real_scalar(name, number, minimum=minimum)
         if below is not None and number >= below:
             raise InvalidInput(name, f"expected a number below {below:g}", number)
+        if most is not None and number > most:
+            raise InvalidInput(name, f"expected a number of at most {most:g}", number)
         return number
 
     return read
@@ -109,7 +125,7 @@ class Settings:
 
     genesis: str | None = _setting("chain", _text, None, "geth genesis FILE to answer from (a development chain)")
     replay: str | None = _setting("chain", _text, None, "block replay FILE to answer from, at its last block")
-    node: str | None = _setting("chain", _text, None, "URL of a node to answer from")
+    node: str | None = _setting("chain", _url, None, "URL of a node to answer from")
     node_timeout: float = _setting("chain", _number(0.001), 5.0, "of a request to the node [s]")
     store: str | None = _setting("chain", _text, None, "ledger FILE to prove from")
 
@@ -128,9 +144,9 @@ class Settings:
     verification_gas_cost: int | None = _setting("pricing", _whole(), None, "of the verification-cost form [gas]")
     verification_capacity: int | None = _setting("pricing", _whole(1), None, "of the verification-cost form [byte]")
     gas_price_ratio: float | None = _setting("pricing", _number(), None, "L1 over L2, verification-cost form [1]")
-    l1_node: str | None = _setting("pricing", _text, None, "URL of an L1 node, with costs = l1")
+    l1_node: str | None = _setting("pricing", _url, None, "URL of an L1 node, with costs = l1")
     l1_blocks: int = _setting("pricing", _whole(1, 1_024), 50, "of the L1 fee history that is averaged")
-    l1_percentile: float = _setting("pricing", _number(0.0, 100.1), 15.0, "of the L1 tips of a block [%]")
+    l1_percentile: float = _setting("pricing", _number(most=100.0), 15.0, "of the L1 tips of a block [%]")
     l1_margin: float = _setting("pricing", _number(), 1.0, "of the costs computed from L1 fees [1]")
     poll_seconds: float = _setting("pricing", _number(0.05), 12.0, "between two looks at a node [s]")
     max_age: float = _setting("pricing", _number(), 600.0, "of polled costs; estimates are refused beyond [s]")
@@ -143,7 +159,7 @@ class Settings:
     packed: bool = _setting("size", _flag, False, "count the 32-byte field elements that the size fills")
 
     engine: str = _setting("execution", _one_of("auto", "fast", "reference"), "auto", "that executes calls")
-    tolerance: float = _setting("execution", _number(0.0, 1.0), 0.015, "of the gas limit search, 0 is exact [1]")
+    tolerance: float = _setting("execution", _number(below=1.0), 0.015, "of the gas limit search, 0 is exact [1]")
     gas_cap: int = _setting("execution", _whole(21_000), 50_000_000, "of one execution [gas]")
     total_gas: int = _setting("execution", _whole(21_000), 200_000_000, "of all executions of one estimate [gas]")
     seconds: float = _setting("execution", _number(0.01), 10.0, "of all executions of one call, then it is ended [s]")
@@ -170,19 +186,26 @@ def _check_together(settings: Settings) -> None:
     """Refuse settings that contradict each other."""
     chains = [name for name in ("genesis", "replay", "node") if getattr(settings, name) is not None]
     if len(chains) > 1:
-        raise InvalidInput(chains[1], f"expected either this or {chains[0]}", getattr(settings, chains[1]))
+        raise InvalidInput(chains[1], f"expected either this or {chains[0]}", _told(settings, chains[1]))
     if (settings.costs == "l1") != (settings.l1_node is not None):
-        raise InvalidInput("l1_node", "expected the URL of an L1 node with costs = l1, and only then", settings.l1_node)
+        expected = "expected the URL of an L1 node with costs = l1, and only then"
+        raise InvalidInput("l1_node", expected, _told(settings, "l1_node"))
     if settings.codec == "lzss" and settings.dictionary is None:
         raise InvalidInput("dictionary", "expected a file with codec = lzss (the README says which)", None)
     if settings.dictionary is not None and settings.codec not in ("lzss", "zstd"):
         raise InvalidInput("dictionary", "expected only with codec = lzss or zstd", settings.dictionary)
     if settings.api_key is not None and not settings.api_key.isascii():
-        raise InvalidInput("api_key", "expected ASCII", settings.api_key)
+        raise InvalidInput("api_key", "expected ASCII", _told(settings, "api_key"))
     other = {"cost-per-byte": _VERIFICATION, "verification-cost": _PER_BYTE}[settings.pricing]
     for name in other:
         if getattr(settings, name) is not None:
             raise InvalidInput(name, "expected only with the other form of the fee", getattr(settings, name))
+
+
+def _told(settings: Settings, name: str) -> Any:
+    """A setting as an error may show it: not a key, nor an address, which may hold a password."""
+    value = getattr(settings, name)
+    return HIDDEN if name in SECRET and value is not None else value
 
 
 _PER_BYTE = ("variable_cost", "fixed_cost")

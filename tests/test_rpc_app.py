@@ -1,121 +1,375 @@
-"""The ASGI application, in process and behind a real server, answering proofs of the development genesis."""
+"""The ASGI application in process: who is answered, what is refused before anything is read, what GET says."""
 
 import asyncio
 import json
-import socket
-import threading
-import time
 
 import pytest
-import urllib3
-import uvicorn
 
-from feemodel.ledger import check_proof
-from feemodel.rpc.app import App
-from feemodel.rpc.methods import DEVELOPMENT_ADDRESSES, DEVELOPMENT_BALANCE, development_store, proof_methods
+from feemodel.rpc.app import Access, App, Page
+from tests.rpc_parts import JSON, Client, exchange, request
 
-DEVELOPMENT_ROOT = "0x77efb4a7116ebcda21e394d603881cd375b2a71f601d32b05b00b7e12139b4bf"
+PAGE = Page(b"<!doctype html>", ((b"content-type", b"text/html; charset=utf-8"), (b"referrer-policy", b"no-referrer")))
+ECHO = request("echo", 1)
+ECHOED = {"jsonrpc": "2.0", "id": 1, "result": [1]}
+DEFAULT = Access()
+
+
+class State:
+    """What a process says of itself, and whether it was told to begin and to end."""
+
+    def __init__(self):
+        self.told, self.reasons = [], []
+
+    async def start(self):
+        self.told.append("start")
+
+    async def close(self):
+        self.told.append("close")
+
+    def health(self):
+        return {"status": "ok", "finalizedBlock": 7}
+
+    def unready(self):
+        return self.reasons
+
+
+async def text():
+    return b"feemodel_calls_total 1\n"
+
+
+async def gone():
+    return {"type": "http.disconnect"}
+
+
+async def nothing_sent(message):
+    raise AssertionError(f"an answer to nobody: {message}")
+
+
+def application(access=DEFAULT, **parts):
+    methods = {"echo": lambda *values: list(values), "wait": asyncio.sleep}
+    return App(methods, access=access, **{"page": PAGE, "openrpc": b"{}", "metrics": text, "state": State(), **parts})
+
+
+@pytest.fixture(scope="module")
+def loop():
+    with asyncio.Runner() as loop:
+        yield loop
 
 
 @pytest.fixture
-def store(tmp_path):
-    with development_store(tmp_path / "ledger.db") as store:
-        yield store
+def client(loop):
+    return Client(application(), loop)
 
 
-def http(app, method, path, body=b"", chunk=100):
-    """Status and body of one request."""
-    parts = [body[start : start + chunk] for start in range(0, len(body), chunk)] or [b""]
-    incoming = iter(
-        {"type": "http.request", "body": part, "more_body": number < len(parts)} for number, part in enumerate(parts, 1)
-    )
+def test_a_call_is_answered_and_a_notification_has_no_answer(client):
+    answer = client.http("POST", "/", ECHO)
+    assert (answer.status, answer.headers["content-type"], answer.json()) == (200, "application/json", ECHOED)
+
+    answer = client.http("POST", "/", b'{"jsonrpc": "2.0", "method": "echo"}')
+    assert (answer.status, answer.body) == (204, b"")
+
+
+@pytest.mark.parametrize("parts", [[ECHO], [ECHO[:1], ECHO[1:]], [bytes([byte]) for byte in ECHO], [ECHO, b""]])
+def test_a_body_may_come_in_parts(client, parts):
+    assert client.http("POST", "/", parts).json() == ECHOED
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "body", "kind"),
+    [
+        ("GET", "/", 200, PAGE.body, "text/html; charset=utf-8"),
+        ("GET", "/health", 200, b'{"status":"ok","finalizedBlock":7}', "application/json"),
+        ("GET", "/ready", 200, b'{"ready":true,"reasons":[]}', "application/json"),
+        ("GET", "/metrics", 200, b"feemodel_calls_total 1\n", "text/plain; version=0.0.4; charset=utf-8"),
+        ("GET", "/openrpc.json", 200, b"{}", "application/json"),
+        ("HEAD", "/health", 200, b'{"status":"ok","finalizedBlock":7}', "application/json"),
+        ("GET", "/nothing", 404, b'{"error":"not found"}', "application/json"),
+        ("POST", "/nothing", 404, b'{"error":"not found"}', "application/json"),
+        ("POST", "/v3/abc", 404, b'{"error":"not found"}', "application/json"),
+        ("GET", "/../../etc/passwd", 404, b'{"error":"not found"}', "application/json"),
+        ("GET", "/healt\N{LATIN SMALL LETTER H WITH STROKE}", 404, b'{"error":"not found"}', "application/json"),
+        ("POST", "/health", 405, b'{"error":"method not allowed"}', "application/json"),
+        ("PUT", "/", 405, b'{"error":"method not allowed"}', "application/json"),
+        ("OPTIONS", "/", 405, b'{"error":"method not allowed"}', "application/json"),
+        ("DELETE", "/metrics", 405, b'{"error":"method not allowed"}', "application/json"),
+    ],
+)
+def test_what_each_path_answers(client, method, path, status, body, kind):
+    answer = client.http(method, path)
+    assert (status, body, kind) == (answer.status, answer.body, answer.headers["content-type"])
+
+
+@pytest.mark.parametrize(
+    ("parts", "method", "path", "allowed"),
+    [
+        ({}, "PUT", "/", "GET, HEAD, POST"),
+        ({"page": None}, "GET", "/", "POST"),
+        ({}, "POST", "/health", "GET, HEAD"),
+    ],
+)
+def test_a_method_that_is_not_allowed_is_told_which_are(loop, parts, method, path, allowed):
+    answer = Client(application(**parts), loop).http(method, path)
+    assert (405, allowed) == (answer.status, answer.headers["allow"])
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/openrpc.json"])
+def test_what_a_server_does_not_have_is_not_found(loop, path):
+    assert Client(application(metrics=None, openrpc=None), loop).http("GET", path).status == 404
+
+
+def test_ready_says_why_it_is_not(loop):
+    state = State()
+    client = Client(application(state=state), loop)
+    state.reasons = ["the newest block: none yet"]
+    answer = client.http("GET", "/ready")
+    assert (503, {"ready": False, "reasons": state.reasons}) == (answer.status, answer.json())
+    assert client.http("GET", "/health").status == 200
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8545", "127.0.0.1", "127.0.0.1:1", "[::1]:8545", "[::1]"])
+def test_the_names_of_loopback_are_answered(client, host):
+    assert client.http("POST", "/", ECHO, host=host).json() == ECHOED
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "evil.example:8545", "localhost.evil.example", "127.0.0.1.nip.io", "", "[::2]", "::1", "[", ":80"],
+)
+@pytest.mark.parametrize(("method", "path"), [("POST", "/"), ("GET", "/"), ("GET", "/health"), ("GET", "/nothing")])
+def test_a_page_whose_name_points_here_is_refused(client, host, method, path):
+    answer = client.http(method, path, ECHO, host=host)
+    assert answer.status == 403
+    assert answer.json() == {"error": f"the host {host!r} is not one of those that are answered"}
+
+
+def test_a_request_without_a_host_is_refused(loop):
+    answer = loop.run(exchange(application(), "POST", "/", ECHO, {"content-type": "application/json"}))
+    assert answer.status == 403
+
+
+@pytest.mark.parametrize(
+    ("allowed", "host", "status"),
+    [
+        ({"node.example"}, "NODE.example:443", 200),
+        ({"node.example"}, "localhost", 403),
+        ({"*"}, "anything.example", 200),
+        ({"*"}, "", 200),
+    ],
+)
+def test_the_hosts_that_are_named_are_answered(loop, allowed, host, status):
+    client = Client(application(Access(hosts=frozenset(allowed))), loop)
+    assert client.http("POST", "/", ECHO, host=host).status == status
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        ("application/json", 200),
+        ("Application/JSON; charset=utf-8", 200),
+        ("text/plain", 415),
+        ("application/x-www-form-urlencoded", 415),
+        ("application/jsonp", 415),
+        ("", 415),
+    ],
+)
+def test_only_json_is_read(client, kind, status):
+    """A page elsewhere may send the others without asking first."""
+    answer = client.http("POST", "/", ECHO, content_type=kind)
+    assert answer.status == status
+    if status == 415:
+        assert answer.json() == {"error": f"expected content-type application/json, got {kind!r}"}
+
+
+@pytest.mark.parametrize(
+    ("encoding", "status"), [("identity", 200), ("gzip", 415), ("br", 415), ("gzip, identity", 415)]
+)
+def test_a_compressed_body_is_not_unpacked(client, encoding, status):
+    answer = client.http("POST", "/", ECHO, content_encoding=encoding)
+    assert answer.status == status
+    if status == 415:
+        assert answer.json() == {"error": f"expected no content-encoding, got {encoding!r}"}
+
+
+@pytest.mark.parametrize("declared", [b"501", b"1" + b"0" * 18, b"9" * 5_000])
+def test_a_body_too_long_is_refused_by_its_header_before_it_is_read(loop, declared):
+    async def unread():
+        raise AssertionError("it was read")
+
     sent = []
-
-    async def receive():
-        return next(incoming, {"type": "http.disconnect"})
 
     async def send(message):
         sent.append(message)
 
-    asyncio.run(app({"type": "http", "method": method, "path": path}, receive, send))
-    start, content = sent
-    assert dict(start["headers"])[b"content-length"] == str(len(content["body"])).encode()
-    return start["status"], content["body"]
-
-
-def request(*params, method="rollup_getProof"):
-    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
-
-
-@pytest.mark.parametrize("method", ["rollup_getProof", "linea_getProof"])
-@pytest.mark.parametrize("block", ["0x0", "earliest", "latest", "pending", "safe", "finalized"])
-def test_the_development_genesis_is_provable(store, method, block):
-    app = App(proof_methods(store))
-    for address in (*DEVELOPMENT_ADDRESSES, "0x" + "77" * 20):
-        status, body = http(app, "POST", "/", request(address, ["0x1", "0x1"], block, method=method))
-        assert status == 200
-        proven = check_proof(json.loads(body)["result"], root=DEVELOPMENT_ROOT, address=address, storage_keys=[1, 1])
-        balance = proven.account.balance if proven.account else None
-        assert balance == (DEVELOPMENT_BALANCE if address in DEVELOPMENT_ADDRESSES else None)
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/json"), (b"content-length", declared)]
+    scope = {"type": "http", "method": "POST", "path": "/", "headers": headers}
+    loop.run(application(Access(body_limit=500))(scope, unread, send))
+    assert (sent[0]["status"], sent[1]["body"]) == (413, b'{"error":"the request is longer than 500 bytes"}')
 
 
 @pytest.mark.parametrize(
-    ("params", "code", "message"),
+    ("parts", "status"),
     [
-        ((DEVELOPMENT_ADDRESSES[0], [], "0x1"), -32600, "block 0x1 is not final: the newest final block is 0"),
-        ((DEVELOPMENT_ADDRESSES[0], [], "best"), -32602, "block: expected a quantity"),
-        ((DEVELOPMENT_ADDRESSES[0], ["0x1"] * 3, "0x0"), -32602, "storageKeys: at most 2 a request, got 3"),
-        (("0x12", [], "0x0"), -32602, "address: expected 20 bytes"),
-        ((DEVELOPMENT_ADDRESSES[0], []), -32602, "expected (address, storageKeys, block)"),
+        ([b" " * 500], 200),
+        ([b" " * 501], 413),
+        ([b" " * 100] * 5, 200),
+        ([b" " * 100] * 6, 413),
+        ([b" "] * 501, 413),
     ],
 )
-def test_what_is_wrong_is_said(store, params, code, message):
-    status, body = http(App(proof_methods(store, key_limit=2)), "POST", "/", request(*params))
-    error = json.loads(body)["error"]
-    assert (status, error["code"]) == (200, code)
-    assert message in error["message"]
+@pytest.mark.parametrize("declared", [None, "0", "100", "-1", "many"])
+def test_a_body_too_long_is_refused_whatever_its_header_says(loop, parts, status, declared):
+    headers = {} if declared is None else {"content_length": declared}
+    answer = Client(application(Access(body_limit=500)), loop).http("POST", "/", parts, **headers)
+    assert answer.status == status
+    if status == 200:  # 500 spaces are no request
+        assert answer.json()["error"]["code"] == -32700
 
 
-def test_other_requests():
-    app = App({}, body_limit=500)
-    assert http(app, "GET", "/health") == (200, b'{"status":"ok"}')
-    assert http(app, "GET", "/")[0] == 405
-    assert http(app, "GET", "/nothing")[0] == 404
-    assert http(app, "POST", "/", b" " * 501) == (413, b'{"error":"the request is longer than 500 bytes"}')
-    assert http(app, "POST", "/", b'{"jsonrpc": "2.0", "method": "x"}') == (204, b"")
+def test_a_body_that_does_not_come_is_not_waited_for(loop):
+    answers, never = [], asyncio.Event()
 
-
-def test_a_client_that_goes_away_gets_nothing():
     async def receive():
-        return {"type": "http.disconnect"}
+        await never.wait()
 
     async def send(message):
-        raise AssertionError("an answer to nobody")
+        answers.append(message)
 
-    asyncio.run(App({})({"type": "http", "method": "POST", "path": "/"}, receive, send))
+    headers = [(name.encode(), value.encode()) for name, value in JSON.items()]
+    scope = {"type": "http", "method": "POST", "path": "/", "headers": headers}
+    loop.run(application(Access(body_seconds=0.01))(scope, receive, send))
+    assert answers[0]["status"] == 408
+    assert "the request took more than 0.01 s to arrive" in json.loads(answers[1]["body"])["error"]
 
 
-def test_behind_a_real_server(tmp_path):
-    """The store belongs to the thread that serves."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    state = {}
+def test_a_client_that_goes_away_gets_nothing(loop):
+    headers = [(name.encode(), value.encode()) for name, value in JSON.items()]
+    scope = {"type": "http", "method": "POST", "path": "/", "headers": headers}
+    app = application(Access(requests=1))
+    loop.run(app(scope, gone, nothing_sent))
 
-    def serve():
-        with development_store(tmp_path / "ledger.db") as store:
-            config = uvicorn.Config(App(proof_methods(store)), ws="none", log_level="error")
-            state["server"] = uvicorn.Server(config)
-            state["server"].run(sockets=[listener])
+    parts = iter([{"type": "http.request", "body": ECHO[:5], "more_body": True}])
 
-    thread = threading.Thread(target=serve)
-    thread.start()
-    try:
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
-        body = request(DEVELOPMENT_ADDRESSES[0], ["0x0"], "latest")
-        with urllib3.PoolManager(retries=urllib3.Retry(5, backoff_factor=0.1)) as pool:
-            response = pool.request("POST", url, body=body, timeout=20)
-            check_proof(response.json()["result"], root=DEVELOPMENT_ROOT)
-    finally:
-        while "server" not in state and thread.is_alive():
-            time.sleep(0.01)
-        state["server"].should_exit = True
-        thread.join(20)
+    async def half():
+        return next(parts, {"type": "http.disconnect"})
+
+    loop.run(app(scope, half, nothing_sent))
+    assert Client(app, loop).http("POST", "/", ECHO).status == 200  # and no longer counts as under way
+
+
+def test_more_requests_than_may_be_under_way_are_told_to_come_back(loop):
+    client = Client(application(Access(requests=2)), loop)
+
+    async def three():
+        waiting = [request("wait", 0.05, place) for place in range(3)]
+        return await asyncio.gather(*(exchange(client.app, "POST", "/", body) for body in waiting))
+
+    answers = loop.run(three())
+    assert sorted(answer.status for answer in answers) == [200, 200, 503]
+    (busy,) = [answer for answer in answers if answer.status == 503]
+    assert busy.headers["retry-after"] == "1"
+    error = {"code": -32005, "message": "busy: 2 requests are under way"}
+    assert {"jsonrpc": "2.0", "id": None, "error": error} == busy.json()
+    assert client.http("POST", "/", ECHO).json() == ECHOED
+
+
+def test_bodies_that_do_not_come_give_way_to_those_that_do(loop):
+    app = application(Access(requests=2, body_seconds=30))
+    headers = [(name.encode(), value.encode()) for name, value in JSON.items()]
+    scope = {"type": "http", "method": "POST", "path": "/", "headers": headers}
+    ended = []
+
+    async def slow(place):
+        async def send(message):
+            ended.append((place, message.get("status")))
+
+        await app(scope, asyncio.Event().wait, send)
+
+    async def all_of_them():
+        tasks = [asyncio.create_task(slow(place)) for place in range(2)]
+        await asyncio.sleep(0)
+        answers = [await exchange(app, "POST", "/", ECHO) for _ in range(5)]
+        await tasks[0]
+        tasks[1].cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return [answer.status for answer in answers]
+
+    assert loop.run(all_of_them()) == [200] * 5
+    assert ended == [(0, 408), (0, None)]  # the one that came first, and no other
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("POST", "/v3/s3cret-key", 200),
+        ("POST", "/v3/s3cret-ke", 401),
+        ("POST", "/v3/s3cret-keyy", 401),
+        ("POST", "/v3/s3cret-key/", 401),
+        ("POST", "/v3/S3CRET-KEY", 401),
+        ("POST", "/v3/", 401),
+        ("POST", "/", 401),
+        ("GET", "/", 401),
+        ("GET", "/v3/wrong", 401),
+        ("GET", "/v3/s3cret-key", 200),
+        ("OPTIONS", "/v3/wrong", 401),
+        ("POST", "/v3", 404),
+        ("GET", "/health", 200),
+        ("GET", "/metrics", 200),
+        ("POST", "/health", 405),
+    ],
+)
+def test_with_a_key_only_its_path_answers_calls(loop, method, path, status):
+    client = Client(application(Access(api_key="s3cret-key")), loop)
+    answer = client.http(method, path, ECHO)
+    assert answer.status == status
+    assert b"s3cret-key" not in answer.body
+    if status == 401:
+        assert answer.json() == {"error": "this path does not have the key"}
+
+
+@pytest.mark.parametrize(
+    ("named", "origin", "allowed"),
+    [
+        ((), "https://page.example", None),
+        (("https://page.example",), None, None),
+        (("https://page.example",), "https://page.example", "https://page.example"),
+        (("https://page.example",), "https://page.example.evil.example", None),
+        (("https://page.example",), "null", None),
+        (("https://a.example", "https://b.example"), "https://b.example", "https://b.example"),
+        (("*",), "https://anything.example", "https://anything.example"),
+    ],
+)
+def test_a_page_elsewhere_reads_answers_only_where_its_origin_was_named(loop, named, origin, allowed):
+    client = Client(application(Access(cors_origins=named)), loop)
+    headers = {} if origin is None else {"origin": origin}
+    for method, path in (("POST", "/"), ("GET", "/health"), ("GET", "/nothing")):
+        answer = client.http(method, path, ECHO, **headers)
+        assert answer.headers.get("access-control-allow-origin") == allowed
+        assert answer.headers.get("vary") == (allowed and "origin")
+
+    asked = client.http("OPTIONS", "/", **headers, access_control_request_method="POST")
+    assert asked.status == (204 if allowed else 405)
+    assert asked.headers.get("access-control-allow-methods") == (allowed and "POST")
+    assert asked.headers.get("access-control-allow-headers") == (allowed and "content-type")
+
+
+def test_a_batch_is_held_to_its_limit(loop):
+    client = Client(application(Access(batch_limit=3)), loop)
+    calls = [json.loads(ECHO)] * 4
+    assert len(client.http("POST", "/", json.dumps(calls[:3]).encode()).json()) == 3
+    refused = client.http("POST", "/", json.dumps(calls).encode()).json()
+    assert refused["error"]["code"] == -32600
+    assert refused["error"]["data"] == "a batch holds 1 to 3 calls, this one 4"
+
+
+def test_the_process_is_told_when_it_begins_and_ends(loop):
+    state, sent = State(), []
+    messages = iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
+
+    async def receive():
+        return next(messages)
+
+    async def send(message):
+        sent.append(message["type"])
+
+    loop.run(application(state=state)({"type": "lifespan"}, receive, send))
+    assert (state.told, sent) == (["start", "close"], ["lifespan.startup.complete", "lifespan.shutdown.complete"])

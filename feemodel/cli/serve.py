@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from feemodel.cli.output import print_json
-from feemodel.config import Settings, all_settings, load_settings
-
-SECRET = ("api_key", "node", "l1_node")  # a URL may hold a password
+from feemodel.config import SECRET, Settings, all_settings, load_settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -19,12 +19,12 @@ from feemodel.execution.engines import Execute, engine_named
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Outcome
 from feemodel.execution.world import World
-from feemodel.transaction import BASE_GAS
 
 Found = TypeVar("Found")
 
 PROCESSES = 2
 DEADLINE = 10.0  # seconds; a call that a rollup block takes is done in two
+START = 60.0  # seconds until a child has its engine and a world; on a busy machine it takes five
 
 
 class EnginePool:
@@ -34,7 +34,8 @@ class EnginePool:
     ----------
     engine : that the children execute with, see `feemodel.execution.engines.engine_named`.
     processes : how many tasks run at a time; others wait.
-    deadline : of a task, waiting for a process and all its executions included [s].
+    deadline : of waiting for a process, and of all executions of a task together [s]; the start of a process has time
+        of its own.
 
     Children start when they are first needed and end with `close()`, or with this process. May be used by several
     threads.
@@ -59,7 +60,6 @@ class EnginePool:
 
         Raises `LimitExceeded` at the deadline.
         """
-        until = monotonic() + self._deadline
         try:
             child = self._children.get(timeout=self._deadline)
         except Empty:
@@ -67,7 +67,7 @@ class EnginePool:
             raise LimitExceeded(busy) from None
         try:
             child.load(world)
-            return task(_Machine(child, until, self._deadline))
+            return task(_Machine(child, monotonic() + self._deadline, self._deadline))
         except BaseException:
             if child.is_busy:
                 child.stop()
@@ -81,7 +81,6 @@ class EnginePool:
             child.start()
         for child in self._all:
             child.load(world or World(accounts={}))
-            child.ask((Message(to=bytes(20)), BASE_GAS), self._deadline)
 
     def close(self) -> None:
         """End the children."""
@@ -139,28 +138,37 @@ class _Child:
         return self._pipe
 
     def load(self, world: World) -> None:
-        """Tell the child on which world the next messages run."""
+        """Tell the child on which world the next messages run; a new one is there when this returns."""
         pipe = self.start()
         if world.same_base(self._base):
             pipe.send(world.changes)
-        else:
-            pipe.send(world)
-            self._base = world
+            return
+        self.is_busy = True
+        pipe.send(world)
+        if self._received(START) is None:
+            self.stop()
+            raise LimitExceeded(f"a process of the engine took more than {START:g} s to start")
+        self.is_busy, self._base = False, world
 
     def ask(self, question: Any, seconds: float) -> tuple[Outcome, str] | None:
         """The child's answer and the engine that it came from; `None` if it did not come in time."""
         pipe, self.is_busy = self.start(), True
-        try:
-            pipe.send(question)
-            if not pipe.poll(seconds):
-                return None
-            answer = pipe.recv()
-        except (EOFError, OSError):
-            raise RuntimeError("a process of the engine ended by itself") from None
+        pipe.send(question)
+        answer = self._received(seconds)
+        if answer is None:
+            return None
         self.is_busy = False
         if isinstance(answer, BaseException):
             raise answer
         return answer  # type: ignore[no-any-return]
+
+    def _received(self, seconds: float) -> Any:
+        """What the child says next; `None` if it says nothing in that time."""
+        pipe = self.start()
+        try:
+            return pipe.recv() if pipe.poll(seconds) else None
+        except (EOFError, OSError):
+            raise RuntimeError("a process of the engine ended by itself") from None
 
     def stop(self) -> None:
         """Kill the process, whatever it does."""

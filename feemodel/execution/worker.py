@@ -1,19 +1,23 @@
 """The child process of `feemodel.execution.pool`: executes what it is asked to until the pipe closes.
 
-It is sent a world, or the changes of an override to the world that it has, or a message and a gas limit; only the last
+It is sent a world, or the changes of an override to the world that it has, or a message and a gas limit. The first is
+answered when all is there that executing on it needs, the last
 is answered, by an outcome and the name of the engine that it came from, or by the exception that it raised.
 """
 
 import pickle
 import signal
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection
 
+from feemodel.errors import FeeModelError
 from feemodel.execution.engines import Engine, engine_named
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Outcome
 from feemodel.execution.world import World
+from feemodel.transaction import BASE_GAS
 
 
 def main(descriptor: int, engine_name: str) -> None:
@@ -29,10 +33,19 @@ def main(descriptor: int, engine_name: str) -> None:
                 return
             if isinstance(asked, World):
                 world = asked
+                _load(world, engine_name)
+                pipe.send(True)
             elif isinstance(asked, dict):
                 world = replace(world, changes=asked)
             else:
                 pipe.send(_answer(engine, world, *asked))
+
+
+def _load(world: World, engine_name: str) -> None:
+    """Have the engine, and the specification behind it, load what they need, which takes longer than a call may."""
+    for name in dict.fromkeys((engine_name, engine_name if engine_name == "fast" else "reference")):
+        with suppress(FeeModelError):  # whatever it says of this call, it has loaded
+            engine_named(name).run(world, lambda execute: execute(Message(to=bytes(20)), BASE_GAS))
 
 
 def _answer(engine: Engine, world: World, message: Message, gas_limit: int) -> tuple[Outcome, str] | BaseException:

@@ -295,4 +295,4 @@ def _check_slots(scheme: Scheme, asked: list[bytes], entries: list[_Entry], acco
 
 
 def _refuse(where: str, reason: str, value: Any) -> NoReturn:
-    raise InvalidProof(f"{where}: {reason}, got {value!r:.200}")
+    raise InvalidProof(str(InvalidInput(where, reason, value)))  # which shows any value

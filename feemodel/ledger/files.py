@@ -19,6 +19,7 @@ account was destroyed during the block, even if it exists after it. `hash`, `par
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,9 @@ def read_proof(path: str | Path) -> dict[str, Any]:
     if isinstance(proof, dict) and "jsonrpc" in proof:
         proof = proof.get("result", proof.get("error"))
     if not isinstance(proof, dict) or "accountProof" not in proof:
-        raise UnreadableFile(f"{path}: expected an object with accountProof and storageProofs, got {proof!r:.120}")
+        raise UnreadableFile(
+            str(InvalidInput(str(path), "expected an object with accountProof and storageProofs", proof))
+        )
     return proof
 
 
@@ -122,7 +125,7 @@ def parse_block(block: Any) -> BlockChanges:
     if not isinstance(accounts, dict):
         raise InvalidInput("accounts", "expected an object of addresses", accounts)
     return BlockChanges(
-        number=from_quantity(block["number"], "number"),
+        number=_quantity("number", block["number"]),
         accounts=tuple(_account(text, change) for text, change in accounts.items()),
         hash=hash_bytes(block["hash"], "hash") if "hash" in block else None,
         parent_hash=hash_bytes(block["parentHash"], "parentHash") if "parentHash" in block else None,
@@ -240,6 +243,6 @@ def _json(text: bytes) -> Any:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise InvalidInput("JSON", "expected each name once", next(name for name in names if names.count(name) > 1))
+        [(name, _)] = Counter(name for name, _ in pairs).most_common(1)
+        raise InvalidInput("JSON", "expected each name once", name)
     return value

@@ -68,7 +68,7 @@ def final_block(store: Store, block: str) -> int:
     else:
         number = _number(block)
     if number is None or finalized is None or number > finalized:
-        known = "" if number is None or block == hex(number) else f" ({number})"
+        known = "" if number is None or block.startswith("0x") else f" ({number})"
         raise NotFinalized(f"block {block}{known} is not final: {newest}")
     return number
 

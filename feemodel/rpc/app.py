@@ -13,14 +13,16 @@ that is not ours (a page elsewhere whose name points here), a body that is not J
 
 import asyncio
 import hmac
-from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
+from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
 import msgspec
 
 from feemodel.rpc.jsonrpc import BATCH_LIMIT, LIMIT_EXCEEDED, CallError, Methods, Observe, failure, respond, unobserved
 
 BODY_LIMIT = 1 << 20  # bytes of a request
+MAX_DIGITS = 18  # of a length that is looked at
+KNOWN_HOSTS = 64  # Host headers that are remembered as good
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 Receive: TypeAlias = Callable[[], Awaitable[dict[str, Any]]]
@@ -73,8 +75,8 @@ class Access(NamedTuple):
 class _Refused(Exception):
     """A request that is answered with an HTTP status and no more."""
 
-    def __init__(self, status: int, reason: str) -> None:
-        self.status, self.reason = status, reason
+    def __init__(self, status: int, reason: str, *headers: Header) -> None:
+        self.status, self.reason, self.headers = status, reason, headers
 
 
 class App:
@@ -107,7 +109,9 @@ class App:
         key = self._access.api_key
         self._call_path = b"/" if key is None else b"/v3/" + key.encode()
         self._any_host = "*" in self._access.hosts
-        self._under_way = 0
+        self._known_hosts: set[bytes] = set()  # headers that were found to be good
+        self._under_way: set[object] = set()  # a token for each request
+        self._arriving: dict[object, asyncio.Timeout] = {}  # those whose body is waited for, the oldest first
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         """Serve one connection of the protocol server."""
@@ -118,8 +122,7 @@ class App:
         extra = self._cors(headers)
         try:
             self._check_host(headers)
-            # In constant time, so that a key cannot be guessed by its beginning.
-            is_ours = hmac.compare_digest(scope["path"].encode(), self._call_path)
+            is_ours = self._is_call_path(scope["path"])
             if is_ours and scope["method"] == "POST":
                 await self._post(headers, receive, send, extra)
             elif is_ours and scope["method"] == "OPTIONS" and extra:
@@ -127,38 +130,59 @@ class App:
             else:
                 await self._get(scope, send, is_ours, extra)
         except _Refused as refused:
-            await _reply(send, refused.status, msgspec.json.encode({"error": refused.reason}), [_JSON, *extra])
+            body = msgspec.json.encode({"error": refused.reason})
+            await _reply(send, refused.status, body, [_JSON, *refused.headers, *extra])
+
+    def _is_call_path(self, path: str) -> bool:
+        if self._access.api_key is None:
+            return path == "/"
+        return hmac.compare_digest(path.encode(), self._call_path)  # a key cannot be guessed by its beginning
 
     async def _post(self, headers: dict[bytes, bytes], receive: Receive, send: Send, extra: Iterable[Header]) -> None:
         _check_content(headers)
-        if self._under_way >= self._access.requests:
+        if len(self._under_way) >= self._access.requests and not self._made_room():
             reason = f"busy: {self._access.requests} requests are under way"
             await _reply(send, 503, failure(CallError(LIMIT_EXCEEDED, reason)), [_JSON, _RETRY, *extra])
             return
-        self._under_way += 1
+        token = object()
+        self._under_way.add(token)
         try:
-            await self._answer(headers, receive, send, extra)
+            begun = _Begun(self._body(headers, receive))
+            body = begun.value if begun.is_done else await self._arrived(token, begun)
+            if body is None:
+                return
+            response = await respond(body, self._methods, batch_limit=self._access.batch_limit, observe=self._observe)
         finally:
-            self._under_way -= 1
-
-    async def _answer(self, headers: dict[bytes, bytes], receive: Receive, send: Send, extra: Iterable[Header]) -> None:
-        try:
-            async with asyncio.timeout(self._access.body_seconds):
-                body = await self._body(headers, receive)
-        except TimeoutError:
-            reason = f"the request took more than {self._access.body_seconds:g} s to arrive"
-            raise _Refused(408, reason) from None
-        if body is None:
-            return
-        response = await respond(body, self._methods, batch_limit=self._access.batch_limit, observe=self._observe)
+            self._under_way.discard(token)
         await _reply(send, 204 if response is None else 200, response or b"", [_JSON, *extra])
+
+    def _made_room(self) -> bool:
+        """End the request whose body has been arriving for the longest; whether there was one."""
+        oldest = next(iter(self._arriving), None)
+        if oldest is None:
+            return False
+        self._under_way.discard(oldest)
+        self._arriving.pop(oldest).reschedule(asyncio.get_running_loop().time())
+        return True
+
+    async def _arrived(self, token: object, body: "_Begun") -> bytes | None:
+        """The body as a whole, in time; `None` where the other side has gone."""
+        try:
+            async with asyncio.timeout(self._access.body_seconds) as waited:
+                self._arriving[token] = waited
+                return await body
+        except TimeoutError:
+            limit = self._access.body_seconds
+            raise _Refused(408, f"the request took more than {limit:g} s to arrive, or others came meanwhile") from None
+        finally:
+            self._arriving.pop(token, None)
 
     async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes | None:
         """The body as a whole; `None` where the other side has gone."""
         limit = self._access.body_limit
         too_long = _Refused(413, f"the request is longer than {limit} bytes")
         declared = headers.get(b"content-length", b"0")
-        if declared.isdigit() and int(declared) > limit:
+        if declared.isdigit() and (len(declared) > MAX_DIGITS or int(declared) > limit):
             raise too_long
         message = await receive()
         if not message.get("more_body", False) and message["type"] == "http.request":
@@ -180,11 +204,12 @@ class App:
         path, method = scope["path"], scope["method"]
         known = {"/openrpc.json": self._openrpc, "/metrics": self._metrics, "/health": True, "/ready": True}
         if not (is_ours or path in known):
-            if path == "/" or path.startswith("/v3"):
+            if self._access.api_key is not None and (path == "/" or path.startswith("/v3/")):
                 raise _Refused(401, "this path does not have the key")
             raise _Refused(404, "not found")
         if method not in ("GET", "HEAD") or (is_ours and self._page is None):
-            raise _Refused(405, "method not allowed")
+            allowed = ["GET", "HEAD"] if path in known or self._page is not None else []
+            raise _Refused(405, "method not allowed", (b"allow", ", ".join([*allowed, *["POST"] * is_ours]).encode()))
         if is_ours and self._page is not None:
             await _reply(send, 200, self._page.body, [*self._page.headers, *extra])
         elif path == "/health":
@@ -203,11 +228,14 @@ class App:
             raise _Refused(404, "not found")
 
     def _check_host(self, headers: dict[bytes, bytes]) -> None:
-        if self._any_host:
+        header = headers.get(b"host", b"")
+        if self._any_host or header in self._known_hosts:
             return
-        host = headers.get(b"host", b"").decode("latin-1")
+        host = header.decode("latin-1")
         if _host_name(host) not in self._access.hosts:
             raise _Refused(403, f"the host {host[:100]!r} is not one of those that are answered")
+        if len(self._known_hosts) < KNOWN_HOSTS:
+            self._known_hosts.add(header)
 
     def _cors(self, headers: dict[bytes, bytes]) -> list[Header]:
         """What lets a page elsewhere read the answer; nothing unless its origin was named."""
@@ -218,6 +246,32 @@ class App:
         if "*" not in named and origin.decode("latin-1") not in named:
             return []
         return [(b"access-control-allow-origin", origin), (b"vary", b"origin")]
+
+
+class _Begun:
+    """A coroutine that was run up to its first wait; a body that has come already needs no clock."""
+
+    value: bytes | None = None
+
+    def __init__(self, coroutine: Coroutine[Any, Any, bytes | None]) -> None:
+        self._coroutine = coroutine
+        self.is_done = False
+        try:
+            self._waits_for = coroutine.send(None)
+        except StopIteration as finished:
+            self.value, self.is_done = finished.value, True
+
+    def __await__(self) -> Generator[Any, Any, bytes | None]:
+        try:
+            while True:
+                try:
+                    sent = yield self._waits_for
+                except BaseException as error:  # of the task that awaits, such as its end
+                    self._waits_for = self._coroutine.throw(error)
+                else:
+                    self._waits_for = self._coroutine.send(sent)
+        except StopIteration as finished:
+            return cast("bytes | None", finished.value)
 
 
 _PREFLIGHT: tuple[Header, ...] = (
@@ -260,6 +314,6 @@ async def _live(receive: Receive, send: Send, state: State | None) -> None:
 
 
 async def _reply(send: Send, status: int, body: bytes, headers: list[Header]) -> None:
-    sized = [*headers, (b"content-length", str(len(body)).encode())]
+    sized = headers if status == 204 else [*headers, (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": sized})
     await send({"type": "http.response.body", "body": body})

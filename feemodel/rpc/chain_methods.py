@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import feemodel
-from feemodel.call import Call
+from feemodel.call import Call, as_integer
 from feemodel.errors import InvalidInput
 from feemodel.execution.engines import Engine
 from feemodel.execution.estimate import (
@@ -16,15 +16,17 @@ from feemodel.execution.estimate import (
     execute_call,
     rollup_estimate,
 )
-from feemodel.execution.message import parse_request
-from feemodel.execution.world import World
+from feemodel.execution.message import Request, parse_request
+from feemodel.execution.world import EMPTY, World
+from feemodel.fees.l1_market import MIN_BLOB_BASE_FEE
 from feemodel.rpc.chain import Chain
 from feemodel.rpc.parameters import Overrides, address, check_block, is_block
 from feemodel.rpc.pricing import Pricing
-from feemodel.rpc.runner import Runner
-from feemodel.units import from_quantity, to_hex, to_quantity
+from feemodel.rpc.runner import INLINE_DATA, Found, Runner
+from feemodel.units import to_hex, to_quantity
 
 MAX_HISTORY = 1_024  # blocks of one eth_feeHistory, as geth has it
+LAST_PRECOMPILE = 0x1FF  # EIP-7587: what lies above is no precompile of Ethereum
 
 
 class ChainMethods:
@@ -81,7 +83,7 @@ class ChainMethods:
         def task(engine: Engine, limits: Limits) -> GasEstimate:
             return estimate_gas(request, world, search=search, tolerance=self._tolerance, engine=engine, limits=limits)
 
-        found = await self.runner.run(task, gas=self._estimate_gas, code=_code(request.call, world))
+        found = await self._run(task, request, world, self._estimate_gas)
         self._count_estimate(found.engine)
         return found.gas_limit
 
@@ -101,9 +103,13 @@ class ChainMethods:
                 engine=engine, limits=limits, **measuring,
             )  # fmt: skip
 
-        found = await self.runner.run(task, gas=self._estimate_gas, code=_code(request.call, world))
+        found = await self._run(task, request, world, self._estimate_gas)
         self._count_estimate(found.gas.engine)
         return found
+
+    async def _run(self, task: Callable[[Engine, Limits], Found], request: Request, world: World, gas: int) -> Found:
+        known = not request.authorizations and _is_known(request.call, world)
+        return await self.runner.run(task, gas=gas, code=_code(request.call, world), known=known)
 
     def _chain_id(self) -> str:
         return to_quantity(self.chain.world.chain_id)
@@ -131,7 +137,7 @@ class ChainMethods:
         def task(engine: Engine, limits: Limits) -> bytes:
             return execute_call(request, world, engine=engine, limits=limits)
 
-        return to_hex(await self.runner.run(task, gas=gas, code=_code(request.call, world)))
+        return to_hex(await self._run(task, request, world, gas))
 
     async def _eth_estimate_gas(
         self, call: Any, block: Any = "latest", overrides: Any = None, blockOverrides: Any = None  # noqa: N803 the wire's name
@@ -154,7 +160,7 @@ class ChainMethods:
 
     def _fee_history(self, blockCount: Any, newestBlock: Any, rewardPercentiles: Any = None) -> dict[str, Any]:  # noqa: N803 the wire's names
         """Of the one block there is; it is empty, so its rewards are zero, as geth answers."""
-        count = blockCount if isinstance(blockCount, int) else from_quantity(blockCount, "blockCount")
+        count = as_integer("blockCount", blockCount)
         if not 0 < count <= MAX_HISTORY:
             raise InvalidInput("blockCount", f"expected 1 to {MAX_HISTORY:,}", blockCount)
         check_block(newestBlock, self.chain)
@@ -163,17 +169,33 @@ class ChainMethods:
             "oldestBlock": to_quantity(block.number),
             "baseFeePerGas": [to_quantity(block.base_fee)] * 2,
             "gasUsedRatio": [0.0],
-            "baseFeePerBlobGas": ["0x1", "0x1"],
+            "baseFeePerBlobGas": [to_quantity(self._blob_base_fee())] * 2,
             "blobGasUsedRatio": [0.0],
         }
         if rewardPercentiles is not None:
             history["reward"] = [["0x0"] * len(_percentiles(rewardPercentiles))]
         return history
 
+    def _blob_base_fee(self) -> int:
+        if self.chain.world.block.excess_blob_gas == 0:
+            return MIN_BLOB_BASE_FEE
+        from feemodel.execution.reference import blob_base_fee  # the specification is large, and seldom needed for this
+
+        return blob_base_fee(self.chain.world)
+
 
 def _code(call: Call, world: World) -> bytes:
     """What a call executes first: the code at its target, or the code that creates a contract."""
     return call.data if call.to is None else world.account(call.to).code
+
+
+def _is_known(call: Call, world: World) -> bool:
+    """Whether a call can execute no code but the chain's, no precompile at length, and has little data."""
+    if call.to is None or len(call.data) > INLINE_DATA:
+        return False
+    if call.data and int.from_bytes(call.to) <= LAST_PRECOMPILE:
+        return False
+    return all(account.code == world.accounts.get(where, EMPTY).code for where, account in world.changes.items())
 
 
 def client_version() -> str:

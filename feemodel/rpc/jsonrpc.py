@@ -32,6 +32,9 @@ CODES: tuple[tuple[type[FeeModelError], int], ...] = (
 )
 BATCH_LIMIT = 100  # calls
 
+_decode = msgspec.json.Decoder().decode
+_encoded = msgspec.json.Encoder().encode
+
 Methods: TypeAlias = Mapping[str, Callable[..., Any]]
 Observe: TypeAlias = Callable[[str, int, float], None]  # method, error code or 0, time [s]
 _log = logging.getLogger(__name__)
@@ -62,13 +65,12 @@ async def respond(
     observe : told of every call; "unknown" stands for a method that does not exist, "" for what is no call.
     """
     try:
-        request = msgspec.json.decode(body)
+        request = _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         observe("", PARSE_ERROR, 0.0)
         return _encoded(_failure(None, CallError(PARSE_ERROR, "Parse error", str(error))))
     if not isinstance(request, list):
-        response = await _answer(request, methods, observe)
-        return None if response is None else _encoded(response)
+        return await _answer(request, methods, observe)
     if not request or len(request) > batch_limit:
         reason = f"a batch holds 1 to {batch_limit:,} calls, this one {len(request):,}"
         observe("", INVALID_REQUEST, 0.0)
@@ -77,24 +79,31 @@ async def respond(
     for call in request:
         response = await _answer(call, methods, observe)
         if response is not None:
-            answered.append(response)
+            answered.append(msgspec.Raw(response))
         await asyncio.sleep(0)  # others are answered between the calls of a batch
     return _encoded(answered) if answered else None
 
 
-async def _answer(request: Any, methods: Methods, observe: Observe) -> dict[str, Any] | None:
+async def _answer(request: Any, methods: Methods, observe: Observe) -> bytes | None:
     if not _is_request(request):
         observe("", INVALID_REQUEST, 0.0)
-        return _failure(None, CallError(INVALID_REQUEST, "Invalid Request"))
-    name, code, began = request["method"], 0, perf_counter()
+        return failure(CallError(INVALID_REQUEST, "Invalid Request"))
+    name, identity, code, began = request["method"], request.get("id"), 0, perf_counter()
     try:
         result = await _called(name, request.get("params", []), methods)
-        response = {"jsonrpc": "2.0", "id": request.get("id"), "result": result}
+        response = _encoded({"jsonrpc": "2.0", "id": identity, "result": result})
     except Exception as error:
-        failure = _as_call_error(error)
-        code, response = failure.code, _failure(request.get("id"), failure)
+        code, response = _failed(identity, _as_call_error(error))
     observe(name if name in methods else "unknown", code, perf_counter() - began)
     return response if "id" in request else None
+
+
+def _failed(identity: Any, error: CallError) -> tuple[int, bytes]:
+    """The code and the response of a call that failed."""
+    try:
+        return error.code, _encoded(_failure(identity, error))
+    except Exception as unwritable:  # of a node's words, which may be no text, and its code of any length
+        return INTERNAL_ERROR, _encoded(_failure(identity, _unforeseen(unwritable)))
 
 
 def _is_request(request: Any) -> bool:
@@ -154,6 +163,10 @@ def _as_call_error(error: Exception) -> CallError:
     for kind, code in CODES:
         if isinstance(error, kind):
             return CallError(code, str(error))
+    return _unforeseen(error)
+
+
+def _unforeseen(error: Exception) -> CallError:
     identity = secrets.token_hex(8)
     _log.error("internal error %s", identity, exc_info=error)
     return CallError(INTERNAL_ERROR, "Internal error", {"id": identity})
@@ -169,7 +182,3 @@ def _failure(identity: Any, error: CallError) -> dict[str, Any]:
 def failure(error: CallError) -> bytes:
     """The response to a request that was not read: an error whose id is null."""
     return _encoded(_failure(None, error))
-
-
-def _encoded(response: Any) -> bytes:
-    return msgspec.json.encode(response)

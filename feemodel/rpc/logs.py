@@ -1,6 +1,7 @@
 """The log of the server: one line of JSON an event on standard error; neither calldata nor keys."""
 
 import logging
+import os
 import sys
 import time
 import traceback
@@ -37,10 +38,10 @@ def set_up(kind: str) -> None:
 
 def request_writer() -> Callable[[str, int, float], None]:
     """A function that writes the line of one call: method, error code or 0, milliseconds."""
-    write = sys.stderr.write
+    write, process = sys.stderr.write, os.getpid()
 
     def note(method: str, code: int, seconds: float) -> None:
-        line = {"time": round(time.time(), 3), "level": "info", "event": "call", "method": method}
+        line = {"time": round(time.time(), 3), "level": "info", "process": process, "event": "call", "method": method}
         write(_encode({**line, "code": code, "ms": round(seconds * 1_000, 3)}).decode() + "\n")
 
     return note

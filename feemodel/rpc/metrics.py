@@ -8,11 +8,12 @@ import asyncio
 import os
 from collections import Counter as Counter_
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # s
 WRITE_SECONDS = 0.25  # until a count is in the file
+AS_ASKED: Literal["livemostrecent"] = "livemostrecent"  # the others' is from when they were asked
 
 
 class Metrics:
@@ -44,10 +45,10 @@ class Metrics:
         self._noted: Counter_[tuple[Any, ...]] = Counter_()  # what is written to the file in one go, soon
         self._writing = False
         self._pricing_age = Gauge(
-            "feemodel_pricing_age_seconds", "Age of the polled costs", registry=registry, multiprocess_mode="livemax"
+            "feemodel_pricing_age_seconds", "Age of the polled costs", registry=registry, multiprocess_mode=AS_ASKED
         )
         self._finalized = Gauge(
-            "feemodel_finalized_block", "Newest final block", registry=registry, multiprocess_mode="livemax"
+            "feemodel_finalized_block", "Newest final block", registry=registry, multiprocess_mode=AS_ASKED
         )
 
     def observe(self, method: str, code: int, seconds: float) -> None:

@@ -11,9 +11,23 @@ QUANTITY = {"type": "string", "pattern": "^0x(0|[1-9a-f][0-9a-f]*)$", "title": "
 DATA = {"type": "string", "pattern": "^0x([0-9a-fA-F]{2})*$", "title": "data"}
 ADDRESS = {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$", "title": "address"}
 WORD = {"type": "string", "pattern": "^0x[0-9a-fA-F]{1,64}$", "title": "word of up to 32 bytes"}
+HASH = {"type": "string", "pattern": "^0x[0-9a-fA-F]{64}$", "title": "32 bytes"}
+TAG = {"enum": ["latest", "pending", "safe", "finalized", "earliest"], "title": "tag"}
 BLOCK = {
-    "title": "block", "oneOf": [QUANTITY, {"enum": ["latest", "pending", "safe", "finalized", "earliest"]}],
+    "title": "block",
+    "oneOf": [
+        QUANTITY, TAG,
+        {
+            "title": "EIP-1898",
+            "type": "object",
+            "properties": {"blockNumber": {"oneOf": [QUANTITY, TAG]}, "blockHash": HASH,
+                           "requireCanonical": {"type": "boolean"}},
+            "additionalProperties": False,
+            "anyOf": [{"required": ["blockNumber"]}, {"required": ["blockHash"]}],
+        },
+    ],
 }  # fmt: skip
+FINAL_BLOCK = {"title": "block", "oneOf": [QUANTITY, TAG]}
 _CALL_QUANTITIES = (
     "gas", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas", "maxFeePerBlobGas", "value", "nonce", "chainId", "type",
 )  # fmt: skip
@@ -27,6 +41,7 @@ CALL = {
         **{name: {"type": "array"} for name in ("accessList", "authorizationList", "blobVersionedHashes")},
     },
 }  # fmt: skip
+_SLOTS = {"type": "object", "additionalProperties": HASH, "propertyNames": {"pattern": HASH["pattern"]}}
 OVERRIDES = {
     "title": "state override",
     "type": "object",
@@ -34,13 +49,53 @@ OVERRIDES = {
         "type": "object",
         "properties": {
             "balance": QUANTITY, "nonce": QUANTITY, "code": DATA,
-            "state": {"type": "object", "additionalProperties": WORD},
-            "stateDiff": {"type": "object", "additionalProperties": WORD},
+            "state": _SLOTS, "stateDiff": _SLOTS,
         },
         "additionalProperties": False,
+        "not": {"required": ["state", "stateDiff"]},
     },
+    "propertyNames": {"pattern": ADDRESS["pattern"]},
 }  # fmt: skip
 OBJECT = {"type": "object"}
+_MAYBE_HASH = {"oneOf": [HASH, {"type": "null"}]}
+_QUANTITIES = {"type": "array", "items": QUANTITY}
+_RATIOS = {"type": "array", "items": {"type": "number"}}
+_BLOCK_RESULT = {
+    "type": ["object", "null"],
+    "properties": {
+        **dict.fromkeys(("number", "timestamp", "gasLimit", "gasUsed", "baseFeePerGas", "size"), QUANTITY),
+        "hash": _MAYBE_HASH, "stateRoot": _MAYBE_HASH, "parentHash": HASH, "extraData": DATA, "miner": ADDRESS,
+        "transactions": {"type": "array", "maxItems": 0},
+    },
+    "required": ["number", "hash", "parentHash", "timestamp", "gasLimit", "baseFeePerGas", "extraData", "transactions"],
+}  # fmt: skip
+_HISTORY = {
+    "type": "object",
+    "properties": {
+        "oldestBlock": QUANTITY,
+        **dict.fromkeys(("baseFeePerGas", "baseFeePerBlobGas"), _QUANTITIES),
+        **dict.fromkeys(("gasUsedRatio", "blobGasUsedRatio"), _RATIOS),
+        "reward": {"type": "array", "items": _QUANTITIES},
+    },
+    "required": ["oldestBlock", "baseFeePerGas", "gasUsedRatio"],
+}
+_PRICING = {
+    "type": "object",
+    "properties": {
+        "source": {"enum": ["configured", "record", "l1"]},
+        "pricing": {"enum": ["cost-per-byte", "verification-cost"]},
+        "ageSeconds": {"type": ["number", "null"]},
+        "margin": {"type": "number"},
+        "gasPriceRatio": {"type": "number"},
+        **dict.fromkeys(("variableCost", "fixedCost", "minGasPrice", "baseFee", "gasPrice"), QUANTITY),
+    },
+    "required": ["source", "ageSeconds", "pricing", "margin", "baseFee", "gasPrice"],
+}
+_PROOFS = {
+    "type": "object",
+    "properties": {"accountProof": OBJECT, "storageProofs": {"type": "array", "items": OBJECT}},
+    "required": ["accountProof", "storageProofs"],
+}
 
 
 class Failure(NamedTuple):
@@ -86,8 +141,8 @@ _ESTIMATE = Described(
 )
 _PROOF = Described(
     "Merkle proofs of an account and its slots at a final block",
-    (("address", ADDRESS, True), ("storageKeys", {"type": "array", "items": WORD}, True), ("block", BLOCK, True)),
-    OBJECT,
+    (("address", ADDRESS, True), ("storageKeys", {"type": "array", "items": WORD}, True), ("block", FINAL_BLOCK, True)),
+    _PROOFS,
 )
 _SUBJECT = ("subject", {"oneOf": [CALL, DATA]}, True)
 METHODS = {
@@ -96,7 +151,7 @@ METHODS = {
     "eth_chainId": Described("The chain's id", (), QUANTITY),
     "eth_blockNumber": Described("The newest block's number", (), QUANTITY),
     "eth_getBlockByNumber": Described(
-        "A block's header", (("block", BLOCK, True), ("full", {"type": "boolean"}, False)), {"type": ["object", "null"]}
+        "A block's header", (("block", BLOCK, True), ("full", {"type": "boolean"}, False)), _BLOCK_RESULT
     ),
     "eth_getTransactionCount": Described("An account's nonce", (("address", ADDRESS, True), _AT), QUANTITY),
     "eth_getBalance": Described("An account's balance in wei", (("address", ADDRESS, True), _AT), QUANTITY),
@@ -112,13 +167,15 @@ METHODS = {
         (
             ("blockCount", QUANTITY, True),
             ("newestBlock", BLOCK, True),
-            ("rewardPercentiles", {"type": "array", "items": {"type": "number"}}, False),
+            ("rewardPercentiles", _RATIOS, False),
         ),
-        OBJECT,
+        _HISTORY,
     ),
     "net_version": Described("The chain's id, decimal", (), {"type": "string"}),
     "web3_clientVersion": Described("Name and version", (), {"type": "string"}),
-    "feemodel_pricing": Described("What estimates are priced with now, where it comes from, how old it is", (), OBJECT),
+    "feemodel_pricing": Described(
+        "What estimates are priced with now, where it comes from, how old it is", (), _PRICING
+    ),
     "feemodel_presets": Described("Real chains and real days", (), OBJECT),
     "feemodel_fee": Described(
         "One fee in its parts, and what it recovers of its L1 cost", (("point", OBJECT, True),), OBJECT
@@ -129,7 +186,7 @@ METHODS = {
         (_SUBJECT, ("options", OBJECT, False)), OBJECT,
     ),
     "feemodel_compare": Described(
-        "The same under every rollup's fee rule", (_SUBJECT, ("options", OBJECT, False)), OBJECT
+        "The same under every rollup's fee rule", (_SUBJECT, ("moment", OBJECT, True)), OBJECT
     ),
 }  # fmt: skip
 
@@ -157,7 +214,7 @@ def document(methods: Mapping[str, Callable[..., Any]]) -> bytes:
 
 
 def _method(name: str, errors: list[str]) -> dict[str, Any]:
-    described = METHODS.get(name) or METHODS[name.partition("_")[2]]
+    described = METHODS.get(name) or METHODS[name.rpartition("_")[2]]
     return {
         "name": name,
         "summary": described.summary,

@@ -10,6 +10,7 @@ from feemodel.rpc.jsonrpc import SERVER_ERROR, CallError
 from feemodel.units import from_quantity, to_hex
 
 TAGS = ("latest", "pending", "safe", "finalized", "earliest")
+SHOWN = 100  # characters of a block that is not there
 _BLOCK_FIELDS = {"blockNumber", "blockHash", "requireCanonical"}  # EIP-1898
 
 Overrides = Mapping[str, Any]
@@ -64,7 +65,10 @@ def is_block(block: Any, chain: Chain) -> bool:
     number = chain.world.block.number
     if isinstance(block, Mapping) and block and block.keys() <= _BLOCK_FIELDS:
         if block.get("blockHash") is not None:
-            return chain.hash is not None and as_bytes("block.blockHash", block["blockHash"]) == chain.hash
+            named = as_bytes("block.blockHash", block["blockHash"])
+            if len(named) != 32:
+                raise InvalidInput("block.blockHash", f"expected 32 bytes, counted {len(named)}", block["blockHash"])
+            return named == chain.hash
         block = block.get("blockNumber")
     if block == "earliest":
         return number == 0
@@ -93,7 +97,8 @@ def _number(block: Any) -> int:
 
 
 def _shown(block: Any) -> str:
-    return block if isinstance(block, str) else str(dict(block)) if isinstance(block, Mapping) else str(block)
+    text = block if isinstance(block, str) else str(block)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
 def _newest(chain: Chain) -> str:

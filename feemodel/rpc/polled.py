@@ -24,12 +24,21 @@ class Polled(Generic[Value]):
     every : pause between two fetches [s].
     max_age : beyond which the value is not given out any more [s]; `None` for any age.
     threads : to fetch in.
+    node : the name of who is asked, which the log has and callers do not.
     """
 
     def __init__(
-        self, what: str, fetch: Callable[[], Value], *, every: float, max_age: float | None, threads: Executor
+        self,
+        what: str,
+        fetch: Callable[[], Value],
+        *,
+        every: float,
+        max_age: float | None,
+        threads: Executor,
+        node: str = "the node",
     ) -> None:
         self._what, self._fetch, self._every, self._max_age, self._threads = what, fetch, every, max_age, threads
+        self._node = node
         self._held: tuple[Value, float] | None = None  # and when it was fetched; no clock that can be set
         self.error: str | None = None  #: why the last fetch failed; `None` if it did not
 
@@ -52,15 +61,17 @@ class Polled(Generic[Value]):
         """Fetch once; a failure leaves the last value, and its reason in `error`."""
         try:
             value = await asyncio.get_running_loop().run_in_executor(self._threads, self._fetch)
-        except FeeModelError as error:
+        except Exception as error:  # whatever a node answers, it is asked again
             if self.error is None:
-                _log.warning("%s: %s", self._what, error)
-            self.error = str(error)
+                foreseen = isinstance(error, FeeModelError)
+                _log.warning("%s: %s", self._what, error, exc_info=None if foreseen else error)
+            told = str(error).replace(self._node, "the node")
+            self.error = told.encode(errors="replace").decode()  # a node's words may hold half a character
         else:
             self._held, self.error = (value, monotonic()), None
 
     async def keep(self) -> None:
-        """Fetch for ever."""
+        """Fetch for ever, from the first pause on."""
         while True:
-            await self.refresh()
             await asyncio.sleep(self._every)
+            await self.refresh()

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from feemodel.config import Settings
+from feemodel.errors import InvalidInput
 from feemodel.fees.forms import CostPerByte, Form, VerificationCost, form_of
 from feemodel.fees.from_l1 import recorded_variable_cost
 from feemodel.fees.presets import LineaPreset, linea_preset
@@ -12,6 +13,7 @@ from feemodel.fees.pricing import average_fees, sample_gas_price
 from feemodel.fees.record import PricingRecord
 from feemodel.io.node import Node
 from feemodel.rpc.polled import Polled
+from feemodel.transaction import BASE_GAS
 from feemodel.units import to_quantity
 
 if TYPE_CHECKING:
@@ -86,9 +88,11 @@ def l1_prices(settings: Settings, history: "FeeHistory") -> Prices:
     """The prices that L1 fees give, averaged over the blocks of a fee history by how full they were.
 
     The variable cost is what a block's pricing record would hold of it; in the verification-cost form the L1 gas price
-    makes the price ratio.
+    makes the price ratio. Raises `InvalidInput` for a history of no block.
     """
-    tips = [row[0] for row in history.rewards] or [0] * len(history.gas_used_ratios)
+    if not history.gas_used_ratios:
+        raise InvalidInput("the fee history", "expected at least one block", history.oldest_block)
+    tips = [row[0] for row in history.rewards if row] or [0] * len(history.gas_used_ratios)
     fees = average_fees(
         history.base_fees, tips, history.gas_used_ratios, history.blob_base_fees, history.blob_gas_used_ratios
     )
@@ -123,6 +127,7 @@ def _prices(settings: Settings, preset: LineaPreset) -> Prices:
         preset = replace(preset, estimate_margin=settings.margin)
     if isinstance(form, CostPerByte):
         preset = replace(preset, variable_cost=form.variable_cost, fixed_cost=form.fixed_cost)
+    form.parts(1, BASE_GAS, preset.estimate_margin)  # costs that no fee comes of are told now, not to every caller
     return Prices(form, replace(preset, base_fee=form.base_fee))
 
 

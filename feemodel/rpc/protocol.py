@@ -1,4 +1,8 @@
-"""The HTTP protocol of the server: uvicorn's, with limits on connections that send nothing, and on their number."""
+"""The HTTP protocol of the server: uvicorn's, with limits on how many connections are open, and how long they wait.
+
+A connection waits for its client before a request, while the head or the body of one arrives, and while an answer is
+not taken. Such a connection may be closed; one whose request is being answered may not.
+"""
 
 import asyncio
 from typing import Any, cast
@@ -20,10 +24,9 @@ class Connections:
 
     Parameters
     ----------
-    idle_seconds : a connection that has begun no request for so long is closed; uvicorn waits without end for the
-        first one, and for the rest of a head that began [s].
-    limit : open at a time; one more takes the place of the one that has been idle the longest, and is told 503 where
-        none is idle.
+    idle_seconds : a connection that has waited for its client for so long is closed; uvicorn waits without end [s].
+    limit : open at a time; one more takes the place of the one that has waited the longest, and is told 503 where
+        none waits.
     """
 
     def __init__(self, *, idle_seconds: float, limit: int) -> None:
@@ -51,16 +54,13 @@ class Connections:
         self._idle.pop(connection, None)
 
     def idles(self, connection: "LimitedProtocol") -> None:
-        """Note that a connection waits for a request."""
+        """Note that a connection waits for its client, from now on."""
+        self._idle.pop(connection, None)  # to the end of those that wait
         self._idle[connection] = connection.loop.time()
 
     def works(self, connection: "LimitedProtocol") -> None:
-        """Note that a request has begun."""
+        """Note that a request has come as a whole."""
         self._idle.pop(connection, None)
-
-    def is_idle(self, connection: "LimitedProtocol") -> bool:
-        """Whether it waits for a request, or for the rest of a head."""
-        return connection in self._idle
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
         oldest = loop.time() - self._idle_seconds
@@ -86,13 +86,17 @@ class _Joined:
     def write(self, data: bytes) -> None:
         if not self._head and data.startswith(b"HTTP/1.1 2"):
             self._head = data
-            return
-        self._transport.write(self._head + data)
-        self._head = b""
+        elif not self.is_closing():  # the client of a pipelined request may be gone without uvicorn's noticing
+            self._transport.write(self._head + data)
+            self._head = b""
 
-    def close(self) -> None:
+    def flush(self) -> None:
+        """Send a head that no body follows, as the answer to HEAD."""
         if self._head:
             self.write(b"")
+
+    def close(self) -> None:
+        self.flush()
         self._transport.close()
 
     def __getattr__(self, name: str) -> Any:
@@ -104,6 +108,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     limits: Connections
     _head_bytes = 0
+    _in_body = False
 
     def connection_made(self, transport: Any) -> None:
         """A client has connected."""
@@ -115,23 +120,46 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Bytes have come, of which a head may have only so many."""
-        super().data_received(data)
-        if self.limits.is_idle(self):
-            self._head_bytes += len(data)
-            if self._head_bytes > HEAD_LIMIT:
-                self.end()
+        self._head_bytes += len(data)
+        super().data_received(data)  # which begins to count anew where a request is there as a whole
+        if self._head_bytes > HEAD_LIMIT and not self._in_body:
+            self.end()
 
     def on_headers_complete(self) -> None:
-        """A request begins."""
-        self._head_bytes = 0
-        self.limits.works(self)
+        """A request begins, whose body is still to come."""
+        self._in_body = True
+        if not self._answers():
+            self.limits.idles(self)
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """A request is there as a whole."""
+        super().on_message_complete()
+        self._in_body, self._head_bytes = False, 0
+        if self._answers():
+            self.limits.works(self)
 
     def on_response_complete(self) -> None:
         """A request has been answered."""
         super().on_response_complete()
-        if not self.transport.is_closing():
+        self.transport.flush()  # type: ignore[attr-defined]
+        if not self._answers() and not self.transport.is_closing():
             self.limits.idles(self)
+
+    def pause_writing(self) -> None:
+        """The client does not take its answer."""
+        super().pause_writing()
+        self.limits.idles(self)
+
+    def resume_writing(self) -> None:
+        """The client has taken its answer."""
+        super().resume_writing()
+        if self._answers() and not self._in_body:
+            self.limits.works(self)
+
+    def _answers(self) -> bool:
+        """Whether a request has begun that is not answered yet."""
+        return self.cycle is not None and not self.cycle.response_complete
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone."""
@@ -141,7 +169,11 @@ class LimitedProtocol(HttpToolsProtocol):
     def end(self) -> None:
         """Close the connection."""
         self.limits.works(self)
-        if not self.transport.is_closing():
+        if self.transport.is_closing():
+            return
+        if self.transport.get_write_buffer_size():  # which its client would have to take before it is closed
+            self.transport.abort()
+        else:
             self.transport.close()
 
 

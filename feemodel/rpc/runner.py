@@ -2,33 +2,104 @@
 
 The fast engine answers in tens of microseconds, but while it executes, nobody else in this process is answered. So it
 is given only calls whose one execution is bounded, for a short time together; what takes longer, or is not exact on it,
-goes to the child processes, and code that was slow once is sent there at once.
+goes to the child processes, and code that was slow goes there at once, the longer the slower it was. Code that a caller
+brings along goes there too: a block's gas of precompiles takes seconds, and the next caller brings other code. Not all
+children execute it, so that it keeps nobody waiting who calls what stands on the chain.
 """
 
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from importlib.util import find_spec
 from time import monotonic
 from typing import TypeVar
 
 from feemodel.errors import LimitExceeded
-from feemodel.execution.engines import Engine, Inexact, engine_named
+from feemodel.execution.engines import Engine, Execute, Inexact, engine_named
 from feemodel.execution.estimate import Limits
 from feemodel.execution.pool import EnginePool
 from feemodel.execution.world import World
 
 Found = TypeVar("Found")
 
-INLINE_GAS = 20_000_000  # of one execution; above Osaka's cap of a transaction
+INLINE_GAS = 50_000_000  # of one execution; what an eth_call has that names none
+INLINE_UNKNOWN_GAS = 500_000  # of one execution of code that a caller brought along: a tenth of a second at the worst
+INLINE_DATA = 8_192  # bytes of calldata, of which a contract can make much work
 INLINE_TOTAL_GAS = 60_000_000  # of all executions of a call
 INLINE_SECONDS = 0.1  # after which no further execution begins inline [s]
 SLOW_SECONDS = 0.05  # of an inline call that was slow [s]
-SLOW_CALLS = 2  # one after the other, from which on their code counts as slow; a busy machine makes one so
-SLOW_FOR = 60.0  # how long it does [s]
+HEAVY_SECONDS = 0.5  # of a call that kept a child for long [s]
+PENALTY = 20  # times the time above these that code counts as slow: a busy machine makes any call so, but not by much
+SLOW_FOR = 60.0  # the longest that it does [s]
 SLOW_CODES = 4_096  # that are remembered
+
+
+class _Slow:
+    """Code that took longer than some time, for a while.
+
+    Parameters
+    ----------
+    seconds : beyond which a call was slow [s].
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._until: OrderedDict[int, float] = OrderedDict()  # hash of code → when it counts as slow no longer
+
+    def note(self, code: bytes, seconds: float) -> None:
+        """Note how long a call took. No code is not slow."""
+        if seconds <= self._seconds or not code:
+            return
+        self._until[hash(code)] = monotonic() + min(PENALTY * (seconds - self._seconds), SLOW_FOR)
+        self._until.move_to_end(hash(code))
+        while len(self._until) > SLOW_CODES:
+            self._until.popitem(last=False)
+
+    def has(self, code: bytes) -> bool:
+        """Whether a call of this code is expected to be slow."""
+        return bool(self._until) and self._until.get(hash(code), 0.0) > monotonic()
+
+
+class _Brief:
+    """An engine that does not begin a task again and again, for each account that it meets."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def run(self, world: World, task: Callable[[Execute], Found]) -> Found:
+        """What the task answers; raises `Inexact` where it is begun again too late."""
+        until = monotonic() + INLINE_SECONDS
+
+        def begun(execute: Execute) -> Found:
+            if monotonic() > until:
+                raise Inexact("many accounts, met one after the other")
+            return task(execute)
+
+        return self._engine.run(world, begun)
+
+
+class Timed:
+    """An engine that tells how long its executions took, the start of a process apart."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._began: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        return 0.0 if self._began is None else monotonic() - self._began
+
+    def run(self, world: World, task: Callable[[Execute], Found]) -> Found:
+        """What the task answers."""
+
+        def begun(execute: Execute) -> Found:
+            self._began = monotonic()
+            return task(execute)
+
+        return self._engine.run(world, begun)
 
 
 class Runner:
@@ -48,7 +119,7 @@ class Runner:
         self, engine: str = "auto", limits: Limits | None = None, *, processes: int = 2, queue: int = 32
     ) -> None:
         has_fast = engine == "fast" or (engine == "auto" and find_spec("pyrevm") is not None)
-        self._inline = engine_named("fast") if has_fast else None
+        self._inline = _Brief(engine_named("fast")) if has_fast else None
         self._limits = limits = limits or Limits()
         self._inline_limits = replace(
             limits, total_gas=min(limits.total_gas, INLINE_TOTAL_GAS), seconds=min(limits.seconds, INLINE_SECONDS)
@@ -56,10 +127,11 @@ class Runner:
         self._pool = EnginePool(processes, limits.seconds, engine)
         self._threads = ThreadPoolExecutor(processes, thread_name_prefix="execution")
         self._free = asyncio.Semaphore(processes)
-        self._queue, self._waiting = queue, 0
-        self._slow: OrderedDict[int, tuple[int, float]] = OrderedDict()  # hash of code → slow calls, remembered until
+        self._free_for_unknown = asyncio.Semaphore(max(processes - 1, 1))
+        self._queue, self._waiting = queue, {True: 0, False: 0}  # known or not: neither takes the other's places
+        self._slow, self._heavy = _Slow(SLOW_SECONDS), _Slow(HEAVY_SECONDS)
 
-    async def run(self, task: Callable[[Engine, Limits], Found], *, gas: int, code: bytes) -> Found:
+    async def run(self, task: Callable[[Engine, Limits], Found], *, gas: int, code: bytes, known: bool) -> Found:
         """What a task answers, which may be begun more than once.
 
         Parameters
@@ -67,10 +139,12 @@ class Runner:
         task : given an engine and limits.
         gas : the most that one of its executions may use [gas].
         code : that it executes first, by which slow calls are told.
+        known : whether all code that it can execute stands on the chain, and it has little data.
 
         Raises `LimitExceeded` at the limits, and where too many wait; what the task raises otherwise.
         """
-        if self._inline is not None and gas <= INLINE_GAS and not self._is_slow(code):
+        most = INLINE_GAS if known else INLINE_UNKNOWN_GAS
+        if self._inline is not None and gas <= most and not self._slow.has(code):
             began = monotonic()
             try:
                 return task(self._inline, self._inline_limits)
@@ -80,45 +154,35 @@ class Runner:
                 if self._inline_limits == self._limits:
                     raise
             finally:
-                if monotonic() - began > SLOW_SECONDS:
-                    self._note_slow(code)
-                elif self._slow:
-                    self._slow.pop(hash(code), None)
-        return await self._in_child(task)
+                self._slow.note(code, monotonic() - began)
+        return await self._in_child(task, code, known and not self._heavy.has(code))
 
-    async def _in_child(self, task: Callable[[Engine, Limits], Found]) -> Found:
-        if self._waiting >= self._queue:
+    async def _in_child(self, task: Callable[[Engine, Limits], Found], code: bytes, known: bool) -> Found:
+        if self._waiting[known] >= self._queue:
             raise LimitExceeded(f"{self._queue} calls wait for a process already")
-        self._waiting += 1
-        try:
-            async with asyncio.timeout(self._limits.seconds):
-                await self._free.acquire()
-        except TimeoutError:
-            raise LimitExceeded(f"no process came free within {self._limits.seconds:g} s") from None
-        finally:
-            self._waiting -= 1
-        try:
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._threads, lambda: task(self._pool, self._limits))
-        finally:
-            self._free.release()
+        async with AsyncExitStack() as held:
+            self._waiting[known] += 1
+            try:
+                async with asyncio.timeout(self._limits.seconds):
+                    if not known:
+                        await held.enter_async_context(self._free_for_unknown)
+                    await held.enter_async_context(self._free)
+            except TimeoutError:
+                raise LimitExceeded(f"no process came free within {self._limits.seconds:g} s") from None
+            finally:
+                self._waiting[known] -= 1
+            pool = Timed(self._pool)
+            try:
+                loop = asyncio.get_running_loop()
+                return await loop.run_in_executor(self._threads, lambda: task(pool, self._limits))
+            finally:
+                self._heavy.note(code, pool.seconds)
 
     async def warm_up(self, world: World) -> None:
         """Have a child started and the world loaded, so that the first call for one need not wait."""
-        await self._in_child(lambda engine, limits: engine.run(world, lambda execute: None))
+        await self._in_child(lambda engine, limits: engine.run(world, lambda execute: None), b"", True)
 
     def close(self) -> None:
         """End the children; tasks that wait for them fail."""
         self._pool.close()
         self._threads.shutdown(wait=True, cancel_futures=True)
-
-    def _is_slow(self, code: bytes) -> bool:
-        calls, until = self._slow.get(hash(code), (0, 0.0))
-        return calls >= SLOW_CALLS and until > monotonic()
-
-    def _note_slow(self, code: bytes) -> None:
-        calls, _ = self._slow.get(hash(code), (0, 0.0))
-        self._slow[hash(code)] = calls + 1, monotonic() + SLOW_FOR
-        self._slow.move_to_end(hash(code))
-        while len(self._slow) > SLOW_CODES:
-            self._slow.popitem(last=False)

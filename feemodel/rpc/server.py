@@ -8,6 +8,7 @@ import asyncio
 import gc
 import multiprocessing
 import os
+import resource
 import signal
 import socket
 import threading
@@ -16,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
+from multiprocessing.queues import SimpleQueue
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,6 +35,7 @@ BACKLOG = 2_048  # connections that wait for `accept`
 GRACE = 10.0  # seconds for requests under way, after the signal to stop
 RESTARTS = 5  # of workers that die within seconds of their start, before the server gives up
 SHORT_LIFE = 5.0  # seconds
+SPARE_FILES = 256  # open beside the connections
 FOREVER = 1_000_000  # seconds: idle connections are ended by `feemodel.rpc.protocol`
 
 _SPAWN = multiprocessing.get_context("spawn")  # a fork would share the parent's locks and open files
@@ -45,6 +48,7 @@ class Place:
     settings: Settings
     store: Path | None  #: the ledger that proves
     metrics: Path  #: folder of the counters
+    failures: "SimpleQueue[FeeModelError]"  #: why a worker could not begin
 
 
 def serve(
@@ -57,7 +61,8 @@ def serve(
     settings : everything else.
     store : the ledger that proves, with its genesis; `None` for none.
 
-    Raises `FeeModelError` where the port is taken, `LimitExceeded` where workers die as fast as they start.
+    Raises `FeeModelError` where the port is taken, what a worker meets that cannot begin, `LimitExceeded` where workers
+    die as fast as they start.
     """
     # Sockets that share a port would share it with another server too: whether it is free is asked without sharing.
     _bound(settings.host, settings.port, shared=False).close()
@@ -65,12 +70,12 @@ def serve(
         port = held.getsockname()[1]
         stopping = _on_signals()
         with TemporaryDirectory(prefix="feemodel-metrics-") as metrics:
-            place = Place(replace(settings, port=port), store, Path(metrics))
+            place = Place(replace(settings, port=port), store, Path(metrics), _SPAWN.SimpleQueue())
             listening = _SPAWN.Event()
             workers = [_started(place, listening) for _ in range(settings.workers)]
             try:
                 while not stopping and not listening.wait(0.05):
-                    _check_first(workers)
+                    _check_first(workers, place)
                 if not stopping:
                     ready(f"http://{_written(settings.host)}:{port}")
                 _watch(workers, place, listening, stopping)
@@ -82,10 +87,12 @@ def serve(
                     worker.kill()
 
 
-def _check_first(workers: list[tuple[BaseProcess, float]]) -> None:
-    for worker, _ in workers:
-        if not worker.is_alive():
-            raise FeeModelError(f"a worker ended with exit code {worker.exitcode} before it listened")
+def _check_first(workers: list[tuple[BaseProcess, float]], place: Place) -> None:
+    ended = [worker for worker, _ in workers if not worker.is_alive()]
+    if not place.failures.empty():  # which a worker says before it ends
+        raise place.failures.get()
+    for worker in ended:
+        raise FeeModelError(f"a worker ended with exit code {worker.exitcode} before it listened")
 
 
 def _watch(workers: list[tuple[BaseProcess, float]], shared: Place, listening: Event, stopping: list[int]) -> None:
@@ -131,8 +138,13 @@ def _work(place: Place, listening: Event) -> None:
 
     settings = place.settings
     _end_with_parent()
+    _allow_files(settings.connections + SPARE_FILES)
     logs.set_up(settings.log)
-    app = _application(place)
+    try:
+        app = _application(place)
+    except FeeModelError as error:
+        place.failures.put(error)
+        raise SystemExit(1) from None
     gc.collect()
     gc.freeze()  # what is there now stays: walking through it again and again would cost every request
     with _bound(settings.host, settings.port) as listener:
@@ -145,6 +157,14 @@ def _work(place: Place, listening: Event) -> None:
         listener.listen(BACKLOG)  # from here on connections wait instead of being refused
         listening.set()
         uvicorn.Server(config).run(sockets=[listener])
+
+
+def _allow_files(wanted: int) -> None:
+    """Connections are files, of which a process may often have no more than 1,024 open."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def _end_with_parent() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from feemodel.config import Settings
-from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.errors import InvalidInput, LimitExceeded, UnreadableFile, UpstreamError
 from feemodel.execution.estimate import Limits
 from feemodel.io.node import Node
 from feemodel.ledger.store import Store
@@ -49,19 +49,25 @@ class Service:
         self._polled: list[Polled[Any]] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._threads = ThreadPoolExecutor(1, thread_name_prefix="polling")
-        self._l1 = None if settings.l1_node is None else Node(settings.l1_node, timeout=settings.node_timeout)
+        self._l1 = self._opened_l1()
         self.upstream = self._opened_upstream()
         self.chain = None if self.upstream is not None else _chain(settings, self.store)
         self.pricing = self._opened_pricing()
         self.runner: Runner | None = None
         self.methods: Methods = self._methods()
 
+    def _opened_l1(self) -> Node | None:
+        settings = self.settings  # one retry: it is asked again soon enough
+        return None if settings.l1_node is None else Node(settings.l1_node, timeout=settings.node_timeout, retries=1)
+
     def _opened_upstream(self) -> Upstream | None:
-        if self.settings.node is None:
+        settings = self.settings
+        if settings.node is None:
             return None
         upstream = Upstream(
-            self.settings.node, timeout=self.settings.node_timeout, poll_seconds=self.settings.poll_seconds
-        )
+            settings.node, timeout=settings.node_timeout, poll_seconds=settings.poll_seconds,
+            max_age=settings.max_age if settings.costs == "record" else None,
+        )  # fmt: skip
         self._polled.append(upstream.head)
         return upstream
 
@@ -76,7 +82,7 @@ class Service:
         assert node is not None  # the settings hold these two together
         polled: Polled[Prices] = Polled(
             "L1 fees", lambda: fetch_l1_prices(settings, node), every=settings.poll_seconds,
-            max_age=settings.max_age, threads=self._threads,
+            max_age=settings.max_age, threads=self._threads, node=node.name,
         )  # fmt: skip
         self._polled.append(polled)
         return Pricing("l1", lambda: polled.value, polled)
@@ -84,7 +90,7 @@ class Service:
     def _recorded_pricing(self) -> Pricing:
         settings, upstream = self.settings, self.upstream
         if upstream is not None:
-            return Pricing("record", lambda: recorded_prices(settings, upstream.extra_data()), upstream.head)
+            return Pricing("record", lambda: _announced_prices(settings, upstream), upstream.head)
         if self.chain is None:
             raise InvalidInput("costs", "expected a chain whose newest block has a pricing record", "record")
         prices = recorded_prices(settings, self.chain.extra_data)
@@ -127,15 +133,18 @@ class Service:
 
     async def start(self) -> None:
         """Look at the nodes for the first time, then again and again; get ready what takes long, beside other work."""
-        await asyncio.gather(*(polled.refresh() for polled in self._polled))
-        self._tasks = [asyncio.create_task(polled.keep()) for polled in self._polled]
+        first = [asyncio.create_task(polled.refresh()) for polled in self._polled]
+        if first:  # a node that is slow to answer keeps nobody from being told so
+            await asyncio.wait(first, timeout=self.settings.node_timeout)
+        self._tasks = [*first, *(asyncio.create_task(polled.keep()) for polled in self._polled)]
         self._tasks.append(asyncio.create_task(self._warm_up()))
 
     async def _warm_up(self) -> None:
         """What the first caller of each kind would wait for: a child process, the compiled hashing."""
         await asyncio.sleep(WARM_UP_AFTER)
         if self.runner is not None and self.chain is not None:
-            await self.runner.warm_up(self.chain.world)
+            with suppress(LimitExceeded):  # all processes are started by callers already
+                await self.runner.warm_up(self.chain.world)
         if self.store is not None:
             await asyncio.to_thread(self.store.scheme.account_keys, [bytes(20)])
 
@@ -143,9 +152,7 @@ class Service:
         """Stop looking, end the children, close what is open."""
         for task in self._tasks:
             task.cancel()
-        for task in self._tasks:
-            with suppress(asyncio.CancelledError):
-                await task
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         if self.runner is not None:
             self.runner.close()
         if self.upstream is not None:
@@ -180,6 +187,14 @@ class Service:
         except Exception as error:  # whatever it is, it is what a caller would be told
             reasons.append(str(error))
         return list(dict.fromkeys(reasons))
+
+
+def _announced_prices(settings: Settings, upstream: Upstream) -> Prices:
+    """The prices of the record in a node's newest block; raises `UpstreamError` where there is none."""
+    try:
+        return recorded_prices(settings, upstream.extra_data())
+    except InvalidInput as error:  # which is no fault of the caller's parameters
+        raise UpstreamError(f"the newest block has no pricing record: {error}") from None
 
 
 def _seen(polled: Polled[Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from feemodel.execution.world import parse_overrides
 from feemodel.io.node import Node, NodeError
 from feemodel.rpc.parameters import Overrides
 from feemodel.rpc.polled import Polled
-from feemodel.units import from_hex, from_quantity, to_hex
+from feemodel.units import from_hex, from_quantity, to_hex, to_quantity
 
 CONNECTIONS = 16
 
@@ -29,16 +29,19 @@ class Upstream:
 
     Parameters
     ----------
-    url, timeout : see `feemodel.io.node.Node`; one retry, as somebody waits.
+    url : see `feemodel.io.node.Node`; one retry, as somebody waits.
+    timeout : of a call, in which there is an answer or an error [s].
     poll_seconds : between two looks at its newest block [s].
+    max_age : of the newest block, beyond which it is not given out [s]; `None` for any age.
     """
 
-    def __init__(self, url: str, *, timeout: float, poll_seconds: float) -> None:
+    def __init__(self, url: str, *, timeout: float, poll_seconds: float, max_age: float | None = None) -> None:
         self.node = Node(url, timeout=timeout, retries=1, connections=CONNECTIONS)
         self.threads = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="upstream")
         self.head: Polled[Mapping[str, Any]] = Polled(
-            "the newest block", self._fetch_head, every=poll_seconds, max_age=None, threads=self.threads
-        )
+            "the newest block", self._fetch_head, every=poll_seconds, max_age=max_age, threads=self.threads,
+            node=self.node.name,
+        )  # fmt: skip
         self._chain_id: int | None = None
 
     async def call(self, method: str, params: Sequence[Any]) -> Any:
@@ -57,8 +60,8 @@ class Upstream:
         request = parse_request(call)
         check_rollup_call(request.call, limits)
         parse_overrides(overrides)
-        at = "pending" if block is None else block
-        estimated = [call, at, overrides] if overrides else [call, at]
+        at = "pending" if block is None else _in_hex(block)
+        estimated = [_in_hex(call), at, _in_hex(overrides)] if overrides else [_in_hex(call), at]
         asked: list[tuple[str, list[Any]]] = [("eth_estimateGas", estimated)]
         if request.call.sender is not None and request.call.nonce is None:
             asked.append(("eth_getTransactionCount", [to_hex(request.call.sender), at]))
@@ -83,9 +86,12 @@ class Upstream:
 
     async def _asked(self, ask: Callable[..., Any], *what: Any) -> Any:
         try:
-            return await asyncio.get_running_loop().run_in_executor(self.threads, ask, *what)
+            async with asyncio.timeout(self.node.timeout):  # for the node's own time-out is of each of its attempts
+                return await asyncio.get_running_loop().run_in_executor(self.threads, ask, *what)
         except NodeError:
             raise
+        except TimeoutError:
+            raise UpstreamError(f"the node: no answer in {self.node.timeout:g} s") from None
         except UpstreamError as error:  # where the node stands is not for every caller
             raise UpstreamError(str(error).replace(self.node.name, "the node")) from None
 
@@ -99,4 +105,13 @@ class Upstream:
         try:
             return from_quantity(answer, method)
         except InvalidInput as error:
-            raise UpstreamError(f"{self.node.name}: {error}") from None
+            raise UpstreamError(f"the node: {error}") from None
+
+
+def _in_hex(value: Any) -> Any:
+    """A parameter with its integers as quantities: nodes do not take those of JSON."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return to_quantity(value)
+    if isinstance(value, Mapping):
+        return {name: _in_hex(part) for name, part in value.items()}
+    return [_in_hex(part) for part in value] if isinstance(value, list) else value

@@ -1,0 +1,200 @@
+"""Parts of the server put together for tests: an application in process, or behind a real socket."""
+
+import asyncio
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from feemodel.config import Settings
+from feemodel.execution.estimate import Limits
+from feemodel.rpc.app import App
+from feemodel.rpc.chain import Chain
+from feemodel.rpc.chain_methods import ChainMethods
+from feemodel.rpc.methods import chain_methods, common_methods
+from feemodel.rpc.pricing import Prices, Pricing, configured_prices
+from feemodel.rpc.protocol import Connections, protocol_of
+from feemodel.rpc.runner import Runner
+from feemodel.rpc.service import Service
+
+JSON = {"content-type": "application/json", "host": "localhost"}
+PATIENCE = 30  # seconds, on a machine that does much else
+
+
+def request(method: str, *params: Any, **fields: Any) -> bytes:
+    """The bytes of a JSON-RPC request."""
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params, **fields}).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a request was answered with."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+async def exchange(
+    app: App,
+    method: str,
+    path: str = "/",
+    body: bytes | Iterable[bytes] = b"",
+    headers: Mapping[str, str] = JSON,
+) -> Answer | None:
+    """One HTTP request to an application; `None` where it answered nothing. A body may come in parts."""
+    parts = [body] if isinstance(body, bytes) else list(body)
+    incoming = iter(
+        {"type": "http.request", "body": part, "more_body": number < len(parts)} for number, part in enumerate(parts, 1)
+    )
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return next(incoming, {"type": "http.disconnect"})
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    listed = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    await app({"type": "http", "method": method, "path": path, "headers": listed}, receive, send)
+    if not sent:
+        return None
+    start, content = sent
+    named = {name.decode(): value.decode() for name, value in start["headers"]}
+    assert len(named) == len(start["headers"]), "a header stands there twice"
+    length = None if start["status"] == 204 else str(len(content["body"]))
+    assert length == named.get("content-length")
+    return Answer(start["status"], named, content["body"])
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """An application, and the event loop that it runs in."""
+
+    app: App
+    loop: asyncio.Runner
+    methods: Mapping[str, Callable[..., Any]] | None = None  #: that it answers, where it knows them
+
+    def http(self, method: str, path: str = "/", body: Any = b"", **headers: str) -> Answer:
+        """The answer to one request; headers with underscores."""
+        named = JSON | {name.replace("_", "-"): value for name, value in headers.items()}
+        answer = self.loop.run(exchange(self.app, method, path, body, named))
+        assert answer is not None
+        return answer
+
+    def ask(self, method: str, *params: Any) -> dict[str, Any]:
+        """`result` or `error` of one call."""
+        answer = self.http("POST", "/", request(method, *params))
+        response = answer.json()
+        assert (answer.status, response.pop("jsonrpc"), response.pop("id")) == (200, "2.0", 1)
+        assert len(response) == 1
+        return response
+
+    def result(self, method: str, *params: Any) -> Any:
+        response = self.ask(method, *params)
+        assert "result" in response, response
+        return response["result"]
+
+    def error(self, method: str, *params: Any) -> dict[str, Any]:
+        response = self.ask(method, *params)
+        assert "error" in response, response
+        return response["error"]
+
+    def together(self, *calls: tuple[Any, ...]) -> list[dict[str, Any]]:
+        """The responses to calls that are made at the same time, each by a request of its own."""
+
+        async def all_of_them() -> list[Answer | None]:
+            return await asyncio.gather(*(exchange(self.app, "POST", "/", request(*call)) for call in calls))
+
+        return [answer.json() for answer in self.loop.run(all_of_them()) if answer is not None]
+
+    def wait(self, seconds: float) -> None:
+        """Let the server do what it does beside answering."""
+        self.loop.run(asyncio.sleep(seconds))
+
+
+@contextmanager
+def opened(settings: Settings | None = None, *, store: Path | None = None, started: bool = True) -> Iterator[Client]:
+    """A service of these settings behind an application."""
+
+    async def made() -> Service:
+        return Service(settings or Settings(), store)
+
+    with asyncio.Runner() as loop:
+        service = loop.run(made())
+        try:
+            if started:
+                loop.run(service.start())
+            yield Client(App(service.methods, state=service), loop, service.methods)
+        finally:
+            loop.run(service.close())
+
+
+@contextmanager
+def on_chain(
+    chain: Chain,
+    prices: Prices | None = None,
+    *,
+    tolerance: float = 0.015,
+    limits: Limits | None = None,
+    runner_type: type[Runner] = Runner,
+    **measuring: Any,
+) -> Iterator[Client]:
+    """The methods on any chain, which no file need hold."""
+    limits, current = limits or Limits(), prices or configured_prices(Settings())
+
+    async def made() -> Runner:
+        return runner_type("auto", limits)
+
+    with asyncio.Runner() as loop:
+        runner = loop.run(made())
+        try:
+            pricing = Pricing("configured", lambda: current)
+            methods = ChainMethods(chain, runner, pricing, limits, tolerance)
+            shared = {"override_accounts": 100, "override_slots": 1_000, "codec": "zstd", "measured": "sender_unsigned"}
+            yield Client(App(chain_methods(methods, **shared | measuring) | common_methods(pricing)), loop)
+        finally:
+            runner.close()
+
+
+@contextmanager
+def behind(settings: Settings, *, store: Path | None = None) -> Iterator[str]:
+    """A server of these settings to be the node of another one; gives its address."""
+
+    def made() -> App:  # in the thread that serves, to which a ledger belongs
+        service = Service(settings, store)
+        return App(service.methods, state=service)
+
+    with listening(made, factory=True) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+@contextmanager
+def listening(
+    app: App | Callable[[], App], *, factory: bool = False, idle_seconds: float = PATIENCE, connections: int = 100
+) -> Iterator[int]:
+    """An application, or what makes it, behind the server's own protocol, in a thread; gives the port."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        config = uvicorn.Config(
+            app, factory=factory, ws="none", log_config=None, access_log=False, proxy_headers=False,
+            server_header=False, timeout_keep_alive=1_000_000, timeout_graceful_shutdown=1,
+            http=protocol_of(Connections(idle_seconds=idle_seconds, limit=connections)),
+        )  # fmt: skip
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            server.should_exit = True
+            thread.join(PATIENCE)
+            assert not thread.is_alive()

@@ -1,0 +1,364 @@
+"""The settings: a file, then the environment, then flags; what is wrong is named as its source spells it."""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from dataclasses import asdict
+
+import pytest
+
+from feemodel.cli import main
+from feemodel.cli.serve import SECRET as SHOWN_MASKED
+from feemodel.config import ENVIRONMENT_PREFIX, SECRET, Settings, all_settings, load_settings
+from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.fees.presets import linea_preset
+from feemodel.processors import cores
+from feemodel.rpc.pricing import configured_prices
+from tests.conftest import ROOT
+
+#: Of every setting: what a file has, what the environment and flags have, and what it comes to.
+EXAMPLES = {
+    "host": ('"::1"', "::1", "::1"),
+    "port": ("9000", "9000", 9000),
+    "workers": ("3", "3", 3),
+    "prefix": ('"scroll"', "scroll", "scroll"),
+    "allowed_hosts": ('["a.example", "b.example"]', "a.example, b.example", ("a.example", "b.example")),
+    "api_key": ('"s3cret"', "s3cret", "s3cret"),
+    "cors_origins": ('["*"]', "*", ("*",)),
+    "log": ('"requests"', "requests", "requests"),
+    "genesis": ('"genesis.json"', "genesis.json", "genesis.json"),
+    "replay": ('"replay.json.gz"', "replay.json.gz", "replay.json.gz"),
+    "node": ('"http://127.0.0.1:1/key"', "http://127.0.0.1:1/key", "http://127.0.0.1:1/key"),
+    "node_timeout": ("2.5", "2.5", 2.5),
+    "store": ('"ledger.db"', "ledger.db", "ledger.db"),
+    "pricing": ('"verification-cost"', "verification-cost", "verification-cost"),
+    "costs": ('"record"', "record", "record"),
+    "preset": ('"linea-mainnet-2025-02"', "linea-mainnet-2025-02", "linea-mainnet-2025-02"),
+    "margin": ("1.5", "1.5", 1.5),
+    "base_fee": ("8", "8", 8),
+    "variable_cost": ("1_000_000_000", "1,000,000,000", 10**9),
+    "fixed_cost": ("30000000", "30_000_000", 30_000_000),
+    "min_gas_price": ("100", "0x64", 100),
+    "verification_gas_cost": ("1", "1", 1),
+    "verification_capacity": ("1", "1", 1),
+    "gas_price_ratio": ("15", "15", 15.0),
+    "l1_node": ('"https://user:pass@l1.example"', "https://user:pass@l1.example", "https://user:pass@l1.example"),
+    "l1_blocks": ("1024", "1024", 1_024),
+    "l1_percentile": ("100", "100.0", 100.0),
+    "l1_margin": ("1", "1", 1.0),
+    "poll_seconds": ("0.05", "0.05", 0.05),
+    "max_age": ("0", "0", 0.0),
+    "codec": ('"brotli"', "brotli", "brotli"),
+    "dictionary": ('"words.bin"', "words.bin", "words.bin"),
+    "measured": ('"signed"', "signed", "signed"),
+    "packed": ("true", "true", True),
+    "engine": ('"reference"', "reference", "reference"),
+    "tolerance": ("0", "0", 0.0),
+    "gas_cap": ("21000", "21000", 21_000),
+    "total_gas": ("21000", "21_000", 21_000),
+    "seconds": ("0.5", "0.5", 0.5),
+    "max_call_gas": ("21000", "21,000", 21_000),
+    "processes": ("1", "1", 1),
+    "queue": ("1", "1", 1),
+    "body_limit": ("1", "1", 1),
+    "batch_limit": ("1", "1", 1),
+    "override_accounts": ("0", "0", 0),
+    "override_slots": ("0", "0", 0),
+    "key_limit": ("1", "1", 1),
+    "connections": ("1", "1", 1),
+    "requests": ("1", "1", 1),
+    "idle_seconds": ("0.01", "0.01", 0.01),
+    "body_seconds": ("0.01", "0.01", 0.01),
+}
+#: What a setting cannot be without.
+BESIDE = {
+    "l1_node": {"costs": "l1"}, "min_gas_price": {"pricing": "verification-cost"},
+    "verification_gas_cost": {"pricing": "verification-cost"},
+    "verification_capacity": {"pricing": "verification-cost"}, "gas_price_ratio": {"pricing": "verification-cost"},
+}  # fmt: skip
+SECTIONS = {setting.name: setting.metadata["section"] for setting in all_settings()}
+
+
+@pytest.fixture(autouse=True)
+def bare(monkeypatch):
+    """No setting of the machine that the tests run on."""
+    for name in os.environ:
+        if name.startswith(ENVIRONMENT_PREFIX):
+            monkeypatch.delenv(name)
+
+
+def written(folder, text):
+    path = folder / "feemodel.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_every_setting_is_tried_here():
+    assert EXAMPLES.keys() == SECTIONS.keys()
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_each_source_gives_a_setting_its_value(tmp_path, name):
+    in_file, text, expected = EXAMPLES[name]
+    beside = BESIDE.get(name, {})
+    path = written(tmp_path, f"[{SECTIONS[name]}]\n{name} = {in_file}\n")
+    variable = f"{ENVIRONMENT_PREFIX}{name.upper()}"
+    for sources in (
+        {"file": path, "flags": beside},
+        {"environment": {variable: text}, "flags": beside},
+        {"flags": {name: text, **beside}},
+    ):
+        found = load_settings(**sources)
+        assert getattr(found, name) == expected
+        assert type(getattr(found, name)) is type(expected)
+        others = Settings(**{name: expected, **beside})
+        assert found == others
+
+
+def test_nothing_said_is_the_design():
+    found = load_settings()
+    assert found == Settings()
+    assert (found.host, found.port, found.workers, found.allowed_hosts) == ("127.0.0.1", 8545, cores(), ())
+    assert (found.api_key, found.cors_origins, found.costs) == (None, (), "configured")
+    prices = configured_prices(found)
+    assert (prices.form.fixed_cost, prices.form.variable_cost, prices.form.base_fee) == (30_000_000, 10**9, 7)
+    assert prices.preset == linea_preset("linea-mainnet-2026-01")
+
+
+def test_the_environment_goes_before_the_file_and_flags_before_both(tmp_path):
+    path = written(tmp_path, "[server]\nport = 1\nworkers = 1\nprefix = 'file'\n[pricing]\nmargin = 1.1\n")
+    found = load_settings(
+        file=path,
+        environment={"FEEMODEL_WORKERS": "2", "FEEMODEL_PREFIX": "environment", "FEEMODEL_MARGIN": "1.2"},
+        flags={"prefix": "flag", "margin": None},
+    )
+    assert (found.port, found.workers, found.prefix, found.margin) == (1, 2, "flag", 1.2)
+
+
+def test_only_the_names_of_settings_are_read_from_the_environment():
+    environment = {
+        "FEEMODEL_SHARED": "/inputs", "FEEMODEL_CONFIG": "x", "FEEMODEL_port": "1", "PORT": "2", "feemodel_port": "3",
+        "XFEEMODEL_PORT": "4", "FEEMODEL_": "5",
+    }  # fmt: skip
+    assert load_settings(environment=environment) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "in_file", "text", "message"),
+    [
+        ("port", "65536", "65536", "expected at most 65,535, got 65536"),
+        ("port", "-1", "-1", "expected an integer of at least 0, got -1"),
+        ("port", "1.5", None, "expected an integer"),
+        ("port", "true", None, "expected an integer, got True"),
+        ("port", '"http"', "http", "expected a whole number, got 'http'"),
+        ("workers", "0", "0", "expected an integer of at least 1, got 0"),
+        ("workers", "[1]", None, "expected one number, not an array"),
+        ("api_key", '""', "", "expected text, got ''"),
+        ("api_key", "5", None, "expected text"),
+        ("log", '"all"', "all", "expected one of requests, errors, off, got 'all'"),
+        ("engine", "1", "1", "expected one of auto, fast, reference, got"),
+        ("preset", '"linea"', "linea", "expected one of linea-mainnet-2026-01, "),
+        ("margin", "-0.1", "-0.1", "expected a finite number, at least 0, got -0.1"),
+        ("margin", "nan", "nan", "expected a finite number, got nan"),
+        ("margin", "inf", "inf", "expected a finite number, got inf"),
+        ("margin", '"high"', "high", "expected a number, got 'high'"),
+        ("tolerance", "1.0", "1.0", "expected a number below 1, got 1.0"),
+        ("l1_percentile", "100.5", "100.5", "expected a number of at most 100, got 100.5"),
+        ("l1_blocks", "1025", "1025", "expected at most 1,024, got 1025"),
+        ("packed", '"yes"', "yes", "expected true or false, got 'yes'"),
+        ("packed", "2", "2", "expected true or false, got"),
+        ("cors_origins", "[1]", None, "expected text, got 1"),
+        ("cors_origins", "5", None, "expected a list of texts, got 5"),
+        ("gas_cap", "20999", "20999", "expected an integer of at least 21,000, got 20999"),
+        ("idle_seconds", "0", "0", "expected a finite number, at least 0.01, got 0"),
+        ("node", '"localhost:8545"', "localhost:8545", "expected an address such as https://host:port/path"),
+        ("node", '"ftp://h"', "ftp://h", "expected an address such as https://host:port/path"),
+        ("node", '"http://"', "http://", "expected an address such as https://host:port/path"),
+        ("node", '"http://[::1"', "http://[::1", "expected an address such as https://host:port/path"),
+        ("l1_node", "8545", "8545", "expected an address such as https://host:port/path"),
+    ],
+)
+def test_a_bad_value_is_named_as_its_source_spells_it(tmp_path, name, in_file, text, message):
+    path = written(tmp_path, f"[{SECTIONS[name]}]\n{name} = {in_file}\n")
+    sources = {f"{path}: {SECTIONS[name]}.{name}": {"file": path}}
+    if text is not None:
+        variable, flag = f"FEEMODEL_{name.upper()}", f"--{name.replace('_', '-')}"
+        sources |= {variable: {"environment": {variable: text}}, flag: {"flags": {name: text}}}
+    for spelled, source in sources.items():
+        with pytest.raises(InvalidInput) as refused:
+            load_settings(**source)
+        assert str(refused.value).startswith(f"{spelled}: {message}")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[serve]\n", "serve: expected one of the tables server, chain, pricing, size, execution, limits, got {}"),
+        ("port = 1\n", "port: expected one of the tables"),
+        ("server = 1\n", "server: expected one of the tables"),
+        ("[server]\nprot = 1\n", "server.prot: expected one of host, port, workers"),
+        ("[chain]\nport = 1\n", "chain.port: expected one of genesis, replay"),
+        ("[server]\n[server]\n", "Cannot declare"),
+        ("[server\n", "Expected"),
+        ("[server]\nport = 1e\n", "Expected"),
+    ],
+)
+def test_a_file_with_other_names_is_refused_with_the_place(tmp_path, text, message):
+    path = written(tmp_path, text)
+    with pytest.raises((InvalidInput, UnreadableFile)) as refused:
+        load_settings(file=path)
+    assert str(refused.value).startswith(f"{path}: {message}")
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(UnreadableFile, match=r"missing.toml: no such file or directory"):
+        load_settings(file=tmp_path / "missing.toml")
+    with pytest.raises(UnreadableFile, match="is a directory"):
+        load_settings(file=tmp_path)
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    with pytest.raises(UnreadableFile, match="binary: 'utf-8' codec"):
+        load_settings(file=tmp_path / "binary")
+
+
+SECRETS = ["s3cret", "us3r", "pa55"]
+URL = "https://us3r:pa55@node.example/s3cret"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"genesis": "g", "replay": "r"}, "replay: expected either this or genesis, got 'r'"),
+        ({"genesis": "g", "node": URL}, "node: expected either this or genesis"),
+        ({"replay": "r", "node": URL}, "node: expected either this or replay"),
+        ({"costs": "l1"}, "l1_node: expected the URL of an L1 node with costs = l1, and only then, got None"),
+        ({"l1_node": URL}, "l1_node: expected the URL of an L1 node with costs = l1, and only then"),
+        ({"codec": "lzss"}, "dictionary: expected a file with codec = lzss"),
+        ({"codec": "brotli", "dictionary": "d"}, "dictionary: expected only with codec = lzss or zstd, got 'd'"),
+        ({"api_key": "s3cret-ключ"}, "api_key: expected ASCII"),
+        ({"min_gas_price": 1}, "min_gas_price: expected only with the other form of the fee, got 1"),
+        ({"gas_price_ratio": 1.0}, "gas_price_ratio: expected only with the other form of the fee"),
+        ({"pricing": "verification-cost", "variable_cost": 5}, "variable_cost: expected only with the other form"),
+        ({"pricing": "verification-cost", "fixed_cost": 5}, "fixed_cost: expected only with the other form"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(settings, message):
+    with pytest.raises(InvalidInput) as refused:
+        load_settings(flags={name: str(value) for name, value in settings.items()})
+    assert str(refused.value).startswith(message)
+    assert not any(secret in str(refused.value) for secret in SECRETS)
+
+
+def test_what_holds_secrets_is_the_same_for_errors_and_for_what_is_shown():
+    assert set(SECRET) == set(SHOWN_MASKED)
+
+
+def test_the_example_that_ships_is_a_file_of_settings():
+    for path in ROOT.glob("deploy/*.toml"):
+        tomllib.loads(path.read_text())
+        load_settings(file=path)
+
+
+# feemodel serve --check
+
+
+def checked(capsys, *flags):
+    """Exit code, standard output and standard error of `serve --check`."""
+    code = main(["serve", "--check", *flags])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_a_server_that_would_answer_is_described_and_is_0(capsys):
+    code, said, errors = checked(capsys, "--json", "--port", "0")
+    found = json.loads(said)
+    assert (code, errors, found["unready"]) == (0, "", [])
+    assert found["settings"] == json.loads(json.dumps(asdict(Settings(port=0))))
+    assert {"rollup_estimateGas", "rollup_getProof", "feemodel_explain"} <= set(found["methods"])
+
+    code, said, errors = checked(capsys)
+    assert (code, errors) == (0, "")
+    assert "gas_cap                50,000,000\n" in said
+    assert f"{len(found['methods'])} methods: eth_blockNumber, " in said
+
+
+def test_a_server_that_could_not_answer_yet_says_why_and_is_1(capsys):
+    flags = ["--node", "http://us3r:pa55@127.0.0.1:1/s3cret", "--node-timeout", "1"]
+    code, said, _ = checked(capsys, "--json", *flags)
+    assert code == 1
+    (reason,) = json.loads(said)["unready"]
+    assert reason.startswith("the node: no connection (")
+    code, said, _ = checked(capsys, *flags)
+    assert (code, "\nnot ready: the node: no connection (" in said) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "message"),
+    [
+        (["--port", "x"], 2, "--port: expected a whole number, got 'x'"),
+        (["--genesis", "g", "--replay", "r"], 2, "replay: expected either this or genesis, got 'r'"),
+        (["--genesis", "missing.json"], 3, "missing.json: No such file or directory"),
+        (["--replay", "missing.json"], 3, "missing.json: no such file"),
+        (["--store", "missing.db"], 3, "missing.db: no such ledger"),
+        (["--config", "missing.toml"], 3, "missing.toml: no such file or directory"),
+        (["--codec", "lzss", "--dictionary", "missing.bin"], 3, "missing.bin: No such file or directory"),
+        (["--dictionary", "missing.bin"], 3, "missing.bin: No such file or directory"),
+        (["--pricing", "verification-cost", "--min-gas-price", "6"], 2,
+         "min_gas_price: expected at least the base fee, got 6"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_served_is_one_line_and_an_exit_code(capsys, tmp_path, monkeypatch, flags, code, message):
+    monkeypatch.chdir(tmp_path)
+    assert checked(capsys, *flags) == (code, "", f"feemodel: {message}\n")
+
+
+def test_a_genesis_without_a_record_cannot_be_priced_by_it(capsys, tmp_path):
+    path = tmp_path / "genesis.json"
+    path.write_text(json.dumps({"config": {"chainId": 1}, "gasLimit": "0x5208", "alloc": {}}))
+    assert checked(capsys, "--genesis", str(path))[0] == 0
+    expected = "feemodel: extra_data: expected 32 bytes, counted 0, got '0x'\n"
+    assert checked(capsys, "--genesis", str(path), "--costs", "record") == (2, "", expected)
+
+
+def test_no_key_and_no_password_is_shown(capsys, monkeypatch, tmp_path):
+    """From whichever source; of an address no more than where it is."""
+    path = written(tmp_path, '[server]\napi_key = "s3cret"\n[pricing]\ncosts = "l1"\n')
+    monkeypatch.setenv("FEEMODEL_NODE", "http://us3r:pa55@127.0.0.1:1/s3cret?of=s3cret")
+    flags = ["--config", str(path), "--l1-node", "http://us3r:pa55@127.0.0.1:2/s3cret", "--node-timeout", "1"]
+    for form in (["--json"], []):
+        code, said, errors = checked(capsys, *form, *flags)
+        assert code == 1
+        assert not any(secret in said + errors for secret in SECRETS)
+        assert all(shown in said for shown in ("(set)", "http://127.0.0.1:1", "http://127.0.0.1:2"))
+
+
+def test_the_environment_may_name_the_file(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("FEEMODEL_CONFIG", str(written(tmp_path, "[server]\nworkers = 7\nport = 1\n")))
+    monkeypatch.setenv("FEEMODEL_PORT", "2")
+    code, said, _ = checked(capsys, "--json", "--packed", "--prefix", "mine")
+    found = json.loads(said)["settings"]
+    assert (code, found["workers"], found["port"], found["prefix"], found["packed"]) == (0, 7, 2, "mine", True)
+    code, said, _ = checked(capsys, "--json", "--no-packed", "--config", str(written(tmp_path, "")))
+    found = json.loads(said)["settings"]
+    assert (code, found["workers"], found["packed"]) == (0, cores(), False)
+
+
+def test_the_help_names_every_flag_and_its_default(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["serve", "--help"])
+    said = capsys.readouterr().out
+    assert ended.value.code == 0
+    for setting in all_settings():
+        assert f"--{setting.name.replace('_', '-')}" in said
+
+
+def test_a_server_that_cannot_begin_ends_with_one_line(tmp_path):
+    """What only its workers meet: they say it once, whatever their number, and without a trace."""
+    command = [sys.executable, "-m", "feemodel.cli", "serve", "--port", "0", "--workers", "2"]
+    done = subprocess.run(
+        [*command, "--replay", "missing.json"], capture_output=True, text=True, timeout=60, cwd=tmp_path,
+        env={name: value for name, value in os.environ.items() if not name.startswith(ENVIRONMENT_PREFIX)}
+        | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", "feemodel: missing.json: no such file\n")

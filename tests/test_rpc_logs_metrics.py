@@ -1,0 +1,340 @@
+"""What the server counts over its processes, and what it logs: JSON lines without calldata and keys."""
+
+import asyncio
+import io
+import json
+import logging
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import contextmanager
+
+import pytest
+import urllib3
+
+from feemodel.rpc.app import Access, App
+from feemodel.rpc.logs import JsonLines
+from feemodel.rpc.metrics import forget_process
+from tests import node_server
+from tests.rpc_calls import ANNA, BERT, TOKEN, TRANSFER
+from tests.rpc_parts import JSON, PATIENCE, Client, listening, request
+
+KEY, CALLDATA = "k3y-0f-nobody-else", "feedfacefeedfacefeedface"
+FLAT = {
+    "oldestBlock": "0x10", "baseFeePerGas": ["0x42c1d80"] * 2, "gasUsedRatio": [0.5], "reward": [["0x5f5e100"]],
+    "baseFeePerBlobGas": ["0x3d0900"] * 2, "blobGasUsedRatio": [0.5],
+}  # fmt: skip
+
+# What is asked for, how often, and the code that each answer has.
+ASKED = [
+    (("eth_chainId",), 0, 20),
+    (("rollup_estimateGas", TRANSFER), 0, 12),
+    (("eth_estimateGas", {"from": ANNA, "to": BERT, "data": "0x" + CALLDATA}), 0, 6),
+    (("eth_estimateGas", {"from": ANNA, "to": TOKEN, "data": "0x" + CALLDATA}), 3, 4),
+    (("rollup_estimateGas", {"from": ANNA, "to": TOKEN}, {TOKEN: {"code": "0x5f1e50"}}), 0, 2),  # CLZ
+    (("rollup_estimateGas", {"value": f"0x0{CALLDATA}"}), -32602, 3),
+    (("eth_getBalance", ANNA, "0x5"), -32000, 2),
+    (("eth_sendRawTransaction", "0x" + CALLDATA), -32601, 5),
+    ((KEY,), -32601, 1),
+]
+WITHOUT_METHOD = [(b"{" + CALLDATA.encode(), -32700), (b"[]", -32600), (b'{"method": "' + KEY.encode() + b'"}', -32600)]
+
+
+@contextmanager
+def serving(folder, *flags):
+    """A server in processes of its own: its address, and what it has logged so far."""
+    command = [sys.executable, "-m", "feemodel.cli", "serve", "--port", "0", "--json", *flags]
+    log = folder / "log"
+    with (
+        log.open("wb") as errors,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as server,
+    ):
+        try:
+            text = ""
+            while not text.endswith("}\n"):
+                line = server.stdout.readline()
+                assert line, log.read_text()
+                text += line
+            yield json.loads(text)["address"], lambda: [json.loads(line) for line in log.read_text().splitlines()]
+        finally:
+            server.send_signal(signal.SIGTERM)
+            server.wait(PATIENCE)
+
+
+def numbers(text):
+    """Sample → value, of Prometheus' text format."""
+    samples = re.findall(r"^(\w+(?:\{[^}]*\})?) (\S+)$", text, flags=re.MULTILINE)
+    assert len(samples) == len(dict(samples))
+    return {name: float(value) for name, value in samples}
+
+
+def get(pool, url):
+    """Over a new connection, which any of the processes may accept."""
+    return pool.request("GET", url, headers={"connection": "close"})
+
+
+@pytest.fixture(scope="module")
+def observed(tmp_path_factory):
+    """A server of two processes, asked what ASKED says: its log, and what it counted, as each process tells it."""
+    with node_server.running() as l1:
+        body = {"jsonrpc": "2.0", "result": FLAT}
+        l1.always = lambda handler, payload: handler.send(200, json.dumps({**body, "id": payload["id"]}).encode())
+        flags = [
+            "--workers",
+            "2",
+            "--log",
+            "requests",
+            "--api-key",
+            KEY,
+            "--costs",
+            "l1",
+            "--l1-node",
+            f"{l1.url}/{KEY}",
+        ]
+        folder = tmp_path_factory.mktemp("server")
+        with (
+            serving(folder, *flags) as (address, log),
+            urllib3.PoolManager(timeout=PATIENCE, retries=3) as pool,
+        ):
+            rpc = f"{address}/v3/{KEY}"
+            greetings = until_both_answer(pool, rpc, log)
+            for call, code, times in ASKED:
+                for _ in range(times):
+                    headers = {**JSON, "connection": "close"}
+                    answer = pool.request("POST", rpc, body=request(*call), headers=headers).json()
+                    assert answer.get("error", {"code": 0})["code"] == code, answer
+            for body, code in WITHOUT_METHOD:
+                assert pool.request("POST", rpc, body=body, headers=JSON).json()["error"]["code"] == code
+            refused(pool, address)
+            time.sleep(0.5)  # until what was counted stands in the files of both processes
+            scrapes = [get(pool, f"{address}/metrics").data.decode() for _ in range(12)]
+            health = get(pool, f"{address}/health").json()
+            expected = expected_calls() + Counter({("web3_clientVersion", 0): greetings})
+            yield log(), [numbers(scrape) for scrape in scrapes], health, expected
+
+
+def until_both_answer(pool, rpc, log):
+    """Greet the server over new connections until both of its processes have answered; how often."""
+    end, greetings = time.monotonic() + PATIENCE, 0
+    while len({line["process"] for line in log()}) < 2:
+        assert time.monotonic() < end
+        pool.request("POST", rpc, body=request("web3_clientVersion"), headers={**JSON, "connection": "close"})
+        greetings += 1
+        time.sleep(0.02)
+    return greetings
+
+
+def refused(pool, address):
+    """Requests with the key in all places, that are refused before any method is looked for."""
+    for path, status in ((f"/v3/{KEY}x", 401), (f"/{KEY}", 404), (f"/health?{KEY}", 200), (f"/v3/{KEY}/", 401)):
+        assert pool.request("GET", address + path).status == status
+    for headers, status in (
+        ({"content-type": KEY}, 415),
+        ({**JSON, "content-encoding": KEY}, 415),
+        ({**JSON, "host": KEY}, 403),
+        ({**JSON, "content-length": "99999999"}, 413),
+    ):
+        body = b"" if "content-length" in headers else request("eth_chainId")
+        answer = raw(address, f"/v3/{KEY}", headers, body)
+        assert answer.split()[1] == b"%d" % status
+    for head in (
+        f"GET /v3/{KEY}\x00 HTTP/1.1\r\n\r\n",
+        f"{KEY}\r\n\r\n",
+        f"POST /v3/{KEY} HTTP/1.1\r\ncontent-length: x\r\n\r\n",
+    ):
+        assert sent(address, head.encode()).split()[1] == b"400"
+
+
+def raw(address, path, headers, body):
+    lines = [f"POST {path} HTTP/1.1", *(f"{name}: {value}" for name, value in {"host": "localhost", **headers}.items())]
+    if "content-length" not in headers:
+        lines.append(f"content-length: {len(body)}")
+    return sent(address, "\r\n".join([*lines, "", ""]).encode() + body)
+
+
+def sent(address, data):
+    """The first bytes of the answer to bytes that no client would send."""
+    host, port = address.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
+        connection.sendall(data)
+        return connection.recv(100)
+
+
+def expected_calls():
+    counts = Counter()
+    for (method, *_), code, times in ASKED:
+        counts[method if code != -32601 else "unknown", code] += times
+    for _, code in WITHOUT_METHOD:
+        counts["", code] += 1
+    return counts
+
+
+# Metrics
+
+
+def test_the_counts_add_up_over_the_processes_whichever_is_asked(observed):
+    _, scrapes, _, expected = observed
+    counted = {f'feemodel_calls_total{{code="{code}",method="{method}"}}': float(times)
+               for (method, code), times in expected.items()}  # fmt: skip
+    for scrape in scrapes:
+        assert {name: value for name, value in scrape.items() if name.startswith("feemodel_calls_total")} == counted
+
+
+def test_every_call_is_timed(observed):
+    _, scrapes, _, expected = observed
+    for method in {method for method, _ in expected}:
+        times = sum(count for (name, _), count in expected.items() if name == method)
+        label = f'{{method="{method}"}}'
+        for scrape in scrapes:
+            assert scrape[f"feemodel_call_seconds_count{label}"] == times
+            assert 0 <= scrape[f"feemodel_call_seconds_sum{label}"] < times * PATIENCE
+            assert scrape[f'feemodel_call_seconds_bucket{{le="+Inf",method="{method}"}}'] == times
+
+
+def test_estimates_are_counted_by_their_engine(observed):
+    _, scrapes, _, _ = observed
+    name = "feemodel_estimates_total"
+    engines = {sample: count for sample, count in scrapes[0].items() if sample.startswith(name)}
+    assert sum(engines.values()) == 12 + 6 + 2
+    assert engines[f'{name}{{engine="reference"}}'] >= 2  # all of them without pyrevm
+
+
+def test_ages_and_the_final_block_are_those_of_now(observed):
+    _, scrapes, health, _ = observed
+    for scrape in scrapes:
+        assert scrape["feemodel_finalized_block"] == 0.0
+        assert 0.0 <= scrape["feemodel_pricing_age_seconds"] < PATIENCE
+    assert health["finalizedBlock"] == 0
+    assert health["pricing"]["reachable"]
+
+
+SCRIPT = """
+import asyncio, sys
+from feemodel.rpc.metrics import Metrics
+
+async def main(folder, age, calls):
+    metrics = Metrics(folder)
+    for _ in range(int(calls)):
+        metrics.observe("eth_chainId", 0, 0.001)
+    metrics.set_state(pricing_age=float(age), finalized=int(calls))
+    sys.stdout.write(metrics.text().decode())
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+def test_what_stands_at_a_moment_is_that_of_the_process_that_was_asked_last(tmp_path):
+    """Not the largest of all: another process may not have been asked since its node was down."""
+
+    def process(age, calls):
+        command = [sys.executable, "-c", SCRIPT, str(tmp_path), str(age), str(calls)]
+        return numbers(subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE).stdout)
+
+    process(500.0, 2)
+    found = process(3.0, 1)
+    assert found['feemodel_calls_total{code="0",method="eth_chainId"}'] == 3.0
+    assert (found["feemodel_pricing_age_seconds"], found["feemodel_finalized_block"]) == (3.0, 1.0)
+
+
+def test_a_process_that_has_ended_takes_its_moment_along_but_not_its_counts(tmp_path):
+    for name in ("gauge_livemostrecent_5.db", "gauge_livemostrecent_6.db", "counter_5.db", "histogram_5.db"):
+        (tmp_path / name).touch()
+    forget_process(tmp_path, 5)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "counter_5.db",
+        "gauge_livemostrecent_6.db",
+        "histogram_5.db",
+    ]
+
+
+# Logs
+
+
+def test_there_is_one_line_a_call_with_method_code_and_time(observed):
+    log, _, _, expected = observed
+    calls = [line for line in log if line["event"] == "call"]
+    assert Counter((line["method"], line["code"]) for line in calls) == expected
+    for line in calls:
+        assert list(line) == ["time", "level", "process", "event", "method", "code", "ms"]
+        assert 0 <= line["ms"] < 1_000 * PATIENCE
+        assert abs(line["time"] - time.time()) < 10 * PATIENCE
+    assert len({line["process"] for line in calls}) == 2
+
+
+def test_no_line_has_a_key_or_calldata(observed):
+    """Neither of answers nor of refusals, nor of what is no HTTP; the address of the L1 node has the key too."""
+    log, _, _, _ = observed
+    text = json.dumps(log)
+    assert KEY not in text
+    assert CALLDATA not in text
+    assert [line["event"] for line in log if line["event"] != "call"] == ["Invalid HTTP request received."] * 3
+
+
+@pytest.mark.parametrize("kind", ["requests", "errors", "off"])
+def test_what_is_logged_is_a_setting(kind):
+    script = """
+import logging, sys
+from feemodel.rpc import logs
+
+logs.set_up(sys.argv[1])
+log = logging.getLogger("uvicorn.error")
+log.info("a start")
+log.warning("a %s", "warning")
+try:
+    1 / 0
+except ZeroDivisionError:
+    log.exception("an error")
+"""
+    command = [sys.executable, "-c", script, kind]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    assert [line["event"] for line in lines] == ([] if kind == "off" else ["a warning", "an error"])
+    for line in lines:
+        assert line["level"] in ("warning", "error")
+        assert line["process"] != os.getpid()
+    assert all("ZeroDivisionError: division by zero" in line["trace"] for line in lines if line["event"] == "an error")
+
+
+@pytest.fixture
+def written():
+    """What is logged, as the server writes it."""
+    text = io.StringIO()
+    handler = logging.StreamHandler(text)
+    handler.setFormatter(JsonLines())
+    logging.getLogger().addHandler(handler)
+    yield lambda: [json.loads(line) for line in text.getvalue().splitlines()]
+    logging.getLogger().removeHandler(handler)
+
+
+def broken(*values):
+    raise ZeroDivisionError("unforeseen")
+
+
+async def broken_metrics():
+    broken()
+
+
+def test_the_unforeseen_is_one_line_with_its_id_and_without_what_was_asked(written):
+    with asyncio.Runner() as loop:
+        client = Client(App({"broken": broken}, access=Access(api_key=KEY)), loop)
+        answer = client.http("POST", f"/v3/{KEY}", request("broken", CALLDATA)).json()
+    (line,) = written()
+    assert line["event"] == f"internal error {answer['error']['data']['id']}"
+    assert (line["level"], "ZeroDivisionError: unforeseen" in line["trace"]) == ("error", True)
+    assert KEY not in json.dumps(line)
+    assert CALLDATA not in json.dumps(line)
+
+
+def test_an_error_of_the_application_is_a_500_and_one_line(written):
+    with listening(App({}, metrics=broken_metrics, access=Access(api_key=KEY))) as port:
+        address = f"http://127.0.0.1:{port}"
+        assert sent(address, f"GET /metrics?{KEY} HTTP/1.1\r\nhost: localhost\r\n\r\n".encode()).split()[1] == b"500"
+        assert sent(address, b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n").split()[1] == b"200"
+    (line,) = written()
+    assert (line["event"], "ZeroDivisionError" in line["trace"]) == ("Exception in ASGI application\n", True)
+    assert KEY not in json.dumps(line)

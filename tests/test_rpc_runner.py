@@ -1,0 +1,389 @@
+"""Who executes a call: what is quick in this process, everything else in a child that can be ended; limits."""
+
+import asyncio
+import logging
+import os
+import signal
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from feemodel.config import Settings
+from feemodel.errors import LimitExceeded
+from feemodel.execution import Account, Block, Limits, World, estimate_gas
+from feemodel.execution.forks import fork_named
+from feemodel.execution.world import World
+from feemodel.rpc.chain import Chain
+from feemodel.rpc.runner import HEAVY_SECONDS, INLINE_DATA, INLINE_GAS, INLINE_UNKNOWN_GAS, SLOW_SECONDS, Runner, Timed
+from feemodel.rpc.service import WARM_UP_AFTER
+from tests.development import development_world
+from tests.execution_engines import HAS_FAST
+from tests.rpc_calls import ANNA, BLOB, LIST, TOKEN, TOKENS, TRANSFER, data
+from tests.rpc_parts import PATIENCE, exchange, on_chain, opened, request
+
+BOMB, CLZ = "0x" + "b0" * 20, "0x" + "c1" * 20
+
+CLZ_CODE = "0x60101e5f5260205ff3"  # answers how many zeros 16 begins with, which the fast engine cannot
+CLZ_LOOP = "0x5f1e505b600356"  # and never ends
+PLAIN_LOOP = "0x5b5f56"
+ONE = "7f" + "01".rjust(64, "0") + "5f52" + "7f" + "02".rjust(64, "0") + "602052" + "7f" + "30" + "ff" * 31 + "604052"
+MULTIPLICATIONS = f"0x{ONE}5b60405f60605f60075afa50606b56"  # of a point of BN254, 6,000 gas and some 50 µs each
+needs_fast = pytest.mark.skipif(not HAS_FAST, reason="without pyrevm every call is executed in a child")
+linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the children in /proc")
+
+
+def coded(code, address=BOMB):
+    return {address: {"code": code}}
+
+
+@pytest.fixture(scope="module")
+def client():
+    with on_chain(Chain(world=ROUND), limits=Limits(seconds=PATIENCE)) as client:
+        yield client
+
+
+WORLD = development_world()
+CONTRACT = Account(nonce=1, code=bytes.fromhex(CLZ_CODE[2:]))
+ROUND = replace(WORLD, accounts={**WORLD.accounts, bytes.fromhex(CLZ[2:]): CONTRACT})
+QUICK = ("eth_call", {"to": CLZ})  # for a child
+BROUGHT = ("eth_call", {"to": BOMB}, "latest", coded(CLZ_CODE))  # the same, in code of the caller's own
+STARTS_A_CHILD = ("eth_call", {**TRANSFER, "blobVersionedHashes": [BLOB], "maxFeePerBlobGas": "0x1"})
+
+
+def in_order(client, *calls):
+    """The responses to calls made together, each with its place among them, in the order of the answers."""
+
+    async def asked():
+        done = []
+
+        async def one(place, call):
+            answer = await exchange(client.app, "POST", "/", request(*call))
+            done.append((place, answer.json()))
+
+        await asyncio.gather(*(one(place, call) for place, call in enumerate(calls)))
+        return done
+
+    return client.loop.run(asked())
+
+
+# Bombs
+
+
+@pytest.mark.parametrize("code", [PLAIN_LOOP, MULTIPLICATIONS], ids=["loop", "multiplications"])
+def test_what_runs_out_of_gas_is_said(client, code):
+    error = client.error("rollup_estimateGas", {"from": ANNA, "to": BOMB}, coded(code))
+    assert error == {"code": -32000, "message": "gas required exceeds allowance (16777216)"}
+
+
+OTHERS = [("eth_chainId",), ("rollup_estimateGas", TRANSFER), ("eth_getBalance", ANNA), ("feemodel_pricing",)]
+
+
+@pytest.mark.parametrize(
+    ("bomb", "gas"), [(CLZ_LOOP, 700_000), (MULTIPLICATIONS, 16_000_000)], ids=["reference", "precompile"]
+)
+def test_a_bomb_keeps_nobody_else_waiting(client, bomb, gas):
+    """All who ask for something else have their answers before it; one of them needs a child too, and has it."""
+    with_children(client)
+    thrown = ("eth_call", {"from": ANNA, "to": BOMB, "gas": hex(gas)}, "latest", coded(bomb))
+    done = in_order(client, thrown, QUICK, *OTHERS * 3)
+    places, answers = [place for place, _ in done], dict(done)
+    here = [place for place in range(2, 14) if HAS_FAST or OTHERS[(place - 2) % 4][0] != "rollup_estimateGas"]
+    assert max(places.index(place) for place in here) < places.index(0)
+    assert all("result" in answers[place] for place in here)
+    assert answers[0]["error"] == {"code": -32000, "message": "out of gas"}
+    assert answers[1].get("result") == f"0x{251:064x}", answers[1]
+    assert client.result(*BROUGHT) == client.result(*QUICK)
+
+
+def with_children(client):
+    """Have both children started: that takes its time, for which no call is to blame."""
+    end = time.monotonic() + PATIENCE
+    while any("error" in answer for answer in client.together(*[STARTS_A_CHILD] * 2)):
+        assert time.monotonic() < end
+
+
+def test_bombs_in_a_row_do_not_add_up(client):
+    """Each brings code that no one has seen, so that none is known to be slow."""
+    for place in range(3):
+        code = MULTIPLICATIONS + f"{place:02x}"
+        done = in_order(client, ("rollup_estimateGas", {"to": BOMB}, coded(code)), *OTHERS[:1])
+        assert [number for number, _ in done] == [1, 0]
+
+
+@pytest.mark.parametrize("setting", [{"seconds": 0.3}, {"total_gas": 5_000_000, "seconds": PATIENCE}], ids=str)
+def test_each_limit_is_named_with_its_value(setting):
+    """Filling takes 23,000 gas a record, so that a search among 100 records is of tens of millions."""
+    call = {
+        "from": ANNA,
+        "to": LIST,
+        "data": data("fillGuarded(uint256,uint256,uint256)", 100, 2, 5_000_000),
+    }
+    words = {"seconds": "0.3 s", "total_gas": "5,000,000 gas"}["seconds" if len(setting) == 1 else "total_gas"]
+    with opened(Settings(engine="reference", **setting), started=False) as client:
+        error = client.error("rollup_estimateGas", call)
+    assert error == {"code": -32005, "message": f"the executions of one estimate took more than {words} together"}
+
+
+# The engines
+
+
+@contextmanager
+def running(**options):
+    async def made():
+        return Runner(options.pop("engine", "auto"), options.pop("limits", None), **options)
+
+    with asyncio.Runner() as loop:
+        runner = loop.run(made())
+        try:
+            yield runner, loop
+        finally:
+            runner.close()
+
+
+@pytest.fixture(scope="module")
+def shared_runner():
+    with running(processes=1) as (runner, loop):
+        yield runner, loop
+
+
+def estimated(call, world):
+    """A task as the server has it, and the kinds of engine that it was begun with."""
+    begun = []
+
+    def task(engine, limits):
+        begun.append("child" if isinstance(engine, Timed) else "inline")
+        return estimate_gas(call, world, engine=engine, limits=limits)
+
+    return task, begun
+
+
+@needs_fast
+@pytest.mark.parametrize(
+    ("call", "gas", "known", "begun", "engine"),
+    [
+        (TOKENS, INLINE_GAS, True, ["inline"], "fast"),
+        (TOKENS, INLINE_GAS + 1, True, ["child"], "fast"),
+        (TOKENS, INLINE_UNKNOWN_GAS, False, ["inline"], "fast"),
+        (TOKENS, INLINE_UNKNOWN_GAS + 1, False, ["child"], "fast"),
+        ({"from": ANNA, "to": CLZ}, INLINE_GAS, True, ["inline", "child"], "reference"),
+    ],
+)
+def test_a_call_is_executed_where_it_cannot_be_slow(shared_runner, call, gas, known, begun, engine):
+    task, found = estimated(call, ROUND)
+    runner, loop = shared_runner
+    estimate = loop.run(runner.run(task, gas=gas, code=b"", known=known))
+    assert (found, estimate.engine) == (begun, engine)
+    assert estimate.gas_limit == estimate_gas(call, ROUND, engine="reference").gas_limit
+
+
+EMPTY_WORLD = World(accounts={})
+
+
+class Noted(Runner):
+    """Notes what it has executed in a child."""
+
+    async def _in_child(self, *arguments):
+        IN_CHILD.append(arguments)
+        return await super()._in_child(*arguments)
+
+
+IN_CHILD = []
+
+
+@pytest.fixture(scope="module")
+def noted():
+    with on_chain(Chain(world=ROUND), runner_type=Noted) as client:
+        yield client
+
+
+@needs_fast
+@pytest.mark.parametrize(
+    ("params", "inline"),
+    [
+        ([TOKENS], True),
+        ([TOKENS, {ANNA: {"balance": hex(10**18)}, TOKEN: {"stateDiff": {}}}], True),
+        ([TOKENS, {TOKEN: {"code": CLZ_CODE}}], False),
+        ([{"from": ANNA, "data": "0x00"}], False),
+        ([{"from": ANNA, "to": "0x" + "00" * 19 + "08", "data": "0x" + "00" * 192}], False),
+        ([{"from": ANNA, "to": "0x" + "00" * 18 + "0100", "data": "0x00"}], False),
+        ([{**TOKENS, "data": TOKENS["data"] + "00" * (INLINE_DATA - 68)}], True),
+        ([{**TOKENS, "data": TOKENS["data"] + "00" * (INLINE_DATA - 67)}], False),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_only_what_stands_on_the_chain_and_has_little_data_is_executed_inline(noted, params, inline):
+    IN_CHILD.clear()
+    noted.result("rollup_estimateGas", *params)
+    assert len(IN_CHILD) == (0 if inline else 1)
+
+
+@needs_fast
+def test_code_that_was_slow_is_sent_to_a_child_for_a_while():
+    begun = []
+
+    def task(engine, limits):
+        begun.append("child" if isinstance(engine, Timed) else "inline")
+        if len(begun) == 1:
+            time.sleep(2 * SLOW_SECONDS)
+
+    with running(processes=1) as (runner, loop):
+
+        def called(code):
+            loop.run(runner.run(task, gas=1, code=code, known=True))
+            return begun[-1]
+
+        assert [called(code) for code in (b"slow", b"slow", b"other", b"")] == ["inline", "child", "inline", "inline"]
+        end = time.monotonic() + PATIENCE
+        while called(b"slow") == "child":
+            assert time.monotonic() < end
+            time.sleep(SLOW_SECONDS)
+
+
+def test_code_that_callers_bring_leaves_a_process_to_the_rest():
+    """And code of the chain that is heavy counts as such, once it is known to be."""
+    order = []
+
+    async def asked(runner, *calls):
+        async def one(name, code, known, seconds):
+            def task(engine, limits):
+                return engine.run(EMPTY_WORLD, lambda execute: time.sleep(seconds))
+
+            await runner.run(task, gas=INLINE_GAS + 1, code=code, known=known)
+            order.append(name)
+
+        await asyncio.gather(*(one(*call) for call in calls))
+
+    with running(processes=2) as (runner, loop):
+        loop.run(asked(runner, *[("start", b"", True, 0.1)] * 2))
+        order.clear()
+        loop.run(asked(runner, *[("brought", b"a", False, 0.2)] * 2, ("known", b"b", True, 0.0)))
+        assert order == ["known", "brought", "brought"]
+        loop.run(asked(runner, ("heavy", b"c", True, 1.5 * HEAVY_SECONDS)))
+        loop.run(asked(runner, *[("heavy", b"c", True, 0.2)] * 2, ("known", b"b", True, 0.0)))
+        assert order[4:] == ["known", "heavy", "heavy"]
+
+
+@needs_fast
+def test_what_takes_too_much_inline_is_begun_again_in_a_child():
+    """A contract that burns all it is given but 9,000,000 gas, searched for below 45,000,000: 36,000,000 a time."""
+    burner = bytes.fromhex("ab" * 20)
+    code = bytes.fromhex("5b628954405a115f57")
+    world = World(
+        accounts={burner: Account(nonce=1, code=code)}, block=Block(gas_limit=45_000_000), fork=fork_named("prague")
+    )
+    with running(limits=Limits(total_gas=10**9, seconds=PATIENCE), processes=1) as (runner, loop):
+        task, begun = estimated({"to": burner}, world)
+        estimate = loop.run(runner.run(task, gas=45_000_000, code=code, known=True))
+    assert begun == ["inline", "child"]
+    expected = estimate_gas({"to": burner}, world, engine="fast", limits=Limits(total_gas=10**9, seconds=PATIENCE))
+    assert estimate == expected
+
+
+def test_a_call_that_meets_clz_is_answered_by_the_reference(noted):
+    for _ in range(2):
+        assert noted.result(*QUICK) == f"0x{251:064x}"
+    found = int(noted.result("eth_estimateGas", {"to": CLZ, "data": "0x00"}), 16)
+    assert found == estimate_gas({"to": CLZ, "data": "0x00"}, ROUND, search="geth", engine="reference").gas_limit
+
+
+# The queue
+
+
+def test_more_calls_than_may_wait_are_refused_at_once():
+
+    def task(engine, limits):
+        return time.sleep(0.1)
+
+    async def four(runner):
+        calls = [runner.run(task, gas=INLINE_GAS + 1, code=b"", known=True) for _ in range(4)]
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    with running(processes=1, queue=2) as (runner, loop):
+        found = loop.run(four(runner))
+        assert [str(error) for error in found if error is not None] == ["2 calls wait for a process already"]
+        assert loop.run(four(runner)).count(None) == 3  # those that waited are no longer counted
+
+
+def test_a_call_does_not_wait_for_a_process_for_ever():
+    async def two(runner):
+        def task(engine, limits):
+            return time.sleep(0.5)
+
+        calls = [runner.run(task, gas=INLINE_GAS + 1, code=b"", known=True) for _ in range(2)]
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    with running(processes=1, limits=Limits(seconds=0.2)) as (runner, loop):
+        answered, refused = loop.run(two(runner))
+    assert answered is None
+    assert isinstance(refused, LimitExceeded)
+    assert str(refused) == "no process came free within 0.2 s"
+
+
+def test_a_queue_that_is_full_is_an_error_of_its_own():
+    with opened(Settings(processes=1, queue=1, seconds=0.5), started=False) as client:
+        loop = ("rollup_estimateGas", {"to": BOMB}, coded(CLZ_LOOP))
+        answers = client.together(loop, loop, loop)
+        messages = [answer["error"]["message"] for answer in answers]
+        assert {answer["error"]["code"] for answer in answers} == {-32005}
+        assert "1 calls wait for a process already" in messages
+
+
+# The children
+
+
+def children():
+    """The processes of engines that this one has started, as Linux tells them."""
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            if parent == os.getpid() and b"feemodel.execution.worker" in (folder / "cmdline").read_bytes():
+                found.add(int(folder.name))
+        except (OSError, IndexError):  # it has ended meanwhile
+            continue
+    return found
+
+
+@linux
+def test_a_child_that_is_killed_is_the_unforeseen_and_the_next_call_is_answered(caplog):
+    before = children()
+    with opened(Settings(processes=1, seconds=PATIENCE), started=False) as client:
+        client.result(*BROUGHT)
+        (child,) = children() - before
+
+        async def killed():
+            asking = asyncio.create_task(
+                exchange(client.app, "POST", "/", request("eth_call", {"to": BOMB}, "latest", coded(CLZ_LOOP)))
+            )
+            await asyncio.sleep(0.5)
+            os.kill(child, signal.SIGKILL)
+            return (await asking).json()
+
+        with caplog.at_level(logging.ERROR):
+            error = client.loop.run(killed())["error"]
+        identity = error["data"]["id"]
+        assert error == {"code": -32603, "message": "Internal error", "data": {"id": identity}}
+        assert f"internal error {identity}" in caplog.text
+        assert "a process of the engine ended by itself" in caplog.text
+        assert int(client.result(*BROUGHT), 16) == 251
+
+
+@linux
+def test_the_children_end_with_the_service():
+    before = children()
+    with opened(Settings(engine="reference", processes=2), started=False) as client:
+        client.together(*[("eth_estimateGas", TRANSFER)] * 4)
+        assert len(children() - before) == 2
+    assert children() == before
+
+
+def test_a_service_closes_though_its_children_were_never_free(caplog):
+    """What is to be warm by then finds no process; that is no reason to leave anything open."""
+    with opened(Settings(processes=1, seconds=0.1)) as client:
+        loop, end = ("eth_call", {"to": BOMB}, "latest", coded(CLZ_LOOP)), time.monotonic() + WARM_UP_AFTER + 0.3
+        while time.monotonic() < end:
+            client.together(*[loop] * 4)
+    assert [record.getMessage() for record in caplog.records] == []
