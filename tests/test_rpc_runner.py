@@ -15,7 +15,6 @@ from feemodel.config import Settings
 from feemodel.errors import LimitExceeded
 from feemodel.execution import Account, Block, Limits, World, estimate_gas
 from feemodel.execution.forks import fork_named
-from feemodel.execution.world import World
 from feemodel.rpc.chain import Chain
 from feemodel.rpc.runner import HEAVY_SECONDS, INLINE_DATA, INLINE_GAS, INLINE_UNKNOWN_GAS, SLOW_SECONDS, Runner, Timed
 from feemodel.rpc.service import WARM_UP_AFTER
