@@ -8,7 +8,7 @@ import time
 import pytest
 
 from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
-from feemodel.execution import Account, Limits, Message, Reference, EnginePool, World, estimate_gas
+from feemodel.execution import Account, EnginePool, Limits, Message, Reference, World, estimate_gas
 from tests.execution_engines import address
 
 SENDER, TARGET, LOOP = address(0x5E17DE5), address(0x7A67), address(0x100F)

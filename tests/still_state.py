@@ -1,0 +1,125 @@
+"""What must not move while calls run: all accounts, what an engine holds of them, and what it answers of them."""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from feemodel.errors import InvalidInput
+from feemodel.execution import Account, EnginePool, Message, World
+from feemodel.execution.engines import Auto, Inexact
+from feemodel.execution.reference import Reference, _rules
+from feemodel.hashes import keccak256
+from feemodel.ledger import Tree
+from feemodel.ledger.account import Account as LedgerAccount
+from feemodel.ledger.account import account_hash
+from feemodel.ledger.scheme import POSEIDON2
+from feemodel.units import to_hex
+from tests.execution_engines import address
+from tests.execution_programs import push
+
+PLENTY = 5_000_000
+SLOTS = (*range(12), 2**200)
+PROBE, PROBER = address(0x9E0BE), address(0x9E0BE2)
+
+
+def word(value: int) -> bytes:
+    return value.to_bytes(32)
+
+
+def digest(world: World) -> str:
+    """Of every account, its storage included, and of the block."""
+    accounts = [
+        (key, account.balance, account.nonce, account.code, sorted(account.storage.items()))
+        for key, account in sorted(world.accounts.items())
+    ]
+    return hashlib.sha256(repr((accounts, world.block, world.chain_id, world.changes)).encode()).hexdigest()
+
+
+def root(world: World) -> bytes:
+    """The root of the accounts in the ledger's tree."""
+    accounts = Tree()
+    for key, account in world.accounts.items():
+        storage = Tree()
+        for slot, value in account.storage.items():
+            if value:
+                storage.put(POSEIDON2.word_hash(word(slot)), POSEIDON2.word_hash(word(value)), word(value), word(slot))
+        code = POSEIDON2.code_hash(account.code)
+        numbers = (account.nonce, account.balance)
+        value = LedgerAccount(*numbers, storage.root, code, keccak256(account.code), len(account.code)).to_bytes()
+        accounts.put(POSEIDON2.account_key(key), account_hash(POSEIDON2, value), value, key)
+    return accounts.root
+
+
+def inside(engine: Any, world: World) -> Any:
+    """What an engine holds that is not as the world has it; nothing, if the state has not moved."""
+    if isinstance(engine, Auto):
+        return inside(engine._fast, world) + inside(engine._reference, world)
+    if isinstance(engine, EnginePool):
+        return []
+    if isinstance(engine, Reference):
+        return [] if engine._state is None else _moved_in_reference(engine, world)
+    return [] if engine._database is None else _moved_in_fast(engine._database.evm, world)
+
+
+def _moved_in_reference(engine: Reference, world: World) -> list[Any]:
+    if engine._base is None or not world.same_base(engine._base):
+        return []
+    rules, untouched = _rules(world.fork.name), Reference()
+    untouched.run(world, lambda execute: None)
+    roots = [rules.state.state_root(state) for state in (untouched._state, engine._state)]
+    return [] if roots[0] == roots[1] else [("the root of the reference engine", *roots)]
+
+
+def _moved_in_fast(machine: Any, world: World) -> list[Any]:
+    found = []
+    checkpoint = machine.snapshot()
+    for text, info in machine.db_accounts.items():
+        account = world.accounts.get(bytes.fromhex(text[2:]), Account())
+        held = (info.balance, info.nonce, (info.code or b"").rstrip(b"\0"))  # which pads code
+        if held not in ((account.balance, account.nonce, account.code.rstrip(b"\0")), (0, 0, b"")):  # or not loaded
+            found.append((text, held))
+        slots = {slot: machine.storage(text, slot) for slot in SLOTS}
+        if any(slots.values()) and slots != {slot: account.storage.get(slot, 0) for slot in SLOTS}:
+            found.append((text, slots))
+    machine.revert(checkpoint)
+    return found
+
+
+def reads_accounts(addresses: list[bytes]) -> bytes:
+    """Code that returns balance, size and hash of the code of every account."""
+    code = b""
+    for place, key in enumerate(addresses):
+        for number, opcode in enumerate((0x31, 0x3B, 0x3F)):  # BALANCE, EXTCODESIZE, EXTCODEHASH
+            code += b"\x73" + key + bytes([opcode]) + push(32 * (3 * place + number), 2) + b"\x52"
+    return code + push(96 * len(addresses), 2) + b"\x5f\xf3"
+
+
+READS_SLOTS = b"".join(push(slot) + b"\x54" + push(32 * place, 2) + b"\x52" for place, slot in enumerate(SLOTS))
+READS_SLOTS += push(32 * len(SLOTS), 2) + b"\x5f\xf3"
+
+
+def probes(engine: Any, world: World, addresses: list[bytes]) -> list[Any]:
+    """What the engine answers to calls that read everything: how it ended, gas and output."""
+    readers = [world.overridden({PROBE: {"code": to_hex(reads_accounts(addresses))}})]
+    readers += [world.overridden({key: {"code": to_hex(READS_SLOTS)}}) for key in addresses]
+    targets = [PROBE, *addresses]
+    asked = [(Message(sender=PROBER, to=target), reader) for target, reader in zip(targets, readers, strict=True)]
+    return [_outcome(engine, reader, message) for message, reader in asked]
+
+
+def _outcome(engine: Any, world: World, message: Message) -> Any:
+    try:
+        return engine.run(world, lambda execute: execute(message, PLENTY))
+    except (Inexact, InvalidInput) as error:
+        return type(error)
+
+
+@contextmanager
+def unmoved(engine: Any, world: World, addresses: list[bytes]) -> Iterator[None]:
+    """Fail if the state is another one afterwards."""
+    before = digest(world), root(world), probes(engine, world, addresses)
+    yield
+    after = digest(world), root(world), probes(engine, world, addresses)
+    assert before == after
+    assert inside(engine, world) == []

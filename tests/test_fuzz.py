@@ -1,0 +1,194 @@
+"""The fuzz targets without a fuzzer: seeds, the inputs that once reached or broke something, and a few mutations.
+
+`scripts/fuzz` runs the same targets under a coverage-guided fuzzer for as long as it is told.
+"""
+
+import importlib.util
+import json
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from feemodel.call import parse_call
+from feemodel.errors import InvalidInput
+from feemodel.execution.message import parse_request
+from feemodel.execution.world import parse_overrides
+from feemodel.ledger.check import Proven
+from tests.conftest import ROOT
+from tests.fuzz import proofs, rpc_bodies
+from tests.fuzz.answers import check_answer
+from tests.fuzz.minimise import defect, minimal
+from tests.fuzz.mutators import nearby_bytes
+from tests.fuzz.target import Target, Violation, accepts, check
+from tests.fuzz.targets import PLACES, load
+
+FOLDER = ROOT / "tests" / "fuzz"
+KEPT = sorted(path for kind in ("corpus", "crashes") for path in (FOLDER / kind).rglob("*") if path.is_file())
+MUTATIONS = {"proof": 100, "proof_mimc": 12}  # of a target; of others:
+PLAIN_MUTATIONS = 400
+SIZE = 20_000  # bytes of an input that is kept, at most
+
+targets = pytest.mark.parametrize("name", PLACES)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _server_that_ends() -> Iterator[None]:
+    yield
+    rpc_bodies.close()
+
+
+@targets
+def test_seeds_are_taken_or_refused_by_name(name):
+    target = load(name)
+    taken = [accepts(target, seed) for seed in target.seeds()]
+    assert True in taken
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: "/".join(path.parts[-3:]))
+def test_no_kept_input_shows_a_defect(path: Path):
+    """Those under `crashes` once did; those under `corpus` reach what others do not."""
+    data = path.read_bytes()
+    assert len(data) <= SIZE
+    accepts(load(path.parent.name), data)
+
+
+@targets
+def test_mutations_of_the_seeds_show_no_defect(name):
+    target, rng = load(name), Random(name)
+    mutate, seeds = nearby_bytes(rng), list(target.seeds())
+    taken = 0
+    count = MUTATIONS.get(name, PLAIN_MUTATIONS)
+    for _ in range(count):
+        data = rng.choice(seeds)
+        for _ in range(rng.choice((1, 1, 2))):
+            data = mutate(data) if target.mutated is None else target.mutated(data, rng, mutate)
+        taken += accepts(target, data)
+    if name != "rpc":  # which answers everything
+        assert 0 < taken < count, "mutations that are all taken or all refused test little"
+
+
+def test_a_defect_is_made_small():
+    def read(data: bytes) -> None:
+        if b"x" in data:
+            raise InvalidInput("data", "expected no x", data)
+        check(data.count(b"a") < 2, "two of them: a")
+
+    target = Target(read, (InvalidInput,), lambda data, answer: None, lambda: [b"bbb"])
+    assert not accepts(target, b"ax")
+    assert defect(target, b"a") is None
+    assert minimal(target, b"bbabbbbabbbb") == b"aa"
+    assert minimal(target, b"bab") == b"bab"
+
+
+@pytest.mark.parametrize("error", [Violation("wrong"), ZeroDivisionError(), RecursionError()])
+def test_whatever_is_not_allowed_is_a_defect(error):
+    def read(data: bytes) -> None:
+        raise error
+
+    target = Target(read, (InvalidInput,), lambda data, answer: None, list)
+    with pytest.raises(type(error)):
+        accepts(target, b"")
+
+
+@pytest.mark.parametrize("words", ["", "  ", "x" * 10_000])
+def test_an_error_must_say_what_it_is_about(words):
+    def read(data: bytes) -> None:
+        raise _Refused(words)
+
+    target = Target(read, (_Refused,), lambda data, answer: None, list)
+    with pytest.raises(Violation, match="an error"):
+        accepts(target, b"abc")
+
+
+class _Refused(InvalidInput):
+    def __init__(self, words: str) -> None:
+        self.words = words
+
+    def __str__(self) -> str:
+        return self.words
+
+
+REQUEST = {"jsonrpc": "2.0", "id": 7, "method": "eth_chainId", "params": []}
+RESULT = {"jsonrpc": "2.0", "id": 7, "result": "0x539"}
+ERROR = {"jsonrpc": "2.0", "id": 7, "error": {"code": -32602, "message": "no"}}
+
+
+@pytest.mark.parametrize(
+    ("request_", "answer"),
+    [
+        (REQUEST, None),
+        (REQUEST, RESULT | {"id": 8}),
+        (REQUEST, RESULT | {"id": 7.0}),
+        (REQUEST, RESULT | {"id": None}),
+        (REQUEST, RESULT | {"jsonrpc": "1.0"}),
+        (REQUEST, RESULT | {"more": 1}),
+        (REQUEST, RESULT | {"error": ERROR["error"]}),
+        (REQUEST, [RESULT]),
+        (REQUEST, ERROR | {"error": {"code": -32603, "message": "Internal error"}}),
+        (REQUEST, ERROR | {"error": {"code": -32602, "message": ""}}),
+        (REQUEST, ERROR | {"error": {"code": -32602}}),
+        (REQUEST, ERROR | {"error": "no"}),
+        ({"jsonrpc": "2.0", "method": "eth_chainId"}, RESULT),
+        (REQUEST | {"id": []}, RESULT),
+        (REQUEST | {"id": []}, ERROR | {"id": None}),
+        ([REQUEST, REQUEST], [RESULT]),
+        ([REQUEST], RESULT),
+        ([], [ERROR]),
+        ([], ERROR | {"id": None}),
+    ],
+)
+def test_a_wrong_answer_is_seen(request_: Any, answer: Any):
+    check_answer(json.dumps(REQUEST).encode(), json.dumps(RESULT).encode())
+    check_answer(json.dumps(REQUEST).encode(), json.dumps(ERROR).encode())
+    with pytest.raises(Violation):
+        check_answer(json.dumps(request_).encode(), None if answer is None else json.dumps(answer).encode())
+
+
+def test_a_proof_that_is_wrongly_accepted_is_seen():
+    """The oracle of proofs, given a proof with a changed balance, and a true one with a false answer."""
+    held = proofs.state("poseidon2")
+    asked = proofs.genuine("poseidon2")[5]
+    account = held.accounts.get(held.accounts.scheme.account_key(asked.address))
+    changed = json.loads(json.dumps(asked.proof).replace(account.value.hex(), account.value.hex().replace("8", "9")))
+    assert changed != asked.proof
+    with pytest.raises(Violation, match="a proof that was accepted"):
+        proofs.check_edited(b"", proofs.Edited(held, changed, Proven(None, {})))
+    with pytest.raises(Violation, match="the account"):
+        proofs.check_edited(b"", proofs.Edited(held, asked.proof, Proven(None, {})))
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda listed: parse_call({"gas": listed}),
+        lambda listed: parse_request({"to": "0x" + "11" * 20, "authorizationList": [{"chainId": listed}]}),
+        lambda listed: parse_overrides({"0x" + "11" * 20: {"balance": listed}}),
+    ],
+    ids=["a call", "an authorization", "an override"],
+)
+def test_a_list_where_a_number_belongs_costs_nothing(read):
+    """As an array of texts each of its 2,000 cells would be as long as the longest: 800 MB of a 100 KB request."""
+    listed = ["a" * 100_000, *[""] * 2_000]
+    tracemalloc.start()
+    with pytest.raises(InvalidInput, match='expected an integer or a quantity such as "0x5208"'):
+        read(listed)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1_000_000
+
+
+@pytest.mark.skipif(importlib.util.find_spec("atheris") is None, reason="needs atheris, which scripts/fuzz installs")
+def test_the_fuzzer_runs_and_counts(tmp_path):
+    command = [sys.executable, "-m", "tests.fuzz", "--target", "record", "--runs", "500", "--corpus", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    first, last = done.stdout.splitlines()
+    assert first.split()[:3] == ["record", "500", "executions,"]
+    assert last.split()[:3] == ["all", "500", "executions"]
+    assert "0 defects" in last
+    assert [*tmp_path.glob("record/*")]
