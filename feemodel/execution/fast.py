@@ -180,15 +180,18 @@ class _Database:
     def _override(self, world: World) -> None:
         """Write the accounts that an override replaced."""
         for address, account in world.changes.items():
-            self.write_info(address, account)
-            self.write_slots(address, _differing(account.storage, self.base.account(address).storage))
+            self._rewrite(address, account, self.base.account(address))
 
     def _restore(self, world: World) -> None:
         """Write back what they were."""
         for address, account in world.changes.items():
-            base = self.base.account(address)
-            self.write_info(address, base)
-            self.write_slots(address, _differing(base.storage, account.storage))
+            self._rewrite(address, self.base.account(address), account)
+
+    def _rewrite(self, address: bytes, wanted: Account, present: Account) -> None:
+        """Write what of an account is not as it stands there: pyrevm reads code through each time it is given."""
+        if (wanted.balance, wanted.nonce, wanted.code) != (present.balance, present.nonce, present.code):
+            self.write_info(address, wanted)
+        self.write_slots(address, _differing(wanted.storage, present.storage))
 
 
 class _Machine:

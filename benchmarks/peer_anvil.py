@@ -1,0 +1,258 @@
+"""eth_estimateGas over HTTP beside anvil: the same genesis, the same two cores, wrk asks one after the other.
+
+Not like for like: anvil searches to the last gas, this server stops within its default tolerance of 1.5 %; its exact
+search and its reference engine alone are measured beside it. Every request has a sender, an amount and data of its own,
+and no run repeats one; neither server remembers an answer. Needs wrk, and anvil by `scripts/install-peers`.
+"""
+
+import json
+import random
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks import ratio
+from feemodel.errors import FeeModelError
+from feemodel.units import to_hex
+from tests import anvil
+from tests.development import ALDER, BALANCES, BIRCH, GENESIS, HOLDERS, RECORDS, UNIT, encoded, mapped
+from tests.serving import Server, serving
+
+CONNECTIONS, WORKERS = 16, 2
+ROUNDS, SECONDS, CHECKED_SECONDS = 5, 3, 1
+REFERENCE_SECONDS = 10
+PATIENCE = 60.0  # seconds for the reference engine's processes to start
+SETTLE = 10.0  # seconds for those of the other servers, which nobody waits for
+CHECKED = 50  # answers of each kind that are compared before anything is measured
+TOLERANCE = 0.015
+
+SERVERS = {"1.5 %": (), "exact": ("--tolerance", "0")}  # the flags of `feemodel serve`
+PEER = "anvil, exact"
+REFERENCE = "reference alone, 1.5 %"
+
+# Bodies are the lines of a file; wrk sends them in turn, and ends with a line of JSON.
+SCRIPT = """
+local bodies = {}
+for line in io.lines("%s") do bodies[#bodies + 1] = line end
+local place, headers = 0, {["Content-Type"] = "application/json"}
+function request()
+    place = place %% #bodies + 1
+    return wrk.format("POST", "/", headers, bodies[place])
+end
+%s
+function done(summary, latency)
+    local failed = summary.errors
+    io.write(string.format('\\n{"requests":%%d,"micros":%%d,"p50":%%d,"p99":%%d,"failed":%%d}\\n', summary.requests,
+        summary.duration, latency:percentile(50), latency:percentile(99),
+        failed.connect + failed.read + failed.write + failed.status + failed.timeout))
+end
+"""
+# An answer of the wrong sort ends the run: it becomes a failed line instead of the last one.
+CHECK = """
+function response(status, _, body)
+    if status ~= 200 or not body:find('"%s"', 1, true) then io.write(status, " ", body, "\\n"); os.exit(1) end
+end
+"""
+
+Params = list[Any]
+Draw = Callable[[random.Random], Params]
+
+
+class MissingTool(FeeModelError):
+    """A program that the benchmark runs is not installed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What is asked."""
+
+    draw: Draw
+    fastest: int  #: requests a second that no server exceeds: so many bodies are at hand for each second of a run
+    answer: str = "result"  #: or "error"
+
+
+def token(rng: random.Random) -> Params:
+    """An ERC-20 transfer to a new holder."""
+    data = encoded("transfer(address,uint256)", rng.randbytes(20), 1 + rng.randrange(10**6 * UNIT))
+    return [asked(rng.choice(HOLDERS), rng.choice([ALDER, BIRCH]), data), "latest"]
+
+
+def token_override(rng: random.Random) -> Params:
+    """The same of a sender who holds what a state override says."""
+    sender, contract, held = rng.randbytes(20), rng.choice([ALDER, BIRCH]), 1 + rng.randrange(10**6 * UNIT)
+    data = encoded("transfer(address,uint256)", rng.randbytes(20), 1 + rng.randrange(held))
+    slots = {to_hex(mapped(BALANCES, sender).to_bytes(32)): to_hex(held.to_bytes(32))}
+    return [asked(sender, contract, data), "latest", {to_hex(contract): {"stateDiff": slots}}]
+
+
+def stores(rng: random.Random) -> Params:
+    """Fifty new slots."""
+    data = encoded("fill(uint256,uint256)", 50, rng.randrange(2**256))
+    return [asked(rng.choice(HOLDERS), RECORDS, data), "latest"]
+
+
+def transfer(rng: random.Random) -> Params:
+    """Of ETH to a new account, which anvil answers without executing it."""
+    to, value = to_hex(rng.randbytes(20)), hex(1 + rng.randrange(UNIT))
+    return [{"from": to_hex(rng.choice(HOLDERS)), "to": to, "value": value}, "latest"]
+
+
+def reverting(rng: random.Random) -> Params:
+    """A transfer of more than the sender has."""
+    data = encoded("transfer(address,uint256)", rng.randbytes(20), 10**7 * UNIT + rng.randrange(2**200))
+    return [asked(rng.choice(HOLDERS), rng.choice([ALDER, BIRCH]), data), "latest"]
+
+
+def asked(sender: bytes, to: bytes, data: bytes) -> dict[str, str]:
+    return {"from": to_hex(sender), "to": to_hex(to), "data": to_hex(data)}
+
+
+KINDS = {
+    "ERC-20 transfer": Kind(token, 30_000),
+    "ERC-20, stateDiff": Kind(token_override, 30_000),
+    "50 SSTORE": Kind(stores, 15_000),
+    "transfer": Kind(transfer, 80_000),
+    "revert": Kind(reverting, 80_000, answer="error"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What wrk measured."""
+
+    requests: int
+    micros: int  #: that it took [µs]
+    p50: int  #: [µs]
+    p99: int  #: [µs]
+    failed: int
+
+    @property
+    def rate(self) -> float:
+        return self.requests / self.micros * 1e6
+
+
+def bodies(kind: Kind, seed: int, count: int) -> Iterator[str]:
+    """Requests, no two the same."""
+    rng = random.Random(seed)
+    for number in range(count):
+        call = {"jsonrpc": "2.0", "id": number, "method": "eth_estimateGas", "params": kind.draw(rng)}
+        yield json.dumps(call, separators=(",", ":")) + "\n"
+
+
+def load(url: str, kind: Kind, seed: int, folder: Path, *, seconds: int = SECONDS, checked: bool = False) -> Run:
+    """One run of wrk; `checked` looks at every answer, which costs wrk time.
+
+    Raises `FeeModelError` with wrk's words where a request failed, none was answered, there were more than bodies, or,
+    checked, an answer was not as expected.
+    """
+    lines, script = folder / f"{seed}.txt", folder / "script.lua"
+    if not lines.exists():
+        lines.write_text("".join(bodies(kind, seed, kind.fastest * seconds)))
+    script.write_text(SCRIPT % (lines, CHECK % kind.answer if checked else ""))
+    options = ["--threads", "1", "--connections", str(CONNECTIONS), "--duration", str(seconds), "--timeout", "30s"]
+    command = ["wrk", *options, "--script", str(script), url]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    last = done.stdout.rstrip().rsplit("\n", 1)[-1]
+    run = Run(**json.loads(last)) if done.returncode == 0 and last.startswith("{") else None
+    if run is None or run.failed or not 0 < run.requests <= kind.fastest * seconds:
+        raise FeeModelError(f"{url}, {run}: {done.stdout[-500:]}{done.stderr[-500:]}")
+    return run
+
+
+def check_answers(name: str, kind: Kind, nodes: Mapping[str, anvil.Node]) -> None:
+    """Raises `FeeModelError` where an answer is not anvil's, or above it by more than the tolerance."""
+    for body in bodies(kind, 0, CHECKED):
+        params = json.loads(body)["params"]
+        answers = {who: node.ask("eth_estimateGas", *params) for who, node in nodes.items()}
+        if any((kind.answer not in answer) for answer in answers.values()):
+            raise FeeModelError(f"{name}: expected {kind.answer}, got {answers}")
+        if kind.answer == "error":
+            continue
+        gas = {who: int(answer["result"], 16) for who, answer in answers.items()}
+        exact = gas.pop(PEER)
+        if gas.pop("exact") != exact or not all(exact <= other <= exact / (1 - TOLERANCE) for other in gas.values()):
+            raise FeeModelError(f"{name}: anvil says {exact:,} gas, and this server {gas}")
+
+
+def measured(kind: Kind, nodes: Mapping[str, anvil.Node], folder: Path) -> dict[str, list[Run]]:
+    """Runs of every server, in turn, after one in which every answer is looked at."""
+    names = list(nodes)
+    for place, name in enumerate(names):
+        load(nodes[name].url, kind, 1 + place, folder, seconds=CHECKED_SECONDS, checked=True)
+    runs: dict[str, list[Run]] = {name: [] for name in names}
+    for number in range(ROUNDS):
+        for name in names[number % len(names) :] + names[: number % len(names)]:  # nobody is always behind somebody
+            runs[name].append(load(nodes[name].url, kind, 100 + number, folder))
+    return runs
+
+
+def report(name: str, runs: Mapping[str, list[Run]]) -> None:
+    """Medians and ranges, and the ratio of the rates round by round."""
+    print(f"  {name}")
+    seconds = {who: [1 / run.rate for run in each] for who, each in runs.items()}
+    for who, each in runs.items():
+        rates, p99 = [run.rate for run in each], [run.p99 / 1e3 for run in each]
+        print(
+            f"    {who:<22} {statistics.median(rates):>7,.0f} a second ({min(rates):,.0f} to {max(rates):,.0f}), "
+            f"p99 {statistics.median(p99):.1f} ms ({min(p99):.1f} to {max(p99):.1f})"
+            + ("" if who == PEER or PEER not in runs else f", {ratio(seconds, PEER, who)} of anvil's")
+        )
+
+
+def main() -> None:
+    for tool, remedy in (("wrk", "apt-get install wrk"), (str(anvil.binary()), "scripts/install-peers")):
+        if shutil.which(tool) is None:
+            raise MissingTool(f"{tool}: not found; {remedy} installs it")
+    print(f"  wrk, {CONNECTIONS} connections, {ROUNDS} rounds of {SECONDS} s; this server: {WORKERS} workers")
+    beside_anvil()
+    reference_alone()
+
+
+def beside_anvil() -> None:
+    with ExitStack() as stack:
+        pool = stack.enter_context(anvil.asking())
+        nodes = {name: anvil.Node(stack.enter_context(served(*flags)).address, pool) for name, flags in SERVERS.items()}
+        nodes[PEER] = stack.enter_context(anvil.running(GENESIS))
+        time.sleep(SETTLE)
+        for name, kind in KINDS.items():
+            check_answers(name, kind, nodes)
+            with bodies_folder() as folder:
+                report(name, measured(kind, nodes, Path(folder)))
+
+
+def reference_alone() -> None:
+    """By itself: its processes take long to start, and go on for a while with what wrk did not wait for."""
+    with served("--engine", "reference") as server, bodies_folder() as folder:
+        for place, (name, kind) in enumerate(KINDS.items()):
+            for number in range(CONNECTIONS):
+                wait_for_answer(server.address, kind, number)
+            report(name, {REFERENCE: [load(server.address, kind, place, Path(folder), seconds=REFERENCE_SECONDS)]})
+
+
+def wait_for_answer(url: str, kind: Kind, seed: int) -> None:
+    """Ask on a new connection, which reaches any worker, until it is not too busy to answer."""
+    (body,) = bodies(kind, 1_000 + seed, 1)
+    with anvil.asking() as pool:
+        node, end = anvil.Node(url, pool), time.monotonic() + PATIENCE
+        while kind.answer not in (answer := node.ask("eth_estimateGas", *json.loads(body)["params"])):
+            if time.monotonic() > end:
+                raise FeeModelError(f"{url}: {answer}")
+
+
+def bodies_folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="feemodel-bodies-")
+
+
+def served(*flags: str) -> AbstractContextManager[Server]:
+    return serving("--workers", str(WORKERS), *flags)
+
+
+if __name__ == "__main__":
+    main()
