@@ -191,7 +191,7 @@ def test_a_reader_sees_whole_blocks_while_a_transaction_is_open(fast_store):
             fast_store.save_block((1, None, accounts.root))
             assert reader.head.number == 0
         assert reader.head.number == 1
-        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        with pytest.raises(UnreadableFile, match="readonly"):
             import_block(reader, block(2))
 
 

@@ -142,18 +142,23 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All that is written inside becomes durable together, or not at all."""
-        self._connection.execute("BEGIN IMMEDIATE")
+        """All that is written inside becomes durable together, or not at all.
+
+        Raises `UnreadableFile` with SQLite's reason where it cannot: no room, a disk that fails, another writer.
+        """
         try:
+            self._connection.execute("BEGIN IMMEDIATE")
             for table in self.rows.tables:
                 table.resume()
             yield
             self._connection.execute("COMMIT")
-        except BaseException:
+        except BaseException as error:
             if self._connection.in_transaction:  # SQLite has undone it already where the disk was full
                 self._connection.execute("ROLLBACK")
             for table in self.rows.tables:
                 table.forget()
+            if isinstance(error, sqlite3.DatabaseError):
+                raise UnreadableFile(f"{self.path}: {error}") from None
             raise
 
     def save_trees(self, trees: list[Tree]) -> None:

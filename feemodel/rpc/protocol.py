@@ -5,11 +5,15 @@ not taken. Such a connection may be closed; one whose request is being answered 
 """
 
 import asyncio
+import socket
 from typing import Any, cast
 
+import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD_LIMIT = 1 << 16  # bytes of a request before its body; the parser itself has no limit
+UNTAKEN_BYTES = 256 << 20  # of answers that all clients of a process together leave with it
+DRAIN = 0.5  # seconds in which connections that wait are accepted, and what has come on open ones is read
 SWEEPS = 4  # looks at idle connections in the time that they may be idle
 
 BUSY = (
@@ -32,6 +36,7 @@ class Connections:
     def __init__(self, *, idle_seconds: float, limit: int) -> None:
         self._idle_seconds, self._limit = idle_seconds, limit
         self._idle: dict[LimitedProtocol, float] = {}  # and since when, the oldest first
+        self._untaken: dict[LimitedProtocol, None] = {}  # those whose answers are not taken, the oldest first
         self._open = 0
         self._sweeping = False
 
@@ -52,6 +57,7 @@ class Connections:
         """Count no longer."""
         self._open -= 1
         self._idle.pop(connection, None)
+        self.taken(connection)
 
     def idles(self, connection: "LimitedProtocol") -> None:
         """Note that a connection waits for its client, from now on."""
@@ -61,6 +67,21 @@ class Connections:
     def works(self, connection: "LimitedProtocol") -> None:
         """Note that a request has come as a whole."""
         self._idle.pop(connection, None)
+
+    def untaken(self, connection: "LimitedProtocol") -> None:
+        """Note that an answer is not taken; where all of them are too much, the one that waits the longest is lost."""
+        self._untaken[connection] = None
+        sizes = {other: other.transport.get_write_buffer_size() for other in self._untaken}
+        excess = sum(sizes.values()) - UNTAKEN_BYTES
+        for other, size in sizes.items():
+            if excess <= 0 or other is connection:
+                return
+            other.end()
+            excess -= size
+
+    def taken(self, connection: "LimitedProtocol") -> None:
+        """Note that it is."""
+        self._untaken.pop(connection, None)
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
         oldest = loop.time() - self._idle_seconds
@@ -150,10 +171,12 @@ class LimitedProtocol(HttpToolsProtocol):
         """The client does not take its answer."""
         super().pause_writing()
         self.limits.idles(self)
+        self.limits.untaken(self)
 
     def resume_writing(self) -> None:
         """The client has taken its answer."""
         super().resume_writing()
+        self.limits.taken(self)
         if self._answers() and not self._in_body:
             self.limits.works(self)
 
@@ -169,12 +192,19 @@ class LimitedProtocol(HttpToolsProtocol):
     def end(self) -> None:
         """Close the connection."""
         self.limits.works(self)
-        if self.transport.is_closing():
-            return
         if self.transport.get_write_buffer_size():  # which its client would have to take before it is closed
             self.transport.abort()
-        else:
+        elif not self.transport.is_closing():
             self.transport.close()
+
+
+class DrainingServer(uvicorn.Server):
+    """uvicorn's server, which at the signal to stop goes on for a moment: what was sent before is read and answered."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop as uvicorn does, after that moment."""
+        await asyncio.sleep(DRAIN)
+        await super().shutdown(sockets)
 
 
 def protocol_of(limits: Connections) -> type[HttpToolsProtocol]:

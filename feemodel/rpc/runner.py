@@ -8,13 +8,14 @@ children execute it, so that it keeps nobody waiting who calls what stands on th
 """
 
 import asyncio
+import math
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from importlib.util import find_spec
-from time import monotonic
+from time import monotonic, thread_time
 from typing import TypeVar
 
 from feemodel.errors import LimitExceeded
@@ -30,9 +31,10 @@ INLINE_UNKNOWN_GAS = 500_000  # of one execution of code that a caller brought a
 INLINE_DATA = 8_192  # bytes of calldata, of which a contract can make much work
 INLINE_TOTAL_GAS = 60_000_000  # of all executions of a call
 INLINE_SECONDS = 0.1  # after which no further execution begins inline [s]
-SLOW_SECONDS = 0.05  # of an inline call that was slow [s]
+SLOW_SECONDS = 0.05  # that an inline call computed for which was slow [s]
+FRESH = 0.01  # seconds for which a reading of the processor's clock, which is a system call, is good enough
 HEAVY_SECONDS = 0.5  # of a call that kept a child for long [s]
-PENALTY = 20  # times the time above these that code counts as slow: a busy machine makes any call so, but not by much
+PENALTY = 20  # times the time above these that code counts as slow
 SLOW_FOR = 60.0  # the longest that it does [s]
 SLOW_CODES = 4_096  # that are remembered
 
@@ -61,6 +63,24 @@ class _Slow:
     def has(self, code: bytes) -> bool:
         """Whether a call of this code is expected to be slow."""
         return bool(self._until) and self._until.get(hash(code), 0.0) > monotonic()
+
+
+class _Watch:
+    """How long an inline call computed: a busy machine makes any call last."""
+
+    def __init__(self) -> None:
+        self._read, self._computed = -math.inf, 0.0
+
+    def begin(self) -> float:
+        """The moment at which a call begins."""
+        now = monotonic()
+        if now > self._read + FRESH:
+            self._read, self._computed = now, thread_time()
+        return now
+
+    def computed(self, began: float) -> float:
+        """Seconds since the call began, to a hundredth; 0 where it was not slow by any clock."""
+        return thread_time() - self._computed if monotonic() - began > SLOW_SECONDS else 0.0
 
 
 class _Brief:
@@ -129,7 +149,7 @@ class Runner:
         self._free = asyncio.Semaphore(processes)
         self._free_for_unknown = asyncio.Semaphore(max(processes - 1, 1))
         self._queue, self._waiting = queue, {True: 0, False: 0}  # known or not: neither takes the other's places
-        self._slow, self._heavy = _Slow(SLOW_SECONDS), _Slow(HEAVY_SECONDS)
+        self._slow, self._heavy, self._watch = _Slow(SLOW_SECONDS), _Slow(HEAVY_SECONDS), _Watch()
 
     async def run(self, task: Callable[[Engine, Limits], Found], *, gas: int, code: bytes, known: bool) -> Found:
         """What a task answers, which may be begun more than once.
@@ -145,7 +165,7 @@ class Runner:
         """
         most = INLINE_GAS if known else INLINE_UNKNOWN_GAS
         if self._inline is not None and gas <= most and not self._slow.has(code):
-            began = monotonic()
+            began = self._watch.begin()
             try:
                 return task(self._inline, self._inline_limits)
             except Inexact:
@@ -154,7 +174,7 @@ class Runner:
                 if self._inline_limits == self._limits:
                     raise
             finally:
-                self._slow.note(code, monotonic() - began)
+                self._slow.note(code, self._watch.computed(began))
         return await self._in_child(task, code, known and not self._heavy.has(code))
 
     async def _in_child(self, task: Callable[[Engine, Limits], Found], code: bytes, known: bool) -> Found:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from feemodel.rpc.app import App
 
 BACKLOG = 2_048  # connections that wait for `accept`
-GRACE = 10.0  # seconds for requests under way, after the signal to stop
+GRACE = 12.0  # seconds for requests under way, after the signal to stop
 RESTARTS = 5  # of workers that die within seconds of their start, before the server gives up
 SHORT_LIFE = 5.0  # seconds
 SPARE_FILES = 256  # open beside the connections
@@ -83,7 +83,7 @@ def serve(
                 for worker, _ in workers:
                     worker.terminate()
                 for worker, _ in workers:
-                    worker.join(GRACE + 1.0)
+                    worker.join(GRACE + 2.0)
                     worker.kill()
 
 
@@ -134,7 +134,7 @@ def _work(place: Place, listening: Event) -> None:
     import uvicorn
 
     from feemodel.rpc import logs
-    from feemodel.rpc.protocol import Connections, protocol_of
+    from feemodel.rpc.protocol import Connections, DrainingServer, protocol_of
 
     settings = place.settings
     _end_with_parent()
@@ -156,7 +156,7 @@ def _work(place: Place, listening: Event) -> None:
         )  # fmt: skip
         listener.listen(BACKLOG)  # from here on connections wait instead of being refused
         listening.set()
-        uvicorn.Server(config).run(sockets=[listener])
+        DrainingServer(config).run(sockets=[listener])
 
 
 def _allow_files(wanted: int) -> None:

@@ -1,0 +1,304 @@
+"""Processes that are killed, one after the other or all of them; the signal to stop; and a clock that jumps."""
+
+import asyncio
+import json
+import math
+import random
+import signal
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psutil
+
+from feemodel.units import to_hex
+from tests.development import HOLDERS
+from tests.fire import programs
+from tests.fire.calls import Order, quick_orders
+from tests.fire.client import Connection, post, run, timed
+from tests.fire.findings import Finding, counted
+from tests.fire.processes import engines, tree, workers
+from tests.fire.programs import numbered
+from tests.fire.start import Begun, alive, begun, wait_until
+
+CLIENTS = 16
+LOAD = 2.0  # seconds before and after something happens
+QUIET = 3.0  # seconds that answers may stay away altogether: a busy machine, not a server that stands still
+SOON = 20.0  # seconds for processes to start or end
+GRACE = 15.0  # seconds in which a server that was told to stop has ended: ten for requests under way
+TARGET = "0x" + "7a" * 20
+CLOCK = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")  # Debian's package faketime
+HOURS = ("+7h", "-30h", "+0")
+LOST = frozenset({"closed", "refused"})  # what becomes of a request on a connection of a process that is killed
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What mixed calls came to while something happened."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    answered: list[float] = field(default_factory=list)  #: when [s]
+
+    def add(self, order: Order, outcome: str) -> None:
+        """Count one."""
+        right = outcome in order.outcomes
+        self.outcomes["answered" if right else outcome] += 1
+        if right:
+            self.answered.append(time.monotonic())
+
+    @property
+    def pause(self) -> float:
+        """The longest in which nothing was answered [s]."""
+        return max((after - before for before, after in pairwise(self.answered)), default=99)
+
+
+async def traffic(port: int, happens: Callable[[], object], seconds: float) -> Traffic:
+    """Mixed calls all the time; something happens in their middle."""
+    found, listed = Traffic(), quick_orders(11, 300)
+    until = time.monotonic() + 2 * seconds
+
+    async def client(number: int) -> None:
+        rng, connection = random.Random(number), Connection(port)
+        while time.monotonic() < until:
+            order = rng.choice(listed)
+            outcome, _, _ = await timed(connection, order.request)
+            found.add(order, outcome)
+            if outcome in LOST:
+                await asyncio.sleep(0.01)
+        connection.close()
+
+    asking = asyncio.gather(*map(client, range(CLIENTS)))
+    await asyncio.sleep(seconds)
+    happens()
+    await asking
+    return found
+
+
+def slow_call(number: int, *, gas: int = 150_000) -> bytes:
+    """A call that takes the reference engine a while."""
+    call = {"from": to_hex(HOLDERS[0]), "to": TARGET, "gas": hex(gas)}
+    return post("eth_call", call, "latest", {TARGET: {"code": to_hex(numbered(programs.CLZ_LOOP, number))}})
+
+
+def worker_killed(server: Begun, *, seconds: float = LOAD) -> Finding:
+    """One of two serving processes is killed under load, and its children at work."""
+    both_there(server)
+    run(_busy_engines(server))
+    killed = workers(server.pid)[0]
+    orphans = killed.children(recursive=True)
+    found = run(traffic(server.port, killed.kill, seconds))
+    back = both_there(server)
+    ended = _seconds_until_ended(orphans)
+    lost = sum(found.outcomes[name] for name in LOST)
+    others = found.outcomes.keys() - LOST - {"answered"}
+    # Each client loses the connection it has, and perhaps one that the kernel had given to the dead one's queue.
+    held = not others and lost <= 2 * CLIENTS and found.pause < QUIET and ended < SOON
+    seen = (
+        f"{counted(found.outcomes)}; longest pause {found.pause:.2f} s; after the load it took {back:.1f} s until the "
+        f"worker was replaced, {ended:.1f} s until its {len(orphans)} children had ended"
+    )
+    return Finding("a worker killed under load", seen, held)
+
+
+def both_there(server: Begun) -> float:
+    """Wait for two workers that answer; the seconds that it took."""
+    return wait_until(lambda: len(workers(server.pid)) == 2, "both workers are there", patience=SOON)
+
+
+def _seconds_until_ended(processes: list[psutil.Process]) -> float:
+    """Seconds until all have ended; for ever where that takes too long."""
+    try:
+        return wait_until(lambda: not alive(processes), "all processes have ended", patience=SOON)
+    except AssertionError:
+        return math.inf
+
+
+def engine_killed(server: Begun) -> Finding:
+    """The children that execute are killed, while they work and while they wait."""
+
+    async def asked(number: int, *, gas: int) -> str:
+        connection = Connection(server.port)
+        outcome, _, _ = await timed(connection, slow_call(number, gas=gas))
+        connection.close()
+        return outcome
+
+    def kill() -> None:
+        for engine in engines(server.pid):
+            engine.kill()
+
+    async def all_of_it() -> Counter[str]:
+        first = await asked(0, gas=30_000)
+        working = asyncio.create_task(asked(1, gas=10_000_000))
+        await asyncio.sleep(1.0)
+        kill()
+        killed = await working
+        kill()
+        after = [await asked(number, gas=30_000) for number in range(2, 6)]
+        return Counter([f"{first} before", f"{killed} while it worked", *(f"{outcome} after" for outcome in after)])
+
+    outcomes = run(all_of_it())
+    held = outcomes == Counter({"-32000 before": 1, "-32603 while it worked": 1, "-32000 after": 4})
+    return Finding("a child of the reference engine killed", counted(outcomes), held)
+
+
+def parent_killed(server: Begun) -> Finding:
+    """The process that started the others is killed: they end by themselves, and the port is free."""
+    both_there(server)
+    run(_busy_engines(server))
+    processes = tree(server.pid)[1:]
+    server.process.kill()
+    took = _seconds_until_ended(processes)
+    free = _is_free(server.port)
+    seen = (
+        f"{len(processes)} processes ended after {took:.1f} s, port {'free' if free else 'taken'}; "
+        f"{len(server.left())} temporary folders stay behind"
+    )
+    return Finding("the parent killed", seen, free and took < SOON)
+
+
+async def _busy_engines(server: Begun) -> None:
+    """Leave children at work on calls that nobody waits for."""
+    for number in range(4):
+        connection = Connection(server.port)
+        _, writer = await connection.opened()
+        writer.write(slow_call(number, gas=20_000_000))
+        await asyncio.sleep(0.2)
+        connection.close()
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return True
+    return False
+
+
+def told_to_stop(server: Begun, *, seconds: float = LOAD) -> Finding:
+    """SIGTERM under load: what was sent before it is answered, nothing is left behind."""
+    both_there(server)
+    processes = tree(server.pid)
+    outcomes, slow, longest = run(_stopped_under_load(server, seconds))
+    code = server.process.wait(GRACE)
+    ended = _seconds_until_ended(processes + tree(server.pid))
+    files, traces = server.left(), server.log().count("trace")
+    answered = outcomes.keys() == {"answered"} and slow.keys() == {"-32000"}
+    held = answered and code == 0 and ended < SOON and not (files or traces)
+    seen = (
+        f"of what was sent before: {counted(outcomes)}, slow calls: {counted(slow)}, the last after {longest:.1f} s; "
+        f"exit code {code}, the last process {ended:.1f} s later, files left: {files or 'none'}, {traces} traces"
+    )
+    return Finding("SIGTERM under load", seen, held)
+
+
+async def _stopped_under_load(server: Begun, seconds: float) -> tuple[Counter[str], Counter[str], float]:
+    """What came of the requests whose last byte was sent before the signal, and of slow ones; until the last [s]."""
+    listed = quick_orders(13, 300)
+    outcomes, told = Counter[str](), 0.0
+
+    async def client(number: int) -> None:
+        rng, connection = random.Random(number), Connection(server.port)
+        while True:
+            order = rng.choice(listed)
+            try:
+                await connection.opened()
+            except OSError:
+                return
+            sent = time.monotonic()
+            outcome, _, _ = await timed(connection, order.request)
+            if told and sent < told:
+                outcomes["answered" if outcome in order.outcomes else outcome] += 1
+            if told:
+                connection.close()
+                return
+
+    async def slow(number: int) -> str:
+        connection = Connection(server.port)
+        outcome, _, _ = await timed(connection, slow_call(number, gas=400_000))
+        connection.close()
+        return outcome
+
+    clients = [asyncio.create_task(client(number)) for number in range(4 * CLIENTS)]
+    await asyncio.sleep(seconds)
+    slow_ones = [asyncio.create_task(slow(number)) for number in range(4)]
+    await asyncio.sleep(0.3)
+    told = time.monotonic()
+    server.process.send_signal(signal.SIGTERM)
+    ended = Counter(await asyncio.gather(*slow_ones))
+    await asyncio.gather(*clients)
+    return outcomes, ended, time.monotonic() - told
+
+
+def told_to_stop_with_bombs(server: Begun) -> Finding:
+    """SIGTERM while children execute for longer than the grace, and connections send half requests or nothing."""
+
+    async def stop() -> None:
+        connections = [Connection(server.port) for _ in range(30)]
+        for number, connection in enumerate(connections):
+            _, writer = await connection.opened()
+            request = slow_call(number, gas=25_000_000)
+            writer.write(request if number < 6 else request[: -number * 5] if number < 20 else b"")
+        await asyncio.sleep(1.0)
+        server.process.send_signal(signal.SIGTERM)
+        while server.process.poll() is None and time.monotonic() - began < GRACE:
+            await asyncio.sleep(0.05)
+        for connection in connections:
+            connection.close()
+
+    both_there(server)
+    began, processes = time.monotonic(), tree(server.pid)
+    run(stop())
+    took, code = time.monotonic() - began, server.process.poll()
+    ended, files = _seconds_until_ended(processes + tree(server.pid)), server.left()
+    seen = (
+        f"exit code {code} after {took:.1f} s, all processes ended {ended:.1f} s later, files left: {files or 'none'}"
+    )
+    return Finding("SIGTERM while calls run that do not end", seen, code == 0 and ended < SOON and not files)
+
+
+def clock_moved(*, seconds: float = LOAD) -> Finding:
+    """The clock of all processes goes hours forward, back, and forward again, under load."""
+    fault = "the clock moved by hours"
+    if not CLOCK.exists():
+        return Finding(fault, f"needs Debian's package faketime: {CLOCK} is not there", None)
+    with TemporaryDirectory(prefix="under-fire-") as name:
+        clock = Path(name) / "clock"
+        clock.write_text("+0")
+        environment = {
+            "LD_PRELOAD": str(CLOCK), "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1", "FAKETIME_DONT_RESET": "1",
+        }  # fmt: skip
+        outcomes, pauses, seen_clocks = Counter[str](), [], []
+        flags = ("--workers", "1", "--log", "requests", "--idle-seconds", "30")
+        with begun(*flags, environment=environment) as server:
+            for moved in HOURS:
+                found = run(traffic(server.port, partial(clock.write_text, moved), seconds))
+                outcomes += found.outcomes
+                pauses.append(found.pause)
+                seen_clocks.append((_last_time(server) - time.time()) / 3600)
+    held = outcomes.keys() == {"answered"} and max(pauses) < QUIET
+    held = held and [round(hours) for hours in seen_clocks] == [7, -30, 0]
+    clocks = ", ".join(f"{hours:+.0f} h" for hours in seen_clocks)
+    return Finding(fault, f"{counted(outcomes)}; longest pause {max(pauses):.2f} s; its log said {clocks}", held)
+
+
+def _last_time(server: Begun) -> float:
+    """When the last line was logged, by the server's own clock."""
+    line = server.log().rstrip("\n").rpartition("\n")[2]
+    return float(json.loads(line)["time"])
+
+
+def findings() -> Iterator[Finding]:
+    """All faults of processes, each on a server of its own, and the clock."""
+    for fault in (worker_killed, engine_killed, parent_killed, told_to_stop, told_to_stop_with_bombs):
+        with begun("--workers", "2") as server:
+            yield fault(server)
+    yield clock_moved()

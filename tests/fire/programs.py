@@ -1,0 +1,107 @@
+"""Code that costs much for its gas; every program is another one by its number, so that nothing is known of it before.
+
+A loop runs until its gas is gone. `numbered` puts a number behind the code, where it is never executed.
+"""
+
+import hashlib
+
+import coincurve
+
+from tests.execution_programs import push
+
+STATICCALL = 0xFA
+ECRECOVER, MODEXP, ECADD, ECMUL, PAIRING, BLAKE2F, POINT = 1, 5, 6, 7, 8, 9, 10
+ORDER = 2**256 - 1  # the largest scalar
+G1 = (1, 2)
+G2 = (  # the imaginary parts first, EIP-197
+    0x198E9393920D483A7260BFB731FB5D25F1AA493335A9E71297E485B7AEF312C2,
+    0x1800DEEF121F1E76426A00665E5C4479674322D4F75EDADD46DEBD5CD992F6ED,
+    0x090689D0585FF075EC9E99AD690C3395BC4B313370B38EF355ACDADCD122975B,
+    0x12C85EA5DB8C6DEB4AAB71808DCB408FE3D1E7690C43D37B4CE6CC0166FA7DAA,
+)
+
+
+def words(*values: int) -> bytes:
+    return b"".join(value.to_bytes(32) for value in values)
+
+
+def in_memory(data: bytes) -> bytes:
+    """Code that lays data into the memory from 0 on."""
+    padded = data + bytes(-len(data) % 32)
+    return b"".join(
+        push(int.from_bytes(padded[place : place + 32])) + push(place) + b"\x52" for place in range(0, len(padded), 32)
+    )
+
+
+def loop(body: bytes, before: bytes = b"") -> bytes:
+    """`before` once, then `body` again and again; it leaves the stack as it was."""
+    return before + b"\x5b" + body + push(len(before)) + b"\x56"
+
+
+def numbered(code: bytes, number: int) -> bytes:
+    return code + b"\xfe" + number.to_bytes(8)
+
+
+def precompile(place: int, size: int) -> bytes:
+    """Calls a precompile on the first bytes of the memory, with all the gas there is."""
+    return push(0) + push(0) + push(size) + push(0) + push(place) + bytes([0x5A, STATICCALL, 0x50])
+
+
+def precompile_loop(place: int, data: bytes) -> bytes:
+    return loop(precompile(place, len(data)), in_memory(data))
+
+
+def _signed() -> bytes:
+    """What ECRECOVER finds an address for."""
+    digest = hashlib.sha256(b"signed").digest()
+    signature = coincurve.PrivateKey(bytes(31) + b"\1").sign_recoverable(digest, hasher=None)
+    return digest + (27 + signature[64]).to_bytes(32) + signature[:64]
+
+
+def _proven() -> bytes:
+    """A blob of zeros, whose commitment and proof are the point at infinity, at 5."""
+    infinity = b"\xc0" + bytes(47)
+    return b"\x01" + hashlib.sha256(infinity).digest()[1:] + words(5, 0) + infinity * 2
+
+
+PAIR = words(*G1, *G2)
+MODEXP_DATA = words(256, 1, 256) + b"\xff" * 256 + b"\x03" + b"\xff" * 256
+BLAKE2F_DATA = (40_000).to_bytes(4) + bytes(208) + b"\x01"
+
+LOOP = loop(b"")
+ECMUL_LOOP = precompile_loop(ECMUL, words(*G1, ORDER))
+ECADD_LOOP = precompile_loop(ECADD, words(*G1, *G1))
+PAIRING_LOOP = precompile_loop(PAIRING, PAIR * 4)
+ECRECOVER_LOOP = precompile_loop(ECRECOVER, _signed())
+BLAKE2F_LOOP = precompile_loop(BLAKE2F, BLAKE2F_DATA)
+POINT_LOOP = precompile_loop(POINT, _proven())
+MODEXP_LOOP = precompile_loop(MODEXP, MODEXP_DATA)
+KECCAK_LOOP = loop(push(100_000) + push(0) + b"\x20\x50")
+CLZ_LOOP = loop(push(5) + b"\x1e\x50")
+#: Reads a word ever farther away.
+MEMORY_LOOP = loop(push(65_536) + b"\x01\x80\x51\x50", push(0))
+#: Returns the most memory that 16 million gas pay for.
+LARGE_ANSWER = push(2_600_000) + push(0) + b"\xf3"
+#: Calls itself twice, with all the gas that is left.
+RECURSION = (b"\x5f\x5f\x5f\x5f\x5f\x30\x5a\xf1\x50" * 2) + b"\x00"
+
+
+def one_by_one(accounts: list[bytes]) -> bytes:
+    """Goes on to the next account only if it has found something at the one before, else burns its gas.
+
+    An engine that loads accounts when they are first asked for executes it anew for each of them.
+    """
+    code = b""
+    for account in accounts:
+        begin = len(code)
+        here = b"\x73" + account + b"\x31"  # BALANCE
+        after = begin + len(here) + 4
+        code += here + b"\x61" + (after + len(_burning())).to_bytes(2) + b"\x57" + _burning(after) + b"\x5b"
+    return code + b"\x00"
+
+
+def _burning(at: int = 0) -> bytes:
+    """A loop over ECMUL that begins at that place of the code, of the same size wherever that is."""
+    before = in_memory(words(*G1, ORDER))
+    body = precompile(ECMUL, 96)
+    return before + b"\x5b" + body + b"\x61" + (at + len(before)).to_bytes(2) + b"\x56"

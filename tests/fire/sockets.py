@@ -1,0 +1,207 @@
+"""Bombs that are no request but a way to keep one: slow bodies, slow heads, endless ones, idle connections."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from feemodel.units import to_hex
+from tests.development import ALDER
+from tests.fire.client import GONE, Connection, http, post, rpc, summed
+
+CONNECTIONS = 300  # of a bomb that keeps them
+IDLE = 3_000  # connections that send nothing
+HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+WHOLE = post("eth_chainId")
+PROOFS = post("rollup_getProof", to_hex(ALDER), [hex(place) for place in range(1_024)], "latest")
+
+Throw = Callable[[int, float], Awaitable[Counter[str]]]  # a port, seconds → how the connections ended
+
+
+class Siege(NamedTuple):
+    """One way to keep connections."""
+
+    name: str
+    throw: Throw
+    answers: frozenset[str]  #: how its connections may end
+
+
+def sieges() -> list[Siege]:
+    """Every bomb that keeps connections; "open" is one that was still open at the end."""
+    body = rpc("eth_chainId")
+    begun = http(body)[: -len(body)]
+    closed = frozenset({"closed", "open"})
+    return [
+        Siege("slow bodies", dripping(begun + body[:1], b" "), closed | {"HTTP 408"}),
+        Siege("slow heads", dripping(HEAD, b"X-More: 1\r\n"), closed),
+        Siege("slow first lines", dripping(b"P", b"O"), closed | {"HTTP 400"}),
+        Siege("endless heads", flooding(HEAD, b"X-More: " + b"a" * 8_000 + b"\r\n"), frozenset({"closed"})),
+        Siege("endless bodies", flooding(CHUNKED, b"2000\r\n" + b" " * 8_192 + b"\r\n"),
+              frozenset({"closed", "HTTP 413"})),
+        Siege("3,000 idle connections", idling(b""), closed),
+        Siege("3,000 connections, each answered once", idling(WHOLE), closed | {"ok"}),
+        Siege("connections opened and dropped", dropping, frozenset({"dropped"})),
+        Siege("a thousand requests at once on a connection", pipelining, frozenset({"ok", "closed"})),
+        Siege("13 MB answers that nobody takes", untaken, closed),
+    ]  # fmt: skip
+
+
+async def _ended(reader: asyncio.StreamReader, until: float) -> str:
+    """How the other side ends the connection; "open" where it does not."""
+    try:
+        async with asyncio.timeout(max(until - time.perf_counter(), 0.01)):
+            while chunk := await reader.read(1 << 16):
+                if chunk.startswith(b"HTTP/1.1 4"):
+                    return f"HTTP {chunk[9:12].decode()}"
+    except TimeoutError:
+        return "open"
+    except GONE:
+        pass
+    return "closed"
+
+
+def dripping(first: bytes, more: bytes) -> Throw:
+    """Connections on which a little comes every half second."""
+
+    async def one(port: int, until: float) -> str:
+        connection = Connection(port)
+        try:
+            reader, writer = await connection.opened()
+            writer.write(first)
+            ended = asyncio.create_task(_ended(reader, until))
+            while not ended.done():
+                writer.write(more)
+                await asyncio.wait([ended], timeout=0.5)
+            return ended.result()
+        except GONE:
+            return "closed"
+        finally:
+            connection.close()
+
+    async def throw(port: int, seconds: float) -> Counter[str]:
+        until = time.perf_counter() + seconds
+        return Counter(await asyncio.gather(*(one(port, until) for _ in range(CONNECTIONS))))
+
+    return throw
+
+
+def flooding(first: bytes, more: bytes) -> Throw:
+    """Four connections on which a request never ends, as fast as it is taken."""
+
+    async def one(port: int) -> str:
+        connection = Connection(port)
+        try:
+            reader, writer = await connection.opened()
+            writer.write(first)
+            ended = asyncio.create_task(_ended(reader, time.perf_counter() + 20))
+            for _ in range(10_000):
+                if ended.done() or writer.is_closing():
+                    break
+                writer.write(more)
+                drained = asyncio.create_task(writer.drain())
+                await asyncio.wait({drained, ended}, return_when=asyncio.FIRST_COMPLETED)
+                drained.cancel()
+            return await ended
+        except GONE:
+            return "closed"
+        finally:
+            connection.close()
+
+    async def again(port: int, until: float) -> Counter[str]:
+        ends = Counter[str]()
+        while time.perf_counter() < until:
+            ends[await one(port)] += 1
+        return ends
+
+    async def throw(port: int, seconds: float) -> Counter[str]:
+        until = time.perf_counter() + seconds
+        return summed(await asyncio.gather(*(again(port, until) for _ in range(4))))
+
+    return throw
+
+
+def idling(first: bytes) -> Throw:
+    """Thousands of connections that are kept open, with a request on each at most."""
+
+    async def one(port: int, until: float) -> str:
+        connection = Connection(port)
+        try:
+            reader, writer = await connection.opened()
+            if first:
+                writer.write(first)
+                answer = await connection.answer(reader)
+                if answer.outcome != "ok":
+                    return answer.outcome
+            return await _ended(reader, until)
+        except GONE:
+            return "closed"
+        finally:
+            connection.close()
+
+    async def throw(port: int, seconds: float) -> Counter[str]:
+        until = time.perf_counter() + seconds
+        return Counter(await asyncio.gather(*(one(port, until) for _ in range(IDLE))))
+
+    return throw
+
+
+async def dropping(port: int, seconds: float) -> Counter[str]:
+    """Connections that are closed as soon as they are there, in the middle of a request."""
+    until = time.perf_counter() + seconds
+
+    async def again() -> int:
+        dropped = 0
+        while time.perf_counter() < until:
+            connection = Connection(port)
+            _, writer = await connection.opened()
+            writer.write(WHOLE[:-20] if dropped % 2 else WHOLE)
+            connection.close()
+            dropped += 1
+            await asyncio.sleep(0.001)
+        return dropped
+
+    return Counter(dropped=sum(await asyncio.gather(*(again() for _ in range(8)))))
+
+
+async def pipelining(port: int, seconds: float) -> Counter[str]:
+    """A thousand requests sent before the first answer is taken, again and again, on four connections."""
+    until = time.perf_counter() + seconds
+
+    async def again() -> Counter[str]:
+        ends = Counter[str]()
+        while time.perf_counter() < until:
+            connection = Connection(port)
+            try:
+                reader, writer = await connection.opened()
+                writer.write(WHOLE * 1_000)
+                for _ in range(1_000):
+                    ends[(await connection.answer(reader)).outcome] += 1
+            except GONE:
+                ends["closed"] += 1
+            finally:
+                connection.close()
+        return ends
+
+    return summed(await asyncio.gather(*(again() for _ in range(4))))
+
+
+async def untaken(port: int, seconds: float) -> Counter[str]:
+    """Connections that ask for the largest answers and read nothing; opened four at a time."""
+    until = time.perf_counter() + seconds
+    connections: list[Connection] = []
+
+    async def again() -> None:
+        while time.perf_counter() < until:
+            connection = Connection(port)
+            connections.append(connection)
+            _, writer = await connection.opened()
+            writer.transport.pause_reading()  # type: ignore[attr-defined]
+            writer.write(PROOFS)
+            await asyncio.sleep(0.5)
+
+    await asyncio.gather(*(again() for _ in range(4)))
+    for connection in connections:
+        connection.close()
+    return Counter(open=len(connections))

@@ -1,0 +1,194 @@
+"""The server under load, cost bombs and faults: short forms of `scripts/load`, `scripts/bombs` and `scripts/faults`.
+
+What takes a time is judged by processor time, or with much patience: the machine may do much else.
+"""
+
+import os
+import socket
+import time
+from collections import Counter
+from contextlib import ExitStack, suppress
+
+import pytest
+
+from feemodel.rpc import protocol
+from feemodel.rpc.app import App, Page
+from tests.fire import node_faults, process_faults, store_faults
+from tests.fire.arsenal import ANY_END, HALTED, Bomb, arsenal
+from tests.fire.bombs import BOUND, MEMORY, Field
+from tests.fire.client import Answer, Tally, port_of, run
+from tests.fire.load import saturate
+from tests.fire.overload import SMALL, overload
+from tests.fire.prober import probing
+from tests.fire.sockets import sieges
+from tests.fire.start import begun
+from tests.rpc_parts import listening
+from tests.serving import STOP, serving
+
+WORKERS = ("--workers", "2")
+LOADED, CROWDED, THROWN, TROUBLED = 3.0, 0.8, 0.5, 0.5  # seconds of each
+CLIENTS = 8
+PAGE = 16_000_000  # bytes, more than the buffers of a connection hold
+GROWTH = 0.2  # of the memory within seconds, when much is still met for the first time
+PATIENCE = 2  # seconds that a call may execute, so that a bomb is soon over
+OTHERS = 20.0  # seconds that others may wait here: the machine may do much else
+SERVING = BOUND / 4  # seconds of processor time that a bomb may cost those who answer, for four are thrown at a time
+BOMBS = (
+    "pairing, called directly", "ecmul", "accounts met one by one", "an infinite loop, reference engine",
+    "half a megabyte of code", "deeply nested JSON", "600 authorizations",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def small():
+    """A server with room for little."""
+    flags = [text for name, value in SMALL.items() for text in (f"--{name}", str(value))]
+    with serving(*WORKERS, *flags) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def field():
+    """A server with its default limits but for time, and somebody honest who calls it all the time."""
+    with serving(*WORKERS, "--seconds", str(PATIENCE)) as server, probing(port_of(server.address)) as prober:
+        yield Field(server, prober, undisturbed=0.5)
+
+
+def test_mixed_calls_at_saturation_are_all_answered_as_they_should_be(small):
+    load = run(saturate(small, LOADED, CLIENTS))
+
+    assert load.failures(growth=GROWTH) == []
+    assert load.total.times.count > 300
+    assert load.total.outcomes.keys() == {"ok", "3"}  # what reverts, reverts
+    assert {"a batch of five", "rollup_getProof", "estimate, override"} < load.kinds.keys()
+
+
+def test_too_much_of_anything_is_refused_as_documented_and_then_all_is_well_again(small):
+    found = run(overload(small, SMALL, 2, CROWDED))
+
+    assert found.failures() == []
+    assert len(found.outcomes) == 3
+    assert any(outcomes["answered"] for outcomes in found.outcomes.values())
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_ends_at_a_limit_and_keeps_nobody_else_waiting(field, name):
+    (bomb,) = [bomb for bomb in arsenal() if bomb.name == name]
+    blast = field.blast(bomb, THROWN)
+
+    assert (blast.unexpected, blast.others.failures) == ([], {})
+    assert blast.waited(field.alone) < OTHERS
+    assert blast.serving < SERVING
+    assert blast.memory < MEMORY
+
+
+@pytest.mark.parametrize("name", ["endless heads", "endless bodies", "a thousand requests at once on a connection"])
+def test_a_connection_without_end_is_cut_off_and_keeps_nobody_else_waiting(field, name):
+    (siege,) = [siege for siege in sieges() if siege.name == name]
+    blast = field.blast(siege, THROWN)
+
+    assert (blast.unexpected, blast.others.failures) == ([], {})
+    assert blast.waited(field.alone) < OTHERS
+
+
+def test_a_misbehaving_node_is_an_error_in_time_and_asked_again_when_it_is_well():
+    findings = list(node_faults.findings(["silent", "cut off in the middle", "lying about ids"]))
+
+    assert [str(finding) for finding in findings if not finding.held] == []
+    assert len(findings) == 5
+
+
+def test_a_disk_without_room_leaves_a_ledger_that_is_read_and_goes_on(tmp_path):
+    finding = store_faults.disk_full(tmp_path, limit=store_faults.FULL_AT)
+
+    assert finding.held, str(finding)
+
+
+def test_a_worker_that_dies_takes_its_connections_with_it_and_nothing_more():
+    with begun(*WORKERS) as server:
+        killed = process_faults.worker_killed(server, seconds=TROUBLED)
+        stopped = process_faults.told_to_stop(server, seconds=TROUBLED)
+
+    assert killed.held, str(killed)
+    assert stopped.held, str(stopped)
+
+
+@pytest.mark.skipif(
+    not (process_faults.CLOCK.exists() or "CI" in os.environ), reason="needs libfaketime, of Debian's package faketime"
+)
+def test_a_clock_that_jumps_disturbs_nobody():
+    finding = process_faults.clock_moved(seconds=TROUBLED)
+
+    assert finding.held, str(finding)
+
+
+def test_answers_that_nobody_takes_have_a_limit_together(monkeypatch):
+    """The clients that wait the longest lose theirs; the last one gets his, when he takes it at last."""
+    monkeypatch.setattr(protocol, "UNTAKEN_BYTES", 3 * PAGE)
+    app = App({}, page=Page(b"x" * PAGE, ()))
+    request = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    with listening(app) as port, ExitStack() as stack:
+        taken = []
+        for _ in range(8):
+            connection = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=STOP))
+            connection.sendall(request)
+            connection.recv(1, socket.MSG_PEEK)  # the answer has begun
+            taken.append(connection)
+            time.sleep(0.05)
+        sizes = [received(connection) for connection in taken]
+
+    assert sizes[-1] > PAGE  # its head comes before it
+    assert sum(size < PAGE for size in sizes) >= 3
+    assert sizes == sorted(sizes, key=lambda size: size >= PAGE)  # who came first lost first
+
+
+def test_an_answer_that_nobody_takes_is_not_kept_for_ever_where_the_client_wants_no_other():
+    app = App({}, page=Page(b"x" * PAGE, ()))
+    with (
+        listening(app, idle_seconds=0.2) as port,
+        socket.create_connection(("127.0.0.1", port), timeout=STOP) as client,
+    ):
+        client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        time.sleep(1.0)
+        assert received(client) < PAGE
+
+
+def received(connection):
+    """Bytes until the other side closes, or breaks off."""
+    size = 0
+    with suppress(ConnectionResetError):
+        while chunk := connection.recv(1 << 20):
+            size += len(chunk)
+    return size
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        (Answer(200, b'{"jsonrpc":"2.0","id":1,"result":"0x1"}'), "ok"),
+        (Answer(200, b'{"jsonrpc":"2.0","id":1,"error":{"code":-32005,"message":"no"}}'), "-32005"),
+        (Answer(503, b'{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"no"}}'), "HTTP 503 -32005"),
+        (Answer(413, b'{"error":"too long"}'), "HTTP 413"),
+        (Answer(200, b'[{"id":1,"result":1},{"id":2,"error":{"code":3}}]'), "batch: 1 of 2 failed, [3]"),
+    ],
+)
+def test_an_outcome_tells_errors_apart(answer, outcome):
+    assert outcome == answer.outcome
+
+
+def test_what_is_not_expected_is_counted():
+    tally = Tally()
+    tally.add("a call", "ok", 0.1)
+    tally.add("a call", "-32603", 0.3, expected=False)
+
+    assert Counter({"a call: -32603": 1}) == tally.unexpected
+    assert (tally.failures(), tally.times.longest) == ("1 × -32603", 0.3)
+
+
+def test_every_bomb_says_how_it_may_be_answered():
+    bombs = arsenal()
+
+    assert len(bombs) == len({bomb.name for bomb in bombs}) > 30
+    assert all(isinstance(bomb, Bomb) and bomb.answers for bomb in bombs)
+    assert ANY_END > HALTED
+    assert all(b"\r\n\r\n" in next(bomb.requests()) for bomb in bombs)
