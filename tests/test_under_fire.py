@@ -25,32 +25,28 @@ from tests.fire.start import begun
 from tests.rpc_parts import listening
 from tests.serving import STOP, serving
 
-WORKERS = ("--workers", "2")
-LOADED, CROWDED, THROWN, TROUBLED = 3.0, 0.8, 0.5, 0.5  # seconds of each
+LOADED, CROWDED, THROWN, TROUBLED = 2.0, 0.6, 0.4, 0.4  # seconds of each
 CLIENTS = 8
 PAGE = 16_000_000  # bytes, more than the buffers of a connection hold
 GROWTH = 0.2  # of the memory within seconds, when much is still met for the first time
-PATIENCE = 2  # seconds that a call may execute, so that a bomb is soon over
+PATIENCE = "2"  # seconds that a call may execute, so that a bomb is soon over
 OTHERS = 20.0  # seconds that others may wait here: the machine may do much else
 SERVING = BOUND / 4  # seconds of processor time that a bomb may cost those who answer, for four are thrown at a time
-BOMBS = (
-    "pairing, called directly", "ecmul", "accounts met one by one", "an infinite loop, reference engine",
-    "half a megabyte of code", "deeply nested JSON", "600 authorizations",
-)  # fmt: skip
+BOMBS = ("pairing, called directly", "accounts met one by one", "deeply nested JSON", "600 authorizations")
 
 
 @pytest.fixture(scope="module")
 def small():
     """A server with room for little."""
     flags = [text for name, value in SMALL.items() for text in (f"--{name}", str(value))]
-    with serving(*WORKERS, *flags) as server:
+    with serving("--workers", "1", *flags) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def field():
     """A server with its default limits but for time, and somebody honest who calls it all the time."""
-    with serving(*WORKERS, "--seconds", str(PATIENCE)) as server, probing(port_of(server.address)) as prober:
+    with serving("--workers", "1", "--seconds", PATIENCE) as server, probing(port_of(server.address)) as prober:
         yield Field(server, prober, undisturbed=0.5)
 
 
@@ -58,13 +54,13 @@ def test_mixed_calls_at_saturation_are_all_answered_as_they_should_be(small):
     load = run(saturate(small, LOADED, CLIENTS))
 
     assert load.failures(growth=GROWTH) == []
-    assert load.total.times.count > 300
+    assert load.total.times.count > 200
     assert load.total.outcomes.keys() == {"ok", "3"}  # what reverts, reverts
     assert {"a batch of five", "rollup_getProof", "estimate, override"} < load.kinds.keys()
 
 
 def test_too_much_of_anything_is_refused_as_documented_and_then_all_is_well_again(small):
-    found = run(overload(small, SMALL, 2, CROWDED))
+    found = run(overload(small, SMALL, 1, CROWDED))
 
     assert found.failures() == []
     assert len(found.outcomes) == 3
@@ -105,8 +101,8 @@ def test_a_disk_without_room_leaves_a_ledger_that_is_read_and_goes_on(tmp_path):
 
 
 def test_a_worker_that_dies_takes_its_connections_with_it_and_nothing_more():
-    with begun(*WORKERS) as server:
-        killed = process_faults.worker_killed(server, seconds=TROUBLED)
+    with begun("--workers", "2") as server:
+        killed = process_faults.worker_killed(server, seconds=TROUBLED, gas=500_000)
         stopped = process_faults.told_to_stop(server, seconds=TROUBLED)
 
     assert killed.held, str(killed)
@@ -117,7 +113,7 @@ def test_a_worker_that_dies_takes_its_connections_with_it_and_nothing_more():
     not (process_faults.CLOCK.exists() or "CI" in os.environ), reason="needs libfaketime, of Debian's package faketime"
 )
 def test_a_clock_that_jumps_disturbs_nobody():
-    finding = process_faults.clock_moved(seconds=TROUBLED)
+    finding = process_faults.clock_moved({"+7h": 7, "-30h": -30}, seconds=TROUBLED)
 
     assert finding.held, str(finding)
 

@@ -8,7 +8,7 @@ import signal
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,10 +32,11 @@ CLIENTS = 16
 LOAD = 2.0  # seconds before and after something happens
 QUIET = 3.0  # seconds that answers may stay away altogether: a busy machine, not a server that stands still
 SOON = 20.0  # seconds for processes to start or end
-GRACE = 15.0  # seconds in which a server that was told to stop has ended: ten for requests under way
+GRACE = 30.0  # seconds in which a server that was told to stop has ended, on a machine that does much else
+BUSY_GAS = 20_000_000  # of a call that the reference engine takes half a minute for
 TARGET = "0x" + "7a" * 20
 CLOCK = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")  # Debian's package faketime
-HOURS = ("+7h", "-30h", "+0")
+HOURS = {"+7h": 7, "-30h": -30, "+0": 0}  # as libfaketime reads them
 LOST = frozenset({"closed", "refused"})  # what becomes of a request on a connection of a process that is killed
 
 
@@ -87,10 +88,10 @@ def slow_call(number: int, *, gas: int = 150_000) -> bytes:
     return post("eth_call", call, "latest", {TARGET: {"code": to_hex(numbered(programs.CLZ_LOOP, number))}})
 
 
-def worker_killed(server: Begun, *, seconds: float = LOAD) -> Finding:
-    """One of two serving processes is killed under load, and its children at work."""
+def worker_killed(server: Begun, *, seconds: float = LOAD, gas: int = BUSY_GAS) -> Finding:
+    """One of two serving processes is killed under load, its children at work on calls of so much gas."""
     both_there(server)
-    run(_busy_engines(server))
+    run(_busy_engines(server, gas))
     killed = workers(server.pid)[0]
     orphans = killed.children(recursive=True)
     found = run(traffic(server.port, killed.kill, seconds))
@@ -151,7 +152,7 @@ def engine_killed(server: Begun) -> Finding:
 def parent_killed(server: Begun) -> Finding:
     """The process that started the others is killed: they end by themselves, and the port is free."""
     both_there(server)
-    run(_busy_engines(server))
+    run(_busy_engines(server, BUSY_GAS))
     processes = tree(server.pid)[1:]
     server.process.kill()
     took = _seconds_until_ended(processes)
@@ -163,12 +164,12 @@ def parent_killed(server: Begun) -> Finding:
     return Finding("the parent killed", seen, free and took < SOON)
 
 
-async def _busy_engines(server: Begun) -> None:
+async def _busy_engines(server: Begun, gas: int) -> None:
     """Leave children at work on calls that nobody waits for."""
     for number in range(4):
         connection = Connection(server.port)
         _, writer = await connection.opened()
-        writer.write(slow_call(number, gas=20_000_000))
+        writer.write(slow_call(number, gas=gas))
         await asyncio.sleep(0.2)
         connection.close()
 
@@ -190,7 +191,8 @@ def told_to_stop(server: Begun, *, seconds: float = LOAD) -> Finding:
     code = server.process.wait(GRACE)
     ended = _seconds_until_ended(processes + tree(server.pid))
     files, traces = server.left(), server.log().count("trace")
-    answered = outcomes.keys() == {"answered"} and slow.keys() == {"-32000"}
+    # A slow call is answered by what it came to or, where the machine is busy, by the limit of time that it reached.
+    answered = outcomes.keys() == {"answered"} and slow.keys() <= {"-32000", "-32005"}
     held = answered and code == 0 and ended < SOON and not (files or traces)
     seen = (
         f"of what was sent before: {counted(outcomes)}, slow calls: {counted(slow)}, the last after {longest:.1f} s; "
@@ -222,7 +224,7 @@ async def _stopped_under_load(server: Begun, seconds: float) -> tuple[Counter[st
 
     async def slow(number: int) -> str:
         connection = Connection(server.port)
-        outcome, _, _ = await timed(connection, slow_call(number, gas=400_000))
+        outcome, _, _ = await timed(connection, slow_call(number, gas=100_000))
         connection.close()
         return outcome
 
@@ -264,7 +266,7 @@ def told_to_stop_with_bombs(server: Begun) -> Finding:
     return Finding("SIGTERM while calls run that do not end", seen, code == 0 and ended < SOON and not files)
 
 
-def clock_moved(*, seconds: float = LOAD) -> Finding:
+def clock_moved(hours: Mapping[str, int] = HOURS, *, seconds: float = LOAD) -> Finding:
     """The clock of all processes goes hours forward, back, and forward again, under load."""
     fault = "the clock moved by hours"
     if not CLOCK.exists():
@@ -279,14 +281,14 @@ def clock_moved(*, seconds: float = LOAD) -> Finding:
         outcomes, pauses, seen_clocks = Counter[str](), [], []
         flags = ("--workers", "1", "--log", "requests", "--idle-seconds", "30")
         with begun(*flags, environment=environment) as server:
-            for moved in HOURS:
+            for moved in hours:
                 found = run(traffic(server.port, partial(clock.write_text, moved), seconds))
                 outcomes += found.outcomes
                 pauses.append(found.pause)
                 seen_clocks.append((_last_time(server) - time.time()) / 3600)
     held = outcomes.keys() == {"answered"} and max(pauses) < QUIET
-    held = held and [round(hours) for hours in seen_clocks] == [7, -30, 0]
-    clocks = ", ".join(f"{hours:+.0f} h" for hours in seen_clocks)
+    held = held and [round(seen) for seen in seen_clocks] == list(hours.values())
+    clocks = ", ".join(f"{seen:+.0f} h" for seen in seen_clocks)
     return Finding(fault, f"{counted(outcomes)}; longest pause {max(pauses):.2f} s; its log said {clocks}", held)
 
 

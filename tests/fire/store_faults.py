@@ -21,7 +21,7 @@ from tests.fire.start import begun, feemodel, wait_until
 from tests.ledger_blocks import address
 
 ACCOUNTS, TOUCHED = 60, 30
-BLOCKS = 20
+BLOCKS = 14
 FULL_AT = 600_000  # bytes that the disk, or a file on it, may have
 READ_ONLY = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
 
