@@ -1,8 +1,9 @@
 """Kill an import again and again, and see that the ledger opens at its last whole block with the right root.
 
 `python -m tests.kill_import [KILLS]`. Each round forks a process that imports blocks and kills it (SIGKILL) at a random
-moment. A witness imports the same blocks undisturbed. Every few rounds start a new file, so that the laying out of the
-tables and the genesis are hit as well.
+moment, every other time at the first moment from there on that is inside a transaction. A witness imports the same
+blocks undisturbed. Every few rounds start a new file, so that the laying out of the tables and the genesis are hit as
+well.
 """
 
 import os
@@ -17,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
 from feemodel.ledger.changes import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
@@ -87,15 +89,30 @@ def forked_import(path: Path) -> tuple[int, int]:
     return child, reading
 
 
-def kill_once(path: Path, wait: float) -> bool:
-    """Start an import, kill it, and tell whether that was inside a transaction."""
+def kill_once(path: Path, wait: float, *, aimed: bool) -> bool:
+    """Start an import, kill it, and tell whether that was inside a transaction; if aimed, it is, whenever that comes."""
     child, reading = forked_import(path)
     time.sleep(wait)
-    os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(status), "the import ended by itself"
-    with os.fdopen(reading, "rb") as pipe:
-        return pipe.read().endswith(b"B")
+    with os.fdopen(reading, "rb", buffering=0) as pipe:
+        os.set_blocking(reading, False)
+        inside = False
+        while aimed and not inside:
+            os.kill(child, signal.SIGSTOP)  # what it does now it still does when the next signal comes
+            os.waitpid(child, os.WUNTRACED)
+            inside = _last_sign(pipe, inside)
+            if not inside:
+                os.kill(child, signal.SIGCONT)
+                time.sleep(0.001)
+        os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        assert os.WIFSIGNALED(status), "the import ended by itself"
+        return _last_sign(pipe, inside)
+
+
+def _last_sign(pipe: IO[bytes], before: bool) -> bool:
+    """Whether the last sign given, if any since `before` was known, is that a transaction began."""
+    signs = pipe.read()
+    return signs.endswith(b"B") if signs else before
 
 
 def check_store(path: Path, witness: Store) -> int | None:
@@ -128,7 +145,7 @@ def run(kills: int, folder: Path, *, seed: int = 1) -> Counter[str]:
     for count in range(kills):
         if count % ROUNDS_A_FILE == 0:
             path = folder / f"{count}.db"
-        counts["inside a transaction"] += kill_once(path, choice.uniform(0, LONGEST_LIFE))
+        counts["inside a transaction"] += kill_once(path, choice.uniform(0, LONGEST_LIFE), aimed=count % 2 == 0)
         with Store(folder / "witness.db") as witness:
             head = check_store(path, witness)
         counts["no block yet"] += head is None

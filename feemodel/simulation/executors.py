@@ -94,7 +94,7 @@ def _team(where: Where, job: Job[Any], workers: int | None) -> Iterator[Team]:
         # Not forked: a fork copies the locks of other threads as they stand.
         context = multiprocessing.get_context("spawn")
         with _closing(ProcessPoolExecutor(count, context, initializer=_receive, initargs=(_pickled(job),))) as pool:
-            yield Team(partial(pool.submit, _run_received), count)
+            yield Team(partial(_submitted, pool), count)
     elif isinstance(where, str) and "://" in where:
         with _dask_team(where, job) as team:
             yield team
@@ -103,6 +103,20 @@ def _team(where: Where, job: Job[Any], workers: int | None) -> Iterator[Team]:
     else:
         expected = '"threads", "processes", the address of a Dask scheduler such as "tcp://host:8786", or an Executor'
         raise InvalidInput("executor", f"expected {expected}", where)
+
+
+def _submitted(pool: ProcessPoolExecutor, number: int) -> "Future[Any]":
+    """The piece given to the pool, which starts its processes as work comes.
+
+    They inherit that an interrupt waits, so that none is hit by one before it ignores them.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        return pool.submit(_run_received, number)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return pool.submit(_run_received, number)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
