@@ -178,6 +178,7 @@ class Node:
                 data = self._body(response, deadline)
             except BaseException:
                 response.close()  # what is left of the answer must not be read as the next one
+                response.release_conn()  # its place in the pool, or none would be free after a few of these
                 raise
             response.release_conn()
         except HTTPError as error:
