@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 from feemodel.call import Call, parse_call
@@ -20,6 +21,7 @@ from feemodel.transaction import Transaction, fill, intrinsic_gas, parse_transac
 from feemodel.units import from_quantity, to_hex, to_quantity
 
 SUBJECT_BYTES = 131_072  # of a transaction: what geth's pool takes
+INLINE_BYTES = 8_192  # of calldata that are measured at once
 OPTIONS = ("gas", "gasUsed", "nonce", "overrides", "poolMargin", "selectionMargin")
 MOMENT = (*L1_FEES, "gas", "overrides", "pubdata", "rules")
 IN_BYTES = ("compressedSize", "measuredBytes")  # of an explanation; its other integers are wei or gas
@@ -67,10 +69,12 @@ class Subjects:
             gas["used"] = _gas_of(options, "gasUsed", "options")
         nonce = from_quantity(options["nonce"], "options.nonce") if "nonce" in options else 0
         with naming("options"):
-            answer = explain(
-                read, gas, form=priced_form(point), checks=checks, codec=self.codec, measured=self.measured,
+            explained = partial(
+                explain, read, gas, form=priced_form(point), checks=checks, codec=self.codec, measured=self.measured,
                 packed=self.packed, nonce=nonce, chain_id=self.chain_id,
             )  # fmt: skip
+            # Much data takes a codec long, but not the interpreter's lock.
+            answer = await asyncio.to_thread(explained) if len(read.data) > INLINE_BYTES else explained()
             sized = {"compressedSize": answer["compressedSize"], "gas": gas["estimated"]}
             full = replace(point, values={**point.values, **sized})
             found = [{**one, "cost": to_quantity(one["cost"])} for one in recoveries(full, price(full))]

@@ -31,6 +31,8 @@ CODES: tuple[tuple[type[FeeModelError], int], ...] = (
     (UpstreamError, UNAVAILABLE),
 )
 BATCH_LIMIT = 100  # calls
+BATCH_BYTES = 32 << 20  # of the answers to a batch, beyond which no further call of it is begun
+BATCH_SECONDS = 30.0  # likewise; whoever sent it may be gone
 
 _decode = msgspec.json.Decoder().decode
 _encoded = msgspec.json.Encoder().encode
@@ -61,7 +63,7 @@ async def respond(
     ----------
     body : JSON text.
     methods : name → function.
-    batch_limit : the most calls that a batch may hold.
+    batch_limit : the most calls that a batch may hold; those behind 32 MiB of answers, or 30 s, are refused.
     observe : told of every call; "unknown" stands for a method that does not exist, "" for what is no call.
     """
     try:
@@ -75,13 +77,31 @@ async def respond(
         reason = f"a batch holds 1 to {batch_limit:,} calls, this one {len(request):,}"
         observe("", INVALID_REQUEST, 0.0)
         return _encoded(_failure(None, CallError(INVALID_REQUEST, "Invalid Request", reason)))
-    answered = []
+    answered, size, began = [], 0, perf_counter()
     for call in request:
-        response = await _answer(call, methods, observe)
+        excess = _excess(size, perf_counter() - began)
+        response = await _answer(call, methods, observe) if excess is None else _refused(call, excess, observe)
         if response is not None:
             answered.append(msgspec.Raw(response))
+            size += len(response)
         await asyncio.sleep(0)  # others are answered between the calls of a batch
     return _encoded(answered) if answered else None
+
+
+def _excess(size: int, seconds: float) -> str | None:
+    """Why no further call of a batch is begun; `None` where it is."""
+    if size > BATCH_BYTES:
+        return f"the answers to a batch: at most {BATCH_BYTES:,} bytes"
+    return f"the calls of a batch: at most {BATCH_SECONDS:g} s" if seconds > BATCH_SECONDS else None
+
+
+def _refused(request: Any, reason: str, observe: Observe) -> bytes | None:
+    """The response to a call that is not begun."""
+    if not _is_request(request):
+        return failure(CallError(INVALID_REQUEST, "Invalid Request"))
+    observe("unknown", LIMIT_EXCEEDED, 0.0)
+    error = CallError(LIMIT_EXCEEDED, reason)
+    return _encoded(_failure(request["id"], error)) if "id" in request else None
 
 
 async def _answer(request: Any, methods: Methods, observe: Observe) -> bytes | None:

@@ -1,12 +1,13 @@
 """The methods of the server, by the names they have on the wire."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from feemodel.errors import LimitExceeded
 from feemodel.execution.estimate import GasEstimate, Limits, RollupEstimate, priced
 from feemodel.execution.message import parse_request
-from feemodel.ledger.method import KEY_LIMIT, get_proof
+from feemodel.ledger.method import KEY_LIMIT, proof_steps
 from feemodel.ledger.store import Store
 from feemodel.rpc.chain_methods import ChainMethods, client_version
 from feemodel.rpc.jsonrpc import INVALID_PARAMS, CallError, Methods
@@ -31,9 +32,13 @@ def both_names(prefix: str, name: str, method: Method) -> dict[str, Method]:
 def proof_methods(store: Store, *, key_limit: int = KEY_LIMIT, prefix: str = "rollup") -> dict[str, Method]:
     """`rollup_getProof` on a store, under its production name too."""
 
-    def rollup_get_proof(address: Any, storageKeys: Any, block: Any) -> dict[str, Any]:  # noqa: N803 the wire's name
+    async def rollup_get_proof(address: Any, storageKeys: Any, block: Any) -> dict[str, Any]:  # noqa: N803 the wire's name
+        steps = proof_steps(store, address, storageKeys, block, key_limit=key_limit)
         try:
-            return get_proof(store, address, storageKeys, block, key_limit=key_limit)
+            proof = next(steps)
+            for _ in steps:  # which fill it
+                await asyncio.sleep(0)  # others are answered between the steps
+            return proof
         except LimitExceeded as error:  # a parameter too long, not a server too busy
             raise CallError(INVALID_PARAMS, str(error)) from None
 

@@ -229,7 +229,9 @@ def _measuring(settings: Settings) -> dict[str, Any]:
 
 def _codec(settings: Settings) -> Codec:
     if settings.codec == "lzss":
-        return Lzss.from_file(str(settings.dictionary))
+        codec = Lzss.from_file(str(settings.dictionary))
+        codec.size(bytes(1))  # the dictionary is indexed and the kernels are loaded, before somebody waits for it
+        return codec
     if settings.dictionary is not None:
         try:
             return Zstd(dictionary=Path(settings.dictionary).read_bytes())
