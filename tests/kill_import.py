@@ -90,7 +90,7 @@ def forked_import(path: Path) -> tuple[int, int]:
 
 
 def kill_once(path: Path, wait: float, *, aimed: bool) -> bool:
-    """Start an import, kill it, and tell whether that was inside a transaction; if aimed, it is, whenever that comes."""
+    """Start an import, kill it, and tell whether that was inside a transaction; if aimed, wait until it is."""
     child, reading = forked_import(path)
     time.sleep(wait)
     with os.fdopen(reading, "rb", buffering=0) as pipe:

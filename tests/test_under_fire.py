@@ -3,6 +3,8 @@
 What takes a time is judged by processor time, or with much patience: the machine may do much else.
 """
 
+import asyncio
+import json
 import os
 import socket
 import time
@@ -11,8 +13,13 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
-from feemodel.rpc import protocol
+from feemodel.execution import Message, opcodes
+from feemodel.ledger import Store, check_proof, get_proof, import_genesis
+from feemodel.ledger.changes import GenesisAccount
+from feemodel.ledger.method import STEP, proof_steps
+from feemodel.rpc import jsonrpc, protocol
 from feemodel.rpc.app import App, Page
+from tests.development import development_world
 from tests.fire import node_faults, process_faults, store_faults
 from tests.fire.arsenal import ANY_END, HALTED, Bomb, arsenal
 from tests.fire.bombs import BOUND, MEMORY, Field
@@ -88,7 +95,7 @@ def test_a_connection_without_end_is_cut_off_and_keeps_nobody_else_waiting(field
 
 
 def test_a_misbehaving_node_is_an_error_in_time_and_asked_again_when_it_is_well():
-    findings = list(node_faults.findings(["silent", "cut off in the middle", "lying about ids"]))
+    findings = list(node_faults.findings(["dripping a byte at a time", "cut off in the middle", "lying about ids"]))
 
     assert [str(finding) for finding in findings if not finding.held] == []
     assert len(findings) == 5
@@ -116,6 +123,54 @@ def test_a_clock_that_jumps_disturbs_nobody():
     finding = process_faults.clock_moved({"+7h": 7, "-30h": -30}, seconds=TROUBLED)
 
     assert finding.held, str(finding)
+
+
+def batch(*calls):
+    listed = [{"jsonrpc": "2.0", "method": "long", **call} for call in calls]
+    answers = asyncio.run(jsonrpc.respond(json.dumps(listed).encode(), {"long": lambda: "x" * 1_000}))
+    return [(answer["id"], answer.get("error", {}).get("code")) for answer in json.loads(answers)]
+
+
+def test_the_answers_to_a_batch_have_a_limit_together(monkeypatch):
+    monkeypatch.setattr(jsonrpc, "BATCH_BYTES", 2_500)
+    calls = [{"id": 1}, {"id": 2}, {"id": 3}, {"id": 4}, {}, {"id": 6, "params": 5}]
+
+    assert batch(*calls) == [(1, None), (2, None), (3, None), (4, -32005), (None, -32600)]
+
+
+def test_a_batch_has_a_limit_of_time(monkeypatch):
+    monkeypatch.setattr(jsonrpc, "BATCH_SECONDS", -1.0)
+
+    assert batch({"id": 1}, {"id": 2}) == [(1, -32005), (2, -32005)]
+
+
+def test_code_that_callers_bring_is_not_kept(monkeypatch):
+    """pyrevm keeps all code that it is ever given; so does whoever remembers what code can do."""
+    fast = pytest.importorskip("feemodel.execution.fast")
+    monkeypatch.setattr(fast, "_MOST_CODE", 100_000)
+    engine, world, target = fast.Fast(), development_world(), bytes(19) + b"\xee"
+    held, remembered = [], opcodes._tells.cache_info().currsize
+    for number in range(10):
+        code = bytes(40_000) + number.to_bytes(8)
+        changed = world.overridden({target: {"code": code}})
+        engine.run(changed, lambda execute: execute(Message(to=target), 100_000))
+        held.append(engine._database)
+        opcodes.tells_gas(code)
+
+    assert len(set(map(id, held))) == 4  # after every third of them a new one
+    assert opcodes._tells.cache_info().currsize == remembered
+
+
+def test_a_proof_of_many_slots_is_made_in_steps(tmp_path):
+    with Store(tmp_path / "ledger.db") as store:
+        import_genesis(store, [GenesisAccount(bytes(20), balance=1, storage={bytes(32): 1})])
+        store.finalize(0)
+        asked = "0x" + "00" * 20, [hex(place) for place in range(2 * STEP + 1)], "0x0"
+        counts = [len(proof["storageProofs"]) for proof in proof_steps(store, *asked)]
+        proof = get_proof(store, *asked)
+        check_proof(proof, root=store.block(0).root, address=asked[0], storage_keys=asked[1])
+
+    assert counts == [STEP, 2 * STEP, 2 * STEP + 1]
 
 
 def test_answers_that_nobody_takes_have_a_limit_together(monkeypatch):

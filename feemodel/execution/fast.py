@@ -43,6 +43,7 @@ _WORDS = {"InvalidFEOpcode": "invalid opcode: INVALID", "InvalidJump": "invalid 
 
 #: What the database may hold beside accounts with code before a new one is begun: it is read as a whole after a task.
 _MIN_STRANGERS = 32
+_MOST_CODE = 16 << 20  # bytes of code that overrides brought, which pyrevm keeps for ever, likewise
 
 
 class Fast:
@@ -106,6 +107,7 @@ class _Database:
         self._loaded: dict[bytes, Account] = {}
         self._known: set[str] = set()  # addresses as pyrevm spells them, found to be loaded or empty
         self._weight = 0  # accounts and slots written
+        self._brought = 0  # bytes of code that overrides brought
 
     def run(self, world: World, task: Callable[[Execute], Found]) -> Found | Exception:
         """What the task returned or raised, of executions that met nothing but what is loaded."""
@@ -152,7 +154,9 @@ class _Database:
             self.evm.revert(checkpoint)
 
     def is_crowded(self) -> bool:
-        """Whether reading the whole database costs more than loading what matters into a new one."""
+        """Whether the database costs more, in time or memory, than loading what matters into a new one."""
+        if self._brought > _MOST_CODE:
+            return True
         with_code = sum(1 for account in self._loaded.values() if account.code)
         return len(self._known) - with_code > max(_MIN_STRANGERS, isqrt(8 * self._weight))
 
@@ -180,7 +184,10 @@ class _Database:
     def _override(self, world: World) -> None:
         """Write the accounts that an override replaced."""
         for address, account in world.changes.items():
-            self._rewrite(address, account, self.base.account(address))
+            base = self.base.account(address)
+            self._rewrite(address, account, base)
+            if account.code != base.code:
+                self._brought += len(account.code)
 
     def _restore(self, world: World) -> None:
         """Write back what they were."""

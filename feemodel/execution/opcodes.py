@@ -6,6 +6,7 @@ from functools import lru_cache
 _JUMPDEST = 0x5B
 _PUSH1, _PUSH32 = 0x60, 0x7F
 _ENDS = frozenset((0x00, 0x56, 0xF3, 0xFD, 0xFE, 0xFF))  # STOP JUMP RETURN REVERT INVALID SELFDESTRUCT
+_CHAIN_CODE = 24_576  # bytes that code on a chain can have, EIP-170; longer code comes once and is not remembered
 _RESERVED = 0xEF  # first byte of no ordinary code: EIP-3541; a delegation begins so, EIP-7702
 
 #: Opcodes that pyrevm 0.3.7 lacks, or answers without regard to the block or the price, and the two that run code which
@@ -25,25 +26,33 @@ UNLIKE = {
 TELLS_GAS = frozenset((0x5A, 0xF0, 0xF1, 0xF2, 0xF4, 0xF5, 0xFA, 0x31, 0x3F, 0xFF))
 
 
-@lru_cache(maxsize=1024)
 def unlike_opcode(code: bytes) -> str | None:
     """The name of an opcode in the code that the fast engine is not exact on; `None` where it has none.
 
     >>> unlike_opcode(bytes.fromhex("6048600055")), unlike_opcode(bytes.fromhex("600048")), unlike_opcode(b"\\xfe\\x48")
     (None, 'BASEFEE', None)
     """
+    return _unlike(code) if len(code) <= _CHAIN_CODE else _unlike.__wrapped__(code)
+
+
+@lru_cache(maxsize=1024)
+def _unlike(code: bytes) -> str | None:
     if code[:1] == bytes([_RESERVED]):
         return "a delegation"
     return next((UNLIKE[opcode] for opcode in _reachable(code) if opcode in UNLIKE), None)
 
 
-@lru_cache(maxsize=1024)
 def tells_gas(code: bytes) -> bool:
     """Whether the code may do something else with another gas limit than run out of it.
 
     >>> tells_gas(bytes.fromhex("6001600055")), tells_gas(bytes.fromhex("5a600055")), tells_gas(b"")
     (False, True, True)
     """
+    return _tells(code) if len(code) <= _CHAIN_CODE else _tells.__wrapped__(code)
+
+
+@lru_cache(maxsize=1024)
+def _tells(code: bytes) -> bool:
     if not code or code[0] == _RESERVED:  # perhaps a precompile, or a delegation
         return True
     return any(opcode in TELLS_GAS for opcode in _reachable(code))

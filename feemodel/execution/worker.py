@@ -5,9 +5,12 @@ answered when all is there that executing on it needs, the last
 is answered, by an outcome and the name of the engine that it came from, or by the exception that it raised.
 """
 
+import os
 import pickle
 import signal
 import sys
+import threading
+import time
 from contextlib import suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection
@@ -23,6 +26,7 @@ from feemodel.transaction import BASE_GAS
 def main(descriptor: int, engine_name: str) -> None:
     """Serve the pipe with this file descriptor."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal; the parent decides when to end
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     engine = engine_named(engine_name)
     world = World(accounts={})
     with Connection(descriptor) as pipe:
@@ -39,6 +43,13 @@ def main(descriptor: int, engine_name: str) -> None:
                 world = replace(world, changes=asked)
             else:
                 pipe.send(_answer(engine, world, *asked))
+
+
+def _end_with_parent(parent: int) -> None:
+    """A parent that was killed closes the pipe, but whoever executes does not look at it for a minute."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
 
 
 def _load(world: World, engine_name: str) -> None:

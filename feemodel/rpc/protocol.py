@@ -5,6 +5,7 @@ not taken. Such a connection may be closed; one whose request is being answered 
 """
 
 import asyncio
+import signal
 import socket
 from typing import Any, cast
 
@@ -13,6 +14,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD_LIMIT = 1 << 16  # bytes of a request before its body; the parser itself has no limit
 UNTAKEN_BYTES = 256 << 20  # of answers that all clients of a process together leave with it
+STOPPING = frozenset({signal.SIGTERM, signal.SIGINT})
 DRAIN = 0.5  # seconds in which connections that wait are accepted, and what has come on open ones is read
 SWEEPS = 4  # looks at idle connections in the time that they may be idle
 
@@ -200,6 +202,11 @@ class LimitedProtocol(HttpToolsProtocol):
 
 class DrainingServer(uvicorn.Server):
     """uvicorn's server, which at the signal to stop goes on for a moment: what was sent before is read and answered."""
+
+    async def main_loop(self) -> None:
+        """Serve until the signal comes, or has come: until now it was held back."""
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+        await super().main_loop()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop as uvicorn does, after that moment."""

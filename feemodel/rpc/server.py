@@ -134,9 +134,11 @@ def _work(place: Place, listening: Event) -> None:
     import uvicorn
 
     from feemodel.rpc import logs
-    from feemodel.rpc.protocol import Connections, DrainingServer, protocol_of
+    from feemodel.rpc.protocol import STOPPING, Connections, DrainingServer, protocol_of
 
     settings = place.settings
+    # Connections are taken before uvicorn minds signals: one that comes in between is kept for it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
     _end_with_parent()
     _allow_files(settings.connections + SPARE_FILES)
     logs.set_up(settings.log)
