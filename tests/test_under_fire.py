@@ -147,7 +147,7 @@ def test_a_batch_has_a_limit_of_time(monkeypatch):
 def test_code_that_callers_bring_is_not_kept(monkeypatch):
     """pyrevm keeps all code that it is ever given; so does whoever remembers what code can do."""
     fast = pytest.importorskip("feemodel.execution.fast")
-    monkeypatch.setattr(fast, "_MOST_CODE", 100_000)
+    monkeypatch.setattr(fast, "_MOST_BROUGHT", 100_000)
     engine, world, target = fast.Fast(), development_world(), bytes(19) + b"\xee"
     held, remembered = [], opcodes._tells.cache_info().currsize
     for number in range(10):

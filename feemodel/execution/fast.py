@@ -6,20 +6,20 @@ thing may hide in an inner call that failed, of which neither the result nor the
 the database, which remembers every address that it was ever asked for. So the database holds only accounts whose code
 was read and found free of such opcodes. Every other address of the world is a tripwire: if it was asked for, the
 answer is thrown away, the account loaded and the task run again, or handed to the reference if the account is one of
-those that pyrevm is not exact on.
+those that pyrevm is not exact on. Reading what the database remembers takes longer than executing, and is left out
+after code that can meet nobody but its sender.
 """
 
 import re
 from collections import ChainMap
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from math import isqrt
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
 from feemodel.execution.engines import Execute, Inexact, check_payable
 from feemodel.execution.message import Message
-from feemodel.execution.opcodes import unlike_opcode
+from feemodel.execution.opcodes import meets_others, unlike_opcode
 from feemodel.execution.outcome import Outcome, Status
 from feemodel.execution.world import EMPTY, Account, World
 from feemodel.transaction import (
@@ -41,9 +41,12 @@ _PADDING = 33  # zeros that pyrevm puts behind the code of a contract that it cr
 _TOO_LITTLE = "CallGasCostMoreThanGasLimit"
 _WORDS = {"InvalidFEOpcode": "invalid opcode: INVALID", "InvalidJump": "invalid jump destination"}
 
-#: What the database may hold beside accounts with code before a new one is begun: it is read as a whole after a task.
-_MIN_STRANGERS = 32
-_MOST_CODE = 16 << 20  # bytes of code that overrides brought, which pyrevm keeps for ever, likewise
+#: What the database may come to before a new one is begun with its contracts.
+_MOST_STRANGERS = 256  # accounts without code
+_MOST_BROUGHT = 16 << 20  # bytes of code and slots that overrides brought, which pyrevm keeps for ever
+_SLOT_BYTES = 128
+#: Accounts without code that are read after tasks, all in all, until beginning anew would have been cheaper.
+_MIN_READ = 64
 
 
 class Fast:
@@ -106,8 +109,11 @@ class _Database:
         self._info: Any = AccountInfo  # its stub leaves the balance out
         self._loaded: dict[bytes, Account] = {}
         self._known: set[str] = set()  # addresses as pyrevm spells them, found to be loaded or empty
-        self._weight = 0  # accounts and slots written
-        self._brought = 0  # bytes of code that overrides brought
+        self._met: set[bytes] = set()  # senders and targets
+        self._with_code = 0  # accounts loaded
+        self._weight = 0  # accounts and slots loaded
+        self._brought = 0  # bytes that overrides brought
+        self._read = 0  # accounts without code that were read, again and again
 
     def run(self, world: World, task: Callable[[Execute], Found]) -> Found | Exception:
         """What the task returned or raised, of executions that met nothing but what is loaded."""
@@ -123,7 +129,7 @@ class _Database:
             finally:
                 machine.close()
                 self._restore(world)
-            if not self._load_asked():
+            if not (machine.met_others and self._load_asked()):
                 return found
 
     def load(self, address: bytes) -> None:
@@ -135,6 +141,7 @@ class _Database:
         self.write_info(address, account)
         self.write_slots(address, account.storage)
         self._loaded[address] = account
+        self._with_code += bool(account.code)
         self._weight += 1 + len(account.storage)
 
     def write_info(self, address: bytes, account: Account) -> None:
@@ -153,12 +160,18 @@ class _Database:
             self.evm.insert_account_storage(text, slot, value)
             self.evm.revert(checkpoint)
 
+    def meet(self, address: bytes) -> None:
+        """Load an account that is the sender or the target of a message."""
+        self.load(address)
+        self._met.add(address)
+
     def is_crowded(self) -> bool:
         """Whether the database costs more, in time or memory, than loading what matters into a new one."""
-        if self._brought > _MOST_CODE:
-            return True
-        with_code = sum(1 for account in self._loaded.values() if account.code)
-        return len(self._known) - with_code > max(_MIN_STRANGERS, isqrt(8 * self._weight))
+        return (
+            self._brought > _MOST_BROUGHT
+            or len(self._met) - self._with_code > _MOST_STRANGERS
+            or self._read > _MIN_READ + 2 * self._weight
+        )
 
     def anew(self) -> "_Database":
         """A new database with the contracts of this one."""
@@ -170,7 +183,8 @@ class _Database:
 
     def _load_asked(self) -> bool:
         """Load what was asked for and is not there; whether there was any."""
-        asked = self.evm.db_accounts.keys() - self._known
+        accounts = self.evm.db_accounts
+        asked = accounts.keys() - self._known
         addresses = [bytes.fromhex(text[2:]) for text in asked]
         for address in addresses:
             if address in self.base.fork.unlike:
@@ -179,15 +193,13 @@ class _Database:
         for address in addresses:
             self.load(address)
         self._known |= asked
+        self._read += len(accounts) - self._with_code
         return len(self._loaded) > before
 
     def _override(self, world: World) -> None:
         """Write the accounts that an override replaced."""
         for address, account in world.changes.items():
-            base = self.base.account(address)
-            self._rewrite(address, account, base)
-            if account.code != base.code:
-                self._brought += len(account.code)
+            self._rewrite(address, account, self.base.account(address))
 
     def _restore(self, world: World) -> None:
         """Write back what they were."""
@@ -198,7 +210,10 @@ class _Database:
         """Write what of an account is not as it stands there: pyrevm reads code through each time it is given."""
         if (wanted.balance, wanted.nonce, wanted.code) != (present.balance, present.nonce, present.code):
             self.write_info(address, wanted)
-        self.write_slots(address, _differing(wanted.storage, present.storage))
+            self._brought += len(wanted.code)
+        slots = _differing(wanted.storage, present.storage)
+        self.write_slots(address, slots)
+        self._brought += _SLOT_BYTES * len(slots)
 
 
 class _Machine:
@@ -210,12 +225,14 @@ class _Machine:
         self._database, self._world = database, world
         self._prepared: _Prepared | None = None
         self._due: int | None = None  # what the sender's balance in the database is reduced by [wei]
+        self.met_others = False  # or may have: accounts but the sender and the target
 
     def __call__(self, message: Message, gas_limit: int) -> Outcome:
         prepared = self._prepared
         if prepared is None or prepared.message is not message:  # a search asks for the same one again and again
             self.close()
             prepared = self._prepared = _prepare(message, self._world, self._database)
+            self.met_others = self.met_others or prepared.meets_others
         if gas_limit < prepared.least:
             return Outcome(Status.INTRINSIC, gas_used=0, floor=prepared.floor, halt=Status.INTRINSIC)
         sender, database = prepared.sender, self._database
@@ -251,14 +268,21 @@ class _Prepared(NamedTuple):
     floor: int  #: the least that is charged [gas]
     least: int  #: the least limit that need be tried [gas]
     refund_quotient: int
+    meets_others: bool
 
 
 def _prepare(message: Message, world: World, database: _Database) -> _Prepared:
     sender = world.account(message.sender)
     _check_exact(message, sender)
-    database.load(message.sender)
-    if message.to is not None:
-        database.load(message.to)
+    database.meet(message.sender)
+    meets = bool(message.access_list)
+    if message.to is None:
+        meets = True
+    else:
+        if message.to in world.fork.unlike:
+            raise Inexact(f"precompile {int.from_bytes(message.to):#x}")
+        database.meet(message.to)
+        meets = meets or meets_others(world.account(message.to).code)
     floor = _floor(message.data) if world.fork.calldata_floor else 0
     listed = sum(ACCESS_LIST_ADDRESS_GAS + ACCESS_LIST_KEY_GAS * len(slots) for _, slots in message.access_list)
     return _Prepared(
@@ -271,6 +295,7 @@ def _prepare(message: Message, world: World, database: _Database) -> _Prepared:
         floor=floor,
         least=max(floor, listed),
         refund_quotient=world.fork.refund_quotient,
+        meets_others=meets,
     )
 
 
@@ -334,13 +359,12 @@ def _floor(data: bytes) -> int:
 
 def _differing(wanted: Mapping[int, int], present: Mapping[int, int]) -> dict[int, int]:
     """The slots of `wanted` that `present` holds otherwise, zeros among them."""
-    if isinstance(wanted, ChainMap) and wanted.maps[1] is present:  # a `stateDiff` over a large contract
-        slots = set(wanted.maps[0])
-    elif isinstance(present, ChainMap) and present.maps[1] is wanted:
-        slots = set(present.maps[0])
-    else:
-        slots = {*wanted, *present}
-    values = {slot: wanted.get(slot, 0) for slot in slots}
+    if type(wanted) is ChainMap and wanted.maps[1] is present:  # a `stateDiff` over a large contract
+        return {slot: value for slot, value in wanted.maps[0].items() if value != present.get(slot, 0)}
+    if type(present) is ChainMap and present.maps[1] is wanted:  # and taken back
+        before = {slot: wanted.get(slot, 0) for slot in present.maps[0]}
+        return {slot: value for slot, value in before.items() if value != present.maps[0][slot]}
+    values = {slot: wanted.get(slot, 0) for slot in (*wanted, *present)}
     return {slot: value for slot, value in values.items() if value != present.get(slot, 0)}
 
 

@@ -25,6 +25,9 @@ UNLIKE = {
 #: part of what is left; and what tells of the sender's balance, of which the limit has been paid.
 TELLS_GAS = frozenset((0x5A, 0xF0, 0xF1, 0xF2, 0xF4, 0xF5, 0xFA, 0x31, 0x3F, 0xFF))
 
+#: Opcodes by which an execution can meet an account that is neither its sender nor its target.
+MEETS_OTHERS = frozenset((0x31, 0x3B, 0x3C, 0x3F, 0xF0, 0xF1, 0xF2, 0xF4, 0xF5, 0xFA, 0xFF))
+
 
 def unlike_opcode(code: bytes) -> str | None:
     """The name of an opcode in the code that the fast engine is not exact on; `None` where it has none.
@@ -56,6 +59,20 @@ def _tells(code: bytes) -> bool:
     if not code or code[0] == _RESERVED:  # perhaps a precompile, or a delegation
         return True
     return any(opcode in TELLS_GAS for opcode in _reachable(code))
+
+
+def meets_others(code: bytes) -> bool:
+    """Whether the code may look at, call or make an account that is neither its sender nor its target.
+
+    >>> meets_others(bytes.fromhex("6001600055")), meets_others(bytes.fromhex("5f31")), meets_others(b"")
+    (False, True, False)
+    """
+    return _meets(code) if len(code) <= _CHAIN_CODE else _meets.__wrapped__(code)
+
+
+@lru_cache(maxsize=1024)
+def _meets(code: bytes) -> bool:
+    return code[:1] == bytes([_RESERVED]) or any(opcode in MEETS_OTHERS for opcode in _reachable(code))
 
 
 def _reachable(code: bytes) -> Iterator[int]:

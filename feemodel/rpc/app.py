@@ -13,7 +13,7 @@ that is not ours (a page elsewhere whose name points here), a body that is not J
 
 import asyncio
 import hmac
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
 import msgspec
@@ -29,6 +29,9 @@ Receive: TypeAlias = Callable[[], Awaitable[dict[str, Any]]]
 Send: TypeAlias = Callable[[dict[str, Any]], Awaitable[None]]
 Header: TypeAlias = tuple[bytes, bytes]
 
+#: With these a request asks for more than an answer to its body.
+_MORE_ASKED = frozenset((b"expect", b"origin", b"transfer-encoding", b"upgrade", b"content-encoding"))
+
 _JSON = (b"content-type", b"application/json")
 _RETRY = (b"retry-after", b"1")
 
@@ -38,6 +41,14 @@ class Page(NamedTuple):
 
     body: bytes
     headers: tuple[Header, ...]
+
+
+class Reply(NamedTuple):
+    """The answer to a POST."""
+
+    status: int
+    headers: list[Header]
+    body: bytes
 
 
 class State(Protocol):
@@ -140,9 +151,9 @@ class App:
 
     async def _post(self, headers: dict[bytes, bytes], receive: Receive, send: Send, extra: Iterable[Header]) -> None:
         _check_content(headers)
-        if len(self._under_way) >= self._access.requests and not self._made_room():
-            reason = f"busy: {self._access.requests} requests are under way"
-            await _reply(send, 503, failure(CallError(LIMIT_EXCEEDED, reason)), [_JSON, _RETRY, *extra])
+        refusal = self._refusal()
+        if refusal is not None:
+            await _reply(send, refusal.status, refusal.body, [*refusal.headers, *extra])
             return
         token = object()
         self._under_way.add(token)
@@ -151,10 +162,53 @@ class App:
             body = begun.value if begun.is_done else await self._arrived(token, begun)
             if body is None:
                 return
-            response = await respond(body, self._methods, batch_limit=self._access.batch_limit, observe=self._observe)
+            reply = await self._called(body)
         finally:
             self._under_way.discard(token)
-        await _reply(send, 204 if response is None else 200, response or b"", [_JSON, *extra])
+        await _reply(send, reply.status, reply.body, [*reply.headers, *extra])
+
+    def plain_length(self, scope: Mapping[str, Any]) -> int | None:
+        """The length of the body of a call that its head leaves no doubt about; `None` of any other request [byte].
+
+        Any request with the same head may be answered by `call` with its body.
+        """
+        headers = dict(scope["headers"])
+        length = headers.get(b"content-length", b"")
+        if scope["method"] != "POST" or not self._is_call_path(scope["path"]) or not length.isdigit():
+            return None
+        if len(headers) < len(scope["headers"]) or not _MORE_ASKED.isdisjoint(headers):
+            return None
+        if headers.get(b"connection", b"keep-alive").lower() != b"keep-alive":
+            return None
+        try:
+            self._check_host(headers)
+            _check_content(headers)
+        except _Refused:
+            return None
+        return int(length) if len(length) <= MAX_DIGITS and int(length) <= self._access.body_limit else None
+
+    async def call(self, body: bytes) -> Reply:
+        """Answer a call whose body has come as a whole."""
+        refusal = self._refusal()
+        if refusal is not None:
+            return refusal
+        token = object()
+        self._under_way.add(token)
+        try:
+            return await self._called(body)
+        finally:
+            self._under_way.discard(token)
+
+    async def _called(self, body: bytes) -> Reply:
+        response = await respond(body, self._methods, batch_limit=self._access.batch_limit, observe=self._observe)
+        return Reply(204, [_JSON], b"") if response is None else Reply(200, [_JSON], response)
+
+    def _refusal(self) -> Reply | None:
+        """What is told where too much is under way already."""
+        if len(self._under_way) < self._access.requests or self._made_room():
+            return None
+        reason = f"busy: {self._access.requests} requests are under way"
+        return Reply(503, [_JSON, _RETRY], failure(CallError(LIMIT_EXCEEDED, reason)))
 
     def _made_room(self) -> bool:
         """End the request whose body has been arriving for the longest; whether there was one."""

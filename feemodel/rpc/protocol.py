@@ -2,17 +2,27 @@
 
 A connection waits for its client before a request, while the head or the body of one arrives, and while an answer is
 not taken. Such a connection may be closed; one whose request is being answered may not.
+
+A client that calls again and again sends the same head before every body of the same length. What was found to be such
+a head is remembered, and a request that comes in one piece and begins with it goes to the application as it is:
+reading the head, and carrying the request through ASGI, would take longer than most answers.
 """
 
 import asyncio
 import signal
 import socket
-from typing import Any, cast
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, cast
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+if TYPE_CHECKING:
+    from feemodel.rpc.app import App
 
 HEAD_LIMIT = 1 << 16  # bytes of a request before its body; the parser itself has no limit
+KNOWN_HEADS, KNOWN_BYTES = 4_096, 1_024  # heads that are remembered at a time, and bytes of each
 UNTAKEN_BYTES = 256 << 20  # of answers that all clients of a process together leave with it
 STOPPING = frozenset({signal.SIGTERM, signal.SIGINT})
 DRAIN = 0.5  # seconds in which connections that wait are accepted, and what has come on open ones is read
@@ -109,9 +119,14 @@ class _Joined:
     def write(self, data: bytes) -> None:
         if not self._head and data.startswith(b"HTTP/1.1 2"):
             self._head = data
-        elif not self.is_closing():  # the client of a pipelined request may be gone without uvicorn's noticing
-            self._transport.write(self._head + data)
+        else:
+            self.send(self._head + data)
             self._head = b""
+
+    def send(self, data: bytes) -> None:
+        """Send what is complete."""
+        if not self.is_closing():  # the client of a pipelined request may be gone without uvicorn's noticing
+            self._transport.write(data)
 
     def flush(self) -> None:
         """Send a head that no body follows, as the answer to HEAD."""
@@ -126,12 +141,31 @@ class _Joined:
         return getattr(self._transport, name)
 
 
+class _Call:
+    """A request that went to the application without uvicorn's cycle, for those who look at the cycle."""
+
+    response_complete = disconnected = False
+    keep_alive = True
+
+    def __init__(self) -> None:
+        self.message_event = self  # that nobody waits for
+
+    def set(self) -> None:
+        pass
+
+
 class LimitedProtocol(HttpToolsProtocol):
     """One connection; see `Connections`, which `protocol_of` gives it."""
 
     limits: Connections
+    heads: "Heads"
+    app: Any  # a `feemodel.rpc.app.App`
+    transport: Any  # a `_Joined`
+    cycle: Any  # uvicorn's, or a `_Call`
     _head_bytes = 0
     _in_body = False
+    _between = True  # two requests
+    _candidate = b""  # the head of a request that has come in one piece
 
     def connection_made(self, transport: Any) -> None:
         """A client has connected."""
@@ -143,10 +177,22 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Bytes have come, of which a head may have only so many."""
+        if self._between and not self._answers():
+            head, _, body = data.partition(b"\r\n\r\n")
+            if self.heads.known.get(head) == len(body):
+                self._call(body)
+                return
+            self._candidate = head
         self._head_bytes += len(data)
         super().data_received(data)  # which begins to count anew where a request is there as a whole
+        self._candidate = b""
         if self._head_bytes > HEAD_LIMIT and not self._in_body:
             self.end()
+
+    def on_message_begin(self) -> None:
+        """The first byte of a request has come."""
+        super().on_message_begin()
+        self._between = False
 
     def on_headers_complete(self) -> None:
         """A request begins, whose body is still to come."""
@@ -154,18 +200,54 @@ class LimitedProtocol(HttpToolsProtocol):
         if not self._answers():
             self.limits.idles(self)
         super().on_headers_complete()
+        if self._candidate:
+            self.heads.learn(self._candidate, self.scope, self.app)
+            self._candidate = b""
 
     def on_message_complete(self) -> None:
         """A request is there as a whole."""
         super().on_message_complete()
-        self._in_body, self._head_bytes = False, 0
+        self._in_body, self._head_bytes, self._between = False, 0, True
         if self._answers():
             self.limits.works(self)
+
+    def _call(self, body: bytes) -> None:
+        self.cycle = call = _Call()
+        self.limits.works(self)
+        task = self.loop.create_task(self._answer(call, body))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    async def _answer(self, call: _Call, body: bytes) -> None:
+        try:
+            status, headers, answer = await self.app.call(body)
+            if self.flow.write_paused and not call.disconnected:
+                await self.flow.drain()
+        except BaseException:  # such as the end of the process
+            self.transport.close()
+            raise
+        finally:
+            call.response_complete = True
+        lines = [STATUS_LINE[status]]
+        for name, value in (*self.server_state.default_headers, *headers):
+            lines += (name, b": ", value, b"\r\n")
+        if status != HTTPStatus.NO_CONTENT:
+            lines.append(b"content-length: %d\r\n" % len(answer))
+        lines.append(b"\r\n" if call.keep_alive else b"connection: close\r\n\r\n")
+        self.transport.send(b"".join((*lines, answer)))
+        if not call.keep_alive:
+            self.transport.close()
+        if self.pipeline:
+            self.on_response_complete()
+        else:
+            self.server_state.total_requests += 1
+            if not self.transport.is_closing():
+                self.limits.idles(self)
 
     def on_response_complete(self) -> None:
         """A request has been answered."""
         super().on_response_complete()
-        self.transport.flush()  # type: ignore[attr-defined]
+        self.transport.flush()
         if not self._answers() and not self.transport.is_closing():
             self.limits.idles(self)
 
@@ -200,6 +282,23 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.close()
 
 
+class Heads:
+    """The heads of requests that are calls and nothing more, and how long a body each announces."""
+
+    def __init__(self) -> None:
+        self.known: dict[bytes, int] = {}
+
+    def learn(self, head: bytes, scope: Mapping[str, Any], app: "App") -> None:
+        """Remember the head of a request that was read, if it is such a one."""
+        if len(head) > KNOWN_BYTES or scope["http_version"] != "1.1" or head.count(b"\n") != head.count(b"\r\n"):
+            return
+        length = app.plain_length(scope)
+        if length is not None:
+            if len(self.known) >= KNOWN_HEADS:
+                self.known.clear()
+            self.known[head] = length
+
+
 class DrainingServer(uvicorn.Server):
     """uvicorn's server, which at the signal to stop goes on for a moment: what was sent before is read and answered."""
 
@@ -216,4 +315,4 @@ class DrainingServer(uvicorn.Server):
 
 def protocol_of(limits: Connections) -> type[HttpToolsProtocol]:
     """The protocol class that uvicorn makes for every connection of a process."""
-    return type("Protocol", (LimitedProtocol,), {"limits": limits})
+    return type("Protocol", (LimitedProtocol,), {"limits": limits, "heads": Heads()})
