@@ -4,22 +4,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from feemodel.checks import whole_scalar
+from feemodel.checks import MAPPINGS, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.units import from_hex, from_quantity, to_hex
 
 AccessList: TypeAlias = tuple[tuple[bytes, tuple[bytes, ...]], ...]
 
-_QUANTITIES = (  # the name on the wire, and ours
-    ("gas", "gas"),
-    ("gasPrice", "gas_price"),
-    ("maxFeePerGas", "max_fee"),
-    ("maxPriorityFeePerGas", "max_priority_fee"),
-    ("maxFeePerBlobGas", "max_fee_per_blob_gas"),
-    ("value", "value"),
-    ("nonce", "nonce"),
-    ("chainId", "chain_id"),
-)
+_QUANTITIES = {  # the name on the wire, and ours
+    "gas": "gas",
+    "gasPrice": "gas_price",
+    "maxFeePerGas": "max_fee",
+    "maxPriorityFeePerGas": "max_priority_fee",
+    "maxFeePerBlobGas": "max_fee_per_blob_gas",
+    "value": "value",
+    "nonce": "nonce",
+    "chainId": "chain_id",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,14 +55,16 @@ def parse_call(call: Mapping[str, Any]) -> Call:
     >>> parse_call({"to": "0x" + "11" * 20, "value": "0x1", "input": "0xa9059cbb"}).data.hex()
     'a9059cbb'
     """
-    if not isinstance(call, Mapping):
+    if not isinstance(call, MAPPINGS):
         raise InvalidInput("call", "expected an object with the fields of a call", call)
     data = _data(call)
     if call.get("gasPrice") is not None and (call.get("maxFeePerGas") or call.get("maxPriorityFeePerGas")):
         raise InvalidInput("call.gasPrice", "expected either gasPrice or maxFeePerGas", call["gasPrice"])
     sender, to = _address("call.from", call.get("from")), _address("call.to", call.get("to"))
     quantities = {
-        name: as_integer(f"call.{field}", call[field]) for field, name in _QUANTITIES if call.get(field) is not None
+        _QUANTITIES[field]: as_integer(f"call.{field}", value)
+        for field, value in call.items()
+        if field in _QUANTITIES and value is not None
     }
     return Call(sender=sender, to=to, data=data, access_list=_access_list(call.get("accessList")), **quantities)
 
@@ -79,9 +81,7 @@ def _data(call: Mapping[str, Any]) -> bytes:
 
 def as_bytes(name: str, value: Any) -> bytes:
     """Bytes from Python, or hexadecimal text."""
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return bytes(value)
-    return from_hex(value, name)
+    return bytes(value) if isinstance(value, (bytes, bytearray, memoryview)) else from_hex(value, name)
 
 
 def as_integer(name: str, value: Any) -> int:

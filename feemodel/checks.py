@@ -5,6 +5,7 @@ Each returns a Python number for a scalar and a NumPy array for anything array-l
 """
 
 import math
+from collections.abc import Mapping
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from feemodel.errors import Int64Overflow, InvalidInput
 
 INT64_MAX = 2**63 - 1
+MAPPINGS = (dict, Mapping)  # for isinstance, which tells the first by its type alone
 
 WholeArray: TypeAlias = NDArray[np.int64]
 RealArray: TypeAlias = NDArray[np.float64]

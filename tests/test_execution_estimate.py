@@ -10,6 +10,7 @@ from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
 from feemodel.execution import Account, Block, Limits, World, estimate, estimate_gas, execute_call, rollup_estimate
 from feemodel.execution.failures import revert_reason
 from feemodel.execution.forks import fork_named
+from feemodel.execution.guesses import Guesses
 from feemodel.fees.forms import CostPerByte, VerificationCost
 from tests.execution_engines import ENGINES, address
 
@@ -310,6 +311,7 @@ def test_what_is_known_of_code_that_cannot_tell_its_gas_is_what_executing_finds(
     ]
     settings = {"storage": {1: 7, 2: 7, 3: 7}, "balance": 10**18}
     fees = {} if price is None else {"gasPrice": hex(price)}
+    guesses = Guesses()
     for tolerance in (0.015, 0):
         for _ in range(10):
             code = "".join(rng.choices(pieces, k=rng.randrange(1, 7)))
@@ -323,6 +325,53 @@ def test_what_is_known_of_code_that_cannot_tell_its_gas_is_what_executing_finds(
                 )
             assert (known.gas_limit, known.gas_used) == (executed.gas_limit, executed.gas_used), code
             assert known.executions <= executed.executions
+            # What the code took with other slots, which it was tried with before.
+            for slots in (settings["storage"], {}, {1: 7}, settings["storage"]):
+                state = {**settings, "storage": slots}
+                found = [
+                    estimate_gas(
+                        call(**fees), world(code, **state), search=search, tolerance=tolerance, engine=engine,
+                        guesses=remembered,
+                    )
+                    for remembered in (guesses, guesses, None)
+                ]  # fmt: skip
+                assert len({(each.gas_limit, each.gas_used) for each in found}) == 1, (code, slots)
+
+
+def test_a_call_that_takes_what_the_last_one_took_is_executed_once(engine):
+    guesses, state = Guesses(), world("5f355f55")  # writes the first word of its calldata
+
+    def found(word):
+        data = "0x" + word.to_bytes(32).hex()
+        return estimate_gas(call(data=data), state, tolerance=0, engine=engine, search="geth", guesses=guesses)
+
+    first, second = found(2**255 + 1), found(2**255 + 3)
+    assert (first.executions, second.executions) == (2, 1)
+    assert second.gas_limit == first.gas_limit == 21_000 + 30 * 4 + 2 * 16 + 7 + 22_100
+    # Zero over zero takes less, and is found as it would be by whoever knows nothing.
+    third = found(0)
+    assert third == estimate_gas(call(data="0x" + "00" * 32), state, tolerance=0, engine=engine, search="geth")
+
+
+def test_a_guess_that_is_too_little_costs_an_execution_and_one_too_much_none(engine):
+    guesses = Guesses()
+    cheap, dear = world("5f355f55", storage={0: 7}), world("5f355f55")  # over something, and over nothing
+
+    def executions(state):
+        data = "0x" + "ff" * 32
+        return estimate_gas(call(data=data), state, engine=engine, search="geth", guesses=guesses).executions
+
+    assert [executions(state) for state in (cheap, cheap, dear, dear, cheap)] == [2, 1, 3, 1, 2]
+    assert [executions(cheap) for _ in range(9)] == [2] * 7 + [1, 1]  # less is guessed when it was less eight times
+
+
+def test_a_guess_is_not_known_of_other_code_or_another_function(engine):
+    guesses = Guesses()
+    found = [
+        estimate_gas(call(data=data), world(code), engine=engine, guesses=guesses, search="geth").executions
+        for code, data in [("5f355f55", "0xff"), ("5f355f5500", "0xff"), ("5f355f55", "0xfe"), ("5f355f55", "0xff")]
+    ]
+    assert found == [2, 2, 2, 1]
 
 
 def test_executions_together_have_a_time(engine):

@@ -1,6 +1,6 @@
 """The whole answer: limits, engine, search; then size and fee."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -10,6 +10,7 @@ from feemodel.checks import real_scalar
 from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
 from feemodel.execution.engines import Engine, Execute, engine_named
 from feemodel.execution.failures import failure
+from feemodel.execution.guesses import Guesses
 from feemodel.execution.message import Message, Request, parse_request
 from feemodel.execution.nodes import Geth, Node, check_rules, node_named, payable_gas
 from feemodel.execution.opcodes import tells_gas
@@ -73,6 +74,7 @@ def estimate_gas(
     tolerance: float = TOLERANCE,
     engine: str | Engine = "auto",
     limits: Limits = Limits(),
+    guesses: Guesses | None = None,
 ) -> GasEstimate:
     """The gas limit that a call needs on a state, as a node would estimate it.
 
@@ -85,6 +87,7 @@ def estimate_gas(
     tolerance : how far above the smallest limit the answer may lie, as a part of it; 0 is exact [1].
     engine : "auto", "fast", "reference", or an object such as `EnginePool(...)`.
     limits : what the estimate may cost.
+    guesses : what other estimates took, to which this one is added; it makes no difference but to `executions`.
 
     Raises
     ------
@@ -108,12 +111,12 @@ def estimate_gas(
     if is_transfer and not node.rules.transfer_to_code:
         is_transfer = not changed.account(message.to or ZERO_ADDRESS).code
 
-    refusal = _refusal(node, request, changed)
+    allowed = _Allowed(node, request, changed)
     known = message.to is not None and not message.authorizations  # which may put other code there
     code = changed.account(message.to or ZERO_ADDRESS).code if known else b""
 
     def task(execute: Execute) -> GasEstimate:
-        meter = _Meter(execute, message, limits, refusal, code)
+        meter = _Meter(execute, message, limits, allowed, code, guesses)
         found = search_gas(meter.run, upper=upper, rules=node.rules, tolerance=tolerance, transfer=is_transfer)
         if found.gas_limit is None:
             raise failure(found.outcome, upper, estimating=True)
@@ -162,6 +165,7 @@ def rollup_estimate(
     tolerance: float = TOLERANCE,
     engine: str | Engine = "auto",
     limits: Limits = Limits(),
+    guesses: Guesses | None = None,
 ) -> RollupEstimate:
     """What `rollup_estimateGas` answers: the gas limit, the base fee, and the priority fee on the measured size.
 
@@ -170,8 +174,8 @@ def rollup_estimate(
     form : of the fee, with its costs and the base fee, see `feemodel.fees.forms`.
     margin : of an estimate [1].
     codec, measured, packed : how the fee transaction is measured, see `feemodel.sizes.measure.fee_size`.
-    call, world, overrides, search, tolerance, engine, limits : as in `estimate_gas`; and `gas` of the call may be at
-        most `limits.max_call_gas`. It is no bound of the search.
+    call, world, overrides, search, tolerance, engine, limits, guesses : as in `estimate_gas`; and `gas` of the call may
+        be at most `limits.max_call_gas`. It is no bound of the search.
 
     >>> from feemodel.fees.forms import CostPerByte
     >>> sender, form = "0x" + "11" * 20, CostPerByte(variable_cost=1_000_000_000, fixed_cost=30_000_000)
@@ -185,8 +189,9 @@ def rollup_estimate(
     request = parse_request(call)
     check_rollup_call(request.call, limits)
     gas = estimate_gas(
-        request, world, overrides=overrides, search=search, tolerance=tolerance, engine=engine, limits=limits
-    )
+        request, world, overrides=overrides, search=search, tolerance=tolerance, engine=engine, limits=limits,
+        guesses=guesses,
+    )  # fmt: skip
     sender = request.call.sender
     nonce = 0 if sender is None else world.account(sender).nonce
     return priced(
@@ -233,20 +238,19 @@ def _engine(engine: str | Engine) -> Engine:
     return engine_named(engine) if isinstance(engine, str) else engine
 
 
-def _refusal(node: Node, request: Request, world: World) -> Callable[[int], str | None]:
-    """Why the node would not execute the call with a gas limit; `None` if it would."""
-    cap = world.fork.max_transaction_gas
-    payable = payable_gas(node, request, world)
-    most = payable if cap is None else min(cap, payable)
+class _Allowed:
+    """The largest gas limit with which a node would execute a call."""
 
-    def refusal(gas_limit: int) -> str | None:
-        if gas_limit <= most:
-            return None
-        if gas_limit > payable:
-            return node.unpayable(request, world, gas_limit)
-        return f"transaction gas limit too high (cap: {cap}, tx: {gas_limit})"
+    def __init__(self, node: Node, request: Request, world: World) -> None:
+        self._node, self._request, self._world = node, request, world
+        self._cap, self._payable = world.fork.max_transaction_gas, payable_gas(node, request, world)
+        self.most = self._payable if self._cap is None else min(self._cap, self._payable)
 
-    return refusal
+    def refusal(self, gas_limit: int) -> str:
+        """What it says to a larger one."""
+        if gas_limit > self._payable:
+            return self._node.unpayable(self._request, self._world, gas_limit)
+        return f"transaction gas limit too high (cap: {self._cap}, tx: {gas_limit})"
 
 
 class _Meter:
@@ -255,7 +259,7 @@ class _Meter:
     Code that cannot tell its gas limit (`feemodel.execution.opcodes.tells_gas`) does the same with every limit until it
     runs out. Once it has succeeded it is known to fail with less than it used, and to succeed with that and the 2,300
     that SSTORE wants to see left, EIP-2200; nearly always, as one more execution shows, with just what it used. What is
-    known is not executed again.
+    known is not executed again. So the first execution may have any limit, as long as it succeeds.
     """
 
     def __init__(
@@ -263,25 +267,22 @@ class _Meter:
         execute: Execute,
         message: Message,
         limits: Limits,
-        refusal: Callable[[int], str | None],
+        allowed: "_Allowed",
         code: bytes,
+        guesses: Guesses | None,
     ) -> None:
-        self._execute, self._message, self._limits, self._refusal = execute, message, limits, refusal
-        self._code = code
+        self._execute, self._message, self._limits, self._allowed = execute, message, limits, allowed
+        self._code, self._guesses = code, guesses
         self._began = monotonic()
         self._spent = self.executions = 0
         self._needed: int | None = None  # the most that is known to be needed [gas]
         self._enough: int | None = None  # the least that is known to be enough [gas]
 
     def run(self, gas_limit: int) -> Outcome:
-        refused = self._refusal(gas_limit)
-        if refused is not None:
-            return Outcome(Status.REFUSED, gas_used=0, halt=refused)
+        if gas_limit > self._allowed.most:
+            return Outcome(Status.REFUSED, gas_used=0, halt=self._allowed.refusal(gas_limit))
         if self._needed is None:
-            outcome = self._executed(gas_limit)
-            if outcome.succeeded and not tells_gas(self._code):
-                self._needed = outcome.peak
-            return outcome
+            return self._executed(gas_limit) if tells_gas(self._code) else self._first(gas_limit)
         if self._enough is None:
             suffices = self._executed(self._needed).succeeded
             self._enough = self._needed if suffices else self._needed + SSTORE_SENTRY + 1
@@ -290,6 +291,20 @@ class _Meter:
         if gas_limit >= self._enough:
             return Outcome(Status.SUCCESS, gas_used=self._needed)
         return self._executed(gas_limit)
+
+    def _first(self, gas_limit: int) -> Outcome:
+        """Executed with the gas limit, or with the guess, if that is less and succeeds: more makes no difference."""
+        guess = self._guesses and self._guesses.guess(self._message, self._code)
+        outcome = self._executed(guess) if guess and guess < gas_limit else None
+        if outcome is not None and outcome.succeeded:
+            self._enough = guess if outcome.peak == guess else None
+        else:
+            outcome = self._executed(gas_limit)
+        if outcome.succeeded:
+            self._needed = outcome.peak
+            if self._guesses is not None:
+                self._guesses.note(self._message, self._code, outcome.gas_used)
+        return outcome
 
     def _executed(self, gas_limit: int) -> Outcome:
         if self._spent > self._limits.total_gas:

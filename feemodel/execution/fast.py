@@ -208,7 +208,7 @@ class _Database:
 
     def _rewrite(self, address: bytes, wanted: Account, present: Account) -> None:
         """Write what of an account is not as it stands there: pyrevm reads code through each time it is given."""
-        if (wanted.balance, wanted.nonce, wanted.code) != (present.balance, present.nonce, present.code):
+        if wanted.balance != present.balance or wanted.nonce != present.nonce or wanted.code != present.code:
             self.write_info(address, wanted)
             self._brought += len(wanted.code)
         slots = _differing(wanted.storage, present.storage)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from feemodel.call import AccessList, Call, as_bytes, as_integer, parse_call
 from feemodel.errors import InvalidInput
@@ -36,8 +36,7 @@ class Authorization:
     s: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(NamedTuple):
     """A call with the two lists that only some transactions carry."""
 
     call: Call
@@ -45,8 +44,7 @@ class Request:
     blob_hashes: tuple[bytes, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class Message(NamedTuple):
     """What an engine executes, all of a transaction but its gas limit."""
 
     sender: bytes = ZERO_ADDRESS

@@ -13,6 +13,7 @@ AbstractEstimateGas and EthEstimateGas.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from feemodel.errors import InvalidInput
 from feemodel.execution.outcome import Outcome
@@ -73,8 +74,7 @@ def search_named(name: str) -> SearchRules:
         raise InvalidInput("search", f"expected one of {', '.join(SEARCHES)}", name) from None
 
 
-@dataclass(frozen=True, slots=True)
-class Searched:
+class Searched(NamedTuple):
     """What a search found: a gas limit, or none where the call fails at the upper bound."""
 
     gas_limit: int | None

@@ -5,18 +5,18 @@ is nothing to restore after a call, also when it failed.
 """
 
 from collections import ChainMap
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Self
 
 from feemodel.call import as_bytes, as_integer
+from feemodel.checks import MAPPINGS
 from feemodel.errors import InvalidInput
 from feemodel.execution.forks import DEFAULT_FORK, FORKS, Fork
 
 UINT64_MAX = 2**64 - 1
 UINT256_MAX = 2**256 - 1
-
-_FIELDS = ("balance", "nonce", "code", "state", "stateDiff")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,10 @@ class World:
         if not parsed:
             return self
         changed = {address: override.applied_to(self.account(address)) for address, override in parsed.items()}
-        return replace(self, changes={**self.changes, **changed})
+        return type(self)(
+            accounts=self.accounts, block=self.block, chain_id=self.chain_id, fork=self.fork,
+            changes={**self.changes, **changed},
+        )  # fmt: skip
 
     def same_base(self, other: "World | None") -> bool:
         """Whether both worlds differ in nothing but what overrides replaced."""
@@ -127,57 +130,53 @@ def parse_overrides(overrides: Mapping[Any, Any] | None) -> dict[bytes, Override
     """
     if overrides is None:
         return {}
-    if not isinstance(overrides, Mapping):
+    if not isinstance(overrides, MAPPINGS):
         raise InvalidInput("overrides", "expected an object of addresses", overrides)
     parsed = {}
     for key, fields in overrides.items():
         shown = key if isinstance(key, str) else f"0x{bytes(key).hex()}" if isinstance(key, bytes) else repr(key)
-        address = as_bytes(f"overrides.{shown}", key)
+        name = f"overrides.{shown}"
+        address = as_bytes(name, key)
         if len(address) != 20:
-            raise InvalidInput(f"overrides.{shown}", f"expected an address of 20 bytes, counted {len(address)}", key)
+            raise InvalidInput(name, f"expected an address of 20 bytes, counted {len(address)}", key)
         if address in parsed:
-            raise InvalidInput(f"overrides.{shown}", "expected every address once", key)
-        parsed[address] = _parse_override(f"overrides.{shown}", fields)
+            raise InvalidInput(name, "expected every address once", key)
+        parsed[address] = _parse_override(name, fields)
     return parsed
 
 
 def _parse_override(name: str, fields: Any) -> Override:
-    if not isinstance(fields, Mapping):
+    if not isinstance(fields, MAPPINGS):
         raise InvalidInput(name, "expected an object of fields", fields)
-    for known_not in set(fields) - set(_FIELDS):
-        raise InvalidInput(f"{name}.{known_not}", f"expected one of {', '.join(_FIELDS)}", fields[known_not])
-    given = {field_name: value for field_name, value in fields.items() if value is not None}
-    if "state" in given and "stateDiff" in given:
-        raise InvalidInput(f"{name}.stateDiff", "expected either state or stateDiff", given["stateDiff"])
-    return Override(
-        balance=_number(f"{name}.balance", given.get("balance"), UINT256_MAX),
-        nonce=_number(f"{name}.nonce", given.get("nonce"), UINT64_MAX),
-        code=as_bytes(f"{name}.code", given["code"]) if "code" in given else None,
-        state=_slots(f"{name}.state", given.get("state")),
-        state_diff=_slots(f"{name}.stateDiff", given.get("stateDiff")),
-    )
+    given: dict[str, Any] = {}
+    for key, value in fields.items():
+        if key not in _FIELDS:
+            raise InvalidInput(f"{name}.{key}", f"expected one of {', '.join(_FIELDS)}", value)
+        if value is not None:
+            ours, read = _FIELDS[key]
+            given[ours] = read(f"{name}.{key}", value)
+    if "state" in given and "state_diff" in given:
+        raise InvalidInput(f"{name}.stateDiff", "expected either state or stateDiff", fields["stateDiff"])
+    return Override(**given)
 
 
-def _number(name: str, value: Any, maximum: int) -> int | None:
-    if value is None:
-        return None
+def _number(name: str, value: Any, maximum: int) -> int:
     number = as_integer(name, value)
     if number > maximum:
         raise InvalidInput(name, f"expected a number below 2**{maximum.bit_length()}", value)
     return number
 
 
-def _slots(name: str, slots: Any) -> dict[int, int] | None:
-    if slots is None:
-        return None
-    if not isinstance(slots, Mapping):
+def _slots(name: str, slots: Any) -> dict[int, int]:
+    if not isinstance(slots, MAPPINGS):
         raise InvalidInput(name, "expected an object of slots", slots)
     parsed: dict[int, int] = {}
     for key, value in slots.items():
-        slot = _word(f"{name}.{key}", key)
+        where = f"{name}.{key}"
+        slot = _word(where, key)
         if slot in parsed:  # in capitals and in lower case
-            raise InvalidInput(f"{name}.{key}", "expected every slot once", value)
-        parsed[slot] = _word(f"{name}.{key}", value)
+            raise InvalidInput(where, "expected every slot once", value)
+        parsed[slot] = _word(where, value)
     return parsed
 
 
@@ -188,3 +187,12 @@ def _word(name: str, value: Any) -> int:
     if len(word) != 32:
         raise InvalidInput(name, f"expected 32 bytes, counted {len(word)}", value)
     return int.from_bytes(word, "big")
+
+
+_FIELDS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {  # on the wire; ours, and how it is read
+    "balance": ("balance", partial(_number, maximum=UINT256_MAX)),
+    "nonce": ("nonce", partial(_number, maximum=UINT64_MAX)),
+    "code": ("code", as_bytes),
+    "state": ("state", _slots),
+    "stateDiff": ("state_diff", _slots),
+}

@@ -162,7 +162,7 @@ class App:
             body = begun.value if begun.is_done else await self._arrived(token, begun)
             if body is None:
                 return
-            reply = await self._called(body)
+            reply = _reply_of(await self._called(body))
         finally:
             self._under_way.discard(token)
         await _reply(send, reply.status, reply.body, [*reply.headers, *extra])
@@ -195,13 +195,12 @@ class App:
         token = object()
         self._under_way.add(token)
         try:
-            return await self._called(body)
+            return _reply_of(await self._called(body))
         finally:
             self._under_way.discard(token)
 
-    async def _called(self, body: bytes) -> Reply:
-        response = await respond(body, self._methods, batch_limit=self._access.batch_limit, observe=self._observe)
-        return Reply(204, [_JSON], b"") if response is None else Reply(200, [_JSON], response)
+    def _called(self, body: bytes) -> Coroutine[Any, Any, bytes | None]:
+        return respond(body, self._methods, batch_limit=self._access.batch_limit, observe=self._observe)
 
     def _refusal(self) -> Reply | None:
         """What is told where too much is under way already."""
@@ -300,6 +299,10 @@ class App:
         if "*" not in named and origin.decode("latin-1") not in named:
             return []
         return [(b"access-control-allow-origin", origin), (b"vary", b"origin")]
+
+
+def _reply_of(response: bytes | None) -> Reply:
+    return Reply(204, [_JSON], b"") if response is None else Reply(200, [_JSON], response)
 
 
 class _Begun:

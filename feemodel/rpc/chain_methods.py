@@ -1,6 +1,6 @@
 """The `eth_` methods on a chain that stands still, as unmodified clients call them beside the rollup's."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from feemodel.execution.estimate import (
     execute_call,
     rollup_estimate,
 )
+from feemodel.execution.guesses import Guesses
 from feemodel.execution.message import Request, parse_request
 from feemodel.execution.world import EMPTY, World
 from feemodel.fees.l1_market import MIN_BLOB_BASE_FEE
@@ -52,7 +53,7 @@ class ChainMethods:
         count_estimate: Callable[[str], None] = lambda engine: None,
     ) -> None:
         self.chain, self.runner, self._pricing, self._count_estimate = chain, runner, pricing, count_estimate
-        self._limits, self._tolerance = limits, tolerance
+        self._limits, self._tolerance, self._guesses = limits, tolerance, Guesses()
         self._check_overrides: Callable[[Any], None] = lambda overrides: None
         world, cap = chain.world, chain.world.fork.max_transaction_gas
         most = min(world.block.gas_limit, limits.gas_cap)
@@ -81,7 +82,10 @@ class ChainMethods:
         request, world = parse_request(call), self.chain.world.overridden(overrides)
 
         def task(engine: Engine, limits: Limits) -> GasEstimate:
-            return estimate_gas(request, world, search=search, tolerance=self._tolerance, engine=engine, limits=limits)
+            return estimate_gas(
+                request, world, search=search, tolerance=self._tolerance, engine=engine, limits=limits,
+                guesses=self._guesses,
+            )  # fmt: skip
 
         found = await self._run(task, request, world, self._estimate_gas)
         self._count_estimate(found.engine)
@@ -94,22 +98,24 @@ class ChainMethods:
             sender = request.call.sender
             if sender is not None and request.call.nonce is None:  # what is measured has the nonce of the chain
                 nonced = replace(request.call, nonce=world.account(sender).nonce)
-                request = replace(request, call=nonced)
+                request = request._replace(call=nonced)
             world = world.overridden(overrides)
 
         def task(engine: Engine, limits: Limits) -> RollupEstimate:
             return rollup_estimate(
                 request, world, form=prices.form, margin=prices.preset.estimate_margin, tolerance=self._tolerance,
-                engine=engine, limits=limits, **measuring,
+                engine=engine, limits=limits, guesses=self._guesses, **measuring,
             )  # fmt: skip
 
         found = await self._run(task, request, world, self._estimate_gas)
         self._count_estimate(found.gas.engine)
         return found
 
-    async def _run(self, task: Callable[[Engine, Limits], Found], request: Request, world: World, gas: int) -> Found:
+    def _run(
+        self, task: Callable[[Engine, Limits], Found], request: Request, world: World, gas: int
+    ) -> Coroutine[Any, Any, Found]:
         known = not request.authorizations and _is_known(request.call, world)
-        return await self.runner.run(task, gas=gas, code=_code(request.call, world), known=known)
+        return self.runner.run(task, gas=gas, code=_code(request.call, world), known=known)
 
     def _chain_id(self) -> str:
         return to_quantity(self.chain.world.chain_id)

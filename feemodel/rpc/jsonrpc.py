@@ -12,9 +12,10 @@ import inspect
 import logging
 import math
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
 from time import perf_counter
+from types import CoroutineType
 from typing import Any, TypeAlias
 
 import msgspec
@@ -33,6 +34,8 @@ CODES: tuple[tuple[type[FeeModelError], int], ...] = (
 BATCH_LIMIT = 100  # calls
 BATCH_BYTES = 32 << 20  # of the answers to a batch, beyond which no further call of it is begun
 BATCH_SECONDS = 30.0  # likewise; whoever sent it may be gone
+
+AWAITABLE = (CoroutineType, Awaitable)  # the first is told by its type alone
 
 _decode = msgspec.json.Decoder().decode
 _encoded = msgspec.json.Encoder().encode
@@ -110,7 +113,9 @@ async def _answer(request: Any, methods: Methods, observe: Observe) -> bytes | N
         return failure(CallError(INVALID_REQUEST, "Invalid Request"))
     name, identity, code, began = request["method"], request.get("id"), 0, perf_counter()
     try:
-        result = await _called(name, request.get("params", []), methods)
+        result = _called(name, request.get("params", []), methods)
+        if isinstance(result, AWAITABLE):
+            result = await result
         response = _encoded({"jsonrpc": "2.0", "id": identity, "result": result})
     except Exception as error:
         code, response = _failed(identity, _as_call_error(error))
@@ -139,15 +144,14 @@ def _is_identity(identity: Any) -> bool:
     return identity is None or isinstance(identity, (str, float))
 
 
-async def _called(name: str, params: list[Any] | dict[str, Any], methods: Methods) -> Any:
+def _called(name: str, params: list[Any] | dict[str, Any], methods: Methods) -> Any:
     method = methods.get(name)
     if method is None:
         raise CallError(METHOD_NOT_FOUND, "Method not found", name)
     least, most = _positions(method)
     # Nearly all come by position and in the right number, and binding takes its time.
     fits = isinstance(params, list) and least <= len(params) <= most
-    result = method(*params) if fits else _bound(method, params)
-    return await result if inspect.isawaitable(result) else result
+    return method(*params) if fits else _bound(method, params)
 
 
 def _bound(method: Callable[..., Any], params: list[Any] | dict[str, Any]) -> Any:

@@ -6,7 +6,9 @@ The folder must be named before that package is first imported, so a process beg
 
 import asyncio
 import os
+from bisect import bisect_left
 from collections import Counter as Counter_
+from collections import defaultdict
 from pathlib import Path
 from typing import Any, Literal
 
@@ -41,8 +43,10 @@ class Metrics:
         self._estimates = Counter(
             "feemodel_estimates", "Gas estimates by the engine that executed", ["engine"], registry=registry
         )
-        self._by_method: dict[str, Any] = {}  # resolved once: looking up a label takes its time
-        self._noted: Counter_[tuple[Any, ...]] = Counter_()  # what is written to the file in one go, soon
+        # What is written to the file in one go, soon: counts, calls by method and bucket, and their time together.
+        self._noted: Counter_[tuple[Any, ...]] = Counter_()
+        self._took: Counter_[tuple[str, int]] = Counter_()
+        self._seconds_of: defaultdict[str, float] = defaultdict(float)
         self._writing = False
         self._pricing_age = Gauge(
             "feemodel_pricing_age_seconds", "Age of the polled costs", registry=registry, multiprocess_mode=AS_ASKED
@@ -54,10 +58,8 @@ class Metrics:
     def observe(self, method: str, code: int, seconds: float) -> None:
         """Count a call: its method, its error's code or 0, and the time it took [s]."""
         self._note(self._calls, method, code)
-        histogram = self._by_method.get(method)
-        if histogram is None:
-            histogram = self._by_method[method] = self._seconds.labels(method)
-        histogram.observe(seconds)
+        self._took[method, bisect_left(BUCKETS, seconds)] += 1
+        self._seconds_of[method] += seconds
 
     def count_estimate(self, engine: str) -> None:
         """Count an estimate by the engine that executed it."""
@@ -74,6 +76,13 @@ class Metrics:
         for (metric, *labels), count in self._noted.items():
             metric.labels(*labels).inc(count)
         self._noted.clear()
+        # A histogram takes one observation at a time, each of which is written; its parts take many at once.
+        for (method, bucket), count in self._took.items():
+            self._seconds.labels(method)._buckets[bucket].inc(count)
+        for method, seconds in self._seconds_of.items():
+            self._seconds.labels(method)._sum.inc(seconds)
+        self._took.clear()
+        self._seconds_of.clear()
 
     def set_state(self, *, pricing_age: float | None, finalized: int | None) -> None:
         """What stands at this moment; `None` where there is nothing of it."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from feemodel.call import as_bytes
+from feemodel.checks import MAPPINGS
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.rpc.chain import Chain
 from feemodel.rpc.jsonrpc import SERVER_ERROR, CallError
@@ -39,14 +40,14 @@ def check_size(overrides: Overrides | None, *, accounts: int, slots: int) -> Non
     """Refuse an override that is larger than a server takes."""
     if overrides is None:
         return
-    if not isinstance(overrides, Mapping):
+    if not isinstance(overrides, MAPPINGS):
         raise InvalidInput("overrides", "expected an object of addresses", overrides)
     if len(overrides) > accounts:
         raise LimitExceeded(f"overrides: at most {accounts:,} accounts, got {len(overrides):,}")
     found = 0
     for fields in overrides.values():
-        if isinstance(fields, Mapping):
-            found += sum(len(value) for value in fields.values() if isinstance(value, Mapping))
+        if isinstance(fields, MAPPINGS):
+            found += sum(len(value) for value in fields.values() if isinstance(value, MAPPINGS))
     if found > slots:
         raise LimitExceeded(f"overrides: at most {slots:,} slots, got {found:,}")
 
@@ -63,7 +64,7 @@ def check_block(block: Any, chain: Chain) -> None:
 def is_block(block: Any, chain: Chain) -> bool:
     """Whether a parameter names the block at which the chain stands."""
     number = chain.world.block.number
-    if isinstance(block, Mapping) and block and block.keys() <= _BLOCK_FIELDS:
+    if not isinstance(block, str) and isinstance(block, Mapping) and block and block.keys() <= _BLOCK_FIELDS:
         if block.get("blockHash") is not None:
             named = as_bytes("block.blockHash", block["blockHash"])
             if len(named) != 32:

@@ -214,9 +214,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def _call(self, body: bytes) -> None:
         self.cycle = call = _Call()
         self.limits.works(self)
-        task = self.loop.create_task(self._answer(call, body))
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
+        self.tasks.add(self.loop.create_task(self._answer(call, body)))
 
     async def _answer(self, call: _Call, body: bytes) -> None:
         try:
@@ -228,6 +226,7 @@ class LimitedProtocol(HttpToolsProtocol):
             raise
         finally:
             call.response_complete = True
+            self.tasks.discard(cast("asyncio.Task[None]", asyncio.current_task()))
         lines = [STATUS_LINE[status]]
         for name, value in (*self.server_state.default_headers, *headers):
             lines += (name, b": ", value, b"\r\n")
