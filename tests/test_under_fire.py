@@ -17,7 +17,7 @@ from feemodel.execution import Message, opcodes
 from feemodel.ledger import Store, check_proof, get_proof, import_genesis
 from feemodel.ledger.changes import GenesisAccount
 from feemodel.ledger.method import STEP, proof_steps
-from feemodel.rpc import jsonrpc, protocol
+from feemodel.rpc import jsonrpc, methods, protocol
 from feemodel.rpc.app import App, Page
 from tests.development import development_world
 from tests.fire import node_faults, process_faults, store_faults
@@ -142,6 +142,49 @@ def test_a_batch_has_a_limit_of_time(monkeypatch):
     monkeypatch.setattr(jsonrpc, "BATCH_SECONDS", -1.0)
 
     assert batch({"id": 1}, {"id": 2}) == [(1, -32005), (2, -32005)]
+
+
+def test_the_answers_to_all_batches_have_a_limit_together(monkeypatch):
+    monkeypatch.setattr(jsonrpc, "BATCHES_BYTES", 5_500)
+    batches = jsonrpc.Batches()
+    calls = json.dumps([{"jsonrpc": "2.0", "id": place, "method": "long"} for place in range(5)]).encode()
+
+    async def all_at_once():
+        return await asyncio.gather(
+            *(jsonrpc.respond(calls, {"long": lambda: "x" * 1_000}, batches=batches) for _ in range(4))
+        )
+
+    answers = [answer for text in asyncio.run(all_at_once()) for answer in json.loads(text)]
+    assert len(answers) == 20
+    assert len([answer for answer in answers if "result" in answer]) == 6  # which are more than 5,500 bytes
+    assert {answer["error"]["code"] for answer in answers if "error" in answer} == {-32005}
+    assert batches.held == 0
+
+
+def test_one_long_proof_is_made_at_a_time_and_short_ones_meanwhile(tmp_path, monkeypatch):
+    """Many that grow side by side would hold the memory of all of them."""
+    steps = []
+
+    def noted(store, address, keys, block, *, key_limit):
+        for proof in proof_steps(store, address, keys, block, key_limit=key_limit):
+            steps.append(len(keys))
+            yield proof
+
+    monkeypatch.setattr(methods, "proof_steps", noted)
+    with Store(tmp_path / "ledger.db") as store:
+        import_genesis(store, [GenesisAccount(bytes(20), balance=1)])
+        store.finalize(0)
+
+        async def asked():
+            prove = methods.proof_methods(store)["rollup_getProof"]
+            sizes = [4 * STEP, 4 * STEP + 1, STEP, 1]
+            keys = [[hex(place) for place in range(size)] for size in sizes]
+            await asyncio.gather(*(prove("0x" + "00" * 20, each, "0x0") for each in keys))
+            return sizes
+
+        first, second, *short = asyncio.run(asked())
+
+    assert steps == [first, first, second, *short, first, first, *[second] * 4]
 
 
 def test_code_that_callers_bring_is_not_kept(monkeypatch):

@@ -18,7 +18,17 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
 import msgspec
 
-from feemodel.rpc.jsonrpc import BATCH_LIMIT, LIMIT_EXCEEDED, CallError, Methods, Observe, failure, respond, unobserved
+from feemodel.rpc.jsonrpc import (
+    BATCH_LIMIT,
+    LIMIT_EXCEEDED,
+    Batches,
+    CallError,
+    Methods,
+    Observe,
+    failure,
+    respond,
+    unobserved,
+)
 
 BODY_LIMIT = 1 << 20  # bytes of a request
 MAX_DIGITS = 18  # of a length that is looked at
@@ -121,6 +131,7 @@ class App:
         self._call_path = b"/" if key is None else b"/v3/" + key.encode()
         self._any_host = "*" in self._access.hosts
         self._known_hosts: set[bytes] = set()  # headers that were found to be good
+        self._batches = Batches()
         self._under_way: set[object] = set()  # a token for each request
         self._arriving: dict[object, asyncio.Timeout] = {}  # those whose body is waited for, the oldest first
 
@@ -200,7 +211,9 @@ class App:
             self._under_way.discard(token)
 
     def _called(self, body: bytes) -> Coroutine[Any, Any, bytes | None]:
-        return respond(body, self._methods, batch_limit=self._access.batch_limit, observe=self._observe)
+        return respond(
+            body, self._methods, batch_limit=self._access.batch_limit, observe=self._observe, batches=self._batches
+        )
 
     def _refusal(self) -> Reply | None:
         """What is told where too much is under way already."""

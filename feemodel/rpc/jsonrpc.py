@@ -33,6 +33,7 @@ CODES: tuple[tuple[type[FeeModelError], int], ...] = (
 )
 BATCH_LIMIT = 100  # calls
 BATCH_BYTES = 32 << 20  # of the answers to a batch, beyond which no further call of it is begun
+BATCHES_BYTES = 256 << 20  # of the answers to all batches under way, likewise
 BATCH_SECONDS = 30.0  # likewise; whoever sent it may be gone
 
 AWAITABLE = (CoroutineType, Awaitable)  # the first is told by its type alone
@@ -57,8 +58,30 @@ def unobserved(method: str, code: int, seconds: float) -> None:
     """Nobody is told."""
 
 
+class Batches:
+    """What the batches under way in one event loop have in common: turns, and room for their answers.
+
+    Were each of them to do its next call whenever the loop comes round, others would wait for a call of every batch. So
+    the loop does one call of all batches together, and then whatever is new.
+    """
+
+    def __init__(self) -> None:
+        self.held = 0  # bytes of answers that wait for the end of their batch
+        self._turn = asyncio.Lock()
+
+    async def turn(self) -> None:
+        """Wait until all others had theirs."""
+        async with self._turn:
+            await asyncio.sleep(0)
+
+
 async def respond(
-    body: bytes, methods: Methods, *, batch_limit: int = BATCH_LIMIT, observe: Observe = unobserved
+    body: bytes,
+    methods: Methods,
+    *,
+    batch_limit: int = BATCH_LIMIT,
+    observe: Observe = unobserved,
+    batches: Batches | None = None,
 ) -> bytes | None:
     """The response to a request or to a batch of them; `None` where only notifications were sent.
 
@@ -68,6 +91,7 @@ async def respond(
     methods : name → function.
     batch_limit : the most calls that a batch may hold; those behind 32 MiB of answers, or 30 s, are refused.
     observe : told of every call; "unknown" stands for a method that does not exist, "" for what is no call.
+    batches : that are under way in the same loop.
     """
     try:
         request = _decode(body)
@@ -80,21 +104,31 @@ async def respond(
         reason = f"a batch holds 1 to {batch_limit:,} calls, this one {len(request):,}"
         observe("", INVALID_REQUEST, 0.0)
         return _encoded(_failure(None, CallError(INVALID_REQUEST, "Invalid Request", reason)))
+    return await _answer_batch(request, methods, observe, batches or Batches())
+
+
+async def _answer_batch(calls: list[Any], methods: Methods, observe: Observe, batches: Batches) -> bytes | None:
     answered, size, began = [], 0, perf_counter()
-    for call in request:
-        excess = _excess(size, perf_counter() - began)
-        response = await _answer(call, methods, observe) if excess is None else _refused(call, excess, observe)
-        if response is not None:
-            answered.append(msgspec.Raw(response))
-            size += len(response)
-        await asyncio.sleep(0)  # others are answered between the calls of a batch
+    try:
+        for call in calls:
+            excess = _excess(size, batches.held, perf_counter() - began)
+            response = await _answer(call, methods, observe) if excess is None else _refused(call, excess, observe)
+            if response is not None:
+                answered.append(msgspec.Raw(response))
+                size += len(response)
+                batches.held += len(response)
+            await batches.turn()
+    finally:
+        batches.held -= size
     return _encoded(answered) if answered else None
 
 
-def _excess(size: int, seconds: float) -> str | None:
+def _excess(size: int, held: int, seconds: float) -> str | None:
     """Why no further call of a batch is begun; `None` where it is."""
     if size > BATCH_BYTES:
         return f"the answers to a batch: at most {BATCH_BYTES:,} bytes"
+    if held > BATCHES_BYTES:
+        return f"the answers to all batches under way: at most {BATCHES_BYTES:,} bytes"
     return f"the calls of a batch: at most {BATCH_SECONDS:g} s" if seconds > BATCH_SECONDS else None
 
 

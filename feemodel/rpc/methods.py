@@ -7,7 +7,7 @@ from typing import Any
 from feemodel.errors import LimitExceeded
 from feemodel.execution.estimate import GasEstimate, Limits, RollupEstimate, priced
 from feemodel.execution.message import parse_request
-from feemodel.ledger.method import KEY_LIMIT, proof_steps
+from feemodel.ledger.method import KEY_LIMIT, STEP, proof_steps
 from feemodel.ledger.store import Store
 from feemodel.rpc.chain_methods import ChainMethods, client_version
 from feemodel.rpc.jsonrpc import INVALID_PARAMS, CallError, Methods
@@ -31,13 +31,16 @@ def both_names(prefix: str, name: str, method: Method) -> dict[str, Method]:
 
 def proof_methods(store: Store, *, key_limit: int = KEY_LIMIT, prefix: str = "rollup") -> dict[str, Method]:
     """`rollup_getProof` on a store, under its production name too."""
+    one = asyncio.Lock()  # long proof at a time: many that grow side by side would hold all their memory at once
 
     async def rollup_get_proof(address: Any, storageKeys: Any, block: Any) -> dict[str, Any]:  # noqa: N803 the wire's name
         steps = proof_steps(store, address, storageKeys, block, key_limit=key_limit)
         try:
             proof = next(steps)
-            for _ in steps:  # which fill it
-                await asyncio.sleep(0)  # others are answered between the steps
+            if len(storageKeys) > STEP:
+                async with one:
+                    for _ in steps:  # which fill it
+                        await asyncio.sleep(0)  # others are answered between the steps
             return proof
         except LimitExceeded as error:  # a parameter too long, not a server too busy
             raise CallError(INVALID_PARAMS, str(error)) from None

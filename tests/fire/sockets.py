@@ -199,7 +199,7 @@ async def untaken(port: int, seconds: float) -> Counter[str]:
             _, writer = await connection.opened()
             writer.transport.pause_reading()  # type: ignore[attr-defined]
             writer.write(PROOFS)
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(0.2)
 
     await asyncio.gather(*(again() for _ in range(4)))
     for connection in connections:
