@@ -263,6 +263,17 @@ def parse_sender_unsigned(measured: bytes | str) -> tuple[bytes, Transaction]:
     return sender, Transaction(type=kind, **fields)
 
 
+def created_address(sender: bytes, nonce: int) -> bytes:
+    """The address of the contract that a transaction of this sender and nonce creates, 20 bytes.
+
+    Source: the Yellow Paper, section 7.
+
+    >>> created_address(bytes.fromhex("6ac7ea33f8831ea9dcc53393aaa88b25a785dbf0"), 0).hex()
+    'cd234a471b72ba2f1ccf0a70fcaba648a5eecd8d'
+    """
+    return keccak256(_encode([sender, _minimal(nonce)]))[12:]
+
+
 def intrinsic_gas(call: Call | Transaction) -> int:
     """The gas that a transaction costs before its first instruction, at least the calldata floor [gas].
 

@@ -12,6 +12,7 @@ from feemodel.execution.failures import revert_reason
 from feemodel.execution.forks import fork_named
 from feemodel.execution.guesses import Guesses
 from feemodel.fees.forms import CostPerByte, VerificationCost
+from feemodel.transaction import created_address
 from tests.execution_engines import ENGINES, address
 
 RICH, BROKE, TARGET = address(0x5E17DE5), address(0xB0), address(0x7A67)
@@ -372,6 +373,31 @@ def test_a_guess_is_not_known_of_other_code_or_another_function(engine):
         for code, data in [("5f355f55", "0xff"), ("5f355f5500", "0xff"), ("5f355f55", "0xfe"), ("5f355f55", "0xff")]
     ]
     assert found == [2, 2, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("there", "collides"),
+    [
+        (Account(balance=7), False),
+        (Account(storage={1: 0}), False),
+        (Account(storage={1: 2}), True),
+        (Account(nonce=1), True),
+        (Account(code=b"\0"), True),
+    ],
+)
+def test_a_contract_is_created_where_there_is_neither_code_nor_nonce_nor_storage(engine, there, collides):
+    """EIP-684 and EIP-7610."""
+    state = world()
+    place = created_address(RICH, state.account(RICH).nonce)
+    state = World(accounts={**state.accounts, place: there})
+
+    def found():
+        return estimate_gas({"from": RICH_TEXT, "data": "0x600160005500"}, state, engine=engine, tolerance=0)
+
+    if collides:
+        assert failed(found)[1] == "contract address collision"
+    else:
+        assert found().gas_limit == 21_000 + 32_000 + 2 + 4 * 16 + 2 * 4 + 6 + 22_100
 
 
 def test_executions_together_have_a_time(engine):

@@ -27,6 +27,7 @@ from feemodel.transaction import (
     ACCESS_LIST_KEY_GAS,
     BASE_GAS,
     FLOOR_TOKEN_GAS,
+    created_address,
 )
 
 Found = TypeVar("Found")
@@ -273,7 +274,7 @@ class _Prepared(NamedTuple):
 
 def _prepare(message: Message, world: World, database: _Database) -> _Prepared:
     sender = world.account(message.sender)
-    _check_exact(message, sender)
+    _check_exact(message, sender, world)
     database.meet(message.sender)
     meets = bool(message.access_list)
     if message.to is None:
@@ -337,13 +338,15 @@ def _failure(text: str, evm: Any, listed: int, floor: int) -> Outcome:
     raise Inexact(f"a halt, {halt[1]}" if halt else text)
 
 
-def _check_exact(message: Message, sender: Account) -> None:
+def _check_exact(message: Message, sender: Account, world: World) -> None:
     if message.authorizations or message.blob_hashes:
         raise Inexact("an authorization list or blobs")
     if sender.code:
         raise Inexact("a sender with code")
     if message.to is None:
         _refuse(Account(code=message.data))
+        if any(world.account(created_address(message.sender, sender.nonce)).storage.values()):
+            raise Inexact("storage where a contract is created")  # by which EIP-7610 tells a collision too
 
 
 def _refuse(account: Account) -> None:

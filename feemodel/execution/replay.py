@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ethereum_rlp import rlp
-
 from feemodel.call import Call
 from feemodel.errors import ExecutionFailed, InvalidInput
 from feemodel.execution.engines import Engine, engine_named
@@ -20,11 +18,10 @@ from feemodel.fees.presets import LineaPreset, linea_preset
 from feemodel.fees.record import PricingRecord
 from feemodel.fees.stages import Verdict, offered_price, stages, verdicts
 from feemodel.fees.wallets import WALLETS, wallet_fees
-from feemodel.hashes import keccak256
 from feemodel.io.replay import Replay, ReplayBlock, ReplayState, ReplayTransaction
 from feemodel.sizes.codecs import Codec, compressed_size
 from feemodel.sizes.lzss import packed_size
-from feemodel.transaction import DYNAMIC_FEE, LEGACY, Signature, Transaction, measured_form
+from feemodel.transaction import DYNAMIC_FEE, LEGACY, Signature, Transaction, created_address, measured_form
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +184,7 @@ def _with_created(accounts: dict[bytes, Account], transaction: ReplayTransaction
     """The accounts with the contract that a transaction created, of which a capture has the code as its output only."""
     if transaction.to is not None or not transaction.succeeded:
         return accounts
-    nonce = transaction.nonce.to_bytes((transaction.nonce.bit_length() + 7) // 8, "big")
-    address = keccak256(rlp.encode([transaction.sender, nonce]))[12:]
+    address = created_address(transaction.sender, transaction.nonce)
     return {**accounts, address: Account(balance=transaction.value, nonce=1, code=transaction.output)}
 
 
