@@ -473,9 +473,10 @@ def test_so_many_heads_are_known_at_a_time(direct, monkeypatch):
 
 
 def test_more_requests_with_a_known_head_than_may_be_under_way_are_told_to_come_back(direct):
+    longer = post(request("wait", 2.5))  # which is a body as long
     with serving(requests=2) as connect:
         assert result(connect(LONG_WAIT)) == "waited"
-        first, second = connect(LONG_WAIT), connect(LONG_WAIT)
+        first, second = connect(longer), connect(longer)
         until(lambda: len(direct) == 2)
         status, headers, body = answer(connect(LONG_WAIT))
         assert (status, headers[b"retry-after"], json.loads(body)["error"]["code"]) == (503, b"1", -32005)
