@@ -29,7 +29,8 @@ GLUTTON = {NOBODY: {"code": "0x5b621e84805a115f57"}}  # runs for as long as it h
 
 @pytest.fixture(scope="module")
 def client():
-    settings = Settings(total_gas=20_000_000, override_accounts=3, override_slots=5, key_limit=2)
+    limits = {"total_gas": 20_000_000, "override_accounts": 3, "override_slots": 5, "key_limit": 2}
+    settings = Settings(**limits, seconds=120)  # the reference alone takes half a minute for such loops
     with opened(settings, store=shipped_path(LEDGER), started=False) as client:
         yield client
 

@@ -13,13 +13,14 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
-from feemodel.execution import Message, opcodes
+from feemodel.execution import Message, fast, opcodes
 from feemodel.ledger import Store, check_proof, get_proof, import_genesis
 from feemodel.ledger.changes import GenesisAccount
 from feemodel.ledger.method import STEP, proof_steps
 from feemodel.rpc import jsonrpc, methods, protocol
 from feemodel.rpc.app import App, Page
 from tests.development import development_world
+from tests.execution_engines import HAS_FAST
 from tests.fire import node_faults, process_faults, store_faults
 from tests.fire.arsenal import ANY_END, HALTED, Bomb, arsenal
 from tests.fire.bombs import BOUND, MEMORY, Field
@@ -33,7 +34,7 @@ from tests.rpc_parts import listening
 from tests.serving import STOP, serving
 
 LOADED, CROWDED, THROWN, TROUBLED = 2.0, 0.6, 0.4, 0.4  # seconds of each
-CLIENTS = 8
+CLIENTS = 8 if HAS_FAST else 4  # the reference alone can keep so many waiting
 PAGE = 16_000_000  # bytes, more than the buffers of a connection hold
 GROWTH = 0.2  # of the memory within seconds, when much is still met for the first time
 PATIENCE = "2"  # seconds that a call may execute, so that a bomb is soon over
@@ -108,7 +109,7 @@ def test_a_disk_without_room_leaves_a_ledger_that_is_read_and_goes_on(tmp_path):
 
 
 def test_a_worker_that_dies_takes_its_connections_with_it_and_nothing_more():
-    with begun("--workers", "2") as server:
+    with begun("--workers", "2", "--queue", "200") as server:  # for the reference alone
         killed = process_faults.worker_killed(server, seconds=TROUBLED, gas=500_000)
         stopped = process_faults.told_to_stop(server, seconds=TROUBLED)
 
@@ -187,9 +188,9 @@ def test_one_long_proof_is_made_at_a_time_and_short_ones_meanwhile(tmp_path, mon
     assert steps == [first, first, second, *short, first, first, *[second] * 4]
 
 
+@pytest.mark.skipif(not HAS_FAST, reason="needs pyrevm: pip install feemodel[fast]")
 def test_code_that_callers_bring_is_not_kept(monkeypatch):
     """pyrevm keeps all code that it is ever given; so does whoever remembers what code can do."""
-    fast = pytest.importorskip("feemodel.execution.fast")
     monkeypatch.setattr(fast, "_MOST_BROUGHT", 100_000)
     engine, world, target = fast.Fast(), development_world(), bytes(19) + b"\xee"
     held, remembered = [], opcodes._tells.cache_info().currsize

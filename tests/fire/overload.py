@@ -31,6 +31,7 @@ TARGET = "0x" + "7a" * 20
 
 #: What a server may answer when it has too much to do.
 REFUSALS = frozenset({"-32005", "HTTP 503 -32005", "closed"})
+REFUSED_WITHIN = "failed, [-32005]"  # some of the calls of a batch
 
 
 @dataclass(slots=True)
@@ -143,6 +144,8 @@ def _checked(order: Order, outcome: str, found: Overload) -> str:
     """The outcome, "answered" for the right answer."""
     if outcome in order.outcomes:
         return "answered"
+    if outcome.endswith(REFUSED_WITHIN):
+        return "-32005"
     if outcome not in REFUSALS:
         found.unexpected[f"{order.kind}: {outcome}"] += 1
     return outcome
