@@ -6,6 +6,7 @@ import sys
 import time
 
 import benchmarks
+from feemodel.errors import FeeModelError
 
 
 def main(names: list[str]) -> int:
@@ -13,13 +14,19 @@ def main(names: list[str]) -> int:
     if unknown := set(names) - set(known):
         print(f"no benchmark {', '.join(sorted(unknown))}: there are {', '.join(known)}", file=sys.stderr)
         return 2
+    missed = 0
     for name in names or known:
         module = importlib.import_module(f"benchmarks.{name}")
         print(f"== {name}: {(module.__doc__ or '').splitlines()[0]}", flush=True)
         started = time.perf_counter()
-        module.main()
+        try:
+            module.main()
+        except FeeModelError as error:  # such as a tool that is not installed
+            print(f"   not measured: {error}\n", flush=True)
+            missed = 1
+            continue
         print(f"   ({time.perf_counter() - started:.0f} s)\n", flush=True)
-    return 0
+    return missed
 
 
 if __name__ == "__main__":
