@@ -1,23 +1,26 @@
 """rollup_getProof over HTTP from a store of a million accounts: two workers, the client on the same two cores."""
 
 import asyncio
-import json
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from benchmarks.ledger import CONTRACT, MILLION, _address, _million
 from feemodel.ledger import Store
 from feemodel.units import to_hex
+from tests.fire.client import Connection, Latencies, port_of, post, run
+from tests.serving import serving
 
 CONNECTIONS, SECONDS, WORKERS = 16, 8.0, 2
+SLOTS = ["0x1", "0x2", "0xffff"]
 
-Body: TypeAlias = Callable[[int], list[Any]]  # the number of a request → its parameters
+#: What is asked: the number of a request → the request.
+ASKED: Mapping[str, Callable[[int], bytes]] = {
+    "account + 3 slots": lambda number: post("rollup_getProof", to_hex(CONTRACT), SLOTS, "finalized"),
+    "account": lambda number: post("rollup_getProof", to_hex(_address(number * 7_919 % MILLION)), [], "finalized"),
+}
 
 
 def main() -> None:
@@ -25,57 +28,30 @@ def main() -> None:
         path = Path(folder) / "million.db"
         with get_context("spawn").Pool(1) as pool:
             pool.apply(_million, (str(path),))
-        with Store(path) as store:
+        with Store(path, read_only=False) as store:
             store.finalize(0)
-        command = [sys.executable, "-m", "feemodel.cli", "serve", "--store", str(path), "--port", "0", "--json"]
-        with subprocess.Popen([*command, "--workers", str(WORKERS)], stdout=subprocess.PIPE, text=True) as server:
-            try:
-                text = ""
-                while not text.endswith("}\n"):
-                    text += server.stdout.readline()  # type: ignore[union-attr]
-                port = int(json.loads(text)["address"].rsplit(":", 1)[1])
-                for name, body in (("account + 3 slots", contract_body()), ("account", account_body())):
-                    times = asyncio.run(load(port, body))
-                    p50, p99 = (sorted(times)[len(times) * share // 100] * 1e3 for share in (50, 99))
-                    print(
-                        f"  {name:18} {len(times) / SECONDS:,.0f} requests a second, p50 {p50:.1f} ms, p99 {p99:.1f} ms"
-                    )
-            finally:
-                server.terminate()
+        with serving("--store", str(path), "--workers", str(WORKERS)) as server:
+            for name, request in ASKED.items():
+                times = run(load(port_of(server.address), request))
+                p50, p99 = (f"{1e3 * times.quantile(share):.1f} ms" for share in (0.5, 0.99))
+                print(f"  {name:18} {times.count / SECONDS:,.0f} requests a second, p50 {p50}, p99 {p99}")
 
 
-def contract_body() -> Body:
-    slots = ["0x1", "0x2", "0xffff"]
-    return lambda number: [to_hex(CONTRACT), slots, "finalized"]
+async def load(port: int, request: Callable[[int], bytes], *, seconds: float = SECONDS) -> Latencies:
+    """How long the answers took, of clients that ask one after the other; raises `AssertionError` for an error."""
+    times, end = Latencies(), time.perf_counter() + seconds
 
+    async def client(number: int) -> None:
+        connection = Connection(port)
+        while (started := time.perf_counter()) < end:
+            number += CONNECTIONS
+            answer = await connection.ask(request(number))
+            if answer.outcome != "ok":
+                raise AssertionError(answer)
+            times.add(time.perf_counter() - started)
+        connection.close()
 
-def account_body() -> Body:
-    return lambda number: [to_hex(_address(number * 7_919 % MILLION)), [], "finalized"]
-
-
-async def load(port: int, body: Body) -> list[float]:
-    """Seconds of every answer that came within the time, one request after the other on each connection."""
-    end = time.perf_counter() + SECONDS
-    rows = await asyncio.gather(*(_ask(port, body, place, end) for place in range(CONNECTIONS)))
-    return [seconds for row in rows for seconds in row]
-
-
-async def _ask(port: int, body: Body, place: int, end: float) -> list[float]:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    times = []
-    number = place
-    while (started := time.perf_counter()) < end:
-        number += CONNECTIONS
-        call = {"jsonrpc": "2.0", "id": number, "method": "rollup_getProof", "params": body(number)}
-        content = json.dumps(call).encode()
-        writer.write(b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n%s" % (len(content), content))
-        head = await reader.readuntil(b"\r\n\r\n")
-        length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
-        answer = await reader.readexactly(length)
-        if b'"result"' not in answer:
-            raise AssertionError(answer)
-        times.append(time.perf_counter() - started)
-    writer.close()
+    await asyncio.gather(*map(client, range(CONNECTIONS)))
     return times
 
 

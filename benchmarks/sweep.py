@@ -94,7 +94,7 @@ def paths_beside_their_draws(paths: int = PATHS) -> None:
         "sweep": lambda: sweep(priority_fee_from_l1, samples),
         "sweep, reduced": lambda: sweep(priority_fee_from_l1, samples, reduce=over("sample")),
     }
-    report(f"{paths:,} paths", interleaved(runs, rounds=15, warm_up=2), paths, floor="draws")
+    report(f"{paths:,} paths", interleaved(runs, rounds=45, warm_up=2), paths, floor="draws")
 
 
 def executors_beside_each_other(evaluations: int = 1_000_000_000) -> None:

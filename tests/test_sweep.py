@@ -237,6 +237,27 @@ def test_the_result_is_the_same_to_the_bit_for_any_workers_and_any_executor():
             assert same.identical(one)
 
 
+@pytest.mark.parametrize("chunk", [None, 70_000, 1_000])
+@pytest.mark.parametrize("function", [priority_fee_from_l1, lambda base_fee, blob_base_fee, **_: base_fee])
+def test_draws_are_kept_as_they_are_drawn(function, chunk):
+    samples = monte_carlo(150_000, rng=1, compressed_size=128, gas=21_000, **L1_FEES)
+    drawn = samples.axes[0].values(0, 150_000)
+    result = sweep(function, samples, chunk=chunk)
+
+    for name in ("base_fee", "blob_base_fee"):
+        np.testing.assert_array_equal(drawn[name], result[name])
+
+
+@pytest.mark.parametrize("samples", [monte_carlo(9, x=stats.norm()), sobol(8, x=(0.0, 1.0)), grid(x=[1.0, 2.0])])
+def test_a_function_cannot_write_into_what_it_is_given(samples):
+    def careless(x):
+        x *= 2
+        return x
+
+    with pytest.raises(ValueError, match="read-only"):
+        sweep(careless, samples)
+
+
 def test_draws_do_not_depend_on_the_chunk():
     samples = monte_carlo(200_000, rng=1, x=stats.norm())
     small, odd, default = (sweep(twice, samples, chunk=chunk) for chunk in (1_000, 70_000, None))

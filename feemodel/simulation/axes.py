@@ -6,7 +6,7 @@ An axis gives any stretch of its values on request, the same values whoever asks
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
@@ -39,7 +39,9 @@ class Axis(Protocol):
 
     def __len__(self) -> int: ...
 
-    def values(self, start: int, stop: int) -> Inputs: ...
+    def values(self, start: int, stop: int, into: Inputs | None = None) -> Inputs:
+        """A stretch of each input; values that are made stand in `into`, where that is given."""
+        ...
 
     def example(self) -> Inputs:
         """One value of each input, to try a function on."""
@@ -66,8 +68,8 @@ class Listed:
     def __len__(self) -> int:
         return int(next(iter(self.columns.values())).size)
 
-    def values(self, start: int, stop: int) -> Inputs:
-        return {name: column[start:stop] for name, column in self.columns.items()}
+    def values(self, start: int, stop: int, into: Inputs | None = None) -> Inputs:
+        return _part(self.columns, start, stop)
 
     def example(self) -> Inputs:
         return self.values(0, 1)
@@ -93,21 +95,28 @@ class Draws:
     def __len__(self) -> int:
         return self.count
 
-    def values(self, start: int, stop: int) -> Inputs:
-        blocks = [self._part_of_block(n, start, stop) for n in range(start // DRAW_BLOCK, -(-stop // DRAW_BLOCK))]
+    def values(self, start: int, stop: int, into: Inputs | None = None) -> Inputs:
+        numbers = range(start // DRAW_BLOCK, -(-stop // DRAW_BLOCK))
+        blocks = [self._part_of_block(number, start, stop, into) for number in numbers]
+        if into is not None:
+            return into
         return blocks[0] if len(blocks) == 1 else _joined(blocks)
 
     def example(self) -> Inputs:
+        return self._example
+
+    @cached_property
+    def _example(self) -> Inputs:
         return _drawn(self.distributions, stream_of(self.seed), 1)
 
-    def _part_of_block(self, number: int, start: int, stop: int) -> Inputs:
+    def _part_of_block(self, number: int, start: int, stop: int, into: Inputs | None) -> Inputs:
         first = number * DRAW_BLOCK
         last = min(first + DRAW_BLOCK, self.count)
+        place = None if into is None else _part(into, max(first - start, 0), last - start)
         if start <= first and last <= stop:
-            return _draw_block(self, number)
+            return _draw_block(self, number, place)
         # Beside other axes a block meets many chunks.
-        block = _recent_draw_block(self, number)
-        return {name: column[max(start - first, 0) : stop - first] for name, column in block.items()}
+        return _put(_part(_recent_draw_block(self, number), max(start - first, 0), stop - first), place)
 
     def attributes(self) -> dict[str, Constant]:
         described = {f"{name}_drawn_from": described_values(of) for name, of in self.distributions.items()}
@@ -131,8 +140,8 @@ class SobolPoints:
     def __len__(self) -> int:
         return self.count
 
-    def values(self, start: int, stop: int) -> Inputs:
-        return dict(_recent_sobol_points(self, start, stop))
+    def values(self, start: int, stop: int, into: Inputs | None = None) -> Inputs:
+        return _put(dict(_recent_sobol_points(self, start, stop)), into)
 
     def example(self) -> Inputs:
         return self.values(0, 1)
@@ -205,21 +214,38 @@ def described_values(within: Any) -> str:
     return f"{frozen.name}({', '.join(arguments)})"
 
 
-def _draw_block(draws: Draws, number: int) -> Inputs:
+def _draw_block(draws: Draws, number: int, into: Inputs | None = None) -> Inputs:
     stream = stream_of(draws.seed, number)
-    return _drawn(draws.distributions, stream, min(DRAW_BLOCK, draws.count - number * DRAW_BLOCK))
+    return _drawn(draws.distributions, stream, min(DRAW_BLOCK, draws.count - number * DRAW_BLOCK), into)
 
 
 _recent_draw_block = lru_cache(maxsize=8)(_draw_block)  # an axis is its own key, by identity
 
 
-def _drawn(distributions: Mapping[str, Any], stream: np.random.Generator, count: int) -> Inputs:
-    return {
-        name: of[stream.integers(0, of.size, count)]
-        if isinstance(of, np.ndarray)
-        else np.asarray(of.rvs(size=count, random_state=stream))
-        for name, of in distributions.items()
-    }
+def _drawn(
+    distributions: Mapping[str, Any], stream: np.random.Generator, count: int, into: Inputs | None = None
+) -> Inputs:
+    drawn: Inputs = {}
+    for name, of in distributions.items():
+        if isinstance(of, np.ndarray):
+            column = of[stream.integers(0, of.size, count)]
+        else:
+            column = np.asarray(of.rvs(size=count, random_state=stream))
+        drawn |= _put({name: column}, into)  # one by one: a column is put while it is in the cache
+    return drawn
+
+
+def _put(columns: Inputs, into: Inputs | None) -> Inputs:
+    """The columns, copied to where they are to stand, if that is given."""
+    if into is None:
+        return columns
+    for name, column in columns.items():
+        into[name][...] = column
+    return {name: into[name] for name in columns}
+
+
+def _part(columns: Inputs, start: int, stop: int) -> Inputs:
+    return {name: column[start:stop] for name, column in columns.items()}
 
 
 def _joined(blocks: Sequence[Inputs]) -> Inputs:

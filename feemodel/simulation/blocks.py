@@ -1,7 +1,9 @@
 """A product of axes cut into blocks of bounded size, each a contiguous stretch of the result in C order."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -69,12 +71,18 @@ def blocks_of(samples: Samples, chunk: int | None = None) -> Blocks:
     return Blocks(samples.shape, 0, max(samples.shape[:1], default=1))
 
 
-def inputs_of(samples: Samples, block: tuple[slice, ...]) -> tuple[dict[str, Any], Inputs]:
-    """The inputs of a block, shaped so that they broadcast to it; and those generated for it, flat."""
+def inputs_of(
+    samples: Samples, block: tuple[slice, ...], into: Mapping[str, NDArray[Any]] = MappingProxyType({})
+) -> tuple[dict[str, Any], Inputs]:
+    """The inputs of a block, shaped so that they broadcast to it; and those generated for it, flat.
+
+    What is generated for a column of `into` stands in the block's part of that column.
+    """
     inputs: dict[str, Any] = {}
     generated: Inputs = {}
     for place, (axis, part) in enumerate(zip(samples.axes, block, strict=True)):
-        values = axis.values(part.start, part.stop)
+        kept = {name: into[name][part] for name in axis.names if name in into}
+        values = axis.values(part.start, part.stop, kept or None)
         trailing = (1,) * (len(block) - 1 - place)
         inputs |= {name: column.reshape(-1, *trailing) for name, column in values.items()}
         if axis.generated:

@@ -55,9 +55,9 @@ def sweep(
 
     Parameters
     ----------
-    function : takes every input of the samples by its name, as arrays that broadcast against each other, and returns
-        one array, or a mapping from names to arrays, of the shape that they broadcast to. The fee formulas have
-        compiled twins that are used in their place.
+    function : takes every input of the samples by its name, as arrays that broadcast against each other and cannot be
+        written to, and returns one array, or a mapping from names to arrays, of the shape that they broadcast to. The
+        fee formulas have compiled twins that are used in their place.
     samples : of `grid`, `sobol`, `monte_carlo`, or a product of such.
     reduce : statistics in place of the evaluations, of `over`.
     executor : "threads" (the default), "processes", the address of a Dask scheduler, or any
@@ -133,12 +133,10 @@ class _Job:
 
     def __call__(self, number: int) -> _Piece:
         block = self.blocks.block(number)
-        inputs, generated = inputs_of(self.samples, block)
+        inputs, generated = inputs_of(self.samples, block, {} if self.shared is None else self.shared[1])
         generated = {name: column for name, column in generated.items() if self._axis_of(name) in self.kept}
         if self.shared is not None:
-            for name, column in generated.items():
-                self.shared[1][name][block[self._axis_of(name)]] = column
-            generated = {}
+            generated = {}  # they stand where they are kept
         if self.reduce is not None:
             axes = tuple(self.samples.dims.index(dim) for dim in self.reduce.dims)
             found = self._evaluated(inputs, shape_of(block))
@@ -152,8 +150,9 @@ class _Job:
     def types(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Types of the results and of generated inputs, from one evaluation; what is wrong with a function shows."""
         examples = {name: column for axis in self.samples.axes for name, column in axis.example().items()}
-        inputs = {name: column.reshape((1,) * len(self.samples.axes)) for name, column in examples.items()}
-        found = _named(self.function, self.function(**inputs, **self.samples.constants))
+        shape = (1,) * len(self.samples.axes)
+        inputs = {name: column.reshape(shape) for name, column in examples.items()} | dict(self.samples.constants)
+        found = self._by_twin(inputs, shape) or self._by_function(inputs)
         results = {name: np.asarray(value).dtype for name, value in found.items()}
         for name, dtype in results.items():
             if dtype.kind not in "iufb":
@@ -166,14 +165,28 @@ class _Job:
     def _axis_of(self, name: str) -> int:
         return next(place for place, axis in enumerate(self.samples.axes) if name in axis.names)
 
-    def _evaluated(self, inputs: dict[str, Any], shape: tuple[int, ...], into: Inputs | None = None) -> Inputs:
+    def _by_twin(self, inputs: dict[str, Any], shape: tuple[int, ...], into: Inputs | None = None) -> Inputs | None:
+        """What the compiled twin makes of the inputs; `None` where there is none, or the inputs are not for it."""
         twin = _twin(self.function)
-        if twin is not None and shape:
-            name = _result_name(self.function)
-            out = np.empty(shape, dtype=np.int64) if into is None else into[name]
-            if twin(inputs, out):
-                return {name: out}
-        values = _named(self.function, self.function(**inputs))
+        if twin is None or not shape:
+            return None
+        name = _result_name(self.function)
+        out = np.empty(shape, dtype=np.int64) if into is None else into[name]
+        return {name: out} if twin(inputs, out) else None
+
+    def _by_function(self, inputs: dict[str, Any]) -> Mapping[str, Any]:
+        """What the function makes of the inputs, which it cannot write to: they are kept, and met again."""
+        given = {name: value.view() if isinstance(value, np.ndarray) else value for name, value in inputs.items()}
+        for value in given.values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+        return _named(self.function, self.function(**given))
+
+    def _evaluated(self, inputs: dict[str, Any], shape: tuple[int, ...], into: Inputs | None = None) -> Inputs:
+        by_twin = self._by_twin(inputs, shape, into)
+        if by_twin is not None:
+            return by_twin
+        values = self._by_function(inputs)
         if set(values) != set(self.names):
             raise InvalidInput("function", f"expected the results {', '.join(self.names)} every time", [*values])
         found = {name: _of_shape(name, value, shape) for name, value in values.items()}
