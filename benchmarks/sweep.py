@@ -1,9 +1,9 @@
 """Sweeps through the public call, beside what their memory or their random draws cost alone."""
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -120,10 +120,12 @@ def cost_as_the_work_grows(largest: int = 10) -> None:
     counts = [10**power for power in range(6, largest + 1)]
     cost = []
     for count in counts:
-        samples = reduced_samples(count)
-        started = time.perf_counter()
-        sweep(feemodel.priority_fee, samples, reduce=over("transaction"))
-        cost.append((time.perf_counter() - started) / count * 1e9)
+        samples, often = reduced_samples(count), count < 10**9
+        seconds = interleaved(
+            {"sweep": partial(sweep, feemodel.priority_fee, samples, reduce=over("transaction"))},
+            rounds=7 if often else 1, warm_up=2 if often else 0,
+        )["sweep"]  # fmt: skip
+        cost.append(float(np.median(seconds)) / count * 1e9)
         print(f"   {count:>14,} evaluations {cost[-1]:6.2f} ns each")
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
