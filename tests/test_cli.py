@@ -209,6 +209,13 @@ def test_a_ledger_from_genesis_to_a_checked_proof(tmp_path, capsys):
     assert complaint(capsys, "follow", "--store", store, "--blocks", str(blocks))[0] == 2
 
 
+def test_a_ledger_that_is_not_there_is_not_made_to_be_final(tmp_path, capsys):
+    missing = tmp_path / "missing.db"
+
+    assert complaint(capsys, "finalize", "--store", str(missing), "--block", "0") == (3, f"{missing}: no such ledger")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_fetch_writes_a_file_that_reads_back(tmp_path, capsys):
     out = tmp_path / "blocks.parquet"
     with node_server.running() as server:

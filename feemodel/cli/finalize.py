@@ -14,6 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from feemodel.ledger import Store
 
+    Store(options.store, read_only=True).close()  # a ledger that is not there is not made
     with Store(options.store) as store:
         store.finalize(options.block)
     if options.json:
