@@ -1,6 +1,7 @@
 """The command line: answers for people and programs, and a named error with its exit code for everything else."""
 
 import gzip
+import importlib
 import json
 import sys
 import warnings
@@ -267,8 +268,28 @@ def test_bad_input_is_one_line_and_an_exit_code(arguments, code, message, capsys
 
 def test_a_package_of_an_extra_that_is_not_installed_is_named(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    code, text = complaint(capsys, "serve", "--port", "0")
-    assert (code, text.split(":")[0]) == (2, "serve needs the package uvicorn")
+    said = "serve needs the package uvicorn: pip install 'feemodel[serve,execution]'"
+
+    assert complaint(capsys, "serve", "--port", "0") == (2, said)
+
+
+@pytest.mark.parametrize(
+    ("package", "wanted"),
+    [
+        ("prometheus_client", "'feemodel[serve,execution]'"),
+        ("distributed", "'feemodel[dask]'"),
+        ("ethereum.state", "'feemodel[execution]'"),
+        ("pandas", "pandas"),
+    ],
+)
+def test_every_package_has_its_remedy(package, wanted, capsys, monkeypatch):
+    def lacking(options):
+        raise ModuleNotFoundError(name=package)
+
+    monkeypatch.setattr(importlib.import_module("feemodel.cli.fee"), "run", lacking)
+    code, text = complaint(capsys, "fee", "--size", "1", "--gas", "21000")
+
+    assert (code, text) == (2, f"fee needs the package {package}: pip install {wanted}")
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,12 @@ VERBS = {
     "serve": "the JSON-RPC server",
     "fetch": "block headers of a node into a Parquet file",
 }
+#: Packages that come with extras. A server executes too; `fast` is left out, for it is not made for every Python.
+EXTRAS = {
+    **dict.fromkeys(("uvicorn", "httptools", "uvloop", "msgspec", "prometheus_client"), "serve,execution"),
+    "ethereum": "execution",
+    "distributed": "dask",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,9 +67,9 @@ def _run(given: Sequence[str]) -> int:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("feemodel"):
             raise
-        return _failed(
-            2, f"{given[0]} needs the package {error.name}: pip install 'feemodel[serve,execution,fast,dask]'"
-        )
+        extras = EXTRAS.get(error.name.partition(".")[0])
+        remedy = f"pip install 'feemodel[{extras}]'" if extras else f"pip install {error.name}"
+        return _failed(2, f"{given[0]} needs the package {error.name}: {remedy}")
     except BrokenPipeError:  # the reader of a pipe, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
