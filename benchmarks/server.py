@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.ledger import CONTRACT, MILLION, _address, _million
 from feemodel.ledger import Store
 from feemodel.units import to_hex
-from tests.fire.client import Connection, Latencies, port_of, post, run
+from tests.fire.client import Connection, Latencies, port_of, post, run, timed
 from tests.serving import serving
 
 CONNECTIONS, SECONDS, WORKERS = 16, 8.0, 2
@@ -28,7 +28,7 @@ def main() -> None:
         path = Path(folder) / "million.db"
         with get_context("spawn").Pool(1) as pool:
             pool.apply(_million, (str(path),))
-        with Store(path, read_only=False) as store:
+        with Store(path) as store:
             store.finalize(0)
         with serving("--store", str(path), "--workers", str(WORKERS)) as server:
             for name, request in ASKED.items():
@@ -43,12 +43,12 @@ async def load(port: int, request: Callable[[int], bytes], *, seconds: float = S
 
     async def client(number: int) -> None:
         connection = Connection(port)
-        while (started := time.perf_counter()) < end:
+        while time.perf_counter() < end:
             number += CONNECTIONS
-            answer = await connection.ask(request(number))
-            if answer.outcome != "ok":
-                raise AssertionError(answer)
-            times.add(time.perf_counter() - started)
+            outcome, seconds_taken, body = await timed(connection, request(number))
+            if outcome != "ok":
+                raise AssertionError(outcome, body)
+            times.add(seconds_taken)
         connection.close()
 
     await asyncio.gather(*map(client, range(CONNECTIONS)))

@@ -34,6 +34,7 @@ from tests.rpc_parts import listening
 from tests.serving import STOP, serving
 
 LOADED, CROWDED, THROWN, TROUBLED = 2.0, 0.6, 0.4, 0.4  # seconds of each
+ROOM = () if HAS_FAST else ("--queue", "200")
 CLIENTS, ANSWERS = (8, 200) if HAS_FAST else (4, 40)  # so many can wait for the reference alone; of two seconds
 PAGE = 16_000_000  # bytes, more than the buffers of a connection hold
 GROWTH = 0.2  # of the memory within seconds, when much is still met for the first time
@@ -109,7 +110,7 @@ def test_a_disk_without_room_leaves_a_ledger_that_is_read_and_goes_on(tmp_path):
 
 
 def test_a_worker_that_dies_takes_its_connections_with_it_and_nothing_more():
-    with begun("--workers", "2", "--queue", "200") as server:  # for the reference alone
+    with begun("--workers", "2", *ROOM) as server:
         killed = process_faults.worker_killed(server, seconds=TROUBLED, gas=500_000)
         stopped = process_faults.told_to_stop(server, seconds=TROUBLED)
 

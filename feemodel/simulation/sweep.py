@@ -134,9 +134,9 @@ class _Job:
     def __call__(self, number: int) -> _Piece:
         block = self.blocks.block(number)
         inputs, generated = inputs_of(self.samples, block, {} if self.shared is None else self.shared[1])
-        generated = {name: column for name, column in generated.items() if self._axis_of(name) in self.kept}
         if self.shared is not None:
             generated = {}  # they stand where they are kept
+        generated = {name: column for name, column in generated.items() if self._axis_of(name) in self.kept}
         if self.reduce is not None:
             axes = tuple(self.samples.dims.index(dim) for dim in self.reduce.dims)
             found = self._evaluated(inputs, shape_of(block))

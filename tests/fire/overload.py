@@ -93,8 +93,8 @@ async def _connections(port: int, many: int, seconds: float, found: Overload) ->
         rng, connection, seen = random.Random(number), Connection(port), Counter[str]()
         while time.perf_counter() < until:
             order = rng.choice(quick)
-            outcome, _, _ = await timed(connection, order.request)
-            seen[_checked(order, outcome, found)] += 1
+            outcome = _checked(order, (await timed(connection, order.request))[0], found)
+            seen[outcome] += 1
             if outcome in REFUSALS:
                 await asyncio.sleep(PAUSE)
         connection.close()
@@ -114,8 +114,8 @@ async def _slow_calls(port: int, many: int, seconds: float, found: Overload) -> 
     async def client(order: Order) -> Counter[str]:
         connection, seen = Connection(port), Counter[str]()
         while time.perf_counter() < until:
-            outcome, _, _ = await timed(connection, order.request)
-            seen[_checked(order, outcome, found)] += 1
+            outcome = _checked(order, (await timed(connection, order.request))[0], found)
+            seen[outcome] += 1
             if outcome in REFUSALS:
                 await asyncio.sleep(PAUSE)
         connection.close()
