@@ -31,6 +31,11 @@ def pool():
         yield pool
 
 
+def descriptors():
+    """What this process has open; nothing where the system does not tell."""
+    return set(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else set()
+
+
 def once(pool, message, gas_limit=100_000, world=WORLD):
     return pool.run(world, lambda execute: execute(message, gas_limit))
 
@@ -111,6 +116,34 @@ def test_a_child_that_dies_is_replaced():
         os.kill(child._process.pid, signal.SIGKILL)
         child._process.wait()
         assert once(pool, READ).output[-1] == 7
+
+
+@pytest.mark.parametrize("seconds", [0, 0.05, 0.2, 0.6])
+def test_a_pool_closes_at_any_moment_and_leaves_nothing_open(seconds):
+    """While children start, load a world or execute: each is let go by the thread that uses it, and no other begins."""
+    before = descriptors()
+    pool, ends = EnginePool(processes=2, deadline=PATIENCE), []
+
+    def spin():
+        try:
+            once(pool, SPIN, 2**40)
+        except RuntimeError as error:
+            ends.append(str(error))
+
+    threads = [threading.Thread(target=spin) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    time.sleep(seconds)
+    pool.close()
+    pool.close()
+    for thread in threads:
+        thread.join()
+    assert set(ends) <= {"a process of the engine ended by itself", "the processes of the engine are closed"}
+    assert len(ends) == 4
+    assert [child._process for child in pool._all] == [None, None]
+    assert descriptors() == before
+    with pytest.raises(RuntimeError, match="the processes of the engine are closed"):
+        once(pool, READ)
 
 
 def test_a_pool_without_processes_is_refused():

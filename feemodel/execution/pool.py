@@ -7,7 +7,9 @@ deadline is killed and replaced.
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from multiprocessing.connection import Connection, Pipe
 from queue import Empty, LifoQueue
 from time import monotonic
@@ -25,6 +27,7 @@ Found = TypeVar("Found")
 PROCESSES = 2
 DEADLINE = 10.0  # seconds; a call that a rollup block takes is done in two
 START = 60.0  # seconds until a child has its engine and a world; on a busy machine it takes five
+ENDED = "a process of the engine ended by itself"
 
 
 class EnginePool:
@@ -58,34 +61,46 @@ class EnginePool:
     def run(self, world: World, task: Callable[[Execute], Found]) -> Found:
         """What `task` makes of the executions that it asks for, see `feemodel.execution.engines.Engine`.
 
-        Raises `LimitExceeded` at the deadline.
+        Raises `LimitExceeded` at the deadline, `RuntimeError` where the pool is closed.
         """
+        with self._taken() as child:
+            child.load(world)
+            return task(_Machine(child, monotonic() + self._deadline, self._deadline))
+
+    def warm_up(self, world: World | None = None) -> None:
+        """Start all children and load a world, so that the first calls need not wait for it."""
+        with ExitStack() as held:
+            children = [held.enter_context(self._taken()) for _ in self._all]
+            for child in children:
+                child.start()
+            for child in children:
+                child.load(world or World(accounts={}))
+
+    def close(self) -> None:
+        """End the children for good; tasks that wait for them fail with `RuntimeError`."""
+        for child in self._all:
+            child.end()
+        taken = [self._children.get() for _ in self._all]  # each is let go by the thread whose task has failed
+        for child in taken:
+            child.stop()
+            self._children.put(child)
+
+    @contextmanager
+    def _taken(self) -> Iterator["_Child"]:
+        """A child that is free, which nobody else uses meanwhile."""
         try:
             child = self._children.get(timeout=self._deadline)
         except Empty:
             busy = f"no process of the engine came free within {self._deadline:g} s"
             raise LimitExceeded(busy) from None
         try:
-            child.load(world)
-            return task(_Machine(child, monotonic() + self._deadline, self._deadline))
+            yield child
         except BaseException:
             if child.is_busy:
                 child.stop()
             raise
         finally:
             self._children.put(child)
-
-    def warm_up(self, world: World | None = None) -> None:
-        """Start all children and load a world, so that the first calls need not wait for it."""
-        for child in self._all:
-            child.start()
-        for child in self._all:
-            child.load(world or World(accounts={}))
-
-    def close(self) -> None:
-        """End the children."""
-        for child in self._all:
-            child.stop()
 
     def __enter__(self) -> Self:
         return self
@@ -112,13 +127,15 @@ class _Machine:
 
 
 class _Child:
-    """One child process and the pipe to it."""
+    """One child process and the pipe to it; used by the one thread that took it, but for `end()`."""
 
     def __init__(self, engine: str) -> None:
         self.engine = engine
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection | None = None
         self._base: World | None = None
+        self._ended = False
+        self._starting = threading.Lock()
         self.is_busy = False  #: whether an answer is owed
 
     def start(self) -> Connection:
@@ -127,25 +144,26 @@ class _Child:
             self.stop()
         if self._pipe is not None:
             return self._pipe
-        self._pipe, theirs = Pipe()
-        # A process of its own module: what the caller's main program is does not matter, nor its threads.
-        command = [sys.executable, "-m", "feemodel.execution.worker", str(theirs.fileno()), self.engine]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, pass_fds=(theirs.fileno(),), env=environment
-        )
-        theirs.close()
-        return self._pipe
+        with ExitStack() as opened:
+            ours, theirs = Pipe()
+            opened.enter_context(ours)
+            with theirs, self._starting:
+                if self._ended:
+                    raise RuntimeError("the processes of the engine are closed")
+                self._process = _started(theirs.fileno(), self.engine)
+            opened.pop_all()
+        self._pipe = ours
+        return ours
 
     def load(self, world: World) -> None:
         """Tell the child on which world the next messages run; a new one is there when this returns."""
         pipe = self.start()
         if world.same_base(self._base):
-            pipe.send(world.changes)
+            _send(pipe, world.changes)
             return
         self.is_busy = True
-        pipe.send(world)
-        if self._received(START) is None:
+        _send(pipe, world)
+        if _received(pipe, START) is None:
             self.stop()
             raise LimitExceeded(f"a process of the engine took more than {START:g} s to start")
         self.is_busy, self._base = False, world
@@ -153,22 +171,14 @@ class _Child:
     def ask(self, question: Any, seconds: float) -> tuple[Outcome, str] | None:
         """The child's answer and the engine that it came from; `None` if it did not come in time."""
         pipe, self.is_busy = self.start(), True
-        pipe.send(question)
-        answer = self._received(seconds)
+        _send(pipe, question)
+        answer = _received(pipe, seconds)
         if answer is None:
             return None
         self.is_busy = False
         if isinstance(answer, BaseException):
             raise answer
         return answer  # type: ignore[no-any-return]
-
-    def _received(self, seconds: float) -> Any:
-        """What the child says next; `None` if it says nothing in that time."""
-        pipe = self.start()
-        try:
-            return pipe.recv() if pipe.poll(seconds) else None
-        except (EOFError, OSError):
-            raise RuntimeError("a process of the engine ended by itself") from None
 
     def stop(self) -> None:
         """Kill the process, whatever it does."""
@@ -179,3 +189,34 @@ class _Child:
             self._pipe.close()
         self._process = self._pipe = self._base = None
         self.is_busy = False
+
+    def end(self) -> None:
+        """Kill the process, and start none again. From any thread: who waits for the process is told that it ended."""
+        with self._starting:
+            self._ended = True
+            process = self._process
+        if process is not None:
+            process.kill()
+
+
+def _started(descriptor: int, engine: str) -> subprocess.Popen[bytes]:
+    """A process of its own module: what the caller's main program is does not matter, nor its threads."""
+    command = [sys.executable, "-m", "feemodel.execution.worker", str(descriptor), engine]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(descriptor,), env=environment)
+
+
+def _send(pipe: Connection, message: Any) -> None:
+    """Tell a child something."""
+    try:
+        pipe.send(message)
+    except OSError:
+        raise RuntimeError(ENDED) from None
+
+
+def _received(pipe: Connection, seconds: float) -> Any:
+    """What a child says next; `None` if it says nothing in that time."""
+    try:
+        return pipe.recv() if pipe.poll(seconds) else None
+    except (EOFError, OSError):
+        raise RuntimeError(ENDED) from None
