@@ -8,7 +8,7 @@ all rows a branch never changes: a changed trie copies the few branches on the w
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias, Union
 
-from feemodel.ledger.rows import EMPTY, Branch, Rows
+from feemodel.ledger.rows import EMPTY, Branch, Rows, digit_at
 
 DIGITS = 16
 
@@ -31,14 +31,17 @@ class KeyIndex:
         self._rows = rows
         self._root: _Place = branch
 
-    def find(self, hkey: bytes) -> int:
-        """The number of the key with that hash, or 0."""
+    def find(self, hkey: bytes) -> int | None:
+        """The leaf index of the key with that hash, `None` where it is absent."""
         place, depth = self._root, 0
-        while not _is_key(place):
-            place = self._branch(place)[_digit(hkey, depth)]
+        while not isinstance(place, int):
+            place = place[digit_at(hkey, depth)]
             depth += 1
-        key = _key(place)
-        return key if key and self._rows.keys[key].hkey == hkey else EMPTY
+        if _is_key(place):
+            key = self._rows.keys[-place] if place else None
+        else:
+            key = self._rows.last_key(place, depth, hkey)
+        return key.leaf if key and key.hkey == hkey else None
 
     def find_many(self, hkeys: Iterable[bytes]) -> dict[bytes, int]:
         """The numbers of those keys that are there, by their hashes; each depth is read in one batch."""
@@ -49,7 +52,7 @@ class KeyIndex:
             stored = [place for place in places.values() if isinstance(place, int) and place > EMPTY]
             branches = dict(zip(stored, self._rows.branches.many(stored), strict=True))
             places = {
-                hkey: (branches[place] if isinstance(place, int) else place)[_digit(hkey, depth)]
+                hkey: (branches[place] if isinstance(place, int) else place)[digit_at(hkey, depth)]
                 for hkey, place in places.items()
                 if hkey not in ends
             }
@@ -63,7 +66,7 @@ class KeyIndex:
         way = []
         place, depth = self._root, 0
         while not _is_key(place):
-            branch, digit = self._branch(place), _digit(hkey, depth)
+            branch, digit = self._branch(place), digit_at(hkey, depth)
             way.append((branch, digit))
             place = branch[digit]
             depth += 1
@@ -110,17 +113,17 @@ class KeyIndex:
         if _is_key(place):
             branch: _Changed = [EMPTY] * DIGITS
             if other := _key(place):
-                branch[_digit(self._rows.keys[other].hkey, depth)] = place
+                branch[digit_at(self._rows.keys[other].hkey, depth)] = place
         else:
             branch = self._changeable(place)
-        digit = _digit(hkey, depth)
+        digit = digit_at(hkey, depth)
         branch[digit] = self._inserted(branch[digit], hkey, key, depth + 1)
         return branch
 
     def _removed(self, place: _Place, hkey: bytes, depth: int) -> _Place:
         if _is_key(place):
             return EMPTY
-        branch, digit = self._changeable(place), _digit(hkey, depth)
+        branch, digit = self._changeable(place), digit_at(hkey, depth)
         branch[digit] = self._removed(branch[digit], hkey, depth + 1)
         left = [child for child in branch if child != EMPTY]
         if not left:
@@ -143,8 +146,3 @@ def _is_key(place: _Place) -> bool:
 
 def _key(place: _Place) -> int:
     return -place if isinstance(place, int) else EMPTY
-
-
-def _digit(hkey: bytes, depth: int) -> int:
-    byte = hkey[depth >> 1]
-    return byte & 15 if depth & 1 else byte >> 4

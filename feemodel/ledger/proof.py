@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from feemodel.ledger.account import Account
-from feemodel.ledger.tree import Tree
+from feemodel.ledger.tree import ProvenLeaf, Tree
 from feemodel.units import to_hex
 
 
@@ -21,17 +21,7 @@ def prove(tree: Tree, hkey: bytes, key: bytes) -> dict[str, Any]:
     hkey : [32 bytes] the hash of the key.
     key : the address or slot, shown as it is.
     """
-    indices = tree.locate(hkey)
-    if len(indices) == 1:
-        return {"key": to_hex(key), "leafIndex": indices[0], "proof": _leaf_proof(tree, indices[0])}
-    left, right = indices
-    return {
-        "key": to_hex(key),
-        "leftProof": _leaf_proof(tree, left),
-        "rightProof": _leaf_proof(tree, right),
-        "leftLeafIndex": left,
-        "rightLeafIndex": right,
-    }
+    return _shown(_proven(tree, hkey), key)
 
 
 def prove_account(
@@ -48,16 +38,34 @@ def prove_account(
     """
     scheme = accounts.scheme
     hkey = scheme.account_key(address)
-    leaf = accounts.get(hkey)
+    found = _proven(accounts, hkey)
     storage_proofs = []
-    if leaf and slots:
-        tree = storage(Account.from_bytes(leaf.value).storage_root)
+    if len(found) == 1 and slots:
+        tree = storage(Account.from_bytes(found[0].leaf.value).storage_root)
         storage_proofs = [prove(tree, scheme.word_hash(slot), slot) for slot in slots]
-    return {"accountProof": prove(accounts, hkey, address), "storageProofs": storage_proofs}
+    return {"accountProof": _shown(found, address), "storageProofs": storage_proofs}
 
 
-def _leaf_proof(tree: Tree, index: int) -> dict[str, Any]:
+def _proven(tree: Tree, hkey: bytes) -> list[ProvenLeaf]:
+    """The leaf of a key, or the two between which it is missing."""
+    return [tree.proven_leaf(index) for index in tree.locate(hkey)]
+
+
+def _shown(found: list[ProvenLeaf], key: bytes) -> dict[str, Any]:
+    if len(found) == 1:
+        return {"key": to_hex(key), "leafIndex": found[0].leaf_index, "proof": _leaf_proof(found[0])}
+    left, right = found
     return {
-        "value": to_hex(tree.leaf(index).value),
-        "proofRelatedNodes": [to_hex(entry) for entry in tree.related_nodes(index)],
+        "key": to_hex(key),
+        "leftProof": _leaf_proof(left),
+        "rightProof": _leaf_proof(right),
+        "leftLeafIndex": left.leaf_index,
+        "rightLeafIndex": right.leaf_index,
+    }
+
+
+def _leaf_proof(proven: ProvenLeaf) -> dict[str, Any]:
+    return {
+        "value": to_hex(proven.leaf.value),
+        "proofRelatedNodes": [to_hex(entry) for entry in proven.related_nodes],
     }

@@ -45,6 +45,18 @@ class Key(NamedTuple):
 Branch: TypeAlias = tuple[int, ...]  # of the sorted index: for each digit a branch, minus a key, or nothing
 
 
+class Way(NamedTuple):
+    """What lies beside the way from a tree's top down to a leaf.
+
+    Of each sibling from the top to height 1 its two hashes, none where it is empty; then the leaf and its hkey, and so
+    the leaf beside it, none where that is empty.
+    """
+
+    siblings: Sequence[bytes | None]
+    leaf: tuple[Leaf, bytes]
+    beside: tuple[Leaf, bytes] | None
+
+
 class Version(NamedTuple):
     """A tree at one time: its root and what the root commits to; the numbers of its top rows."""
 
@@ -87,6 +99,12 @@ class Rows(Protocol):
     def branches(self) -> Table[Branch]:
         """Branches of the sorted index."""
 
+    def way(self, top: int, height: int, index: int) -> Way:
+        """The way from a node of some height to the leaf of that index below it, which is not empty."""
+
+    def last_key(self, branch: int, depth: int, hkey: bytes) -> Key | None:
+        """The key to which a branch of some depth leads by the digits of an hkey, `None` where it leads nowhere."""
+
 
 class MemoryTable(Generic[Row]):
     """A table in memory."""
@@ -117,6 +135,33 @@ class MemoryRows:
         self.keys = MemoryTable[Key]()
         self.branches = MemoryTable[Branch]()
         add_first_rows(self, scheme)
+
+    def way(self, top: int, height: int, index: int) -> Way:
+        """The way from a node of some height to the leaf of that index below it, which is not empty."""
+        siblings, number, beside = [], top, EMPTY
+        for level in range(height - 1, -1, -1):
+            left, right, _ = self.nodes[number]
+            number, beside = (right, left) if index >> level & 1 else (left, right)
+            siblings.append(self.nodes[beside].children if beside and level else None)
+        return Way(siblings[:-1], self._leaf(number), self._leaf(beside) if beside else None)
+
+    def last_key(self, branch: int, depth: int, hkey: bytes) -> Key | None:
+        """The key to which a branch of some depth leads by the digits of an hkey, `None` where it leads nowhere."""
+        place = branch
+        while place > EMPTY:
+            place = self.branches[place][digit_at(hkey, depth)]
+            depth += 1
+        return self.keys[-place] if place else None
+
+    def _leaf(self, number: int) -> tuple[Leaf, bytes]:
+        leaf = self.leaves[number]
+        return leaf, self.keys[leaf.key].hkey
+
+
+def digit_at(hkey: bytes, depth: int) -> int:
+    """The hexadecimal digit of an hkey that the sorted index goes by at a depth."""
+    byte = hkey[depth >> 1]
+    return byte & 15 if depth & 1 else byte >> 4
 
 
 def add_first_rows(rows: Rows, scheme: Scheme) -> None:

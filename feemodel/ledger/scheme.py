@@ -125,6 +125,11 @@ class Scheme:
         return tuple(zeros)
 
     @cached_property
+    def empty_siblings(self) -> tuple[bytes, ...]:
+        """The two hashes below a sibling without leaves, from height 39 to 1."""
+        return tuple(2 * zero for zero in self.zeros[DEPTH - 2 :: -1])
+
+    @cached_property
     def empty_sub_root(self) -> bytes:
         """The sub root of a tree that holds the two ends only."""
         ends = (self.leaf(HEAD, TAIL, hkey, NOTHING) for hkey in (NOTHING, self.tail_key))

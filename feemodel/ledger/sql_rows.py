@@ -2,11 +2,12 @@
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from itertools import islice
 from typing import Any, Generic
 
 from feemodel.ledger.account import ACCOUNT_SIZE, plain_suffix
-from feemodel.ledger.rows import Branch, Key, Leaf, Node, Row
+from feemodel.ledger.rows import Branch, Key, Leaf, Node, Row, Way
 from feemodel.ledger.scheme import Scheme
 
 DIGIT_COLUMNS = [f"digit_{digit:x}" for digit in range(16)]
@@ -18,6 +19,17 @@ CREATE TABLE leaf (
 CREATE TABLE key (id INTEGER PRIMARY KEY, leaf INTEGER, hkey BLOB, name BLOB) STRICT;
 CREATE TABLE branch (id INTEGER PRIMARY KEY, {", ".join(f"{column} INTEGER" for column in DIGIT_COLUMNS)}) STRICT;
 """
+DIGIT = (
+    "CASE substr(?3, depth + 1, 1)"
+    + "".join(f" WHEN '{column[-1]}' THEN {column}" for column in DIGIT_COLUMNS)
+    + " END"
+)
+LAST_KEY = f"""
+WITH RECURSIVE way (place, depth) AS (
+    SELECT ?1, ?2 UNION ALL SELECT {DIGIT}, depth + 1 FROM way CROSS JOIN branch ON branch.id = place WHERE place > 0
+)
+SELECT {", ".join(Key._fields)} FROM way CROSS JOIN key ON key.id = -place WHERE place < 0"""
+KEYED_LEAF = len(Leaf._fields) + 1  # columns of a leaf and its hkey
 QUERY_SIZE = 500  # numbers in one SELECT
 CACHED_ROWS = 30_000  # of each kind; more would make each run of the garbage collector felt
 
@@ -91,9 +103,13 @@ class SqlRows:
     """The four tables in SQLite.
 
     The value of an account without code and storage is stored without its last four words, which all of them share.
+
+    A walk is one statement, whatever its length, and reads the file's pages only: so it costs nearly the same in a
+    small tree and in a large one, where most rows would not be among those in memory.
     """
 
     def __init__(self, connection: sqlite3.Connection, scheme: Scheme) -> None:
+        self._connection = connection
         plain = plain_suffix(scheme)
 
         def unpacked(values: Sequence[Any]) -> Leaf:
@@ -104,7 +120,47 @@ class SqlRows:
             return (*leaf[:-1], leaf.value.removesuffix(plain))
 
         self.nodes = SqlTable(connection, "node", Node._fields, Node._make)
+        self._unpacked = unpacked
         self.leaves = SqlTable(connection, "leaf", Leaf._fields, unpacked, packed)
         self.keys = SqlTable(connection, "key", Key._fields, Key._make)
         self.branches = SqlTable[Branch](connection, "branch", DIGIT_COLUMNS, tuple)
         self.tables = (self.nodes, self.leaves, self.keys, self.branches)
+
+    def way(self, top: int, height: int, index: int) -> Way:
+        """The way from a node of some height to the leaf of that index below it, which is not empty."""
+        found = self._connection.execute(_way(height), (top, index)).fetchone()
+        siblings, leaf, beside = found[: height - 1], found[height - 1 : -KEYED_LEAF], found[-KEYED_LEAF:]
+        return Way(siblings, self._leaf(leaf), None if beside[0] is None else self._leaf(beside))
+
+    def last_key(self, branch: int, depth: int, hkey: bytes) -> Key | None:
+        """The key to which a branch of some depth leads by the digits of an hkey, `None` where it leads nowhere."""
+        row = self._connection.execute(LAST_KEY, (branch, depth, hkey.hex())).fetchone()
+        return Key._make(row) if row else None
+
+    def _leaf(self, values: Sequence[Any]) -> tuple[Leaf, bytes]:
+        *leaf, hkey = values
+        return self._unpacked(leaf), hkey
+
+
+@cache
+def _way(height: int) -> str:
+    """From a node ?1 of that height to the leaf of an index ?2: the siblings' hashes, the leaf, the one beside it.
+
+    A chain of joins, whose level costs less than half of one of a recursive statement; 44 tables at the most, of the
+    64 that SQLite joins.
+    """
+    siblings, nodes, child, beside = [], [f"node AS node_{height}"], "", ""
+    for level in range(height - 1, -1, -1):
+        left, right = f"node_{level + 1}.left", f"node_{level + 1}.right"
+        child, beside = (f"iif(?2 >> {level} & 1, {a}, {b})" for a, b in ((right, left), (left, right)))
+        if level:
+            siblings.append(f"(SELECT children FROM node WHERE id = {beside})")
+            nodes.append(f"node AS node_{level} ON node_{level}.id = {child}")
+    columns = [f"{name}.{column}" for name in ("leaf", "beside") for column in Leaf._fields]
+    columns.insert(len(Leaf._fields), "leaf_key.hkey")
+    return f"""
+    SELECT {", ".join([*siblings, *columns])}, beside_key.hkey
+    FROM {" CROSS JOIN ".join(nodes)}
+    CROSS JOIN leaf ON leaf.id = {child} CROSS JOIN key AS leaf_key ON leaf_key.id = leaf.key
+    LEFT JOIN leaf AS beside ON beside.id = {beside} LEFT JOIN key AS beside_key ON beside_key.id = beside.key
+    WHERE node_{height}.id = ?1"""

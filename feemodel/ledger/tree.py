@@ -10,12 +10,25 @@ Source: `ZKTrie` of Consensys/shomei at 3f47bed.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from feemodel.errors import InvalidInput
 from feemodel.ledger.index import KeyIndex, Neighbours
 from feemodel.ledger.rehash import Change, Edit, crown, rehash
-from feemodel.ledger.rows import EMPTY, HEAD_KEY, TAIL_KEY, Key, Leaf, MemoryRows, Rows, Version, empty_version
+from feemodel.ledger.rows import HEAD_KEY, TAIL_KEY, Key, Leaf, MemoryRows, Rows, Version, empty_version
 from feemodel.ledger.scheme import DEPTH, HASH_SIZE, NOTHING, scheme_of
+
+
+class ProvenLeaf(NamedTuple):
+    """A leaf and the 42 entries that prove it.
+
+    The top node; on each level from 39 to 1 the two hashes below the sibling; the sibling leaf, 32 zero bytes when it
+    is empty; the leaf itself.
+    """
+
+    leaf_index: int
+    leaf: Leaf
+    related_nodes: list[bytes]
 
 
 class Tree:
@@ -76,8 +89,8 @@ class Tree:
         """
         _check_hash("hkey", hkey)
         _check_hash("hval", hval)
-        if exact := self._keys.find(hkey):
-            self._edit(self._index(exact), hval=hval, value=value)
+        if (present := self._keys.find(hkey)) is not None:
+            self._edit(present, hval=hval, value=value)
             return
         left, _, right = self._neighbours(hkey)
         before, after = self._index(left or HEAD_KEY), self._index(right or TAIL_KEY)
@@ -106,12 +119,12 @@ class Tree:
         self._edit(after, previous=before)
 
     def __contains__(self, hkey: bytes) -> bool:
-        return self._keys.find(hkey) != EMPTY
+        return self._keys.find(hkey) is not None
 
     def get(self, hkey: bytes) -> Leaf | None:
         """The leaf of a key, `None` when it is absent."""
-        key = self._keys.find(hkey)
-        return self.leaf(self._index(key)) if key else None
+        index = self._keys.find(hkey)
+        return None if index is None else self.leaf(index)
 
     def get_many(self, hkeys: Iterable[bytes]) -> dict[bytes, Leaf]:
         """The leaves of those keys that are present, by hkey; each level is read in one batch."""
@@ -128,45 +141,33 @@ class Tree:
 
     def locate(self, hkey: bytes) -> tuple[int] | tuple[int, int]:
         """The leaf index of a key, or where it is absent those of its two neighbours."""
-        left, exact, right = self._neighbours(hkey)
-        if exact:
-            return (self._index(exact),)
+        _check_hash("hkey", hkey)
+        if (present := self._keys.find(hkey)) is not None:
+            return (present,)
+        left, _, right = self._neighbours(hkey)
         return self._index(left or HEAD_KEY), self._index(right or TAIL_KEY)
 
     def leaf(self, index: int) -> Leaf:
         """The leaf of an index that is in use."""
-        number = self.version.node
-        for height in range(crown(self._next_free), 0, -1):
-            node = self.rows.nodes[number]
-            number = node.right if index >> (height - 1) & 1 else node.left
-        return self.rows.leaves[number]
+        return self.proven_leaf(index).leaf
 
     def related_nodes(self, index: int) -> list[bytes]:
-        """The 42 entries that prove a leaf.
+        """The 42 entries that prove a leaf, see `ProvenLeaf`."""
+        return self.proven_leaf(index).related_nodes
 
-        The top node; on each level from 39 to 1 the two hashes below the sibling; the sibling leaf, 32 zero bytes when
-        it is empty; the leaf itself.
-        """
-        scheme, rows, zeros = self.scheme, self.rows, self.scheme.zeros
-        version = self.version
-        entries = [scheme.top(version.next_free, version.sub_root)]
+    def proven_leaf(self, index: int) -> ProvenLeaf:
+        """The leaf of an index that is in use, and what proves it."""
+        scheme, version = self.scheme, self.version
         height = crown(version.next_free)
-        entries += [2 * zeros[above - 2] for above in range(DEPTH, height, -1)]
-        number = version.node
-        while height > 1:
-            node = rows.nodes[number]
-            height -= 1
-            number, sibling = (node.right, node.left) if index >> height & 1 else (node.left, node.right)
-            entries.append(rows.nodes[sibling].children if sibling else 2 * zeros[height - 1])
-        node = rows.nodes[number]
-        number, sibling = (node.right, node.left) if index & 1 else (node.left, node.right)
-        entries.append(self._encoded(sibling) if sibling else NOTHING)
-        entries.append(self._encoded(number))
-        return entries
+        above, within = scheme.empty_siblings[: DEPTH - height], scheme.empty_siblings[DEPTH - height :]
+        way = self.rows.way(version.node, height, index)
+        entries = [scheme.top(version.next_free, version.sub_root), *above]
+        entries += [sibling or empty for sibling, empty in zip(way.siblings, within, strict=True)]
+        entries += [self._encoded(*way.beside) if way.beside else NOTHING, self._encoded(*way.leaf)]
+        return ProvenLeaf(index, way.leaf[0], entries)
 
-    def _encoded(self, number: int) -> bytes:
-        leaf = self.rows.leaves[number]
-        return self.scheme.leaf(leaf.previous, leaf.following, self.rows.keys[leaf.key].hkey, leaf.hval)
+    def _encoded(self, leaf: Leaf, hkey: bytes) -> bytes:
+        return self.scheme.leaf(leaf.previous, leaf.following, hkey, leaf.hval)
 
     def _neighbours(self, hkey: bytes) -> Neighbours:
         _check_hash("hkey", hkey)
