@@ -1,11 +1,11 @@
 """The sparse Merkle tree: published roots, a naive twin, the genesis built at once, and what is refused."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
-from feemodel.ledger import Tree
+from feemodel.ledger import Store, Tree
 from feemodel.ledger.bulk import Item, fill
 from feemodel.ledger.rows import MemoryRows
 from feemodel.ledger.scheme import DEPTH, MIMC, NOTHING, POSEIDON2, SCHEMES
@@ -91,9 +91,10 @@ def test_the_root_is_that_of_the_whole_list_of_leaves(operations):
 
 @settings(max_examples=25, deadline=None)
 @given(count=st.integers(0, 70), chunk=st.integers(1, 30))
+@example(count=1_100, chunk=1_000)  # three bands of levels
 def test_a_tree_built_at_once_equals_the_one_built_key_by_key(count, chunk):
     scheme = POSEIDON2
-    items = sorted(Item(key_of(scheme, n), key_of(scheme, n + 500), bytes(32), bytes([n])) for n in range(count))
+    items = sorted(Item(key_of(scheme, n), key_of(scheme, n + 500), bytes(32), n.to_bytes(2)) for n in range(count))
     grown = Tree()
     for item in items:
         grown.put(*item)
@@ -109,6 +110,28 @@ def test_a_tree_built_at_once_equals_the_one_built_key_by_key(count, chunk):
             tree.remove(item.hkey)
         tree.put(key_of(scheme, 999), NOTHING)
     assert built.root == grown.root
+
+
+@schemes
+@pytest.mark.parametrize("next_free", [2, 2**33, 2**DEPTH - 90])
+def test_a_tree_in_a_file_is_walked_as_one_in_memory(hashing, next_free, tmp_path):
+    """To every leaf, whatever height the tree has: up to the greatest, whose walk joins the most tables."""
+    with Store(tmp_path / "ledger.db", hashing=hashing) as store, store.transaction():
+        trees = Tree(hashing, rows=store.rows), Tree(hashing)
+        hkeys = [key_of(store.scheme, number) for number in range(100)]
+        for tree in trees:
+            tree._next_free = next_free  # as if so many keys had come and gone
+            for hkey in hkeys[:90]:
+                tree.put(hkey, NOTHING, hkey)
+            for hkey in hkeys[:90:3]:
+                tree.remove(hkey)
+        in_file, in_memory = trees
+        for _ in range(2):  # what is not stored yet, then what is
+            places = [in_file.locate(hkey) for hkey in hkeys]
+            assert places == [in_memory.locate(hkey) for hkey in hkeys]
+            for index in {index for pair in places for index in pair}:
+                assert in_file.proven_leaf(index) == in_memory.proven_leaf(index)
+        assert [len(pair) for pair in places] == [2, 1, 1] * 30 + [2] * 10
 
 
 def test_trees_saved_together_are_as_if_saved_alone():

@@ -4,7 +4,7 @@ Nothing is looked up: a leaf's neighbours are the leaves beside it, a level's ha
 level above, and the sorted index falls out of where neighbouring keys begin to differ.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +14,9 @@ from feemodel.ledger.index import DIGITS
 from feemodel.ledger.rehash import crown
 from feemodel.ledger.rows import EMPTY, HEAD_KEY, TAIL_KEY, Key, Leaf, Node, Rows, Version, empty_version
 from feemodel.ledger.scheme import DEPTH, FIRST_FREE, HASH_SIZE, HEAD, NOTHING, TAIL, Scheme
+
+BAND = 5  # levels; a subtree of so many, and with it that part of each way through it, fits into a page of the file
+CHUNK = 8_192  # nodes
 
 
 class Item(NamedTuple):
@@ -62,22 +65,50 @@ def _leaf_hashes(scheme: Scheme, leaves: Sequence[Leaf], hkeys: Iterable[bytes])
 
 def _fill_nodes(rows: Rows, scheme: Scheme, level: bytes, first: int) -> tuple[int, bytes]:
     """The number of the node at the crown and the sub root, from the leaves' hashes and the number of the first."""
-    top = crown(len(level) // HASH_SIZE)
-    for zero in scheme.zeros[:top]:
-        count = len(level) // HASH_SIZE
-        if count % 2:
-            level += zero
-        first = rows.nodes.extend(_parents(level, first, count))
-        level = scheme.digests(level, 2 * HASH_SIZE)
+    numbers = first + np.arange(len(level) // HASH_SIZE)
+    top = crown(len(numbers))
+    for bottom in range(0, top, BAND):
+        band = []
+        for zero in scheme.zeros[bottom : min(bottom + BAND, top)]:
+            if len(level) // HASH_SIZE % 2:
+                level += zero
+            band.append(np.frombuffer(level, dtype=np.uint8).reshape(-1, 2 * HASH_SIZE))
+            level = scheme.digests(level, 2 * HASH_SIZE)
+        numbers = _fill_band(rows, band, numbers)
     for zero in scheme.zeros[top:DEPTH]:
         level = scheme.node(level, zero)
-    return first, level
+    return int(numbers[0]), level
 
 
-def _parents(level: bytes, first: int, count: int) -> Iterator[Node]:
-    for left in range(0, count, 2):
-        right = first + left + 1 if left + 1 < count else EMPTY
-        yield Node(first + left, right, level[left * HASH_SIZE : (left + 2) * HASH_SIZE])
+def _fill_band(rows: Rows, band: Sequence[NDArray[np.uint8]], below: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Store some levels, the nodes below each of the highest together, from the top; the numbers of the highest.
+
+    Parameters
+    ----------
+    band : [nodes, 64] of each level from the lowest, the two hashes of each node.
+    below : numbers of the level under them.
+    """
+    height = np.repeat(np.arange(len(band)), [len(level) for level in band])
+    subtree = np.concatenate([np.arange(len(level)) >> len(band) - 1 - place for place, level in enumerate(band)])
+    order = np.lexsort((-height, subtree))
+    numbers = np.empty(len(order), dtype=np.int64)
+    numbers[order] = rows.nodes.extend([]) + np.arange(len(order))
+    levels: list[NDArray[np.int64]] = [numbers[height == place] for place in range(len(band))]
+    children = np.concatenate([_in_pairs(level) for level in (below, *levels[:-1])])
+    hashes = np.concatenate(band)
+    for start in range(0, len(order), CHUNK):
+        chosen = order[start : start + CHUNK]
+        links, data = children[chosen].tolist(), hashes[chosen].tobytes()
+        pieces = (data[place : place + 2 * HASH_SIZE] for place in range(0, len(data), 2 * HASH_SIZE))
+        rows.nodes.extend(Node(left, right, piece) for (left, right), piece in zip(links, pieces, strict=True))
+    return levels[-1]
+
+
+def _in_pairs(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Two by two; nothing beside the last of an odd number."""
+    pairs = np.full((-(-len(numbers) // 2), 2), EMPTY)
+    pairs.flat[: len(numbers)] = numbers
+    return pairs
 
 
 def _fill_index(rows: Rows, hkeys: NDArray[np.uint8], first_key: int) -> int:

@@ -75,12 +75,12 @@ def final_block(store: Store, block: str) -> int:
 
     Raises `InvalidInput` for another text, `NotFinalized` for a block that is unknown or not final.
     """
-    finalized, head = store.finalized, store.head
+    finalized = store.finalized
     newest = "no block is final yet" if finalized is None else f"the newest final block is {finalized}"
     if block == "finalized":
         number = finalized
     elif block in HEAD_TAGS:
-        number = head.number if head else None
+        number = head.number if (head := store.head) else None
     elif block == "earliest":
         number = 0
     else:
