@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -33,7 +34,7 @@ def pool():
 
 def descriptors():
     """What this process has open; nothing where the system does not tell."""
-    return set(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else set()
+    return {path.name for path in Path("/proc/self").glob("fd/*")}
 
 
 def once(pool, message, gas_limit=100_000, world=WORLD):

@@ -1,7 +1,9 @@
 """The hashes of the state tree: published vectors, the plain twins, and what is refused."""
 
 import math
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -94,6 +96,18 @@ def test_extreme_elements_do_not_overflow(element):
         assert poseidon2.digests(count * message, 64) == count * poseidon2_plain.digest(message)
 
 
+@pytest.mark.parametrize("fused", [False, True])
+@given(a=st.integers(-(2**31), 2**31 - 1), b=st.integers(-(2**31), 2**31 - 1))
+def test_both_ways_to_multiply_are_montgomerys(fused, a, b):
+    """In plain Python, whatever this processor compiles."""
+    with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore"):
+        patch.setattr(poseidon2_kernel, "FUSED_PRODUCT", fused)
+        patch.setattr(poseidon2_kernel, "np", SimpleNamespace(int64=np.int64, int32=lambda x: np.int64(x).astype("i4")))
+        found = int(poseidon2_kernel._multiply.py_func(a, b))
+    assert abs(found) < 2**31
+    assert (found * 2**32 - a * b) % poseidon2.P == 0
+
+
 def test_no_sum_in_the_kernel_leaves_the_range_of_its_product():
     """Follows the largest absolute value of each element through a permutation, as the kernel reduces it."""
     p, factor, limit = poseidon2.P, 2**31, 2**31
@@ -113,7 +127,8 @@ def test_no_sum_in_the_kernel_leaves_the_range_of_its_product():
     halved = {3: 1, 6: 1, 9: 8, 10: 3, 11: 24, 12: 8, 13: 3, 14: 4, 15: 24}
     for number in range(poseidon2.PARTIAL_ROUNDS):
         if number % poseidon2_kernel.ROUNDS_BETWEEN_REDUCTIONS == 0:
-            wide[1:9] = map(reduced, wide[1:9])
+            for place in poseidon2_kernel.GROWING:
+                wide[place] = reduced(wide[place])
         first = cubed(reduced(wide[0] + p))
         total = first + sum(wide[1:])
         assert total < 2**62
