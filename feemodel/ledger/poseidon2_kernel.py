@@ -24,7 +24,7 @@ PARALLEL = 4_096  # messages from which on threads are worth their start
 INVERSE_OF_P = pow(P, -1, 2**32) - 2**32  # signed, so that it is a factor of a 32-bit product; 1 modulo 2**24
 # A product by the inverse of which only 32 bits matter: compilers see that, and where AVX-512 offers a whole product of
 # 64 bits they take it, in three steps. Written so that only the lowest byte is multiplied, it is one step with its sum.
-FUSED_PRODUCT = "+avx512ifma" in get_host_cpu_features()
+FUSED_PRODUCT = "+avx512ifma" in get_host_cpu_features()  # type: ignore[no-untyped-call]
 TO_MONTGOMERY = 2**64 % P
 GROWING = (2, 4, 5, 7, 8)  # elements that a partial round multiplies by 2 to 4
 ROUNDS_BETWEEN_REDUCTIONS = 3  # of these
