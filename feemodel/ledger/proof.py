@@ -42,7 +42,8 @@ def prove_account(
     storage_proofs = []
     if len(found) == 1 and slots:
         tree = storage(Account.from_bytes(found[0].leaf.value).storage_root)
-        storage_proofs = [prove(tree, scheme.word_hash(slot), slot) for slot in slots]
+        hkeys = scheme.word_hashes(slots)
+        storage_proofs = [prove(tree, hkey, slot) for hkey, slot in zip(hkeys, slots, strict=True)]
     return {"accountProof": _shown(found, address), "storageProofs": storage_proofs}
 
 

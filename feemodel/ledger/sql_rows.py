@@ -2,12 +2,12 @@
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import Any, Generic
 
 from feemodel.ledger.account import ACCOUNT_SIZE, plain_suffix
-from feemodel.ledger.rows import Branch, Key, Leaf, Node, Row, Way
+from feemodel.ledger.rows import EMPTY, Branch, Key, Leaf, Node, Row, Way, digit_at
 from feemodel.ledger.scheme import Scheme
 
 DIGIT_COLUMNS = [f"digit_{digit:x}" for digit in range(16)]
@@ -30,6 +30,7 @@ WITH RECURSIVE way (place, depth) AS (
 )
 SELECT {", ".join(Key._fields)} FROM way CROSS JOIN key ON key.id = -place WHERE place < 0"""
 KEYED_LEAF = len(Leaf._fields) + 1  # columns of a leaf and its hkey
+RECENT = 256  # ways that are kept: whose slots are asked for is asked for again and again
 QUERY_SIZE = 500  # numbers in one SELECT
 CACHED_ROWS = 30_000  # of each kind; more would make each run of the garbage collector felt
 
@@ -67,6 +68,10 @@ class SqlTable(Generic[Row]):
             row = self._keep(number, self._connection.execute(self._one, (number,)).fetchone())
         return row
 
+    def known(self, number: int) -> Row | None:
+        """The row of that number where it is kept in memory."""
+        return self._cache.get(number)
+
     def many(self, numbers: Sequence[int]) -> list[Row]:
         """The rows of those numbers, in their order."""
         found = {number: self._cache[number] for number in numbers if number in self._cache}
@@ -85,11 +90,11 @@ class SqlTable(Generic[Row]):
         return first
 
     def resume(self) -> None:
-        """Count on from the last stored row: what a transaction begins with."""
+        """Count on from the last stored row."""
         self._next = self._connection.execute(self._last).fetchone()[0] + 1
 
     def forget(self) -> None:
-        """Drop the rows in memory: after a transaction that was undone, whose numbers will be given again."""
+        """Drop the rows in memory."""
         self._cache.clear()
 
     def _keep(self, number: int, values: Sequence[Any]) -> Row:
@@ -124,17 +129,38 @@ class SqlRows:
         self.leaves = SqlTable(connection, "leaf", Leaf._fields, unpacked, packed)
         self.keys = SqlTable(connection, "key", Key._fields, Key._make)
         self.branches = SqlTable[Branch](connection, "branch", DIGIT_COLUMNS, tuple)
-        self.tables = (self.nodes, self.leaves, self.keys, self.branches)
+        self._tables = (self.nodes, self.leaves, self.keys, self.branches)
+        self._recent_way = lru_cache(RECENT)(self._read_way)
+
+    def resume(self) -> None:
+        """Count on from the last stored rows: what a transaction begins with."""
+        for table in self._tables:
+            table.resume()
+
+    def forget(self) -> None:
+        """Drop what is kept in memory: after a transaction that was undone, whose numbers will be given again."""
+        self._recent_way.cache_clear()
+        for table in self._tables:
+            table.forget()
 
     def way(self, top: int, height: int, index: int) -> Way:
         """The way from a node of some height to the leaf of that index below it, which is not empty."""
+        return self._recent_way(top, height, index)
+
+    def _read_way(self, top: int, height: int, index: int) -> Way:
         found = self._connection.execute(_way(height), (top, index)).fetchone()
         siblings, leaf, beside = found[: height - 1], found[height - 1 : -KEYED_LEAF], found[-KEYED_LEAF:]
         return Way(siblings, self._leaf(leaf), None if beside[0] is None else self._leaf(beside))
 
     def last_key(self, branch: int, depth: int, hkey: bytes) -> Key | None:
         """The key to which a branch of some depth leads by the digits of an hkey, `None` where it leads nowhere."""
-        row = self._connection.execute(LAST_KEY, (branch, depth, hkey.hex())).fetchone()
+        place = branch
+        while place > EMPTY and (known := self.branches.known(place)):  # an import has read its keys' branches before
+            place = known[digit_at(hkey, depth)]
+            depth += 1
+        if place <= EMPTY:
+            return self.keys[-place] if place else None
+        row = self._connection.execute(LAST_KEY, (place, depth, hkey.hex())).fetchone()
         return Key._make(row) if row else None
 
     def _leaf(self, values: Sequence[Any]) -> tuple[Leaf, bytes]:

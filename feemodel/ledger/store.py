@@ -148,15 +148,13 @@ class Store:
         """
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-            for table in self.rows.tables:
-                table.resume()
+            self.rows.resume()
             yield
             self._connection.execute("COMMIT")
         except BaseException as error:
             if self._connection.in_transaction:  # SQLite has undone it already where the disk was full
                 self._connection.execute("ROLLBACK")
-            for table in self.rows.tables:
-                table.forget()
+            self.rows.forget()
             if isinstance(error, sqlite3.DatabaseError):
                 raise UnreadableFile(f"{self.path}: {error}") from None
             raise
