@@ -413,6 +413,7 @@ def test_the_curve_is_read_by_keyboard_and_as_a_table(open_tab):
     assert chart.get_attribute("aria-valuenow") == "1"
     assert tab.text("#readout") == chart.get_attribute("aria-valuetext")
     tab.page.locator("#numbers summary").click()
+    tab.page.wait_for_selector("#numbers-table td")  # the browser tells of the opening a moment after it
     priority = tab.page.evaluate("shown.curve.feePerGas.priority[0]")
     assert f"{int(priority, 16):,}" in tab.text("#numbers-table")
 
