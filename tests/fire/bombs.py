@@ -1,6 +1,6 @@
 """Throws every bomb at a server with its default limits, and asks somebody honest how long he waited meanwhile.
 
-    python -m tests.fire.bombs [--seconds 3] [--only WORD]... [--lzss FILE]
+    python -m tests.fire.bombs [--seconds 3] [--only WORD]... [--dictionary FILE]
 
 Each bomb is thrown again and again, four at a time. Others are answered within a second: the longest wait of the
 prober, less what it waits while nothing is thrown, and less what the machine itself kept the prober waiting. Where that
