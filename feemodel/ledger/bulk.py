@@ -16,7 +16,7 @@ from feemodel.ledger.rows import EMPTY, HEAD_KEY, TAIL_KEY, Key, Leaf, Node, Row
 from feemodel.ledger.scheme import DEPTH, FIRST_FREE, HASH_SIZE, HEAD, NOTHING, TAIL, Scheme
 
 BAND = 5  # levels; a subtree of so many, and with it that part of each way through it, fits into a page of the file
-CHUNK = 8_192  # nodes
+CHUNK = 8_192  # rows that are made and stored together
 
 
 class Item(NamedTuple):

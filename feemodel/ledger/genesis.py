@@ -9,14 +9,12 @@ from feemodel.errors import InvalidInput
 from feemodel.hashes import keccak256
 from feemodel.ledger.account import EMPTY_KECCAK, Account, account_hashes, plain_suffix
 from feemodel.ledger.blocks import check_successor, set_slots, word_hashes
-from feemodel.ledger.bulk import Item, fill
+from feemodel.ledger.bulk import CHUNK, Item, fill
 from feemodel.ledger.changes import GenesisAccount
 from feemodel.ledger.store import Block, Store
 from feemodel.ledger.tree import Tree
 from feemodel.ledger.words import WORD_SIZE
 from feemodel.units import to_hex
-
-CHUNK = 8_192  # accounts that are hashed and stored together
 
 
 def import_genesis(store: Store, accounts: Iterable[GenesisAccount], *, block_hash: bytes | None = None) -> Block:

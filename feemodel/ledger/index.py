@@ -37,10 +37,7 @@ class KeyIndex:
         while not isinstance(place, int):
             place = place[digit_at(hkey, depth)]
             depth += 1
-        if _is_key(place):
-            key = self._rows.keys[-place] if place else None
-        else:
-            key = self._rows.last_key(place, depth, hkey)
+        key = self._rows.last_key(place, depth, hkey)
         return key.leaf if key and key.hkey == hkey else None
 
     def find_many(self, hkeys: Iterable[bytes]) -> dict[bytes, int]:

@@ -102,8 +102,8 @@ class Rows(Protocol):
     def way(self, top: int, height: int, index: int) -> Way:
         """The way from a node of some height to the leaf of that index below it, which is not empty."""
 
-    def last_key(self, branch: int, depth: int, hkey: bytes) -> Key | None:
-        """The key to which a branch of some depth leads by the digits of an hkey, `None` where it leads nowhere."""
+    def last_key(self, place: int, depth: int, hkey: bytes) -> Key | None:
+        """The key to which a place of the index leads by the digits of an hkey, `None` where it leads nowhere."""
 
 
 class MemoryTable(Generic[Row]):
@@ -145,9 +145,8 @@ class MemoryRows:
             siblings.append(self.nodes[beside].children if beside and level else None)
         return Way(siblings[:-1], self._leaf(number), self._leaf(beside) if beside else None)
 
-    def last_key(self, branch: int, depth: int, hkey: bytes) -> Key | None:
-        """The key to which a branch of some depth leads by the digits of an hkey, `None` where it leads nowhere."""
-        place = branch
+    def last_key(self, place: int, depth: int, hkey: bytes) -> Key | None:
+        """The key to which a place of the index leads by the digits of an hkey, `None` where it leads nowhere."""
         while place > EMPTY:
             place = self.branches[place][digit_at(hkey, depth)]
             depth += 1

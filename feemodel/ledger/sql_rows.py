@@ -152,9 +152,8 @@ class SqlRows:
         siblings, leaf, beside = found[: height - 1], found[height - 1 : -KEYED_LEAF], found[-KEYED_LEAF:]
         return Way(siblings, self._leaf(leaf), None if beside[0] is None else self._leaf(beside))
 
-    def last_key(self, branch: int, depth: int, hkey: bytes) -> Key | None:
-        """The key to which a branch of some depth leads by the digits of an hkey, `None` where it leads nowhere."""
-        place = branch
+    def last_key(self, place: int, depth: int, hkey: bytes) -> Key | None:
+        """The key to which a place of the index leads by the digits of an hkey, `None` where it leads nowhere."""
         while place > EMPTY and (known := self.branches.known(place)):  # an import has read its keys' branches before
             place = known[digit_at(hkey, depth)]
             depth += 1
@@ -182,10 +181,13 @@ def _way(height: int) -> str:
         if level:
             siblings.append(f"(SELECT children FROM node WHERE id = {beside})")
             nodes.append(f"node AS node_{level} ON node_{level}.id = {child}")
-    columns = [f"{name}.{column}" for name in ("leaf", "beside") for column in Leaf._fields]
-    columns.insert(len(Leaf._fields), "leaf_key.hkey")
+    columns = [
+        column
+        for leaf in ("leaf", "beside")
+        for column in (*(f"{leaf}.{field}" for field in Leaf._fields), f"{leaf}_key.hkey")
+    ]
     return f"""
-    SELECT {", ".join([*siblings, *columns])}, beside_key.hkey
+    SELECT {", ".join([*siblings, *columns])}
     FROM {" CROSS JOIN ".join(nodes)}
     CROSS JOIN leaf ON leaf.id = {child} CROSS JOIN key AS leaf_key ON leaf_key.id = leaf.key
     LEFT JOIN leaf AS beside ON beside.id = {beside} LEFT JOIN key AS beside_key ON beside_key.id = beside.key

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from feemodel.errors import InvalidInput
 from feemodel.ledger.index import KeyIndex, Neighbours
 from feemodel.ledger.rehash import Change, Edit, crown, rehash
-from feemodel.ledger.rows import HEAD_KEY, TAIL_KEY, Key, Leaf, MemoryRows, Rows, Version, empty_version
+from feemodel.ledger.rows import HEAD_KEY, TAIL_KEY, Key, Leaf, MemoryRows, Rows, Version, Way, empty_version
 from feemodel.ledger.scheme import DEPTH, HASH_SIZE, NOTHING, scheme_of
 
 
@@ -149,7 +149,7 @@ class Tree:
 
     def leaf(self, index: int) -> Leaf:
         """The leaf of an index that is in use."""
-        return self.proven_leaf(index).leaf
+        return self._way(index).leaf[0]
 
     def related_nodes(self, index: int) -> list[bytes]:
         """The 42 entries that prove a leaf, see `ProvenLeaf`."""
@@ -160,11 +160,15 @@ class Tree:
         scheme, version = self.scheme, self.version
         height = crown(version.next_free)
         above, within = scheme.empty_siblings[: DEPTH - height], scheme.empty_siblings[DEPTH - height :]
-        way = self.rows.way(version.node, height, index)
+        way = self._way(index)
         entries = [scheme.top(version.next_free, version.sub_root), *above]
         entries += [sibling or empty for sibling, empty in zip(way.siblings, within, strict=True)]
         entries += [self._encoded(*way.beside) if way.beside else NOTHING, self._encoded(*way.leaf)]
         return ProvenLeaf(index, way.leaf[0], entries)
+
+    def _way(self, index: int) -> Way:
+        version = self.version
+        return self.rows.way(version.node, crown(version.next_free), index)
 
     def _encoded(self, leaf: Leaf, hkey: bytes) -> bytes:
         return self.scheme.leaf(leaf.previous, leaf.following, hkey, leaf.hval)
