@@ -1,16 +1,16 @@
 """The child process of `feemodel.execution.pool`: executes what it is asked to until the pipe closes.
 
 It is sent a world, or the changes of an override to the world that it has, or a message and a gas limit. The first is
-answered when all is there that executing on it needs, the last
-is answered, by an outcome and the name of the engine that it came from, or by the exception that it raised.
+answered when all is there that executing on it needs, the last is answered, by an outcome and the name of the engine
+that it came from, or by the exception that it raised.
 """
 
 import os
 import pickle
+import select
 import signal
 import sys
 import threading
-import time
 from contextlib import suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection
@@ -22,11 +22,13 @@ from feemodel.execution.outcome import Outcome
 from feemodel.execution.world import World
 from feemodel.transaction import BASE_GAS
 
+LOOK = 1_000  # milliseconds between looks at who the parent is: another of its children may hold the pipe open
+
 
 def main(descriptor: int, engine_name: str) -> None:
     """Serve the pipe with this file descriptor."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal; the parent decides when to end
-    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(os.getppid(), descriptor), daemon=True).start()
     engine = engine_named(engine_name)
     world = World(accounts={})
     with Connection(descriptor) as pipe:
@@ -45,10 +47,12 @@ def main(descriptor: int, engine_name: str) -> None:
                 pipe.send(_answer(engine, world, *asked))
 
 
-def _end_with_parent(parent: int) -> None:
+def _end_with_parent(parent: int, descriptor: int) -> None:
     """A parent that was killed closes the pipe, but whoever executes does not look at it for a minute."""
-    while os.getppid() == parent:
-        time.sleep(1.0)
+    pipe = select.poll()
+    pipe.register(descriptor, 0)  # for its end alone, which is told in any case
+    while os.getppid() == parent and not pipe.poll(LOOK):
+        pass
     os._exit(1)
 
 

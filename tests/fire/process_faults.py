@@ -274,7 +274,7 @@ def clock_moved(hours: Mapping[str, int] = HOURS, *, seconds: float = LOAD) -> F
         return Finding(fault, f"needs Debian's package faketime: {CLOCK} is not there", None)
     with TemporaryDirectory(prefix="under-fire-") as name:
         clock = Path(name) / "clock"
-        clock.write_text("+0")
+        _set(clock, "+0")
         environment = {
             "LD_PRELOAD": str(CLOCK), "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1",
             "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1", "FAKETIME_DONT_RESET": "1",
@@ -283,20 +283,34 @@ def clock_moved(hours: Mapping[str, int] = HOURS, *, seconds: float = LOAD) -> F
         flags = ("--workers", "1", "--log", "requests", "--idle-seconds", "30")
         with begun(*flags, environment=environment) as server:
             for moved in hours:
-                found = run(traffic(server.port, partial(clock.write_text, moved), seconds))
+                found = run(traffic(server.port, partial(_set, clock, moved), seconds))
                 outcomes += found.outcomes
                 pauses.append(found.pause)
                 seen_clocks.append((_last_time(server) - time.time()) / 3600)
-    held = outcomes.keys() == {"answered"} and max(pauses) < QUIET
+            strangers = _other_lines(server)
+    held = outcomes.keys() == {"answered"} and max(pauses) < QUIET and not strangers
     held = held and [round(seen) for seen in seen_clocks] == list(hours.values())
     clocks = ", ".join(f"{seen:+.0f} h" for seen in seen_clocks)
-    return Finding(fault, f"{counted(outcomes)}; longest pause {max(pauses):.2f} s; its log said {clocks}", held)
+    seen = f"{counted(outcomes)}; longest pause {max(pauses):.2f} s; its log said {clocks}"
+    return Finding(fault, seen + "".join(f"; {line}" for line in strangers[-1:]), held)
+
+
+def _set(clock: Path, moved: str) -> None:
+    """Written beside it first: a process reads the file at any moment, and half of it is no time."""
+    written = clock.with_suffix(".new")
+    written.write_text(moved)
+    written.replace(clock)
 
 
 def _last_time(server: Begun) -> float:
     """When the last line was logged, by the server's own clock."""
-    line = server.log().rstrip("\n").rpartition("\n")[2]
-    return float(json.loads(line)["time"])
+    lines = [line for line in server.log().splitlines() if line.startswith("{")]
+    return float(json.loads(lines[-1])["time"])
+
+
+def _other_lines(server: Begun) -> list[str]:
+    """What was written beside the log's own lines: traces of exceptions."""
+    return [line for line in server.log().splitlines() if not line.startswith("{")]
 
 
 def findings() -> Iterator[Finding]:
