@@ -7,6 +7,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from tests import poseidon2_plain
 CODE = bytes.fromhex("600160020300")
 CONTRACT = b"\xc0" * 20
 MILLION = 1_000_000
+FIGURE = Path("out/ledger_growth.png")
 
 
 def main() -> None:
@@ -89,45 +91,71 @@ def block_of_slots(folder: Path, slots: int = 100_000, touched: int = 1_000) -> 
 
 
 def growth(folder: Path) -> None:
-    """Cost against the size of the tree: blocks of 100 balances, then proofs of an account; also drawn."""
-    print("  accounts    proof          block of 100     stored a change")
-    rows = []
-    for size in (10**3, 10**4, 10**5):
-        with Store(folder / f"{size}.db") as store:
-            import_genesis(store, _accounts(size))
-            rows.append(_grow(store, size))
-    with Store(folder / "genesis.db") as store:
-        rows.append(_grow(store, MILLION))
-    _draw(rows)
+    """Cost against the size of the tree: a block of 100 balances, then proofs of random accounts; also drawn."""
+    paths = {size: folder / f"{size}.db" for size in (10**3, 10**4, 10**5)} | {MILLION: folder / "genesis.db"}
+    stored, blocks = [], []
+    for size, path in paths.items():
+        with Store(path) as store:
+            if store.head is None:
+                import_genesis(store, _accounts(size))
+            took, added = _block_of_balances(store, size)
+            blocks.append(took)
+            stored.append(added)
+    first, then = _proof_times(paths)
+    print("  accounts      proof: first    then         block of 100     stored a change")
+    for size, *row in zip(paths, first, then, blocks, stored, strict=True):
+        print("  {:>9,}  {:>11.3f} ms {:>7.3f} ms {:>13.1f} ms {:>15,.0f} B".format(size, *row))
+    _draw(list(paths), first, then, stored)
 
 
-def _draw(rows: list[tuple[int, float, float]], path: Path = Path("out/ledger_growth.png")) -> None:
+def _proof_times(paths: dict[int, Path], rounds: int = 200, turn: int = 50) -> tuple[list[float], list[float]]:
+    """Of proofs of random accounts [ms], each store read in turns: the median of the first 500, and of the last half.
+
+    Between them lies what a reader keeps in memory.
+    """
+    choice = random.Random(2)
+    times: dict[int, list[float]] = {size: [] for size in paths}
+    with ExitStack() as opened:
+        stores = {size: opened.enter_context(Store(path, read_only=True)) for size, path in paths.items()}
+        for _ in range(rounds):
+            for size, store in stores.items():
+                for number in choice.choices(range(size), k=turn):
+                    started = time.perf_counter()
+                    get_proof(store, to_hex(_address(number)), [], "finalized")
+                    times[size].append(time.perf_counter() - started)
+    first = [statistics.median(taken[:500]) * 1e3 for taken in times.values()]
+    return first, [statistics.median(taken[len(taken) // 2 :]) * 1e3 for taken in times.values()]
+
+
+def _draw(sizes: list[int], first: list[float], then: list[float], stored: list[float], path: Path = FIGURE) -> None:
     import matplotlib as mpl
 
     mpl.use("agg")
     from matplotlib import pyplot as plt
 
-    sizes, milliseconds, stored = zip(*rows, strict=True)
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    left.plot(sizes, milliseconds, "o-")
-    left.set(xscale="log", ylim=(0, None), xlabel="accounts", ylabel="proof of an account [ms]")
+    left.plot(sizes, first, "o--", color="tab:gray", label="the first 500")
+    left.plot(sizes, then, "o-", label="after thousands")
+    left.set(xscale="log", ylim=(0, None), xlabel="accounts", ylabel="proof of a random account [ms]")
+    left.legend(loc="lower right")
     right.plot(sizes, stored, "o-", color="tab:orange")
     right.set(xscale="log", ylim=(0, None), xlabel="accounts", ylabel="stored a changed account [bytes]")
-    times, longer = sizes[-1] / sizes[0], milliseconds[-1] / milliseconds[0]
-    figure.suptitle(f"{times:,.0f} times the accounts: a proof takes {longer:.1f} times as long")
+    times, longer = sizes[-1] / sizes[0], then[-1] - then[0]
+    figure.suptitle(
+        f"{times:,.0f} times the accounts: a proof takes {longer:.2f} ms longer ({then[-1] / then[0]:.1f} ×)"
+    )
     path.parent.mkdir(exist_ok=True)
     figure.savefig(path, dpi=120)
     plt.close(figure)
     print(f"  drawn in {path}")
 
 
-def _grow(store: Store, size: int) -> tuple[int, float, float]:
+def _block_of_balances(store: Store, size: int) -> tuple[float, float]:
+    """A final block of 100 changed accounts: how long it took [ms], bytes that it stored an account."""
     head = store.head
     assert head
-    choice = random.Random(2)
-    numbers = choice.sample(range(size), 100)
     changes = []
-    for number in numbers:
+    for number in random.Random(2).sample(range(size), 100):
         account = store.account(head.number, _address(number))
         assert account
         fields = AccountFields(account.nonce, account.balance, account.keccak_code_hash)
@@ -136,16 +164,8 @@ def _grow(store: Store, size: int) -> tuple[int, float, float]:
     started = time.perf_counter()
     import_block(store, BlockChanges(head.number + 1, tuple(changes)))
     took = time.perf_counter() - started
-    stored = (_stored_bytes(store) - before) / len(changes)
     store.finalize(head.number + 1)
-    times = []
-    for number in choice.choices(range(size), k=500):
-        started = time.perf_counter()
-        get_proof(store, to_hex(_address(number)), [], "finalized")
-        times.append(time.perf_counter() - started)
-    milliseconds = statistics.median(times) * 1e3
-    print(f"  {size:>9,}   {milliseconds:>7.3f} ms {took * 1e3:>14.1f} ms {stored:>15,.0f} B")
-    return size, milliseconds, stored
+    return took * 1e3, (_stored_bytes(store) - before) / len(changes)
 
 
 def _proofs(name: str, store: Store, rounds: int = 1_000) -> None:

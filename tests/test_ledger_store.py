@@ -1,5 +1,6 @@
 """The store: blocks in one transaction each, every block's state kept, readers beside the writer."""
 
+import os
 import sqlite3
 
 import pytest
@@ -243,6 +244,19 @@ def test_what_is_not_a_ledger_is_refused_and_left_alone(tmp_path):
     with pytest.raises(InvalidInput, match="one of poseidon2, mimc"):
         Store(tmp_path / "new.db", hashing="sha256")
     assert not (tmp_path / "new.db").exists()
+
+
+def test_a_ledger_that_is_cut_short_while_it_is_read_is_an_error(tmp_path):
+    """Though it is mapped into memory, where what is not there ends a process."""
+    path = tmp_path / "ledger.db"
+    with Store(path) as store:
+        import_genesis(store, [GenesisAccount(address(number), 0, number) for number in range(1, 2_000)])
+        store.finalize(0)
+    with Store(path, read_only=True) as reader:
+        get_proof(reader, to_hex(address(1)), [], "finalized")
+        os.truncate(path, path.stat().st_size // 2)
+        with pytest.raises(sqlite3.DatabaseError, match="malformed"):
+            get_proof(reader, to_hex(address(2)), [], "finalized")
 
 
 def test_an_unknown_root_has_no_tree(fast_store):

@@ -1,5 +1,7 @@
 """The sparse Merkle tree: published roots, a naive twin, the genesis built at once, and what is refused."""
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -132,6 +134,41 @@ def test_a_tree_in_a_file_is_walked_as_one_in_memory(hashing, next_free, tmp_pat
             for index in {index for pair in places for index in pair}:
                 assert in_file.proven_leaf(index) == in_memory.proven_leaf(index)
         assert [len(pair) for pair in places] == [2, 1, 1] * 30 + [2] * 10
+
+
+def test_keys_that_begin_alike_are_told_apart_in_a_file_too(tmp_path):
+    """However long: each key differs from the first in one digit, so that the index has a branch at every depth."""
+    first = b"\x11" * 32
+    hkeys = [first, *(bytes.fromhex(f"{first.hex()[:place]}2{first.hex()[place + 1 :]}") for place in range(64))]
+    with Store(tmp_path / "ledger.db") as store:
+        with store.transaction():
+            tree = Tree(rows=store.rows)
+            for hkey in hkeys:
+                tree.put(hkey, NOTHING)
+            store.save_trees([tree])
+        assert [tree.locate(hkey) for hkey in hkeys] == [(2 + place,) for place in range(65)]
+        with Store(store.path, read_only=True) as reader:  # which has read nothing before
+            read = reader.tree(tree.root)
+            assert [read.locate(hkey) for hkey in reversed(hkeys)] == [(2 + place,) for place in reversed(range(65))]
+            absent = [bytes.fromhex(hkey.hex()[:-1] + "3") for hkey in hkeys]
+            assert [read.locate(hkey) for hkey in absent] == [tree.locate(hkey) for hkey in absent]
+            assert all(len(read.locate(hkey)) == 2 for hkey in absent)
+
+
+def test_ways_that_were_undone_are_not_kept(tmp_path):
+    """Their rows' numbers are given again, to other rows."""
+    hkeys = [key_of(POSEIDON2, number) for number in range(5)]
+    with Store(tmp_path / "ledger.db") as store:
+        for order in (hkeys, hkeys[::-1]):
+            trees = Tree(rows=store.rows), Tree()
+            with suppress(ZeroDivisionError), store.transaction():
+                for tree in trees:
+                    tree._next_free = 2**33
+                    for hkey in order:
+                        tree.put(hkey, NOTHING)
+                in_file, in_memory = ([tree.proven_leaf(2**33 + place) for place in range(5)] for tree in trees)
+                assert in_file == in_memory
+                raise ZeroDivisionError
 
 
 def test_trees_saved_together_are_as_if_saved_alone():

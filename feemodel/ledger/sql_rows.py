@@ -4,11 +4,11 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
 from itertools import islice
-from typing import Any, Generic
+from typing import Any, Generic, NamedTuple
 
 from feemodel.ledger.account import ACCOUNT_SIZE, plain_suffix
 from feemodel.ledger.rows import EMPTY, Branch, Key, Leaf, Node, Row, Way, digit_at
-from feemodel.ledger.scheme import Scheme
+from feemodel.ledger.scheme import HASH_SIZE, Scheme
 
 DIGIT_COLUMNS = [f"digit_{digit:x}" for digit in range(16)]
 SCHEMA = f"""
@@ -19,18 +19,12 @@ CREATE TABLE leaf (
 CREATE TABLE key (id INTEGER PRIMARY KEY, leaf INTEGER, hkey BLOB, name BLOB) STRICT;
 CREATE TABLE branch (id INTEGER PRIMARY KEY, {", ".join(f"{column} INTEGER" for column in DIGIT_COLUMNS)}) STRICT;
 """
-DIGIT = (
-    "CASE substr(?3, depth + 1, 1)"
-    + "".join(f" WHEN '{column[-1]}' THEN {column}" for column in DIGIT_COLUMNS)
-    + " END"
-)
-LAST_KEY = f"""
-WITH RECURSIVE way (place, depth) AS (
-    SELECT ?1, ?2 UNION ALL SELECT {DIGIT}, depth + 1 FROM way CROSS JOIN branch ON branch.id = place WHERE place > 0
-)
-SELECT {", ".join(Key._fields)} FROM way CROSS JOIN key ON key.id = -place WHERE place < 0"""
 KEYED_LEAF = len(Leaf._fields) + 1  # columns of a leaf and its hkey
+PART = 10  # levels of a way that one statement goes down; the lowest part is read from the file
+UPPER_PARTS = 4_096  # parts above it that are kept, a kilobyte each: those of a tree of four million leaves
 RECENT = 256  # ways that are kept: whose slots are asked for is asked for again and again
+STEPS = 3  # depths of the index that one statement goes down
+KEPT_DEPTHS = 3  # of the index, whose branches are kept: 273 of a tree at most
 QUERY_SIZE = 500  # numbers in one SELECT
 CACHED_ROWS = 30_000  # of each kind; more would make each run of the garbage collector felt
 
@@ -109,8 +103,8 @@ class SqlRows:
 
     The value of an account without code and storage is stored without its last four words, which all of them share.
 
-    A walk is one statement, whatever its length, and reads the file's pages only: so it costs nearly the same in a
-    small tree and in a large one, where most rows would not be among those in memory.
+    A walk begins with what is kept in memory, the upper parts of ways and of the index, which many walks share, and
+    ends with one statement: so it reads as much from the file in a small tree as in a large one.
     """
 
     def __init__(self, connection: sqlite3.Connection, scheme: Scheme) -> None:
@@ -131,6 +125,7 @@ class SqlRows:
         self.branches = SqlTable[Branch](connection, "branch", DIGIT_COLUMNS, tuple)
         self._tables = (self.nodes, self.leaves, self.keys, self.branches)
         self._recent_way = lru_cache(RECENT)(self._read_way)
+        self._upper_part = lru_cache(UPPER_PARTS)(self._read_upper_part)
 
     def resume(self) -> None:
         """Count on from the last stored rows: what a transaction begins with."""
@@ -140,6 +135,7 @@ class SqlRows:
     def forget(self) -> None:
         """Drop what is kept in memory: after a transaction that was undone, whose numbers will be given again."""
         self._recent_way.cache_clear()
+        self._upper_part.cache_clear()
         for table in self._tables:
             table.forget()
 
@@ -148,47 +144,103 @@ class SqlRows:
         return self._recent_way(top, height, index)
 
     def _read_way(self, top: int, height: int, index: int) -> Way:
-        found = self._connection.execute(_way(height), (top, index)).fetchone()
+        above: tuple[bytes | None, ...] = ()
+        while height > PART:
+            foot = (height - 1) // PART * PART
+            *part, top = self._upper_part(top, height, foot, index >> foot)
+            above, height = (*above, *part), foot
+        found = self._connection.execute(_lowest_part(height), (top, index)).fetchone()
         siblings, leaf, beside = found[: height - 1], found[height - 1 : -KEYED_LEAF], found[-KEYED_LEAF:]
-        return Way(siblings, self._leaf(leaf), None if beside[0] is None else self._leaf(beside))
+        return Way((*above, *siblings), self._leaf(leaf), None if beside[0] is None else self._leaf(beside))
+
+    def _read_upper_part(self, top: int, height: int, foot: int, index: int) -> Any:
+        return self._connection.execute(_upper_part(height, foot), (top, index)).fetchone()
 
     def last_key(self, place: int, depth: int, hkey: bytes) -> Key | None:
         """The key to which a place of the index leads by the digits of an hkey, `None` where it leads nowhere."""
-        while place > EMPTY and (known := self.branches.known(place)):  # an import has read its keys' branches before
-            place = known[digit_at(hkey, depth)]
-            depth += 1
-        if place <= EMPTY:
-            return self.keys[-place] if place else None
-        row = self._connection.execute(LAST_KEY, (place, depth, hkey.hex())).fetchone()
-        return Key._make(row) if row else None
+        while place > EMPTY:
+            kept = self.branches[place] if depth < KEPT_DEPTHS else self.branches.known(place)
+            if kept:  # deeper down where an import has read its keys' branches before
+                place = kept[digit_at(hkey, depth)]
+                depth += 1
+                continue
+            digits = int.from_bytes(hkey) << 4 * STEPS >> 4 * (2 * HASH_SIZE - depth) & 16**STEPS - 1
+            *key, place = self._connection.execute(LAST_KEY, (place, digits)).fetchone()
+            if place < EMPTY:
+                return Key._make(key)
+            depth += STEPS
+        return self.keys[-place] if place else None
 
     def _leaf(self, values: Sequence[Any]) -> tuple[Leaf, bytes]:
         *leaf, hkey = values
         return self._unpacked(leaf), hkey
 
 
-@cache
-def _way(height: int) -> str:
-    """From a node ?1 of that height to the leaf of an index ?2: the siblings' hashes, the leaf, the one beside it.
+def _digit(branch: str, bits: int) -> str:
+    """Where a branch leads by four bits of ?2, counted from the lowest."""
+    ways = [f"{branch}.{column}" for column in DIGIT_COLUMNS]
+    for bit in range(bits, bits + 4):
+        ways = [f"iif(?2 >> {bit} & 1, {one}, {zero})" for zero, one in zip(ways[::2], ways[1::2], strict=True)]
+    return ways[0]
 
-    A chain of joins, whose level costs less than half of one of a recursive statement; 44 tables at the most, of the
-    64 that SQLite joins.
+
+def _last_key() -> str:
+    """From a branch ?1 down by the digits ?2: the key, where the way ends at one, and where it leads at last."""
+    places = [_digit(f"branch_{step}", 4 * (STEPS - 1 - step)) for step in range(STEPS)]
+    joins = [f"LEFT JOIN branch AS branch_{step} ON branch_{step}.id = {places[step - 1]}" for step in range(1, STEPS)]
+    last = f"coalesce({', '.join(reversed(places))})"
+    return f"""
+    SELECT {", ".join(f"key.{field}" for field in Key._fields)}, {last}
+    FROM branch AS branch_0 {" ".join(joins)} LEFT JOIN key ON key.id = -{last}
+    WHERE branch_0.id = ?1"""
+
+
+LAST_KEY = _last_key()
+
+
+class _Walk(NamedTuple):
+    """A walk down a tree in SQL: columns, joins, and the numbers to which it leads and beside which it ends."""
+
+    siblings: list[str]
+    nodes: str
+    child: str
+    beside: str
+
+
+def _walk(height: int, foot: int) -> _Walk:
+    """From a node ?1 of one height to the row of an index ?2 at another, which counts the nodes of that height.
+
+    A chain of joins, whose level costs less than half of one of a recursive statement.
     """
     siblings, nodes, child, beside = [], [f"node AS node_{height}"], "", ""
-    for level in range(height - 1, -1, -1):
+    for level in range(height - 1, foot - 1, -1):
         left, right = f"node_{level + 1}.left", f"node_{level + 1}.right"
-        child, beside = (f"iif(?2 >> {level} & 1, {a}, {b})" for a, b in ((right, left), (left, right)))
+        child, beside = (f"iif(?2 >> {level - foot} & 1, {a}, {b})" for a, b in ((right, left), (left, right)))
         if level:
             siblings.append(f"(SELECT children FROM node WHERE id = {beside})")
+        if level > foot:
             nodes.append(f"node AS node_{level} ON node_{level}.id = {child}")
+    return _Walk(siblings, " CROSS JOIN ".join(nodes), child, beside)
+
+
+@cache
+def _upper_part(height: int, foot: int) -> str:
+    """Part of a way above the lowest: the siblings' hashes, the number of the node at its foot."""
+    walk = _walk(height, foot)
+    return f"SELECT {', '.join([*walk.siblings, walk.child])} FROM {walk.nodes} WHERE node_{height}.id = ?1"
+
+
+@cache
+def _lowest_part(height: int) -> str:
+    """Part of a way from that height down: the siblings' hashes, the leaf, the one beside it."""
+    walk = _walk(height, 0)
     columns = [
         column
         for leaf in ("leaf", "beside")
         for column in (*(f"{leaf}.{field}" for field in Leaf._fields), f"{leaf}_key.hkey")
     ]
     return f"""
-    SELECT {", ".join([*siblings, *columns])}
-    FROM {" CROSS JOIN ".join(nodes)}
-    CROSS JOIN leaf ON leaf.id = {child} CROSS JOIN key AS leaf_key ON leaf_key.id = leaf.key
-    LEFT JOIN leaf AS beside ON beside.id = {beside} LEFT JOIN key AS beside_key ON beside_key.id = beside.key
+    SELECT {", ".join([*walk.siblings, *columns])} FROM {walk.nodes}
+    CROSS JOIN leaf ON leaf.id = {walk.child} CROSS JOIN key AS leaf_key ON leaf_key.id = leaf.key
+    LEFT JOIN leaf AS beside ON beside.id = {walk.beside} LEFT JOIN key AS beside_key ON beside_key.id = beside.key
     WHERE node_{height}.id = ?1"""

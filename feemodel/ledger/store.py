@@ -31,6 +31,7 @@ PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
 """
 BUSY_SECONDS = 30.0  # a second writer waits so long for the first
+MAPPED_BYTES = 1 << 40  # of a file that is read through memory; SQLite takes what it was built for, mostly 2 GiB
 
 
 class Block(NamedTuple):
@@ -48,7 +49,8 @@ class Store:
     ----------
     path : the file; created when it is missing and not opened `read_only`.
     hashing : "poseidon2" or "mimc"; an existing file must have been created with it, `None` takes what it has.
-    read_only : for readers beside the process that imports.
+    read_only : for readers beside the process that imports. The file is mapped into memory, so that a disk that fails
+        to give a page ends the process; a file that is cut short is an error as elsewhere.
 
     Raises `UnreadableFile` for a file that is missing or not a ledger, `InvalidInput` for another `hashing`.
 
@@ -211,7 +213,9 @@ def _prepared(connection: sqlite3.Connection, path: Path, hashing: str, read_onl
         header = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
         if header != [APPLICATION_ID, FORMAT]:
             raise UnreadableFile(f"{path}: not a ledger of format {FORMAT}")
-        if not read_only:
+        if read_only:
+            connection.execute(f"PRAGMA mmap_size = {MAPPED_BYTES}")
+        else:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
         return scheme_of(connection.execute("SELECT hashing FROM chain").fetchone()[0])
