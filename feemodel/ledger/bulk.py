@@ -39,28 +39,33 @@ def fill(rows: Rows, scheme: Scheme, chunks: Iterable[Sequence[Item]], count: in
     ends = [Leaf(HEAD_KEY, HEAD, FIRST_FREE, NOTHING, NOTHING), Leaf(TAIL_KEY, last, TAIL, NOTHING, NOTHING)]
     first_leaf = rows.leaves.extend(ends)
     level = bytearray(_leaf_hashes(scheme, ends, (NOTHING, scheme.tail_key)))
-    hkeys = bytearray()
+    joined = bytearray()
     first_key = 0
     for items in chunks:
+        hkeys, hvals, values, names = zip(*items, strict=True)
         index = len(level) // HASH_SIZE
-        number = rows.keys.extend(Key(leaf, item.hkey, item.name) for leaf, item in enumerate(items, index))
+        indices = range(index, index + len(items))
+        number = rows.keys.extend(map(Key._make, zip(indices, hkeys, names, strict=True)))
         first_key = first_key or number
-        leaves = [
-            Leaf(number + place, leaf - 1 if leaf > FIRST_FREE else HEAD, leaf + 1 if leaf < last else TAIL, *item[1:3])
-            for place, (leaf, item) in enumerate(zip(range(index, index + len(items)), items, strict=True))
-        ]
+        previous, following = ([leaf + step for leaf in indices] for step in (-1, 1))
+        if index == FIRST_FREE:
+            previous[0] = HEAD
+        if following[-1] > last:
+            following[-1] = TAIL
+        numbers = range(number, number + len(items))
+        leaves = list(map(Leaf._make, zip(numbers, previous, following, hvals, values, strict=True)))
         rows.leaves.extend(leaves)
-        level += _leaf_hashes(scheme, leaves, (item.hkey for item in items))
-        hkeys += b"".join(item.hkey for item in items)
+        level += _leaf_hashes(scheme, leaves, hkeys)
+        joined += b"".join(hkeys)
     node, sub_root = _fill_nodes(rows, scheme, bytes(level), first_leaf)
-    branch = _fill_index(rows, np.frombuffer(hkeys, dtype=np.uint8).reshape(-1, HASH_SIZE), first_key)
+    branch = _fill_index(rows, np.frombuffer(joined, dtype=np.uint8).reshape(-1, HASH_SIZE), first_key)
     next_free = last + 1
     return Version(scheme.digest(scheme.top(next_free, sub_root)), next_free, sub_root, node, branch)
 
 
 def _leaf_hashes(scheme: Scheme, leaves: Sequence[Leaf], hkeys: Iterable[bytes]) -> bytes:
-    shown = ((leaf.previous, leaf.following, hkey, leaf.hval) for leaf, hkey in zip(leaves, hkeys, strict=True))
-    return scheme.digests(scheme.leaves(shown), scheme.leaf_size)
+    _, previous, following, hvals, _ = zip(*leaves, strict=True)
+    return scheme.digests(scheme.leaves(zip(previous, following, hkeys, hvals, strict=True)), scheme.leaf_size)
 
 
 def _fill_nodes(rows: Rows, scheme: Scheme, level: bytes, first: int) -> tuple[int, bytes]:
@@ -98,9 +103,10 @@ def _fill_band(rows: Rows, band: Sequence[NDArray[np.uint8]], below: NDArray[np.
     hashes = np.concatenate(band)
     for start in range(0, len(order), CHUNK):
         chosen = order[start : start + CHUNK]
-        links, data = children[chosen].tolist(), hashes[chosen].tobytes()
-        pieces = (data[place : place + 2 * HASH_SIZE] for place in range(0, len(data), 2 * HASH_SIZE))
-        rows.nodes.extend(Node(left, right, piece) for (left, right), piece in zip(links, pieces, strict=True))
+        left, right = children[chosen].T.tolist()
+        data = hashes[chosen].tobytes()
+        pieces = [data[place : place + 2 * HASH_SIZE] for place in range(0, len(data), 2 * HASH_SIZE)]
+        rows.nodes.extend(map(Node._make, zip(left, right, pieces, strict=True)))
     return levels[-1]
 
 

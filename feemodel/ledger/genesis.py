@@ -80,18 +80,19 @@ def _storage_roots(store: Store, accounts: list[GenesisAccount]) -> dict[bytes, 
 
 
 def _items(store: Store, accounts: list[tuple[bytes, GenesisAccount]], storage_roots: dict[bytes, bytes]) -> list[Item]:
-    empty_root = store.scheme.empty_root
-    values = [_value(store, account, storage_roots.get(account.address, empty_root)) for _, account in accounts]
-    hvals = account_hashes(store.scheme, values)
-    return [
-        Item(hkey, hval, value, account.address)
-        for (hkey, account), hval, value in zip(accounts, hvals, values, strict=True)
+    plain = plain_suffix(store.scheme)
+    values = [
+        _value(store, account, storage_roots.get(account.address, store.scheme.empty_root))
+        if account.code or account.storage
+        else account.nonce.to_bytes(WORD_SIZE) + account.balance.to_bytes(WORD_SIZE) + plain  # nearly all
+        for _, account in accounts
     ]
+    hvals = account_hashes(store.scheme, values)
+    addresses = [account.address for _, account in accounts]
+    return list(map(Item._make, zip([hkey for hkey, _ in accounts], hvals, values, addresses, strict=True)))
 
 
 def _value(store: Store, account: GenesisAccount, storage_root: bytes) -> bytes:
-    if not account.code and not account.storage:  # nearly all: worth a shorter way
-        return account.nonce.to_bytes(WORD_SIZE) + account.balance.to_bytes(WORD_SIZE) + plain_suffix(store.scheme)
     keccak, code_hash = EMPTY_KECCAK, store.scheme.empty_code_hash
     if account.code:
         keccak, code_hash = keccak256(account.code), store.scheme.code_hash(account.code)
