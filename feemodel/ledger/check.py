@@ -1,12 +1,13 @@
 """Is a proof true under a root? Every hash, key, value, neighbour and range is checked, and the step that fails named.
 
-The generation of the tree is told by the length of the top node. The paths of all entries are climbed together, so
-that each level is one batch of hashes.
+The generation of the tree is told by the length of the top node. The paths of all entries are climbed together: their
+siblings are one batch of hashes, and so is each level above their feet.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any, NoReturn
 
 from feemodel.errors import InvalidInput, InvalidProof
@@ -189,20 +190,15 @@ def _generation(leaves: list[_Leaf]) -> Scheme:
 
 
 def _climbed(scheme: Scheme, leaves: list[_Leaf]) -> list[_Seen]:
-    """Each leaf's path hashed from the leaf to the root; the paths side by side, a level at a time."""
+    """Each leaf's path hashed from the leaf to the root; the paths side by side."""
     roots = _hashes(scheme, [(leaf, 0) for leaf in leaves])
-    current = _hashes(scheme, [(leaf, DEPTH + 1) for leaf in leaves])
+    feet = _hashes(scheme, [(leaf, DEPTH + 1) for leaf in leaves])
     full = [leaf for leaf in leaves if leaf.entries[DEPTH] != NOTHING]
     beside = dict(zip((leaf.where for leaf in full), _hashes(scheme, [(leaf, DEPTH) for leaf in full]), strict=True))
-    inner = _hashes(scheme, [(leaf, DEPTH - height) for height in range(1, DEPTH) for leaf in leaves])
-    siblings = [beside.get(leaf.where, NOTHING) for leaf in leaves] + inner
-    for height in range(DEPTH):
-        pairs = [
-            sibling + digest if leaf.index >> height & 1 else digest + sibling
-            for leaf, digest, sibling in zip(leaves, current, siblings[height * len(leaves) :], strict=False)
-        ]
-        current = scheme.hashes(b"".join(pairs), len(pairs))
-    return [_seen(scheme, *path) for path in zip(leaves, roots, current, strict=True)]
+    inner = iter(_hashes(scheme, [(leaf, DEPTH - height) for leaf in leaves for height in range(1, DEPTH)]))
+    siblings = [[beside.get(leaf.where, NOTHING), *islice(inner, DEPTH - 1)] for leaf in leaves]
+    sub_roots = scheme.climbed(feet, siblings, [leaf.index for leaf in leaves])
+    return [_seen(scheme, *path) for path in zip(leaves, roots, sub_roots, strict=True)]
 
 
 def _hashes(scheme: Scheme, places: list[tuple[_Leaf, int]]) -> list[bytes]:

@@ -7,7 +7,7 @@ Source: `Poseidon2.sol` of Consensys/linea-monorepo at cb180134 (2026-06), `fiel
 Consensys/gnark-crypto at e07d4d57; "Poseidon2: A Faster Version of the Poseidon Hash Function" (eprint 2023/323).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
 import numpy as np
@@ -58,11 +58,39 @@ def digests(data: bytes, size: int) -> bytes:
     padding = -size % BLOCK_SIZE
     if padding:
         data = _padded_last_blocks(data, size, padding)
-    messages = np.frombuffer(data, dtype=">u4").astype(np.uint32).reshape(-1, (size + padding) // 4)
+    messages = _elements(data).reshape(-1, (size + padding) // 4)
     result, largest = _absorbed(messages)
     if largest >= P:
         raise_first("data", f"expected elements below {P:,}", messages, messages >= P)
-    return result.astype(">u4").tobytes()
+    return _bytes(result)
+
+
+def climb(feet: bytes, siblings: bytes, indices: Sequence[int]) -> bytes:
+    """The hashes at the tops of paths through a tree, each of them the hash of two below it.
+
+    Parameters
+    ----------
+    feet : [bytes] the 32-byte hashes that the paths begin with, one after the other.
+    siblings : [bytes] the hashes beside each path from its foot up, one path after the other, all of one length.
+    indices : of the feet, counted along their level; the lowest bit is 1 where its first sibling is on its left.
+
+    Returns the 32-byte hashes, one after the other.
+
+    Raises `InvalidInput` for an element that is not below P, or other than whole hashes for each path.
+
+    >>> climb(bytes(32), bytes(64), [1]) == digest(bytes(32) + digest(bytes(64)))
+    True
+    """
+    if not indices or len(feet) != BLOCK_SIZE * len(indices):
+        raise InvalidInput("feet", f"expected a hash of {BLOCK_SIZE} bytes for each of {len(indices)} paths", len(feet))
+    if len(siblings) % len(feet):
+        raise InvalidInput("siblings", f"expected as many hashes for each of {len(indices)} paths", len(siblings))
+    hashes = _elements(feet).reshape(len(indices), -1)
+    beside = _elements(siblings).reshape(len(indices), -1, BLOCK_SIZE // 4)
+    for name, elements in (("feet", hashes), ("siblings", beside)):
+        if elements.size and elements.max() >= P:
+            raise_first(name, f"expected elements below {P:,}", elements, elements >= P)
+    return _bytes(_climbed(hashes, beside, np.array(indices, dtype=np.int64)))
 
 
 def round_keys() -> list[list[int]]:
@@ -90,6 +118,20 @@ def _padded_last_blocks(data: bytes, size: int, padding: int) -> bytes:
     whole = size - size % BLOCK_SIZE
     zeros = np.zeros((len(messages), padding), dtype=np.uint8)
     return np.concatenate([messages[:, :whole], zeros, messages[:, whole:]], axis=1).tobytes()
+
+
+def _elements(data: bytes) -> NDArray[np.uint32]:
+    return np.frombuffer(data, dtype=">u4").astype(np.uint32)
+
+
+def _bytes(elements: NDArray[np.uint32]) -> bytes:
+    return elements.astype(">u4").tobytes()
+
+
+def _climbed(feet: NDArray[np.uint32], siblings: NDArray[np.uint32], indices: NDArray[np.int64]) -> NDArray[np.uint32]:
+    from feemodel.ledger.poseidon2_kernel import climb
+
+    return climb(feet, siblings, indices)
 
 
 def _absorbed(messages: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], int]:

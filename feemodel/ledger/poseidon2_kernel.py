@@ -54,6 +54,13 @@ def absorb(messages: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], int]:
     return result, largest
 
 
+def climb(feet: NDArray[np.uint32], siblings: NDArray[np.uint32], indices: NDArray[np.int64]) -> NDArray[np.uint32]:
+    """Digests [n, 8] at the tops of paths from feet [n, 8] past siblings [n, height, 8]; all elements below P."""
+    result = feet.copy()
+    _climb(result, siblings, indices)
+    return result
+
+
 @numba.njit(cache=True)
 def _multiply(a: Any, b: Any) -> Any:
     """a·b/2**32 modulo P, in (-2**31, 2**31)."""
@@ -191,3 +198,14 @@ def _absorb_wide(messages: Any, result: Any) -> Any:
 @numba.njit(cache=True, nogil=True)
 def _absorb_narrow(messages: Any, result: Any) -> Any:
     return _absorb_groups(messages, result, NARROW)
+
+
+@numba.njit(cache=True, nogil=True)
+def _climb(hashes: Any, siblings: Any, indices: Any) -> None:
+    pairs = np.empty((len(hashes), 16), dtype=np.uint32)
+    for height in range(siblings.shape[1]):
+        for path in range(len(hashes)):
+            right = indices[path] >> height & 1
+            pairs[path, 8 * right : 8 * right + 8] = hashes[path]
+            pairs[path, 8 - 8 * right : 16 - 8 * right] = siblings[path, height]
+        _absorb_narrow(pairs, hashes)

@@ -9,6 +9,7 @@ Source: Consensys/shomei at 3f47bed (Poseidon2) and tag 2.3.0 (MiMC).
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -37,6 +38,7 @@ class Scheme:
     words : any 32-byte words, one after the other → their bytes in a message.
     address_word : an address → the number that stands for it in a message.
     pieces : 16-byte pieces of code, one after the other → their bytes in a message.
+    climb : `climbed` in one call, all bytes one after the other, where there is one.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Scheme:
     words: Callable[[bytes], bytes]
     address_word: Callable[[bytes], bytes]
     pieces: Callable[[bytes], bytes]
+    climb: Callable[[bytes, bytes, Sequence[int]], bytes] | None = None
 
     def digest(self, message: bytes) -> bytes:
         """The hash of one message."""
@@ -56,12 +59,29 @@ class Scheme:
         """The hashes of `count` messages of one size, one after the other."""
         if not count:
             return []
-        joined = self.digests(messages, len(messages) // count)
-        return [joined[start : start + HASH_SIZE] for start in range(0, len(joined), HASH_SIZE)]
+        return _cut(self.digests(messages, len(messages) // count))
 
     def node(self, left: bytes, right: bytes) -> bytes:
         """The hash of an inner node from those of its children."""
         return self.digest(left + right)
+
+    def climbed(
+        self, feet: Sequence[bytes], siblings: Sequence[Sequence[bytes]], indices: Sequence[int]
+    ) -> list[bytes]:
+        """The hashes at the tops of paths, each from its foot past its siblings, all of one length.
+
+        The lowest bit of a path's index is 1 where its first sibling is on the left, and so on upwards.
+        """
+        if self.climb:
+            return _cut(self.climb(b"".join(feet), b"".join(chain.from_iterable(siblings)), indices))
+        hashes = list(feet)
+        for height, level in enumerate(zip(*siblings, strict=True)):
+            pairs = [
+                sibling + digest if index >> height & 1 else digest + sibling
+                for index, digest, sibling in zip(indices, hashes, level, strict=True)
+            ]
+            hashes = self.hashes(b"".join(pairs), len(pairs))
+        return hashes
 
     def leaf(self, previous: int, following: int, hkey: bytes, hval: bytes) -> bytes:
         """The bytes of a leaf: its neighbours' indices, its key and its value."""
@@ -150,6 +170,10 @@ def side_by_side(count: int, *columns: bytes) -> bytes:
     return np.concatenate(parts, axis=1).tobytes()
 
 
+def _cut(hashes: bytes) -> list[bytes]:
+    return [hashes[start : start + HASH_SIZE] for start in range(0, len(hashes), HASH_SIZE)]
+
+
 def _limbs(data: bytes) -> bytes:
     """Each pair of bytes as an element of four."""
     spread = bytearray(2 * len(data))
@@ -197,6 +221,7 @@ POSEIDON2 = Scheme(
     words=_limbs,
     address_word=_in_two_pieces,
     pieces=_limbs,
+    climb=poseidon2.climb,
 )
 MIMC = Scheme(
     name="mimc",
