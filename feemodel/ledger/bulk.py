@@ -80,9 +80,8 @@ def _fill_nodes(rows: Rows, scheme: Scheme, level: bytes, first: int) -> tuple[i
             band.append(np.frombuffer(level, dtype=np.uint8).reshape(-1, 2 * HASH_SIZE))
             level = scheme.digests(level, 2 * HASH_SIZE)
         numbers = _fill_band(rows, band, numbers)
-    for zero in scheme.zeros[top:DEPTH]:
-        level = scheme.node(level, zero)
-    return int(numbers[0]), level
+    (sub_root,) = scheme.climbed([level], [scheme.zeros[top:DEPTH]], [HEAD])
+    return int(numbers[0]), sub_root
 
 
 def _fill_band(rows: Rows, band: Sequence[NDArray[np.uint8]], below: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -72,7 +72,7 @@ def climb(feet: bytes, siblings: bytes, indices: Sequence[int]) -> bytes:
     ----------
     feet : [bytes] the 32-byte hashes that the paths begin with, one after the other.
     siblings : [bytes] the hashes beside each path from its foot up, one path after the other, all of one length.
-    indices : of the feet, counted along their level; the lowest bit is 1 where its first sibling is on its left.
+    indices : of the feet, counted along their level; the lowest bit is 1 where the first sibling is on the left.
 
     Returns the 32-byte hashes, one after the other.
 

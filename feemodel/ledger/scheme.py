@@ -153,10 +153,8 @@ class Scheme:
     def empty_sub_root(self) -> bytes:
         """The sub root of a tree that holds the two ends only."""
         ends = (self.leaf(HEAD, TAIL, hkey, NOTHING) for hkey in (NOTHING, self.tail_key))
-        current = self.node(*map(self.digest, ends))
-        for zero in self.zeros[1:DEPTH]:
-            current = self.node(current, zero)
-        return current
+        (sub_root,) = self.climbed([self.node(*map(self.digest, ends))], [self.zeros[1:DEPTH]], [HEAD])
+        return sub_root
 
     @cached_property
     def empty_root(self) -> bytes:
