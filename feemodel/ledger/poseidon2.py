@@ -78,7 +78,7 @@ def climb(feet: bytes, siblings: bytes, indices: Sequence[int]) -> bytes:
 
     Raises `InvalidInput` for an element that is not below P, or other than whole hashes for each path.
 
-    >>> climb(bytes(32), bytes(64), [1]) == digest(bytes(32) + digest(bytes(64)))
+    >>> climb(bytes(32), bytes(64), [2]) == digest(bytes(32) + digest(bytes(64)))
     True
     """
     if not indices or len(feet) != BLOCK_SIZE * len(indices):
