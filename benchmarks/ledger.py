@@ -127,7 +127,7 @@ def _proof_times(paths: dict[int, Path], rounds: int = 200, turn: int = 50) -> t
     return first, [statistics.median(taken[len(taken) // 2 :]) * 1e3 for taken in times.values()]
 
 
-def _draw(sizes: list[int], first: list[float], then: list[float], stored: list[float], path: Path = FIGURE) -> None:
+def _draw(sizes: list[int], first: list[float], then: list[float], stored: list[float]) -> None:
     import matplotlib as mpl
 
     mpl.use("agg")
@@ -144,10 +144,10 @@ def _draw(sizes: list[int], first: list[float], then: list[float], stored: list[
     figure.suptitle(
         f"{times:,.0f} times the accounts: a proof takes {longer:.2f} ms longer ({then[-1] / then[0]:.1f} ×)"
     )
-    path.parent.mkdir(exist_ok=True)
-    figure.savefig(path, dpi=120)
+    FIGURE.parent.mkdir(exist_ok=True)
+    figure.savefig(FIGURE, dpi=120)
     plt.close(figure)
-    print(f"  drawn in {path}")
+    print(f"  drawn in {FIGURE}")
 
 
 def _block_of_balances(store: Store, size: int) -> tuple[float, float]:

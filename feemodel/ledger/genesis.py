@@ -81,15 +81,16 @@ def _storage_roots(store: Store, accounts: list[GenesisAccount]) -> dict[bytes, 
 
 def _items(store: Store, accounts: list[tuple[bytes, GenesisAccount]], storage_roots: dict[bytes, bytes]) -> list[Item]:
     plain = plain_suffix(store.scheme)
+    hkeys, listed = zip(*accounts, strict=True)
     values = [
         _value(store, account, storage_roots.get(account.address, store.scheme.empty_root))
         if account.code or account.storage
         else account.nonce.to_bytes(WORD_SIZE) + account.balance.to_bytes(WORD_SIZE) + plain  # nearly all
-        for _, account in accounts
+        for account in listed
     ]
     hvals = account_hashes(store.scheme, values)
-    addresses = [account.address for _, account in accounts]
-    return list(map(Item._make, zip([hkey for hkey, _ in accounts], hvals, values, addresses, strict=True)))
+    addresses = (account.address for account in listed)
+    return list(map(Item._make, zip(hkeys, hvals, values, addresses, strict=True)))
 
 
 def _value(store: Store, account: GenesisAccount, storage_root: bytes) -> bytes:
