@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 from feemodel.errors import FeeModelError, InvalidInput
 from feemodel.execution.message import Message
-from feemodel.execution.outcome import Outcome
+from feemodel.execution.outcome import Outcome, Traced
 from feemodel.execution.world import Account, World
 
 Found = TypeVar("Found")
@@ -20,6 +20,10 @@ class Execute(Protocol):
     def engine(self) -> str: ...
 
     def __call__(self, message: Message, gas_limit: int) -> Outcome: ...
+
+    def trace(self, message: Message, gas_limit: int) -> Traced:
+        """The same execution with what it proves about other gas limits; an engine that cannot tell proves nothing."""
+        ...
 
 
 class Engine(Protocol):

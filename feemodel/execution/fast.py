@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 from feemodel.execution.engines import Execute, Inexact, check_payable
 from feemodel.execution.message import Message
 from feemodel.execution.opcodes import meets_others, unlike_opcode
-from feemodel.execution.outcome import Outcome, Status
+from feemodel.execution.outcome import Outcome, Status, Traced
 from feemodel.execution.world import EMPTY, Account, World
 from feemodel.transaction import (
     ACCESS_LIST_ADDRESS_GAS,
@@ -249,6 +249,10 @@ class _Machine:
             return _execute(evm, prepared, gas_limit - prepared.listed)
         finally:
             evm.revert(checkpoint)
+
+    def trace(self, message: Message, gas_limit: int) -> Traced:
+        """The execution; pyrevm does not tell what it proves."""
+        return Traced(self(message, gas_limit))
 
     def close(self) -> None:
         """Give the sender back what it paid."""

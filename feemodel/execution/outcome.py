@@ -38,3 +38,16 @@ class Outcome(NamedTuple):
     def peak(self) -> int:
         """What the gas limit must at least be: before refunds, at least the floor [gas]."""
         return max(self.gas_used, self.floor)
+
+
+class Traced(NamedTuple):
+    """An execution, and what it proves about the same message with other gas limits.
+
+    An oblivious execution that succeeded proves that every gas limit from `least` on succeeds with the same outcome. If
+    it also has a single frame, every limit below `least` runs out of gas.
+    """
+
+    outcome: Outcome
+    least: int = 0  #: the least gas limit on which the same path succeeds; means nothing where it failed [gas]
+    oblivious: bool = False  #: whether nothing on the path reads gas, or a balance that pays for it
+    single_frame: bool = False  #: whether the path has no call and no creation

@@ -19,7 +19,7 @@ from typing import Any, Self, TypeVar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.execution.engines import Execute, engine_named
 from feemodel.execution.message import Message
-from feemodel.execution.outcome import Outcome
+from feemodel.execution.outcome import Outcome, Traced
 from feemodel.execution.world import World
 
 Found = TypeVar("Found")
@@ -119,11 +119,17 @@ class _Machine:
         self.engine = child.engine  #: that executed the last message
 
     def __call__(self, message: Message, gas_limit: int) -> Outcome:
-        answer = self._child.ask((message, gas_limit), max(self._until - monotonic(), 0))
+        return self._asked(message, gas_limit, trace=False).outcome
+
+    def trace(self, message: Message, gas_limit: int) -> Traced:
+        return self._asked(message, gas_limit, trace=True)
+
+    def _asked(self, message: Message, gas_limit: int, *, trace: bool) -> Traced:
+        answer = self._child.ask((message, gas_limit, trace), max(self._until - monotonic(), 0))
         if answer is None:
             raise LimitExceeded(f"the executions of one estimate took more than {self._deadline:g} s together")
-        outcome, self.engine = answer
-        return outcome
+        traced, self.engine = answer
+        return traced
 
 
 class _Child:
@@ -168,7 +174,7 @@ class _Child:
             raise LimitExceeded(f"a process of the engine took more than {START:g} s to start")
         self.is_busy, self._base = False, world
 
-    def ask(self, question: Any, seconds: float) -> tuple[Outcome, str] | None:
+    def ask(self, question: Any, seconds: float) -> tuple[Traced, str] | None:
         """The child's answer and the engine that it came from; `None` if it did not come in time."""
         pipe, self.is_busy = self.start(), True
         _send(pipe, question)

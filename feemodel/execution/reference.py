@@ -20,7 +20,7 @@ from ethereum_types.numeric import U8, U64, U256, Uint
 from feemodel.errors import ExecutionFailed, InvalidInput
 from feemodel.execution.engines import Execute, check_payable
 from feemodel.execution.message import Message
-from feemodel.execution.outcome import Outcome, Status
+from feemodel.execution.outcome import Outcome, Status, Traced
 from feemodel.execution.recursion import recursion_limit
 from feemodel.execution.world import Account, Block, World
 
@@ -129,6 +129,10 @@ class _Machine:
             output=output,
             halt=_words(end.error, message),
         )
+
+    def trace(self, message: Message, gas_limit: int) -> Traced:
+        """The execution; proves nothing yet."""
+        return Traced(self(message, gas_limit))
 
 
 def _process(rules: _Rules, prepared: Any) -> tuple[Any, bytes]:

@@ -1,8 +1,8 @@
 """The child process of `feemodel.execution.pool`: executes what it is asked to until the pipe closes.
 
-It is sent a world, or the changes of an override to the world that it has, or a message and a gas limit. The first is
-answered when all is there that executing on it needs, the last is answered, by an outcome and the name of the engine
-that it came from, or by the exception that it raised.
+It is sent a world, or the changes of an override to the world that it has, or a message, a gas limit and whether to
+trace. A world is answered once all is loaded that executing on it needs; a message by the execution and the name of the
+engine, or by the exception that was raised.
 """
 
 import os
@@ -16,9 +16,9 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 
 from feemodel.errors import FeeModelError
-from feemodel.execution.engines import Engine, engine_named
+from feemodel.execution.engines import Engine, Execute, engine_named
 from feemodel.execution.message import Message
-from feemodel.execution.outcome import Outcome
+from feemodel.execution.outcome import Traced
 from feemodel.execution.world import World
 from feemodel.transaction import BASE_GAS
 
@@ -63,9 +63,15 @@ def _load(world: World, engine_name: str) -> None:
             engine_named(name).run(world, lambda execute: execute(Message(to=bytes(20)), BASE_GAS))
 
 
-def _answer(engine: Engine, world: World, message: Message, gas_limit: int) -> tuple[Outcome, str] | BaseException:
+def _answer(
+    engine: Engine, world: World, message: Message, gas_limit: int, trace: bool
+) -> tuple[Traced, str] | BaseException:
+    def task(execute: Execute) -> tuple[Traced, str]:
+        traced = execute.trace(message, gas_limit) if trace else Traced(execute(message, gas_limit))
+        return traced, execute.engine
+
     try:
-        return engine.run(world, lambda execute: (execute(message, gas_limit), execute.engine))
+        return engine.run(world, task)
     except Exception as error:
         return _sendable(error)
 
