@@ -319,7 +319,7 @@ def test_a_call_does_not_wait_for_a_process_for_ever():
         answered, refused = loop.run(two(runner))
     assert answered is None
     assert isinstance(refused, LimitExceeded)
-    assert str(refused) == "no process came free within 0.2 s"
+    assert str(refused) == "no process came free within 0.4 s"
 
 
 def test_a_queue_that_is_full_is_an_error_of_its_own():

@@ -12,7 +12,6 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack
 from dataclasses import replace
 from importlib.util import find_spec
 from time import monotonic, thread_time
@@ -23,6 +22,7 @@ from feemodel.execution.engines import Engine, Execute, Inexact, engine_named
 from feemodel.execution.estimate import Limits
 from feemodel.execution.pool import EnginePool
 from feemodel.execution.world import World
+from feemodel.rpc.fair_queue import CLIENT, FairQueue
 
 Found = TypeVar("Found")
 
@@ -37,6 +37,7 @@ HEAVY_SECONDS = 0.5  # of a call that kept a child for long [s]
 PENALTY = 20  # times the time above these that code counts as slow
 SLOW_FOR = 60.0  # the longest that it does [s]
 SLOW_CODES = 4_096  # that are remembered
+WAITS = 2  # times the limit of time of a call that a call waits for a process
 
 
 class _Slow:
@@ -146,9 +147,7 @@ class Runner:
         )
         self._pool = EnginePool(processes, limits.seconds, engine)
         self._threads = ThreadPoolExecutor(processes, thread_name_prefix="execution")
-        self._free = asyncio.Semaphore(processes)
-        self._free_for_unknown = asyncio.Semaphore(max(processes - 1, 1))
-        self._queue, self._waiting = queue, {True: 0, False: 0}  # known or not: neither takes the other's places
+        self._places = FairQueue(processes, max(processes - 1, 1), queue)
         self._slow, self._heavy, self._watch = _Slow(SLOW_SECONDS), _Slow(HEAVY_SECONDS), _Watch()
 
     async def run(self, task: Callable[[Engine, Limits], Found], *, gas: int, code: bytes, known: bool) -> Found:
@@ -178,19 +177,8 @@ class Runner:
         return await self._in_child(task, code, known and not self._heavy.has(code))
 
     async def _in_child(self, task: Callable[[Engine, Limits], Found], code: bytes, known: bool) -> Found:
-        if self._waiting[known] >= self._queue:
-            raise LimitExceeded(f"{self._queue} calls wait for a process already")
-        async with AsyncExitStack() as held:
-            self._waiting[known] += 1
-            try:
-                async with asyncio.timeout(self._limits.seconds):
-                    if not known:
-                        await held.enter_async_context(self._free_for_unknown)
-                    await held.enter_async_context(self._free)
-            except TimeoutError:
-                raise LimitExceeded(f"no process came free within {self._limits.seconds:g} s") from None
-            finally:
-                self._waiting[known] -= 1
+        # A call of somebody else's may take all the time that it has, and one more follows it.
+        async with self._places.place(CLIENT.get(), known=known, seconds=WAITS * self._limits.seconds):
             pool = Timed(self._pool)
             try:
                 loop = asyncio.get_running_loop()

@@ -1,0 +1,88 @@
+"""Places to execute in, for which clients take turns."""
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+
+from feemodel.errors import LimitExceeded
+
+#: Address of the client whose request is being answered; every connection sets its own.
+CLIENT: ContextVar[str] = ContextVar("client", default="")
+
+
+class FairQueue:
+    """Places for calls that run at the same time, and a bounded queue for each kind of call.
+
+    Clients take turns: a place goes to the client that has gone without one for the longest, however many calls others
+    have waiting. In a full queue a call takes the place of the newest call of the client that has most of them there.
+
+    Parameters
+    ----------
+    places : calls that run at the same time.
+    brought : of these, calls of code that the caller brought.
+    queue : calls of each kind that may wait.
+
+    Belongs to one event loop.
+    """
+
+    def __init__(self, places: int, brought: int, queue: int) -> None:
+        self._free, self._free_for_brought, self._queue = places, brought, queue
+        self._waiting: OrderedDict[tuple[str, bool], deque[asyncio.Future[None]]] = OrderedDict()
+
+    @asynccontextmanager
+    async def place(self, client: str, *, known: bool, seconds: float) -> AsyncIterator[None]:
+        """Hold a place; `known` says that the call runs no code of the caller's.
+
+        Raises `LimitExceeded` where the queue is full, and where no place came free in time.
+        """
+        turn = self._enter(client, known=known)
+        try:
+            try:
+                async with asyncio.timeout(seconds):
+                    await turn
+            except TimeoutError:
+                raise LimitExceeded(f"no process came free within {seconds:g} s") from None
+            yield
+        finally:
+            self._leave(turn, client, known=known)
+
+    def _enter(self, client: str, *, known: bool) -> "asyncio.Future[None]":
+        turns = {key: len(calls) for key, calls in self._waiting.items() if key[1] == known}
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if sum(turns.values()) >= self._queue and not self._has_place(known=known):
+            excess = LimitExceeded(f"{self._queue} calls wait for a process already")
+            greediest = max(turns, key=lambda key: turns[key], default=(client, known))
+            if turns.get(greediest, 0) <= turns.get((client, known), 0) + 1:
+                raise excess
+            self._waiting[greediest].pop().set_exception(excess)
+        self._waiting.setdefault((client, known), deque()).append(turn)
+        self._hand_out()
+        return turn
+
+    def _leave(self, turn: "asyncio.Future[None]", client: str, *, known: bool) -> None:
+        calls = self._waiting.get((client, known), deque())
+        if turn in calls:  # it was never its turn
+            calls.remove(turn)
+        elif not turn.cancelled() and turn.exception() is None:
+            self._free += 1
+            self._free_for_brought += not known
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        """Give free places to those whose turn it is."""
+        for client, known in list(self._waiting):
+            calls = self._waiting[client, known]
+            while calls and calls[0].done():  # cancelled, and about to leave
+                calls.popleft()
+            if calls and self._has_place(known=known):
+                calls.popleft().set_result(None)
+                self._free -= 1
+                self._free_for_brought -= not known
+                self._waiting.move_to_end((client, known))
+            if not calls:
+                del self._waiting[client, known]
+
+    def _has_place(self, *, known: bool) -> bool:
+        return self._free > 0 and (known or self._free_for_brought > 0)
