@@ -110,10 +110,11 @@ def test_base_fees_of_an_array_are_those_of_its_elements(
     assert next_base_fee(fees, used, gas_limit, **terms).tolist() == expected
 
 
-def test_a_base_fee_near_64_bits_is_refused_in_arrays() -> None:
+def test_a_base_fee_is_exact_up_to_64_bits_in_arrays() -> None:
     assert next_base_fee(2**62, 20, 20) == 2**62 + 2**59
+    assert next_base_fee([1, 2**62], 20, 20).tolist() == [2, 2**62 + 2**59]
     with pytest.raises(Int64Overflow, match=r"base_fee\[1\]"):
-        next_base_fee([1, 2**62], 20, 20)
+        next_base_fee([1, 2**63 - 1], 20, 20)
 
 
 @pytest.mark.parametrize(("arguments", "name"), [

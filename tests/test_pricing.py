@@ -37,6 +37,20 @@ def test_weighted_average_lies_between_the_fees(blocks):
     assert min(fees) * (1 - 1e-12) <= average <= max(fees) * (1 + 1e-12)
 
 
+@pytest.mark.parametrize(("fees", "ratios"), [(RISING, [0.5]), ([100], [0.5, 0.5]), (RISING, RATIOS[:3]), ([1, 2], [])])
+def test_fees_without_a_ratio_are_not_left_out(fees, ratios):
+    """But for one: the next block's, which a fee history ends with."""
+    reason = rf"fees: expected {len(ratios)} values, one for each ratio, or one more, got {len(fees)}"
+    with pytest.raises(InvalidInput, match=reason):
+        pricing.weighted_average(fees, ratios)
+    with pytest.raises(InvalidInput, match="priority_fees"):
+        pricing.average_fees([1], [1, 2, 3], [0.5], [1], [0.5])
+    with pytest.raises(InvalidInput, match="priority_fees"):
+        pricing.weighted_moving_average_fee(
+            [1], [1, 2, 3], [0.5], base_fee_coefficient=1.0, priority_fee_coefficient=1.0
+        )
+
+
 def test_variable_cost_and_its_bounds():
     submission = {"execution_gas": 120_000, "blob_gas": 131_000, "bytes_per_submission": 200_000, "margin": 1.1}
 

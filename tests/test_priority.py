@@ -117,6 +117,45 @@ def test_large_arrays_name_the_element_that_is_out_of_range(place, value, messag
         priority_fee(size, gas, variable_cost=10**9)
 
 
+# Sizes on both sides of every place where a large array is treated differently: where the compiled kernel takes over,
+# and where its blocks end.
+PATH_SIZES = [
+    1, 2, kernels.BLOCK - 1, kernels.BLOCK, kernels.BLOCK + 1, priority.KERNEL_THRESHOLD - 1, priority.KERNEL_THRESHOLD,
+    4 * kernels.BLOCK - 1, 4 * kernels.BLOCK, 4 * kernels.BLOCK + 1,
+]  # fmt: skip
+OVERFLOWS = [  # size, gas, costs, and what the error names
+    (1, 1, {"variable_cost": 2**63 - 2048, "fixed_cost": 4096}, r"size part \+ fixed_cost"),
+    (1, 1, {"variable_cost": 2**63 - 1, "fixed_cost": 1}, r"size part \+ fixed_cost"),
+    (1, 1, {"variable_cost": 1, "fixed_cost": 2**63 - 1}, r"size part \+ fixed_cost"),
+    (2, 21_000, {"variable_cost": 2**62}, "variable_cost · compressed_size"),
+    (2**62, 1, {"variable_cost": 1, "margin": 2.0}, "fee"),
+]
+
+
+@pytest.mark.parametrize(("size", "gas", "costs", "name"), OVERFLOWS)
+@pytest.mark.parametrize("count", PATH_SIZES)
+def test_an_overflow_is_named_at_every_array_size(count, size, gas, costs, name):
+    for place in {0, count // 2, count - 1}:
+        sizes, gases = np.zeros(count, dtype=np.int64), np.full(count, 2**40)
+        sizes[place], gases[place] = size, gas
+
+        with pytest.raises(Int64Overflow, match=rf"{name}\[{place}\]"):
+            priority_fee(sizes, gases, **costs)
+
+
+@pytest.mark.parametrize("shift", [0, 1, -1], ids=["the same", "one later", "one earlier"])
+@pytest.mark.parametrize("count", [priority.KERNEL_THRESHOLD, 10])
+def test_a_given_array_may_overlap_an_input(count, shift):
+    """An element that the kernel leaves to the exact form must be read before it is overwritten."""
+    memory = np.full(count + 2, 128)
+    size, out = memory[1 : count + 1], memory[1 + shift : count + 1 + shift]
+    size[count // 2] = 2**40
+    expected = priority_fee(size.copy(), np.ones_like(size), variable_cost=2**20, margin=1.1)
+
+    assert priority_fee(size, np.ones_like(size), variable_cost=2**20, margin=1.1, out=out) is out
+    assert np.array_equal(expected, out)
+
+
 def test_large_arrays_are_exact_where_the_kernel_is_not():
     size = np.full(priority.KERNEL_THRESHOLD, 128)
     size[7] = 2**40
@@ -223,6 +262,16 @@ def test_price_is_profitable_from_base_fee_plus_fee_on():
     costs = {"variable_cost": 10**9, "fixed_cost": 30_000_000, "margin": 1.2}
 
     assert profitable(np.array([43_314_291, 43_314_292]), 128, 21_000, **costs).tolist() == [False, True]
+
+
+def test_profitability_is_exact_at_the_limits_of_64_bits():
+    for base_fee in (7, 2**63 - 1):
+        terms = {"variable_cost": 10**9, "base_fee": base_fee}
+        expected = profitable(2**63 - 1, 128, 21_000, **terms)
+
+        assert expected == (base_fee == 7)
+        assert [expected] == profitable([2**63 - 1], 128, 21_000, **terms).tolist()
+        assert [expected] == profitable(2**63 - 1, [128], 21_000, **terms).tolist()
 
 
 def test_verification_form_by_hand():

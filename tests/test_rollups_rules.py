@@ -1,6 +1,7 @@
 """The common form of all rules: equal to the chains' own formulas, and its compiled sums equal to it."""
 
 from dataclasses import replace
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feemodel.errors import Int64Overflow, InvalidInput
-from feemodel.fees import pricing, priority
+from feemodel.fees import from_l1, pricing, priority
 from feemodel.fees.integers import Parts
 from feemodel.fees.rollups import (
     arbitrum,
@@ -24,6 +25,7 @@ from feemodel.fees.rollups import (
 )
 from feemodel.fees.rollups.rule import Factors, evaluate
 from feemodel.fees.rollups.rules import CURRENT, RULES, rule
+from feemodel.simulation.announced import PricingRule
 
 COLUMNS = (
     "gas", "zero_bytes", "nonzero_bytes", "length", "fastlz_size", "brotli_size", "zstd_size", "data_length",
@@ -75,6 +77,26 @@ def own_formula(name: str, row: dict[str, int], base_fee: int, blob_fee: int) ->
         return gas * (price - least), gas * least
     assert name == "taiko"
     return 0, gas * 10_000_000
+
+
+def test_every_variable_cost_divides_by_the_same_number_of_bytes():
+    """The coordinator divides by its `l1-blob-gas`, 131,072 (Consensys/linea-monorepo at cb180134)."""
+    defaults = {
+        "recorded_variable_cost": signature(from_l1.recorded_variable_cost).parameters["bytes_per_submission"].default,
+        "priority_fee_from_l1": signature(from_l1.priority_fee_from_l1).parameters["bytes_per_submission"].default,
+        "PricingRule": PricingRule().bytes_per_submission,
+        "presets.LINEA": presets.LINEA.bytes_per_submission,
+    }
+    assert dict.fromkeys(defaults, 131_072) == defaults
+
+
+def test_lineas_variable_cost_is_capped_where_its_record_is():
+    """2**32 − 1 kwei a byte."""
+    unbounded = replace(presets.LINEA, upper_bound=1e18, estimate_margin=1.0)
+    for base_fee in (10**15, np.array([10**15])):
+        fees = rules.linea_rule(unbounded).fees({"linea_size": 128, "gas": 128}, base_fee=base_fee, blob_base_fee=1)
+
+        assert fees.l1 == 128 * 4_294_967_295_000
 
 
 @given(ROW, FEE, FEE)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from feemodel.errors import InvalidInput
+from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.fees.forms import CostPerByte, VerificationCost, form_of
 from feemodel.fees.presets import LINEA_PRESETS, linea_preset
 from feemodel.fees.stages import offered_price, pool_checks, stages, verdicts
@@ -17,6 +17,14 @@ def test_a_stage_without_its_gas_is_left_out():
     )
 
     assert [answer.stage.name for answer in answers] == ["estimate", "pool", "selection, before execution"]
+
+
+def test_a_required_price_that_no_array_holds_is_refused():
+    form = CostPerByte(variable_cost=1, base_fee=2**63 - 1)
+
+    assert form.required_price(1) == 2**63
+    with pytest.raises(Int64Overflow, match=r"base_fee \+ priority fee\[1\]"):
+        form.required_price(np.array([0, 1]))
 
 
 def test_a_high_gas_limit_is_accepted_before_execution_and_left_pending_after_it():
@@ -44,6 +52,9 @@ def test_the_older_form_does_not_add_the_base_fee():
         ({"max_fee": 100, "max_priority_fee": 50}, 57),
         ({"max_fee": 55, "max_priority_fee": 50}, 55),
         ({"max_fee": 100, "max_priority_fee": 50, "base_fee": 20}, 70),
+        ({"max_fee": 5, "max_priority_fee": 50, "base_fee": 20}, 5),
+        ({"max_fee": 2**63 - 1, "max_priority_fee": 2**63 - 1}, 2**63 - 1),
+        ({"max_fee": 50, "max_priority_fee": 2**63 - 1, "base_fee": 2**63 - 1}, 50),
     ],
 )
 def test_offered_price(price, offered):

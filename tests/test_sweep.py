@@ -135,7 +135,7 @@ def test_the_variable_cost_of_l1_fees_is_what_a_record_holds(base_fee, blob_base
         blob_base_fee,
         execution_gas=65_250,
         blob_gas=131_072,
-        bytes_per_submission=130_048,
+        bytes_per_submission=131_072,
         margin=margin,
     )
     record = PricingRecord(fixed_cost=0, variable_cost=double, eth_gas_price=0).to_bytes()

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Protocol
 from numpy.typing import ArrayLike
 
 from feemodel.errors import InvalidInput
+from feemodel.fees.integers import add
 from feemodel.fees.presets import LineaPreset
 from feemodel.fees.priority import (
     GAS_PRICE_RATIO,
@@ -52,7 +53,7 @@ class CostPerByte:
 
     def required_price(self, fee: Any) -> Any:
         """What a transaction must offer for a priority fee: the base fee comes on top [wei / gas]."""
-        return self.base_fee + fee
+        return add("base_fee + priority fee", self.base_fee, fee)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,19 @@
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from feemodel.fees.pricing import variable_cost
 from feemodel.fees.priority import priority_fee
-from feemodel.fees.record import MAX_KWEI
-from feemodel.units import WEI_PER_KWEI
+from feemodel.fees.record import recorded_cost
 
-BLOB_GAS = 131_072  # of one blob [gas]
-EXECUTION_GAS = 65_250  # of a submission [gas]; Consensys/linea-monorepo at cb180134, coordinator configuration
-USABLE_BLOB_BYTES = 130_048  # 4,096 field elements of 254 bits
+# Consensys/linea-monorepo at cb180134 (2026-06-12), coordinator configuration: `l1-blob-gas` and
+# `blob-submission-expected-execution-gas`. The coordinator divides a submission's cost by the same `l1-blob-gas`.
+BLOB_GAS = 131_072  # of a submission of one blob [gas]
+EXECUTION_GAS = 65_250  # of a submission [gas]
+BYTES_PER_SUBMISSION = BLOB_GAS  # that the variable cost spreads a submission's cost over [byte]
+# What a blob really carries: 4,096 field elements of 254 bits. It bounds what is posted, not what is priced.
+USABLE_BLOB_BYTES = 130_048
 
 
 def recorded_variable_cost(
@@ -22,7 +24,7 @@ def recorded_variable_cost(
     tip: ArrayLike = 0,
     execution_gas: ArrayLike = EXECUTION_GAS,
     blob_gas: ArrayLike = BLOB_GAS,
-    bytes_per_submission: ArrayLike = USABLE_BLOB_BYTES,
+    bytes_per_submission: ArrayLike = BYTES_PER_SUBMISSION,
     cost_margin: ArrayLike = 1.0,
 ) -> Any:
     """The variable cost that a block's pricing record holds at these L1 fees: whole kwei, at most 2**32 − 1 of them.
@@ -31,17 +33,18 @@ def recorded_variable_cost(
     ----------
     base_fee, tip, blob_base_fee : of L1 [wei / gas].
     execution_gas, blob_gas : of a submission [gas].
-    bytes_per_submission : compressed bytes that it carries [byte].
+    bytes_per_submission : what the coordinator divides the cost of a submission by [byte]; its own setting is
+        131,072, although a blob carries at most 130,048.
     cost_margin : the coordinator's own, apart from the margin of the fee [1].
 
     Returns
     -------
     int for scalars, an int64 array otherwise [wei / byte].
 
-    (7e7 + 1e8) · 65,250 + 4e6 · 131,072 = 11,616,788,000,000 over 130,048 is 89,326,925.4 wei:
+    (7e7 + 1e8) · 65,250 + 4e6 · 131,072 = 11,616,788,000,000 over 131,072 is 88,629,058.8 wei:
 
     >>> recorded_variable_cost(70_000_000, 4_000_000, tip=100_000_000)
-    89326000
+    88629000
     """
     cost = variable_cost(
         base_fee,
@@ -52,8 +55,7 @@ def recorded_variable_cost(
         bytes_per_submission=bytes_per_submission,
         margin=cost_margin,
     )
-    kwei = np.minimum(np.trunc(np.divide(cost, WEI_PER_KWEI)), MAX_KWEI)
-    return kwei.astype(np.int64) * WEI_PER_KWEI if isinstance(cost, np.ndarray) else int(kwei) * WEI_PER_KWEI
+    return recorded_cost(cost)
 
 
 def priority_fee_from_l1(
@@ -65,7 +67,7 @@ def priority_fee_from_l1(
     tip: ArrayLike = 0,
     execution_gas: ArrayLike = EXECUTION_GAS,
     blob_gas: ArrayLike = BLOB_GAS,
-    bytes_per_submission: ArrayLike = USABLE_BLOB_BYTES,
+    bytes_per_submission: ArrayLike = BYTES_PER_SUBMISSION,
     cost_margin: ArrayLike = 1.0,
     fixed_cost: ArrayLike = 0,
     margin: ArrayLike = 1.0,
@@ -85,12 +87,12 @@ def priority_fee_from_l1(
     ------
     InvalidInput, Int64Overflow : as in `feemodel.priority_fee` and `feemodel.variable_cost`.
 
-    89,326,000 · 128 div 21,000 = 544,463, and 30,000,000 more:
+    88,629,000 · 128 div 21,000 = 540,214, and 30,000,000 more:
 
     >>> priority_fee_from_l1(
     ...     128, 21_000, base_fee=70_000_000, blob_base_fee=4_000_000, tip=100_000_000, fixed_cost=30_000_000
     ... )
-    30544463
+    30540214
     """
     cost = recorded_variable_cost(
         base_fee,

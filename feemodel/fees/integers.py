@@ -1,9 +1,12 @@
 """Integer arithmetic that is exact for Python ints and for int64 arrays alike.
 
-On Python ints every function here is the plain operator. An int64 array cannot hold the products that nodes
-form in 256 bits, so on arrays each function either proves that nothing wraps or raises `Int64Overflow`.
+On Python ints every function here is the plain operator. On arrays each gives the same number, although int64 cannot
+hold the products that nodes form in 256 bits, or raises `Int64Overflow` where an array cannot hold the result.
 """
 
+from collections.abc import Callable
+from operator import add as plus
+from operator import mul
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,7 +21,9 @@ Truth: TypeAlias = bool | NDArray[np.bool_]
 UINT64_MAX = 2**64 - 1
 QUOTIENT_LIMIT = 2**62
 DIVISOR_LIMIT = 2**51
+SURE_LIMIT = 2.0**63 * (1 - 2.0**-50)  # a double below it stands for an integer below 2**63
 MILLION = 10**6
+NO_ROOM = "expected at most 2**63 - 1 with int64 arrays (Python ints have no limit)"
 
 
 class Parts(NamedTuple):
@@ -66,10 +71,8 @@ def fitting(name: str, value: Whole) -> Whole:
     return value
 
 
-def multiply(name: str, *factors: Whole) -> Whole:
+def multiply(name: str, *factors: Whole, reason: str = NO_ROOM) -> Whole:
     """The product of whole numbers of at least 0, or `Int64Overflow` that names it where an array cannot hold it.
-
-    An array product within one part in 2**50 of 2**63 is refused too: the test is made in doubles.
 
     >>> multiply("fee", 10**12, 10**12)
     1000000000000000000000000
@@ -79,12 +82,12 @@ def multiply(name: str, *factors: Whole) -> Whole:
         if not (isinstance(product, int) and isinstance(factor, int)):
             product, factor = fitting(name, product), fitting(name, factor)
             if _largest(product) * _largest(factor) > INT64_MAX:
-                _refuse_from(name, np.multiply(product, factor, dtype=np.float64), 2.0**63 * (1 - 2.0**-50))
+                _check_each(name, reason, np.multiply, mul, product, factor)
         product = product * factor
     return product
 
 
-def add(name: str, *terms: Whole) -> Whole:
+def add(name: str, *terms: Whole, reason: str = NO_ROOM) -> Whole:
     """The sum of whole numbers of at least 0, or `Int64Overflow` that names it where an array cannot hold it.
 
     >>> add("fee", 2**63, 1)
@@ -95,7 +98,7 @@ def add(name: str, *terms: Whole) -> Whole:
         if not (isinstance(total, int) and isinstance(term, int)):
             total, term = fitting(name, total), fitting(name, term)
             if _largest(total) + _largest(term) > INT64_MAX:
-                _refuse_from(name, np.add(total, term, dtype=np.float64), 2.0**63 * (1 - 2.0**-50))
+                _check_each(name, reason, np.add, plus, total, term)
         total = total + term
     return total
 
@@ -105,10 +108,9 @@ def multiply_divide(name: str, value: Whole, factor: Whole, divisor: Whole, adde
 
     On arrays the quotient is taken in doubles and put right by the remainder. With a quotient below 2**62 the four
     roundings leave it wrong by less than 2**11 + 1, so with a divisor of at most 2**51 the true remainder lies
-    within ±2**63, where arithmetic modulo 2**64 gives it exactly.
+    within ±2**63, where arithmetic modulo 2**64 gives it exactly. Elements beyond these limits are computed one by one.
 
-    Raises `Int64Overflow` for an array quotient or an addend of 2**62 or more, `InvalidInput` for an array divisor
-    above 2**51.
+    Raises `Int64Overflow` where an array cannot hold the quotient.
 
     >>> multiply_divide("fee", 100_000_000, 40_583_973_580, 10**12)
     4058397
@@ -118,12 +120,21 @@ def multiply_divide(name: str, value: Whole, factor: Whole, divisor: Whole, adde
     if isinstance(value, int) and isinstance(factor, int) and isinstance(divisor, int) and isinstance(addend, int):
         return (value * factor + addend) // divisor
     value, factor, divisor, addend = (fitting(name, operand) for operand in (value, factor, divisor, addend))
-    if _largest(divisor) > DIVISOR_LIMIT:
-        raise InvalidInput(name, "expected divisors of at most 2**51 with arrays", _largest(divisor))
-    if _largest(addend) >= QUOTIENT_LIMIT:
-        _refuse_from(name, np.asarray(addend, dtype=np.float64), float(QUOTIENT_LIMIT))
-    _refuse_from(name, np.multiply(value, factor, dtype=np.float64) / divisor, float(QUOTIENT_LIMIT))
-    return divided_product(value, factor, divisor, addend)
+    estimate = np.multiply(value, factor, dtype=np.float64) / divisor
+    if (
+        _largest(divisor) <= DIVISOR_LIMIT
+        and _largest(addend) < QUOTIENT_LIMIT
+        and not (estimate.size and estimate.max() >= QUOTIENT_LIMIT)
+    ):
+        return divided_product(value, factor, divisor, addend)
+    operands = np.broadcast_arrays(value, factor, divisor, addend)
+    beyond = (estimate >= QUOTIENT_LIMIT) | (operands[2] > DIVISOR_LIMIT) | (operands[3] >= QUOTIENT_LIMIT)
+    with np.errstate(invalid="ignore"):  # where it is beyond the limits the quotient is replaced
+        quotient = np.broadcast_to(divided_product(*operands), beyond.shape).copy()
+    for index in zip(*np.nonzero(beyond), strict=True):
+        first, second, by, more = (int(operand[index]) for operand in operands)
+        quotient[index] = _held(name, (first * second + more) // by, NO_ROOM, index)
+    return quotient
 
 
 def divided_product(value: Any, factor: Any, divisor: Any, addend: Any = 0) -> WholeArray:
@@ -137,7 +148,7 @@ def divided_product(value: Any, factor: Any, divisor: Any, addend: Any = 0) -> W
 
 
 def product_in_parts(name: str, value: Whole, factor: Whole) -> Parts:
-    """value · factor in two parts; raises `Int64Overflow` from 2**62 · 10⁶ on with arrays.
+    """value · factor in two parts; raises `Int64Overflow` from 2**63 · 10⁶ on with arrays.
 
     >>> product_in_parts("price", 30 * 10**9, 230_759_955_285)
     Parts(whole=6922798658550000, millionths=0)
@@ -219,8 +230,9 @@ def truncated(name: str, value: float | NDArray[np.float64]) -> Whole:
     (2, 18446744073709551615)
     """
     if isinstance(value, float):
-        return min(int(value), UINT64_MAX)
-    _refuse_from(name, value, 2.0**63)
+        return int(value) if value < 2.0**64 else UINT64_MAX
+    if value.size and value.max() >= 2.0**63:
+        raise_first(name, NO_ROOM, value, value >= 2.0**63, Int64Overflow)
     return value.astype(np.int64)
 
 
@@ -239,7 +251,19 @@ def _largest(value: Whole) -> int:
     return int(value.max()) if value.size else 0
 
 
-def _refuse_from(name: str, estimate: NDArray[np.float64], limit: float) -> None:
-    if estimate.size and estimate.max() >= limit:
-        reason = f"expected a result below {limit:.3g} with int64 arrays (Python ints have no limit)"
-        raise_first(name, reason, estimate, estimate >= limit, Int64Overflow)
+def _check_each(
+    name: str, reason: str, doubles: np.ufunc, exact: Callable[[int, int], int], left: Whole, right: Whole
+) -> None:
+    """Raise `Int64Overflow` for the first element that int64 cannot hold; only close calls are computed exactly."""
+    estimate = np.asarray(doubles(left, right, dtype=np.float64))
+    if not estimate.size or estimate.max() < SURE_LIMIT:
+        return
+    lefts, rights = np.broadcast_arrays(left, right)
+    for index in zip(*np.nonzero(estimate >= SURE_LIMIT), strict=True):
+        _held(name, exact(int(lefts[index]), int(rights[index])), reason, index)
+
+
+def _held(name: str, value: int, reason: str, index: tuple[Any, ...]) -> int:
+    if value > INT64_MAX:
+        raise Int64Overflow(name, reason, value, tuple(map(int, index)) or None)
+    return value

@@ -14,6 +14,7 @@ from feemodel.processors import cores
 
 BLOCK = 1 << 18  # elements a task: 2 MiB an array, so that a block's inputs and outputs meet in the cache
 PROVEN = 2.0**52  # below it the double quotient is at most one off and truncation needs no decimal
+SUM_LIMIT = 2.0**53  # of the quotient: 64 bits hold its sum with a fixed cost below `PROVEN`
 
 
 def priority_fee(
@@ -57,13 +58,19 @@ def _priority_fee(size, gas, variable_cost, fixed_cost, margin, size_limit, fees
         cost = variable_cost * size[i]
         # A 64-bit integer division has no vector form. The quotient of the doubles is off by one at most (it is
         # below 2**52, or the element is reported), and the integer remainder puts it right.
-        quotient = np.int64(np.float64(cost) / np.float64(gas[i]))
+        ratio = np.float64(cost) / np.float64(gas[i])
+        quotient = np.int64(ratio)
         remainder = cost - quotient * gas[i]
         quotient += np.int64(remainder >= gas[i]) - np.int64(remainder < 0)
         before_margin = quotient + fixed_cost
         fee = margin * np.float64(before_margin)
         out_of_range |= (
-            (size[i] < 0) | (size[i] > size_limit) | (gas[i] < 1) | (before_margin >= PROVEN) | (fee >= PROVEN)
+            (size[i] < 0)
+            | (size[i] > size_limit)
+            | (gas[i] < 1)
+            | (ratio >= SUM_LIMIT)  # first: beyond it the sum with the fixed cost might wrap to a small number
+            | (before_margin >= PROVEN)
+            | (fee >= PROVEN)
         )
         fees[i] = np.int64(fee)
     return not out_of_range

@@ -45,16 +45,13 @@ def weighted_average(fees: Sequence[float], ratios: Sequence[float]) -> float:
     fees : one a block, oldest first [wei / gas]; the extra next-block element of a fee history is left out.
     ratios : gas used ratio, or blob gas used ratio for blob fees, one a block [1].
 
+    Raises `InvalidInput` where the fees are neither as many as the ratios nor one more.
+
     >>> weighted_average([100, 110, 120, 130, 140], [0.25, 0.5, 0.75, 0.9])
     119.58333333333334
     """
-    blocks = list(zip(_reals("fees", fees), _reals("ratios", ratios), strict=False))
-    if not blocks:
-        return 0.0
-    weight = _ordered_sum([ratio for _, ratio in blocks])
-    if weight == 0.0:
-        return _ordered_sum([fee for fee, _ in blocks]) / len(blocks)
-    return _ordered_sum([fee * ratio for fee, ratio in blocks]) / weight
+    weights = _reals("ratios", ratios)
+    return _weighted(_of_blocks("fees", fees, weights), weights)
 
 
 def average_fees(
@@ -66,13 +63,17 @@ def average_fees(
 ) -> AverageFees:
     """The three averages that the variable cost is made of, from the columns of `eth_feeHistory`.
 
+    Each is a `weighted_average`; raises `InvalidInput` as that does.
+
     >>> average_fees([100, 110], [1000], [0.25], [200, 210], [0.16])
     AverageFees(base_fee=100.0, priority_fee=1000.0, blob_base_fee=200.0)
     """
+    ratios = _reals("gas_used_ratios", gas_used_ratios)
+    blob_ratios = _reals("blob_gas_used_ratios", blob_gas_used_ratios)
     return AverageFees(
-        weighted_average(base_fees, gas_used_ratios),
-        weighted_average(priority_fees, gas_used_ratios),
-        weighted_average(blob_base_fees, blob_gas_used_ratios),
+        _weighted(_of_blocks("base_fees", base_fees, ratios), ratios),
+        _weighted(_of_blocks("priority_fees", priority_fees, ratios), ratios),
+        _weighted(_of_blocks("blob_base_fees", blob_base_fees, blob_ratios), blob_ratios),
     )
 
 
@@ -100,7 +101,8 @@ def variable_cost(
     base_fee, priority_fee, blob_base_fee : averages of L1 fees [wei / gas].
     execution_gas : L1 gas of a blob submission [gas].
     blob_gas : blob gas of a submission [gas].
-    bytes_per_submission : compressed bytes that it carries [byte], above 0.
+    bytes_per_submission : what the cost of a submission is divided by [byte], above 0; `BYTES_PER_SUBMISSION` of
+        `feemodel.fees.from_l1` is the coordinator's own setting.
     margin : safety factor [1].
     fee_margin : added [wei / byte].
     lower_bound, upper_bound : what the result is held between, where given [wei / byte].
@@ -199,16 +201,18 @@ def usage_weighted_gas_price(
     ... )
     1220.9166666666667
     """  # fmt: skip
-    execution_fees = [
-        base * base_fee_coefficient + priority * priority_fee_coefficient
-        for base, priority in zip(_reals("base_fees", base_fees), _reals("priority_fees", priority_fees), strict=False)
-    ]
-    blob_fee = weighted_average(blob_base_fees, blob_gas_used_ratios)
+    ratios = _reals("gas_used_ratios", gas_used_ratios)
+    blob_ratios = _reals("blob_gas_used_ratios", blob_gas_used_ratios)
+    blocks = zip(
+        _of_blocks("base_fees", base_fees, ratios), _of_blocks("priority_fees", priority_fees, ratios), strict=True
+    )
+    execution_fees = [base * base_fee_coefficient + priority * priority_fee_coefficient for base, priority in blocks]
+    blob_fee = _weighted(_of_blocks("blob_base_fees", blob_base_fees, blob_ratios), blob_ratios)
     gas = real_scalar("execution_gas", execution_gas, unit="gas")
     if gas == 0.0:
         raise InvalidInput("execution_gas", "expected a number above 0", execution_gas)
     per_gas = real_scalar("blob_gas", blob_gas, unit="gas") / gas
-    return weighted_average(execution_fees, gas_used_ratios) + blob_fee * blob_base_fee_coefficient * per_gas
+    return _weighted(execution_fees, ratios) + blob_fee * blob_base_fee_coefficient * per_gas
 
 
 def calldata_sum(
@@ -300,9 +304,11 @@ def weighted_moving_average_fee(
     """  # fmt: skip
     if not base_fees:
         raise InvalidInput("base_fees", "expected at least one block", list(base_fees))
+    ratios = _reals("gas_used_ratios", gas_used_ratios)
     newest = _reals("base_fees", base_fees)[-1]
-    weights = [ratio * (i + 1) for i, ratio in enumerate(_reals("gas_used_ratios", gas_used_ratios))]
-    tips = [weight * tip for weight, tip in zip(weights, _reals("priority_fees", priority_fees), strict=False)]
+    weights = [ratio * (i + 1) for i, ratio in enumerate(ratios)]
+    offers = _of_blocks("priority_fees", priority_fees, ratios)
+    tips = [weight * tip for weight, tip in zip(weights, offers, strict=True)]
     divisor = _ordered_sum(weights)
     tip = 0.0 if divisor == 0.0 else _ordered_sum(tips) / divisor
     return newest * base_fee_coefficient + priority_fee_coefficient * tip
@@ -370,6 +376,23 @@ def _reals(name: str, values: Sequence[float]) -> list[float]:
     if not isinstance(array, np.ndarray) or array.ndim != 1:
         raise InvalidInput(name, "expected a sequence of numbers", values)
     return [float(value) for value in array]
+
+
+def _of_blocks(name: str, values: Sequence[float], ratios: list[float]) -> list[float]:
+    """One value a block; the one more that a fee history ends with is the next block's."""
+    count, numbers = len(ratios), _reals(name, values)
+    if len(numbers) not in (count, count + 1):
+        raise InvalidInput(name, f"expected {count} values, one for each ratio, or one more", len(numbers))
+    return numbers[:count]
+
+
+def _weighted(fees: list[float], ratios: list[float]) -> float:
+    if not ratios:
+        return 0.0
+    weight = _ordered_sum(ratios)
+    if weight == 0.0:
+        return _ordered_sum(fees) / len(fees)
+    return _ordered_sum([fee * ratio for fee, ratio in zip(fees, ratios, strict=True)]) / weight
 
 
 def _ordered_sum(values: Sequence[float]) -> float:

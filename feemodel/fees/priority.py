@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from feemodel.checks import INT64_MAX, WholeArray, raise_first, real, whole
 from feemodel.errors import Int64Overflow, InvalidInput
+from feemodel.fees.integers import Whole, add, maximum, multiply, multiply_divide, require
 
 BASE_FEE = 7  # wei; the fixed point that EIP-1559 decays to under a gas target of 1e9
 VERIFICATION_GAS_COST = 1_200_000  # L1 gas
@@ -33,9 +34,9 @@ COMPATIBILITY_MULTIPLIER = Decimal("1.2")
 VERSIONS = ("V1e", "V1f")
 
 DOUBLE_EXACT = 2.0**53  # below it truncating a double and truncating its shortest decimal are the same
+WOULD_WRAP = "expected at most 2**63 - 1, a node would wrap"
 KERNEL_THRESHOLD = 1_000_000  # elements; below it loading the compiled kernel costs more than it saves
 
-Whole: TypeAlias = int | WholeArray
 Real: TypeAlias = "float | NDArray[np.float64]"
 
 
@@ -105,7 +106,9 @@ def priority_fee(
     ):
         from feemodel.fees import kernels
 
-        direct = out if out is not None and out.flags.c_contiguous else None
+        # Not into memory that it still reads: an element that the kernel leaves to the form below is read again.
+        apart = out is not None and not any(np.may_share_memory(out, read) for read in (compressed_size, gas))
+        direct = out if apart and out is not None and out.flags.c_contiguous else None
         fees = kernels.priority_fee(compressed_size, gas, cost, fixed, factor, direct)
         if fees is not None:
             return fees if out is None or out is direct else _written(fees, out)
@@ -163,7 +166,8 @@ def profitable(
     False
     """
     fee = priority_fee(compressed_size, gas, variable_cost=variable_cost, fixed_cost=fixed_cost, margin=margin)
-    return whole("price", price, unit="wei") >= whole("base_fee", base_fee, unit="wei") + fee
+    # Not against the sum of base fee and fee, which 64 bits might not hold.
+    return whole("price", price, unit="wei") - whole("base_fee", base_fee, unit="wei") >= fee
 
 
 def verification_priority_fee(
@@ -262,8 +266,8 @@ def verification_breakdown(
     return Breakdown(
         fixed=fixed,
         size=size_whole,
-        margin=fee - size_whole - fixed,
-        floor=np.maximum(floor - fee, 0) if _any_array(floor, fee) else max(floor - fee, 0),
+        margin=fee - add("size part + adjustment", size_whole, fixed),
+        floor=maximum(floor - fee, 0),
     )
 
 
@@ -333,10 +337,7 @@ def compatibility_priority_fee(
     if exact < 0:
         raise InvalidInput("multiplier", "expected a decimal number of at least 0", multiplier)
     room = _minus_base_fee(whole("min_gas_price", min_gas_price, unit="wei"), base_fee)
-    if not isinstance(room, np.ndarray):
-        return -(-numerator * room // denominator)
-    scaled = _product("multiplier · (min_gas_price − base_fee)", room, numerator)
-    return -(-scaled // denominator)
+    return multiply_divide("multiplier · (min_gas_price − base_fee)", room, numerator, denominator, denominator - 1)
 
 
 def _many(value: Any) -> TypeGuard[WholeArray]:
@@ -348,6 +349,8 @@ def _check_out(out: Any, *inputs: Any) -> None:
     if not isinstance(out, np.ndarray) or out.dtype != np.int64 or out.shape != shape:
         described = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
         raise InvalidInput("out", f"expected an int64 array of shape {shape}", described)
+    if not out.flags.writeable:
+        raise InvalidInput("out", "expected an array that can be written to", "a read-only one")
 
 
 def _written(fees: Whole, out: WholeArray) -> WholeArray:
@@ -385,39 +388,19 @@ def _truncate(value: Real) -> Whole:
 
 
 def _product(name: str, left: Whole, right: Whole) -> Whole:
-    # The largest elements prove most arrays at once; only where they do not is every element looked at.
-    if _largest(left) * _largest(right) > INT64_MAX:
-        a, b = np.broadcast_arrays(np.asarray(left, dtype=object), np.asarray(right, dtype=object))
-        exact = np.asarray(a * b, dtype=object)
-        wraps = np.asarray(exact > INT64_MAX, dtype=bool)
-        if wraps.any():
-            raise_first(name, "expected at most 2**63 - 1, a node would wrap", exact, wraps, Int64Overflow)
-    return left * right
+    return _in_a_long(name, multiply(name, left, right, reason=WOULD_WRAP))
 
 
 def _sum(name: str, left: Whole, right: Whole) -> Whole:
-    if _largest(left) + _largest(right) > INT64_MAX:
-        exact = np.asarray(left, dtype=object) + np.asarray(right, dtype=object)
-        wraps = np.asarray(exact > INT64_MAX, dtype=bool)
-        if wraps.any():
-            raise_first(name, "expected at most 2**63 - 1, a node would wrap", np.asarray(exact), wraps, Int64Overflow)
-    return left + right
+    return _in_a_long(name, add(name, left, right, reason=WOULD_WRAP))
+
+
+def _in_a_long(name: str, value: Whole) -> Whole:
+    require(name, WOULD_WRAP, value, isinstance(value, np.ndarray) or value <= INT64_MAX, Int64Overflow)
+    return value
 
 
 def _minus_base_fee(min_gas_price: Whole, base_fee: Any) -> Whole:
     base = whole("base_fee", base_fee, unit="wei")
-    room = min_gas_price - base
-    if _largest(-room) > 0:
-        below = np.broadcast_to(np.asarray(min_gas_price), np.shape(room))
-        raise_first("min_gas_price", "expected at least the base fee", below, np.asarray(room) < 0)
-    return room
-
-
-def _largest(value: Whole) -> int:
-    if isinstance(value, np.ndarray):
-        return int(value.max()) if value.size else 0
-    return value
-
-
-def _any_array(*values: Any) -> bool:
-    return any(isinstance(value, np.ndarray) for value in values)
+    require("min_gas_price", "expected at least the base fee", min_gas_price, min_gas_price >= base)
+    return min_gas_price - base

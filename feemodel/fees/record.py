@@ -10,7 +10,10 @@ Source: Consensys/linea-monorepo at cb180134 (2026-06-12), MinerExtraDataV1.
 """
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from feemodel.checks import real, whole
 from feemodel.errors import InvalidInput
@@ -83,6 +86,24 @@ def latest_variable_cost(extra_data: bytes) -> float:
         return float(PricingRecord.from_bytes(extra_data).variable_cost)
     except InvalidInput:
         return 0.0
+
+
+def recorded_cost(cost: float | NDArray[np.float64]) -> Any:
+    """A cost as the record holds it: truncated to whole kwei, at most 2**32 - 1 of them.
+
+    Parameters
+    ----------
+    cost : of at least 0 [wei / byte] or [wei / gas], one double or an array.
+
+    Returns
+    -------
+    int for a scalar, an int64 array otherwise; whole wei.
+
+    >>> recorded_cost(41_904_761.9), recorded_cost(1e14)
+    (41904000, 4294967295000)
+    """
+    kwei = np.minimum(np.trunc(np.divide(cost, WEI_PER_KWEI)), MAX_KWEI)
+    return kwei.astype(np.int64) * WEI_PER_KWEI if isinstance(cost, np.ndarray) else int(kwei) * WEI_PER_KWEI
 
 
 def _whole_kwei(cost: int | float) -> int:

@@ -7,12 +7,12 @@ ProfitabilityValidator, ProfitableTransactionSelector.
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from feemodel.checks import whole
 from feemodel.errors import InvalidInput
 from feemodel.fees.forms import Form
+from feemodel.fees.integers import maximum, minimum
 from feemodel.fees.presets import LineaPreset
 from feemodel.fees.priority import BASE_FEE
 
@@ -91,8 +91,9 @@ def offered_price(
     if max_fee is None or max_priority_fee is None:
         raise InvalidInput("max_fee", "expected max_fee and max_priority_fee together", (max_fee, max_priority_fee))
     cap = whole("max_fee", max_fee, unit="wei")
-    price = whole("base_fee", base_fee, unit="wei") + whole("max_priority_fee", max_priority_fee, unit="wei")
-    return min(cap, price) if isinstance(cap, int) and isinstance(price, int) else np.minimum(cap, price)
+    base, tip = whole("base_fee", base_fee, unit="wei"), whole("max_priority_fee", max_priority_fee, unit="wei")
+    # min(cap, base + tip), without a sum that 64 bits might not hold
+    return minimum(cap, base) + minimum(maximum(cap - base, 0), tip)
 
 
 def verdicts(

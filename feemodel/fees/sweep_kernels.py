@@ -100,7 +100,7 @@ _L1_INPUTS: dict[str, Any] = {"base_fee": np.nan, "tip": 0.0, "blob_base_fee": n
 _SUBMISSION_INPUTS: dict[str, Any] = {
     "execution_gas": from_l1.EXECUTION_GAS,
     "blob_gas": from_l1.BLOB_GAS,
-    "bytes_per_submission": from_l1.USABLE_BLOB_BYTES,
+    "bytes_per_submission": from_l1.BYTES_PER_SUBMISSION,
 }
 _FEE_INPUTS: dict[str, Any] = {"compressed_size": np.nan, "gas": np.nan, "fixed_cost": 0, "margin": 1.0}
 TWINS: dict[Callable[..., Any], Twin] = {

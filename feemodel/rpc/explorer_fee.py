@@ -74,7 +74,7 @@ def unrounded_variable_cost(point: Point) -> Any:
         point["blobBaseFee"],
         execution_gas=point["executionGas"],
         blob_gas=point["blobGas"],
-        bytes_per_submission=point["submissionBytes"],
+        bytes_per_submission=point["blobGas"],  # the coordinator divides by its `l1-blob-gas` too
         margin=point["costMargin"],
         lower_bound=point["lowerBound"],
         upper_bound=point["upperBound"],
@@ -171,7 +171,7 @@ def _working_of_cost(point: Point, form: CostPerByte) -> Iterator[tuple[str, str
         return
     execution = f"({point['l1BaseFee']:,} + {point['l1Tip']:,}) · {point['executionGas']:,}"
     blob = f"{point['blobBaseFee']:,} · {point['blobGas']:,}"
-    how = f"({execution} + {blob}) · {point['costMargin']:.10g} / {point['submissionBytes']:,}"
+    how = f"({execution} + {blob}) · {point['costMargin']:.10g} / {point['blobGas']:,}"
     if point["lowerBound"] is not None:
         how = f"max({how}, {point['lowerBound']:,})"
     if point["upperBound"] is not None:

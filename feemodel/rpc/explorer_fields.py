@@ -122,8 +122,8 @@ FIELDS: Mapping[str, Field] = {
             low=BLOB_GAS, high=9 * BLOB_GAS, default=BLOB_GAS, source="one blob, EIP-4844",
         ),
         Field(
-            name="submissionBytes", label="Bytes of a submission", kind=BYTES, unit="byte", group="fine", forms=_BYTE,
-            low=1e3, high=9 * USABLE_BLOB_BYTES, default=USABLE_BLOB_BYTES,
+            name="submissionBytes", label="Bytes that a submission carries", kind=BYTES, unit="byte", group="fine",
+            forms=_BYTE, low=1e3, high=9 * USABLE_BLOB_BYTES, default=USABLE_BLOB_BYTES,
             source="a filled blob: 4,096 elements of 254 bits",
         ),
         Field(

@@ -8,7 +8,7 @@ import xarray as xr
 
 from feemodel.checks import RealArray, WholeArray, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.fees.from_l1 import BLOB_GAS, EXECUTION_GAS
+from feemodel.fees.from_l1 import BLOB_GAS, BYTES_PER_SUBMISSION, EXECUTION_GAS
 from feemodel.fees.pricing import (
     CALLDATA_BLOCKS,
     CALLDATA_FEE_DENOMINATOR,
@@ -16,7 +16,7 @@ from feemodel.fees.pricing import (
     calldata_pressure,
     variable_cost,
 )
-from feemodel.fees.record import MAX_KWEI
+from feemodel.fees.record import recorded_cost
 from feemodel.simulation.path_kernels import under_pressure
 from feemodel.simulation.scenarios import duration
 from feemodel.units import WEI_PER_KWEI
@@ -57,7 +57,7 @@ class PricingRule:
     window: float = 12_000.0  #: of L1 fees averaged: 1,000 blocks [s]
     execution_gas: int = EXECUTION_GAS  #: that a submission is taken to need [gas]
     blob_gas: int = BLOB_GAS  #: the same [gas]
-    bytes_per_submission: int = BLOB_GAS  #: compressed bytes that it is taken to carry [byte]
+    bytes_per_submission: int = BYTES_PER_SUBMISSION  #: what its cost is divided by [byte]
     tip: float = 100_000_000.0  #: average L1 priority fee, which no series here has: an assumption [wei / gas]
     usage_exponent: float = 0.0  #: blocks weigh fee**exponent where usage ratios are unknown: an assumption [1]
     pressure: CalldataPressure | None = None  #: applied at every update: an interval of 2 s makes that every block
@@ -123,12 +123,12 @@ def announced_variable_cost(
         upper_bound=rule.upper_bound,
     )
     if rule.pressure is None:
-        kwei = np.minimum(cost / WEI_PER_KWEI, MAX_KWEI).astype(np.int64)
+        recorded = recorded_cost(cost)
     else:
         if calldata is None:
             raise InvalidInput("calldata", "expected calldata per tick, which calldata pressure depends on", calldata)
-        kwei = under_pressure(cost, _growth(rule, rule.pressure, calldata, len(updates)))
-    return np.asarray(np.repeat(kwei * WEI_PER_KWEI, rule.ticks_per_update)[:ticks])
+        recorded = WEI_PER_KWEI * under_pressure(cost, _growth(rule, rule.pressure, calldata, len(updates)))
+    return np.asarray(np.repeat(recorded, rule.ticks_per_update)[:ticks])
 
 
 def _growth(rule: PricingRule, pressure: CalldataPressure, calldata: WholeArray, updates: int) -> RealArray:

@@ -46,7 +46,9 @@ class Submission:
     tip: int = 100_000_000  #: L1 priority fee [wei / gas]
 
     def cost_per_byte(self, base_fee: Any, blob_base_fee: Any) -> Any:
-        """What a compressed byte costs to post [wei / byte]: the coordinator's rule at a margin of 1.
+        """What a compressed byte costs to post [wei / byte]: the cost of a submission over the bytes that it carries.
+
+        The coordinator's variable cost is a little less: it divides by 131,072 (`from_l1.BYTES_PER_SUBMISSION`).
 
         >>> round(Submission().cost_per_byte(70_000_000, 4_000_000))
         89326925

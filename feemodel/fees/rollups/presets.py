@@ -6,6 +6,7 @@
 from dataclasses import dataclass
 
 from feemodel.errors import InvalidInput
+from feemodel.fees.from_l1 import BLOB_GAS, BYTES_PER_SUBMISSION, EXECUTION_GAS
 from feemodel.fees.rollups.polygon_zkevm import Pricing
 from feemodel.fees.rollups.zksync import FeeModel
 
@@ -27,7 +28,7 @@ class LineaPricing(Preset):
     fixed_cost: int  #: [wei / gas]
     execution_gas: int  #: of a submission [gas]
     blob_gas: int  #: of a submission [gas]
-    bytes_per_submission: int  #: [byte]
+    bytes_per_submission: int  #: what the cost of a submission is divided by [byte]
     priority_fee: int  #: L1 tip, an assumption [wei / gas]
     pricing_margin: float  #: on the variable cost [1]
     lower_bound: float  #: of the variable cost [wei / byte]
@@ -91,9 +92,9 @@ class PolygonChain(Preset):
 
 
 LINEA = LineaPricing(
-    name="linea", fixed_cost=30_000_000, execution_gas=65_250, blob_gas=131_072, bytes_per_submission=131_072,
-    priority_fee=0, pricing_margin=1.0, lower_bound=90_000_001.0, upper_bound=1_000_000_001.0, estimate_margin=1.2,
-    l2_gas_price=7, date="2026-06-12",
+    name="linea", fixed_cost=30_000_000, execution_gas=EXECUTION_GAS, blob_gas=BLOB_GAS,
+    bytes_per_submission=BYTES_PER_SUBMISSION, priority_fee=0, pricing_margin=1.0, lower_bound=90_000_001.0,
+    upper_bound=1_000_000_001.0, estimate_margin=1.2, l2_gas_price=7, date="2026-06-12",
     source="coordinator defaults and mainnet node profile, Consensys/linea-monorepo at cb180134",
 )  # fmt: skip
 OP_MAINNET = OpStackChain(

@@ -19,11 +19,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from feemodel.errors import InvalidInput
 from feemodel.fees import l1_market, pricing
 from feemodel.fees.integers import MILLION, NOTHING, Parts, Whole, add, multiply, require
+from feemodel.fees.record import recorded_cost
 from feemodel.fees.rollups import (
     arbitrum,
     arbitrum_pricing,
@@ -35,7 +34,6 @@ from feemodel.fees.rollups import (
     zksync,
 )
 from feemodel.fees.rollups.rule import Columns, Factors, Rule, given, with_margin
-from feemodel.units import WEI_PER_KWEI
 
 
 def linea_rule(row: presets.LineaPricing) -> Rule:
@@ -55,7 +53,7 @@ def linea_rule(row: presets.LineaPricing) -> Rule:
             upper_bound=row.upper_bound,
         )  # fmt: skip
         base = add("gas_price", with_margin(row.fixed_cost, row.estimate_margin), row.l2_gas_price)
-        gas, price = columns["gas"], Parts(_published(cost), 0)
+        gas, price = columns["gas"], Parts(recorded_cost(cost), 0)
         return Factors(
             columns["linea_size"], price, gas, gas, base, step=gas, fixed=row.fixed_cost, margin=row.estimate_margin
         )
@@ -227,14 +225,6 @@ def _scroll_parts(
         return {"units": units, "price": price, "divisor": nine_decimals * scroll.PRECISION}
     units, doubling = scroll.galileo_units(*counts, penalty_factor=factor), scroll.doubling_size(factor)
     return {"units": units, "price": price, "divisor": nine_decimals * doubling}
-
-
-def _published(cost: Any) -> Whole:
-    """A variable cost as the pricing record carries it: truncated to whole kwei."""
-    if isinstance(cost, float):
-        return int(cost / WEI_PER_KWEI) * WEI_PER_KWEI
-    kwei: Whole = (np.asarray(cost) / WEI_PER_KWEI).astype(np.int64)
-    return multiply("variable_cost", kwei, WEI_PER_KWEI)
 
 
 def _all_rules() -> dict[str, Rule]:
