@@ -363,9 +363,8 @@ def test_progress_is_told_of_every_path(real, month):
     ],
 )
 def test_a_workload_that_has_no_price_is_refused(sizes, gas, message):
-    workload = Workload("wrong", np.array(sizes, dtype=np.int64), np.array(gas, dtype=np.int64))
     with pytest.raises(InvalidInput, match=message):
-        backtest(workload, FLAT, arrival_rate=1.0, rng=1)
+        backtest(Workload("wrong", sizes, gas), FLAT, arrival_rate=1.0, rng=1)
 
 
 def test_a_path_without_a_transaction_is_refused():

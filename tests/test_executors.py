@@ -8,14 +8,14 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from feemodel.errors import InvalidInput, UpstreamError
-from feemodel.simulation.executors import AHEAD, RESTARTS, in_order
+from feemodel.simulation.executors import AHEAD, RESTARTS, WorkersDied, in_order
 from tests.conftest import ROOT
 
 
@@ -64,17 +64,47 @@ def test_any_executor_is_used_and_left_open():
 
 
 def test_a_killed_worker_costs_time_and_not_the_result(tmp_path):
-    assert list(in_order(partial(killed_once, tmp_path), 20, executor="processes", workers=2)) == EXPECTED
+    with pytest.warns(WorkersDied, match=r"worker processes died; from piece \d+ on in fresh ones"):
+        assert list(in_order(partial(killed_once, tmp_path), 20, executor="processes", workers=2)) == EXPECTED
     assert (tmp_path / "killed").exists()
 
 
-def test_a_killed_worker_of_the_callers_pool_is_replaced_by_a_pool_of_its_own(tmp_path):
-    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
-        assert list(in_order(partial(killed_once, tmp_path), 20, executor=pool)) == EXPECTED
+def test_an_executor_of_the_callers_that_breaks_is_an_error_and_nothing_takes_its_place(tmp_path):
+    with (
+        ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool,
+        pytest.raises(UpstreamError, match=r"the executor given broke at piece \d+: A process in the process pool"),
+    ):
+        list(in_order(partial(killed_once, tmp_path), 20, executor=pool))
+
+
+def test_an_executor_of_the_callers_that_takes_no_work_is_named():
+    with ThreadPoolExecutor(1) as pool:
+        pool.shutdown()
+        with pytest.raises(InvalidInput, match=r"executor: expected one that takes work .*shutdown"):
+            list(in_order(square, 3, executor=pool))
+
+
+def test_work_that_the_callers_executor_cancels_is_an_error():
+    class Cancels(Executor):
+        def submit(self, fn, /, *args, **kwargs):
+            future = Future()
+            future.cancel()
+            return future
+
+    with pytest.raises(UpstreamError, match="the executor given cancelled piece 0"):
+        list(in_order(square, 3, executor=Cancels()))
+
+
+def test_a_job_that_the_callers_processes_cannot_import_is_named():
+    with ProcessPoolExecutor(1) as pool, pytest.raises(InvalidInput, match="function: expected what another process"):
+        list(in_order(lambda number: number, 3, executor=pool))
 
 
 def test_workers_that_die_again_and_again_are_an_error():
-    with pytest.raises(UpstreamError, match=rf"workers died {RESTARTS + 1} times at piece 0"):
+    with (
+        pytest.warns(WorkersDied),
+        pytest.raises(UpstreamError, match=rf"workers died {RESTARTS + 1} times at piece 0"),
+    ):
         list(in_order(killed_always, 20, executor="processes", workers=1))
 
 
@@ -118,6 +148,10 @@ def test_a_job_that_no_process_can_import_is_named():
 def test_the_number_of_workers_is_checked():
     with pytest.raises(InvalidInput, match="workers: expected an integer of at least 1, got 0"):
         list(in_order(square, 3, workers=0))
+    with pytest.raises(InvalidInput, match="workers: expected at most 1,024, got 1025"):
+        list(in_order(square, 3, workers=1_025))
+    with pytest.raises(InvalidInput, match="workers: expected only with threads or processes"):
+        list(in_order(square, 3, executor="tcp://127.0.0.1:1", workers=2))
 
 
 INTERRUPTED = """

@@ -10,9 +10,10 @@ import feemodel
 from tests.conftest import ROOT
 
 PACKAGE = ROOT / "feemodel"
-GROUND = {"errors", "units", "checks", "lazy", "progress", "hashes", "processors"}
+GROUND = {"errors", "units", "checks", "equality", "lazy", "progress", "hashes", "processors"}
 MAY_IMPORT = {
     "errors": set(),
+    "equality": set(),
     "lazy": set(),
     "hashes": set(),
     "processors": set(),

@@ -10,7 +10,9 @@ from feemodel.errors import InvalidInput
 from feemodel.simulation.axes import DRAW_BLOCK, from_unit
 from feemodel.simulation.blocks import blocks_of, inputs_of, shape_of
 from feemodel.simulation.samples import grid, monte_carlo, sobol
+from feemodel.simulation.sensitivity import sobol_indices
 from feemodel.simulation.surfaces import Workload
+from feemodel.simulation.sweep import sweep
 
 WORKLOAD = Workload("three", np.array([128, 200, 300]), np.array([21_000, 46_000, 90_000]))
 
@@ -57,6 +59,36 @@ def test_any_stretch_of_sobol_points_is_the_same_whoever_asks(start, length):
 
     for name, column in axis.values(start, stop).items():
         np.testing.assert_array_equal(column, axis.values(0, 256)[name][start:stop])
+
+
+def test_an_unbounded_distribution_is_finite_at_the_point_0():
+    """Of the unscrambled sequence the first point is 0; a scrambled one can have it anywhere."""
+    corner = np.zeros(1)
+
+    assert from_unit(corner, stats.norm())[0] == pytest.approx(stats.norm.ppf(2.0**-31))
+    assert from_unit(corner, stats.poisson(3.0))[0] == 0
+    assert from_unit(corner, stats.randint(1, 5))[0] == 1
+    assert np.isfinite(from_unit(np.array([0.0, 1 - 2.0**-30]), stats.cauchy())).all()
+
+
+class Diverging:
+    """A distribution whose numbers are infinite from the hundredth on."""
+
+    def rvs(self, size, random_state):
+        return np.where(np.arange(size) < 99, 1.0, np.inf)
+
+    def ppf(self, values):
+        return np.where(values < 0.9, values, np.nan)
+
+
+@pytest.mark.parametrize(("make", "found"), [(monte_carlo, "inf"), (sobol, "nan")])
+def test_every_number_of_a_distribution_is_checked(make, found):
+    samples = make(1_024, rng=1, base_fee=Diverging(), gas=21_000)
+
+    with pytest.raises(InvalidInput, match=rf"base_fee\[\d+\]: expected a distribution of finite .*, got {found}"):
+        sweep(lambda base_fee, gas: base_fee * gas, samples)
+    with pytest.raises(InvalidInput, match=r"base_fee\[\d+\]: expected a distribution of finite numbers"):
+        sobol_indices(lambda base_fee, gas: base_fee * gas, 1_024, rng=1, base_fee=Diverging(), gas=21_000)
 
 
 def test_draws_follow_their_distribution():
@@ -123,7 +155,7 @@ def test_a_block_of_draws_is_not_drawn_for_two():
         (lambda: grid(t=WORKLOAD, gas=[1]), "samples: expected every input once, got .*gas"),
         (lambda: grid(t=WORKLOAD, u=WORKLOAD), "samples: expected every dimension once"),
         (lambda: grid(gas=1) * grid(gas=[1, 2]), "samples: expected every input once, got .*gas"),
-        (lambda: grid(t=Workload("odd", np.array([1, 2]), np.array([1]))), r"t\.gas: expected one for each of 2 sizes"),
+        (lambda: grid(t=Workload("odd", np.array([1, 2]), np.array([1]))), "gas: expected one for each of 2 sizes"),
         (lambda: sobol(1_000, x=(0.0, 1.0)), "count: expected a power of two .* such as 1,024, got 1000"),
         (lambda: sobol(8), "sobol: expected at least one range"),
         (lambda: sobol(8, x=(0.0, np.inf)), "x: expected a finite number"),
@@ -134,8 +166,15 @@ def test_a_block_of_draws_is_not_drawn_for_two():
         (lambda: monte_carlo(0, x=stats.norm()), "count: expected an integer of at least 1, got 0"),
         (lambda: monte_carlo(8, x=1.0), "monte_carlo: expected at least one distribution"),
         (lambda: monte_carlo(8, x=[]), "x: expected at least one value"),
-        (lambda: monte_carlo(8, x=stats.norm(np.inf)), "x: expected a distribution of finite numbers"),
+        (lambda: monte_carlo(8, x=stats.norm(np.inf)), r"x\[0\]: expected a distribution of finite numbers"),
         (lambda: monte_carlo(8, rng=-1, x=stats.norm()), "rng"),
+        (lambda: monte_carlo(8, x=stats.norm(scale=-1)), r"x: expected a distribution .* got 'norm\(scale=-1\)'"),
+        (lambda: monte_carlo(8, x=stats.norm([0.0, 1.0])), "x: expected a distribution"),
+        (lambda: sobol(8, x=stats.norm([0.0, 1.0])), "x: expected a distribution of single numbers"),
+        (lambda: sobol(8, x=stats.norm(scale=-1)), r"x\[0\]: expected a distribution of finite numbers, not norm"),
+        (lambda: sobol(8, x=(0, 2**70)), "x: expected a range of 64-bit integers"),
+        (lambda: sobol(8, x=(-(2**62), 2**62)), "x: expected a range of 64-bit integers"),
+        (lambda: sobol(8, x=(-1e308, 1e308)), "x: expected a range whose width is finite"),
     ],
 )
 def test_what_is_no_sample_is_named(make, named):

@@ -19,7 +19,7 @@ from feemodel.fees.from_l1 import priority_fee_from_l1, recorded_variable_cost
 from feemodel.fees.record import MAX_KWEI, PricingRecord
 from feemodel.fees.sweep_kernels import TWINS
 from feemodel.io.datasets import read_dataset, write_dataset
-from feemodel.simulation.reduce import over
+from feemodel.simulation.reduce import Over, over
 from feemodel.simulation.samples import grid, monte_carlo, sobol
 from feemodel.simulation.surfaces import Workload
 from feemodel.simulation.sweep import sweep
@@ -362,8 +362,20 @@ def test_what_is_wrong_with_a_sweep_is_named(function, samples, options, named):
     ("make", "named"),
     [
         (lambda: over(), "over: expected at least one dimension"),
-        (lambda: over("x", statistics=["median"]), "statistics: expected of mean, std, min, max, sum, got 'median'"),
+        (
+            lambda: over("x", statistics=["median"]),
+            r"statistics\[0\]: expected one of mean, std, min, max, sum, got 'median'",
+        ),
         (lambda: over("x", edges=[2.0, 1.0]), "edges: expected numbers that rise"),
+        (lambda: over("x", edges=[[1.0, 2.0]]), "edges: expected numbers that rise"),
+        (lambda: over("x", edges=[]), "edges: expected at least one"),
+        (lambda: over("x", edges="1, 2"), "edges: expected a finite number, got '1, 2'"),
+        (lambda: over("x", statistics="mean"), "statistics: expected a list of names, got 'mean'"),
+        (lambda: over("x", statistics=[]), "statistics: expected at least one name, such as mean"),
+        (lambda: over("x", statistics=["sum", "sum"]), r"statistics\[1\]: expected every name once, got 'sum'"),
+        (lambda: over("x", "x"), r"over\[1\]: expected every name once, got 'x'"),
+        (lambda: over(5), r"over\[0\]: expected the name of a dimension, got 5"),
+        (lambda: Over("gas"), "over: expected a list of names, got 'gas'"),
     ],
 )
 def test_what_is_wrong_with_a_reduction_is_named(make, named):

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from feemodel.checks import INT64_MAX, WholeArray, raise_first, whole
+from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.fees.integers import (
     Truth,
@@ -146,6 +147,7 @@ MAINNET = Schedule(
 )  # fmt: skip
 
 
+@compared_by_value
 class ExcessBranches(NamedTuple):
     """What the next excess blob gas is under either branch of EIP-7918 [gas]; below the target both are 0."""
 

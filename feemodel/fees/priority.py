@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from feemodel.checks import INT64_MAX, WholeArray, raise_first, real, whole
+from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.fees.integers import Whole, add, maximum, multiply, multiply_divide, require
 
@@ -40,6 +41,7 @@ KERNEL_THRESHOLD = 1_000_000  # elements; below it loading the compiled kernel c
 Real: TypeAlias = "float | NDArray[np.float64]"
 
 
+@compared_by_value
 class Breakdown(NamedTuple):
     """A fee in the parts that it is made of, whole [wei / gas] each; their sum is the fee itself."""
 

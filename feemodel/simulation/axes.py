@@ -4,15 +4,15 @@ An axis gives any stretch of its values on request, the same values whoever asks
 `DRAW_BLOCK` draws with a stream each, so it depends on the seed and on nothing else.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import whole_scalar
+from feemodel.checks import raise_first, whole_scalar
 from feemodel.errors import InvalidInput
 
 Inputs: TypeAlias = dict[str, NDArray[Any]]
@@ -20,6 +20,7 @@ Constant: TypeAlias = int | float | str
 Rng: TypeAlias = int | np.random.SeedSequence | np.random.Generator | None
 
 DRAW_BLOCK = 1 << 16  # draws a stream; setting a stream up costs as much as drawing some hundred
+HALF_CELL = 0.5**31  # of the Sobol sequence, whose points are multiples of 2**-30
 SAMPLE = "sample"  # the dimension of draws and points
 
 
@@ -152,13 +153,16 @@ class SobolPoints:
 
 
 def from_unit(values: NDArray[np.float64], within: Any) -> NDArray[Any]:
-    """Numbers of [0, 1) as values of a range or of a distribution.
+    """Points of a Sobol sequence, multiples of 2**-30 in [0, 1), as values of a range or of a distribution.
+
+    A point is the lower corner of its cell. A distribution is evaluated at the middle: at the corner 0 the quantile of
+    an unbounded one is infinite, and of a discrete one it lies below the least value.
 
     >>> from_unit(np.array([0.0, 0.5, 0.999]), (1, 3)).tolist()
     [1, 2, 3]
     """
     if is_frozen(within):
-        return np.asarray(within.ppf(values))
+        return np.asarray(within.ppf(values + HALF_CELL))
     low, high = within
     if isinstance(low, int) and isinstance(high, int):
         # A double of the sequence is below 1, its product may round up to the next whole number.
@@ -197,6 +201,26 @@ def seed_attributes(seed: np.random.SeedSequence) -> dict[str, Constant]:
     return {"seed": str(seed.entropy), **spawned}
 
 
+def finite_numbers(name: str, within: Any, make: Callable[[], Any], count: int) -> NDArray[Any]:
+    """What a distribution gives, checked: so many finite numbers.
+
+    Raises `InvalidInput` with the distribution for anything else, and for a distribution that refuses its parameters.
+    """
+    try:
+        column = np.asarray(make())
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+        raise InvalidInput(
+            name, f"expected a distribution of finite numbers ({error})", described_values(within)
+        ) from None
+    if column.shape != (count,) or column.dtype.kind not in "iuf":
+        reason = f"expected a distribution of single numbers, not {column.dtype} of shape {column.shape}"
+        raise InvalidInput(name, reason, described_values(within))
+    if column.dtype.kind == "f" and not (finite := np.isfinite(column)).all():
+        reason = f"expected a distribution of finite numbers, not {described_values(within)}"
+        raise_first(name, reason, column, ~finite)
+    return column
+
+
 def described_values(within: Any) -> str:
     """A range, a distribution or a list of choices as text.
 
@@ -230,7 +254,7 @@ def _drawn(
         if isinstance(of, np.ndarray):
             column = of[stream.integers(0, of.size, count)]
         else:
-            column = np.asarray(of.rvs(size=count, random_state=stream))
+            column = finite_numbers(name, of, partial(of.rvs, size=count, random_state=stream), count)
         drawn |= _put({name: column}, into)  # one by one: a column is put while it is in the cache
     return drawn
 
@@ -261,7 +285,10 @@ def _recent_sobol_points(points: SobolPoints, start: int, stop: int) -> Inputs:
         sequence.fast_forward(start)
     # SciPy warns of a first stretch that is no power of two; here the whole is one, and a stretch a part of it.
     unit = sequence.random(stop - start) if start else sequence.random_base2((stop - 1).bit_length())[:stop]
-    return {name: from_unit(unit[:, place], within) for place, (name, within) in enumerate(points.ranges.items())}
+    return {
+        name: finite_numbers(name, within, partial(from_unit, unit[:, place], within), stop - start)
+        for place, (name, within) in enumerate(points.ranges.items())
+    }
 
 
 def is_frozen(value: Any) -> TypeGuard[Any]:

@@ -14,6 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from feemodel.checks import RealArray, WholeArray, real_scalar, whole
+from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput
 from feemodel.fees.priority import priority_fee
 from feemodel.progress import Progress, reporting
@@ -27,6 +28,7 @@ CHUNK = 1_000_000  # transactions that are priced at once: some 100 MB of tempor
 RATIO_EDGES = np.concatenate([[0.0], np.logspace(-2, 2, 81), [np.inf]])  # of what was paid over what it cost
 
 
+@compared_by_value
 class Traffic(NamedTuple):
     """Transactions drawn onto the ticks of a path."""
 

@@ -1,15 +1,17 @@
 """Numbered pieces of work on threads, processes, a Dask cluster or any `concurrent.futures.Executor`, in order.
 
 Results come in the order of the numbers, whoever computed them and whenever; only so many are under way at once that
-memory does not grow with their number. A worker process that dies costs its pieces' time: they are computed again in
-fresh workers.
+memory does not grow with their number. A process of "processes" that dies costs its pieces' time: they are computed
+again in fresh ones, and a warning says so. An executor of the caller's that breaks is an error: nobody else's processes
+take its place.
 """
 
 import multiprocessing
 import pickle
 import signal
+import warnings
 from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +29,11 @@ THREADS, PROCESSES = "threads", "processes"
 AHEAD = 3  # pieces under way for each worker: one at work, the others so that it need not wait
 RESTARTS = 3  # of broken workers without a result between them, before the work itself is to blame
 CLUSTER_TIMEOUT = 5  # seconds
+MOST_WORKERS = 1_024  # a typing error of more would end in a system without threads
+
+
+class WorkersDied(RuntimeWarning):
+    """Worker processes died, of memory perhaps; their pieces are computed again."""
 
 
 @dataclass(frozen=True)
@@ -48,20 +55,24 @@ def in_order(
     count : of pieces.
     executor : "threads" (the default), "processes", the address of a Dask scheduler such as "tcp://host:8786", or any
         `concurrent.futures.Executor`, which is left open.
-    workers : how many threads or processes; as many as there are processors.
+    workers : how many threads or processes, at most 1,024; as many as there are processors. A cluster has its own.
 
     Raises
     ------
-    InvalidInput : an unknown executor, a job that cannot be sent to another process.
-    UpstreamError : a cluster that is not there or has no workers, workers that die again and again.
+    InvalidInput : an unknown executor or one that was shut down, a number of workers for a cluster, a job that cannot
+        be sent to another process.
+    UpstreamError : a cluster that is not there or has no workers, workers that die again and again, an executor of the
+        caller's that breaks or cancels its work.
+
+    Warns `WorkersDied` when pieces are computed again.
 
     >>> list(in_order(abs, 3))
     [0, 1, 2]
     """
-    done, restarts, where = 0, 0, executor
+    done, restarts = 0, 0
     finished: dict[int, Future[Result]] = {}
     while done < count:
-        with _team(where, job, workers) as team:
+        with _team(executor, job, workers) as team:
             pending = finished
             try:
                 while done < count:
@@ -72,13 +83,16 @@ def in_order(
                     done, restarts = done + 1, 0
                     yield result
             except BrokenExecutor as error:
+                if isinstance(executor, Executor):
+                    raise UpstreamError(f"the executor given broke at piece {done:,}: {_said(error)}") from error
                 restarts += 1
                 if restarts > RESTARTS:
                     reason = "out of memory, or a function that ends its process"
                     raise UpstreamError(f"workers died {restarts} times at piece {done:,}: {reason}") from error
+                warnings.warn(f"worker processes died; from piece {done:,} on in fresh ones", WorkersDied, stacklevel=2)
                 finished = {number: future for number, future in pending.items() if _has_result(future)}
-                if isinstance(where, Executor):
-                    where = PROCESSES  # a broken executor takes no more work
+            except CancelledError as error:
+                raise UpstreamError(f"the executor given cancelled piece {done:,}") from error
             finally:
                 for future in pending.values():
                     future.cancel()
@@ -87,6 +101,8 @@ def in_order(
 @contextmanager
 def _team(where: Where, job: Job[Any], workers: int | None) -> Iterator[Team]:
     count = cores() if workers is None else whole_scalar("workers", workers, minimum=1)
+    if count > MOST_WORKERS:
+        raise InvalidInput("workers", f"expected at most {MOST_WORKERS:,}", count)
     if where is None or where == THREADS:
         with _closing(ThreadPoolExecutor(count)) as pool:
             yield Team(partial(pool.submit, job), count)
@@ -96,13 +112,26 @@ def _team(where: Where, job: Job[Any], workers: int | None) -> Iterator[Team]:
         with _closing(ProcessPoolExecutor(count, context, initializer=_receive, initargs=(_pickled(job),))) as pool:
             yield Team(partial(_submitted, pool), count)
     elif isinstance(where, str) and "://" in where:
+        if workers is not None:
+            raise InvalidInput("workers", "expected only with threads or processes: a cluster has its own", workers)
         with _dask_team(where, job) as team:
             yield team
     elif isinstance(where, Executor):
-        yield Team(lambda number: where.submit(_run, job, number), count)
+        if isinstance(where, ProcessPoolExecutor):
+            _pickled(job)  # what cannot be sent is said before anything is
+        yield Team(partial(_submitted_to, where, job), count)
     else:
         expected = '"threads", "processes", the address of a Dask scheduler such as "tcp://host:8786", or an Executor'
         raise InvalidInput("executor", f"expected {expected}", where)
+
+
+def _submitted_to(executor: Executor, job: Job[Any], number: int) -> "Future[Any]":
+    try:
+        return executor.submit(_run, job, number)
+    except BrokenExecutor:
+        raise
+    except RuntimeError as error:  # as `concurrent.futures` says that it was shut down
+        raise InvalidInput("executor", f"expected one that takes work ({error})", executor) from None
 
 
 def _submitted(pool: ProcessPoolExecutor, number: int) -> "Future[Any]":
@@ -183,6 +212,10 @@ def _run(job: Job[Result], number: int) -> Result:
 
 def _same(job: Job[Any]) -> Job[Any]:
     return job
+
+
+def _said(error: BaseException) -> str:
+    return str(error) or type(error).__name__
 
 
 def _has_result(future: "Future[Any]") -> bool:

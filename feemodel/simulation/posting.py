@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from feemodel.checks import RealArray, real_scalar
+from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput
 from feemodel.simulation.surfaces import Submission
 
@@ -30,6 +31,7 @@ class Posting:
                 raise InvalidInput(name, "expected a number above 0", value)
 
 
+@compared_by_value
 class Posted(NamedTuple):
     """Submissions in order: when, up to which byte of the stream, at what cost."""
 

@@ -14,13 +14,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from feemodel.checks import real
+from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput
 from feemodel.simulation.blocks import part_of
 
 STATISTICS = ("mean", "std", "min", "max", "sum")
+DEFAULT_STATISTICS = STATISTICS[:4]
 RUN = 4_096  # elements whose squares are summed around their own mean: they stay in the first cache
 
 
+@compared_by_value
 class Moments(NamedTuple):
     """Sums over a number of evaluations, one element a cell of the result."""
 
@@ -32,13 +35,26 @@ class Moments(NamedTuple):
     histogram: NDArray[np.int64]  #: cell × bin; no bins where none were asked for
 
 
-@dataclass(frozen=True)
+@compared_by_value
+@dataclass(frozen=True, eq=False)
 class Over:
-    """Statistics over some dimensions; see `over`."""
+    """Statistics over some dimensions; see `over`, which makes one and says what is refused.
+
+    >>> over("sample", edges=[1.0, 2.0]) == over("sample", edges=[1.0, 2.0])
+    True
+    """
 
     dims: tuple[str, ...]
-    statistics: tuple[str, ...] = STATISTICS[:4]
-    edges: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    statistics: tuple[str, ...] = DEFAULT_STATISTICS
+    edges: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))  #: a copy that cannot be written to
+
+    def __hash__(self) -> int:
+        return hash((self.dims, self.statistics, tuple(self.edges.tolist())))
+
+    def __post_init__(self) -> None:
+        for name, given, known in (("over", self.dims, None), ("statistics", self.statistics, STATISTICS)):
+            object.__setattr__(self, "dims" if known is None else name, _names(name, given, known))
+        object.__setattr__(self, "edges", _rising(self.edges))
 
     @property
     def bins(self) -> int:
@@ -64,7 +80,7 @@ class Over:
         return np.bincount(places.reshape(-1), minlength=len(table) * bins).reshape(-1, bins).astype(np.int64)
 
 
-def over(*dims: str, statistics: Sequence[str] = STATISTICS[:4], edges: ArrayLike | None = None) -> Over:
+def over(*dims: str, statistics: Sequence[str] = DEFAULT_STATISTICS, edges: "ArrayLike | None" = None) -> Over:
     """A reduction: statistics of the evaluations over some dimensions of a sweep.
 
     Parameters
@@ -76,21 +92,48 @@ def over(*dims: str, statistics: Sequence[str] = STATISTICS[:4], edges: ArrayLik
 
     Raises
     ------
-    InvalidInput : no dimension, an unknown statistic, edges that do not rise.
+    InvalidInput : no dimension, an unknown statistic, a name given twice, edges that do not rise.
 
     >>> over("transaction", statistics=["mean"]).statistics
     ('mean',)
     """
-    if not dims:
-        raise InvalidInput("over", 'expected at least one dimension, such as over("sample")', dims)
-    if unknown := [name for name in statistics if name not in STATISTICS]:
-        raise InvalidInput("statistics", f"expected of {', '.join(STATISTICS)}", unknown[0])
-    if edges is None:
-        return Over(dims, tuple(statistics))
+    return Over(dims, tuple(_list("statistics", statistics)), np.empty(0) if edges is None else _some_edges(edges))
+
+
+def _list(name: str, given: Any) -> Sequence[Any]:
+    if not isinstance(given, (list, tuple)):
+        raise InvalidInput(name, "expected a list of names", given)
+    return given
+
+
+def _names(name: str, given: Any, known: Sequence[str] | None) -> tuple[str, ...]:
+    """Names, each once and each one of those that are known."""
+    names = _list(name, given)
+    if not names:
+        example = "dimension, such as sample" if known is None else f"name, such as {known[0]}"
+        raise InvalidInput(name, f"expected at least one {example}", given)
+    for place, one in enumerate(names):
+        if not isinstance(one, str) or (known is not None and one not in known):
+            expected = "the name of a dimension" if known is None else f"one of {', '.join(known)}"
+            raise InvalidInput(name, f"expected {expected}", one, (place,))
+        if one in names[:place]:
+            raise InvalidInput(name, "expected every name once", one, (place,))
+    return tuple(names)
+
+
+def _some_edges(edges: Any) -> NDArray[np.float64]:
     rising = np.atleast_1d(np.asarray(real("edges", edges, minimum=None)))
-    if rising.ndim != 1 or not rising.size or not (np.diff(rising) > 0).all():
+    if not rising.size:
+        raise InvalidInput("edges", "expected at least one", edges)
+    return rising
+
+
+def _rising(edges: Any) -> NDArray[np.float64]:
+    rising = np.array(real("edges", edges, minimum=None), dtype=np.float64)
+    if rising.ndim != 1 or not (np.diff(rising) > 0).all():
         raise InvalidInput("edges", "expected numbers that rise", edges)
-    return Over(dims, tuple(statistics), rising)
+    rising.flags.writeable = False
+    return rising
 
 
 class Table:

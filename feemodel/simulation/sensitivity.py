@@ -3,14 +3,16 @@
 import warnings
 from collections.abc import Callable
 from concurrent.futures import Executor
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from feemodel.checks import raise_first, real_scalar, whole_scalar
+from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.simulation.axes import SAMPLE, Listed, Rng, SobolPoints, from_unit, stream_of
+from feemodel.simulation.axes import SAMPLE, Listed, Rng, SobolPoints, finite_numbers, from_unit, stream_of
 from feemodel.simulation.samples import Samples, sobol
 from feemodel.simulation.sweep import sweep
 
@@ -25,6 +27,7 @@ class NotConverged(UserWarning):
     """The sample is too small: the intervals of some indices are wide."""
 
 
+@compared_by_value
 class Indices(NamedTuple):
     """Sobol indices of one result, one element an input, or resample × input [1]."""
 
@@ -107,6 +110,7 @@ def sobol_indices(
     return _dataset(found, names, points).assign_attrs({**evaluated.attrs, **points.attributes(), **attributes})
 
 
+@compared_by_value
 class _Matrices(NamedTuple):
     """A result on A, on B, and on A with one column of B, around the mean of the first two."""
 
@@ -125,7 +129,10 @@ def _design(points: SobolPoints) -> Listed:
     unit = qmc.Sobol(2 * inputs, scramble=True, rng=stream_of(points.seed, 0)).random_base2(count.bit_length() - 1)
     columns = {}
     for place, (name, within) in enumerate(points.ranges.items()):
-        a, b = (from_unit(unit[:, column], within) for column in (place, inputs + place))
+        a, b = (
+            finite_numbers(name, within, partial(from_unit, unit[:, column], within), count)
+            for column in (place, inputs + place)
+        )
         columns[name] = np.concatenate([a, b, *(b if other == place else a for other in range(inputs))])
     return Listed(SAMPLE, columns, f"a Saltelli design of {count:,} rows")
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import WholeArray
+from feemodel.checks import WholeArray, whole
+from feemodel.equality import compared_by_value
+from feemodel.errors import InvalidInput
 from feemodel.fees.forms import CostPerByte, VerificationCost
 from feemodel.fees.from_l1 import BLOB_GAS, EXECUTION_GAS, USABLE_BLOB_BYTES
 from feemodel.fees.pricing import variable_cost
@@ -19,13 +21,38 @@ if TYPE_CHECKING:
     import xarray
 
 
-@dataclass(frozen=True, slots=True)
+@compared_by_value
+@dataclass(frozen=True, slots=True, eq=False)
 class Workload:
-    """Transactions that are priced together: a size and a gas each."""
+    """Transactions that are priced together: a size and a gas each.
+
+    Equal where name, sizes and gas are; it has no hash, because the arrays may be the caller's, who can change them.
+
+    Raises `InvalidInput` for columns that are not whole numbers, of one length, at least one.
+
+    >>> Workload("one", [128], [21_000]) == Workload("one", [128], [21_000])
+    True
+    """
 
     name: str
     compressed_size: WholeArray  #: [byte]
     gas: WholeArray  #: [gas]
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise InvalidInput("name", "expected text", self.name)
+        for name, unit in (("compressed_size", "bytes"), ("gas", "gas")):
+            given = getattr(self, name)
+            if given.size == 0 if isinstance(given, np.ndarray) else given in ([], ()):
+                raise InvalidInput("workload", "expected at least one transaction", self.name)
+            column = whole(name, given, unit=unit)
+            if not isinstance(column, np.ndarray) or column.ndim != 1:
+                raise InvalidInput(name, "expected a column, one element for each transaction", given)
+            object.__setattr__(self, name, column)
+        if len(self.gas) != len(self):
+            raise InvalidInput("gas", f"expected one for each of {len(self):,} sizes", len(self.gas))
 
     def __len__(self) -> int:
         return len(self.compressed_size)

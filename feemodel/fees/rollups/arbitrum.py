@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from numpy.typing import ArrayLike
 
 from feemodel.checks import whole
+from feemodel.equality import compared_by_value
 from feemodel.fees import l1_market
 from feemodel.fees.integers import Whole, add, maximum, multiply, multiply_divide, one_whole, saturated, where
 from feemodel.fees.rollups import upgrades
@@ -73,6 +74,7 @@ VERSIONS = (
 )  # fmt: skip
 
 
+@compared_by_value
 class PosterCharge(NamedTuple):
     """What a transaction pays for its bytes."""
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feemodel.checks import WholeArray
+from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow
 from feemodel.fees.integers import DIVISOR_LIMIT, MILLION
 from feemodel.fees.rollups.rule import DOUBLE_EXACT, Factors, with_margin
@@ -24,6 +25,7 @@ OFFSET_LIMIT = 2.0**61
 RATIO_LIMIT = 2.0**49  # of what is added to the product, to the divisor
 
 
+@compared_by_value
 class Sums(NamedTuple):
     """Sums of fees [wei]."""
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 from numpy.typing import ArrayLike
 
 from feemodel.checks import whole
+from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.fees.integers import (
     NOTHING,
@@ -32,6 +33,7 @@ DOUBLE_EXACT = 2**53  # below it truncating a double loses nothing
 Columns: TypeAlias = Mapping[str, Whole]
 
 
+@compared_by_value
 class Fees(NamedTuple):
     """A fee in its two parts [wei]."""
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from numpy.typing import ArrayLike
 
 from feemodel.checks import whole
+from feemodel.equality import compared_by_value
 from feemodel.fees.integers import Whole, add, maximum, minimum, multiply, multiply_divide, require, where
 
 ELASTICITY = 2
@@ -32,6 +33,7 @@ MAINNET = Chain(name="taiko-mainnet", min_base_fee=10_000_000)
 OTHER = Chain(name="taiko-other", min_base_fee=5_000_000)
 
 
+@compared_by_value
 class SharedFee(NamedTuple):
     """Who gets a base fee [wei]."""
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from numpy.typing import ArrayLike
 
 from feemodel.checks import real, whole
+from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput
 from feemodel.fees import l1_market
 from feemodel.fees.integers import (
@@ -61,6 +62,7 @@ class FeeModel:
     max_pubdata_per_batch: int = 100_000  #: [byte]
 
 
+@compared_by_value
 class FeeInput(NamedTuple):
     """The prices of a batch."""
 
@@ -69,6 +71,7 @@ class FeeInput(NamedTuple):
     fair_pubdata_price: Any  #: [wei / byte]
 
 
+@compared_by_value
 class BaseFee(NamedTuple):
     """What a batch charges by."""
 
@@ -76,6 +79,7 @@ class BaseFee(NamedTuple):
     gas_per_pubdata: Any  #: [gas / byte]
 
 
+@compared_by_value
 class Fee(NamedTuple):
     """A transaction's fee in its two parts [wei]."""
 

@@ -1,0 +1,109 @@
+"""Equality of values that hold arrays: by value, whatever they hold; a hash where nobody can change them."""
+
+import importlib
+import pkgutil
+import re
+from dataclasses import is_dataclass
+
+import numpy as np
+import pytest
+
+import feemodel
+from feemodel.errors import InvalidInput
+from feemodel.fees.l1_market import ExcessBranches
+from feemodel.fees.priority import Breakdown
+from feemodel.fees.rollups.arbitrum import PosterCharge
+from feemodel.fees.rollups.kernels import Sums
+from feemodel.fees.rollups.rule import Fees
+from feemodel.fees.rollups.taiko import SharedFee
+from feemodel.fees.rollups.zksync import BaseFee, Fee, FeeInput
+from feemodel.simulation.backtest import Traffic
+from feemodel.simulation.posting import Posted
+from feemodel.simulation.reduce import Over, over
+from feemodel.simulation.sensitivity import Indices
+from feemodel.simulation.surfaces import Workload
+
+
+def test_workloads_are_equal_by_value_and_have_no_hash():
+    one, same = (Workload("one", np.array([128, 200]), np.array([21_000, 46_000])) for _ in range(2))
+
+    assert one == same
+    assert one != Workload("another", one.compressed_size, one.gas)
+    assert one != Workload("one", one.compressed_size, one.gas + 1)
+    assert one != Workload("one", one.compressed_size[:1], one.gas[:1])
+    assert one != "one"
+    with pytest.raises(TypeError, match="unhashable type: 'Workload'"):
+        hash(one)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "gas", "named"),
+    [
+        ([128, 200], [21_000], "gas: expected one for each of 2 sizes, got 1"),
+        ([], [], "workload: expected at least one transaction, got 'wrong'"),
+        ([[128]], [[21_000]], "compressed_size: expected a column"),
+        (128, 21_000, "compressed_size: expected a column"),
+        ([10.5], [21_000], r"compressed_size\[0\]: expected whole bytes, not float64, got 10.5"),
+        ([128], [-1], r"gas\[0\]: expected whole gas of at least 0, got -1"),
+        ([128], ["a"], "gas"),
+    ],
+)
+def test_a_workload_is_checked_when_it_is_made(sizes, gas, named):
+    with pytest.raises(InvalidInput, match=named):
+        Workload("wrong", sizes, gas)
+
+
+def test_reductions_are_equal_by_value_and_can_be_keys():
+    edges = np.array([1.0, 2.0])
+    one = over("sample", edges=edges)
+    edges[0] = 0.0  # the reduction has its own
+
+    assert one == over("sample", edges=[1, 2])
+    assert hash(one) == hash(over("sample", edges=[1, 2]))
+    assert {one: "seen"}[over("sample", edges=[1.0, 2.0])] == "seen"
+    assert len({one, over("sample"), over("sample", edges=[1.0]), over("gas"), over("gas", statistics=["sum"])}) == 5
+    assert Over(("sample",)) == over("sample")
+    with pytest.raises(ValueError, match="read-only"):
+        one.edges[0] = 5.0
+
+
+ARRAY_TUPLES = [
+    Breakdown, Fees, Sums, PosterCharge, SharedFee, FeeInput, BaseFee, Fee, ExcessBranches, Posted, Traffic, Indices,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("cls", ARRAY_TUPLES, ids=lambda cls: cls.__name__)
+def test_a_named_tuple_of_arrays_equals_one_of_equal_arrays(cls):
+    values = [np.array([1, 2 + place]) for place in range(len(cls._fields))]
+    one = cls(*values)
+
+    assert one == cls(*map(np.copy, values))
+    assert one == tuple(values)
+    assert tuple(values) == one
+    assert one != cls(*values[:-1], np.array([1, 0]))
+    assert one != tuple(values[:-1])
+    assert not one != cls(*values)  # noqa: SIM202  # the other operator
+    assert cls(*range(len(values))) == tuple(range(len(values)))
+    assert hash(cls(*range(len(values)))) == hash(tuple(range(len(values))))
+
+
+def classes():
+    for module in pkgutil.walk_packages(feemodel.__path__, "feemodel."):
+        if not module.name.endswith("__main__"):
+            for value in vars(importlib.import_module(module.name)).values():
+                if isinstance(value, type) and value.__module__ == module.name:
+                    yield value
+
+
+def test_no_class_that_holds_arrays_compares_them_one_by_one():
+    """Either by identity, or by value as a whole: never by `==` of each field, which gives an array."""
+    holders = [
+        cls
+        for cls in classes()
+        if is_dataclass(cls)
+        and any(re.match(r"(numpy\.ndarray|\w*Array\b)", str(kind)) for kind in cls.__annotations__.values())
+    ]
+    compared = {cls for cls in holders if cls.__eq__ is not object.__eq__}
+
+    assert {Workload, Over} <= compared
+    assert [cls for cls in compared if getattr(cls.__eq__, "__module__", "") != "feemodel.equality"] == []
