@@ -6,20 +6,30 @@ from typing import Any, TypeAlias
 
 from feemodel.checks import MAPPINGS, whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.units import from_hex, from_quantity, to_hex
+from feemodel.transaction_fields import (
+    FIELD_OF,
+    IGNORED_NAMES,
+    SENT_FIELDS,
+    SIDECAR_NAMES,
+    TYPE_NAMES,
+    unknown_field,
+)
+from feemodel.units import from_hex, from_quantity
 
 AccessList: TypeAlias = tuple[tuple[bytes, tuple[bytes, ...]], ...]
 
-_QUANTITIES = {  # the name on the wire, and ours
-    "gas": "gas",
-    "gasPrice": "gas_price",
-    "maxFeePerGas": "max_fee",
-    "maxPriorityFeePerGas": "max_priority_fee",
-    "maxFeePerBlobGas": "max_fee_per_blob_gas",
+_QUANTITIES = {  # the field, and its attribute of a call
+    "gas_limit": "gas",
+    "gas_price": "gas_price",
+    "max_fee_per_gas": "max_fee",
+    "max_priority_fee_per_gas": "max_priority_fee",
+    "max_fee_per_blob_gas": "max_fee_per_blob_gas",
     "value": "value",
     "nonce": "nonce",
-    "chainId": "chain_id",
+    "chain_id": "chain_id",
 }
+LEGACY, ACCESS_LIST, DYNAMIC_FEE, BLOB, SET_CODE = range(5)
+_ACCESS_ENTRY = {"address", "storageKeys", "storage_keys"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,45 +48,198 @@ class Call:
     chain_id: int | None = None
     data: bytes = b""
     access_list: AccessList | None = None
+    authorizations: int = 0  #: how many accounts it sets code for
+    sent: bool = False  #: a transaction that was sent: all its fields are there, and its type decides
+    type: int | None = None  #: EIP-2718, of a transaction that was sent
+    signature: tuple[int, int, int] | None = None  #: v or y parity, r, s, of a transaction that was sent
 
 
-def parse_call(call: Mapping[str, Any]) -> Call:
-    """A JSON-RPC call object, checked: hexadecimal text, or ints and bytes from Python.
+def parse_call(call: Mapping[str, Any], *, sent: bool | None = None) -> Call:
+    """A JSON-RPC call object, or a transaction that was sent: of JSON-RPC, a receipt's companion, or a table's row.
 
     Parameters
     ----------
-    call : `from`, `to`, `gas`, `gasPrice`, `maxFeePerGas`, `maxPriorityFeePerGas`, `maxFeePerBlobGas`, `value`,
-        `nonce`, `chainId`, `data` or `input` (both must agree), `accessList`; others are ignored, as nodes do.
+    call : fields under any of their names in `feemodel.transaction_fields`; hexadecimal text, or ints and bytes from
+        Python. A missing value counts as absent. A pandas row is taken too.
+    sent : whether it is a transaction that was sent; unless given, one that has a hash, a place or a signature.
+
+    Notes
+    -----
+    A transaction that was sent has all its fields, and its gas price is what it paid where it is of type 2 or above.
+    The type of a call must agree with its other fields and changes nothing else, because a node does not read it.
 
     Raises
     ------
-    InvalidInput : a field that cannot be read, named as `call.<field>`.
+    InvalidInput : a field that is unknown, cannot be read, or contradicts another, named as `call.<field>`; a field
+        that a transaction must have.
 
     >>> parse_call({"to": "0x" + "11" * 20, "value": "0x1", "input": "0xa9059cbb"}).data.hex()
     'a9059cbb'
+    >>> parse_call({"to": "0x" + "11" * 20, "valeu": "0x1"})
+    Traceback (most recent call last):
+    feemodel.errors.InvalidInput: call.valeu: unknown field, did you mean value?, got '0x1'
     """
-    if not isinstance(call, MAPPINGS):
-        raise InvalidInput("call", "expected an object with the fields of a call", call)
-    data = _data(call)
-    if call.get("gasPrice") is not None and (call.get("maxFeePerGas") or call.get("maxPriorityFeePerGas")):
-        raise InvalidInput("call.gasPrice", "expected either gasPrice or maxFeePerGas", call["gasPrice"])
-    sender, to = _address("call.from", call.get("from")), _address("call.to", call.get("to"))
-    quantities = {
-        _QUANTITIES[field]: as_integer(f"call.{field}", value)
-        for field, value in call.items()
-        if field in _QUANTITIES and value is not None
-    }
-    return Call(sender=sender, to=to, data=data, access_list=_access_list(call.get("accessList")), **quantities)
+    fields, names = _read_fields(as_mapping(call))
+    if sent is None:
+        sent = not SENT_FIELDS.isdisjoint(names)
+    kind = _check_type(fields, names, sent=sent)
+    if sent:
+        _check_whole_transaction(fields, names, kind)
+    elif (
+        fields.get("gas_price") is not None
+        and (fields.get("max_fee_per_gas"), fields.get("max_priority_fee_per_gas")) != (None, None)
+    ):  # fmt: skip
+        name = names["gas_price"]
+        raise InvalidInput(f"call.{name}", "expected either gasPrice or maxFeePerGas", as_mapping(call)[name])
+    return Call(
+        sender=fields.get("from_address"),
+        to=fields.get("to_address"),
+        data=fields.get("input") or b"",
+        access_list=fields.get("access_list"),
+        authorizations=len(fields.get("authorization_list") or ()),
+        sent=sent,
+        type=kind if sent else None,
+        signature=_signature(fields) if sent else None,
+        **{ours: fields[field] for field, ours in _QUANTITIES.items() if field in fields},
+    )
 
 
-def _data(call: Mapping[str, Any]) -> bytes:
-    data, input_ = call.get("data"), call.get("input")
-    if input_ is None:
-        return b"" if data is None else as_bytes("call.data", data)
-    found = as_bytes("call.input", input_)
-    if data is not None and as_bytes("call.data", data) != found:
-        raise InvalidInput("call.input", "expected the same bytes as in call.data", to_hex(found))
-    return found
+def as_mapping(row: Any) -> Mapping[str, Any]:
+    """A call object as it is; a pandas row or a named tuple as a mapping, in which NaN is a missing value."""
+    if isinstance(row, MAPPINGS):
+        return row
+    if hasattr(row, "_asdict"):
+        row = row._asdict()
+        row.pop("Index", None)  # of pandas' itertuples
+    elif hasattr(row, "to_dict") and getattr(row, "ndim", 0) == 1:
+        row = row.to_dict()
+    else:
+        raise InvalidInput("call", "expected an object with the fields of a call", row)
+    return {name: None if isinstance(value, float) and value != value else value for name, value in row.items()}
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is `None`, or what pandas has in its place.
+
+    >>> is_missing(None), is_missing(0)
+    (True, False)
+    """
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _read_fields(call: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The fields that have a value, read; and the name under which each field stands there, also without a value."""
+    fields: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    for name, value in call.items():
+        field = FIELD_OF.get(name) if isinstance(name, str) else None
+        if field is None:
+            _check_ignored(name, value, call)
+            continue
+        missing = is_missing(value)
+        if missing and field in fields:
+            continue
+        if (
+            not missing and field == "transaction_type" and value == "transaction"
+        ):  # ethereum-etl says so of every item of its streams
+            continue
+        found = None if missing else _read(field, f"call.{name}", value)
+        if field in fields and fields[field] != found:
+            what = "the same bytes" if isinstance(found, bytes) else "the same"
+            raise InvalidInput(f"call.{name}", f"expected {what} as in call.{names[field]}", value)
+        names[field] = name
+        if not missing:
+            fields[field] = found
+    return fields, names
+
+
+def _check_ignored(name: Any, value: Any, call: Mapping[str, Any]) -> None:
+    if not isinstance(name, str):
+        raise InvalidInput("call", "expected names of fields", name)
+    if name in SIDECAR_NAMES:
+        if value is not None and not call.get("blobVersionedHashes"):
+            raise InvalidInput(f"call.{name}", "expected blobVersionedHashes beside it", value)
+    elif name == "strict":  # Besu: whether the sender's balance bounds an estimate
+        if value not in (None, True):
+            raise InvalidInput("call.strict", "expected true: estimates are bounded by the sender's balance", value)
+    elif name not in IGNORED_NAMES:
+        raise unknown_field(name, value)
+
+
+def _read(field: str, name: str, value: Any) -> Any:
+    if field == "input":
+        return as_bytes(name, value)
+    if field in _QUANTITIES or field in ("v", "y_parity", "r", "s"):
+        return as_integer(name, value)
+    if field in ("from_address", "to_address"):
+        return _address(name, value)
+    if field == "access_list":
+        return read_access_list(value, name)
+    if field == "transaction_type":
+        return read_type(value, name)
+    if field in ("authorization_list", "blob_versioned_hashes"):
+        if not isinstance(value, (list, tuple)):
+            raise InvalidInput(name, "expected a list", value)
+        return value
+    return value  # of the place of a transaction, which changes nothing of it
+
+
+def read_type(value: Any, name: str = "type") -> int:
+    """The type of a transaction: 0 to 4, a quantity, or a name such as "eip1559" or "DynamicFee".
+
+    >>> read_type("0x2"), read_type("eip4844")
+    (2, 3)
+    """
+    kind = TYPE_NAMES.get(value.lower().replace("_", "")) if isinstance(value, str) else None
+    if kind is None:
+        kind = as_integer(name, value)
+    if kind > SET_CODE:
+        raise InvalidInput(name, "expected a type from 0 to 4", value)
+    return kind
+
+
+def _check_type(fields: Mapping[str, Any], names: Mapping[str, str], *, sent: bool) -> int:
+    """The type that the fields make; raises where the type that is given is another."""
+    fees = [fields.get(name) for name in ("max_fee_per_gas", "max_priority_fee_per_gas")]
+    made = (
+        SET_CODE if fields.get("authorization_list")
+        else BLOB if fields.get("blob_versioned_hashes") or fields.get("max_fee_per_blob_gas") is not None
+        else DYNAMIC_FEE if fees != [None, None]
+        else ACCESS_LIST if fields.get("access_list") is not None
+        else LEGACY
+    )  # fmt: skip
+    given: int | None = fields.get("transaction_type")
+    if given is None:
+        return made
+    if given == LEGACY and made == ACCESS_LIST and not fields["access_list"]:
+        return LEGACY  # some nodes write an empty list
+    if given <= ACCESS_LIST and made == DYNAMIC_FEE and sent and fees[0] in (0, fields.get("gas_price")):
+        return given  # some nodes repeat the gas price
+    # What a type has beyond those before it may be absent: a caller leaves fees open, an extractor leaves lists out.
+    if made > given or (not sent and given >= DYNAMIC_FEE and fields.get("gas_price") is not None):
+        name = names["transaction_type"]
+        reason = "type 2 has maxFeePerGas, not gasPrice" if made <= given else f"the other fields are of type {made}"
+        raise InvalidInput(f"call.{name}", reason, given)
+    return given
+
+
+def _check_whole_transaction(fields: Mapping[str, Any], names: Mapping[str, str], kind: int) -> None:
+    prices = ("gas_price",) if kind <= ACCESS_LIST else ("max_fee_per_gas", "max_priority_fee_per_gas")
+    for field in ("nonce", "value", "input", "gas_limit", *prices):
+        if field not in fields:
+            reason = f"expected a value: a transaction of type {kind} that was sent has one"
+            raise InvalidInput(f"call.{names.get(field, field)}", reason, None)
+    if "to_address" not in names:
+        raise InvalidInput("call.to", "expected a value, null where a contract is created", None)
+    if "from_address" not in fields and _signature(fields) is None:
+        raise InvalidInput("call.from", "expected a sender, or a signature", None)
+
+
+def _signature(fields: Mapping[str, Any]) -> tuple[int, int, int] | None:
+    parity = fields.get("v", fields.get("y_parity"))
+    if parity is None or "r" not in fields or "s" not in fields:
+        return None
+    return parity, fields["r"], fields["s"]
 
 
 def as_bytes(name: str, value: Any) -> bytes:
@@ -94,35 +257,41 @@ def as_integer(name: str, value: Any) -> int:
 
 
 def _address(name: str, value: Any) -> bytes | None:
-    if value is None:
-        return None
     address = as_bytes(name, value)
-    if name == "call.to" and not address:  # "0x": some clients write a contract creation so
+    if name != "call.from" and not address:  # "0x": some clients write a contract creation so
         return None
     if len(address) != 20:
         raise InvalidInput(name, f"expected an address of 20 bytes, counted {len(address)}", value)
     return address
 
 
-def _access_list(entries: Any) -> AccessList | None:
-    if entries is None:
-        return None
+def read_access_list(entries: Any, name: str = "call.accessList") -> AccessList:
+    """An access list, of JSON-RPC objects or of pairs.
+
+    >>> read_access_list([{"address": "0x" + "11" * 20, "storageKeys": []}])[0][1]
+    ()
+    """
+    entries = entries.tolist() if hasattr(entries, "tolist") else entries  # pandas reads lists of Parquet as arrays
     if not isinstance(entries, (list, tuple)):
-        raise InvalidInput("call.accessList", "expected a list", entries)
-    found = []
-    for i, entry in enumerate(entries):
-        name = f"call.accessList[{i}]"
-        if not isinstance(entry, Mapping) or "address" not in entry:
-            raise InvalidInput(name, "expected an object with address and storageKeys", entry)
-        keys = entry.get("storageKeys") or []
-        if not isinstance(keys, (list, tuple)):
-            raise InvalidInput(f"{name}.storageKeys", "expected a list", keys)
-        slots = tuple(as_bytes(f"{name}.storageKeys[{j}]", key) for j, key in enumerate(keys))
-        for j, slot in enumerate(slots):
-            if len(slot) != 32:
-                raise InvalidInput(f"{name}.storageKeys[{j}]", f"expected 32 bytes, counted {len(slot)}", keys[j])
-        address = _address(f"{name}.address", entry["address"])
-        if address is None:
-            raise InvalidInput(f"{name}.address", "expected an address of 20 bytes", None)
-        found.append((address, slots))
-    return tuple(found)
+        raise InvalidInput(name, "expected a list", entries)
+    return tuple(_access(entry, f"{name}[{place}]") for place, entry in enumerate(entries))
+
+
+def _access(entry: Any, name: str) -> tuple[bytes, tuple[bytes, ...]]:
+    if isinstance(entry, tuple) and len(entry) == 2:
+        entry = dict(zip(("address", "storageKeys"), entry, strict=True))
+    if not isinstance(entry, Mapping) or "address" not in entry or not entry.keys() <= _ACCESS_ENTRY:
+        raise InvalidInput(name, "expected an object with address and storageKeys alone", entry)
+    keys = entry.get("storageKeys", entry.get("storage_keys"))
+    keys = keys.tolist() if hasattr(keys, "tolist") else [] if keys is None else keys
+    if not isinstance(keys, (list, tuple)):
+        raise InvalidInput(f"{name}.storageKeys", "expected a list", keys)
+    slots = tuple(as_bytes(f"{name}.storageKeys[{place}]", key) for place, key in enumerate(keys))
+    for place, slot in enumerate(slots):
+        if len(slot) != 32:
+            raise InvalidInput(f"{name}.storageKeys[{place}]", f"expected 32 bytes, counted {len(slot)}", keys[place])
+    address = as_bytes(f"{name}.address", entry["address"])
+    if len(address) != 20:
+        reason = f"expected an address of 20 bytes, counted {len(address)}"
+        raise InvalidInput(f"{name}.address", reason, entry["address"])
+    return address, slots

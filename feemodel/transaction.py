@@ -18,14 +18,16 @@ from typing import Any, Self
 from ethereum_rlp import rlp
 from ethereum_rlp.exceptions import RLPException
 
-from feemodel.call import AccessList, Call, as_bytes, parse_call
+from feemodel.call import ACCESS_LIST as ACCESS_LIST
+from feemodel.call import BLOB, SET_CODE, AccessList, Call, as_bytes, parse_call
+from feemodel.call import DYNAMIC_FEE as DYNAMIC_FEE
+from feemodel.call import LEGACY as LEGACY
 from feemodel.checks import whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.hashes import keccak256
 from feemodel.units import to_hex
 
 FORMS = ("sender_unsigned", "unsigned", "signed")
-LEGACY, ACCESS_LIST, DYNAMIC_FEE = 0, 1, 2
 LINEA_CHAIN_ID = 59_144
 ZERO_ADDRESS = bytes(20)
 PLACEHOLDER_R = 66397251408932042429874251838229702988618145381408295790259650671563847073199
@@ -34,8 +36,9 @@ PLACEHOLDER_S = 2472962413837345597248674609182123875587027641328262943724431969
 BASE_GAS, CREATION_GAS, INIT_CODE_WORD_GAS = 21_000, 32_000, 2
 ZERO_BYTE_GAS, OTHER_BYTE_GAS, FLOOR_TOKEN_GAS = 4, 16, 10
 ACCESS_LIST_ADDRESS_GAS, ACCESS_LIST_KEY_GAS = 2_400, 1_900
+AUTHORIZATION_GAS = 25_000
 
-_BLOB, _SET_CODE = 3, 4
+_NO_FEE = "expected type 0, 1 or 2: no fee is published for this one"
 _FIELDS = {  # in the order of their RLP lists, without the signature
     LEGACY: ("nonce", "gas_price", "gas_limit", "to", "value", "data"),
     ACCESS_LIST: ("chain_id", "nonce", "gas_price", "gas_limit", "to", "value", "data", "access_list"),
@@ -150,7 +153,7 @@ def fee_transaction(
 
     Parameters
     ----------
-    call : a call object, or one already parsed.
+    call : a call object, a transaction that was sent (of JSON-RPC, or a table's row), or either already parsed.
     gas : the gas estimate, which becomes the gas limit [gas].
     nonce : of the account, for a call that names none.
     base_fee : of the block [wei / gas], the gas price of a call that names no price.
@@ -171,15 +174,18 @@ def fee_transaction(
     parsed = call if isinstance(call, Call) else parse_call(call)
     transaction = fill(parsed, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id)
     if form == "signed":
-        return transaction.with_placeholder_signature().network()
-    if form == "sender_unsigned" and transaction.to is None:
+        return (transaction if transaction.signature else transaction.with_placeholder_signature()).network()
+    if form == "sender_unsigned" and transaction.to is None and not parsed.sent:
         transaction = replace(transaction, to=ZERO_ADDRESS)
-    return measured_form(transaction, form, sender=parsed.sender or ZERO_ADDRESS)
+    sender = parsed.sender if parsed.sent else parsed.sender or ZERO_ADDRESS
+    return measured_form(transaction, form, sender=sender)
 
 
 def fill(call: Call, *, gas: int, nonce: int = 0, base_fee: int = 7, chain_id: int = LINEA_CHAIN_ID) -> Transaction:
-    """The unsigned transaction that a call stands for; parameters as in `fee_transaction`."""
+    """The transaction that a call becomes, unsigned, or that was sent; parameters as in `fee_transaction`."""
     gas = whole_scalar("gas", gas, minimum=1, unit="gas")
+    if call.sent:
+        return _sent(call, gas, chain_id)
     common: dict[str, Any] = {
         "nonce": call.nonce if call.nonce is not None else whole_scalar("nonce", nonce),
         "gas_limit": gas,
@@ -201,6 +207,31 @@ def fill(call: Call, *, gas: int, nonce: int = 0, base_fee: int = 7, chain_id: i
     if call.access_list is not None:
         return Transaction(type=ACCESS_LIST, chain_id=known_chain, access_list=call.access_list, **common)
     return Transaction(type=LEGACY, chain_id=call.chain_id, **common)
+
+
+def _sent(call: Call, gas: int, chain_id: int) -> Transaction:
+    """The transaction that was sent; without a signature, a legacy one is taken as protected by EIP-155."""
+    kind = call.type or LEGACY
+    if kind > DYNAMIC_FEE:
+        raise InvalidInput("call.type", _NO_FEE, kind)
+    chain: int | None = call.chain_id if call.chain_id is not None else whole_scalar("chain_id", chain_id)
+    if kind == LEGACY and call.signature is not None:
+        v = call.signature[0]
+        chain = (v - 35) // 2 if v >= 35 else None
+    return Transaction(
+        type=kind,
+        chain_id=chain,
+        nonce=call.nonce or 0,
+        gas_price=call.gas_price or 0,
+        max_fee=call.max_fee or 0,
+        max_priority_fee=call.max_priority_fee or 0,
+        gas_limit=gas,
+        to=call.to,
+        value=call.value or 0,
+        data=call.data,
+        access_list=call.access_list or (),
+        signature=None if call.signature is None else Signature(*call.signature),
+    )
 
 
 def measured_form(transaction: Transaction, form: str, *, sender: bytes | None = None) -> bytes:
@@ -280,7 +311,7 @@ def intrinsic_gas(call: Call | Transaction) -> int:
         21,000 + 4 · zeros + 16 · others (+ 32,000 + 2 · words for a creation) + 2,400 · addresses + 1,900 · keys
         floor: 21,000 + 10 · (zeros + 4 · others)
 
-    Source: EIP-2028, EIP-2930, EIP-3860, EIP-7623.
+    and 25,000 · authorizations. Source: EIP-2028, EIP-2930, EIP-3860, EIP-7623, EIP-7702.
 
     >>> intrinsic_gas(Call(to=bytes(20), data=bytes(3) + b"abc"))
     21150
@@ -292,6 +323,8 @@ def intrinsic_gas(call: Call | Transaction) -> int:
         gas += CREATION_GAS + INIT_CODE_WORD_GAS * -(-len(call.data) // 32)
     entries = call.access_list or ()
     gas += ACCESS_LIST_ADDRESS_GAS * len(entries) + ACCESS_LIST_KEY_GAS * sum(len(keys) for _, keys in entries)
+    if isinstance(call, Call):
+        gas += AUTHORIZATION_GAS * call.authorizations
     return max(gas, BASE_GAS + FLOOR_TOKEN_GAS * (zeros + 4 * others))
 
 
@@ -308,8 +341,8 @@ def _decode(data: bytes) -> tuple[int, Sequence[Any]]:
     if not data:
         raise InvalidInput("transaction", "expected a transaction", to_hex(data))
     kind = data[0] if data[0] < 0x80 else LEGACY
-    if kind in (_BLOB, _SET_CODE):
-        raise InvalidInput("transaction", "expected type 0, 1 or 2: no fee is published for this one", kind)
+    if kind in (BLOB, SET_CODE):
+        raise InvalidInput("transaction", _NO_FEE, kind)
     if kind not in _FIELDS or (kind == LEGACY and data[0] < 0xC0):
         raise InvalidInput("transaction", "expected type 0, 1 or 2", to_hex(data))
     try:

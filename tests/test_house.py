@@ -10,7 +10,9 @@ import feemodel
 from tests.conftest import ROOT
 
 PACKAGE = ROOT / "feemodel"
-GROUND = {"errors", "units", "checks", "equality", "lazy", "progress", "hashes", "processors"}
+GROUND = {
+    "errors", "units", "checks", "equality", "lazy", "progress", "hashes", "processors", "transaction_fields",
+}  # fmt: skip
 MAY_IMPORT = {
     "errors": set(),
     "equality": set(),
@@ -20,11 +22,12 @@ MAY_IMPORT = {
     "progress": {"errors"},
     "units": {"errors"},
     "checks": {"errors"},
+    "transaction_fields": {"errors"},
     "call": GROUND,
     "transaction": GROUND | {"call"},
     "fees": GROUND,
     "sizes": GROUND | {"call", "transaction"},
-    "io": GROUND,
+    "io": GROUND | {"call", "transaction"},
     "ledger": GROUND | {"io", "transaction"},
     "simulation": GROUND | {"fees", "sizes", "call", "transaction"},
     "explanation": GROUND | {"fees", "sizes", "call", "transaction"},

@@ -134,7 +134,7 @@ SAME = [  # as TOKENS
     {"gas": "0x1c9c380"},
     {"gas": 100_000},
     {"gas": "0x0"},  # no bound of Besu's search
-    {"strict": True, "unknown": {"a": [1]}, "customData": "0x"},
+    {"strict": True},
     {"type": "0x0"},
     {"type": 0},
     {"blobVersionedHashes": []},

@@ -151,7 +151,7 @@ def test_a_contract_creation_writes_twenty_zero_bytes_before_compression():
 
 def test_ints_and_bytes_from_python_are_taken():
     assert parse_call({"to": bytes(20), "value": 5, "data": b"\x01"}) == parse_call(
-        {"to": "0x" + "00" * 20, "value": "0x5", "data": "0x01", "input": "0x01", "unheard": "of"}
+        {"to": "0x" + "00" * 20, "value": "0x5", "data": "0x01", "input": "0x01"}
     )
 
 

@@ -11,6 +11,7 @@ from feemodel.transaction import ZERO_ADDRESS
 from feemodel.units import to_hex, to_quantity
 
 MAX_AUTHORIZATIONS = 10_000
+_AUTHORIZATION = ("chainId", "address", "nonce", "yParity", "v", "r", "s")
 
 _NUMBERS = {  # fields of a call: their names on the wire, and the largest value that a transaction can carry
     "gas": ("gas", UINT64_MAX),
@@ -129,6 +130,9 @@ def _authorizations(entries: Any) -> tuple[Authorization, ...]:
         name = f"call.authorizationList[{place}]"
         if not isinstance(entry, Mapping):
             raise InvalidInput(name, "expected an object with chainId, address, nonce, yParity, r and s", entry)
+        for field in entry:
+            if field not in _AUTHORIZATION:
+                raise InvalidInput(f"{name}.{field}", f"expected one of {', '.join(_AUTHORIZATION)}", entry[field])
         parity = "yParity" if entry.get("yParity") is not None else "v"
         found.append(
             Authorization(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from feemodel.call import Call, parse_call
+from feemodel.call import Call, as_mapping, is_missing, parse_call
 from feemodel.sizes.codecs import Codec, compressed_size
 from feemodel.sizes.lzss import packed_size
 from feemodel.transaction import (
@@ -11,6 +11,7 @@ from feemodel.transaction import (
     fee_transaction,
     intrinsic_gas,
     measured_form,
+    parse_sender_unsigned,
     parse_transaction,
 )
 
@@ -29,12 +30,20 @@ def fee_bytes(
     >>> len(fee_bytes({"to": "0x" + "11" * 20, "value": "0x1"}))
     49
     """
-    if isinstance(call_or_raw, (Call, Mapping)):
-        call = call_or_raw if isinstance(call_or_raw, Call) else parse_call(call_or_raw)
-        if gas is None:
-            gas = call.gas if call.gas is not None else intrinsic_gas(call)
-        return fee_transaction(call, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id, form=form)
-    return measured_form(parse_transaction(call_or_raw), form)
+    if isinstance(call_or_raw, (bytes, bytearray, memoryview, str)):
+        return measured_form(parse_transaction(call_or_raw), form)
+    if not isinstance(call_or_raw, Call):
+        row = as_mapping(call_or_raw)
+        if not is_missing(row.get("raw")):
+            return measured_form(parse_transaction(row["raw"]), form)
+        if not is_missing(row.get("sender_and_unsigned_transaction")):
+            sender, transaction = parse_sender_unsigned(row["sender_and_unsigned_transaction"])
+            return measured_form(transaction, form, sender=sender)
+        call_or_raw = parse_call(row)
+    call = call_or_raw
+    if gas is None:
+        gas = call.gas if call.gas is not None else intrinsic_gas(call)
+    return fee_transaction(call, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id, form=form)
 
 
 def fee_size(
@@ -52,7 +61,8 @@ def fee_size(
 
     Parameters
     ----------
-    call_or_raw : a call object, or a signed transaction (bytes or hexadecimal text).
+    call_or_raw : a call object, a signed transaction (bytes or hexadecimal text), or a transaction that was sent:
+        an object of JSON-RPC, or a row of a table of `feemodel.io.read_transactions`.
     codec : a name, or an object such as `Zstd(level=…)` or `Lzss(dictionary)`.
     form : what is compressed: "sender_unsigned", "unsigned" or "signed" (a call: with the placeholder signature).
     packed : count the 32-byte field elements of 254 bits that the size fills in a blob.

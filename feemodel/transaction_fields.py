@@ -1,0 +1,103 @@
+"""The names that clients and extractors give to the fields of a call or a transaction.
+
+One list for call objects, rows of tables and columns of files. A name that is not listed here is refused in a call
+object, because a misspelt field would otherwise be priced as if it were absent.
+
+Sources: ethereum/execution-apis, schema GenericTransaction and ReceiptInfo; go-ethereum, TransactionArgs; Besu,
+CallParameter; viem 2, formatTransactionRequest; ethers 6, getRpcTransaction and TransactionResponse; web3.py 7; alloy,
+TransactionRequest; MetaMask, TransactionParams; Hardhat, CallRequest; paradigmxyz/cryo, datasets/transactions;
+ethereum-etl, docs/schema.md and the BigQuery tables made with it; Dune, ethereum.transactions.
+"""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Final
+
+from feemodel.errors import InvalidInput
+
+#: The name in our tables, and the other names of the same field; where a file has several, the first one counts.
+FIELD_NAMES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "block_number": ("blockNumber",),
+        "block_hash": ("blockHash",),
+        "transaction_index": ("transactionIndex", "index"),
+        "transaction_hash": ("hash", "transactionHash", "tx_hash"),
+        "timestamp": ("block_timestamp", "block_time", "blockTimestamp"),
+        "transaction_type": ("type", "transactionType", "tx_type", "typeHex"),
+        "chain_id": ("chainId",),
+        "nonce": (),
+        "from_address": ("from", "sender"),
+        "to_address": ("to",),
+        "value": ("value_string", "value_binary", "value_d128", "value_str"),
+        "input": ("data", "calldata"),
+        "gas_limit": ("gas", "gasLimit"),
+        "gas_price": ("gasPrice",),
+        "max_fee_per_gas": ("maxFeePerGas",),
+        "max_priority_fee_per_gas": ("maxPriorityFeePerGas",),
+        "max_fee_per_blob_gas": ("maxFeePerBlobGas",),
+        "access_list": ("accessList",),
+        "authorization_list": ("authorizationList",),
+        "blob_versioned_hashes": ("blobVersionedHashes", "blobHashes"),
+        "v": (),
+        "y_parity": ("yParity",),
+        "r": (),
+        "s": (),
+        "gas_used": ("gasUsed", "receipt_gas_used"),
+        "effective_gas_price": ("effectiveGasPrice", "receipt_effective_gas_price"),
+        "success": ("status", "receipt_status"),
+    }
+)
+
+#: Fields that only a transaction has that was sent: an object with one of them is that transaction, not a call.
+SENT_FIELDS: Final = frozenset(
+    ("block_number", "block_hash", "transaction_index", "transaction_hash", "v", "y_parity", "r", "s")
+)
+
+#: Known names that change neither what a transaction is nor what a node measures of it.
+IGNORED_NAMES: Final = frozenset(
+    """
+    estimateSuggested estimateUsed estimateGasError
+    block_date blockDate block_slot block_extra_data base_fee_per_gas baseFeePerGas priority_fee_per_gas source size
+    n_input_bytes n_input_zero_bytes n_input_nonzero_bytes n_rlp_bytes value_f64 value_f32 value_float
+    creates publicKey standardV condition provider confirmations networkV
+    contractAddress contract_address receipt_contract_address cumulativeGasUsed cumulative_gas_used
+    receipt_cumulative_gas_used receipt_root root logs logsBloom blobGasUsed blobGasPrice blob_gas_used blob_gas_price
+    receipt_blob_gas_used receipt_blob_gas_price
+    l1Fee l1GasUsed l1GasPrice l1FeeScalar l1BlobBaseFee l1BaseFeeScalar l1BlobBaseFeeScalar l1BlockNumber gasUsedForL1
+    l1_fee l1_gas_used l1_gas_price l1_fee_scalar l1_blob_base_fee l1_base_fee_scalar l1_blob_base_fee_scalar
+    l1_block_number l1_timestamp l1_tx_origin
+    receipt_l1_fee receipt_l1_gas_used receipt_l1_gas_price receipt_l1_fee_scalar
+    operatorFeeScalar operatorFeeConstant daFootprintGasScalar
+    fixed_cost_kwei variable_cost_kwei eth_gas_price_kwei linea_lzss_size linea_packed_size l2_block_index
+    """.split()  # noqa: SIM905 as text the names can be read
+)
+
+#: The blobs themselves, which stand in a transaction as their hashes alone.
+SIDECAR_NAMES: Final = frozenset(("blobs", "commitments", "proofs", "sidecar", "sidecars", "cellProofs", "kzg"))
+
+#: The names that libraries and databases give to the types of a transaction.
+TYPE_NAMES: Final[Mapping[str, int]] = MappingProxyType(
+    {
+        "legacy": 0, "accesslist": 1, "eip2930": 1, "dynamicfee": 2, "eip1559": 2, "blob": 3, "eip4844": 3,
+        "setcode": 4, "eip7702": 4,
+    }
+)  # fmt: skip
+
+FIELD_OF: Final[Mapping[str, str]] = MappingProxyType(
+    {name: field for field, others in FIELD_NAMES.items() for name in (field, *others)}
+)
+_SHOWN = 60  # characters of a name in a message
+
+
+def unknown_field(name: str, value: object, *, where: str = "call") -> InvalidInput:
+    """The error for a name that no field has, with the field that is probably meant.
+
+    >>> str(unknown_field("valeu", "0x1"))
+    "call.valeu: unknown field, did you mean value?, got '0x1'"
+    """
+    shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…"
+    known = {one.lower(): one for one in ("strict", *IGNORED_NAMES, *SIDECAR_NAMES, *FIELD_OF)}
+    close = get_close_matches(name[:_SHOWN].lower(), known, 1, 0.7)
+    hint = f"unknown field, did you mean {known[close[0]]}?" if close else "unknown field"
+    return InvalidInput(f"{where}.{shown}", hint, value)
