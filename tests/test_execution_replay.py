@@ -3,18 +3,24 @@
 import gzip
 import json
 
+import coincurve
 import pytest
+from ethereum_rlp import rlp
 
 import feemodel
+from feemodel.cli import main
 from feemodel.cli.replay import add_arguments, run
-from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.errors import InvalidInput, LimitExceeded, UnreadableFile
 from feemodel.execution import Account, compare_transactions, estimate_gas, rollup_estimate
 from feemodel.execution.engines import engine_named
-from feemodel.execution.replay import execute_again, steps
+from feemodel.execution.outcome import Outcome, Status, Traced
+from feemodel.execution.replay import execute_again, is_reproduced, reproducing_forks, steps
 from feemodel.fees.forms import CostPerByte
 from feemodel.fees.record import PricingRecord
+from feemodel.hashes import keccak256
 from feemodel.io.replay import parse_replay, read_replay
 from feemodel.sizes.lzss import Lzss
+from feemodel.transaction import created_address
 from tests.execution_engines import address
 
 SENDER, TARGET = address(0x5E17DE5), address(0x7A67)
@@ -135,7 +141,8 @@ def test_an_estimate_that_fails_is_part_of_the_answer():
         ({"blocks": None}, r"the document\.blocks: expected a list"),
         ({"accounts": [{}]}, r"the document\.accounts\[0\]\.address"),
         ({"storage": [{"address": "0x" + "11" * 20}]}, r"the document\.storage\[0\]\.key"),
-        ({"blocks": []}, "expected transactions of one chain"),
+        ({"blocks": []}, r"the document\.blocks: expected at least one block"),
+        ({"blobBaseFees": {"10": [256]}}, r"the document\.blobBaseFees\.10: expected a list of bytes"),
     ],
 )
 def test_a_wrong_capture_is_refused_with_the_place(change, message):
@@ -148,7 +155,10 @@ def test_a_wrong_capture_is_refused_with_the_place(change, message):
     [
         ({"r": "0x1"}, r"blocks\[0\]\.txs\[0\]\.r: expected up to 64 hexadecimal digits"),
         ({"gasLimit": -1}, r"txs\[0\]\.gasLimit"),
-        ({"accessList": {"value": [1]}}, r"txs\[0\]\.accessList: expected none"),
+        ({"accessList": {"value": [1]}}, r"txs\[0\]\.accessList\[0\]: expected an object"),
+        ({"type": "FRONTIERS"}, r"txs\[0\]\.type: expected one of FRONTIER, ACCESS_LIST, EIP1559, BLOB, DELEGATE_CODE"),
+        ({"type": "EIP1559"}, r"txs\[0\]\.maxFeePerGas"),
+        ({"outcome": {"selfDestructs": ["0x11"]}}, r"selfDestructs\[0\]: expected 20 bytes, counted 1"),
         ({"outcome": {"status": 1}}, r"outcome\.status: expected true or false"),
     ],
 )
@@ -170,6 +180,170 @@ def test_a_file_that_is_no_capture_is_named(tmp_path):
         read_replay(path)
 
 
+LISTED = {"accessList": {"value": [{"address": f"0x{TARGET.hex()}", "storageKeys": [word(0)]}]}}
+PRICES = {
+    "gasPrice": {},
+    "maxFeePerGas": {"value": word(60_000_000)},
+    "maxPriorityFeePerGas": {"value": word(60_000_000)},
+}
+BLOBS = {"maxFeePerBlobGas": {"value": word(1)}, "blobVersionedHashes": ["0x01" + "00" * 31]}
+#: Signed by nobody who can be found: it costs its gas and delegates nothing.
+AUTHORIZED = {
+    "authorizationList": [
+        {"chainId": word(0), "address": f"0x{TARGET.hex()}", "nonce": 0, "yParity": 0, "r": word(1), "s": word(0)}
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("fields", "gas"),
+    [
+        ({"type": "FRONTIER"}, 26_026),
+        ({"type": "ACCESS_LIST"}, 26_026),
+        ({"type": "ACCESS_LIST"} | LISTED, 26_026 + 2_400 + 1_900 - 2_000),  # the slot is warm
+        ({"type": "EIP1559"} | PRICES, 26_026),
+        ({"type": "EIP1559"} | PRICES | LISTED, 26_026 + 2_400 + 1_900 - 2_000),
+        ({"type": "BLOB"} | PRICES | BLOBS, 26_026),
+        ({"type": "DELEGATE_CODE"} | PRICES | AUTHORIZED, 26_026 + 25_000),
+    ],
+)
+def test_transactions_of_every_type_are_executed_and_estimated(fields, gas):
+    (row,) = compare_transactions(parsed(transaction(**fields, outcome=COUNTED | {"gasUsed": gas})), codec="zstd")
+
+    assert row.reproduced
+    assert row.gas.gas_limit >= gas
+    has_fee = fields["type"] not in ("BLOB", "DELEGATE_CODE")  # no fee is published for these
+    assert (row.estimate is not None, row.size is not None) == (has_fee, has_fee)
+
+
+def test_a_delegation_is_there_for_the_next_transaction():
+    """The capture has no word of it: the authority was not touched."""
+    key = coincurve.PrivateKey(bytes(31) + b"\x07")
+    authority = keccak256(key.public_key.format(compressed=False)[1:])[12:]
+    signed = key.sign_recoverable(keccak256(b"\x05" + rlp.encode([b"", TARGET, b""])), hasher=None)
+    entry = {
+        "chainId": word(0), "address": f"0x{TARGET.hex()}", "nonce": 0, "yParity": signed[64],
+        "r": f"0x{signed[:32].hex()}", "s": f"0x{signed[32:64].hex()}",
+    }  # fmt: skip
+    delegates = transaction(type="DELEGATE_CODE", authorizationList=[entry], **PRICES)
+    late = transaction(type="DELEGATE_CODE", authorizationList=[entry], **PRICES, nonce=1)
+    worlds = [step.world for step in steps(parsed(delegates, late, transaction(nonce=2)))]
+
+    delegated = Account(nonce=1, code=bytes.fromhex("ef0100") + TARGET)
+    assert [world.account(authority) for world in worlds] == [Account(), delegated, delegated]
+
+
+#: Sends what it has to the address in its calldata, and destroys itself.
+DESTROYS = account(TARGET, nonce=1, balance=5, code="600035ff")
+HEIR = address(0x4E12)
+DESTROYED = {
+    "gasUsed": 21_000 + 4 * 30 + 16 * 2 + 3 + 3 + 5_000 + 2_600 + 25_000,
+    "accounts": [account(TARGET, nonce=1, code="600035ff"), account(HEIR, balance=5)],
+    "selfDestructs": [f"0x{TARGET.hex()}"],
+}
+
+
+@pytest.mark.parametrize(("fork", "stays"), [("london", False), ("shanghai", False), ("cancun", True), ("osaka", True)])
+def test_what_destroyed_itself_is_gone_for_the_next_transaction(fork, stays):
+    """Since EIP-6780 only if the same transaction created it; what it held has moved in either case."""
+    destroys = transaction(payload=word(0x4E12), outcome=DESTROYED)
+    replay = parsed(
+        destroys, transaction(nonce=1, payload=word(0x4E12)), accounts=[account(SENDER, balance=10**18), DESTROYS]
+    )
+    first, second = steps(replay, fork=fork)
+    left = second.world.account(TARGET)
+
+    assert is_reproduced(first, execute_again(first, engine_named("auto"))[0])
+    assert second.world.account(HEIR).balance == 5
+    assert left == (Account(nonce=1, code=b"\x60\x00\x35\xff", storage={0: 6}) if stays else Account())
+
+
+def test_what_destroys_itself_while_it_is_created_is_gone_under_all_rules():
+    created = created_address(SENDER, 0)
+    creation = transaction(to={}, payload="0x5fff", outcome={"selfDestructs": [f"0x{created.hex()}"]})
+    for fork in ("london", "osaka"):
+        _, after = steps(parsed(creation, transaction(nonce=1)), fork=fork)
+        assert after.world.account(created) == Account()
+
+
+def test_the_rules_of_the_capture_can_be_replaced():
+    """PUSH0 came with Shanghai."""
+    replay = parsed(transaction(outcome=COUNTED))
+    (row,) = compare_transactions(replay, codec="zstd", fork="london")
+
+    assert row.outcome.halt == "invalid opcode: opcode 0x5f not defined"
+    assert reproducing_forks(replay, [row], fork="london") == ("shanghai", "cancun", "prague", "osaka")
+    assert replay.world(before=(10, 0), fork="london").fork.name == "london"
+    with pytest.raises(InvalidInput, match="fork: expected one of frontier"):
+        next(compare_transactions(replay, codec="zstd", fork="jovian"))
+
+
+def test_a_block_without_a_pricing_record_has_gas_and_sizes_and_no_fee():
+    document = capture(transaction(outcome=COUNTED))
+    (priced,) = compare_transactions(parse_replay(json.dumps(document).encode()), codec="zstd")
+    document["blocks"][0]["header"]["extraData"] = "0x" + "00" * 97  # as until the summer of 2024
+    (row,) = compare_transactions(parse_replay(json.dumps(document).encode()), codec="zstd")
+
+    assert row.reproduced
+    assert (row.gas.gas_limit, row.size) == (26_368, priced.size)
+    assert priced.estimate is not None
+    assert (row.estimate, row.wallet, row.stages) == (None, None, ())
+
+
+class Slow:
+    """An engine on which one transaction takes too long and another one cannot be executed."""
+
+    def run(self, world, task):
+        def execute(message, gas_limit):
+            if message.data == b"\x01":
+                raise LimitExceeded("too long")
+            return Outcome(Status.SUCCESS, 26_026, output=bytes(31) + b"\x07")
+
+        execute.engine = "slow"
+        execute.trace = lambda message, gas_limit: Traced(execute(message, gas_limit))
+        return task(execute)
+
+
+def test_what_fails_of_one_transaction_is_said_of_it_and_the_others_are_compared():
+    replay = parsed(
+        transaction(outcome=COUNTED), transaction(nonce=1, payload="0x01"), transaction(nonce=2, outcome=COUNTED)
+    )
+    found = list(compare_transactions(replay, codec="zstd", engine=Slow()))
+
+    assert [row.reproduced for row in found] == [True, False, True]
+    assert [(row.refusal, row.failure) for row in found] == [(None, None), ("too long", "too long"), (None, None)]
+
+
+def test_a_missing_block_hash_fails_one_transaction():
+    """BLOCKHASH(NUMBER − 1), of which the capture has nothing."""
+    accounts = [account(SENDER, balance=10**18), account(TARGET, nonce=1, code="600143034050")]
+    transfer = transaction(nonce=1, to={"value": f"0x{'11' * 20}"})
+    document = capture(transaction(), transfer, accounts=accounts)
+    del document["blockHashes"]
+    found = list(compare_transactions(parse_replay(json.dumps(document).encode()), codec="zstd"))
+
+    assert [row.reproduced for row in found] == [False, True]
+    assert "block.hashes: expected the hash that BLOCKHASH asks for" in found[0].refusal
+
+
+def test_a_capture_may_be_text_in_a_string_and_name_no_chain_and_no_rules():
+    document = capture(transaction(v="1b", chainId=1337), transaction(nonce=1, v="1c"))
+    del document["fork"], document["blocks"][0]["txs"][1]["chainId"]
+    replay = parse_replay(json.dumps(json.dumps(document)).encode())
+
+    assert (replay.fork, replay.names_fork, replay.chain_id) == ("osaka", False, 59_144)
+    assert parsed(transaction()).names_fork
+
+
+def test_the_blob_base_fee_of_the_capture_is_what_code_reads():
+    code = [account(SENDER, balance=10**18), account(TARGET, nonce=1, code="4a5f5260205ff3")]
+    outcome = {"gasUsed": 21_000 + 15, "output": word(1_000)}
+    replay = parsed(transaction(outcome=outcome), accounts=code, blobBaseFees={"10": [3, -24]})
+    (step,) = steps(replay)
+
+    assert is_reproduced(step, execute_again(step, engine_named("reference"))[0])
+
+
 @pytest.fixture
 def verb():
     import argparse
@@ -187,6 +361,7 @@ def test_the_verb_says_whether_all_is_as_recorded(tmp_path, capsys, verb, gas, c
 
     assert verb(path, "--json", "--engine", "reference") == code
     (row,) = json.loads(capsys.readouterr().out)["transactions"]
+    assert set(row) >= {"executionFailure", "estimateFailure", "signedSize", "compressedSize", "priorityFeePerGas"}
     assert row["gas"] == {"limit": 100_000, "recorded": gas, "used": 26_026, "estimated": 26_368}
     assert verb(path, "--exact") == code
     printed = capsys.readouterr().out
@@ -194,40 +369,86 @@ def test_the_verb_says_whether_all_is_as_recorded(tmp_path, capsys, verb, gas, c
     assert ("Not as recorded" in printed) == bool(code)
 
 
+def test_the_verb_says_by_which_rules_a_capture_is_reproduced(tmp_path, capsys, verb):
+    path = tmp_path / "capture.json"
+    document = capture(transaction(outcome=COUNTED), transaction(nonce=1, outcome=AGAIN))
+    path.write_text(json.dumps(document | {"fork": "LONDON"}))
+
+    def last_lines(*options):
+        code = verb(path, *options)
+        return code, [line for line in capsys.readouterr().out.splitlines() if "rules" in line]
+
+    others = "by the rules of shanghai, cancun, prague, osaka all 2 are: --fork shanghai"
+    assert last_lines() == (1, ["rules: london (the file's); by them 0 of 2 are reproduced", others])
+    assert last_lines("--fork", "Prague") == (0, ["rules: prague (--fork); by them 2 of 2 are reproduced"])
+    assert last_lines("--fork", "paris") == (1, ["rules: paris (--fork); by them 0 of 2 are reproduced"])
+    del document["fork"]
+    path.write_text(json.dumps(document))
+    assert last_lines() == (0, ["rules: osaka (the default: the file names none); by them 2 of 2 are reproduced"])
+    path.write_text(json.dumps(capture(transaction(outcome=COUNTED | {"gasUsed": 1}))))
+    assert last_lines()[1][1] == "by no rules of london, paris, shanghai, cancun, prague, osaka all are"
+
+
+def test_the_help_names_the_exit_codes(capsys):
+    with pytest.raises(SystemExit):
+        main(["replay", "--help"])
+
+    assert "  1  at least one did not, or could not be executed" in capsys.readouterr().out
+
+
 @pytest.fixture(scope="module")
 def recent(shared):
     return read_replay(shared / "data" / "replays" / f"{RECENT}.mainnet.json.gz")
 
 
-def reproduced(replay, engine, chosen=lambda step: True):
-    count = 0
-    for step in filter(chosen, steps(replay)):
+#: Captures of real blocks: the rules that their outcomes were recorded under, and how many transactions they have.
+CAPTURES = [
+    ("28279135-28279249.mainnet", "osaka", 300),
+    ("5995097.mainnet", "osaka", 10),
+    ("6110045.mainnet", "osaka", 2),
+    ("6569423.mainnet", "osaka", 41),
+    ("londonRunAsOsaka-2250197.mainnet", "london", 6),
+    ("londonRunAsOsaka-2492975-2492977.mainnet", "london", 159),
+    ("londonRunAsOsaka-254251.sepolia", "london", 2),
+    ("londonRunAsOsaka-3318494.sepolia", "london", 1),
+    ("londonRunAsOsaka-4323985.mainnet", "london", 32),
+    ("londonRunAsOsaka-50020-50029.mainnet", "london", 136),  # two contracts destroy themselves, others come later
+    ("londonRunAsOsaka-8718330.mainnet", "london", 9),
+    ("osaka-21511543.sepolia", "osaka", 3),
+    ("osaka-21511580.sepolia", "osaka", 3),
+    ("osaka-5000544.mainnet", "osaka", 35),
+    ("osaka-6020023-6020029.mainnet", "osaka", 38),  # four contracts destroy themselves while they are created
+    ("osaka-incident-1445-23985771.sepolia", "osaka", 2),
+    ("pragueRunAsOsaka-19562399-19562417.sepolia.prague", "prague", 41),
+]
+
+
+@pytest.mark.parametrize(("name", "fork", "count"), CAPTURES)
+def test_every_transaction_takes_the_recorded_gas_and_returns_what_is_recorded(shared, name, fork, count):
+    replay = read_replay(shared / "data" / "replays" / f"{name}.json.gz")
+    engine = engine_named("auto")
+    unlike = []
+    found = list(steps(replay, fork=fork))
+    for step in found:
         outcome, _ = execute_again(step, engine)
-        recorded = step.transaction
-        place = (step.block.number, step.index)
-        assert (outcome.succeeded, outcome.gas_used) == (recorded.succeeded, recorded.gas_used), place
-        assert outcome.output == recorded.output, place
-        count += 1
-    return count
+        if not is_reproduced(step, outcome):
+            unlike.append((step.block.number, step.index, outcome.gas_used, step.transaction.gas_used))
+
+    assert (len(found), unlike) == (count, [])
 
 
-def test_300_transactions_take_the_recorded_gas_and_return_what_is_recorded(recent):
-    assert reproduced(recent, engine_named("auto")) == 300
+def test_no_capture_is_left_out(shared):
+    files = {file.name for file in (shared / "data" / "replays").glob("*.json*")}
 
-
-@pytest.mark.parametrize(("name", "count"), [("5995097", 10), ("6110045", 2), ("6569423", 41)])
-def test_older_transactions_do_as_well(shared, name, count):
-    """Captured in 2024, and recorded by Osaka's rules, as what a creation pays for its code shows."""
-    replay = read_replay(shared / "data" / "replays" / f"{name}.mainnet.json.gz")
-
-    assert reproduced(replay, engine_named("auto")) == count
+    assert files == {f"{name}.json.gz" for name, _, _ in CAPTURES}
 
 
 def test_the_reference_alone_reproduces_them_too(recent):
-    def is_chosen(step):
-        return step.index == 0 and step.transaction.gas_used < 100_000
+    engine = engine_named("reference")
+    chosen = [step for step in steps(recent) if step.index == 0 and step.transaction.gas_used < 100_000]
 
-    assert reproduced(recent, engine_named("reference"), is_chosen) > 30
+    assert len(chosen) > 30
+    assert all(is_reproduced(step, execute_again(step, engine)[0]) for step in chosen)
 
 
 def test_estimate_and_fee_are_those_that_stand_on_the_chain(shared, recent):

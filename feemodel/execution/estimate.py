@@ -102,8 +102,7 @@ def estimate_gas(
     GasEstimate(gas_limit=21000, gas_used=21000, executions=1, engine='reference')
     """
     node, request, changed = node_named(search), parse_request(call), world.overridden(overrides)
-    if not 0 <= real_scalar("tolerance", tolerance) < 1:
-        raise InvalidInput("tolerance", "expected a number from 0 to below 1", tolerance)
+    check_tolerance(tolerance)
     message = node.message(request, changed)
     check_rules(message, changed)
     upper = node.upper_bound(request, changed, limits.gas_cap)
@@ -224,6 +223,13 @@ def priced(
         chain_id=chain_id,
     )  # fmt: skip
     return RollupEstimate(gas, form.base_fee, form.parts(size, gas.gas_limit, margin), size)
+
+
+def check_tolerance(tolerance: float) -> float:
+    """The tolerance of a search, from 0 to below 1; raises `InvalidInput`."""
+    if not 0 <= real_scalar("tolerance", tolerance) < 1:
+        raise InvalidInput("tolerance", "expected a number from 0 to below 1", tolerance)
+    return tolerance
 
 
 def check_rollup_call(call: Call, limits: Limits) -> None:

@@ -24,6 +24,7 @@ class Fork:
     max_init_code: int | None = MAX_INIT_CODE  #: EIP-3860 [byte]
     calldata_floor: bool = False  #: EIP-7623
     max_transaction_gas: int | None = None  #: EIP-7825
+    keeps_self_destructed: bool = False  #: EIP-6780: SELFDESTRUCT removes only what the same transaction created
     fast: bool = False  #: whether pyrevm executes by them, but for floor, cap, and the precompiles below
     unlike: frozenset[bytes] = frozenset()  #: precompiles that these rules have and pyrevm lacks or prices otherwise
 
@@ -37,11 +38,14 @@ _BEFORE_LONDON = (
     "istanbul", "muir_glacier", "berlin",
 )  # fmt: skip
 _LONDON = Fork("london", warm_coinbase=False, max_init_code=None)
-_OSAKA = Fork(
-    "osaka",
-    calldata_floor=True,
+_CANCUN = Fork("cancun", keeps_self_destructed=True, fast=True)
+_PRAGUE = replace(
+    _CANCUN, name="prague", calldata_floor=True, unlike=_precompiles(*_BLS12)
+)  # fmt: skip
+_OSAKA = replace(
+    _PRAGUE,
+    name="osaka",
     max_transaction_gas=MAX_TRANSACTION_GAS,
-    fast=True,
     unlike=_precompiles(_MODEXP, *_BLS12, _P256VERIFY),  # EIP-7883, EIP-2537, EIP-7951
 )
 FORKS = {
@@ -50,8 +54,8 @@ FORKS = {
         *(replace(_LONDON, name=name, refund_quotient=2) for name in _BEFORE_LONDON),
         *(replace(_LONDON, name=name) for name in ("london", "arrow_glacier", "gray_glacier", "paris")),
         Fork("shanghai"),
-        Fork("cancun", fast=True),
-        Fork("prague", calldata_floor=True, fast=True, unlike=_precompiles(*_BLS12)),
+        _CANCUN,
+        _PRAGUE,
         *(replace(_OSAKA, name=name) for name in ("osaka", "bpo1", "bpo2")),
     )
 }

@@ -1,27 +1,36 @@
-"""Real blocks executed again, transaction by transaction, and held against what the chain recorded."""
+"""Real blocks executed again, transaction by transaction, and compared with what was recorded of them."""
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from feemodel.call import Call
-from feemodel.errors import ExecutionFailed, InvalidInput
+from feemodel.errors import FeeModelError, InvalidInput
 from feemodel.execution.engines import Engine, engine_named
-from feemodel.execution.estimate import RollupEstimate, rollup_estimate
-from feemodel.execution.forks import fork_named
-from feemodel.execution.message import Message
+from feemodel.execution.estimate import GasEstimate, RollupEstimate, check_tolerance, estimate_gas, priced
+from feemodel.execution.forks import Fork, fork_named
+from feemodel.execution.message import Authorization, Message, Request
+from feemodel.execution.nodes import node_named
 from feemodel.execution.outcome import Outcome
+from feemodel.execution.replay_state import after_transaction, with_recorded
 from feemodel.execution.search import TOLERANCE
-from feemodel.execution.world import EMPTY, Account, Block, World
+from feemodel.execution.world import Block, World
 from feemodel.fees.forms import CostPerByte
 from feemodel.fees.presets import LineaPreset, linea_preset
 from feemodel.fees.record import PricingRecord
 from feemodel.fees.stages import Verdict, offered_price, stages, verdicts
 from feemodel.fees.wallets import WALLETS, wallet_fees
-from feemodel.io.replay import Replay, ReplayBlock, ReplayState, ReplayTransaction
+from feemodel.io.replay import Replay, ReplayBlock, ReplayTransaction
 from feemodel.sizes.codecs import Codec, compressed_size
 from feemodel.sizes.lzss import packed_size
-from feemodel.transaction import DYNAMIC_FEE, LEGACY, Signature, Transaction, created_address, measured_form
+from feemodel.transaction import DYNAMIC_FEE, LEGACY, Signature, Transaction, measured_form
+
+#: The rules that a capture is tried under which does not say its own: those that Linea's chains have had.
+CANDIDATE_FORKS = ("london", "paris", "shanghai", "cancun", "prague", "osaka")
+
+_MOST_EXCESS = 2**32  # of blob gas, beyond what any price below 2**256 comes from
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,49 +45,51 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One transaction executed again and estimated on the state just before it."""
+    """One transaction executed again and estimated on the state just before it; what failed is `None`, and says why."""
 
     step: Step
-    outcome: Outcome
-    engine: str
-    estimate: RollupEstimate | None  #: `None` where it failed
-    failure: str | None  #: why it did
+    outcome: Outcome | None  #: of its execution
+    engine: str | None  #: that executed it
+    refusal: str | None  #: why it could not be executed
+    gas: GasEstimate | None
+    failure: str | None  #: why there is no estimate
+    estimate: RollupEstimate | None  #: with the fee; `None` also where the block has no pricing record
+    size: int | None  #: of the signed transaction, compressed; `None` for types that no fee is published for [byte]
     wallet: str | None  #: whose habits make the fees on the chain of the estimated ones
     stages: tuple[Verdict, ...]  #: whether the pool and the selection would have taken it
 
     @property
     def same_outcome(self) -> bool:
         """Whether it came to the recorded end: success or not, and what it returned."""
-        recorded = self.step.transaction
-        return (self.outcome.succeeded, self.outcome.output) == (recorded.succeeded, recorded.output)
+        return self.outcome is not None and _same_outcome(self.step, self.outcome)
 
     @property
     def reproduced(self) -> bool:
-        """Whether it also took the recorded gas, before refunds and without the calldata floor."""
-        return self.same_outcome and self.outcome.gas_used == self.step.transaction.gas_used
+        """Whether it also took the recorded gas, see `is_reproduced`."""
+        return self.outcome is not None and is_reproduced(self.step, self.outcome)
 
 
-def steps(replay: Replay) -> Iterator[Step]:
-    """Every transaction of the blocks in its order, each with the state just before it."""
-    accounts = _after({}, replay.state)
-    for block in replay.blocks:
-        for index, transaction in enumerate(block.transactions):
-            yield Step(block, index, transaction, _world(replay, block, accounts))
-            accounts = _after(_with_created(accounts, transaction), transaction.state)
+def steps(replay: Replay, *, fork: str | None = None) -> Iterator[Step]:
+    """Every transaction of the blocks in its order, each with the state just before it.
+
+    Parameters
+    ----------
+    fork : the rules, if not those of the capture.
+    """
+    for block, index, world in _worlds(replay, fork):
+        if index < len(block.transactions):
+            yield Step(block, index, block.transactions[index], world)
 
 
-def final_world(replay: Replay) -> World:
-    """The state after the last transaction, in the last block."""
-    accounts = _after({}, replay.state)
-    for block in replay.blocks:
-        for transaction in block.transactions:
-            accounts = _after(_with_created(accounts, transaction), transaction.state)
-    return _world(replay, replay.blocks[-1], accounts)
+def final_world(replay: Replay, *, fork: str | None = None) -> World:
+    """The state after the last transaction, in the last block; parameters as in `steps`."""
+    *_, (_, _, world) = _worlds(replay, fork)
+    return world
 
 
-def world_before(replay: Replay, before: tuple[int, int]) -> World:
-    """The state just before a transaction, given by block number and index."""
-    for step in steps(replay):
+def world_before(replay: Replay, before: tuple[int, int], *, fork: str | None = None) -> World:
+    """The state just before a transaction, given by block number and index; other parameters as in `steps`."""
+    for step in steps(replay, fork=fork):
         if (step.block.number, step.index) == tuple(before):
             return step.world
     raise InvalidInput("before", "expected the number of a captured block and an index in it", before)
@@ -88,6 +99,37 @@ def execute_again(step: Step, engine: Engine) -> tuple[Outcome, str]:
     """What a transaction comes to when it is executed again, and the engine that executed it."""
     message, gas_limit = _message(step), step.transaction.gas_limit
     return engine.run(step.world, lambda execute: (execute(message, gas_limit), execute.engine))
+
+
+def is_reproduced(step: Step, outcome: Outcome) -> bool:
+    """Whether an execution came to the recorded end, and took the recorded gas.
+
+    That is before refunds; some recorders also count the calldata floor, others do not.
+    """
+    return _same_outcome(step, outcome) and step.transaction.gas_used in (outcome.gas_used, outcome.peak)
+
+
+def reproducing_forks(
+    replay: Replay, found: Sequence[Comparison], *, fork: str, engine: str | Engine = "auto"
+) -> tuple[str, ...]:
+    """The rules, among `CANDIDATE_FORKS`, by which every transaction of a capture is reproduced.
+
+    Parameters
+    ----------
+    found : the comparisons under `fork`; what they did not reproduce is tried first under the other rules.
+    engine : see `feemodel.execution.estimate_gas`.
+    """
+    runner = engine_named(engine) if isinstance(engine, str) else engine
+    first = [place for place, row in enumerate(found) if not row.reproduced]
+    order = first + [place for place, row in enumerate(found) if row.reproduced]
+
+    def reproduces(name: str) -> bool:
+        if name == fork:
+            return not first
+        candidates = list(steps(replay, fork=name))
+        return all(_reproduced_again(candidates[place], runner) for place in order)
+
+    return tuple(name for name in CANDIDATE_FORKS if reproduces(name))
 
 
 def compare_transactions(
@@ -100,41 +142,100 @@ def compare_transactions(
     search: str = "besu",
     tolerance: float = TOLERANCE,
     preset: LineaPreset | None = None,
+    fork: str | None = None,
 ) -> Iterator[Comparison]:
-    """Every transaction of the blocks executed again and estimated, held against what the chain recorded.
+    """Every transaction of the blocks executed again and estimated, compared with what was recorded.
+
+    Whatever happens to one of them, there is a comparison for each: `Comparison` says what failed and why.
 
     Parameters
     ----------
     replay : see `feemodel.io.read_replay`.
     codec, measured, packed : how the node of that time measured; the costs are those of each block's pricing record.
+        Without a record there is no fee.
     engine, search, tolerance : see `feemodel.execution.estimate_gas`.
     preset : its margins; without one the default preset's.
+    fork : the rules, for example "london"; without it those that the capture names, or Osaka's.
 
     Raises
     ------
-    InvalidInput : a block without a pricing record.
+    InvalidInput : rules, an engine, a search or a tolerance that are none.
     """
     runner = engine_named(engine) if isinstance(engine, str) else engine
-    margins = preset or linea_preset()
-    options: dict[str, Any] = {"codec": codec, "measured": measured, "packed": packed}
-    options |= {"engine": runner, "search": search, "tolerance": tolerance}
-    for step in steps(replay):
-        form = _form(step.block)
-        outcome, name = execute_again(step, runner)
-        estimate, failure = _estimate(step, form=form, margin=margins.estimate_margin, **options)
-        size = compressed_size(measured_form(_signed(replay, step.transaction), measured), codec)
-        gas = {"limit": step.transaction.gas_limit, "used": outcome.charged}
-        yield Comparison(
+    comparing = _Comparing(
+        replay, codec, measured, packed, preset or linea_preset(),
+        {"engine": runner, "search": node_named(search).rules.name, "tolerance": check_tolerance(tolerance)},
+    )  # fmt: skip
+    for step in steps(replay, fork=fork):
+        yield comparing.compare(step)
+
+
+class _Comparing:
+    """Compares transactions one by one."""
+
+    def __init__(
+        self,
+        replay: Replay,
+        codec: str | Codec,
+        measured: str,
+        packed: bool,
+        margins: LineaPreset,
+        searching: dict[str, Any],
+    ) -> None:
+        self._replay, self._margins, self._searching = replay, margins, searching
+        self._measuring: dict[str, Any] = {"codec": codec, "measured": measured, "packed": packed}
+
+    def compare(self, step: Step) -> Comparison:
+        """One transaction; raises nothing of what may be wrong with it."""
+        outcome, engine, refusal = self._executed(step)
+        gas, failure = self._estimated(step)
+        form, size = pricing_form(step.block), self._size(step)
+        estimate = None if gas is None or form is None or size is None else self._priced(step, gas, form)
+        verdicts_of: tuple[Verdict, ...] = ()
+        if outcome is not None and form is not None and size is not None:
+            used = {"limit": step.transaction.gas_limit, "used": outcome.charged}
+            verdicts_of = verdicts(offered(step), size, used, form=form, checks=stages(self._margins))
+        return Comparison(
             step=step,
             outcome=outcome,
-            engine=name,
-            estimate=estimate,
+            engine=engine,
+            refusal=refusal,
+            gas=gas,
             failure=failure,
+            estimate=estimate,
+            size=size,
             wallet=None if estimate is None else _wallet(step.transaction, estimate),
-            stages=verdicts(
-                offered(step), packed_size(size) if packed else size, gas, form=form, checks=stages(margins)
-            ),
+            stages=verdicts_of,
         )
+
+    def _executed(self, step: Step) -> tuple[Outcome | None, str | None, str | None]:
+        try:
+            return *execute_again(step, self._searching["engine"]), None
+        except FeeModelError as error:
+            return None, None, str(error)
+
+    def _estimated(self, step: Step) -> tuple[GasEstimate | None, str | None]:
+        """The gas limit that a node would have answered to the wallet, or why it would have refused."""
+        transaction = step.transaction
+        request = Request(_call(transaction), _authorizations(transaction), transaction.blob_hashes)
+        try:
+            return estimate_gas(request, step.world, **self._searching), None
+        except FeeModelError as error:
+            return None, str(error)
+
+    def _priced(self, step: Step, gas: GasEstimate, form: CostPerByte) -> RollupEstimate:
+        call, nonce = _call(step.transaction), step.transaction.nonce
+        margin, chain_id = self._margins.estimate_margin, self._replay.chain_id
+        return priced(gas, call, form=form, margin=margin, nonce=nonce, chain_id=chain_id, **self._measuring)
+
+    def _size(self, step: Step) -> int | None:
+        transaction = step.transaction
+        if transaction.type > DYNAMIC_FEE:
+            return None
+        signed = _signed(self._replay, transaction)
+        form = measured_form(signed, self._measuring["measured"], sender=transaction.sender)
+        size = compressed_size(form, self._measuring["codec"])
+        return packed_size(size) if self._measuring["packed"] else size
 
 
 def offered(step: Step) -> int:
@@ -150,60 +251,83 @@ def offered(step: Step) -> int:
     )
 
 
-def _estimate(step: Step, **options: Any) -> tuple[RollupEstimate | None, str | None]:
-    """What the node would have answered to the wallet, or why it would have refused."""
-    transaction = step.transaction
-    call = Call(
+def pricing_form(block: ReplayBlock) -> CostPerByte | None:
+    """The costs in a block's pricing record; headers before 2024 have none."""
+    try:
+        record = PricingRecord.from_bytes(block.extra_data)
+    except InvalidInput:
+        return None
+    return CostPerByte(int(record.variable_cost), int(record.fixed_cost), block.base_fee)
+
+
+def _same_outcome(step: Step, outcome: Outcome) -> bool:
+    recorded = step.transaction
+    return (outcome.succeeded, outcome.output) == (recorded.succeeded, recorded.output)
+
+
+def _reproduced_again(step: Step, engine: Engine) -> bool:
+    try:
+        return is_reproduced(step, execute_again(step, engine)[0])
+    except FeeModelError:
+        return False
+
+
+def _worlds(replay: Replay, fork: str | None) -> Iterator[tuple[ReplayBlock, int, World]]:
+    """The state before each transaction and after the last one of each block."""
+    rules = fork_named(replay.fork if fork is None else fork)
+    accounts = with_recorded({}, replay.state)
+    for block in replay.blocks:
+        surroundings = _block(replay, block, rules)
+        for index, transaction in enumerate((*block.transactions, None)):
+            yield block, index, World(accounts=accounts, block=surroundings, chain_id=replay.chain_id, fork=rules)
+            if transaction is not None:
+                accounts = after_transaction(accounts, transaction, chain_id=replay.chain_id, fork=rules)
+
+
+def _block(replay: Replay, block: ReplayBlock, fork: Fork) -> Block:
+    return Block(
+        number=block.number,
+        timestamp=block.timestamp,
+        gas_limit=block.gas_limit,
+        base_fee=block.base_fee,
+        coinbase=block.coinbase,
+        prev_randao=block.prev_randao,
+        difficulty=block.difficulty,
+        excess_blob_gas=_excess_blob_gas(block.blob_base_fee or 1, fork),
+        hashes=replay.block_hashes,
+    )
+
+
+@cache
+def _excess_blob_gas(price: int, fork: Fork) -> int:
+    """The least excess from which a blob base fee follows: a capture has the price, a block the excess [blob gas]."""
+    if price == 1 or not fork.keeps_self_destructed:  # rules before Cancun have no blobs
+        return 0
+    from feemodel.execution.reference import blob_base_fee
+
+    def price_at(excess: int) -> int:
+        return blob_base_fee(World(accounts={}, block=Block(excess_blob_gas=excess), fork=fork))
+
+    excess = bisect_left(range(_MOST_EXCESS), price, key=price_at)
+    if price_at(excess) != price:
+        raise InvalidInput("blobBaseFees", "expected a price that some excess blob gas comes to", price)
+    return excess
+
+
+def _call(transaction: ReplayTransaction) -> Call:
+    """What a wallet asked an estimate for: no gas, no price."""
+    return Call(
         sender=transaction.sender,
         to=transaction.to,
         value=transaction.value,
         data=transaction.data,
         nonce=transaction.nonce,
+        access_list=transaction.access_list or None,
     )
-    try:
-        return rollup_estimate(call, step.world, **options), None
-    except ExecutionFailed as error:
-        return None, str(error)
 
 
-def _after(accounts: dict[bytes, Account], state: ReplayState) -> dict[bytes, Account]:
-    """The accounts with what a state says of some of them; those of before stay as they are."""
-    slots: dict[bytes, dict[int, int]] = {}
-    for address, slot, value in state.slots:
-        slots.setdefault(address, {})[slot] = value
-    after = dict(accounts)
-    for address, balance, nonce, code in state.accounts:
-        after[address] = Account(balance, nonce, code, accounts.get(address, EMPTY).storage)
-    for address, written in slots.items():
-        account = after.get(address, EMPTY)
-        after[address] = Account(account.balance, account.nonce, account.code, {**account.storage, **written})
-    return after
-
-
-def _with_created(accounts: dict[bytes, Account], transaction: ReplayTransaction) -> dict[bytes, Account]:
-    """The accounts with the contract that a transaction created, of which a capture has the code as its output only."""
-    if transaction.to is not None or not transaction.succeeded:
-        return accounts
-    address = created_address(transaction.sender, transaction.nonce)
-    return {**accounts, address: Account(balance=transaction.value, nonce=1, code=transaction.output)}
-
-
-def _world(replay: Replay, block: ReplayBlock, accounts: dict[bytes, Account]) -> World:
-    return World(
-        accounts=accounts,
-        block=Block(
-            number=block.number,
-            timestamp=block.timestamp,
-            gas_limit=block.gas_limit,
-            base_fee=block.base_fee,
-            coinbase=block.coinbase,
-            prev_randao=block.prev_randao,
-            difficulty=block.difficulty,
-            hashes=replay.block_hashes,
-        ),
-        chain_id=replay.chain_id,
-        fork=fork_named(replay.fork),
-    )
+def _authorizations(transaction: ReplayTransaction) -> tuple[Authorization, ...]:
+    return tuple(Authorization(*entry) for entry in transaction.authorizations)
 
 
 def _message(step: Step) -> Message:
@@ -215,20 +339,18 @@ def _message(step: Step) -> Message:
         data=transaction.data,
         gas_price=offered(step),
         base_fee=step.block.base_fee,
+        access_list=transaction.access_list or (),
+        authorizations=_authorizations(transaction),
+        blob_hashes=transaction.blob_hashes,
+        pays_for_blobs=bool(transaction.blob_hashes),
     )
 
 
-def _form(block: ReplayBlock) -> CostPerByte:
-    record = PricingRecord.from_bytes(block.extra_data)
-    return CostPerByte(int(record.variable_cost), int(record.fixed_cost), block.base_fee)
-
-
 def _signed(replay: Replay, transaction: ReplayTransaction) -> Transaction:
-    v = transaction.signature[0]
-    legacy = transaction.gas_price is not None
+    unprotected = transaction.type == LEGACY and transaction.signature[0] < 35
     return Transaction(
-        type=LEGACY if legacy else DYNAMIC_FEE,
-        chain_id=None if legacy and v < 35 else replay.chain_id,
+        type=transaction.type,
+        chain_id=None if unprotected else replay.chain_id,
         nonce=transaction.nonce,
         gas_price=transaction.gas_price or 0,
         max_fee=transaction.max_fee or 0,
@@ -237,6 +359,7 @@ def _signed(replay: Replay, transaction: ReplayTransaction) -> Transaction:
         to=transaction.to,
         value=transaction.value,
         data=transaction.data,
+        access_list=transaction.access_list or (),
         signature=Signature(*transaction.signature),
     )
 

@@ -2,9 +2,11 @@
 
     {"fork": "OSAKA", "accounts": […], "storage": […], "blockHashes": […], "blocks": [{"header": {…}, "txs": […]}]}
 
-Accounts and slots are those before the first block; every transaction's `outcome` lists them after it.
+Accounts and slots are those before the first block; every transaction's `outcome` lists those that it touched, after it
+and before accounts that destroyed themselves are removed. Some captures are JSON text inside a JSON string. Fields that
+execution does not need are not read.
 
-Source: Consensys/linea-monorepo at cb180134 (2026-06-12), tracer, replay captures.
+Source: Consensys/linea-monorepo at cb180134 (2026-06-12), tracer, replay captures and `blockcapture/snapshots`.
 """
 
 import re
@@ -23,10 +25,20 @@ StoredSlot: TypeAlias = tuple[bytes, int, int]
 
 ADDRESS = 20  # bytes
 
-_DIGITS = re.compile(r"[0-9a-f]{1,64}\Z")
+#: An authorization as (chain id, address, nonce, parity, r, s), EIP-7702.
+StoredAuthorization: TypeAlias = tuple[int, bytes, int, int, int, int]
 
-#: Captures without a fork are of the years in which the chain ran by these rules.
-OLD_FORK = "OSAKA"
+_DIGITS = re.compile(r"[0-9a-f]{1,64}\Z")
+_TYPES = {"FRONTIER": 0, "ACCESS_LIST": 1, "EIP1559": 2, "BLOB": 3, "DELEGATE_CODE": 4}
+_DYNAMIC_FEE = 2
+_AUTHORIZATIONS = ("authorizationList", "codeDelegations", "codeDelegationList")
+_BLOB_HASHES = ("blobVersionedHashes", "versionedHashes")
+_PROTECTED_V = 35  # below it a legacy signature names no chain, whatever `chainId` says, EIP-155
+
+#: The rules of a capture that does not name any, which most were recorded under.
+DEFAULT_FORK = "osaka"
+#: The chain of a capture in which no transaction names one.
+DEFAULT_CHAIN_ID = 59_144
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +53,7 @@ class ReplayState:
 class ReplayTransaction:
     """A transaction of a captured block and what it came to."""
 
+    type: int  #: 0 to 4
     sender: bytes
     to: bytes | None
     nonce: int
@@ -50,11 +63,16 @@ class ReplayTransaction:
     gas_price: int | None  #: [wei / gas]; `None` in a dynamic-fee transaction
     max_fee: int | None
     max_priority_fee: int | None
+    max_fee_per_blob_gas: int | None  #: [wei / blob gas]
+    access_list: tuple[tuple[bytes, tuple[bytes, ...]], ...] | None
+    authorizations: tuple[StoredAuthorization, ...]
+    blob_hashes: tuple[bytes, ...]
     signature: tuple[int, int, int]  #: v, r, s
     succeeded: bool
-    gas_used: int  #: before refunds, without the calldata floor [gas]
+    gas_used: int  #: before refunds; some recorders count the calldata floor, EIP-7623, others do not [gas]
     output: bytes
-    state: ReplayState  #: what it left
+    state: ReplayState  #: what it left of the accounts and slots that it touched
+    self_destructs: tuple[bytes, ...]  #: accounts that are removed after it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +88,7 @@ class ReplayBlock:
     prev_randao: bytes
     difficulty: int
     extra_data: bytes
+    blob_base_fee: int | None  #: what BLOBBASEFEE answered, where it was recorded [wei / blob gas]
     transactions: tuple[ReplayTransaction, ...]
 
 
@@ -77,21 +96,23 @@ class ReplayBlock:
 class Replay:
     """Blocks and the state before the first of them."""
 
-    fork: str  #: in lower case
+    fork: str  #: the rules by their name in lower case; those of `DEFAULT_FORK` where the capture names none
+    names_fork: bool  #: whether the capture says by which rules it was recorded
     chain_id: int
     state: ReplayState
     block_hashes: Mapping[int, bytes]
     blocks: tuple[ReplayBlock, ...]
 
-    def world(self, *, before: tuple[int, int]) -> Any:
+    def world(self, *, before: tuple[int, int], fork: str | None = None) -> Any:
         """The state just before a transaction, as a `feemodel.execution.World`.
 
         Parameters
         ----------
         before : block number, and index in the block.
+        fork : the rules, if not those of the capture.
         """
         # By its name: reading files stands below execution, which needs libraries that reading does without.
-        return import_module("feemodel.execution.replay").world_before(self, before)
+        return import_module("feemodel.execution.replay").world_before(self, before, fork=fork)
 
 
 def read_replay(path: PathLike) -> Replay:
@@ -105,25 +126,35 @@ def read_replay(path: PathLike) -> Replay:
 
 def parse_replay(text: bytes) -> Replay:
     """The blocks of a capture; raises `InvalidInput` that names the place and the value."""
-    document = _Object(parse_json(text, "the document"), "the document")
-    blocks = tuple(_block(entry) for entry in document.objects("blocks"))
-    chain_ids = {
-        entry.whole("chainId")
-        for block in document.objects("blocks")
-        for entry in block.objects("txs")
-        if entry.get("chainId") is not None
-    }
-    if len(chain_ids) != 1:
-        raise InvalidInput("the document", "expected transactions of one chain", sorted(chain_ids))
+    value = parse_json(text, "the document")
+    if isinstance(value, str):
+        value = parse_json(value, "the document in the string")
+    document = _Object(value, "the document")
+    if not document.objects("blocks"):
+        raise InvalidInput("the document.blocks", "expected at least one block", [])
+    fork = document.get("fork")
+    blob_base_fees = None if document.get("blobBaseFees") is None else document.object("blobBaseFees")
     return Replay(
-        fork=(OLD_FORK if document.get("fork") is None else cell("text", document.get("fork"), "fork")).lower(),
-        chain_id=chain_ids.pop(),
+        fork=DEFAULT_FORK if fork is None else cell("text", fork, "fork").lower(),
+        names_fork=fork is not None,
+        chain_id=_chain_id(document),
         state=_state(document),
         block_hashes={
-            entry.whole("blockNumber"): entry.data("blockHash", WORD) for entry in document.objects("blockHashes")
+            entry.whole("blockNumber"): entry.data("blockHash", WORD)
+            for entry in document.optional_objects("blockHashes")
         },
-        blocks=blocks,
+        blocks=tuple(_block(entry, blob_base_fees) for entry in document.objects("blocks")),
     )
+
+
+def _chain_id(document: "_Object") -> int:
+    """The chain that the transactions name."""
+    transactions = [entry for block in document.objects("blocks") for entry in block.objects("txs")]
+    protected = (entry for entry in transactions if _type(entry) or entry.bare_hex("v") >= _PROTECTED_V)
+    chain_ids = {entry.whole("chainId") for entry in protected}
+    if len(chain_ids) > 1:
+        raise InvalidInput("the document", "expected transactions of one chain", sorted(chain_ids))
+    return chain_ids.pop() if chain_ids else DEFAULT_CHAIN_ID
 
 
 class _Object:
@@ -148,12 +179,31 @@ class _Object:
             raise InvalidInput(f"{self.place}.{name}", "expected a list", entries)
         return [_Object(entry, f"{self.place}.{name}[{place}]") for place, entry in enumerate(entries)]
 
+    def optional_objects(self, name: str) -> "list[_Object]":
+        return [] if self.get(name) is None else self.objects(name)
+
+    def data_list(self, name: str, size: int) -> list[bytes]:
+        """Byte strings of one size; none where the field is absent."""
+        entries = self.get(name)
+        if entries is None:
+            return []
+        if not isinstance(entries, list):
+            raise InvalidInput(f"{self.place}.{name}", "expected a list", entries)
+        return [_data(entry, f"{self.place}.{name}[{place}]", size) for place, entry in enumerate(entries)]
+
     def data(self, name: str, size: int | None = None) -> bytes:
         """Bytes, as many as `size` says."""
-        data = bytes(cell("data", self.get(name), f"{self.place}.{name}"))
-        if size is not None and len(data) != size:
-            raise InvalidInput(f"{self.place}.{name}", f"expected {size} bytes, counted {len(data):,}", self.get(name))
-        return data
+        return _data(self.get(name), f"{self.place}.{name}", size)
+
+    def optional_octets(self, name: str) -> int | None:
+        """A big-endian number as a list of bytes, each of which Java may have written with a sign."""
+        octets = self.get(name)
+        if octets is None:
+            return None
+        is_list = isinstance(octets, list) and len(octets) <= WORD
+        if not is_list or not all(type(octet) is int and -128 <= octet <= 255 for octet in octets):
+            raise InvalidInput(f"{self.place}.{name}", f"expected a list of bytes, at most {WORD}", octets)
+        return int.from_bytes(bytes(octet & 255 for octet in octets), "big")
 
     def address(self, name: str) -> bytes:
         return self.data(name, ADDRESS)
@@ -184,6 +234,13 @@ class _Object:
         return None if self.get(name) is None else self.amount(name)
 
 
+def _data(value: Any, place: str, size: int | None) -> bytes:
+    data = bytes(cell("data", value, place))
+    if size is not None and len(data) != size:
+        raise InvalidInput(place, f"expected {size} bytes, counted {len(data):,}", value)
+    return data
+
+
 def _state(entry: _Object) -> ReplayState:
     accounts = tuple(
         (account.address("address"), account.amount("balance"), account.whole("nonce"), account.data("code"))
@@ -195,40 +252,77 @@ def _state(entry: _Object) -> ReplayState:
     return ReplayState(accounts=accounts, slots=slots)
 
 
-def _block(entry: _Object) -> ReplayBlock:
+def _block(entry: _Object, blob_base_fees: "_Object | None") -> ReplayBlock:
     header = entry.object("header")
+    number = header.whole("number")
     return ReplayBlock(
-        number=header.whole("number"),
+        number=number,
         parent_hash=header.data("parentHash", WORD),
         timestamp=header.whole("timestamp"),
         gas_limit=header.whole("gasLimit"),
-        base_fee=header.amount("baseFee"),
+        base_fee=header.optional_amount("baseFee") or 0,  # before London there is none
         coinbase=header.address("coinbase"),
         prev_randao=header.data("mixHashOrPrevRandao", WORD),
         difficulty=header.amount("difficulty"),
         extra_data=header.data("extraData"),
+        blob_base_fee=None if blob_base_fees is None else blob_base_fees.optional_octets(str(number)),
         transactions=tuple(_transaction(transaction) for transaction in entry.objects("txs")),
     )
 
 
 def _transaction(entry: _Object) -> ReplayTransaction:
     outcome = entry.object("outcome")
-    for name, where in (("accessList", entry), ("selfDestructs", outcome)):
-        if where.get(name):  # no published capture has one
-            raise InvalidInput(f"{where.place}.{name}", "expected none", where.get(name))
+    kind = _type(entry)
+    priced = ("gasPrice",) if kind < _DYNAMIC_FEE else ("maxFeePerGas", "maxPriorityFeePerGas")
+    prices = {name: entry.amount(name) for name in priced}
     return ReplayTransaction(
+        type=kind,
         sender=entry.address("sender"),
         to=None if entry.get("to") is None else entry.address("to"),
         nonce=entry.whole("nonce"),
         value=entry.amount("value"),
         data=entry.data("payload"),
         gas_limit=entry.whole("gasLimit"),
-        gas_price=entry.optional_amount("gasPrice"),
-        max_fee=entry.optional_amount("maxFeePerGas"),
-        max_priority_fee=entry.optional_amount("maxPriorityFeePerGas"),
+        gas_price=prices.get("gasPrice"),
+        max_fee=prices.get("maxFeePerGas"),
+        max_priority_fee=prices.get("maxPriorityFeePerGas"),
+        max_fee_per_blob_gas=entry.optional_amount("maxFeePerBlobGas"),
+        access_list=_access_list(entry),
+        authorizations=_authorizations(entry),
+        blob_hashes=tuple(hash for name in _BLOB_HASHES for hash in entry.data_list(name, WORD)),
         signature=(entry.bare_hex("v"), entry.bare_hex("r"), entry.bare_hex("s")),
         succeeded=bool(cell("flag", outcome.get("status"), f"{outcome.place}.status")),
         gas_used=outcome.whole("gasUsed"),
         output=outcome.data("output"),
         state=_state(outcome),
+        self_destructs=tuple(outcome.data_list("selfDestructs", ADDRESS)),
     )
+
+
+def _type(entry: _Object) -> int:
+    name = entry.get("type")
+    if name is None:
+        return _TYPES["FRONTIER" if entry.get("gasPrice") is not None else "EIP1559"]
+    if not isinstance(name, str) or name not in _TYPES:
+        raise InvalidInput(f"{entry.place}.type", f"expected one of {', '.join(_TYPES)}", name)
+    return _TYPES[name]
+
+
+def _access_list(entry: _Object) -> tuple[tuple[bytes, tuple[bytes, ...]], ...] | None:
+    if entry.get("accessList") is None:
+        return None
+    return tuple(
+        (listed.address("address"), tuple(listed.data_list("storageKeys", WORD)))
+        for listed in entry.objects("accessList")
+    )
+
+
+def _authorizations(entry: _Object) -> tuple[StoredAuthorization, ...]:
+    return tuple(
+        (
+            listed.amount("chainId"), listed.address("address"), listed.amount("nonce"),
+            listed.whole("v" if listed.get("yParity") is None else "yParity"), listed.amount("r"), listed.amount("s"),
+        )
+        for name in _AUTHORIZATIONS
+        for listed in entry.optional_objects(name)
+    )  # fmt: skip
