@@ -68,7 +68,7 @@ def check_payable(world: World, message: Message, gas_limit: int, blob_cost: int
 
 @cache
 def engine_named(name: str) -> Engine:
-    """An engine that all callers share: "auto", "fast" or "reference".
+    """An engine that all callers share: "auto", "fast", "native" or "reference".
 
     "auto" is the fast engine backed by the reference, or the reference alone where pyrevm is not installed.
 
@@ -88,6 +88,10 @@ def engine_named(name: str) -> Engine:
         from feemodel.execution.fast import Fast
 
         return Fast()
+    if name == "native" and find_spec("feemodel_native") is not None:
+        from feemodel.execution.native import Native
+
+        return Native()
     if name == "auto":
         return Auto(engine_named("fast"), engine_named("reference"))
     raise InvalidInput("engine", f"expected auto, {'fast ' if has_fast else ''}or reference", name)

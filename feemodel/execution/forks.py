@@ -6,6 +6,7 @@ Source: the EIPs named below; ethereum/execution-specs, `ethereum.forks`; blueal
 from dataclasses import dataclass, replace
 
 from feemodel.errors import InvalidInput
+from feemodel.fees.l1_market import MAINNET
 
 MAX_INIT_CODE = 49_152  # EIP-3860, bytes
 MAX_TRANSACTION_GAS = 16_777_216  # EIP-7825
@@ -26,6 +27,9 @@ class Fork:
     max_transaction_gas: int | None = None  #: EIP-7825
     keeps_self_destructed: bool = False  #: EIP-6780: SELFDESTRUCT removes only what the same transaction created
     fast: bool = False  #: whether pyrevm executes by them, but for floor, cap, and the precompiles below
+    access_lists: bool = True  #: EIP-2930
+    authorizations: bool = False  #: EIP-7702
+    blob_update_fraction: int | None = None  #: EIP-4844; excess blob gas that multiplies the price by e [gas]
     unlike: frozenset[bytes] = frozenset()  #: precompiles that these rules have and pyrevm lacks or prices otherwise
 
 
@@ -33,30 +37,36 @@ def _precompiles(*numbers: int) -> frozenset[bytes]:
     return frozenset(number.to_bytes(20, "big") for number in numbers)
 
 
-_BEFORE_LONDON = (
+_BEFORE_BERLIN = (
     "frontier", "homestead", "dao_fork", "tangerine_whistle", "spurious_dragon", "byzantium", "constantinople",
-    "istanbul", "muir_glacier", "berlin",
+    "istanbul", "muir_glacier",
 )  # fmt: skip
+_BLOB_FRACTIONS = {row.name.lower(): row.update_fraction for row in MAINNET.rows}
 _LONDON = Fork("london", warm_coinbase=False, max_init_code=None)
-_CANCUN = Fork("cancun", keeps_self_destructed=True, fast=True)
+_CANCUN = Fork("cancun", keeps_self_destructed=True, blob_update_fraction=_BLOB_FRACTIONS["cancun"], fast=True)
 _PRAGUE = replace(
-    _CANCUN, name="prague", calldata_floor=True, unlike=_precompiles(*_BLS12)
-)  # fmt: skip
+    _CANCUN,
+    name="prague",
+    calldata_floor=True,
+    authorizations=True,
+    blob_update_fraction=_BLOB_FRACTIONS["prague"],
+    unlike=_precompiles(*_BLS12),
+)
 _OSAKA = replace(
     _PRAGUE,
-    name="osaka",
     max_transaction_gas=MAX_TRANSACTION_GAS,
     unlike=_precompiles(_MODEXP, *_BLS12, _P256VERIFY),  # EIP-7883, EIP-2537, EIP-7951
 )
 FORKS = {
     fork.name: fork
     for fork in (
-        *(replace(_LONDON, name=name, refund_quotient=2) for name in _BEFORE_LONDON),
+        *(replace(_LONDON, name=name, refund_quotient=2, access_lists=False) for name in _BEFORE_BERLIN),
+        replace(_LONDON, name="berlin", refund_quotient=2),
         *(replace(_LONDON, name=name) for name in ("london", "arrow_glacier", "gray_glacier", "paris")),
         Fork("shanghai"),
         _CANCUN,
         _PRAGUE,
-        *(replace(_OSAKA, name=name) for name in ("osaka", "bpo1", "bpo2")),
+        *(replace(_OSAKA, name=name, blob_update_fraction=_BLOB_FRACTIONS[name]) for name in ("osaka", "bpo1", "bpo2")),
     )
 }
 DEFAULT_FORK = "osaka"

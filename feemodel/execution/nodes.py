@@ -15,7 +15,7 @@ from feemodel.errors import ExecutionFailed
 from feemodel.execution.failures import UPFRONT_COST
 from feemodel.execution.message import Message, Request, parse_message
 from feemodel.execution.search import BESU, GETH, SearchRules, search_named
-from feemodel.execution.world import UINT64_MAX, World
+from feemodel.execution.world import UINT64_MAX, World, blob_base_fee
 from feemodel.hashes import keccak256
 from feemodel.transaction import BASE_GAS, ZERO_ADDRESS
 from feemodel.units import to_hex
@@ -203,8 +203,6 @@ def _check_blob_fee(request: Request, world: World) -> None:
     cap = request.call.max_fee_per_blob_gas
     if not request.blob_hashes or not cap:
         return
-    from feemodel.execution.reference import blob_base_fee  # few calls have blobs, and the specification is large
-
     if cap < blob_base_fee(world):
         raise ExecutionFailed(
             f"max fee per blob gas less than block blob gas fee: {_who(request.call)} "

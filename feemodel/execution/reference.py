@@ -22,7 +22,7 @@ from feemodel.execution.engines import Execute, check_payable
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Outcome, Status, Traced
 from feemodel.execution.recursion import recursion_limit
-from feemodel.execution.world import Account, Block, World
+from feemodel.execution.world import Account, Block, World, blob_base_fee
 
 with recursion_limit():  # the specification and py_ecc raise it for the whole process
     from ethereum.exceptions import EthereumException
@@ -204,18 +204,6 @@ def _charge_sender(rules: _Rules, state: Any, key: bytes, due: int) -> None:
     if due:
         balance = int(rules.state.get_account(state, sender).balance)
         rules.state.set_account_balance(state, sender, U256(balance - due))
-
-
-def blob_base_fee(world: World) -> int:
-    """The price of blob gas in a world's block [wei / gas].
-
-    >>> blob_base_fee(World(accounts={}))
-    1
-    """
-    gas = _rules(world.fork.name).gas
-    if not hasattr(gas, "calculate_blob_gas_price"):
-        raise InvalidInput("fork", "expected Cancun or later for blobs", world.fork.name)
-    return int(gas.calculate_blob_gas_price(U64(world.block.excess_blob_gas)))
 
 
 def _blob_cost(world: World, message: Message) -> int:

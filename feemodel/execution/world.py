@@ -14,6 +14,7 @@ from feemodel.call import as_bytes, as_integer
 from feemodel.checks import MAPPINGS
 from feemodel.errors import InvalidInput
 from feemodel.execution.forks import DEFAULT_FORK, FORKS, Fork
+from feemodel.fees.l1_market import MIN_BLOB_BASE_FEE, fake_exponential
 
 UINT64_MAX = 2**64 - 1
 UINT256_MAX = 2**256 - 1
@@ -88,6 +89,17 @@ class World:
             and self.accounts is other.accounts
             and (self.block, self.chain_id, self.fork) == (other.block, other.chain_id, other.fork)
         )
+
+
+def blob_base_fee(world: World) -> int:
+    """The price of blob gas in a world's block [wei / gas]; raises `InvalidInput` for rules without blobs.
+
+    >>> blob_base_fee(World(accounts={}))
+    1
+    """
+    if world.fork.blob_update_fraction is None:
+        raise InvalidInput("fork", "expected Cancun or later for blobs", world.fork.name)
+    return int(fake_exponential(MIN_BLOB_BASE_FEE, world.block.excess_blob_gas, world.fork.blob_update_fraction))
 
 
 @dataclass(frozen=True, slots=True)

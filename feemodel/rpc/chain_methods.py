@@ -18,7 +18,7 @@ from feemodel.execution.estimate import (
 )
 from feemodel.execution.guesses import Guesses
 from feemodel.execution.message import Request, parse_request
-from feemodel.execution.world import EMPTY, World
+from feemodel.execution.world import EMPTY, World, blob_base_fee
 from feemodel.fees.l1_market import MIN_BLOB_BASE_FEE
 from feemodel.rpc.chain import Chain
 from feemodel.rpc.parameters import Overrides, address, check_block, is_block
@@ -183,11 +183,8 @@ class ChainMethods:
         return history
 
     def _blob_base_fee(self) -> int:
-        if self.chain.world.block.excess_blob_gas == 0:
-            return MIN_BLOB_BASE_FEE
-        from feemodel.execution.reference import blob_base_fee  # the specification is large, and seldom needed for this
-
-        return blob_base_fee(self.chain.world)
+        has_blobs = self.chain.world.fork.blob_update_fraction is not None
+        return blob_base_fee(self.chain.world) if has_blobs else MIN_BLOB_BASE_FEE
 
 
 def _code(call: Call, world: World) -> bytes:

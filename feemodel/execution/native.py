@@ -1,0 +1,234 @@
+"""The native engine: revm in this process, by the rules of every fork; the package `feemodel-native` has it.
+
+It gives the interpreter's lock back while it executes, so calls in several threads run at the same time. Accounts are
+handed over once per world, what an override replaced once per call, and a message once per search.
+"""
+
+from collections import ChainMap
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import NamedTuple, TypeVar
+
+import feemodel_native as native
+
+from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
+from feemodel.execution.engines import Execute, check_payable
+from feemodel.execution.message import Message
+from feemodel.execution.outcome import Outcome, Status, Traced
+from feemodel.execution.world import EMPTY, Account, World, blob_base_fee
+from feemodel.fees.l1_market import GAS_PER_BLOB
+
+Found = TypeVar("Found")
+
+KEPT_CODE = 24_576  # bytes that code on a chain can have, EIP-170; longer code comes once and is not kept
+
+#: How an execution ended, by the number that the package answers, and what stopped it in the words of geth's
+#: `core/vm/errors.go`; the last two need more than the number.
+_ENDINGS = (
+    (Status.SUCCESS, ""),
+    (Status.REVERT, "execution reverted"),
+    (Status.OUT_OF_GAS, "out of gas"),
+    (Status.INTRINSIC, Status.INTRINSIC.value),
+    (Status.HALT, "invalid opcode"),
+    (Status.HALT, "invalid jump destination"),
+    (Status.HALT, "stack underflow"),
+    (Status.HALT, "stack limit reached 1024"),
+    (Status.HALT, "write protection"),
+    (Status.HALT, "return data out of bounds"),
+    (Status.HALT, "invalid code: must not begin with 0xef"),
+    (Status.HALT, "contract address collision"),
+    (Status.HALT, "precompiled contract failed"),
+    (Status.HALT, "halted"),
+)
+_INVALID_OPCODE, _PRECOMPILE = 4, 12
+
+#: What the specification calls the fault of a precompile that is not given what it expects, by its number.
+_PRECOMPILE_FAULTS = {5: "ExceptionalHalt", 10: "KZGProofError"}
+_PRECOMPILE_FAULT = "InvalidParameter"
+_PAIRINGS = frozenset((6, 7, 8))  # of which the specification says that they ran out of gas
+
+_Answer = tuple[int, int, int, int, bytes, int]  # ending, gas used, refund, floor, output, opcode
+
+
+class Native:
+    """revm as an engine; what it loaded of a world it keeps for the next call on the same one. Threads may share it.
+
+    >>> from feemodel.execution.world import World
+    >>> Native().run(World(accounts={}), lambda execute: execute(Message(to=bytes(20)), 21_000)).gas_used
+    21000
+    """
+
+    def __init__(self) -> None:
+        self._base: _Base | None = None
+
+    def run(self, world: World, task: Callable[[Execute], Found]) -> Found:
+        """What `task` makes of the executions that it asks for, see `feemodel.execution.engines.Engine`."""
+        base = self._base
+        if base is None or not world.same_base(base.world):
+            base = self._base = _loaded(world)
+        state = _overridden(base.state, world) if world.changes else base.state
+        return task(_Machine(state, base.block, world))
+
+
+class _Base(NamedTuple):
+    """A world, and what the package has of it."""
+
+    world: World
+    state: native.State
+    block: native.Block
+
+
+class _Machine:
+    """Executes messages on one state."""
+
+    engine = "native"
+
+    def __init__(self, state: native.State, block: native.Block, world: World) -> None:
+        self._state, self._block, self._world = state, block, world
+        self._message: Message | None = None
+        self._blob_cost = 0
+
+    def __call__(self, message: Message, gas_limit: int) -> Outcome:
+        return self.trace(message, gas_limit).outcome
+
+    def trace(self, message: Message, gas_limit: int) -> Traced:
+        """The execution with what it proves about other gas limits."""
+        if message is not self._message:  # a search asks for the same one again and again
+            self._blob_cost = _blob_cost(self._world, message)
+            self._given, self._message = _given(message, self._world, self._blob_cost), message
+        check_payable(self._world, message, gas_limit, self._blob_cost)
+        try:
+            answer, least, oblivious, single_frame = native.trace(self._state, self._block, self._given, gas_limit)
+        except native.MissingHash as error:
+            reason = "expected the hash that BLOCKHASH asks for"
+            raise InvalidInput("block.hashes", reason, error.args[0]) from None
+        except native.BalanceOverflow as error:  # only an override can bring a state so far
+            raise ExecutionFailed(str(error)) from None
+        except native.Exceeded as error:
+            raise LimitExceeded(str(error)) from None
+        return Traced(_outcome(answer, message), least, oblivious, single_frame)
+
+
+def _outcome(answer: _Answer, message: Message) -> Outcome:
+    ending, gas_used, refund, floor, output, opcode = answer
+    status, words = _ENDINGS[ending]
+    if ending == _INVALID_OPCODE:
+        words += ": INVALID" if opcode == 0xFE else f": opcode {opcode:#x} not defined"
+    elif ending == _PRECOMPILE:
+        status, words = _precompile_fault(message.to or b"")
+    return Outcome(status, gas_used, refund, floor, output, words)
+
+
+def _precompile_fault(target: bytes) -> tuple[Status, str]:
+    number = int.from_bytes(target)
+    if number in _PAIRINGS:
+        return Status.OUT_OF_GAS, "out of gas"
+    fault = _PRECOMPILE_FAULTS.get(number, _PRECOMPILE_FAULT)
+    return Status.HALT, f"precompiled contract 0x{target.hex()} failed: {fault}"
+
+
+def _loaded(world: World) -> _Base:
+    block = world.block
+    accounts, slots, codes = _packed({key: account for key, account in world.accounts.items() if _exists(account)})
+    hashes = b"".join(number.to_bytes(8) + value for number, value in block.hashes.items())
+    given = native.Block(
+        fork=world.fork.name,
+        chain_id=world.chain_id,
+        number=block.number,
+        timestamp=block.timestamp,
+        gas_limit=block.gas_limit,
+        coinbase=block.coinbase,
+        prev_randao=block.prev_randao,
+        difficulty=block.difficulty.to_bytes(32),
+        blob_price=blob_base_fee(world).to_bytes(32) if world.fork.blob_update_fraction else bytes(32),
+    )
+    return _Base(world, native.State(world.fork.name, accounts, slots, codes, hashes), given)
+
+
+def _exists(account: Account) -> bool:
+    """Since EIP-161 an empty account is none."""
+    return bool(account.balance or account.nonce or account.code or account.storage)
+
+
+def _overridden(state: native.State, world: World) -> native.State:
+    """The state with what an override replaced, of which only what differs is handed over."""
+    changed: dict[bytes, Account] = {}
+    replaced = []
+    for address, account in world.changes.items():
+        slots = _diff(account.storage, world.accounts.get(address, EMPTY).storage)
+        replaced.append(slots is None)
+        storage = account.storage if slots is None else slots
+        changed[address] = Account(account.balance, account.nonce, account.code, storage)
+    return state.overridden(*_packed(changed), replaced)
+
+
+def _diff(storage: Mapping[int, int], base: Mapping[int, int]) -> Mapping[int, int] | None:
+    """The single slots that an override wrote over the base's; `None` where it replaced them all."""
+    if storage is base:
+        return {}
+    if type(storage) is not ChainMap:
+        return None
+    above, below = storage.maps
+    slots = _diff(below, base)
+    return None if slots is None else {**slots, **above}
+
+
+def _packed(accounts: Mapping[bytes, Account]) -> tuple[bytes, bytes, list[native.Code]]:
+    """Accounts, slots and codes in the package's layout."""
+    numbers: dict[bytes, int] = {}
+    packed = [
+        address
+        + account.balance.to_bytes(32)
+        + account.nonce.to_bytes(8)
+        + numbers.setdefault(account.code, len(numbers)).to_bytes(4)
+        for address, account in accounts.items()
+    ]
+    slots = [
+        place.to_bytes(4) + slot.to_bytes(32) + value.to_bytes(32)
+        for place, account in enumerate(accounts.values())
+        for slot, value in account.storage.items()
+    ]
+    return b"".join(packed), b"".join(slots), [_code(code) for code in numbers]
+
+
+def _code(code: bytes) -> native.Code:
+    return _kept_code(code) if len(code) <= KEPT_CODE else native.Code(code)
+
+
+@lru_cache(maxsize=1024)
+def _kept_code(code: bytes) -> native.Code:
+    return native.Code(code)
+
+
+def _blob_cost(world: World, message: Message) -> int:
+    if not message.blob_hashes:
+        return 0
+    price = blob_base_fee(world)  # refused before Cancun, whoever pays
+    return len(message.blob_hashes) * GAS_PER_BLOB * price if message.pays and message.pays_for_blobs else 0
+
+
+def _given(message: Message, world: World, blob_cost: int) -> native.Message:
+    fork = world.fork
+    if message.authorizations and not fork.authorizations:
+        raise InvalidInput("fork", "expected Prague or later for a SetCodeTransaction", fork.name)
+    if message.access_list and not fork.access_lists:
+        raise InvalidInput("fork", "expected Berlin or later for a AccessListTransaction", fork.name)
+    return native.Message(
+        sender=message.sender,
+        to=message.to,
+        value=message.value.to_bytes(32),
+        data=message.data,
+        gas_price=message.gas_price.to_bytes(32),
+        base_fee=message.base_fee.to_bytes(32),
+        access_list=message.access_list,
+        authorizations=[
+            (
+                entry.chain_id.to_bytes(32), entry.address, entry.nonce, entry.y_parity, entry.r.to_bytes(32),
+                entry.s.to_bytes(32),
+            )
+            for entry in message.authorizations
+        ],
+        blob_hashes=message.blob_hashes,
+        pays=message.pays,
+        blob_cost=blob_cost.to_bytes(32),
+    )  # fmt: skip

@@ -1,0 +1,55 @@
+"""Types of the compiled engine; its words are those of `native/src`. Numbers of more than 64 bits are 32 bytes."""
+
+from collections.abc import Sequence
+
+_Outcome = tuple[int, int, int, int, bytes, int]  # ending, gas used, refund, floor, output, opcode
+
+class MissingHash(Exception): ...
+class Exceeded(Exception): ...
+class BalanceOverflow(Exception): ...
+class NativeError(Exception): ...
+
+class Code:
+    def __new__(cls, code: bytes) -> Code: ...
+
+class State:
+    def __new__(cls, fork: str, accounts: bytes, slots: bytes, codes: Sequence[Code], hashes: bytes) -> State: ...
+    def overridden(self, accounts: bytes, slots: bytes, codes: Sequence[Code], replaced: Sequence[bool]) -> State: ...
+
+class Block:
+    def __new__(
+        cls,
+        *,
+        fork: str,
+        chain_id: int,
+        number: int,
+        timestamp: int,
+        gas_limit: int,
+        coinbase: bytes,
+        prev_randao: bytes,
+        difficulty: bytes,
+        blob_price: bytes,
+    ) -> Block: ...
+
+class Message:
+    def __new__(
+        cls,
+        *,
+        sender: bytes,
+        to: bytes | None,
+        value: bytes,
+        data: bytes,
+        gas_price: bytes,
+        base_fee: bytes,
+        access_list: Sequence[tuple[bytes, Sequence[bytes]]],
+        authorizations: Sequence[tuple[bytes, bytes, int, int, bytes, bytes]],
+        blob_hashes: Sequence[bytes],
+        pays: bool,
+        blob_cost: bytes,
+    ) -> Message: ...
+
+def execute(state: State, block: Block, message: Message, gas_limit: int, seconds: float | None = None) -> _Outcome: ...
+def trace(
+    state: State, block: Block, message: Message, gas_limit: int, seconds: float | None = None
+) -> tuple[_Outcome, int, bool, bool]: ...
+def version() -> tuple[str, list[str]]: ...

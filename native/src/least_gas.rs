@@ -1,0 +1,234 @@
+//! The least gas limit on which an execution takes the same path.
+//!
+//! As long as the path is the same, the gas left at any point is the limit minus what was spent before. So the least
+//! limit of a frame is the maximum, over the points where gas must be there, of *spent before + needed there*. The
+//! recorder is told of the three kinds of points: a frame begins or ends, and SSTORE wants to see more than 2,300 left.
+//!
+//! A child that halts consumes everything it was given, which is a part of what was left: from there on, what is spent
+//! depends on the limit. The frame's record is then closed at that point (a `Burn`) and a new one begins; `need` goes
+//! back over them at the end.
+
+use std::cmp::{max, min};
+
+/// SSTORE fails with this much left or less, EIP-2200.
+const SSTORE_SENTRY: u64 = 2_300;
+
+/// A call or creation on its way: what its caller had spent, and what it handed over.
+#[derive(Clone, Copy, Debug, Default)]
+struct Call {
+    /// Spent by the caller before the gas was handed over, this instruction's own cost included.
+    spent: u64,
+    /// The caller's gas left once it was handed over.
+    left: u64,
+    /// Handed over, without the stipend.
+    forwarded: u64,
+    /// Given to the child on top of that, because value is transferred.
+    stipend: u64,
+}
+
+/// A child that halted: everything the record says up to there.
+#[derive(Clone, Copy, Debug)]
+struct Burn {
+    need: u64,
+    spent: u64,
+    /// What the call named as its gas; `None` where that was more than could be handed over.
+    named: Option<u64>,
+}
+
+/// One frame under way.
+#[derive(Clone, Debug, Default)]
+struct Frame {
+    limit: u64,
+    /// Spent up to the last burn, which included.
+    base: u64,
+    /// The most that had to be there so far, since the last burn.
+    need: u64,
+    burns: Vec<Burn>,
+    call: Call,
+}
+
+impl Frame {
+    fn spent(&self, left: u64) -> u64 {
+        self.limit - left - self.base
+    }
+
+    /// The least gas with which the frame comes to the same end, of which `left` was left over.
+    fn need(&self, left: u64) -> u64 {
+        self.burns.iter().rev().fold(max(self.need, self.spent(left)), |need, burn| {
+            let before = need.saturating_mul(64);
+            let before = burn.named.map_or(before, |named| min(need.saturating_add(named), before));
+            max(burn.need, burn.spent.saturating_add(before))
+        })
+    }
+}
+
+/// How a child ended, as its caller sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It succeeded or reverted, and needed this much gas for it.
+    Needed(u64),
+    /// It never began (no funds, too deep): it needed nothing and gave everything back.
+    Refused,
+    /// It halted, and with it went all the gas it was given.
+    Halted,
+}
+
+/// What is recorded of one execution.
+#[derive(Clone, Debug, Default)]
+pub struct Recorder {
+    frames: Vec<Frame>,
+    /// Before EIP-150 a call was given just what it named, and failed where that was not there.
+    named_in_full: bool,
+    /// Whether nothing on the path depends on the gas limit.
+    pub oblivious: bool,
+    /// Whether there was no call and no creation.
+    pub single_frame: bool,
+    /// The least gas of the outermost frame, once it has ended.
+    pub least: u64,
+}
+
+impl Recorder {
+    /// A recorder for one execution; `named_in_full` by the rules before EIP-150.
+    pub fn new(named_in_full: bool) -> Self {
+        Self { named_in_full, oblivious: true, single_frame: true, ..Self::default() }
+    }
+
+    /// How many frames are under way.
+    pub fn depth(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// The frame that runs, with `left` gas, calls or creates; the child will be given `given`, `stipend` of it on top.
+    pub fn calls(&mut self, left: u64, given: u64, stipend: u64) {
+        let Some(frame) = self.frames.last_mut() else { return };
+        self.single_frame = false;
+        let forwarded = given - stipend;
+        frame.call = Call { spent: frame.spent(left + forwarded), left, forwarded, stipend };
+    }
+
+    /// The child begins to execute code.
+    pub fn begins(&mut self, given: u64) {
+        self.frames.push(Frame { limit: given, ..Frame::default() });
+    }
+
+    /// SSTORE begins with this much gas left.
+    pub fn stores(&mut self, left: u64) {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.need = max(frame.need, frame.spent(left) + SSTORE_SENTRY + 1);
+        }
+    }
+
+    /// The frame that runs ends, with this much gas left: what it needed.
+    pub fn ends(&mut self, left: u64) -> u64 {
+        self.frames.pop().map_or(0, |frame| frame.need(left))
+    }
+
+    /// The caller, which is now the frame that runs, is told how its child ended.
+    pub fn returns(&mut self, end: End) {
+        let Some(frame) = self.frames.last_mut() else {
+            self.least = if let End::Needed(need) = end { need } else { 0 };
+            return;
+        };
+        let call = frame.call;
+        let cap = |need: u64| {
+            if self.named_in_full { max(call.forwarded, need) } else { before_cap(need) }
+        };
+        match end {
+            End::Needed(need) => {
+                frame.need = max(frame.need, call.spent + cap(need.saturating_sub(call.stipend)));
+            }
+            End::Refused => frame.need = max(frame.need, call.spent),
+            End::Halted => {
+                let available = call.left + call.forwarded;
+                let named = (call.forwarded < available - available / 64).then_some(call.forwarded);
+                frame.burns.push(Burn { need: frame.need, spent: call.spent, named });
+                frame.need = 0;
+                frame.base = frame.limit - call.left;
+                self.oblivious = false;
+            }
+        }
+    }
+}
+
+/// The least gas of which all but a 64th is at least `need`, EIP-150.
+fn before_cap(need: u64) -> u64 {
+    if need == 0 { 0 } else { need + (need - 1) / 63 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_but_a_64th_of_it_is_enough_and_of_one_less_is_not() {
+        for need in (0..5_000).chain([1 << 40, (1 << 40) + 62]) {
+            let least = before_cap(need);
+            assert!(least - least / 64 >= need);
+            assert!(least == 0 || (least - 1) - (least - 1) / 64 < need);
+        }
+    }
+
+    #[test]
+    fn code_without_calls_needs_what_it_spends() {
+        let mut recorder = Recorder::new(false);
+        recorder.calls(0, 1_000, 0);
+        recorder.begins(1_000);
+        let need = recorder.ends(400);
+        recorder.returns(End::Needed(need));
+        assert_eq!((600, true, true), (recorder.least, recorder.oblivious, recorder.single_frame));
+    }
+
+    #[test]
+    fn a_store_wants_to_see_more_than_the_stipend() {
+        let mut recorder = Recorder::new(false);
+        recorder.begins(100_000);
+        recorder.stores(99_994); // after two pushes; the store itself costs 100
+        assert_eq!(6 + 2_301, recorder.ends(99_894));
+    }
+
+    #[test]
+    fn a_call_needs_a_63rd_more_than_its_child_but_for_the_stipend() {
+        let mut recorder = Recorder::new(false);
+        recorder.begins(100_000);
+        recorder.calls(1_400, 92_300 + 2_300, 2_300); // 6,300 spent by then
+        recorder.begins(94_600);
+        let need = recorder.ends(94_600 - 6_400);
+        assert_eq!(6_400, need);
+        recorder.returns(End::Needed(need));
+        assert_eq!(6_300 + before_cap(4_100), recorder.ends(93_700 - 4_100));
+        assert!(!recorder.single_frame && recorder.oblivious);
+    }
+
+    #[test]
+    fn a_child_that_was_refused_needs_nothing() {
+        let mut recorder = Recorder::new(false);
+        recorder.begins(100_000);
+        recorder.calls(1_400, 92_300 + 2_300, 2_300);
+        recorder.returns(End::Refused); // the stipend is the caller's to keep
+        assert_eq!(6_300, recorder.ends(96_000));
+    }
+
+    #[test]
+    fn what_follows_a_child_that_halted_must_be_left_over() {
+        let mut recorder = Recorder::new(false);
+        recorder.begins(64_700);
+        recorder.calls(1_000, 63_000, 0); // 700 spent, 64,000 there, all but a 64th handed over
+        recorder.returns(End::Halted);
+        assert_eq!(700 + 64 * 50, recorder.ends(950)); // 50 spent after it
+        assert!(!recorder.oblivious);
+
+        recorder.begins(64_700);
+        recorder.calls(54_000, 10_000, 0); // the same, but 10,000 named
+        recorder.returns(End::Halted);
+        assert_eq!(700 + min(10_050, 64 * 50), recorder.ends(53_950));
+    }
+
+    #[test]
+    fn before_eip_150_a_call_needs_what_it_names() {
+        let mut recorder = Recorder::new(true);
+        recorder.begins(100_000);
+        recorder.calls(40_000, 50_000, 0);
+        recorder.returns(End::Needed(10));
+        assert_eq!(60_000, recorder.ends(89_990));
+    }
+}

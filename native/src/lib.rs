@@ -1,0 +1,123 @@
+//! The compiled engine of feemodel: revm, called from Python.
+//!
+//! - `state`: the accounts that calls run on, and overrides over them
+//! - `message`: what is executed, and in which block
+//! - `machine`: revm put together, and what a few opcodes and every frame report
+//! - `least_gas`: what they report it for, the least gas limit on which an execution takes the same path
+//! - `fields`: bytes and names as Python hands them over
+//!
+//! What the EVM does is never an exception: an execution answers with a number that says how it ended.
+
+mod fields;
+mod least_gas;
+mod machine;
+mod message;
+mod state;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use machine::{Executed, Failure};
+use message::{Block, Message};
+use state::{Code, State};
+
+create_exception!(
+    feemodel_native,
+    MissingHash,
+    PyException,
+    "BLOCKHASH asked for a hash that was not given: its number."
+);
+create_exception!(feemodel_native, Exceeded, PyException, "The execution took more time than it had.");
+create_exception!(feemodel_native, BalanceOverflow, PyException, "An account would hold more than 2**256 - 1 wei.");
+create_exception!(feemodel_native, NativeError, PyException, "A fault of the engine.");
+
+/// Ending, gas used, refund, floor, output, opcode.
+type Outcome<'py> = (u8, u64, u64, u64, Bound<'py, PyBytes>, u8);
+
+/// Execute a message with a gas limit; the interpreter's lock is released meanwhile.
+#[pyfunction]
+#[pyo3(signature = (state, block, message, gas_limit, seconds=None))]
+fn execute<'py>(
+    py: Python<'py>,
+    state: &State,
+    block: &Block,
+    message: &Message,
+    gas_limit: u64,
+    seconds: Option<f64>,
+) -> PyResult<Outcome<'py>> {
+    Ok(outcome(py, &run(py, state, block, message, gas_limit, seconds)?))
+}
+
+/// The same with what it proves: the least gas limit on which the same path succeeds, whether nothing on the path
+/// depends on the limit, and whether there was no call and no creation.
+#[pyfunction]
+#[pyo3(signature = (state, block, message, gas_limit, seconds=None))]
+fn trace<'py>(
+    py: Python<'py>,
+    state: &State,
+    block: &Block,
+    message: &Message,
+    gas_limit: u64,
+    seconds: Option<f64>,
+) -> PyResult<(Outcome<'py>, u64, bool, bool)> {
+    let executed = run(py, state, block, message, gas_limit, seconds)?;
+    Ok((outcome(py, &executed), executed.least, executed.oblivious, executed.single_frame))
+}
+
+/// The version of this package, and the forks that it executes.
+#[pyfunction]
+fn version() -> (&'static str, Vec<&'static str>) {
+    (env!("CARGO_PKG_VERSION"), fields::FORKS.iter().map(|(name, _)| *name).collect())
+}
+
+fn run(
+    py: Python<'_>,
+    state: &State,
+    block: &Block,
+    message: &Message,
+    gas_limit: u64,
+    seconds: Option<f64>,
+) -> PyResult<Executed> {
+    let until = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).map(|left| Instant::now() + left);
+    // What a panic leaves behind is not used again: the machine of the thread is put back only where there was none.
+    let executed =
+        py.detach(|| catch_unwind(AssertUnwindSafe(|| machine::execute(state, block, message, gas_limit, until))));
+    executed.map_err(|panic| NativeError::new_err(words(panic.as_ref())))?.map_err(|failure| match failure {
+        Failure::MissingHash(number) => MissingHash::new_err(number),
+        Failure::Late => Exceeded::new_err("the execution took more time than it had"),
+        Failure::Overflow => BalanceOverflow::new_err("an account would hold more than 2**256 - 1 wei"),
+        Failure::Other(words) => NativeError::new_err(words),
+    })
+}
+
+fn words(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without words".into())
+}
+
+fn outcome<'py>(py: Python<'py>, executed: &Executed) -> Outcome<'py> {
+    let Executed { ending, gas_used, refund, floor, output, opcode, .. } = executed;
+    (*ending as u8, *gas_used, *refund, *floor, PyBytes::new(py, output), *opcode)
+}
+
+/// The module, as Python imports it.
+#[pymodule]
+fn feemodel_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Code>()?;
+    module.add_class::<State>()?;
+    module.add_class::<Block>()?;
+    module.add_class::<Message>()?;
+    module.add_function(wrap_pyfunction!(execute, module)?)?;
+    module.add_function(wrap_pyfunction!(trace, module)?)?;
+    module.add_function(wrap_pyfunction!(version, module)?)?;
+    let py = module.py();
+    module.add("MissingHash", py.get_type::<MissingHash>())?;
+    module.add("Exceeded", py.get_type::<Exceeded>())?;
+    module.add("BalanceOverflow", py.get_type::<BalanceOverflow>())?;
+    module.add("NativeError", py.get_type::<NativeError>())
+}

@@ -1,0 +1,509 @@
+//! revm put together for executing one message after another, of which nothing stays.
+//!
+//! What a node checks before it executes (price, balance, nonce, block) its caller has checked: here stand only the
+//! rules of the execution itself. Beside revm's own work, frames and a few opcodes are reported to the recorder.
+
+use std::cell::Cell;
+use std::time::Instant;
+
+use revm::bytecode::opcode;
+use revm::context::result::{EVMError, ExecutionResult, HaltReason, OutOfGasError};
+use revm::context::{
+    BlockEnv, Cfg, CfgEnv, Context, ContextError, ContextTr, Evm, FrameStack, Journal, JournalTr, Transaction, TxEnv,
+};
+use revm::context_interface::journaled_state::account::JournaledAccountTr;
+use revm::handler::evm::{ContextDbError, FrameInitResult};
+use revm::handler::instructions::EthInstructions;
+use revm::handler::{
+    EthFrame, EthPrecompiles, EvmTr, FrameInitOrResult, FrameResult, Handler, ItemOrResult, pre_execution,
+};
+use revm::interpreter::interpreter::EthInterpreter;
+use revm::interpreter::interpreter_action::FrameInit;
+use revm::interpreter::interpreter_types::{InputsTr, Jumps, LegacyBytecode, RuntimeFlag};
+use revm::interpreter::{
+    FrameInput, GasTracker, InitialAndFloorGas, Instruction, InstructionContext, InstructionExecResult,
+    InstructionResult, instructions,
+};
+use revm::primitives::hardfork::SpecId;
+use revm::primitives::{Address, Bytes, KECCAK_EMPTY, U256};
+
+use crate::least_gas::{End, Recorder};
+use crate::message::{Block, Message};
+use crate::state::{Missing, Reader, State};
+
+type Ctx = Context<BlockEnv, TxEnv, CfgEnv, Reader, Journal<Reader>, Run>;
+type Frame = EthFrame<EthInterpreter>;
+type Opcode<'a> = InstructionContext<'a, Ctx, EthInterpreter>;
+type Error = EVMError<Missing>;
+
+/// How an execution ended, as a number for Python.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+#[allow(missing_docs)]
+pub enum Ending {
+    Success,
+    Revert,
+    OutOfGas,
+    Intrinsic,
+    InvalidOpcode,
+    InvalidJump,
+    StackUnderflow,
+    StackOverflow,
+    WriteProtection,
+    OutOfBounds,
+    InvalidPrefix,
+    Collision,
+    Precompile,
+    Other,
+}
+
+/// An execution, and what it proves about other gas limits.
+#[derive(Debug)]
+pub struct Executed {
+    /// How it ended.
+    pub ending: Ending,
+    /// Before refunds, without the calldata floor.
+    pub gas_used: u64,
+    /// Given back of it.
+    pub refund: u64,
+    /// The least that is charged.
+    pub floor: u64,
+    /// Returned, reverted with, or the code of a creation.
+    pub output: Bytes,
+    /// The opcode of an invalid instruction.
+    pub opcode: u8,
+    /// The least gas limit on which the same path succeeds.
+    pub least: u64,
+    /// Whether nothing on the path depends on the gas limit.
+    pub oblivious: bool,
+    /// Whether there was no call and no creation.
+    pub single_frame: bool,
+}
+
+/// Why there is no outcome.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// BLOCKHASH asked for a hash that was not given.
+    MissingHash(u64),
+    /// The time was over.
+    Late,
+    /// An account would hold more than 2**256 - 1 wei.
+    Overflow,
+    /// Something that should not happen, in revm's words.
+    Other(String),
+}
+
+/// What an execution knows beside what revm does.
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    initial: InitialAndFloorGas,
+    gas_price: U256,
+    base_fee: U256,
+    blob_price: U256,
+    /// What the sender pays in advance.
+    due: U256,
+    /// The sender, where its balance depends on the gas limit.
+    payer: Option<Address>,
+    until: Option<Instant>,
+    recorder: Recorder,
+    opcode: u8,
+    failure: Option<Failure>,
+}
+
+impl Run {
+    /// Give the execution up: the error that ends it.
+    fn give_up(&mut self, failure: Failure) -> ContextError<Missing> {
+        self.failure = Some(failure);
+        ContextError::Custom(String::new())
+    }
+}
+
+thread_local! {
+    /// The machine of this thread, ready for the next execution; while it executes, or after a panic, there is none.
+    static MACHINE: Cell<Option<Box<Machine>>> = const { Cell::new(None) };
+}
+
+/// Execute a message with a gas limit, on this thread.
+pub fn execute(
+    state: &State,
+    block: &Block,
+    message: &Message,
+    gas_limit: u64,
+    until: Option<Instant>,
+) -> Result<Executed, Failure> {
+    let kept = MACHINE.take().filter(|machine| machine.0.ctx.cfg.spec == block.spec);
+    let mut machine = kept.unwrap_or_else(|| Box::new(Machine::new(block.spec)));
+    let executed = machine.execute(state, block, message, gas_limit, until);
+    MACHINE.set(Some(machine));
+    executed
+}
+
+/// revm with the hooks of the recorder.
+struct Machine(Evm<Ctx, (), EthInstructions<EthInterpreter, Ctx>, EthPrecompiles, Frame>);
+
+impl Machine {
+    fn new(spec: SpecId) -> Self {
+        let mut context = Ctx::new(Reader::default(), spec);
+        context.cfg.tx_gas_limit_cap = Some(u64::MAX); // EIP-7825 is the caller's
+        let mut instructions = EthInstructions::new_mainnet_with_spec(spec);
+        let table = instructions.instruction_table_mut();
+        table[opcode::SSTORE as usize] = Instruction::new(sstore);
+        table[opcode::GAS as usize] = Instruction::new(gas);
+        table[opcode::BALANCE as usize] = Instruction::new(balance);
+        table[opcode::SELFBALANCE as usize] = Instruction::new(selfbalance);
+        table[opcode::SELFDESTRUCT as usize] = Instruction::new(selfdestruct);
+        table[opcode::EXTCODEHASH as usize] = Instruction::new(extcodehash);
+        table[opcode::GASPRICE as usize] = Instruction::new(gasprice);
+        table[opcode::BASEFEE as usize] = Instruction::new(basefee);
+        table[opcode::BLOBBASEFEE as usize] = Instruction::new(blobbasefee);
+        Self(Evm {
+            ctx: context,
+            inspector: (),
+            instruction: instructions,
+            precompiles: EthPrecompiles::new(spec),
+            frame_stack: FrameStack::new_prealloc(8),
+        })
+    }
+
+    fn execute(
+        &mut self,
+        state: &State,
+        block: &Block,
+        message: &Message,
+        gas_limit: u64,
+        until: Option<Instant>,
+    ) -> Result<Executed, Failure> {
+        let context = &mut self.0.ctx;
+        context.tx = TxEnv { gas_limit, ..message.transaction.clone() };
+        let mut initial = context.cfg.gas_params.initial_tx_gas_for_tx(&context.tx, None);
+        if !block.spec.is_enabled_in(SpecId::PRAGUE) {
+            initial.set_floor_gas(0);
+        }
+        let (intrinsic, floor) = (initial.initial_total_gas(), initial.floor_gas());
+        if gas_limit < intrinsic.max(floor) {
+            return Ok(Executed::before_it_began(floor));
+        }
+        let paid = if message.pays { U256::from(gas_limit) * message.gas_price } else { U256::ZERO };
+        context.cfg.chain_id = block.chain_id;
+        context.block = block.block.clone();
+        context.journaled_state.database = Reader(state.0.clone());
+        context.chain = Run {
+            initial,
+            gas_price: message.gas_price,
+            base_fee: message.base_fee,
+            blob_price: block.blob_price,
+            due: paid + message.blob_cost,
+            payer: (!paid.is_zero()).then_some(context.tx.caller),
+            until,
+            recorder: Recorder::new(!block.spec.is_enabled_in(SpecId::TANGERINE)),
+            opcode: 0,
+            failure: None,
+        };
+        let result = Rules.run(self);
+        let context = &mut self.0.ctx;
+        context.journaled_state.finalize();
+        context.journaled_state.database = Reader::default();
+        let run = std::mem::take(&mut context.chain);
+        match (result, run.failure) {
+            (Err(_), Some(failure)) => Err(failure),
+            (Err(EVMError::Database(Missing(number))), None) => Err(Failure::MissingHash(number)),
+            (Err(error), None) => Err(Failure::Other(error.to_string())),
+            (Ok(result), _) => {
+                let least = intrinsic.saturating_add(run.recorder.least).max(floor);
+                Ok(Executed::new(result, floor, run.opcode, least, &run.recorder))
+            }
+        }
+    }
+}
+
+impl Executed {
+    fn before_it_began(floor: u64) -> Self {
+        Self {
+            ending: Ending::Intrinsic,
+            gas_used: 0,
+            refund: 0,
+            floor,
+            output: Bytes::new(),
+            opcode: 0,
+            least: 0,
+            oblivious: false,
+            single_frame: false,
+        }
+    }
+
+    fn new(result: ExecutionResult, floor: u64, opcode: u8, least: u64, recorder: &Recorder) -> Self {
+        let gas = *result.gas();
+        let ending = match &result {
+            ExecutionResult::Success { .. } => Ending::Success,
+            ExecutionResult::Revert { .. } => Ending::Revert,
+            ExecutionResult::Halt { reason, .. } => ending(reason),
+        };
+        Self {
+            ending,
+            gas_used: gas.total_gas_spent(),
+            refund: gas.inner_refunded(),
+            floor,
+            output: result.into_output().unwrap_or_default(),
+            opcode,
+            least,
+            oblivious: recorder.oblivious,
+            single_frame: recorder.single_frame,
+        }
+    }
+}
+
+fn ending(reason: &HaltReason) -> Ending {
+    match reason {
+        // The specification calls both sizes a lack of gas.
+        HaltReason::OutOfGas(
+            OutOfGasError::Basic
+            | OutOfGasError::Memory
+            | OutOfGasError::MemoryLimit
+            | OutOfGasError::Precompile
+            | OutOfGasError::InvalidOperand
+            | OutOfGasError::ReentrancySentry,
+        )
+        | HaltReason::CreateContractSizeLimit
+        | HaltReason::CreateInitCodeSizeLimit => Ending::OutOfGas,
+        HaltReason::OpcodeNotFound | HaltReason::NotActivated | HaltReason::InvalidFEOpcode => Ending::InvalidOpcode,
+        HaltReason::InvalidJump => Ending::InvalidJump,
+        HaltReason::StackUnderflow => Ending::StackUnderflow,
+        HaltReason::StackOverflow => Ending::StackOverflow,
+        HaltReason::StateChangeDuringStaticCall | HaltReason::CallNotAllowedInsideStatic => Ending::WriteProtection,
+        HaltReason::OutOfOffset => Ending::OutOfBounds,
+        HaltReason::CreateContractStartingWithEF => Ending::InvalidPrefix,
+        HaltReason::CreateCollision => Ending::Collision,
+        HaltReason::PrecompileError | HaltReason::PrecompileErrorWithContext(_) => Ending::Precompile,
+        HaltReason::NonceOverflow | HaltReason::OverflowPayment | HaltReason::OutOfFunds | HaltReason::CallTooDeep => {
+            Ending::Other
+        }
+    }
+}
+
+/// The rules of a transaction without those that its caller has checked, and without what happens after it.
+struct Rules;
+
+impl Handler for Rules {
+    type Evm = Machine;
+    type Error = Error;
+    type HaltReason = HaltReason;
+
+    fn validate_env(&self, _: &mut Machine) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn validate_initial_tx_gas(&self, machine: &mut Machine) -> Result<InitialAndFloorGas, Error> {
+        Ok(machine.0.ctx.chain.initial)
+    }
+
+    fn validate_against_state_and_deduct_caller(
+        &self,
+        machine: &mut Machine,
+        _: &mut InitialAndFloorGas,
+    ) -> Result<(), Error> {
+        let (_, transaction, _, journal, run, _) = machine.0.ctx.all_mut();
+        let mut caller = journal.load_account_with_code_mut(transaction.caller())?.data;
+        let Some(balance) = caller.balance().checked_sub(run.due) else {
+            return Err(EVMError::Custom("the sender cannot pay".into()));
+        };
+        caller.set_balance(balance);
+        if transaction.kind().is_call() {
+            caller.bump_nonce(); // a creation does so itself
+        }
+        Ok(())
+    }
+
+    fn apply_eip7702_auth_list(&self, machine: &mut Machine, _: &mut GasTracker) -> Result<Option<u64>, Error> {
+        let context = &mut machine.0.ctx;
+        let (chain_id, each) = (context.cfg.chain_id(), context.cfg.gas_params().tx_eip7702_auth_refund_regular());
+        let (transaction, journal) = context.tx_journal_mut();
+        if transaction.authorization_list_len() == 0 {
+            return Ok(Some(0));
+        }
+        let known = pre_execution::apply_auth_list::<_, Error>(chain_id, transaction.authorization_list(), journal)?;
+        Ok(Some(each * known))
+    }
+
+    fn reimburse_caller(&self, _: &mut Machine, _: &mut FrameResult) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn reward_beneficiary(&self, _: &mut Machine, _: &mut FrameResult) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl EvmTr for Machine {
+    type Context = Ctx;
+    type Instructions = EthInstructions<EthInterpreter, Ctx>;
+    type Precompiles = EthPrecompiles;
+    type Frame = Frame;
+
+    fn all(&self) -> (&Ctx, &Self::Instructions, &EthPrecompiles, &FrameStack<Frame>) {
+        self.0.all()
+    }
+
+    fn all_mut(&mut self) -> (&mut Ctx, &mut Self::Instructions, &mut EthPrecompiles, &mut FrameStack<Frame>) {
+        self.0.all_mut()
+    }
+
+    /// A call or creation begins, or turns out to be none: a precompile, no code, no funds, too deep, a collision.
+    fn frame_init(&mut self, init: FrameInit) -> Result<FrameInitResult<'_, Frame>, ContextDbError<Ctx>> {
+        let Evm { ctx, frame_stack, .. } = &mut self.0;
+        let run = &mut ctx.chain;
+        if run.until.is_some_and(|until| Instant::now() >= until) {
+            return Err(run.give_up(Failure::Late));
+        }
+        let (given, sender, value) = match &init.frame_input {
+            FrameInput::Call(call) => (call.gas_limit, call.caller, call.transfer_value().unwrap_or_default()),
+            FrameInput::Create(create) => (create.gas_limit(), create.caller(), create.value()),
+            FrameInput::Empty => (0, Address::ZERO, U256::ZERO),
+        };
+        if frame_stack.index().is_some() {
+            let is_call = matches!(init.frame_input, FrameInput::Call(_));
+            let stipend = if is_call && !value.is_zero() { ctx.cfg.gas_params.call_stipend() } else { 0 };
+            run.recorder.calls(frame_stack.get().interpreter.gas.remaining(), given, stipend);
+            if !value.is_zero() && run.payer == Some(sender) {
+                run.recorder.oblivious = false;
+            }
+        }
+        let result = match self.0.frame_init(init)? {
+            ItemOrResult::Item(_) => None,
+            ItemOrResult::Result(result) => Some(result),
+        };
+        let run = &mut self.0.ctx.chain;
+        let Some(result) = result else {
+            run.recorder.begins(given);
+            return Ok(ItemOrResult::Item(self.0.frame_stack.get()));
+        };
+        run.recorder.returns(match result.instruction_result() {
+            InstructionResult::OverflowPayment => return Err(run.give_up(Failure::Overflow)),
+            InstructionResult::OutOfFunds | InstructionResult::CallTooDeep => End::Refused,
+            end if end.is_ok_or_revert() => End::Needed(given - result.gas().remaining()),
+            _ => End::Halted,
+        });
+        Ok(ItemOrResult::Result(result))
+    }
+
+    fn frame_run(&mut self) -> Result<FrameInitOrResult<Frame>, ContextDbError<Ctx>> {
+        self.0.frame_run()
+    }
+
+    /// A call or creation has ended; what it returned goes to its caller.
+    fn frame_return_result(&mut self, result: FrameResult) -> Result<Option<FrameResult>, ContextDbError<Ctx>> {
+        let Evm { ctx, frame_stack, .. } = &mut self.0;
+        let frame = frame_stack.get();
+        if frame.is_finished() {
+            let (run, end) = (&mut ctx.chain, result.instruction_result());
+            if run.recorder.depth() == 1 && end.is_halt() {
+                let code = &frame.interpreter.bytecode;
+                run.opcode = code.bytecode_slice().get(code.pc().wrapping_sub(1)).copied().unwrap_or_default();
+            }
+            let need = run.recorder.ends(result.gas().remaining());
+            run.recorder.returns(if end.is_ok_or_revert() { End::Needed(need) } else { End::Halted });
+        }
+        self.0.frame_return_result(result)
+    }
+}
+
+fn sstore(context: Opcode<'_>) -> InstructionExecResult {
+    if context.interpreter.runtime_flag.spec_id().is_enabled_in(SpecId::ISTANBUL) {
+        context.host.chain.recorder.stores(context.interpreter.gas.remaining());
+    }
+    instructions::host::sstore(context)
+}
+
+/// Gas that a call takes at once is more than it can be given, whatever it is: "all but a 64th".
+fn gas(context: Opcode<'_>) -> InstructionExecResult {
+    let next = context.interpreter.bytecode.opcode();
+    if !matches!(next, opcode::CALL | opcode::CALLCODE | opcode::DELEGATECALL | opcode::STATICCALL)
+        || !context.interpreter.runtime_flag.spec_id().is_enabled_in(SpecId::TANGERINE)
+    {
+        context.host.chain.recorder.oblivious = false;
+    }
+    instructions::system::gas(context)
+}
+
+fn balance(context: Opcode<'_>) -> InstructionExecResult {
+    let asked = context.interpreter.stack.data().last().map(address);
+    let run = &mut context.host.chain;
+    if asked.is_some() && asked == run.payer {
+        run.recorder.oblivious = false;
+    }
+    instructions::host::balance(context)
+}
+
+fn selfbalance(context: Opcode<'_>) -> InstructionExecResult {
+    let run = &mut context.host.chain;
+    if run.payer == Some(context.interpreter.input.target_address()) {
+        run.recorder.oblivious = false;
+    }
+    instructions::host::selfbalance(context)
+}
+
+/// It moves a balance, which revm would let overflow.
+fn selfdestruct(context: Opcode<'_>) -> InstructionExecResult {
+    let InstructionContext { interpreter, host } = context;
+    let own = interpreter.input.target_address();
+    if host.chain.payer == Some(own) {
+        host.chain.recorder.oblivious = false;
+    }
+    let heir = interpreter.stack.data().last().map_or(own, address);
+    let overflows = heir != own && held(host, &own).checked_add(held(host, &heir)).is_none();
+    let end = instructions::host::selfdestruct(InstructionContext { interpreter: &mut *interpreter, host: &mut *host });
+    if overflows && end == Err(InstructionResult::SelfDestruct) {
+        host.error = Err(host.chain.give_up(Failure::Overflow));
+        return Err(InstructionResult::FatalExternalError);
+    }
+    end
+}
+
+/// What an account holds now; to look does not make it warm.
+fn held(context: &Ctx, address: &Address) -> U256 {
+    let loaded = context.journaled_state.state.get(address);
+    loaded.map_or_else(|| context.journaled_state.database.0.balance(address), |account| account.info.balance)
+}
+
+/// An account without code whose storage forbids a creation has no hash in `state`; to a contract it has that of no code.
+fn extcodehash(context: Opcode<'_>) -> InstructionExecResult {
+    let InstructionContext { interpreter, host } = context;
+    let asked = interpreter.stack.data().last().map(address);
+    instructions::host::extcodehash(InstructionContext { interpreter: &mut *interpreter, host: &mut *host })?;
+    let account = asked.and_then(|asked| host.journaled_state.state.get(&asked));
+    if account.is_some_and(|account| account.info.code_hash.is_zero() && !account.info.is_empty())
+        && let Some(top) = interpreter.stack.data_mut().last_mut()
+    {
+        *top = KECCAK_EMPTY.into();
+    }
+    Ok(())
+}
+
+// revm keeps these three in 64 or 128 bits; and here they are the message's own, whatever the block says.
+
+fn gasprice(context: Opcode<'_>) -> InstructionExecResult {
+    push(context.host.chain.gas_price, context)
+}
+
+fn basefee(context: Opcode<'_>) -> InstructionExecResult {
+    since(SpecId::LONDON, &context)?;
+    push(context.host.chain.base_fee, context)
+}
+
+fn blobbasefee(context: Opcode<'_>) -> InstructionExecResult {
+    since(SpecId::CANCUN, &context)?;
+    push(context.host.chain.blob_price, context)
+}
+
+fn since(spec: SpecId, context: &Opcode<'_>) -> InstructionExecResult {
+    let has = context.interpreter.runtime_flag.spec_id().is_enabled_in(spec);
+    if has { Ok(()) } else { Err(InstructionResult::NotActivated) }
+}
+
+fn push(word: U256, context: Opcode<'_>) -> InstructionExecResult {
+    if context.interpreter.stack.push(word) { Ok(()) } else { Err(InstructionResult::StackOverflow) }
+}
+
+/// The address in a word of the stack.
+fn address(word: &U256) -> Address {
+    Address::from_word((*word).into())
+}

@@ -1,0 +1,131 @@
+//! What is executed, and in which block: read from Python once, for all executions of a search.
+
+use pyo3::prelude::*;
+use revm::context::transaction::{AccessList, AccessListItem, Authorization, SignedAuthorization};
+use revm::context::{BlockEnv, TxEnv};
+use revm::context_interface::block::BlobExcessGasAndPrice;
+use revm::context_interface::either::Either;
+use revm::context_interface::transaction::TransactionType;
+use revm::primitives::hardfork::SpecId;
+use revm::primitives::{Address, B256, Bytes, TxKind, U256};
+
+use crate::fields::{number, sized, spec_named};
+
+/// A block, and the rules that hold in it.
+#[pyclass(frozen, module = "feemodel_native")]
+pub struct Block {
+    pub(crate) spec: SpecId,
+    pub(crate) chain_id: u64,
+    pub(crate) block: BlockEnv,
+    /// revm keeps it in 128 bits.
+    pub(crate) blob_price: U256,
+}
+
+#[pymethods]
+impl Block {
+    /// Amounts, `prev_randao` and `difficulty` are 32 bytes.
+    #[new]
+    #[pyo3(signature = (*, fork, chain_id, number, timestamp, gas_limit, coinbase, prev_randao, difficulty, blob_price))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        fork: &str,
+        chain_id: u64,
+        number: u64,
+        timestamp: u64,
+        gas_limit: u64,
+        coinbase: &[u8],
+        prev_randao: &[u8],
+        difficulty: &[u8],
+        blob_price: &[u8],
+    ) -> PyResult<Self> {
+        let block = BlockEnv {
+            number: U256::from(number),
+            timestamp: U256::from(timestamp),
+            gas_limit,
+            beneficiary: Address::from(sized("coinbase", coinbase)?),
+            prevrandao: Some(B256::from(sized("prev_randao", prev_randao)?)),
+            difficulty: crate::fields::number("difficulty", difficulty)?,
+            blob_excess_gas_and_price: Some(BlobExcessGasAndPrice { excess_blob_gas: 0, blob_gasprice: 1 }),
+            ..BlockEnv::default()
+        };
+        let blob_price = crate::fields::number("blob_price", blob_price)?;
+        Ok(Self { spec: spec_named(fork)?, chain_id, block, blob_price })
+    }
+}
+
+/// A message, all of a transaction but its gas limit.
+#[pyclass(frozen, module = "feemodel_native")]
+pub struct Message {
+    pub(crate) transaction: TxEnv,
+    pub(crate) gas_price: U256,
+    pub(crate) base_fee: U256,
+    /// Whether the sender's balance is reduced by what the gas limit costs.
+    pub(crate) pays: bool,
+    pub(crate) blob_cost: U256,
+}
+
+/// Chain id, address, nonce, parity, r, s.
+type GivenAuthorization = (Vec<u8>, Vec<u8>, u64, u8, Vec<u8>, Vec<u8>);
+
+#[pymethods]
+impl Message {
+    /// Amounts are 32 bytes; an authorization is chain id (32 bytes), address, nonce, parity, r, s (32 bytes each).
+    #[new]
+    #[pyo3(signature = (*, sender, to, value, data, gas_price, base_fee, access_list, authorizations, blob_hashes, pays, blob_cost))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        py: Python<'_>,
+        sender: &[u8],
+        to: Option<&[u8]>,
+        value: &[u8],
+        data: &[u8],
+        gas_price: &[u8],
+        base_fee: &[u8],
+        access_list: Vec<(Vec<u8>, Vec<Vec<u8>>)>,
+        authorizations: Vec<GivenAuthorization>,
+        blob_hashes: Vec<Vec<u8>>,
+        pays: bool,
+        blob_cost: &[u8],
+    ) -> PyResult<Self> {
+        let items = access_list.iter().map(|(address, keys)| {
+            let keys = keys.iter().map(|key| Ok(B256::from(sized("access_list", key)?))).collect::<PyResult<_>>()?;
+            Ok(AccessListItem { address: Address::from(sized("access_list", address)?), storage_keys: keys })
+        });
+        let signed = authorizations.iter().map(authorization).collect::<PyResult<Vec<_>>>()?;
+        let hashes = blob_hashes.iter().map(|hash| Ok(B256::from(sized("blob_hashes", hash)?)));
+        let transaction = TxEnv {
+            // The type of transaction that may have all of these; nothing else depends on it here.
+            tx_type: TransactionType::Eip4844 as u8,
+            caller: Address::from(sized("sender", sender)?),
+            kind: match to {
+                Some(address) => TxKind::Call(Address::from(sized("to", address)?)),
+                None => TxKind::Create,
+            },
+            value: number("value", value)?,
+            data: Bytes::copy_from_slice(data),
+            access_list: AccessList(items.collect::<PyResult<_>>()?),
+            blob_hashes: hashes.collect::<PyResult<_>>()?,
+            // Whose they are is found once, not at every execution.
+            authorization_list: py
+                .detach(|| signed.into_iter().map(|entry| Either::Right(entry.into_recovered())).collect()),
+            ..TxEnv::default()
+        };
+        Ok(Self {
+            transaction,
+            gas_price: number("gas_price", gas_price)?,
+            base_fee: number("base_fee", base_fee)?,
+            pays,
+            blob_cost: number("blob_cost", blob_cost)?,
+        })
+    }
+}
+
+fn authorization((chain, address, nonce, parity, r, s): &GivenAuthorization) -> PyResult<SignedAuthorization> {
+    let inner = Authorization {
+        chain_id: number("authorizations.chain_id", chain)?,
+        address: Address::from(sized("authorizations.address", address)?),
+        nonce: *nonce,
+    };
+    let (r, s) = (number("authorizations.r", r)?, number("authorizations.s", s)?);
+    Ok(SignedAuthorization::new_unchecked(inner, *parity, r, s))
+}
