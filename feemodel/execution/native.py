@@ -4,12 +4,13 @@ It gives the interpreter's lock back while it executes, so calls in several thre
 handed over once per world, what an override replaced once per call, and a message once per search.
 """
 
+from __future__ import annotations
+
 from collections import ChainMap
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import NamedTuple, TypeVar
-
-import feemodel_native as native
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
 from feemodel.execution.engines import Execute, check_payable
@@ -17,6 +18,9 @@ from feemodel.execution.message import Message
 from feemodel.execution.outcome import Outcome, Status, Traced
 from feemodel.execution.world import EMPTY, Account, World, blob_base_fee
 from feemodel.fees.l1_market import GAS_PER_BLOB
+
+if TYPE_CHECKING or find_spec("feemodel_native"):  # see `feemodel.execution.engines.engine_named`
+    import feemodel_native as native
 
 Found = TypeVar("Found")
 
