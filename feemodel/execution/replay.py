@@ -16,7 +16,7 @@ from feemodel.execution.nodes import node_named
 from feemodel.execution.outcome import Outcome
 from feemodel.execution.replay_state import after_transaction, with_recorded
 from feemodel.execution.search import TOLERANCE
-from feemodel.execution.world import Block, World
+from feemodel.execution.world import Block, World, blob_base_fee
 from feemodel.fees.forms import CostPerByte
 from feemodel.fees.presets import LineaPreset, linea_preset
 from feemodel.fees.record import PricingRecord
@@ -301,9 +301,8 @@ def _block(replay: Replay, block: ReplayBlock, fork: Fork) -> Block:
 @cache
 def _excess_blob_gas(price: int, fork: Fork) -> int:
     """The least excess from which a blob base fee follows: a capture has the price, a block the excess [blob gas]."""
-    if price == 1 or not fork.keeps_self_destructed:  # rules before Cancun have no blobs
+    if price == 1 or fork.blob_update_fraction is None:  # rules before Cancun have no blobs
         return 0
-    from feemodel.execution.reference import blob_base_fee
 
     def price_at(excess: int) -> int:
         return blob_base_fee(World(accounts={}, block=Block(excess_blob_gas=excess), fork=fork))
