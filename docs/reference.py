@@ -15,6 +15,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,7 +24,8 @@ from numpy.typing import ArrayLike
 
 import feemodel
 
-LEFT_OUT = ("feemodel.cli",)  # told by `feemodel --help`
+NATIVE = () if find_spec("feemodel_native") else ("feemodel.execution.native",)  # whose types are in that package
+LEFT_OUT = ("feemodel.cli", *NATIVE)  # commands are told by `feemodel --help`
 FOLDER = Path(__file__).resolve().parents[1] / "out" / "api"
 TEMPLATES = Path(__file__).parent / "templates"
 

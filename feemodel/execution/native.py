@@ -10,7 +10,7 @@ from collections import ChainMap
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
 from feemodel.execution.engines import Execute, check_payable
@@ -63,23 +63,15 @@ class Native:
     """
 
     def __init__(self) -> None:
-        self._base: _Base | None = None
+        self._base: tuple[World, native.State, native.Block] | None = None
 
     def run(self, world: World, task: Callable[[Execute], Found]) -> Found:
         """What `task` makes of the executions that it asks for, see `feemodel.execution.engines.Engine`."""
         base = self._base
-        if base is None or not world.same_base(base.world):
-            base = self._base = _loaded(world)
-        state = _overridden(base.state, world) if world.changes else base.state
-        return task(_Machine(state, base.block, world))
-
-
-class _Base(NamedTuple):
-    """A world, and what the package has of it."""
-
-    world: World
-    state: native.State
-    block: native.Block
+        if base is None or not world.same_base(base[0]):
+            base = self._base = world, _state(world), _block(world)
+        _, state, block = base
+        return task(_Machine(_overridden(state, world) if world.changes else state, block, world))
 
 
 class _Machine:
@@ -131,11 +123,15 @@ def _precompile_fault(target: bytes) -> tuple[Status, str]:
     return Status.HALT, f"precompiled contract 0x{target.hex()} failed: {fault}"
 
 
-def _loaded(world: World) -> _Base:
-    block = world.block
+def _state(world: World) -> native.State:
     accounts, slots, codes = _packed({key: account for key, account in world.accounts.items() if _exists(account)})
-    hashes = b"".join(number.to_bytes(8) + value for number, value in block.hashes.items())
-    given = native.Block(
+    hashes = b"".join(number.to_bytes(8) + value for number, value in world.block.hashes.items())
+    return native.State(world.fork.name, accounts, slots, codes, hashes)
+
+
+def _block(world: World) -> native.Block:
+    block = world.block
+    return native.Block(
         fork=world.fork.name,
         chain_id=world.chain_id,
         number=block.number,
@@ -144,9 +140,8 @@ def _loaded(world: World) -> _Base:
         coinbase=block.coinbase,
         prev_randao=block.prev_randao,
         difficulty=block.difficulty.to_bytes(32),
-        blob_price=blob_base_fee(world).to_bytes(32) if world.fork.blob_update_fraction else bytes(32),
+        blob_price=bytes(32) if world.fork.blob_update_fraction is None else blob_base_fee(world).to_bytes(32),
     )
-    return _Base(world, native.State(world.fork.name, accounts, slots, codes, hashes), given)
 
 
 def _exists(account: Account) -> bool:
