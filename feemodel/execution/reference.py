@@ -120,13 +120,13 @@ class _Machine:
                 end, output = _process(rules, rules.message.prepare_message(block, environment, transaction))
         except OverflowError:  # only an override can bring a state so far
             raise ExecutionFailed("an account would hold more than 2**256 - 1 wei") from None
-        gas_used = gas_limit - int(end.gas_left)
+        gas_used, status = gas_limit - int(end.gas_left), _status(end.error)
         return Outcome(
-            status=_status(end.error),
+            status=status,
             gas_used=gas_used,
             refund=min(gas_used // fork.refund_quotient, int(end.refund_counter)),
             floor=floor,
-            output=output,
+            output=b"" if status in (Status.OUT_OF_GAS, Status.HALT) else output,  # early forks leave code that is unpaid
             halt=_words(end.error, message),
         )
 

@@ -7,6 +7,9 @@
 //! A child that halts consumes everything it was given, which is a part of what was left: from there on, what is spent
 //! depends on the limit. The frame's record is then closed at that point (a `Burn`) and a new one begins; `need` goes
 //! back over them at the end.
+//!
+//! Before EIP-150 a call was given just what it named, and its caller failed where that was not there; so what the child
+//! did with it, halting included, is the same with any limit.
 
 use std::cmp::{max, min};
 
@@ -24,6 +27,7 @@ struct Call {
     forwarded: u64,
     /// Given to the child on top of that, because value is transferred.
     stipend: u64,
+    creates: bool,
 }
 
 /// A child that halted: everything the record says up to there.
@@ -77,8 +81,8 @@ pub enum End {
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
     frames: Vec<Frame>,
-    /// Before EIP-150 a call was given just what it named, and failed where that was not there.
-    named_in_full: bool,
+    /// Whether a caller keeps a 64th, EIP-150.
+    keeps_a_part: bool,
     /// Whether nothing on the path depends on the gas limit.
     pub oblivious: bool,
     /// Whether there was no call and no creation.
@@ -88,9 +92,9 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder for one execution; `named_in_full` by the rules before EIP-150.
-    pub fn new(named_in_full: bool) -> Self {
-        Self { named_in_full, oblivious: true, single_frame: true, ..Self::default() }
+    /// A recorder for one execution; `keeps_a_part` by the rules since EIP-150.
+    pub fn new(keeps_a_part: bool) -> Self {
+        Self { keeps_a_part, oblivious: true, single_frame: true, ..Self::default() }
     }
 
     /// How many frames are under way.
@@ -98,12 +102,23 @@ impl Recorder {
         self.frames.len()
     }
 
-    /// The frame that runs, with `left` gas, calls or creates; the child will be given `given`, `stipend` of it on top.
+    /// The frame that runs, with `left` gas, calls; the child will be given `given`, `stipend` of it on top.
     pub fn calls(&mut self, left: u64, given: u64, stipend: u64) {
+        self.hands_over(left, given, stipend, false);
+    }
+
+    /// The frame that runs, with `left` gas, creates; the child will be given `given`.
+    pub fn creates(&mut self, left: u64, given: u64) {
+        // In Frontier, code that cannot be paid for is left out, and the creation succeeds.
+        self.oblivious &= self.keeps_a_part;
+        self.hands_over(left, given, 0, true);
+    }
+
+    fn hands_over(&mut self, left: u64, given: u64, stipend: u64, creates: bool) {
         let Some(frame) = self.frames.last_mut() else { return };
         self.single_frame = false;
         let forwarded = given - stipend;
-        frame.call = Call { spent: frame.spent(left + forwarded), left, forwarded, stipend };
+        frame.call = Call { spent: frame.spent(left + forwarded), left, forwarded, stipend, creates };
     }
 
     /// The child begins to execute code.
@@ -130,12 +145,15 @@ impl Recorder {
             return;
         };
         let call = frame.call;
-        let cap = |need: u64| {
-            if self.named_in_full { max(call.forwarded, need) } else { before_cap(need) }
-        };
+        if !self.keeps_a_part && !call.creates {
+            frame.need = max(frame.need, call.spent + call.forwarded);
+            return;
+        }
         match end {
             End::Needed(need) => {
-                frame.need = max(frame.need, call.spent + cap(need.saturating_sub(call.stipend)));
+                let need = need.saturating_sub(call.stipend);
+                let enough = if self.keeps_a_part { before_cap(need) } else { need };
+                frame.need = max(frame.need, call.spent + enough);
             }
             End::Refused => frame.need = max(frame.need, call.spent),
             End::Halted => {
@@ -170,7 +188,7 @@ mod tests {
 
     #[test]
     fn code_without_calls_needs_what_it_spends() {
-        let mut recorder = Recorder::new(false);
+        let mut recorder = Recorder::new(true);
         recorder.calls(0, 1_000, 0);
         recorder.begins(1_000);
         let need = recorder.ends(400);
@@ -180,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_store_wants_to_see_more_than_the_stipend() {
-        let mut recorder = Recorder::new(false);
+        let mut recorder = Recorder::new(true);
         recorder.begins(100_000);
         recorder.stores(99_994); // after two pushes; the store itself costs 100
         assert_eq!(6 + 2_301, recorder.ends(99_894));
@@ -188,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_call_needs_a_63rd_more_than_its_child_but_for_the_stipend() {
-        let mut recorder = Recorder::new(false);
+        let mut recorder = Recorder::new(true);
         recorder.begins(100_000);
         recorder.calls(1_400, 92_300 + 2_300, 2_300); // 6,300 spent by then
         recorder.begins(94_600);
@@ -201,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_child_that_was_refused_needs_nothing() {
-        let mut recorder = Recorder::new(false);
+        let mut recorder = Recorder::new(true);
         recorder.begins(100_000);
         recorder.calls(1_400, 92_300 + 2_300, 2_300);
         recorder.returns(End::Refused); // the stipend is the caller's to keep
@@ -210,7 +228,7 @@ mod tests {
 
     #[test]
     fn what_follows_a_child_that_halted_must_be_left_over() {
-        let mut recorder = Recorder::new(false);
+        let mut recorder = Recorder::new(true);
         recorder.begins(64_700);
         recorder.calls(1_000, 63_000, 0); // 700 spent, 64,000 there, all but a 64th handed over
         recorder.returns(End::Halted);
@@ -225,10 +243,11 @@ mod tests {
 
     #[test]
     fn before_eip_150_a_call_needs_what_it_names() {
-        let mut recorder = Recorder::new(true);
+        let mut recorder = Recorder::new(false);
         recorder.begins(100_000);
         recorder.calls(40_000, 50_000, 0);
-        recorder.returns(End::Needed(10));
-        assert_eq!(60_000, recorder.ends(89_990));
+        recorder.returns(End::Refused);
+        assert_eq!(60_000, recorder.ends(90_000));
+        assert!(recorder.oblivious);
     }
 }

@@ -195,7 +195,7 @@ impl Machine {
             due: paid + message.blob_cost,
             payer: (!paid.is_zero()).then_some(context.tx.caller),
             until,
-            recorder: Recorder::new(!block.spec.is_enabled_in(SpecId::TANGERINE)),
+            recorder: Recorder::new(block.spec.is_enabled_in(SpecId::TANGERINE)),
             opcode: 0,
             failure: None,
         };
@@ -354,18 +354,24 @@ impl EvmTr for Machine {
         if run.until.is_some_and(|until| Instant::now() >= until) {
             return Err(run.give_up(Failure::Late));
         }
-        let (given, sender, value) = match &init.frame_input {
-            FrameInput::Call(call) => (call.gas_limit, call.caller, call.transfer_value().unwrap_or_default()),
-            FrameInput::Create(create) => (create.gas_limit(), create.caller(), create.value()),
-            FrameInput::Empty => (0, Address::ZERO, U256::ZERO),
-        };
-        if frame_stack.index().is_some() {
-            let is_call = matches!(init.frame_input, FrameInput::Call(_));
-            let stipend = if is_call && !value.is_zero() { ctx.cfg.gas_params.call_stipend() } else { 0 };
-            run.recorder.calls(frame_stack.get().interpreter.gas.remaining(), given, stipend);
-            if !value.is_zero() && run.payer == Some(sender) {
-                run.recorder.oblivious = false;
+        let (given, sender, stipend) = match &init.frame_input {
+            FrameInput::Call(call) => {
+                let has_value = call.transfer_value().is_some_and(|value| !value.is_zero());
+                (call.gas_limit, call.caller, if has_value { ctx.cfg.gas_params.call_stipend() } else { 0 })
             }
+            FrameInput::Create(create) => (create.gas_limit(), create.caller(), 0),
+            FrameInput::Empty => (0, Address::ZERO, 0),
+        };
+        let is_creation = matches!(init.frame_input, FrameInput::Create(_));
+        if frame_stack.index().is_some() {
+            let left = frame_stack.get().interpreter.gas.remaining();
+            if is_creation {
+                run.recorder.creates(left, given);
+            } else {
+                run.recorder.calls(left, given, stipend);
+            }
+        } else if is_creation {
+            run.recorder.creates(0, 0);
         }
         let result = match self.0.frame_init(init)? {
             ItemOrResult::Item(_) => None,
@@ -376,12 +382,16 @@ impl EvmTr for Machine {
             run.recorder.begins(given);
             return Ok(ItemOrResult::Item(self.0.frame_stack.get()));
         };
-        run.recorder.returns(match result.instruction_result() {
+        let end = match result.instruction_result() {
             InstructionResult::OverflowPayment => return Err(run.give_up(Failure::Overflow)),
-            InstructionResult::OutOfFunds | InstructionResult::CallTooDeep => End::Refused,
+            InstructionResult::OutOfFunds | InstructionResult::CallTooDeep => {
+                run.recorder.oblivious &= run.payer != Some(sender); // who may have been too poor for the value
+                End::Refused
+            }
             end if end.is_ok_or_revert() => End::Needed(given - result.gas().remaining()),
             _ => End::Halted,
-        });
+        };
+        run.recorder.returns(end);
         Ok(ItemOrResult::Result(result))
     }
 

@@ -90,6 +90,7 @@ impl Accounts {
         }
         for address in addresses {
             let has_storage = self.has_storage(&address);
+            let named_below = self.base.as_ref().is_some_and(|base| base.names_slots(&address));
             if let Some(Record { info: Some(info), slots, replaced }) = self.records.get_mut(&address)
                 && info.is_empty_code_hash()
                 && info.nonce == 0
@@ -97,7 +98,7 @@ impl Accounts {
                 if has_storage {
                     // A creation at this address must fail, EIP-7610; revm takes the hash of no code for none.
                     info.code_hash = B256::ZERO;
-                } else if info.balance.is_zero() && slots.is_empty() && *replaced {
+                } else if info.balance.is_zero() && slots.is_empty() && (*replaced || !named_below) {
                     self.records.insert(address, Record { replaced: true, ..Record::default() });
                 }
             }
@@ -116,6 +117,10 @@ impl Accounts {
         below.is_some_and(|below| {
             below.slots.iter().any(|(slot, value)| !value.is_zero() && !record.slots.contains_key(slot))
         })
+    }
+
+    fn names_slots(&self, address: &Address) -> bool {
+        self.records.get(address).is_some_and(|record| !record.slots.is_empty())
     }
 
     fn account(&self, address: &Address) -> Option<&AccountInfo> {
