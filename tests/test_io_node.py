@@ -1,5 +1,6 @@
 """The client of upstream nodes against a server that misbehaves."""
 
+import json
 import pickle
 import threading
 import time
@@ -9,7 +10,7 @@ from typing import Any
 
 import node_server
 import pytest
-from node_server import NodeServer, body, edited, rpc_error, status
+from node_server import NodeServer, answered, body, edited, rpc_error, status
 
 from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.io.node import Node, NodeError
@@ -235,22 +236,82 @@ def test_wrong_answer_is_an_error(node: Node, server: NodeServer, change: Any, m
         lambda replies: [{**reply, "id": reply["id"] + 1} for reply in replies],
         lambda replies: [{**reply, "id": [reply["id"]]} for reply in replies],
         lambda replies: [1, 2, 3],
-        lambda replies: {},
     ],
-    ids=["one missing", "one too many", "one twice", "other ids", "ids as lists", "not objects", "not a list"],
+    ids=["one missing", "one too many", "one twice", "other ids", "ids as lists", "not objects"],
 )
 def test_wrong_answer_to_a_batch_is_an_error(node: Node, server: NodeServer, change: Any) -> None:
     server.always = edited(change)
-    with pytest.raises(UpstreamError, match=r"ids of its 3 calls|not a list"):
+    with pytest.raises(UpstreamError, match="ids of its 3 calls"):
         node.batch([("echo", [number]) for number in range(3)])
 
 
-@pytest.mark.parametrize("wrap", [lambda error: error, lambda error: [error]], ids=["object", "list"])
-def test_batch_refused_as_a_whole_passes_the_error(node: Node, server: NodeServer, wrap: Any) -> None:
-    refusal = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "batch too large"}}
-    server.always = edited(lambda _: wrap(refusal))
-    with pytest.raises(NodeError, match=r"batch too large \(code -32600\)"):
-        node.batch([("echo", [1]), ("echo", [2])])
+REFUSAL = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "no batches"}}
+REFUSALS = {
+    "an error": lambda handler: handler.send(200, json.dumps(REFUSAL).encode()),
+    "a list of one error": lambda handler: handler.send(200, json.dumps([REFUSAL]).encode()),
+    "an object": lambda handler: handler.send(200, b"{}"),
+    "a web page": lambda handler: handler.send(200, b"<html>no</html>"),
+    "status 400": lambda handler: handler.send(400, b"no"),
+    "status 413": lambda handler: handler.send(413, json.dumps(REFUSAL).encode()),
+    "status 501": lambda handler: handler.send(501, b""),
+}
+
+
+def without_batches(refuse: Any) -> Any:
+    """A node that refuses batches in one way, and answers single calls."""
+    return lambda handler, payload: refuse(handler) if isinstance(payload, list) else answered(handler, payload)
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_node_without_batches_is_asked_one_by_one(node: Node, server: NodeServer, name: str) -> None:
+    server.always = without_batches(REFUSALS[name])
+    assert node.batch([("echo", [1]), ("echo", [2])]) == [[1], [2]]
+    assert node.batch([("echo", [3])]) == [[3]]
+    assert server.methods == ["echo"] * 5, "a batch of two, its two calls, and the next batch's call without the batch"
+
+
+def test_the_error_of_a_call_is_its_own_where_batches_are_refused(node: Node, server: NodeServer) -> None:
+    server.always = without_batches(REFUSALS["an error"])
+    with pytest.raises(NodeError, match="eth_call: execution reverted: no") as refused:
+        node.batch([("echo", [1]), ("eth_call", [])])
+    assert refused.value.code == 3
+
+
+def test_a_batch_that_may_have_changed_something_is_not_asked_again(node: Node, server: NodeServer) -> None:
+    server.always = without_batches(REFUSALS["an error"])
+    with pytest.raises(NodeError, match="no batches"):
+        node.batch([("echo", [1]), ("eth_sendRawTransaction", ["0x"])])
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("code", [10**400, -(2**63) - 1, True, "1", None])
+def test_an_error_code_that_is_none_is_an_upstream_error(node: Node, server: NodeServer, code: Any) -> None:
+    server.always = edited(lambda reply: {"id": reply["id"], "error": {"code": code, "message": "no"}})
+    with pytest.raises(UpstreamError, match=r"an error (without a code|whose code does not fit 64 bits)") as refused:
+        node.call("echo")
+    assert not isinstance(refused.value, NodeError)
+
+
+def test_half_a_character_in_an_error_is_shown_escaped(node: Node, server: NodeServer) -> None:
+    server.always = edited(lambda reply: {"id": reply["id"], "error": {"code": 1, "message": "half \ud800"}})
+    with pytest.raises(NodeError) as refused:
+        node.call("echo")
+    assert refused.value.message == r"half \ud800"
+
+
+def test_the_address_is_taken_out_of_a_nodes_own_words(node: Node, server: NodeServer) -> None:
+    words = f"no route from {node.name}/key, 127.0.0.1 or {node.name[7:]}; 1127.0.0.1 is another"
+    server.always = edited(lambda reply: {"id": reply["id"], "error": {"code": 1, "message": words}})
+    with pytest.raises(NodeError) as refused:
+        node.call("echo")
+    assert refused.value.message == "no route from the node/key, the node or the node; 1127.0.0.1 is another"
+
+
+@pytest.mark.parametrize("host", ["secret-host.invalid", "secret-host"])
+def test_a_name_that_is_not_known_is_in_no_message_but_before_the_colon(host: str) -> None:
+    with Node(f"http://{host}:1/key", retries=0) as unknown, pytest.raises(UpstreamError) as refused:
+        unknown.call("echo")
+    assert f"http://{host}:1: no connection (its name is not known)" == str(refused.value)
 
 
 def test_error_without_id_passes(node: Node, server: NodeServer) -> None:

@@ -4,6 +4,8 @@ import itertools
 import json
 import math
 import random
+import re
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -16,6 +18,7 @@ from urllib3.exceptions import (
     HTTPError,
     InvalidHeader,
     LocationParseError,
+    NameResolutionError,
     NewConnectionError,
     ProtocolError,
     ReadTimeoutError,
@@ -31,6 +34,7 @@ RATE_LIMITED = frozenset({-32005, 429})  # EIP-1474's "limit exceeded"; what Qui
 LONGEST_BACKOFF = 8.0  # s
 LONGEST_RETRY_AFTER = 60.0  # s: a node that asks for more is given up at once
 CHUNK = 1 << 16  # bytes
+OTHER_HOST = frozenset({62, 64})  # OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH
 
 Answer = TypeVar("Answer")
 
@@ -49,6 +53,17 @@ class NodeError(UpstreamError):
 
     def __str__(self) -> str:
         return f"{self.method}: {self.message} (code {self.code})"
+
+
+class _Unanswered(UpstreamError):
+    """An HTTP answer that is no JSON-RPC response."""
+
+
+class _BatchRefused(Exception):
+    """A batch that the node turned away as a whole; its calls may still be answered one by one."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error  #: what a caller is told where they are not asked
 
 
 class _TryAgain(Exception):
@@ -95,6 +110,9 @@ class Node:
         whole_scalar("connections", connections, minimum=1)
         whole_scalar("max_response", max_response, minimum=1, unit="bytes")
         self.name = f"{address.scheme}://{address.netloc}"
+        self._netloc, host = str(address.netloc), str(address.host).strip("[]")
+        # A bare word such as "node" may be part of any sentence; no message of this module has it.
+        self._hosts = (host,) if "." in host or ":" in host else ()
         self.timeout, self.retries, self.backoff, self.max_response = timeout, retries, backoff, max_response
         self._target = address.request_uri
         self._pool = urllib3.connection_from_url(
@@ -107,6 +125,7 @@ class Node:
             },
         )
         self._ids = itertools.count(1)
+        self._takes_batches = True  # until it has refused one and answered its calls
         self._closed = threading.Event()
 
     def call(self, method: str, params: Sequence[Any] = ()) -> Any:
@@ -120,11 +139,46 @@ class Node:
 
     def batch(self, calls: Iterable[tuple[str, Sequence[Any]]]) -> list[Any]:
         """The results of calls sent together, in the order of the calls; the first error among them is raised."""
-        requests = [self._request(method, params) for method, params in calls]
-        if not requests:
-            return []
-        methods = [request["method"] for request in requests]
-        return self._answer(methods, requests, lambda replies: self._results(requests, replies))
+        outcomes = self.outcomes(calls)
+        for outcome in outcomes:
+            if isinstance(outcome, NodeError):
+                raise outcome
+        return outcomes
+
+    def outcomes(self, calls: Iterable[tuple[str, Sequence[Any]]]) -> list[Any]:
+        """The results of calls sent together, in the order of the calls, with a `NodeError` for each that failed.
+
+        A node that refuses batches is asked for each of them, and for those of later batches at once.
+        """
+        calls = list(calls)
+        if self._takes_batches and calls:
+            requests = [self._request(method, params) for method, params in calls]
+            methods = [request["method"] for request in requests]
+            try:
+                return self._answer(methods, requests, lambda replies: self._results(requests, replies))
+            except _BatchRefused as refused:
+                if any(map(_changes, methods)):  # the node may have acted on a part of the batch
+                    raise refused.error from None
+        outcomes: list[Any] = []
+        for method, params in calls:
+            try:
+                outcomes.append(self.call(method, params))
+            except NodeError as error:
+                outcomes.append(error)
+            self._takes_batches = False  # now that its calls are answered
+        return outcomes
+
+    @property
+    def connections_made(self) -> int:
+        """How many connections there have been; one more may lead to another node."""
+        made: int = self._pool.num_connections
+        return made
+
+    def anonymous(self, text: str) -> str:
+        """A text without this node's address, which callers of a server are not told."""
+        for address in (self.name, self._netloc, *self._hosts):
+            text = re.sub(rf"(?<![\w.]){re.escape(address)}(?![\w])", "the node", text, flags=re.IGNORECASE)
+        return text
 
     def close(self) -> None:
         """Close the idle connections, and end the pauses of threads that wait to try again."""
@@ -145,11 +199,15 @@ class Node:
 
     def _answer(self, methods: list[str], payload: Any, read: Callable[[Any], Answer]) -> Answer:
         body = json.dumps(payload).encode()
-        changing = any(method.startswith("eth_send") for method in methods)
+        changing = any(map(_changes, methods))
         attempt = 0
         while True:
             try:
                 return read(self._post(body))
+            except _Unanswered as error:
+                if isinstance(payload, list):
+                    raise _BatchRefused(error) from None
+                raise
             except _TryAgain as again:
                 if attempt == self.retries or again.wait > LONGEST_RETRY_AFTER or (changing and again.received):
                     raise again.error from None
@@ -207,10 +265,10 @@ class Node:
         except (ValueError, RecursionError):
             reply = None
         if response.status != 200 and not (isinstance(reply, dict) and isinstance(reply.get("error"), dict)):
-            raise UpstreamError(f"{self.name}: {status}")
+            raise _Unanswered(f"{self.name}: {status}")
         if not isinstance(reply, (dict, list)):
             kind = response.headers.get("content-type", "no content type")
-            raise UpstreamError(f"{self.name}: the answer is not JSON-RPC ({len(data):,} bytes, {kind})")
+            raise _Unanswered(f"{self.name}: the answer is not JSON-RPC ({len(data):,} bytes, {kind})")
         return reply
 
     def _failure(self, error: HTTPError) -> Exception:
@@ -219,13 +277,13 @@ class Node:
             case ConnectTimeoutError() if not isinstance(error, NewConnectionError):
                 reason, again, received = f"no connection in {self.timeout:g} s", True, False
             case NewConnectionError():
-                reason, again, received = f"no connection ({_last_words(error)})", True, False
+                reason, again, received = f"no connection ({_without_host(error)})", True, False
             case ReadTimeoutError():
                 reason, again, received = f"no answer in {self.timeout:g} s", True, True
             case EmptyPoolError():
                 reason, again, received = f"no connection became free in {self.timeout:g} s", True, False
             case SSLError():
-                reason, again, received = f"no secure connection ({_last_words(error)})", False, False
+                reason, again, received = f"no secure connection ({_of_certificate(error)})", False, False
             case ProtocolError():
                 reason, again, received = "the connection broke before the answer was whole", True, True
             case _:
@@ -251,22 +309,37 @@ class Node:
 
     def _results(self, requests: list[dict[str, Any]], replies: Any) -> list[Any]:
         if isinstance(replies, dict) and replies.get("error") is not None:  # of the batch as a whole
-            raise self._error("batch", replies["error"])
+            raise self._refused(replies["error"])
         if not isinstance(replies, list):
-            raise UpstreamError(f"{self.name}: the answer to a batch is not a list")
+            raise _BatchRefused(UpstreamError(f"{self.name}: the answer to a batch is not a list"))
         by_id = {reply.get("id"): reply for reply in replies if isinstance(reply, dict) and _hashable(reply.get("id"))}
         if len(replies) != len(requests) or by_id.keys() != {request["id"] for request in requests}:
             for reply in replies:  # an error whose id is null says more than the count
                 if isinstance(reply, dict) and reply.get("id") is None and reply.get("error") is not None:
-                    raise self._error("batch", reply["error"])
+                    raise self._refused(reply["error"])
             raise UpstreamError(f"{self.name}: the answers to a batch do not have the ids of its {len(requests)} calls")
-        return [self._result(request, by_id[request["id"]]) for request in requests]
+        return [self._outcome(request, by_id[request["id"]]) for request in requests]
+
+    def _outcome(self, request: dict[str, Any], reply: Any) -> Any:
+        try:
+            return self._result(request, reply)
+        except NodeError as error:
+            return error
+
+    def _refused(self, error: Any) -> Exception:
+        """The error of a batch as a whole, whose calls are asked one by one; a rate limit is waited for."""
+        failure = self._error("batch", error)
+        return failure if isinstance(failure, _TryAgain) else _BatchRefused(failure)
 
     def _error(self, method: str, error: Any) -> Exception:
         code = error.get("code") if isinstance(error, dict) else None
-        if not isinstance(code, int):
+        if isinstance(code, bool) or not isinstance(code, int):
             return UpstreamError(f"{self.name}: {method}: an error without a code")
-        failure = NodeError(method, code, str(error.get("message", "")), error.get("data"))
+        if not -(2**63) <= code < 2**63:
+            return UpstreamError(f"{self.name}: {method}: an error whose code does not fit 64 bits")
+        # Half a surrogate pair is shown escaped: as it is, nothing could write it.
+        message = str(error.get("message", "")).encode(errors="backslashreplace").decode()
+        failure = NodeError(method, code, self.anonymous(message), error.get("data"))
         return _TryAgain(failure, received=False) if code in RATE_LIMITED else failure
 
 
@@ -290,9 +363,30 @@ def _retry_after(response: urllib3.BaseHTTPResponse) -> float:
         return 0.0
 
 
-def _last_words(error: Exception) -> str:
-    # urllib3: "HTTPConnection(host='…', port=…): Failed to establish a new connection: [Errno 111] Connection refused"
-    return str(error).rpartition(": ")[2]
+def _changes(method: str) -> bool:
+    """Whether asking twice may not be the same as asking once."""
+    return method.startswith("eth_send")
+
+
+def _without_host(error: NewConnectionError) -> str:
+    """Why there is no connection; urllib3's own words may quote the host."""
+    if isinstance(error, NameResolutionError):
+        return "its name is not known"
+    cause = error.__cause__ or error.__context__
+    return (isinstance(cause, OSError) and cause.strerror) or "the system refuses it"
+
+
+def _of_certificate(error: BaseException) -> str:
+    """Why a connection is not secure; OpenSSL's words may quote the host that the certificate is not for."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLError):
+        reason = cause.args[0] if cause.args else None
+        cause = reason if isinstance(reason, BaseException) else cause.__cause__ or cause.__context__
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        if cause.verify_code in OTHER_HOST:
+            return "its certificate is for another host"
+        return f"its certificate: {cause.verify_message}"
+    return (cause is not None and cause.reason) or "TLS failed"
 
 
 def _hashable(value: Any) -> bool:

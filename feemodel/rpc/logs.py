@@ -20,11 +20,16 @@ class JsonLines(logging.Formatter):
             "time": round(record.created, 3),
             "level": record.levelname.lower(),
             "process": record.process,
-            "event": record.getMessage(),
+            "event": _text(record.getMessage()),
         }
         if record.exc_info:
-            line["trace"] = "".join(traceback.format_exception(*record.exc_info))
+            line["trace"] = _text("".join(traceback.format_exception(*record.exc_info)))
         return _encode(line).decode()
+
+
+def _text(text: str) -> str:
+    """A text that can be written: a node's words may hold half a surrogate pair."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def set_up(kind: str) -> None:
