@@ -1,15 +1,19 @@
 """What a server is configured by: one settings object, from a file, then the environment, then flags.
 
 Each later source replaces what an earlier one said. In a TOML file a setting stands under its section; in the
-environment it is `FEEMODEL_` and its name in capitals; on the command line `--` and its name with hyphens.
+environment it is `FEEMODEL_` and its name in capitals; on the command line `--` and its name with hyphens. A name that
+no setting has is refused in every source: a setting that is misspelled would otherwise be left at its default.
 """
 
+import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
+from difflib import get_close_matches
+from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Any, TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from feemodel.checks import real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, UnreadableFile
@@ -17,15 +21,43 @@ from feemodel.fees.presets import DEFAULT_PRESET, LINEA_PRESETS
 from feemodel.processors import cores
 
 ENVIRONMENT_PREFIX = "FEEMODEL_"
+#: Variables with the prefix that name no setting: the settings file, and what the tests and scripts read.
+OTHER_VARIABLES = frozenset({"FEEMODEL_CONFIG", "FEEMODEL_PEERS", "FEEMODEL_SHARED", "FEEMODEL_SOLC"})
 SECRET = ("api_key", "node", "l1_node")  # an address may hold a password
 HIDDEN = "(not shown)"
 
+#: Namespaces of methods that the server has anyway, or that JSON-RPC reserves.
+RESERVED_PREFIXES = frozenset({"eth", "net", "web3", "feemodel", "rpc"})
+LONGEST = 31_536_000.0  # of a time-out or a pause: a year, which every clock takes [s]
+INT64_MAX = 2**63 - 1
+
 Read: TypeAlias = Callable[[str, Any], Any]
+
+_WHOLE = re.compile(r"[+-]?(0x[0-9a-f]+|[0-9]+|[0-9]{1,3}(([_,])[0-9]{3}(\3[0-9]{3})*))", re.IGNORECASE)
 
 
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str) or not value:
         raise InvalidInput(name, "expected text", value)
+    if value != value.strip() or not value.isprintable():
+        raise InvalidInput(name, "expected text without space at its ends and without control characters", value)
+    return value
+
+
+def _key(name: str, value: Any) -> str:
+    """The API key: a part of the path, of which errors show nothing."""
+    if not isinstance(value, str) or not value:
+        raise InvalidInput(name, "expected text", value if value == "" else HIDDEN)
+    if not re.fullmatch(r"[A-Za-z0-9._~!$&'()*+,;=:@/-]+", value):
+        raise InvalidInput(name, "expected ASCII that a path holds as it is: no space, quote, %, ? or #", HIDDEN)
+    return value
+
+
+def _prefix(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,31}", value):
+        raise InvalidInput(name, "expected up to 32 letters, digits and underscores, a letter first", value)
+    if value.lower().split("_")[0] in RESERVED_PREFIXES:
+        raise InvalidInput(name, f"expected another prefix than {', '.join(sorted(RESERVED_PREFIXES))}", value)
     return value
 
 
@@ -35,17 +67,61 @@ def _url(name: str, value: Any) -> str:
         address = urlsplit(value.strip()) if isinstance(value, str) else None
     except ValueError:  # such as brackets that do not close
         address = None
-    if address is None or address.scheme not in ("http", "https") or not address.hostname:
+    if address is None or address.scheme not in ("http", "https") or not address.hostname or not _has_port(address):
         raise InvalidInput(name, "expected an address such as https://host:port/path", HIDDEN)
     return str(value).strip()
 
 
-def _texts(name: str, value: Any) -> tuple[str, ...]:
+def _has_port(address: SplitResult) -> bool:
+    """Whether the port, where one is named, is a number that ports have."""
+    try:
+        return address.port != 0
+    except ValueError:
+        return False
+
+
+def _texts(read: Read) -> Read:
     """A list of texts; in the environment and on the command line separated by commas."""
-    listed = [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
-    if not isinstance(listed, (list, tuple)):
-        raise InvalidInput(name, "expected a list of texts", value)
-    return tuple(_text(name, part) for part in listed)
+
+    def read_all(name: str, value: Any) -> tuple[str, ...]:
+        listed = [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+        if not isinstance(listed, (list, tuple)):
+            raise InvalidInput(name, "expected a list of texts", value)
+        return tuple(read(name, part) for part in listed)
+
+    return read_all
+
+
+def _host(name: str, value: Any) -> str:
+    """A name or an address as in a `Host` header, whose port is not compared."""
+    text = _text(name, value)
+    if text == "*" or re.fullmatch(r"[^\s/:\[\]@,]+", text) or _is_ipv6(text):
+        return text
+    raise InvalidInput(name, "expected a host without scheme, port, path and brackets, or *", value)
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        return IPv6Address(text).scope_id is None
+    except ValueError:
+        return False
+
+
+def _origin(name: str, value: Any) -> str:
+    """An origin as browsers send it: in lower case, without a path, and without the scheme's own port."""
+    text = _text(name, value)
+    try:
+        address = urlsplit(text)
+        port = address.port
+    except ValueError:
+        address, port = urlsplit(""), None
+    host = address.hostname or ""
+    host = f"[{host}]" if ":" in host else host
+    own_port = {"http": 80, "https": 443}.get(address.scheme)
+    sent = f"{address.scheme}://{host}" + ("" if port in (None, own_port) else f":{port}")
+    if text not in ("*", "null") and (not address.scheme or not host or text != sent):
+        raise InvalidInput(name, "expected an origin as browsers send it, such as https://app.example, or *", value)
+    return text
 
 
 def _flag(name: str, value: Any) -> bool:
@@ -57,20 +133,24 @@ def _flag(name: str, value: Any) -> bool:
     return value
 
 
-def _whole(minimum: int = 0, maximum: int | None = None) -> Read:
+def _whole(minimum: int = 0, maximum: int = INT64_MAX) -> Read:
     def read(name: str, value: Any) -> int:
         number = value
-        if isinstance(value, str):  # 30_000_000, 30,000,000 or 0x1c9c380
-            try:
-                number = int(value.replace(",", ""), 0)
-            except ValueError:
-                raise InvalidInput(name, "expected a whole number", value) from None
+        if isinstance(value, str):  # 30000000, 30_000_000, 30,000,000 or 0x1c9c380
+            number = _parsed_whole(name, value)
         number = whole_scalar(name, number, minimum=minimum)
-        if maximum is not None and number > maximum:
+        if number > maximum:
             raise InvalidInput(name, f"expected at most {maximum:,}", number)
         return number
 
     return read
+
+
+def _parsed_whole(name: str, text: str) -> int:
+    digits = text.replace(",", "").replace("_", "")
+    if not _WHOLE.fullmatch(text) or re.match(r"[+-]?0[0-9]", digits) or len(digits) > 80:
+        raise InvalidInput(name, "expected a whole number", text)
+    return int(digits, 0)
 
 
 def _number(minimum: float = 0.0, *, below: float | None = None, most: float | None = None) -> Read:
@@ -80,7 +160,9 @@ def _number(minimum: float = 0.0, *, below: float | None = None, most: float | N
             try:
                 number = float(value)
             except ValueError:
-                raise InvalidInput(name, "expected a number", value) from None
+                number = None
+            if number is None or "_" in value or value != value.strip() or not value.isascii():
+                raise InvalidInput(name, "expected a number", value)
         number = real_scalar(name, number, minimum=minimum)
         if below is not None and number >= below:
             raise InvalidInput(name, f"expected a number below {below:g}", number)
@@ -89,6 +171,10 @@ def _number(minimum: float = 0.0, *, below: float | None = None, most: float | N
         return number
 
     return read
+
+
+def _seconds(minimum: float) -> Read:
+    return _number(minimum, most=LONGEST)
 
 
 def _one_of(*choices: str) -> Read:
@@ -115,18 +201,19 @@ class Settings:
     # fmt: off
     host: str = _setting("server", _text, "127.0.0.1", "to listen on")
     port: int = _setting("server", _whole(0, 65_535), 8545, "0 for any that is free")
-    workers: int = _setting("server", _whole(1), cores(), "processes, one a core")
-    prefix: str = _setting("server", _text, "rollup", "of estimateGas and getProof, beside linea")
+    workers: int = _setting("server", _whole(1, 1_024), cores(), "processes, one a core")
+    prefix: str = _setting("server", _prefix, "rollup", "of estimateGas and getProof, beside linea")
     allowed_hosts: tuple[str, ...] = _setting(
-        "server", _texts, (), "Host headers that are answered beside those of loopback and --host; * for any")
-    api_key: str | None = _setting("server", _text, None, "asked for in the path, /v3/KEY")
-    cors_origins: tuple[str, ...] = _setting("server", _texts, (), "origins whose pages may read answers; * for any")
+        "server", _texts(_host), (), "Host headers that are answered beside those of loopback and --host; * for any")
+    api_key: str | None = _setting("server", _key, None, "asked for in the path, /v3/KEY")
+    cors_origins: tuple[str, ...] = _setting(
+        "server", _texts(_origin), (), "origins whose pages may read answers; * for any")
     log: str = _setting("server", _one_of("requests", "errors", "off"), "errors", "what is logged, a JSON line each")
 
     genesis: str | None = _setting("chain", _text, None, "geth genesis FILE to answer from (a development chain)")
     replay: str | None = _setting("chain", _text, None, "block replay FILE to answer from, at its last block")
     node: str | None = _setting("chain", _url, None, "URL of a node to answer from")
-    node_timeout: float = _setting("chain", _number(0.001), 5.0, "of a request to the node [s]")
+    node_timeout: float = _setting("chain", _seconds(0.001), 5.0, "of a request to the node [s]")
     store: str | None = _setting("chain", _text, None, "ledger FILE to prove from")
 
     pricing: str = _setting(
@@ -137,7 +224,8 @@ class Settings:
     preset: str = _setting(
         "pricing", _one_of(*LINEA_PRESETS), DEFAULT_PRESET, "costs and margins that nothing else says")
     margin: float | None = _setting("pricing", _number(), None, "of the estimate, the preset's [1]")
-    base_fee: int | None = _setting("pricing", _whole(), None, "of an estimate, the preset's [wei / gas]")
+    base_fee: int | None = _setting(
+        "pricing", _whole(), None, "fixed; by default the preset's or the next block's, whichever is more [wei / gas]")
     variable_cost: int | None = _setting("pricing", _whole(), None, "the preset's [wei / byte]")
     fixed_cost: int | None = _setting("pricing", _whole(), None, "the preset's [wei / gas]")
     min_gas_price: int | None = _setting("pricing", _whole(), None, "the preset's gas price [wei / gas]")
@@ -148,8 +236,9 @@ class Settings:
     l1_blocks: int = _setting("pricing", _whole(1, 1_024), 50, "of the L1 fee history that is averaged")
     l1_percentile: float = _setting("pricing", _number(most=100.0), 15.0, "of the L1 tips of a block [%]")
     l1_margin: float = _setting("pricing", _number(), 1.0, "of the costs computed from L1 fees [1]")
-    poll_seconds: float = _setting("pricing", _number(0.05), 12.0, "between two looks at a node [s]")
-    max_age: float = _setting("pricing", _number(), 600.0, "of polled costs; estimates are refused beyond [s]")
+    poll_seconds: float = _setting("pricing", _seconds(0.05), 12.0, "between two looks at a node [s]")
+    max_age: float = _setting(
+        "pricing", _number(), 600.0, "of a node's newest block and last answer; estimates are refused beyond [s]")
 
     codec: str = _setting(
         "size", _one_of("zstd", "brotli", "deflate", "fastlz", "lzss"), "zstd", "that measures the fee transaction")
@@ -162,23 +251,29 @@ class Settings:
     tolerance: float = _setting("execution", _number(below=1.0), 0.015, "of the gas limit search, 0 is exact [1]")
     gas_cap: int = _setting("execution", _whole(21_000), 50_000_000, "of one execution [gas]")
     total_gas: int = _setting("execution", _whole(21_000), 200_000_000, "of all executions of one estimate [gas]")
-    seconds: float = _setting("execution", _number(0.01), 10.0, "of all executions of one call, then it is ended [s]")
+    seconds: float = _setting("execution", _seconds(0.01), 10.0, "of all executions of one call, then it is ended [s]")
     max_call_gas: int = _setting("execution", _whole(21_000), 30_000_000, "that a rollup call may name [gas]")
-    processes: int = _setting("execution", _whole(1), 2, "a worker's, for calls that cannot run inline")
-    queue: int = _setting("execution", _whole(1), 32, "calls that may wait for these processes")
+    processes: int = _setting("execution", _whole(1, 1_024), 2, "a worker's, for calls that cannot run inline")
+    queue: int = _setting("execution", _whole(1, 1_000_000), 32, "calls that may wait for these processes")
 
-    body_limit: int = _setting("limits", _whole(1), 1 << 20, "of a request [byte]")
-    batch_limit: int = _setting("limits", _whole(1), 100, "calls in a batch")
-    override_accounts: int = _setting("limits", _whole(), 1_000, "accounts of a state override")
-    override_slots: int = _setting("limits", _whole(), 10_000, "slots of a state override")
-    key_limit: int = _setting("limits", _whole(1), 1_024, "storage keys of one proof")
-    connections: int = _setting("limits", _whole(1), 1_000, "open at a time, in each worker")
-    requests: int = _setting("limits", _whole(1), 256, "under way at a time, in each worker")
-    idle_seconds: float = _setting("limits", _number(0.01), 15.0, "a connection may send nothing [s]")
-    body_seconds: float = _setting("limits", _number(0.01), 10.0, "until a request has arrived as a whole [s]")
+    body_limit: int = _setting("limits", _whole(1, 1 << 30), 1 << 20, "of a request [byte]")
+    batch_limit: int = _setting("limits", _whole(1, 1_000_000), 100, "calls in a batch")
+    override_accounts: int = _setting("limits", _whole(maximum=1_000_000), 1_000, "accounts of a state override")
+    override_slots: int = _setting("limits", _whole(maximum=1_000_000), 10_000, "slots of a state override")
+    key_limit: int = _setting("limits", _whole(1, 1_000_000), 1_024, "storage keys of one proof")
+    connections: int = _setting("limits", _whole(1, 1_000_000), 1_000, "open at a time, in each worker")
+    requests: int = _setting("limits", _whole(1, 1_000_000), 256, "under way at a time, in each worker")
+    idle_seconds: float = _setting("limits", _seconds(0.01), 15.0, "a connection may send nothing [s]")
+    body_seconds: float = _setting("limits", _seconds(0.01), 10.0, "until a request has arrived as a whole [s]")
     # fmt: on
 
     def __post_init__(self) -> None:
+        for setting in all_settings():
+            value = getattr(self, setting.name)
+            if value is not setting.default and setting.metadata["read"](setting.name, value) != value:
+                raise InvalidInput(
+                    setting.name, "expected the value itself, not a text of it", _told(self, setting.name)
+                )
         _check_together(self)
 
 
@@ -194,8 +289,6 @@ def _check_together(settings: Settings) -> None:
         raise InvalidInput("dictionary", "expected a file with codec = lzss (the README says which)", None)
     if settings.dictionary is not None and settings.codec not in ("lzss", "zstd"):
         raise InvalidInput("dictionary", "expected only with codec = lzss or zstd", settings.dictionary)
-    if settings.api_key is not None and not settings.api_key.isascii():
-        raise InvalidInput("api_key", "expected ASCII", _told(settings, "api_key"))
     other = {"cost-per-byte": _VERIFICATION, "verification-cost": _PER_BYTE}[settings.pricing]
     for name in other:
         if getattr(settings, name) is not None:
@@ -228,7 +321,7 @@ def load_settings(
     Parameters
     ----------
     file : TOML, a table for each section.
-    environment : of which the names that begin with FEEMODEL_ and name a setting count.
+    environment : of which the names that begin with FEEMODEL_ count.
     flags : setting → value; `None` was not given.
 
     Raises
@@ -244,13 +337,32 @@ def load_settings(
         chosen |= _from_file(Path(file))
     known = {setting.name: setting for setting in all_settings()}
     for variable, value in (environment or {}).items():
+        if not variable.upper().startswith(ENVIRONMENT_PREFIX) or variable in OTHER_VARIABLES:
+            continue
         name = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
-        if variable == f"{ENVIRONMENT_PREFIX}{name.upper()}" and name in known:
-            chosen[name] = known[name].metadata["read"](variable, value)
+        if name not in known or variable != variable_of(name):
+            names = [*known, *(other.removeprefix(ENVIRONMENT_PREFIX).lower() for other in OTHER_VARIABLES)]
+            expected = f"no setting has this name{_suggestion(name.removeprefix('feemodel_'), names, variable_of)}"
+            raise InvalidInput(variable, expected, HIDDEN)  # a misspelled name may hold the key
+        chosen[name] = known[name].metadata["read"](variable, value)
     for name, value in (flags or {}).items():
         if value is not None:
             chosen[name] = known[name].metadata["read"](f"--{name.replace('_', '-')}", value)
     return Settings(**chosen)
+
+
+def variable_of(name: str) -> str:
+    """The environment variable of a setting.
+
+    >>> variable_of("api_key")
+    'FEEMODEL_API_KEY'
+    """
+    return f"{ENVIRONMENT_PREFIX}{name.upper()}"
+
+
+def _suggestion(name: str, known: Iterable[str], spelled: Callable[[str], str] = str) -> str:
+    close = get_close_matches(name, list(known), n=1)
+    return f"; did you mean {spelled(close[0])}?" if close else ""
 
 
 def _from_file(path: Path) -> dict[str, Any]:
@@ -266,10 +378,12 @@ def _from_file(path: Path) -> dict[str, Any]:
     chosen = {}
     for section, table in document.items():
         if section not in sections or not isinstance(table, dict):
-            raise InvalidInput(f"{path}: {section}", f"expected one of the tables {', '.join(sections)}", table)
+            expected = f"expected one of the tables {', '.join(sections)}{_suggestion(section, sections)}"
+            raise InvalidInput(f"{path}: {section}", expected, HIDDEN)  # which may hold the key
         for name, value in table.items():
             where = f"{path}: {section}.{name}"
             if name not in sections[section]:
-                raise InvalidInput(where, f"expected one of {', '.join(sections[section])}", value)
+                expected = f"expected one of {', '.join(sections[section])}{_suggestion(name, sections[section])}"
+                raise InvalidInput(where, expected, HIDDEN)
             chosen[name] = sections[section][name].metadata["read"](where, value)
     return chosen

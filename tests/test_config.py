@@ -11,7 +11,7 @@ import pytest
 
 from feemodel.cli import main
 from feemodel.cli.serve import SECRET as SHOWN_MASKED
-from feemodel.config import ENVIRONMENT_PREFIX, SECRET, Settings, all_settings, load_settings
+from feemodel.config import ENVIRONMENT_PREFIX, HIDDEN, SECRET, Settings, all_settings, load_settings
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.fees.presets import linea_preset
 from feemodel.processors import cores
@@ -137,12 +137,34 @@ def test_the_environment_goes_before_the_file_and_flags_before_both(tmp_path):
     assert (found.port, found.workers, found.prefix, found.margin) == (1, 2, "flag", 1.2)
 
 
-def test_only_the_names_of_settings_are_read_from_the_environment():
-    environment = {
-        "FEEMODEL_SHARED": "/inputs", "FEEMODEL_CONFIG": "x", "FEEMODEL_port": "1", "PORT": "2", "feemodel_port": "3",
-        "XFEEMODEL_PORT": "4", "FEEMODEL_": "5",
-    }  # fmt: skip
+def test_only_variables_with_the_prefix_are_read_from_the_environment():
+    environment = {"FEEMODEL_SHARED": "/inputs", "FEEMODEL_CONFIG": "x", "PORT": "2", "XFEEMODEL_PORT": "4"}
     assert load_settings(environment=environment) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("variable", "suggestion"),
+    [
+        ("FEEMODEL_APIKEY", "; did you mean FEEMODEL_API_KEY?"),
+        ("FEEMODEL_API-KEY", "; did you mean FEEMODEL_API_KEY?"),
+        ("FEEMODEL_API_KEY_", "; did you mean FEEMODEL_API_KEY?"),
+        ("FEEMODEL_Api_Key", "; did you mean FEEMODEL_API_KEY?"),
+        ("feemodel_api_key", "; did you mean FEEMODEL_API_KEY?"),
+        ("FEEMODEL_BASEFEE", "; did you mean FEEMODEL_BASE_FEE?"),
+        ("FEEMODEL_", ""),
+        ("FEEMODEL_QQQQQQ", ""),
+    ],
+)
+def test_a_variable_that_no_setting_has_is_refused_without_its_value(variable, suggestion):
+    with pytest.raises(InvalidInput) as refused:
+        load_settings(environment={variable: "s3cret"})
+    assert f"{variable}: no setting has this name{suggestion}, got '{HIDDEN}'" == str(refused.value)
+
+
+def test_a_server_does_not_start_open_because_its_key_is_misspelled(capsys, monkeypatch):
+    monkeypatch.setenv("FEEMODEL_APIKEY", "s3cret")
+    expected = f"feemodel: FEEMODEL_APIKEY: no setting has this name; did you mean FEEMODEL_API_KEY?, got '{HIDDEN}'\n"
+    assert (2, "", expected) == checked(capsys)
 
 
 @pytest.mark.parametrize(
@@ -178,6 +200,52 @@ def test_only_the_names_of_settings_are_read_from_the_environment():
         ("node", '"http://"', "http://", "expected an address such as https://host:port/path"),
         ("node", '"http://[::1"', "http://[::1", "expected an address such as https://host:port/path"),
         ("l1_node", "8545", "8545", "expected an address such as https://host:port/path"),
+        ("node", '"http://h:99999"', "http://h:99999", "expected an address such as https://host:port/path"),
+        ("node", '"http://h:0"', "http://h:0", "expected an address such as https://host:port/path"),
+        ("prefix", '"eth"', "eth", "expected another prefix than eth, feemodel, net, rpc, web3, got 'eth'"),
+        ("prefix", '"net"', "net", "expected another prefix than"),
+        ("prefix", '"web3"', "web3", "expected another prefix than"),
+        ("prefix", '"feemodel"', "feemodel", "expected another prefix than"),
+        ("prefix", '"ETH"', "ETH", "expected another prefix than"),
+        ("prefix", '"foo bar"', "foo bar", "expected up to 32 letters, digits and underscores, a letter"),
+        ("prefix", '"eth_x"', "eth_x", "expected another prefix than"),
+        ("prefix", '"_x"', "_x", "expected up to 32 letters, digits and underscores"),
+        ("prefix", '"1st"', "1st", "expected up to 32 letters, digits and underscores"),
+        ("prefix", '""', "", "expected up to 32 letters, digits and underscores"),
+        ("prefix", '"eth\\n"', "eth\n", "expected up to 32 letters, digits and underscores"),
+        ("host", '" ::1"', " ::1", "expected text without space at its ends"),
+        ("genesis", '"a\\u0000"', "a\0", "expected text without space at its ends and without control characters"),
+        (
+            "allowed_hosts",
+            '["a.example:80"]',
+            "a.example:80",
+            "expected a host without scheme, port, path and brackets",
+        ),
+        ("allowed_hosts", '["http://a"]', "http://a", "expected a host without scheme, port, path and brackets, or *"),
+        ("allowed_hosts", '["[::1]"]', "[::1]", "expected a host without scheme, port, path and brackets, or *"),
+        ("allowed_hosts", '[""]', "", "expected text, got ''"),
+        ("allowed_hosts", '["a", ""]', "a,,b", "expected text, got ''"),
+        ("cors_origins", '["app.example"]', "app.example", "expected an origin as browsers send it"),
+        ("cors_origins", '["https://a/"]', "https://a/", "expected an origin as browsers send it"),
+        ("cors_origins", '["https://A"]', "https://A", "expected an origin as browsers send it"),
+        ("cors_origins", '["https://a:443"]', "https://a:443", "expected an origin as browsers send it"),
+        ("api_key", '"a b"', "a b", "expected ASCII that a path holds as it is"),
+        ("api_key", '"a?b"', "a?b", "expected ASCII that a path holds as it is"),
+        ("port", '"8,5,4,5"', "8,5,4,5", "expected a whole number, got '8,5,4,5'"),
+        ("port", '"1_0"', "1_0", "expected a whole number, got '1_0'"),
+        ("port", '"010"', "010", "expected a whole number, got '010'"),
+        ("port", '"0b11"', "0b11", "expected a whole number, got '0b11'"),
+        ("port", '" 7"', " 7", "expected a whole number, got ' 7'"),
+        ("port", '"٣"', "٣", "expected a whole number, got '٣'"),
+        ("port", '""', "", "expected a whole number, got ''"),
+        ("workers", "1025", "1025", "expected at most 1,024, got 1025"),
+        ("gas_cap", str(2**63), str(2**63), "expected at most 9,223,372,036,854,775,807, got"),
+        ("margin", '"1_0"', "1_0", "expected a number, got '1_0'"),
+        ("margin", '" 1"', " 1", "expected a number, got ' 1'"),
+        ("margin", '""', "", "expected a number, got ''"),
+        ("node_timeout", "1e300", "1e300", "expected a number of at most 3.1536e+07, got 1e+300"),
+        ("poll_seconds", "inf", "inf", "expected a finite number, got inf"),
+        ("max_age", "-1.0", "-1", "expected a finite number, at least 0, got -1"),
     ],
 )
 def test_a_bad_value_is_named_as_its_source_spells_it(tmp_path, name, in_file, text, message):
@@ -195,7 +263,12 @@ def test_a_bad_value_is_named_as_its_source_spells_it(tmp_path, name, in_file, t
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[serve]\n", "serve: expected one of the tables server, chain, pricing, size, execution, limits, got {}"),
+        (
+            "[serve]\n",
+            "serve: expected one of the tables server, chain, pricing, size, execution, limits; did you mean",
+        ),
+        ("[sever]\napi_key = 's3cret'\n", "sever: expected one of the tables server"),
+        ("[server]\napikey = 's3cret'\n", "server.apikey: expected one of host, port, workers"),
         ("port = 1\n", "port: expected one of the tables"),
         ("server = 1\n", "server: expected one of the tables"),
         ("[server]\nprot = 1\n", "server.prot: expected one of host, port, workers"),
@@ -210,6 +283,13 @@ def test_a_file_with_other_names_is_refused_with_the_place(tmp_path, text, messa
     with pytest.raises((InvalidInput, UnreadableFile)) as refused:
         load_settings(file=path)
     assert str(refused.value).startswith(f"{path}: {message}")
+    assert "s3cret" not in str(refused.value)
+
+
+def test_a_key_of_the_file_that_no_setting_has_comes_with_a_suggestion(tmp_path):
+    path = written(tmp_path, "[server]\napikey = 's3cret'\n")
+    with pytest.raises(InvalidInput, match=r"body_seconds|cors_origins, log; did you mean api_key\?"):
+        load_settings(file=path)
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
@@ -236,7 +316,7 @@ URL = "https://us3r:pa55@node.example/s3cret"
         ({"l1_node": URL}, "l1_node: expected the URL of an L1 node with costs = l1, and only then"),
         ({"codec": "lzss"}, "dictionary: expected a file with codec = lzss"),
         ({"codec": "brotli", "dictionary": "d"}, "dictionary: expected only with codec = lzss or zstd, got 'd'"),
-        ({"api_key": "s3cret-ключ"}, "api_key: expected ASCII"),
+        ({"api_key": "s3cret-ключ"}, "--api-key: expected ASCII"),
         ({"min_gas_price": 1}, "min_gas_price: expected only with the other form of the fee, got 1"),
         ({"gas_price_ratio": 1.0}, "gas_price_ratio: expected only with the other form of the fee"),
         ({"pricing": "verification-cost", "variable_cost": 5}, "variable_cost: expected only with the other form"),
@@ -288,9 +368,9 @@ def test_a_server_that_could_not_answer_yet_says_why_and_is_1(capsys):
     code, said, _ = checked(capsys, "--json", *flags)
     assert code == 1
     (reason,) = json.loads(said)["unready"]
-    assert reason.startswith("the node: no connection (")
+    assert reason.startswith("the newest block: none yet, the node: no connection (")
     code, said, _ = checked(capsys, *flags)
-    assert (code, "\nnot ready: the node: no connection (" in said) == (1, True)
+    assert (code, "\nnot ready: the newest block: none yet, the node: no connection (" in said) == (1, True)
 
 
 @pytest.mark.parametrize(
@@ -362,3 +442,32 @@ def test_a_server_that_cannot_begin_ends_with_one_line(tmp_path):
         | {"PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (3, "", "feemodel: missing.json: no such file\n")
+
+
+def test_settings_alone_are_checked_without_the_node(capsys):
+    """A node that is down is no fault of the settings: `ExecStartPre` must let the server start and wait for it."""
+    flags = ["serve", "--check-settings", "--json", "--node", "http://127.0.0.1:1", "--node-timeout", "1"]
+    assert main(flags) == 0
+    assert json.loads(capsys.readouterr().out)["unready"] == []
+    assert main(["serve", "--check-settings", "--prefix", "eth"]) == 2
+    assert main(["serve", "--check-settings", "--genesis", "missing.json"]) == 3
+
+
+@pytest.mark.parametrize(("flags", "variable"), [(["--config", ""], None), ([], "FEEMODEL_CONFIG")])
+def test_an_empty_name_of_the_file_is_refused(capsys, monkeypatch, flags, variable):
+    if variable is not None:
+        monkeypatch.setenv(variable, "")
+    assert (2, "", f"feemodel: {variable or '--config'}: expected a file, got ''\n") == checked(capsys, *flags)
+
+
+def test_the_help_has_the_exit_codes(capsys):
+    with pytest.raises(SystemExit):
+        main(["serve", "--help"])
+    said = capsys.readouterr().out
+    assert "exit codes of --check and --check-settings:\n  0  it would serve" in said
+
+
+@pytest.mark.parametrize(("name", "value"), [("port", -1), ("prefix", "eth"), ("margin", float("nan")), ("port", "80")])
+def test_settings_made_in_python_are_checked_too(name, value):
+    with pytest.raises(InvalidInput, match=f"^{name}: expected"):
+        Settings(**{name: value})

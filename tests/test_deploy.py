@@ -78,7 +78,8 @@ def test_the_unit_s_commands_are_taken(command, capsys):
     assert "--config" in command
     place = command.index("--config") + 1
     assert f"deploy/feemodel.toml {command[place]}" in UNIT  # where the installation puts it
-    given = [*command[:place], str(DEPLOY / "feemodel.toml"), *command[place + 1 :], "--check", "--json"]
+    given = [*command[:place], str(DEPLOY / "feemodel.toml"), *command[place + 1 :], "--json"]
+    given += [] if "--check-settings" in given else ["--check"]
 
     assert main(given) == 0
     answer = json.loads(capsys.readouterr().out)

@@ -11,11 +11,30 @@ from typing import Any
 
 from feemodel.cli.output import print_json
 from feemodel.config import SECRET, Settings, all_settings, load_settings
+from feemodel.errors import InvalidInput
+
+EPILOG = """\
+Each setting may also stand in the file, or in the environment as FEEMODEL_NAME; flags go first.
+
+exit codes of --check and --check-settings:
+  0  it would serve; with --check an estimate would be answered now
+  1  with --check: settings and files are good, but an estimate would be refused now (a node is down, stale or wrong)
+  2  a setting is wrong, or settings contradict each other
+  3  a file cannot be read
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", metavar="FILE", help="settings in TOML, a table for each group below")
-    parser.add_argument("--check", action="store_true", help="say what would be served, and stop")
+    check = parser.add_mutually_exclusive_group()
+    check.add_argument(
+        "--check",
+        action="store_true",
+        help="say what would be served and whether an estimate would be answered now, and stop: nodes are asked",
+    )
+    check.add_argument(
+        "--check-settings", action="store_true", help="the same of settings and files alone, and stop: no node is asked"
+    )
     groups: dict[str, Any] = {}
     for setting in all_settings():
         section = setting.metadata["section"]
@@ -27,12 +46,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             group.add_argument(flag, action=argparse.BooleanOptionalAction, default=None, help=help_text)
         else:
             group.add_argument(flag, metavar="…", help=help_text)
-    parser.epilog = "Each setting may also stand in the file, or in the environment as FEEMODEL_NAME; flags go first."
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = EPILOG
 
 
 def run(options: argparse.Namespace) -> int:
     flags = {setting.name: getattr(options, setting.name) for setting in all_settings()}
-    file = options.config or os.environ.get("FEEMODEL_CONFIG")
+    file = os.environ.get("FEEMODEL_CONFIG") if options.config is None else options.config
+    if file == "":
+        raise InvalidInput("FEEMODEL_CONFIG" if options.config is None else "--config", "expected a file", file)
     settings = load_settings(file=file, environment=os.environ, flags=flags)
     for package in ("msgspec", "uvicorn", "prometheus_client"):
         import_module(package)  # missing ones are told here once, and not by every worker
@@ -40,8 +62,8 @@ def run(options: argparse.Namespace) -> int:
 
     with _ledger(settings) as folder:
         store = _store(settings, folder)
-        if options.check:
-            return _checked(settings, store, as_json=options.json)
+        if options.check or options.check_settings:
+            return _checked(settings, store, ask_nodes=options.check, as_json=options.json)
         serve(settings, store=store, ready=lambda address: _announce(address, settings, store, options))
     return 0
 
@@ -71,8 +93,8 @@ def _store(settings: Settings, folder: str | None) -> Path | None:
     return path
 
 
-def _checked(settings: Settings, store: Path | None, *, as_json: bool) -> int:
-    """Open what would be served, say what that is, and close it."""
+def _checked(settings: Settings, store: Path | None, *, ask_nodes: bool, as_json: bool) -> int:
+    """Open what would be served, say what that is, and close it; the exit code is that of `EPILOG`."""
     import asyncio
 
     from feemodel.rpc.service import Service
@@ -80,8 +102,11 @@ def _checked(settings: Settings, store: Path | None, *, as_json: bool) -> int:
     async def opened() -> dict[str, Any]:
         service = Service(settings, store)
         try:
-            await service.start()
-            return {"settings": _public(settings), "methods": sorted(service.methods), "unready": service.unready()}
+            unready = []
+            if ask_nodes:
+                await service.start()
+                unready = service.unready()
+            return {"settings": _public(settings), "methods": sorted(service.methods), "unready": unready}
         finally:
             await service.close()
 
