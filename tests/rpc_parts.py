@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +26,13 @@ from feemodel.rpc.service import Service
 
 JSON = {"content-type": "application/json", "host": "localhost"}
 PATIENCE = 30  # seconds, on a machine that does much else
+ANY_AGE = 1e12  # seconds: of a node whose newest block is a genesis
+
+
+def head_block(age: float = 0.0, **fields: Any) -> dict[str, Any]:
+    """The newest block of a node as far as the server reads it; `age` of its time [s]."""
+    fixed = {"number": "0x5", "extraData": "0x", "baseFeePerGas": "0x7", "gasUsed": "0x0", "gasLimit": hex(30_000_000)}
+    return fixed | {"timestamp": hex(int(time.time() - age))} | fields
 
 
 def request(method: str, *params: Any, **fields: Any) -> bytes:

@@ -163,10 +163,11 @@ def test_the_gas_price_is_the_announced_one_and_the_rest_of_it_the_tip(client):
 
 @pytest.mark.parametrize("count", ["0x1", "0x400", 1, 50])
 def test_the_fee_history_is_that_of_the_one_block_there_is(client, count):
+    """The reward is an estimate of 125 bytes and 21,000 gas: trunc(1.2 · (125e9 div 21,000 + 30,000,000))."""
     history = client.result("eth_feeHistory", count, "latest", [10, 20.5, 20.5, 100])
     assert history == {
         "oldestBlock": "0x0", "baseFeePerGas": ["0x7", "0x7"], "gasUsedRatio": [0.0],
-        "baseFeePerBlobGas": ["0x1", "0x1"], "blobGasUsedRatio": [0.0], "reward": [["0x0"] * 4],
+        "baseFeePerBlobGas": ["0x1", "0x1"], "blobGasUsedRatio": [0.0], "reward": [[hex(43_142_856)] * 4],
     }  # fmt: skip
     assert "reward" not in client.result("eth_feeHistory", count, "latest")
 

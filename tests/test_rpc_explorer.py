@@ -284,7 +284,7 @@ def test_a_call_is_estimated_by_the_server():
         asked.append((call, overrides))
         return 45_000
 
-    methods = explorer_methods(estimate=estimate, chain_id=1337)
+    methods = explorer_methods(estimate=estimate, chain_id=lambda: 1337)
     call, overrides = {**CALL, "data": "0xdeadbeef"}, {CALL["to"]: {"balance": "0x1"}}
     answer = explained(call, {"overrides": overrides}, methods)
     compared(call, {**L1, "overrides": overrides}, methods)

@@ -22,7 +22,7 @@ from feemodel.rpc.logs import JsonLines
 from feemodel.rpc.metrics import forget_process
 from tests import node_server
 from tests.rpc_calls import ANNA, BERT, TOKEN, TRANSFER
-from tests.rpc_parts import JSON, PATIENCE, Client, listening, request
+from tests.rpc_parts import JSON, PATIENCE, Client, head_block, listening, request
 
 KEY, CALLDATA = "k3y-0f-nobody-else", "feedfacefeedfacefeedface"
 FLAT = {
@@ -82,8 +82,8 @@ def get(pool, url):
 def observed(tmp_path_factory):
     """A server of two processes, asked what ASKED says: its log, and what it counted, as each process tells it."""
     with node_server.running() as l1:
-        body = {"jsonrpc": "2.0", "result": FLAT}
-        l1.always = lambda handler, payload: handler.send(200, json.dumps({**body, "id": payload["id"]}).encode())
+        newest = head_block(number="0x10")
+        l1.always = node_server.results(eth_chainId="0x1", eth_feeHistory=FLAT, eth_getBlockByNumber=newest)
         flags = [
             "--workers",
             "2",
@@ -208,7 +208,8 @@ def test_ages_and_the_final_block_are_those_of_now(observed):
     _, scrapes, health, _ = observed
     for scrape in scrapes:
         assert scrape["feemodel_finalized_block"] == 0.0
-        assert 0.0 <= scrape["feemodel_pricing_age_seconds"] < PATIENCE
+        assert 0.0 <= scrape["feemodel_pricing_poll_age_seconds"] < PATIENCE
+        assert 0.0 <= scrape["feemodel_pricing_age_seconds"] < 2 * PATIENCE
     assert health["finalizedBlock"] == 0
     assert health["pricing"]["reachable"]
 

@@ -1,6 +1,7 @@
 """What estimates are priced with: settings, pricing records, L1 fees that are looked up again and again."""
 
 import json
+import re
 import time
 
 import pytest
@@ -12,7 +13,7 @@ from feemodel.rpc.development import development_genesis
 from feemodel.units import to_hex
 from tests import node_server
 from tests.rpc_calls import TRANSFER  # of 49 bytes and 21,000 gas
-from tests.rpc_parts import PATIENCE, behind, opened
+from tests.rpc_parts import ANY_AGE, PATIENCE, behind, head_block, opened
 
 SOON = 0.05  # seconds, the shortest pause between two looks
 OLD = 2.0  # seconds, of costs that are not used any more
@@ -33,13 +34,11 @@ def until(client, condition, what):
 
 def answering(node, **results):
     """Have a node answer these methods, with a result or with what a function makes of the parameters."""
-
-    def answer(handler, payload):
-        result = results.get(payload["method"])
-        result = result(payload["params"]) if callable(result) else result
-        handler.send(200, json.dumps({"jsonrpc": "2.0", "id": payload["id"], "result": result}).encode())
-
-    node.always = answer
+    known = {
+        "eth_chainId": "0x539", "eth_estimateGas": "0x5208", "eth_getTransactionCount": "0x0",
+        "eth_getBlockByNumber": lambda params: head_block(number=params[0]),
+    }  # fmt: skip
+    node.always = node_server.results(**known | results)
 
 
 # Configured
@@ -80,13 +79,15 @@ def test_the_base_fee_is_a_setting():
 def test_what_is_priced_with_is_told():
     with opened(Settings(variable_cost=5, margin=1.5), started=False) as client:
         assert client.result("feemodel_pricing") == {
-            "source": "configured", "ageSeconds": None, "pricing": "cost-per-byte", "margin": 1.5,
+            "source": "configured", "ageSeconds": None, "pollAgeSeconds": None,
+            "pricing": "cost-per-byte", "margin": 1.5,
             "variableCost": "0x5", "fixedCost": hex(30_000_000), "baseFee": "0x7", "gasPrice": hex(41_904_000),
         }  # fmt: skip
         assert "pricing" not in client.http("GET", "/health").json()
     with opened(Settings(pricing="verification-cost", gas_price_ratio=2.5), started=False) as client:
         assert client.result("feemodel_pricing") == {
-            "source": "configured", "ageSeconds": None, "pricing": "verification-cost", "margin": 1.2,
+            "source": "configured", "ageSeconds": None, "pollAgeSeconds": None,
+            "pricing": "verification-cost", "margin": 1.2,
             "minGasPrice": hex(41_904_000), "verificationGasCost": hex(1_200_000), "verificationCapacity": hex(90_000),
             "gasPriceRatio": 2.5, "adjustment": "0x0", "baseFee": "0x7", "gasPrice": hex(41_904_000),
         }  # fmt: skip
@@ -136,21 +137,21 @@ def test_the_record_of_a_node_prices_and_follows_its_newest_block(tmp_path):
     """The node is a server of this package, which has a genesis of its own."""
     with (
         behind(Settings(genesis=genesis_with(RECORD.to_bytes(), tmp_path / "genesis.json"))) as address,
-        opened(Settings(costs="record", node=address, poll_seconds=SOON)) as client,
+        opened(Settings(costs="record", node=address, poll_seconds=SOON, max_age=ANY_AGE)) as client,
     ):
         assert fee(client) == 25_399_999
         pricing = client.result("feemodel_pricing")
         assert (pricing["source"], pricing["variableCost"]) == ("record", hex(500_000_000))
-        assert 0 <= pricing["ageSeconds"] < PATIENCE
+        assert 0 <= pricing["pollAgeSeconds"] < PATIENCE < pricing["ageSeconds"], "of a block of January"
 
 
 def head(record):
-    return {"number": "0x5", "extraData": to_hex(record.to_bytes() if isinstance(record, PricingRecord) else record)}
+    return head_block(extraData=to_hex(record.to_bytes() if isinstance(record, PricingRecord) else record))
 
 
 def test_a_record_is_read_again_and_refused_when_there_is_none_or_it_is_too_old():
     with node_server.running() as node:
-        answering(node, eth_getBlockByNumber=head(RECORD), eth_estimateGas="0x5208", eth_chainId="0x539")
+        answering(node, eth_getBlockByNumber=head(RECORD))
         settings = Settings(costs="record", node=node.url, poll_seconds=SOON, max_age=OLD, node_timeout=PATIENCE)
         with opened(settings) as client:
 
@@ -172,7 +173,8 @@ def test_a_record_is_read_again_and_refused_when_there_is_none_or_it_is_too_old(
             node.always = node_server.reset
             until(client, lambda: variable_cost() is None, "an old record is not refused")
             message = client.error("feemodel_pricing")["message"]
-            assert message.startswith(f"the newest block: older than {OLD:g} s, the node: the connection broke")
+            expected = rf"the newest block: \d s old, more than max_age, {OLD:g} s; the node: the connection broke"
+            assert re.match(expected, message)
             assert client.http("GET", "/ready").status == 503
 
 
@@ -247,12 +249,14 @@ def test_l1_is_asked_for_what_the_settings_say(l1):
     answering(l1, eth_feeHistory=FLAT)
     with opened(on_l1(l1, l1_blocks=20, l1_percentile=60.5, poll_seconds=PATIENCE)):
         pass
-    ((path, _, payload),) = l1.requests
-    assert (path, payload["method"], payload["params"]) == (
-        "/key?of=mine",
-        "eth_feeHistory",
-        ["0x14", "latest", [60.5]],
-    )
+    (path, _, batch), (_, _, newest) = l1.requests
+    assert path == "/key?of=mine"
+    asked = [(call["method"], call["params"]) for call in (*batch, newest)]
+    assert asked == [
+        ("eth_chainId", []),
+        ("eth_feeHistory", ["0x14", "latest", [60.5]]),
+        ("eth_getBlockByNumber", ["0x11", False]),  # the newest of the two blocks, from 0x10 on
+    ]
 
 
 def test_l1_may_be_down_at_the_start_and_come_and_go_and_come_back(l1):
@@ -264,11 +268,12 @@ def test_l1_may_be_down_at_the_start_and_come_and_go_and_come_back(l1):
         assert client.error("eth_gasPrice") == error
         assert client.result("eth_estimateGas", TRANSFER) == "0x5208"  # which no price is needed for
         ready = client.http("GET", "/ready")
-        assert (ready.status, len(ready.json()["reasons"])) == (503, 2)
+        assert (ready.status, len(ready.json()["reasons"])) == (503, 1)
         seen = {
             "source": "l1",
             "reachable": False,
             "ageSeconds": None,
+            "pollAgeSeconds": None,
             "error": "the node: HTTP 500 Internal Server Error",
         }
         assert client.http("GET", "/health").json() == {"status": "ok", "pricing": seen}
@@ -279,8 +284,8 @@ def test_l1_may_be_down_at_the_start_and_come_and_go_and_come_back(l1):
             assert fee(client) == 36_248_161
             seen = client.http("GET", "/health").json()["pricing"]
             assert (seen["reachable"], seen["error"]) == (True, None)
-            assert 0 <= seen["ageSeconds"] <= OLD
-            assert 0 <= client.result("feemodel_pricing")["ageSeconds"] <= OLD
+            assert 0 <= seen["pollAgeSeconds"] <= OLD
+            assert 0 <= client.result("feemodel_pricing")["pollAgeSeconds"] <= OLD
             if back:
                 break
 
@@ -288,9 +293,8 @@ def test_l1_may_be_down_at_the_start_and_come_and_go_and_come_back(l1):
             until(client, lambda: client.http("GET", "/ready").status == 503, "not seen to be down")
             until(client, lambda: "error" in client.ask("rollup_estimateGas", TRANSFER), "old fees are not refused")
             message = client.error("rollup_estimateGas", TRANSFER)["message"]
-            assert (
-                message == f"L1 fees: older than {OLD:g} s, the node: the connection broke before the answer was whole"
-            )
+            expected = rf"L1 fees: \d s old, more than max_age, {OLD:g} s; the node: the connection broke before"
+            assert re.match(expected, message)
             assert client.http("GET", "/health").json()["pricing"]["ageSeconds"] > OLD
 
 
@@ -308,10 +312,10 @@ def test_a_node_whose_words_are_no_text_is_told_of_all_the_same(l1):
     l1.always = node_server.rpc_error(-32000, "half a character: \ud800")
     with opened(on_l1(l1)) as client:
         assert client.http("GET", "/health").json()["pricing"]["error"] == (
-            "eth_feeHistory: half a character: ? (code -32000)"
+            r"eth_chainId: half a character: \ud800 (code -32000)"
         )
         assert client.http("GET", "/ready").status == 503
-        assert client.error("feemodel_pricing")["message"].startswith("L1 fees: none yet, eth_feeHistory: half")
+        assert client.error("feemodel_pricing")["message"].startswith("L1 fees: none yet, eth_chainId: half")
 
 
 NOTHING = {"gasUsedRatio": [], "baseFeePerGas": ["0x1"], "blobGasUsedRatio": [], "baseFeePerBlobGas": ["0x1"]}

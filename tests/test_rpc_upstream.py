@@ -15,11 +15,10 @@ from feemodel.rpc.upstream import PASSED
 from tests import node_server
 from tests.development import RECORDS
 from tests.rpc_calls import ANNA, BERT, LIST, NOBODY, SWAP, TOKEN, TOKENS, TRANSFER, data
-from tests.rpc_parts import PATIENCE, behind, exchange, opened, request
+from tests.rpc_parts import ANY_AGE, PATIENCE, behind, exchange, head_block, opened, request
 
-HEAD = {"number": "0x5", "extraData": "0x"}
 RESULTS = {
-    "eth_getBlockByNumber": HEAD,
+    "eth_getBlockByNumber": head_block(),
     "eth_estimateGas": "0x5208",
     "eth_chainId": "0x539",
     "eth_getTransactionCount": "0x7",
@@ -42,7 +41,7 @@ def direct(address):
 
 @pytest.fixture(scope="module")
 def client(address):
-    with opened(Settings(node=address)) as client:
+    with opened(Settings(node=address, max_age=ANY_AGE)) as client:
         yield client
 
 
@@ -133,7 +132,7 @@ def test_nothing_else_reaches_the_node(node, method):
 
 
 def test_a_node_without_proofs_refuses_them_in_its_own_words():
-    with behind(Settings()) as address, opened(Settings(node=address)) as client:
+    with behind(Settings()) as address, opened(Settings(node=address, max_age=ANY_AGE)) as client:
         error = {"code": -32601, "message": "Method not found", "data": "linea_getProof"}
         assert client.error("rollup_getProof", ANNA, [], "0x0") == error
 
@@ -184,11 +183,10 @@ def test_the_node_is_asked_once_in_the_words_that_nodes_take(node, params, asked
     with on(node) as client:
         found = client.result("rollup_estimateGas", *params)
     assert found["gasLimit"] == "0x5208"
-    (_, _, batch), *rest = node.requests
+    ((_, _, batch),) = node.requests
     calls = [(call["method"], call["params"]) for call in batch]
-    expected = [("eth_estimateGas", asked), ("eth_getTransactionCount", counted)]
-    assert calls == (expected if counted else expected[:1])
-    assert [payload["method"] for _, _, payload in rest] == ["eth_chainId"]
+    expected = [("eth_chainId", []), ("eth_estimateGas", asked), ("eth_getBlockByNumber", ["latest", False])]
+    assert calls == expected + ([("eth_getTransactionCount", counted)] if counted else [])
 
 
 def test_the_nonce_of_the_node_is_measured(node):
@@ -220,8 +218,15 @@ def test_what_cannot_be_read_is_refused_before_the_node_is_asked(node, params, m
 
 @pytest.mark.parametrize("code", [-32000, -32003, -32015, -32602, 3, 429_000])
 def test_the_error_of_an_estimate_has_the_nodes_code(node, code):
+    def refusing(payload):
+        if isinstance(payload, list):
+            return [refusing(call) for call in payload]
+        if payload["method"] != "eth_estimateGas":
+            return replies(payload, RESULTS)
+        return {"jsonrpc": "2.0", "id": payload["id"], "error": {"code": code, "message": "in the node's words"}}
+
     with on(node) as client:
-        node.always = node_server.rpc_error(code, "in the node's words")
+        node.always = lambda handler, payload: handler.send(200, json.dumps(refusing(payload)).encode())
         for method in ("rollup_estimateGas", "eth_estimateGas"):
             assert client.error(method, TRANSFER) == {"code": code, "message": "in the node's words"}
 
@@ -279,11 +284,10 @@ def other_ids(batch):
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        (changed(other_ids), "the answers to a batch do not have the ids of its 2 calls"),
-        (changed(lambda batch: batch[:1]), "the answers to a batch do not have the ids of its 2 calls"),
-        (changed(lambda batch: batch * 2), "the answers to a batch do not have the ids of its 2 calls"),
-        (changed(lambda batch: batch[0]), "the answer to a batch is not a list"),
-        (changed(lambda batch: [1, None]), "the answers to a batch do not have the ids of its 2 calls"),
+        (changed(other_ids), "the answers to a batch do not have the ids of its 4 calls"),
+        (changed(lambda batch: batch[:1]), "the answers to a batch do not have the ids of its 4 calls"),
+        (changed(lambda batch: batch * 2), "the answers to a batch do not have the ids of its 4 calls"),
+        (changed(lambda batch: [1, None]), "the answers to a batch do not have the ids of its 4 calls"),
     ],
 )
 def test_a_batch_that_is_answered_with_other_ids_is_no_answer(node, fault, message):
@@ -383,7 +387,7 @@ def test_a_newest_block_that_is_none_is_said(node, head):
     answering(node, eth_getBlockByNumber=head)
     with opened(Settings(node=node.url, poll_seconds=PATIENCE)) as client:
         seen = client.http("GET", "/health").json()["node"]
-        assert seen["reachable"] == (head == {})
+        assert not seen["reachable"]
 
 
 def test_a_node_that_is_gone_is_said_at_once():
@@ -394,5 +398,6 @@ def test_a_node_that_is_gone_is_said_at_once():
             error = client.error(method, *params)
             assert error["code"] == -32002
             assert error["message"].startswith("the node: no connection (")
-        assert client.result("feemodel_pricing")["source"] == "configured"
+        error = client.error("feemodel_pricing")  # whose base fee is the node's
+        assert error["message"].startswith("the newest block: none yet, the node: no connection (")
         assert client.http("GET", "/ready").status == 503

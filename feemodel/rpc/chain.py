@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from ethereum_rlp import rlp
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.execution.forks import FORKS
 from feemodel.execution.world import Account, Block, World
+from feemodel.fees.l1_market import ELASTICITY, next_base_fee
 from feemodel.hashes import keccak256
 from feemodel.ledger.changes import GenesisAccount
 from feemodel.ledger.files import parse_genesis
@@ -31,6 +32,8 @@ _ACTIVATIONS = (
     ("byzantiumBlock", "byzantium"), ("eip158Block", "spurious_dragon"), ("eip150Block", "tangerine_whistle"),
     ("homesteadBlock", "homestead"),
 )  # fmt: skip
+INITIAL_BASE_FEE = 1_000_000_000  # EIP-1559 [wei / gas]
+_WITH_BASE_FEE = frozenset(list(FORKS)[list(FORKS).index("london") :])
 _EMPTY_FIELDS: dict[str, list[Any]] = {"transactions": [], "uncles": [], "withdrawals": []}
 
 
@@ -43,6 +46,15 @@ class Chain:
     hash: bytes | None = None  #: `None` where the source does not tell it
     parent_hash: bytes = bytes(32)
     state_root: bytes | None = None  #: of the ledger's tree, under which `rollup_getProof` proves
+    gas_used: int = 0  #: by the block, or where refunds are not known the most that it can be [gas]
+
+    @property
+    def next_base_fee(self) -> int:
+        """The base fee of the block that would come next, by EIP-1559 [wei / gas]."""
+        block = self.world.block
+        if block.gas_limit < ELASTICITY:  # which has no gas target
+            return block.base_fee
+        return int(next_base_fee(block.base_fee, min(self.gas_used, block.gas_limit), block.gas_limit))
 
     def block(self) -> dict[str, Any]:
         """The block as `eth_getBlockByNumber` answers; without transactions, of which a still chain keeps none."""
@@ -82,7 +94,8 @@ def genesis_chain(genesis: Mapping[str, Any], *, state_root: bytes | None = None
     Parameters
     ----------
     genesis : the document: `config` with `chainId` and when each rules begin, `alloc`, `gasLimit`, and what it has of
-        `timestamp`, `baseFeePerGas`, `extraData`, `coinbase`, `mixHash`, `difficulty`, `number`.
+        `timestamp`, `baseFeePerGas`, `extraData`, `coinbase`, `mixHash`, `difficulty`, `number`. As in geth the base
+        fee is 1 gwei where it is absent and London holds.
     state_root : of the ledger's tree over the same allocation. The block's hash is that of a header with this root, so
         it is not the one that geth computes, whose state tree is another.
 
@@ -95,17 +108,20 @@ def genesis_chain(genesis: Mapping[str, Any], *, state_root: bytes | None = None
         number=_number(genesis, "number", 0),
         timestamp=_number(genesis, "timestamp", 0),
         gas_limit=_number(genesis, "gasLimit"),
-        base_fee=_number(genesis, "baseFeePerGas", 7),
+        base_fee=0,
         coinbase=_sized(genesis, "coinbase", 20),
         prev_randao=_sized(genesis, "mixHash", 32),
         difficulty=_number(genesis, "difficulty", 0),
         excess_blob_gas=_number(genesis, "excessBlobGas", 0),
     )
+    fork = _fork_at(config, block)
+    first = INITIAL_BASE_FEE if fork in _WITH_BASE_FEE else 0
+    block = replace(block, base_fee=_number(genesis, "baseFeePerGas", first))
     world = World(
         accounts={account.address: _account(account) for account in parse_genesis(genesis)},
         block=block,
         chain_id=_number(config, "chainId"),
-        fork=FORKS[_fork_at(config, block)],
+        fork=FORKS[fork],
     )
     parent = bytes(32) if genesis.get("parentHash") is None else _sized(genesis, "parentHash", 32)
     extra_data = from_hex(genesis.get("extraData") or "0x", "genesis.extraData")
@@ -123,6 +139,7 @@ def replay_chain(replay: "Replay") -> Chain:
         extra_data=last.extra_data,
         hash=replay.block_hashes.get(last.number),
         parent_hash=last.parent_hash,
+        gas_used=sum(transaction.gas_used for transaction in last.transactions),
     )
 
 

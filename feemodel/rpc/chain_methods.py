@@ -22,7 +22,7 @@ from feemodel.execution.world import EMPTY, World, blob_base_fee
 from feemodel.fees.l1_market import MIN_BLOB_BASE_FEE
 from feemodel.rpc.chain import Chain
 from feemodel.rpc.parameters import Overrides, address, check_block, is_block
-from feemodel.rpc.pricing import Pricing
+from feemodel.rpc.pricing import Pricing, reward, suggested_tip
 from feemodel.rpc.runner import INLINE_DATA, Found, Runner
 from feemodel.units import to_hex, to_quantity
 
@@ -158,14 +158,15 @@ class ChainMethods:
             raise InvalidInput("blockOverrides", "expected none, the block cannot be overridden", block_overrides)
 
     def _gas_price(self) -> int:
-        """What the rollup announces for wallets that know one price only, at least the base fee."""
-        return max(self._pricing.current().preset.eth_gas_price, self.chain.world.block.base_fee)
+        """What the rollup announces for wallets that know one price only: the next base fee and the suggested tip."""
+        prices = self._pricing.current()
+        return prices.form.base_fee + suggested_tip(prices)
 
     def _priority_fee(self) -> int:
-        return self._gas_price() - self.chain.world.block.base_fee
+        return suggested_tip(self._pricing.current())
 
     def _fee_history(self, blockCount: Any, newestBlock: Any, rewardPercentiles: Any = None) -> dict[str, Any]:  # noqa: N803 the wire's names
-        """Of the one block there is; it is empty, so its rewards are zero, as geth answers."""
+        """Of the one block there is; its rewards are what the prices ask, for some wallets sign them as tips."""
         count = as_integer("blockCount", blockCount)
         if not 0 < count <= MAX_HISTORY:
             raise InvalidInput("blockCount", f"expected 1 to {MAX_HISTORY:,}", blockCount)
@@ -173,13 +174,14 @@ class ChainMethods:
         block = self.chain.world.block
         history: dict[str, Any] = {
             "oldestBlock": to_quantity(block.number),
-            "baseFeePerGas": [to_quantity(block.base_fee)] * 2,
+            "baseFeePerGas": [to_quantity(block.base_fee), to_quantity(self._pricing.current().form.base_fee)],
             "gasUsedRatio": [0.0],
             "baseFeePerBlobGas": [to_quantity(self._blob_base_fee())] * 2,
             "blobGasUsedRatio": [0.0],
         }
         if rewardPercentiles is not None:
-            history["reward"] = [["0x0"] * len(_percentiles(rewardPercentiles))]
+            tip = to_quantity(reward(self._pricing.current()))
+            history["reward"] = [[tip] * len(_percentiles(rewardPercentiles))]
         return history
 
     def _blob_base_fee(self) -> int:

@@ -55,7 +55,7 @@ def explorer_methods(
     codec: str | Codec = "zstd",
     measured: str = "sender_unsigned",
     packed: bool = False,
-    chain_id: int = LINEA_CHAIN_ID,
+    chain_id: Callable[[], int] = lambda: LINEA_CHAIN_ID,
 ) -> dict[str, Callable[..., Any]]:
     """The methods by their names on the wire.
 

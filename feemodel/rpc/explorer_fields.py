@@ -4,7 +4,7 @@ On the wire wei and gas are hexadecimal quantities, bytes and ratios plain numbe
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from feemodel.checks import INT64_MAX, real_scalar, whole_scalar
@@ -198,7 +198,7 @@ def read_point(
     for name in given:
         if name not in known:
             raise InvalidInput(f"{path}.{name}", f"expected {', '.join(sorted(known))} here", given[name])
-    source = form if form.name == pricing else form_of(pricing, preset)
+    source = form if form.name == pricing else form_of(pricing, replace(preset, base_fee=form.base_fee))
     defaults = {name: getattr(source, own) for name, own in OF_FORM.items() if hasattr(source, own)}
     defaults["margin"] = preset.estimate_margin
     required = set() if costs == ANNOUNCED else set(L1_FEES)

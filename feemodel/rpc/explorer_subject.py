@@ -42,7 +42,7 @@ class Subjects:
     codec: Codec
     measured: str
     packed: bool
-    chain_id: int
+    chain_id: Callable[[], int]
 
     async def explain(self, subject: Any, options: Any = None) -> dict[str, Any]:
         """Size, gas, every part of the fee, what wallets set, and what each of a node's checks says.
@@ -71,7 +71,7 @@ class Subjects:
         with naming("options"):
             explained = partial(
                 explain, read, gas, form=priced_form(point), checks=checks, codec=self.codec, measured=self.measured,
-                packed=self.packed, nonce=nonce, chain_id=self.chain_id,
+                packed=self.packed, nonce=nonce, chain_id=self.chain_id(),
             )  # fmt: skip
             # Much data takes a codec long, but not the interpreter's lock.
             answer = await asyncio.to_thread(explained) if len(read.data) > INLINE_BYTES else explained()
@@ -81,7 +81,7 @@ class Subjects:
         return {
             **_on_wire(answer),
             "recovery": found,
-            "decoded": _decoded(read, gas["estimated"], nonce, self.chain_id),
+            "decoded": _decoded(read, gas["estimated"], nonce, self.chain_id()),
         }
 
     async def compare(self, subject: Any, moment: Any) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class Subjects:
         pubdata = whole_scalar("moment.pubdata", moment.get("pubdata", PUBDATA), unit="bytes")
         # In a thread: the first time much has to be loaded.
         rows, signed_bytes = await asyncio.to_thread(
-            _compared, read, gas, names, base_fee, blob_base_fee, pubdata, self.codec, self.chain_id
+            _compared, read, gas, names, base_fee, blob_base_fee, pubdata, self.codec, self.chain_id()
         )
         return {
             "gas": to_quantity(gas),

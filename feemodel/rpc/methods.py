@@ -88,8 +88,8 @@ def upstream_methods(
     async def estimate(call: Any, second: Any = None, third: Any = None) -> dict[str, str]:
         block, overrides = block_and_overrides(second, third)
         check_size(overrides, accounts=override_accounts, slots=override_slots)
-        prices = pricing.current()
         gas, nonce, chain_id = await upstream.estimate(call, block, overrides, limits)
+        prices = pricing.current()  # with the newest block, which came with the estimate
         found = priced(
             GasEstimate(gas, gas, 0, "node"), parse_request(call).call, form=prices.form,
             margin=prices.preset.estimate_margin, nonce=nonce, chain_id=chain_id, **measuring,

@@ -9,6 +9,7 @@ import os
 from bisect import bisect_left
 from collections import Counter as Counter_
 from collections import defaultdict
+from math import nan
 from pathlib import Path
 from typing import Any, Literal
 
@@ -48,12 +49,17 @@ class Metrics:
         self._took: Counter_[tuple[str, int]] = Counter_()
         self._seconds_of: defaultdict[str, float] = defaultdict(float)
         self._writing = False
-        self._pricing_age = Gauge(
-            "feemodel_pricing_age_seconds", "Age of the polled costs", registry=registry, multiprocess_mode=AS_ASKED
-        )
-        self._finalized = Gauge(
-            "feemodel_finalized_block", "Newest final block", registry=registry, multiprocess_mode=AS_ASKED
-        )
+        self._told: set[str] = set()
+        self._state = {
+            name: Gauge(f"feemodel_{name}", text, registry=registry, multiprocess_mode=AS_ASKED)
+            for name, text in {
+                "pricing_age_seconds": "Age of the block that the polled costs come from",
+                "pricing_poll_age_seconds": "Time since the last look at the costs that succeeded",
+                "node_block_age_seconds": "Age of the newest block of the node",
+                "node_poll_age_seconds": "Time since the last look at the node that succeeded",
+                "finalized_block": "Newest final block",
+            }.items()
+        }
 
     def observe(self, method: str, code: int, seconds: float) -> None:
         """Count a call: its method, its error's code or 0, and the time it took [s]."""
@@ -84,13 +90,29 @@ class Metrics:
         self._took.clear()
         self._seconds_of.clear()
 
-    def set_state(self, *, pricing_age: float | None, finalized: int | None) -> None:
+    def set_state(
+        self,
+        *,
+        pricing_age: float | None = None,
+        pricing_poll_age: float | None = None,
+        node_block_age: float | None = None,
+        node_poll_age: float | None = None,
+        finalized: int | None = None,
+    ) -> None:
         """What stands at this moment; `None` where there is nothing of it."""
         self._write()
-        if pricing_age is not None:
-            self._pricing_age.set(pricing_age)
-        if finalized is not None:
-            self._finalized.set(finalized)
+        for name, value in {
+            "pricing_age_seconds": pricing_age,
+            "pricing_poll_age_seconds": pricing_poll_age,
+            "node_block_age_seconds": node_block_age,
+            "node_poll_age_seconds": node_poll_age,
+            "finalized_block": finalized,
+        }.items():
+            if value is not None:
+                self._told.add(name)
+                self._state[name].set(value)
+            elif name in self._told:  # a value that is known no more must not stand there as if it were
+                self._state[name].set(nan)
 
     def text(self) -> bytes:
         """The numbers of all processes in Prometheus' text format."""

@@ -85,11 +85,12 @@ _PRICING = {
         "source": {"enum": ["configured", "record", "l1"]},
         "pricing": {"enum": ["cost-per-byte", "verification-cost"]},
         "ageSeconds": {"type": ["number", "null"]},
+        "pollAgeSeconds": {"type": ["number", "null"]},
         "margin": {"type": "number"},
         "gasPriceRatio": {"type": "number"},
         **dict.fromkeys(("variableCost", "fixedCost", "minGasPrice", "baseFee", "gasPrice"), QUANTITY),
     },
-    "required": ["source", "ageSeconds", "pricing", "margin", "baseFee", "gasPrice"],
+    "required": ["source", "ageSeconds", "pollAgeSeconds", "pricing", "margin", "baseFee", "gasPrice"],
 }
 _PROOFS = {
     "type": "object",

@@ -22,10 +22,11 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from feemodel.config import Settings
 from feemodel.errors import FeeModelError, LimitExceeded
+from feemodel.rpc.head import shared_chain_id
 from feemodel.rpc.metrics import forget_process
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Place:
     store: Path | None  #: the ledger that proves
     metrics: Path  #: folder of the counters
     failures: "SimpleQueue[FeeModelError]"  #: why a worker could not begin
+    chain_ids: tuple[Any, Any]  #: of the nodes, see `feemodel.rpc.service.Service`
 
 
 def serve(
@@ -70,7 +72,7 @@ def serve(
         port = held.getsockname()[1]
         stopping = _on_signals()
         with TemporaryDirectory(prefix="feemodel-metrics-") as metrics:
-            place = Place(replace(settings, port=port), store, Path(metrics), _SPAWN.SimpleQueue())
+            place = Place(replace(settings, port=port), store, Path(metrics), _SPAWN.SimpleQueue(), _chain_ids())
             listening = _SPAWN.Event()
             workers = [_started(place, listening) for _ in range(settings.workers)]
             try:
@@ -85,6 +87,10 @@ def serve(
                 for worker, _ in workers:
                     worker.join(GRACE + 2.0)
                     worker.kill()
+
+
+def _chain_ids() -> tuple[Any, Any]:
+    return shared_chain_id(_SPAWN), shared_chain_id(_SPAWN)
 
 
 def _check_first(workers: list[tuple[BaseProcess, float]], place: Place) -> None:
@@ -190,7 +196,7 @@ def _application(place: Place) -> "App":
     from feemodel.rpc.service import Service
 
     settings, metrics = place.settings, Metrics(place.metrics)
-    service = Service(settings, place.store, count_estimate=metrics.count_estimate)
+    service = Service(settings, place.store, count_estimate=metrics.count_estimate, chain_ids=place.chain_ids)
     note = request_writer() if settings.log == "requests" else None
 
     def observe(method: str, code: int, seconds: float) -> None:
@@ -199,7 +205,14 @@ def _application(place: Place) -> "App":
             note(method, code, seconds)
 
     async def measured() -> bytes:
-        metrics.set_state(pricing_age=service.pricing.age, finalized=service.finalized)
+        node = service.upstream
+        metrics.set_state(
+            pricing_age=service.pricing.age,
+            pricing_poll_age=service.pricing.poll_age,
+            node_block_age=None if node is None else node.head.age,
+            node_poll_age=None if node is None else node.head.poll_age,
+            finalized=service.finalized,
+        )
         return await asyncio.to_thread(metrics.text)
 
     body, policy = page()

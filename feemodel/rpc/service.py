@@ -1,9 +1,10 @@
 """What one process of the server answers from, put together from the settings; opened and closed with its loop."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,24 @@ from feemodel.rpc.chain import Chain, genesis_chain, read_genesis_document, repl
 from feemodel.rpc.chain_methods import ChainMethods
 from feemodel.rpc.development import development_genesis
 from feemodel.rpc.explorer import explorer_methods
+from feemodel.rpc.head import ChainId
 from feemodel.rpc.jsonrpc import Methods
 from feemodel.rpc.methods import chain_methods, common_methods, gas_of, proof_methods, upstream_methods
 from feemodel.rpc.polled import Polled
-from feemodel.rpc.pricing import Prices, Pricing, configured_prices, fetch_l1_prices, recorded_prices
+from feemodel.rpc.pricing import (
+    Prices,
+    PricesAt,
+    Pricing,
+    configured_prices,
+    fetch_l1_prices,
+    recorded_prices,
+    rounded,
+)
 from feemodel.rpc.runner import Runner
 from feemodel.rpc.upstream import Upstream
 from feemodel.sizes.codecs import Codec, Zstd, get_codec
 from feemodel.sizes.lzss import Lzss
+from feemodel.transaction import LINEA_CHAIN_ID
 
 WARM_UP_AFTER = 1.0  # so that the first callers have the processors to themselves [s]
 
@@ -36,13 +47,20 @@ class Service:
     settings : which chain, prices, sizes and limits.
     store : the ledger that proves, `None` for none.
     count_estimate : told the engine of every gas estimate.
+    chain_ids : memory that all processes of a server share for the chain ids of `node` and `l1_node`, see
+        `feemodel.rpc.head.shared_chain_id`; `None` where there is one process.
 
     Made, started and closed within one event loop. Raises `InvalidInput` and `UnreadableFile` for settings that nothing
     can be answered from.
     """
 
     def __init__(
-        self, settings: Settings, store: Path | None, *, count_estimate: Callable[[str], None] = lambda engine: None
+        self,
+        settings: Settings,
+        store: Path | None,
+        *,
+        count_estimate: Callable[[str], None] = lambda engine: None,
+        chain_ids: tuple[Any, Any] = (None, None),
     ) -> None:
         self.settings, self._count_estimate = settings, count_estimate
         self.store = None if store is None else Store(store, read_only=True)
@@ -50,7 +68,8 @@ class Service:
         self._tasks: list[asyncio.Task[None]] = []
         self._threads = ThreadPoolExecutor(1, thread_name_prefix="polling")
         self._l1 = self._opened_l1()
-        self.upstream = self._opened_upstream()
+        self._l1_chain_id = ChainId(chain_ids[1])
+        self.upstream = self._opened_upstream(ChainId(chain_ids[0]))
         self.chain = None if self.upstream is not None else _chain(settings, self.store)
         self.pricing = self._opened_pricing()
         self.runner: Runner | None = None
@@ -60,13 +79,13 @@ class Service:
         settings = self.settings  # one retry: it is asked again soon enough
         return None if settings.l1_node is None else Node(settings.l1_node, timeout=settings.node_timeout, retries=1)
 
-    def _opened_upstream(self) -> Upstream | None:
+    def _opened_upstream(self, chain: ChainId) -> Upstream | None:
         settings = self.settings
         if settings.node is None:
             return None
         upstream = Upstream(
             settings.node, timeout=settings.node_timeout, poll_seconds=settings.poll_seconds,
-            max_age=settings.max_age if settings.costs == "record" else None,
+            max_age=settings.max_age, chain=chain,
         )  # fmt: skip
         self._polled.append(upstream.head)
         return upstream
@@ -75,26 +94,39 @@ class Service:
         settings = self.settings
         if settings.costs == "configured":
             prices = configured_prices(settings)
-            return Pricing("configured", lambda: prices)
+            return self._priced("configured", lambda: prices)
         if settings.costs == "record":
             return self._recorded_pricing()
         node = self._l1
         assert node is not None  # the settings hold these two together
-        polled: Polled[Prices] = Polled(
-            "L1 fees", lambda: fetch_l1_prices(settings, node), every=settings.poll_seconds,
-            max_age=settings.max_age, threads=self._threads, node=node.name,
+        polled: Polled[PricesAt] = Polled(
+            "L1 fees", lambda: fetch_l1_prices(settings, node, self._l1_chain_id), every=settings.poll_seconds,
+            max_age=settings.max_age, threads=self._threads, node=node,
         )  # fmt: skip
         self._polled.append(polled)
-        return Pricing("l1", lambda: polled.value, polled)
+        return self._priced("l1", lambda: polled.value.prices, polled)
+
+    def _priced(self, source: str, costs: Callable[[], Prices], polled: Polled[Any] | None = None) -> Pricing:
+        """Prices from these costs and the base fee of the chain that is served."""
+        chain, upstream, is_fixed = self.chain, self.upstream, self.settings.base_fee is not None
+        still = 0 if chain is None or is_fixed else chain.next_base_fee
+
+        def least_base_fee() -> int:
+            if upstream is None:
+                return still
+            head = upstream.head.value  # which must be new even where the base fee is fixed: the gas is its state's
+            return 0 if is_fixed else head.next_base_fee()
+
+        return Pricing(source, costs, polled, least_base_fee)
 
     def _recorded_pricing(self) -> Pricing:
         settings, upstream = self.settings, self.upstream
         if upstream is not None:
-            return Pricing("record", lambda: _announced_prices(settings, upstream), upstream.head)
+            return self._priced("record", lambda: _announced_prices(settings, upstream), upstream.head)
         if self.chain is None:
             raise InvalidInput("costs", "expected a chain whose newest block has a pricing record", "record")
         prices = recorded_prices(settings, self.chain.extra_data)
-        return Pricing("record", lambda: prices)
+        return self._priced("record", lambda: prices)
 
     def _methods(self) -> dict[str, Any]:
         settings = self.settings
@@ -125,11 +157,22 @@ class Service:
             "preset": configured_prices(settings).preset,
             **_measuring(settings),
         }
-        if self.chain is not None:
-            explained["chain_id"] = self.chain.world.chain_id
+        if self.chain is not None or self.upstream is not None:
+            explained["chain_id"] = self._chain_id
         if "eth_estimateGas" in methods:
             explained["estimate"] = gas_of(methods)
-        return methods | explorer_methods(**explained)
+        methods |= explorer_methods(**explained)
+        if self.upstream is not None:
+            for name in ("feemodel_pricing", "feemodel_explain"):  # with the base fee that an estimate has now
+                methods[name] = _after(self.upstream.look, methods[name])
+        return methods
+
+    def _chain_id(self) -> int:
+        """Of the chain that is served, or of Linea until a node has told its own."""
+        if self.chain is not None:
+            return self.chain.world.chain_id
+        known = None if self.upstream is None else self.upstream.chain.known
+        return LINEA_CHAIN_ID if known is None else known
 
     async def start(self) -> None:
         """Look at the nodes for the first time, then again and again; get ready what takes long, beside other work."""
@@ -167,7 +210,9 @@ class Service:
         """That the process is alive, and how fresh is what it knows of other nodes."""
         state: dict[str, Any] = {"status": "ok"}
         if self.upstream is not None:
-            state["node"] = _seen(self.upstream.head)
+            state["node"] = {"chainId": self.upstream.chain.known, **_seen(self.upstream.head)}
+            head = self.upstream.head.last
+            state["node"]["block"] = None if head is None else head.number
         if self.pricing.polled is not None:
             state["pricing"] = {"source": self.pricing.source, **_seen(self.pricing.polled)}
         if self.store is not None:
@@ -181,12 +226,25 @@ class Service:
 
     def unready(self) -> list[str]:
         """Why an estimate would not be answered now; nothing where it would."""
-        reasons = [polled.error for polled in self._polled if polled.error is not None]
+        refused = []
         try:
             self.pricing.current()
         except Exception as error:  # whatever it is, it is what a caller would be told
-            reasons.append(str(error))
-        return list(dict.fromkeys(reasons))
+            refused = [str(error)]
+        failed = [polled.error for polled in self._polled if polled.error is not None]
+        return refused + [error for error in dict.fromkeys(failed) if not any(error in reason for reason in refused)]
+
+
+def _after(first: Callable[[], Awaitable[None]], method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that waits for something else first."""
+
+    @wraps(method)
+    async def later(*parameters: Any) -> Any:
+        await first()
+        found = method(*parameters)
+        return await found if isinstance(found, Awaitable) else found
+
+    return later
 
 
 def _announced_prices(settings: Settings, upstream: Upstream) -> Prices:
@@ -198,10 +256,10 @@ def _announced_prices(settings: Settings, upstream: Upstream) -> Prices:
 
 
 def _seen(polled: Polled[Any]) -> dict[str, Any]:
-    age = polled.age
     return {
         "reachable": polled.error is None,
-        "ageSeconds": age if age is None else round(age, 3),
+        "ageSeconds": rounded(polled.age),
+        "pollAgeSeconds": rounded(polled.poll_age),
         "error": polled.error,
     }
 

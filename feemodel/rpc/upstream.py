@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 from feemodel.errors import InvalidInput, UpstreamError
@@ -10,11 +11,13 @@ from feemodel.execution.estimate import Limits, check_rollup_call
 from feemodel.execution.message import parse_request
 from feemodel.execution.world import parse_overrides
 from feemodel.io.node import Node, NodeError
+from feemodel.rpc.head import ChainId, Head, OtherChain
 from feemodel.rpc.parameters import Overrides
 from feemodel.rpc.polled import Polled
-from feemodel.units import from_hex, from_quantity, to_hex, to_quantity
+from feemodel.units import from_quantity, to_hex, to_quantity
 
 CONNECTIONS = 16
+MAX_RESPONSE = 32 << 20  # bytes of one answer, of which as many as there are connections may come at a time
 
 #: What is passed on as it came; the rest is answered here or refused.
 PASSED = (
@@ -22,6 +25,8 @@ PASSED = (
     "eth_getCode", "eth_call", "eth_estimateGas", "eth_gasPrice", "eth_maxPriorityFeePerGas", "eth_feeHistory",
     "net_version",
 )  # fmt: skip
+_HEAD = ("eth_getBlockByNumber", ["latest", False])
+_CHAIN_ID: tuple[str, list[Any]] = ("eth_chainId", [])
 
 
 class Upstream:
@@ -32,28 +37,35 @@ class Upstream:
     url : see `feemodel.io.node.Node`; one retry, as somebody waits.
     timeout : of a call, in which there is an answer or an error [s].
     poll_seconds : between two looks at its newest block [s].
-    max_age : of the newest block, beyond which it is not given out [s]; `None` for any age.
+    max_age : of the newest block and of the last look at it, beyond which it is not given out [s].
+    chain : whose id the node must have.
     """
 
-    def __init__(self, url: str, *, timeout: float, poll_seconds: float, max_age: float | None = None) -> None:
-        self.node = Node(url, timeout=timeout, retries=1, connections=CONNECTIONS)
+    def __init__(
+        self, url: str, *, timeout: float, poll_seconds: float, max_age: float, chain: ChainId | None = None
+    ) -> None:
+        self.node = Node(url, timeout=timeout, retries=1, connections=CONNECTIONS, max_response=MAX_RESPONSE)
         self.threads = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="upstream")
-        self.head: Polled[Mapping[str, Any]] = Polled(
+        self.head: Polled[Head] = Polled(
             "the newest block", self._fetch_head, every=poll_seconds, max_age=max_age, threads=self.threads,
-            node=self.node.name,
+            node=self.node,
         )  # fmt: skip
-        self._chain_id: int | None = None
+        self.chain = chain or ChainId()
+        self._verified = 0  # connections that there had been when the chain's id was last asked for
 
     async def call(self, method: str, params: Sequence[Any]) -> Any:
         """The node's answer; raises `NodeError` with the node's error, `UpstreamError` where there is no answer."""
-        return await self._asked(self.node.call, method, params)
+        if self.chain.refusal is not None:
+            raise self.chain.refusal
+        return await self._asked(self._call, method, params)
 
     async def estimate(
         self, call: Any, block: Any, overrides: Overrides | None, limits: Limits
     ) -> tuple[int, int, int]:
         """The gas limit of a call by the node, the sender's nonce, and the chain's id.
 
-        Without a block the node's pending one, as production has it.
+        Without a block the node's pending one, as production has it. The newest block is asked for with them, so that
+        the fee is that of the block that comes next.
 
         Raises `InvalidInput` for a call or override that cannot be read, before the node is asked.
         """
@@ -62,22 +74,25 @@ class Upstream:
         parse_overrides(overrides)
         at = "pending" if block is None else _in_hex(block)
         estimated = [_in_hex(call), at, _in_hex(overrides)] if overrides else [_in_hex(call), at]
-        asked: list[tuple[str, list[Any]]] = [("eth_estimateGas", estimated)]
+        asked: list[tuple[str, list[Any]]] = [_CHAIN_ID, ("eth_estimateGas", estimated), _HEAD]
         if request.call.sender is not None and request.call.nonce is None:
             asked.append(("eth_getTransactionCount", [to_hex(request.call.sender), at]))
-        answers = await self._asked(self.node.batch, asked)
-        gas, *count = (self._quantity(method, answer) for (method, _), answer in zip(asked, answers, strict=True))
-        return gas, count[0] if count else request.call.nonce or 0, await self.chain_id()
+        chain_id, gas, head, *count = await self._asked(self._outcomes, asked)
+        if isinstance(gas, NodeError):
+            raise gas
+        self.head.note(Head.parse(_own(head)))
+        nonce = _quantity("eth_getTransactionCount", _own(count[0])) if count else request.call.nonce or 0
+        return _quantity("eth_estimateGas", gas), nonce, chain_id
 
-    async def chain_id(self) -> int:
-        """The chain's id, asked for once."""
-        if self._chain_id is None:
-            self._chain_id = self._quantity("eth_chainId", await self.call("eth_chainId", []))
-        return self._chain_id
+    async def look(self) -> None:
+        """Look at the newest block now, as a poll does."""
+        with suppress(TimeoutError):  # the poll goes on, and its age shows
+            async with asyncio.timeout(self.node.timeout):
+                await self.head.refresh()
 
     def extra_data(self) -> bytes:
         """The extra data of the newest block, where its pricing record stands."""
-        return from_hex(self.head.value.get("extraData") or "0x", "extraData")
+        return self.head.value.extra_data()
 
     def close(self) -> None:
         """Close the connections."""
@@ -90,22 +105,57 @@ class Upstream:
                 return await asyncio.get_running_loop().run_in_executor(self.threads, ask, *what)
         except NodeError:
             raise
+        except OtherChain as error:
+            self.head.fail(error)
+            raise
         except TimeoutError:
             raise UpstreamError(f"the node: no answer in {self.node.timeout:g} s") from None
         except UpstreamError as error:  # where the node stands is not for every caller
-            raise UpstreamError(str(error).replace(self.node.name, "the node")) from None
+            raise UpstreamError(self.node.anonymous(str(error))) from None
 
-    def _fetch_head(self) -> Mapping[str, Any]:
-        head = self.node.call("eth_getBlockByNumber", ["latest", False])
-        if not isinstance(head, Mapping):
-            raise UpstreamError(f"{self.node.name}: eth_getBlockByNumber: expected a block, got {head!r:.120}")
-        return head
-
-    def _quantity(self, method: str, answer: Any) -> int:
+    def _call(self, method: str, params: Sequence[Any]) -> Any:
+        """The answer to a call. A new connection may lead to another node: then its chain's id is asked for too."""
+        outcome: Any
         try:
-            return from_quantity(answer, method)
-        except InvalidInput as error:
-            raise UpstreamError(f"the node: {error}") from None
+            outcome = self.node.call(method, params)
+        except NodeError as error:
+            outcome = error
+        made = self.node.connections_made
+        if method == "eth_chainId":
+            self.chain.check(_own(outcome))
+        elif made != self._verified:
+            self.chain.check(self._ask_chain_id())
+            self._verified = made
+        if isinstance(outcome, NodeError):
+            raise outcome
+        return outcome
+
+    def _ask_chain_id(self) -> Any:
+        (answer,) = self.node.outcomes([_CHAIN_ID])
+        return _own(answer)
+
+    def _outcomes(self, calls: Sequence[tuple[str, Sequence[Any]]]) -> list[Any]:
+        """What calls came to, the first of which asks for the chain's id; it comes as a number."""
+        chain_id, *rest = self.node.outcomes(calls)
+        return [self.chain.check(_own(chain_id)), *rest]
+
+    def _fetch_head(self) -> Head:
+        _, head = self._outcomes([_CHAIN_ID, _HEAD])
+        return Head.parse(_own(head))
+
+
+def _own(outcome: Any) -> Any:
+    """The answer to a call that is the server's own: that it failed is no fault of a caller's parameters."""
+    if isinstance(outcome, NodeError):
+        raise UpstreamError(f"the node: {outcome}") from None
+    return outcome
+
+
+def _quantity(method: str, answer: Any) -> int:
+    try:
+        return from_quantity(answer, method)
+    except InvalidInput as error:
+        raise UpstreamError(f"the node: {error}") from None
 
 
 def _in_hex(value: Any) -> Any:

@@ -17,6 +17,7 @@ from tests.fire.client import Connection, post, run, timed
 from tests.fire.findings import Finding, counted
 from tests.fire.start import Begun, begun, wait_until
 from tests.node_server import Fault, Handler, NodeServer
+from tests.rpc_parts import head_block
 
 TIMEOUT = 1.0  # seconds that the server waits for the node
 CALLS = 40  # at a time, more than there are threads to ask the node with
@@ -35,7 +36,7 @@ def answers(payload: Any) -> Any:
         return [answers(call) for call in payload]
     results = {
         "eth_blockNumber": hex(node_server.HEAD),
-        "eth_getBlockByNumber": node_server.header(node_server.HEAD),
+        "eth_getBlockByNumber": head_block(),
         "eth_estimateGas": hex(NODE_GAS),
         "eth_getTransactionCount": hex(NODE_COUNT),
         "eth_chainId": "0x539",
@@ -76,6 +77,45 @@ def late(handler: Handler, payload: Any) -> None:
     honest(handler, payload)
 
 
+def with_head(**fields: Any) -> Fault:
+    """The right answers, but for fields of the newest block; `None` leaves one out."""
+
+    def send(handler: Handler, payload: Any) -> None:
+        head = {name: value for name, value in (head_block() | fields).items() if value is not None}
+        calls = payload if isinstance(payload, list) else [payload]
+        replies = [answers(call) | ({"result": head} if call["method"] in HEADS else {}) for call in calls]
+        handler.send(200, json.dumps(replies if isinstance(payload, list) else replies[0]).encode())
+
+    return send
+
+
+def of_another_chain(handler: Handler, payload: Any) -> None:
+    """The right answers of a node that serves another chain."""
+    calls = payload if isinstance(payload, list) else [payload]
+    replies = [answers(call) | ({"result": "0x1"} if call["method"] == "eth_chainId" else {}) for call in calls]
+    handler.send(200, json.dumps(replies if isinstance(payload, list) else replies[0]).encode())
+
+
+def without_batches(handler: Handler, payload: Any) -> None:
+    """The right answers to single calls, and a refusal of batches."""
+    refusal = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "no batches"}}
+    handler.send(200, json.dumps(refusal if isinstance(payload, list) else answers(payload)).encode())
+
+
+def in_odd_words(handler: Handler, payload: Any) -> None:
+    """An error with half a character and a code of 400 digits."""
+    calls = payload if isinstance(payload, list) else [payload]
+    error = {"code": 10**400, "message": "half \ud800"}
+    replies = [{"jsonrpc": "2.0", "id": call["id"], "error": error} for call in calls]
+    handler.send(200, json.dumps(replies if isinstance(payload, list) else replies[0]).encode())
+
+
+def huge(handler: Handler, payload: Any) -> None:
+    """More than the server takes."""
+    handler.send(200, b" " * (33 << 20))
+
+
+HEADS = ("eth_getBlockByNumber",)
 FAULTS: dict[str, Fault] = {
     "slow": late,
     "silent": node_server.silent,
@@ -88,10 +128,29 @@ FAULTS: dict[str, Fault] = {
     "answering with status 500": node_server.status(500),
     "turning away with 429": node_server.status(429),
     "answering with nothing": node_server.body(b""),
+    "in odd words": in_odd_words,
+    "answering with 33 MiB": huge,
+    "without batches": without_batches,
+    "of another chain": of_another_chain,
+    "that stands still": with_head(timestamp="0x5e0be100"),
+    "ahead of time": with_head(timestamp="0xffffffff"),
+    "whose block has no time": with_head(timestamp=None),
+    "whose block has no base fee": with_head(baseFeePerGas=None),
+    "whose block has a base fee of 70 digits": with_head(baseFeePerGas="0x" + "f" * 70),
+    "whose block used more gas than it has": with_head(gasUsed="0xffffffffff"),
+    "back at a lower block": with_head(number="0x1"),
 }
+#: Faults of the newest block alone: estimates are refused, the number is passed on.
+OF_HEAD = {name for name in FAULTS if name.startswith("whose block")} | {"that stands still", "ahead of time"}
+#: No fault at all of what is asked for.
+WELL = {"without batches", "back at a lower block"}
 #: What a caller may be told while the node misbehaves: that it does; and what it says as it says it.
 TOLD = frozenset({"-32002"})
-PASSED_ON = {"answering with another type": frozenset({"-32002", "ok"})}  # of eth_blockNumber, which is passed on
+PASSED_ON = {  # of eth_blockNumber, which is passed on
+    "answering with another type": frozenset({"-32002", "ok"}),
+    **dict.fromkeys(OF_HEAD, frozenset({"-32002", "ok"})),
+    **dict.fromkeys(WELL, frozenset({"ok"})),
+}
 
 
 class OnPort(NodeServer):
@@ -121,7 +180,7 @@ class OnPort(NodeServer):
 
 
 @contextmanager
-def node_on(port: int = 0) -> Iterator[NodeServer]:
+def node_on(port: int = 0) -> Iterator[OnPort]:
     """A node that answers well, on a port that another one may have had."""
     node = OnPort(port)
     node.always = honest
@@ -160,15 +219,18 @@ async def _asked(port: int) -> tuple[Counter[str], float, float]:
     return outcomes, longest, own
 
 
-def of_node(server: Begun, node: NodeServer, names: list[str] | None = None) -> Iterator[Finding]:
+def of_node(server: Begun, node: OnPort, names: list[str] | None = None) -> Iterator[Finding]:
     """Each fault for a while, and what follows when it is over."""
     for name in names or list(FAULTS):
         node.always = FAULTS[name]
+        if name == "of another chain":  # as where another node has taken the address
+            node.hang_up()
         outcomes, longest, own = run(_asked(server.port))
+        refused = name not in OF_HEAD or outcomes["-32002"] == CALLS // 2  # every estimate
         node.always = honest
         back = _well_after(server)
         allowed = PASSED_ON.get(name, TOLD)
-        held = not outcomes.keys() - allowed and longest < TIMEOUT + SLACK and own < QUICK and back < RETURN
+        held = refused and not outcomes.keys() - allowed and longest < TIMEOUT + SLACK and own < QUICK and back < RETURN
         yield Finding(f"a node {name}", _told(outcomes, longest, own, back), held)
 
 

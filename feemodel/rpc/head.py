@@ -1,0 +1,105 @@
+"""What is known of a node's chain: its newest block, and its id, of which the first that the node tells holds."""
+
+import multiprocessing
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from feemodel.checks import INT64_MAX
+from feemodel.errors import InvalidInput, UpstreamError
+from feemodel.fees.l1_market import next_base_fee
+from feemodel.units import from_hex, from_quantity
+
+ID_BYTES = 32  # of a chain id
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The newest block of a node; what is not always needed is read when it is."""
+
+    block: Mapping[str, Any]
+    number: int
+    timestamp: int  #: Unix time [s]
+
+    @classmethod
+    def parse(cls, answer: Any) -> "Head":
+        """The block in an answer; raises `UpstreamError` for what is none."""
+        if not isinstance(answer, Mapping):
+            raise UpstreamError(f"the node: eth_getBlockByNumber: expected a block, got {answer!r:.120}")
+        return cls(answer, _read(answer, "number"), _read(answer, "timestamp"))
+
+    def next_base_fee(self) -> int:
+        """The base fee of the block that comes next, by EIP-1559 with Ethereum's parameters [wei / gas].
+
+        Raises `UpstreamError` for a block that does not tell it.
+        """
+        if self.block.get("baseFeePerGas") is None:
+            raise UpstreamError("the newest block has no baseFeePerGas: a chain without one needs the setting base_fee")
+        fee, used, limit = (_read(self.block, name) for name in ("baseFeePerGas", "gasUsed", "gasLimit"))
+        try:
+            return int(next_base_fee(fee, used, limit))
+        except InvalidInput as error:
+            raise UpstreamError(f"the newest block: {error}") from None
+
+    def extra_data(self) -> bytes:
+        """The extra data, where the pricing record stands."""
+        return from_hex(self.block.get("extraData") or "0x", "extraData")
+
+
+def _read(block: Mapping[str, Any], name: str) -> int:
+    try:
+        number = from_quantity(block.get(name), name)  # type: ignore[arg-type]
+        if number > INT64_MAX:
+            raise InvalidInput(name, "expected at most 2**63 - 1", number)
+    except InvalidInput as error:
+        raise UpstreamError(f"the newest block: {error}") from None
+    return number
+
+
+class OtherChain(UpstreamError):
+    """A node that serves another chain than it did before."""
+
+
+class ChainId:
+    """The chain id of a node, in one process or in all workers of a server.
+
+    Parameters
+    ----------
+    shared : what `shared_chain_id` made, so that a worker that is replaced does not accept another chain.
+    """
+
+    def __init__(self, shared: Any = None) -> None:
+        self._shared, self._known = shared, bytes(ID_BYTES)
+        self.refusal: OtherChain | None = None  #: why the node is not asked at present
+
+    @property
+    def known(self) -> int | None:
+        """The id; `None` until a node has told one."""
+        held = self._known if self._shared is None else bytes(self._shared[:])
+        return int.from_bytes(held) - 1 if any(held) else None
+
+    def check(self, answer: Any) -> int:
+        """The id in an answer; raises `UpstreamError` for no id, `OtherChain` for that of another chain."""
+        try:
+            found = from_quantity(answer, "eth_chainId")
+        except InvalidInput as error:
+            raise UpstreamError(f"the node: {error}") from None
+        if found >= 1 << 8 * ID_BYTES - 1:
+            raise UpstreamError(f"the node: eth_chainId: expected at most {ID_BYTES} bytes")
+        with nullcontext() if self._shared is None else self._shared.get_lock():
+            known = self.known
+            if known is None:
+                self._known = (found + 1).to_bytes(ID_BYTES)  # all zero stands for none
+                if self._shared is not None:
+                    self._shared[:] = self._known
+        if known not in (None, found):
+            self.refusal = OtherChain(f"the node: its chain id is {found}, the chain that is served has {known}")
+            raise self.refusal
+        self.refusal = None
+        return found
+
+
+def shared_chain_id(context: Any = multiprocessing) -> Any:
+    """Memory for `ChainId` that the processes of a server share."""
+    return context.Array("B", ID_BYTES)
