@@ -6,7 +6,7 @@ import platform
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -54,10 +54,11 @@ def asking() -> urllib3.PoolManager:
 
 
 @contextmanager
-def running(genesis: Path) -> Iterator[Node]:
-    """anvil on a genesis, by the rules of Osaka, until the block ends."""
+def running(genesis: Path | None, *, base_fee: int = 7) -> Iterator[Node]:
+    """anvil on a genesis, or on one of its own whose time is now, by the rules of Osaka, until the block ends."""
     with TemporaryDirectory(prefix="feemodel-anvil-") as home, asking() as pool:
-        process, port = _started(genesis, home)
+        options = ["--base-fee", str(base_fee)] + ([] if genesis is None else ["--init", str(genesis)])
+        process, port = _started(options, home)
         try:
             node = Node(f"http://127.0.0.1:{port}", pool)
             _wait_for(node, process)
@@ -66,12 +67,12 @@ def running(genesis: Path) -> Iterator[Node]:
             _stop(process)
 
 
-def _started(genesis: Path, home: str) -> tuple[subprocess.Popen[bytes], int]:
+def _started(options: Sequence[str], home: str) -> tuple[subprocess.Popen[bytes], int]:
     for _ in range(ATTEMPTS):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        command = [str(binary()), "--init", str(genesis), "--hardfork", "osaka", "--base-fee", "7", "-q"]
+        command = [str(binary()), *options, "--hardfork", "osaka", "-q"]
         process = subprocess.Popen(
             [*command, "--host", "127.0.0.1", "--port", str(port)],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ | {"HOME": home},

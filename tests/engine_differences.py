@@ -201,7 +201,10 @@ def fragment(rng: random.Random, fork: Fork, callees: list[bytes]) -> bytes:
         ("constantinople", lambda: b"\x73" + other + b"\x3f" + keep),
         ("frontier", lambda: push(40) + push(0) + memory + b"\x73" + other + b"\x3c"),
         ("istanbul", lambda: b"\x47" + keep),
-        ("frontier", lambda: rng.choice([b"\x43", b"\x42", b"\x44", b"\x45", b"\x41", b"\x32", b"\x33", b"\x34"]) + keep),
+        (
+            "frontier",
+            lambda: rng.choice([b"\x43", b"\x42", b"\x44", b"\x45", b"\x41", b"\x32", b"\x33", b"\x34"]) + keep,
+        ),
         ("frontier", lambda: rng.choice([b"\x3a", b"\x36", b"\x38", b"\x58", b"\x59", b"\x30"]) + keep),
         ("frontier", lambda: push(rng.choice([0, 1, 5, 255, 256, 257, 990])) + b"\x43\x03\x40" + keep),
         ("frontier", lambda: push(rng.randrange(300)) + push(2) + b"\x0a" + keep),
@@ -267,7 +270,9 @@ def world(rng: random.Random, fork: Fork) -> World:
             code = rng.choice([b"", b"\xef\x01\x00" + rng.choice([*CONTRACTS, address(4), person]), b"\xef\x01\x00"])
             people[person] = Account(balance=rng.choice([0, 1, 10**17]), nonce=rng.randrange(2), code=code)
     if rng.random() < 0.1:  # where a creation would be: storage, or an account, in its way
-        people[_created(people[SENDER].nonce)] = rng.choice([Account(storage={1: 1}), Account(nonce=1), Account(balance=5)])
+        people[_created(people[SENDER].nonce)] = rng.choice(
+            [Account(storage={1: 1}), Account(nonce=1), Account(balance=5)]
+        )
     if rng.random() < 0.1:
         people[SENDER] = replace(people[SENDER], code=b"\xef\x01\x00" + CONTRACTS[0])
     block = Block(
@@ -302,7 +307,9 @@ def message(rng: random.Random, base: World) -> Message:
         hashes = tuple(b"\x01" + rng.randbytes(31) for _ in range(rng.randrange(1, 3)))
     targets = [*CONTRACTS[:4]] * 4 + [*CONSENTING, SENDER, STRANGER]
     to = None if creates else rng.choice(targets)
-    data = program(rng, fork) if creates else bytes(rng.choice([0, 0, 1, 255]) for _ in range(rng.choice([0, 4, 68, 900])))
+    data = (
+        program(rng, fork) if creates else bytes(rng.choice([0, 0, 1, 255]) for _ in range(rng.choice([0, 4, 68, 900])))
+    )
     if not creates and rng.random() < 0.06:
         number = rng.choices(list(PRECOMPILES), list(PRECOMPILES.values()))[0]
         to, data = address(number), precompile_input(rng, number)
@@ -324,7 +331,9 @@ def _consent(rng: random.Random, base: World) -> Authorization:
     r, s, parity = int.from_bytes(signature[:32]), int.from_bytes(signature[32:64]), signature[64]
     if rng.random() < 0.1:
         order = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
-        r, s, parity = rng.choice([(r, order - s, 1 - parity), (0, s, parity), (r, 0, parity), (r, s, 27), (order, s, 0)])
+        r, s, parity = rng.choice(
+            [(r, order - s, 1 - parity), (0, s, parity), (r, 0, parity), (r, s, 27), (order, s, 0)]
+        )
     return Authorization(chain_id=chain, address=target, nonce=nonce, y_parity=parity, r=r, s=s)
 
 

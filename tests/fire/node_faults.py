@@ -283,6 +283,7 @@ def findings(names: list[str] | None = None) -> Iterator[Finding]:
             port = node.server_address[1]
             flags = ("--node", node.url, "--node-timeout", f"{TIMEOUT:g}", "--poll-seconds", "0.2", "--workers", "1")
             server = stack.enter_context(begun(*flags))
+            wait_until(lambda: _is_well(server), "the server has met the node")  # whose chain it holds to from here on
             yield from of_node(server, node, names)
         yield gone_and_back(server, port)
         yield Finding("a server behind all of these", *_sound(server))

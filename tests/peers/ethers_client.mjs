@@ -25,6 +25,16 @@ const feeData = async () => {
   return { gasPrice, maxFeePerGas, maxPriorityFeePerGas }
 }
 
+// Populated by the server's answers, signed, and sent to the node itself.
+const sentToNode = async (fields) => {
+  const node = new JsonRpcProvider(parameters.node)
+  const nonce = await node.getTransactionCount(holder.address) // the other provider's may be a moment old
+  const signed = await holder.signTransaction(await holder.populateTransaction({ ...fields, nonce }))
+  const { status, gasPrice } = await (await node.broadcastTransaction(signed)).wait()
+  node.destroy()
+  return { status, effectiveGasPrice: gasPrice }
+}
+
 const reads = {
   chainId: async () => (await provider.getNetwork()).chainId,
   blockNumber: () => provider.getBlockNumber(),
@@ -35,6 +45,19 @@ const reads = {
 }
 
 const scenarios = {
+  behind: {
+    feeData,
+    mined: async () => {
+      const sent = { from: holder.address, to: stranger, value: '0x5' }
+      const estimate = await provider.send('rollup_estimateGas', [sent])
+      const tip = BigInt(estimate.priorityFeePerGas)
+      return sentToNode({
+        to: stranger, value: 5n, gasLimit: BigInt(estimate.gasLimit), maxPriorityFeePerGas: tip,
+        maxFeePerGas: BigInt(estimate.baseFeePerGas) + tip,
+      })
+    },
+    minedWithoutEstimate: () => sentToNode({ to: stranger, value: 5n }),
+  },
   development: {
     ...reads,
     rollup: () =>

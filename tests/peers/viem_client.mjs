@@ -155,6 +155,13 @@ const scenarios = {
     wrongKey: () => createPublicClient({ transport: http(`${address}x`, { retryCount: 0 }) }).getChainId(),
     noKey: () => createPublicClient({ transport: http(new URL(address).origin, { retryCount: 0 }) }).getChainId(),
   },
+  // The server asks a node, to which a transaction made of its answers is sent.
+  behind: {
+    estimate: () => estimateGas(client, { account: holder.address, to: stranger, value: 5n }),
+    mined: () => sentToNode(wallet(parameters.chainId)),
+    minedByGasPrice: () => sentToNode(wallet(parameters.chainId), { type: 'legacy' }),
+    minedWithoutEstimate: () => sentToNode(createWalletClient({ account: holder, transport: transport() })),
+  },
   replay: {
     ...reads,
     balance: () => client.getBalance({ address: parameters.account }),
@@ -168,8 +175,18 @@ const scenarios = {
 }
 
 // A wallet on a chain whose fees are asked for as on Linea.
-function wallet() {
-  return createWalletClient({ account: holder, chain: { ...linea, id: 1337 }, transport: transport() })
+function wallet(id = 1337) {
+  return createWalletClient({ account: holder, chain: { ...linea, id }, transport: transport() })
+}
+
+// Prepared by the server's answers, signed, and sent to the node itself.
+async function sentToNode(wallet, fields = {}) {
+  const request = await wallet.prepareTransactionRequest({ to: stranger, value: 5n, ...fields })
+  const node = createPublicClient({ transport: http(parameters.node, { retryCount: 0 }) })
+  const hash = await node.sendRawTransaction({ serializedTransaction: await holder.signTransaction(request) })
+  const { status, effectiveGasPrice } = await node.waitForTransactionReceipt({ hash, pollingInterval: 50 })
+  const { maxFeePerGas, maxPriorityFeePerGas, gasPrice } = request
+  return { status, effectiveGasPrice, maxFeePerGas, maxPriorityFeePerGas, gasPrice }
 }
 
 const fields = ({ account, ...request }) => request
