@@ -5,8 +5,9 @@ import sys
 
 import pytest
 
-from feemodel.errors import InvalidInput
+from feemodel.errors import ExecutionFailed, InvalidInput
 from feemodel.execution import Account, Block, Message, Reference, Status, World
+from feemodel.execution.estimate import execute_call
 from feemodel.execution.forks import FORKS, fork_named
 from feemodel.execution.message import Authorization
 from tests.execution_engines import address, run_once
@@ -91,6 +92,14 @@ def test_a_precompile_that_fails_is_named():
 
     assert outcome.status is Status.HALT
     assert outcome.halt.startswith("precompiled contract 0x000000000000000000000000000000000000000a failed")
+
+
+@pytest.mark.parametrize(("gas", "words"), [(70_999, "out of gas"), (71_000, "KZGProofError")])
+def test_the_kzg_precompile_is_charged_before_its_input_is_looked_at(gas, words):
+    """As nodes do; 21,000 and 50,000 gas, and no input, which is never right."""
+    for engine in ("reference", "auto"):
+        with pytest.raises(ExecutionFailed, match=words):
+            execute_call({"to": f"0x{10:040x}", "gas": hex(gas)}, World(accounts={}), engine=engine)
 
 
 def test_calldata_has_a_floor_since_prague():

@@ -219,6 +219,13 @@ def test_parameters_behind_the_needed_ones_may_be_left_out(params, expected):
     assert call(json.dumps({"jsonrpc": "2.0", "method": "optional", "params": params, "id": 1}))["result"] == expected
 
 
+@pytest.mark.parametrize("params", ["null", "[]", "{}"])
+def test_no_parameters_may_be_said_in_three_ways_and_left_out(params):
+    expected = call('{"jsonrpc": "2.0", "method": "get_data", "id": 1}')
+    assert expected["result"] == ["hello", 5]
+    assert expected == call(f'{{"jsonrpc": "2.0", "method": "get_data", "params": {params}, "id": 1}}')
+
+
 @pytest.mark.parametrize("identity", [0, -1, 1.5, 2**53 + 1, -(2**63), 2**64 - 1, "", "0x1", "ключ", None])
 def test_the_id_comes_back_as_it_was(identity):
     request = json.dumps({"jsonrpc": "2.0", "method": "get_data", "id": identity})

@@ -32,6 +32,7 @@ Found = TypeVar("Found")
 
 #: A call can nest 1,024 deep; each level takes the specification some ten Python frames.
 RECURSION_LIMIT = 20_000
+KZG_GAS = 50_000  # of the point evaluation precompile, EIP-4844
 
 #: The specification's exceptional halts in the words of geth's `core/vm/errors.go`.
 _WORDS = {
@@ -120,14 +121,18 @@ class _Machine:
                 end, output = _process(rules, rules.message.prepare_message(block, environment, transaction))
         except OverflowError:  # only an override can bring a state so far
             raise ExecutionFailed("an account would hold more than 2**256 - 1 wei") from None
-        gas_used, status = gas_limit - int(end.gas_left), _status(end.error)
+        # Nodes charge the KZG precompile before they look at its input, the specification after.
+        unpaid = type(end.error).__name__ == "KZGProofError" and gas_limit - intrinsic < KZG_GAS
+        gas_used, status = gas_limit - int(end.gas_left), Status.OUT_OF_GAS if unpaid else _status(end.error)
         return Outcome(
             status=status,
             gas_used=gas_used,
             refund=min(gas_used // fork.refund_quotient, int(end.refund_counter)),
             floor=floor,
-            output=b"" if status in (Status.OUT_OF_GAS, Status.HALT) else output,  # early forks leave code that is unpaid
-            halt=_words(end.error, message),
+            output=b""
+            if status in (Status.OUT_OF_GAS, Status.HALT)
+            else output,  # early forks leave unpaid code
+            halt="out of gas" if unpaid else _words(end.error, message),
         )
 
     def trace(self, message: Message, gas_limit: int) -> Traced:

@@ -15,7 +15,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
 from time import perf_counter
-from types import CoroutineType
+from types import CoroutineType, NoneType
 from typing import Any, TypeAlias
 
 import msgspec
@@ -147,7 +147,7 @@ async def _answer(request: Any, methods: Methods, observe: Observe) -> bytes | N
         return failure(CallError(INVALID_REQUEST, "Invalid Request"))
     name, identity, code, began = request["method"], request.get("id"), 0, perf_counter()
     try:
-        result = _called(name, request.get("params", []), methods)
+        result = _called(name, request.get("params") or [], methods)
         if isinstance(result, AWAITABLE):
             result = await result
         response = _encoded({"jsonrpc": "2.0", "id": identity, "result": result})
@@ -168,8 +168,8 @@ def _failed(identity: Any, error: CallError) -> tuple[int, bytes]:
 def _is_request(request: Any) -> bool:
     if not isinstance(request, dict) or request.get("jsonrpc") != "2.0":
         return False
-    method, params = request.get("method"), request.get("params", [])
-    return isinstance(method, str) and isinstance(params, (list, dict)) and _is_identity(request.get("id"))
+    method, params = request.get("method"), request.get("params")  # null is none, as geth has it
+    return isinstance(method, str) and isinstance(params, (list, dict, NoneType)) and _is_identity(request.get("id"))
 
 
 def _is_identity(identity: Any) -> bool:

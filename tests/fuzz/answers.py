@@ -2,6 +2,7 @@
 
 import json
 from itertools import accumulate
+from types import NoneType
 from typing import Any
 
 import msgspec
@@ -85,7 +86,7 @@ def _is_request(call: Any) -> bool:
         return False
     identity = call.get("id")
     fits = identity is None or (type(identity) in (str, int, float) and _fits_64_bits(identity))
-    return fits and isinstance(call.get("params", []), (list, dict))
+    return fits and isinstance(call.get("params"), (list, dict, NoneType))
 
 
 def _fits_64_bits(identity: Any) -> bool:
