@@ -31,7 +31,11 @@ def whole(name: str, value: Any, *, minimum: int | None = 0, unit: str = "") -> 
             raise InvalidInput(name, f"{expected} of at least {minimum:,}", number)
         return number
     array = _array(name, value, expected)
-    if array.dtype == object:
+    if array.dtype == object or (array.dtype.kind == "f" and not isinstance(value, np.ndarray)):
+        # Of a list NumPy makes doubles where one item is a float, or where the integers fit no common type.
+        array = np.asarray(value, dtype=object)
+        if array.ndim == 0 and isinstance(array.item(), int):
+            return whole(name, array.item(), minimum=minimum, unit=unit)
         array = _from_objects(name, array, expected)
     elif array.dtype.kind not in "iu":
         _raise_dtype(name, expected, array)
@@ -59,7 +63,9 @@ def real(name: str, value: Any, *, minimum: float | None = 0.0, unit: str = "") 
             raise InvalidInput(name, f"{expected}, at least {minimum:g}", number)
         return number
     array = _array(name, value, expected)
-    if array.dtype.kind not in "iuf":
+    if array.dtype == object:
+        array = _doubles_from_objects(name, array, expected)
+    elif array.dtype.kind not in "iuf":
         _raise_dtype(name, expected, array)
     array = array.astype(np.float64, copy=False)
     if array.size:
@@ -99,9 +105,15 @@ def _array(name: str, value: Any, expected: str) -> NDArray[Any]:
     if isinstance(value, (str, bytes, dict)) or value is None:
         raise InvalidInput(name, expected, value)
     try:
-        return np.asarray(value)
+        array = np.asarray(value)
     except ValueError:  # a ragged list
         raise InvalidInput(name, f"{expected}, or a rectangular array of such", value) from None
+    except (TypeError, OverflowError, RuntimeError):  # an object that makes no array; integers that no double holds
+        raise InvalidInput(name, expected, value) from None
+    masked = np.ma.getmaskarray(value) if isinstance(value, np.ndarray) and hasattr(value, "mask") else None
+    if masked is not None and masked.any():
+        raise_first(name, f"{expected}, and none that is masked", array, masked)
+    return array
 
 
 def _from_objects(name: str, array: NDArray[Any], expected: str) -> WholeArray:
@@ -111,6 +123,17 @@ def _from_objects(name: str, array: NDArray[Any], expected: str) -> WholeArray:
         if not -(2**63) <= item <= INT64_MAX:
             raise Int64Overflow(name, "expected integers that fit 64 bits in an array", item, index or None)
     return array.astype(np.int64)
+
+
+def _doubles_from_objects(name: str, array: NDArray[Any], expected: str) -> RealArray:
+    for index, item in np.ndenumerate(array):
+        try:
+            if isinstance(item, (bool, np.bool_)) or not isinstance(item, (int, float, np.integer, np.floating)):
+                raise InvalidInput(name, expected, item, index or None)
+            float(item)
+        except OverflowError:
+            raise InvalidInput(name, expected, item, index or None) from None
+    return array.astype(np.float64)
 
 
 def _raise_dtype(name: str, expected: str, array: NDArray[Any]) -> NoReturn:

@@ -1,9 +1,12 @@
 """The priority fee straight from L1 fees: L1 base fee and blob base fee → variable cost → pricing record → fee."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from numpy.typing import ArrayLike
 
+from feemodel.fees.formula import formula
 from feemodel.fees.pricing import variable_cost
 from feemodel.fees.priority import priority_fee
 from feemodel.fees.record import recorded_cost
@@ -17,6 +20,7 @@ BYTES_PER_SUBMISSION = BLOB_GAS  # that the variable cost spreads a submission's
 USABLE_BLOB_BYTES = 130_048
 
 
+@formula
 def recorded_variable_cost(
     base_fee: ArrayLike,
     blob_base_fee: ArrayLike,
@@ -58,6 +62,7 @@ def recorded_variable_cost(
     return recorded_cost(cost)
 
 
+@formula
 def priority_fee_from_l1(
     compressed_size: ArrayLike,
     gas: ArrayLike,

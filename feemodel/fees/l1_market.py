@@ -7,6 +7,8 @@ Sources: EIP-1559, EIP-4844, EIP-7623, EIP-7691, EIP-7892, EIP-7918 (ethereum/EI
 ethereum/go-ethereum at 02b73d4 (2026-08-20): consensus/misc/eip1559, consensus/misc/eip4844, params/config.go.
 """
 
+from __future__ import annotations
+
 from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -17,6 +19,7 @@ from numpy.typing import ArrayLike
 from feemodel.checks import INT64_MAX, WholeArray, raise_first, whole
 from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow, InvalidInput
+from feemodel.fees.formula import formula
 from feemodel.fees.integers import (
     Truth,
     Whole,
@@ -88,7 +91,7 @@ class Schedule:
         """
         return self.rows[int(self.indices(timestamp))]
 
-    def with_row(self, row: BlobRules) -> "Schedule":
+    def with_row(self, row: BlobRules) -> Schedule:
         """A schedule with one more row, in its place in time; this one stays as it is.
 
         >>> from dataclasses import replace
@@ -155,6 +158,7 @@ class ExcessBranches(NamedTuple):
     reserve: Any  #: excess + used · (maximum − target) // maximum, where blobs are cheaper than their reserve
 
 
+@formula
 def next_base_fee(
     base_fee: ArrayLike,
     gas_used: ArrayLike,
@@ -200,6 +204,7 @@ def next_base_fee(
     return where(used < target, fee - step, risen)
 
 
+@formula
 def fake_exponential(factor: ArrayLike, numerator: ArrayLike, denominator: ArrayLike) -> Any:
     """`factor · e**(numerator / denominator)` by the integer Taylor series of EIP-4844, rounding and all.
 
@@ -235,6 +240,7 @@ def fake_exponential(factor: ArrayLike, numerator: ArrayLike, denominator: Array
     return values
 
 
+@formula
 def blob_base_fee(excess: ArrayLike, timestamp: ArrayLike, schedule: Schedule = MAINNET) -> Any:
     """The price of blob gas in a block.
 
@@ -261,6 +267,7 @@ def blob_base_fee(excess: ArrayLike, timestamp: ArrayLike, schedule: Schedule = 
     return fake_exponential(MIN_BLOB_BASE_FEE, whole("excess", excess, unit="gas"), fraction)
 
 
+@formula
 def next_excess_blob_gas(
     excess: ArrayLike,
     used: ArrayLike,
@@ -297,6 +304,7 @@ def next_excess_blob_gas(
     return where(bound, branches.reserve, branches.classic)
 
 
+@formula
 def excess_branches(
     excess: ArrayLike, used: ArrayLike, timestamp: ArrayLike, schedule: Schedule = MAINNET
 ) -> ExcessBranches:
@@ -315,6 +323,7 @@ def excess_branches(
     return ExcessBranches(maximum(total - target, 0), where(total < target, 0, reserve))
 
 
+@formula
 def reserve_binds(excess: ArrayLike, base_fee: ArrayLike, timestamp: ArrayLike, schedule: Schedule = MAINNET) -> Any:
     """Whether a blob is cheaper than its reserve: 8,192 · base_fee > 131,072 · blob_base_fee (EIP-7918).
 
@@ -335,6 +344,7 @@ def reserve_binds(excess: ArrayLike, base_fee: ArrayLike, timestamp: ArrayLike, 
     return binds
 
 
+@formula
 def calldata_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike) -> Any:
     """What L1 charges for calldata: 4 gas for a zero byte, 16 for any other (EIP-2028).
 
@@ -346,6 +356,7 @@ def calldata_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike) -> Any:
     return add("calldata_gas", zero, nonzero)
 
 
+@formula
 def calldata_floor_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike) -> Any:
     """The least gas of a transaction with that calldata: 21,000 + 10 · (zero + 4 · nonzero) (EIP-7623).
 

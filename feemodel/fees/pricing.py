@@ -6,6 +6,8 @@ numbers appear only in the pricing record (`feemodel.fees.record`).
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12), coordinator/ethereum/gas-pricing.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import reduce
 from operator import add
@@ -16,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from feemodel.checks import raise_first, real, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
+from feemodel.fees.formula import formula
 
 Real: TypeAlias = "float | NDArray[np.float64]"
 
@@ -77,6 +80,7 @@ def average_fees(
     )
 
 
+@formula
 def variable_cost(
     base_fee: ArrayLike,
     priority_fee: ArrayLike,
@@ -124,6 +128,7 @@ def variable_cost(
     return bounded(inner, fee_margin=fee_margin, lower_bound=lower_bound, upper_bound=upper_bound)
 
 
+@formula
 def bounded(
     fee: ArrayLike,
     *,
@@ -149,6 +154,7 @@ def bounded(
     return _scalar(result)
 
 
+@formula
 def sample_gas_price(
     variable_cost: ArrayLike,
     *,
@@ -231,6 +237,7 @@ def calldata_sum(
     return sum(max(0, whole_scalar("block_sizes", size, unit="bytes") - non_calldata) for size in newest)
 
 
+@formula
 def calldata_pressure(
     calldata: ArrayLike, *, max_block_calldata: ArrayLike = MAX_BLOCK_CALLDATA, block_count: int = CALLDATA_BLOCKS
 ) -> Any:
@@ -248,6 +255,7 @@ def calldata_pressure(
     return _scalar(np.clip((real("calldata", calldata, unit="bytes") - target) / target, -1.0, 1.0))
 
 
+@formula
 def calldata_variable_cost(
     variable_cost: ArrayLike,
     latest_variable_cost: ArrayLike,

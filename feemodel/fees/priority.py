@@ -16,6 +16,8 @@ Source: Consensys/linea-sequencer, TransactionProfitabilityCalculator, commits 4
 8c046a76 (V1f, 2024-03-06), 3d56714c (V2, 2024-05-30); Consensys/linea-monorepo at cb180134 (2026-06-12).
 """
 
+from __future__ import annotations
+
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
@@ -25,6 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from feemodel.checks import INT64_MAX, WholeArray, raise_first, real, whole
 from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow, InvalidInput
+from feemodel.fees.formula import formula
 from feemodel.fees.integers import Whole, add, maximum, multiply, multiply_divide, require
 
 BASE_FEE = 7  # wei; the fixed point that EIP-1559 decays to under a gas target of 1e9
@@ -32,6 +35,7 @@ VERIFICATION_GAS_COST = 1_200_000  # L1 gas
 VERIFICATION_CAPACITY = 90_000  # bytes
 GAS_PRICE_RATIO = 15  # L1 gas price / L2 gas price
 COMPATIBILITY_MULTIPLIER = Decimal("1.2")
+LARGEST_EXPONENT = 308  # of a multiplier: what a double has
 VERSIONS = ("V1e", "V1f")
 
 DOUBLE_EXACT = 2.0**53  # below it truncating a double and truncating its shortest decimal are the same
@@ -56,6 +60,7 @@ class Breakdown(NamedTuple):
         return self.fixed + self.size + self.margin + self.floor
 
 
+@formula
 def priority_fee(
     compressed_size: ArrayLike,
     gas: ArrayLike,
@@ -119,6 +124,7 @@ def priority_fee(
     return fee if out is None else _written(fee, out)
 
 
+@formula
 def breakdown(
     compressed_size: ArrayLike,
     gas: ArrayLike,
@@ -138,6 +144,7 @@ def breakdown(
     return Breakdown(fixed=fixed, size=before_margin - fixed, margin=fee - before_margin)
 
 
+@formula
 def profitable(
     price: ArrayLike,
     compressed_size: ArrayLike,
@@ -172,6 +179,7 @@ def profitable(
     return whole("price", price, unit="wei") - whole("base_fee", base_fee, unit="wei") >= fee
 
 
+@formula
 def verification_priority_fee(
     compressed_size: ArrayLike,
     gas: ArrayLike,
@@ -227,6 +235,7 @@ def verification_priority_fee(
     ).total
 
 
+@formula
 def verification_breakdown(
     compressed_size: ArrayLike,
     gas: ArrayLike,
@@ -273,6 +282,7 @@ def verification_breakdown(
     )
 
 
+@formula
 def verification_margin(
     price: ArrayLike,
     compressed_size: ArrayLike,
@@ -318,6 +328,7 @@ def verification_margin(
     return float(margin) if np.ndim(margin) == 0 else margin
 
 
+@formula
 def compatibility_priority_fee(
     min_gas_price: ArrayLike,
     *,
@@ -333,17 +344,23 @@ def compatibility_priority_fee(
     """
     try:
         exact = Decimal(str(multiplier))
+        if abs(exact.adjusted()) > LARGEST_EXPONENT:
+            raise OverflowError  # integers of so many digits take minutes
         numerator, denominator = exact.as_integer_ratio()
     except (InvalidOperation, ValueError, OverflowError):
         raise InvalidInput("multiplier", "expected a finite decimal number", multiplier) from None
     if exact < 0:
         raise InvalidInput("multiplier", "expected a decimal number of at least 0", multiplier)
     room = _minus_base_fee(whole("min_gas_price", min_gas_price, unit="wei"), base_fee)
-    return multiply_divide("multiplier · (min_gas_price − base_fee)", room, numerator, denominator, denominator - 1)
+    if isinstance(room, int) or max(numerator, denominator) <= INT64_MAX:
+        return multiply_divide("multiplier · (min_gas_price − base_fee)", room, numerator, denominator, denominator - 1)
+    fees = [-(-numerator * each // denominator) for each in room.reshape(-1).tolist()]
+    return whole("fee", np.array(fees, dtype=object).reshape(room.shape))
 
 
 def _many(value: Any) -> TypeGuard[WholeArray]:
-    return isinstance(value, np.ndarray) and value.dtype == np.int64 and value.size >= KERNEL_THRESHOLD
+    plain = type(value) is np.ndarray or type(value) is np.memmap  # a masked array is checked by `whole`
+    return plain and value.dtype == np.int64 and value.size >= KERNEL_THRESHOLD
 
 
 def _check_out(out: Any, *inputs: Any) -> None:

@@ -4,6 +4,8 @@ Source: Consensys/linea-monorepo at cb180134 (2026-06-12), linea-besu/plugins/li
 ProfitabilityValidator, ProfitableTransactionSelector.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -12,6 +14,7 @@ from numpy.typing import ArrayLike
 from feemodel.checks import whole
 from feemodel.errors import InvalidInput
 from feemodel.fees.forms import Form
+from feemodel.fees.formula import formula
 from feemodel.fees.integers import maximum, minimum
 from feemodel.fees.presets import LineaPreset
 from feemodel.fees.priority import BASE_FEE
@@ -66,6 +69,7 @@ def pool_checks(*, local: bool, api_check: bool = True, p2p_check: bool = False,
     return not has_priority and (api_check if local else p2p_check)
 
 
+@formula
 def offered_price(
     *,
     gas_price: ArrayLike | None = None,

@@ -9,6 +9,8 @@ Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l1pricing/l1pricing.go
 arbos/internal_tx.go, arbos/l2pricing/model.go, util/arbmath/math.go.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,6 +19,7 @@ from numpy.typing import ArrayLike
 from feemodel.checks import whole
 from feemodel.equality import compared_by_value
 from feemodel.fees import l1_market
+from feemodel.fees.formula import formula
 from feemodel.fees.integers import Whole, add, maximum, multiply, multiply_divide, one_whole, saturated, where
 from feemodel.fees.rollups import upgrades
 
@@ -92,6 +95,7 @@ def version(name: str) -> Version:
     return upgrades.named(VERSIONS, name)
 
 
+@formula
 def poster_units(brotli_size: ArrayLike) -> Any:
     """16 units per compressed byte of the signed transaction [unit].
 
@@ -101,6 +105,7 @@ def poster_units(brotli_size: ArrayLike) -> Any:
     return multiply("brotli_size", UNITS_PER_BYTE, whole("brotli_size", brotli_size, unit="bytes"))
 
 
+@formula
 def poster_charge(brotli_size: ArrayLike, *, price_per_unit: ArrayLike, gas_price: ArrayLike) -> PosterCharge:
     """What a posted transaction pays for its bytes: price_per_unit · units, rounded down to whole gas.
 
@@ -125,6 +130,7 @@ def poster_charge(brotli_size: ArrayLike, *, price_per_unit: ArrayLike, gas_pric
     return PosterCharge(units, gas, multiply("poster_fee", gas, price))
 
 
+@formula
 def estimated_poster_gas(
     brotli_size: ArrayLike, *, price_per_unit: ArrayLike, base_fee: ArrayLike, min_base_fee: ArrayLike
 ) -> Any:
@@ -154,6 +160,7 @@ def estimated_poster_gas(
     return multiply_divide("poster_cost", cost, ESTIMATE_COST_BIPS, BIPS) // price
 
 
+@formula
 def batch_gas(
     zero_bytes: ArrayLike,
     nonzero_bytes: ArrayLike,
@@ -194,6 +201,7 @@ def batch_gas(
     return maximum(gas, add("batch_gas", multiply("tokens", per_token, tokens), l1_market.TRANSACTION_GAS))
 
 
+@formula
 def approx_exp_basis_points(bips: ArrayLike, accuracy: int = EXPONENTIAL_ACCURACY) -> Any:
     """`e**x` by its Taylor series in Horner's form, argument and value in basis points, rounded as the node does.
 
@@ -209,6 +217,7 @@ def approx_exp_basis_points(bips: ArrayLike, accuracy: int = EXPONENTIAL_ACCURAC
     return where(exponent < 0, BIPS * BIPS // value, value)
 
 
+@formula
 def next_backlog(backlog: ArrayLike, gas_used: ArrayLike, seconds: ArrayLike, *, speed_limit: ArrayLike) -> Any:
     """The gas backlog after a block: max(0, backlog + gas_used − seconds · speed_limit) [gas].
 
@@ -222,6 +231,7 @@ def next_backlog(backlog: ArrayLike, gas_used: ArrayLike, seconds: ArrayLike, *,
     return maximum(grown - multiply("speed_limit", time, limit), 0)
 
 
+@formula
 def l2_base_fee(
     backlog: ArrayLike,
     *,

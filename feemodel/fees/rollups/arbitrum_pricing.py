@@ -7,6 +7,8 @@ Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l1pricing/l1pricing.go
 same arithmetic on the pool's balance).
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -14,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from feemodel.checks import whole
 from feemodel.errors import InvalidInput
+from feemodel.fees.formula import formula
 from feemodel.fees.integers import UINT64_MAX, add, ceiling_divide, one_whole
 from feemodel.fees.rollups.arbitrum import BIPS, VERSIONS
 
@@ -122,6 +125,7 @@ def reported(
     return BatchReport(priced, reward_paid, poster_paid)
 
 
+@formula
 def equilibrium_price(wei_spent: ArrayLike, units: ArrayLike, *, per_unit_reward: ArrayLike = PER_UNIT_REWARD) -> Any:
     """The price at which a controller without surplus stands still: cost per unit, rounded up, and the reward.
 

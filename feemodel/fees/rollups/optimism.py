@@ -15,6 +15,8 @@ ethereum-optimism/optimism: packages/contracts-bedrock/src/L2/GasPriceOracle.sol
 ethereum-optimism/superchain-registry.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +25,7 @@ from numpy.typing import ArrayLike
 from feemodel.checks import whole
 from feemodel.errors import InvalidInput
 from feemodel.fees import l1_market
+from feemodel.fees.formula import formula
 from feemodel.fees.integers import (
     Parts,
     Whole,
@@ -84,6 +87,7 @@ UPGRADES = (
 ELASTICITY = 6  # of the L2 base fee; from Holocene on each chain's own
 
 
+@formula
 def bedrock_l1_gas(
     zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, overhead: ArrayLike, upgrade: str = "regolith"
 ) -> Any:
@@ -99,6 +103,7 @@ def bedrock_l1_gas(
     return add("l1_gas", l1_market.calldata_gas(zero_bytes, nonzero), whole("overhead", overhead, unit="gas"))
 
 
+@formula
 def bedrock_l1_fee(
     zero_bytes: ArrayLike,
     nonzero_bytes: ArrayLike,
@@ -130,6 +135,7 @@ def bedrock_l1_fee(
     return multiply_divide_parts("l1_fee", bedrock_price(l1_base_fee=l1_base_fee, scalar=scalar), gas, 1)
 
 
+@formula
 def bedrock_price(*, l1_base_fee: ArrayLike, scalar: ArrayLike) -> Parts:
     """l1_base_fee · scalar [10⁻⁶ wei / gas].
 
@@ -141,6 +147,7 @@ def bedrock_price(*, l1_base_fee: ArrayLike, scalar: ArrayLike) -> Parts:
     )
 
 
+@formula
 def weighted_price(
     *, l1_base_fee: ArrayLike, blob_base_fee: ArrayLike, base_fee_scalar: ArrayLike, blob_base_fee_scalar: ArrayLike
 ) -> Parts:
@@ -159,6 +166,7 @@ def weighted_price(
     return add_parts("price", calldata, product_in_parts("blob_base_fee_scalar · blob_base_fee", blob_fee, blob_scalar))
 
 
+@formula
 def ecotone_l1_fee(
     zero_bytes: ArrayLike,
     nonzero_bytes: ArrayLike,
@@ -193,6 +201,7 @@ def ecotone_l1_fee(
     return multiply_divide_parts("l1_fee", price, gas, UNITS_PER_BYTE["ecotone"])
 
 
+@formula
 def scaled_size(fastlz_size: ArrayLike) -> Any:
     """The estimated share of a batch, from the FastLZ length: max(10⁸, 836,500 · length − 42,585,600) [byte / 10⁶].
 
@@ -203,6 +212,7 @@ def scaled_size(fastlz_size: ArrayLike) -> Any:
     return maximum(MIN_SCALED_SIZE, linear - FASTLZ_INTERCEPT)
 
 
+@formula
 def fjord_l1_gas(fastlz_size: ArrayLike) -> Any:
     """The L1 gas that receipts show from Fjord on: 16 per estimated byte [gas].
 
@@ -212,6 +222,7 @@ def fjord_l1_gas(fastlz_size: ArrayLike) -> Any:
     return multiply_divide("l1_gas", scaled_size(fastlz_size), L1_GAS_PER_BYTE, 10**6)
 
 
+@formula
 def fjord_l1_fee(
     fastlz_size: ArrayLike,
     *,
@@ -245,6 +256,7 @@ def fjord_l1_fee(
     return multiply_divide_parts("l1_fee", price, scaled_size(fastlz_size), UNITS_PER_BYTE["fjord"])
 
 
+@formula
 def operator_fee(gas: ArrayLike, *, scalar: ArrayLike, constant: ArrayLike, upgrade: str) -> Any:
     """What the chain's operator takes beside the gas: nothing before Isthmus.
 
@@ -272,6 +284,7 @@ def operator_fee(gas: ArrayLike, *, scalar: ArrayLike, constant: ArrayLike, upgr
     return add("operator_fee", multiply_divide("operator_fee", gas_, rate, row.operator_fee_divisor), constant_)
 
 
+@formula
 def da_footprint(fastlz_size: ArrayLike, *, gas_scalar: ArrayLike = DEFAULT_FOOTPRINT_SCALAR) -> Any:
     """The gas that a transaction's data takes of a block from Jovian on: whole estimated bytes · gas_scalar [gas].
 
@@ -285,6 +298,7 @@ def da_footprint(fastlz_size: ArrayLike, *, gas_scalar: ArrayLike = DEFAULT_FOOT
     return multiply("da_footprint", size, where(scalar == 0, DEFAULT_FOOTPRINT_SCALAR, scalar))
 
 
+@formula
 def oracle_ecotone_l1_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike) -> Any:
     """`GasPriceOracle.getL1GasUsed` of an unsigned transaction under Ecotone: 68 non-zero bytes more [gas].
 
@@ -295,6 +309,7 @@ def oracle_ecotone_l1_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike) -> An
     return l1_market.calldata_gas(zero_bytes, nonzero)
 
 
+@formula
 def oracle_fastlz_size(unsigned_fastlz_size: ArrayLike) -> Any:
     """The FastLZ length that `GasPriceOracle.getL1Fee` takes for an unsigned transaction from Fjord on: 68 more [byte].
 
@@ -304,6 +319,7 @@ def oracle_fastlz_size(unsigned_fastlz_size: ArrayLike) -> Any:
     return add("fastlz_size", whole("unsigned_fastlz_size", unsigned_fastlz_size, unit="bytes"), SIGNATURE_BYTES)
 
 
+@formula
 def oracle_upper_bound_size(unsigned_size: ArrayLike) -> Any:
     """The largest FastLZ length of an unsigned transaction once signed (`getL1FeeUpperBound`) [byte].
 
@@ -316,6 +332,7 @@ def oracle_upper_bound_size(unsigned_size: ArrayLike) -> Any:
     return add("unsigned_size", signed, signed // 255, 16)
 
 
+@formula
 def next_base_fee(
     base_fee: ArrayLike,
     gas_used: ArrayLike,

@@ -6,6 +6,8 @@ bits of mantissa (Go's big.Float), reproduced here bit for bit.
 Source: 0xPolygonHermez/zkevm-node at 7b80367 (2024-03-28): pool/effectivegasprice.go, gasprice/follower.go.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from feemodel.checks import INT64_MAX, real, whole
 from feemodel.errors import Int64Overflow
+from feemodel.fees.formula import formula
 from feemodel.fees.integers import Whole, add, maximum, multiply, one_whole, truncated, where
 
 EFFECTIVE_PERCENTAGE_BYTES = 1  # of every transaction in a batch, non-zero
@@ -39,6 +42,7 @@ class Pricing:
 NODE_DEFAULTS = Pricing()
 
 
+@formula
 def min_l2_gas_price(l1_gas_price: ArrayLike, *, pricing: Pricing = NODE_DEFAULTS) -> Any:
     """The least L2 gas price: trunc(l1_gas_price · factor) [wei / gas].
 
@@ -48,6 +52,7 @@ def min_l2_gas_price(l1_gas_price: ArrayLike, *, pricing: Pricing = NODE_DEFAULT
     return _times("l1_gas_price", whole("l1_gas_price", l1_gas_price, minimum=1), pricing.l1_gas_price_factor)
 
 
+@formula
 def byte_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, pricing: Pricing = NODE_DEFAULTS) -> Any:
     """The L1 gas that a transaction's bytes are charged for: 16 · (nonzero + 1) + 4 · zero [gas].
 
@@ -59,6 +64,7 @@ def byte_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, pricing: Pricin
     return add("byte_gas", multiply("nonzero_bytes", nonzero, pricing.byte_gas_cost), zero_gas)
 
 
+@formula
 def break_even_gas_price(
     zero_bytes: ArrayLike,
     nonzero_bytes: ArrayLike,
@@ -103,6 +109,7 @@ def break_even_gas_price(
     return where(gas == 0, own_price, price)
 
 
+@formula
 def effective_gas_price(
     zero_bytes: ArrayLike,
     nonzero_bytes: ArrayLike,
@@ -140,6 +147,7 @@ def effective_gas_price(
     return effective
 
 
+@formula
 def effective_percentage(gas_price: ArrayLike, effective_gas_price: ArrayLike) -> Any:
     """The byte that a batch carries: ⌈effective · 256 / gas_price⌉ − 1, 255 where the offer is not above it.
 

@@ -5,6 +5,8 @@ written down as these factors once; `evaluate` multiplies them out exactly, `fee
 millions of transactions at thousands of moments.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
@@ -14,6 +16,7 @@ from numpy.typing import ArrayLike
 from feemodel.checks import whole
 from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow, InvalidInput
+from feemodel.fees.formula import formula
 from feemodel.fees.integers import (
     NOTHING,
     Parts,
@@ -27,6 +30,7 @@ from feemodel.fees.integers import (
 )
 from feemodel.fees.rollups.presets import Preset
 
+TYPE_COLUMN = "transaction_type"
 BLOB_TRANSACTION = 3  # EIP-4844
 DOUBLE_EXACT = 2**53  # below it truncating a double loses nothing
 
@@ -81,9 +85,9 @@ class Rule:
         missing = [name for name in self.columns if name not in transactions]
         if missing:
             raise InvalidInput("transactions", f"{self.name} needs the columns {', '.join(missing)}", [*transactions])
-        if "transaction_type" in transactions:
-            types = whole("transaction_type", transactions["transaction_type"])
-            require("transaction_type", f"{self.name} prices no blob transactions", types, types != BLOB_TRANSACTION)
+        if TYPE_COLUMN in transactions:
+            types = whole(TYPE_COLUMN, transactions[TYPE_COLUMN])
+            require(TYPE_COLUMN, f"{self.name} prices no blob transactions", types, types != BLOB_TRANSACTION)
         columns = {name: whole(name, transactions[name]) for name in self.columns}
         fees = whole("base_fee", base_fee, unit="wei"), whole("blob_base_fee", blob_base_fee, unit="wei")
         return self.taken_apart(columns, *fees)
@@ -98,7 +102,7 @@ class Rule:
 
         Returns
         -------
-        Fees : ints for scalars, int64 arrays otherwise [wei].
+        Fees : ints for scalars, int64 arrays otherwise; Series of a DataFrame, DataArrays of a Dataset [wei].
 
         Raises
         ------
@@ -110,7 +114,13 @@ class Rule:
         ...                                base_fee=40_583_973_580, blob_base_fee=111_685_752)
         Fees(l1=350739202003, l2=21000000000)
         """
-        return evaluate(self.factors(transactions, base_fee=base_fee, blob_base_fee=blob_base_fee))
+        columns = {name: transactions[name] for name in (*self.columns, TYPE_COLUMN) if name in transactions}
+        return _fees(self, base_fee, blob_base_fee, **columns)
+
+
+@formula
+def _fees(rule: Rule, base_fee: ArrayLike, blob_base_fee: ArrayLike, **transactions: ArrayLike) -> Fees:
+    return evaluate(rule.factors(transactions, base_fee=base_fee, blob_base_fee=blob_base_fee))
 
 
 def evaluate(factors: Factors) -> Fees:

@@ -14,6 +14,8 @@ Sources: Chaintable/go-ethereum-scrl at 5f34f2a (2026-06-30): rollup/fees/rollup
 dfbd661: src/L2/predeploys/L1GasPriceOracle.sol; scroll-tech/scroll-revm: src/l1block.rs; times: chain configuration.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +23,7 @@ from numpy.typing import ArrayLike
 
 from feemodel.checks import whole
 from feemodel.fees import l1_market
+from feemodel.fees.formula import formula
 from feemodel.fees.integers import (
     MILLION,
     NOTHING,
@@ -60,6 +63,7 @@ UPGRADES = (
 )
 
 
+@formula
 def pre_curie_l1_fee(
     zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, l1_base_fee: ArrayLike, overhead: ArrayLike, scalar: ArrayLike
 ) -> Any:
@@ -84,6 +88,7 @@ def pre_curie_l1_fee(
     return _fee(price(l1_base_fee=l1_base_fee, scalar=scalar), gas, 1)
 
 
+@formula
 def pre_curie_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, overhead: ArrayLike) -> Any:
     """The L1 gas that a transaction is charged for until Curie: 4 · zero + 16 · (nonzero + 4) + overhead [gas].
 
@@ -94,6 +99,7 @@ def pre_curie_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, overhead: 
     return add("gas", l1_market.calldata_gas(zero_bytes, nonzero), whole("overhead", overhead, unit="gas"))
 
 
+@formula
 def curie_l1_fee(
     length: ArrayLike,
     *,
@@ -123,6 +129,7 @@ def curie_l1_fee(
     return _fee(byte, size, 1, commitment)
 
 
+@formula
 def compression_ratio(length: ArrayLike, compressed_size: ArrayLike) -> Any:
     """length · 10⁹ // compressed_size, at least 10⁹; 2**256 − 1 for no data at all [10⁻⁹].
 
@@ -139,6 +146,7 @@ def compression_ratio(length: ArrayLike, compressed_size: ArrayLike) -> Any:
     return maximum(multiply_divide("compression_ratio", size, PRECISION, compressed), PRECISION)
 
 
+@formula
 def feynman_l1_fee(
     length: ArrayLike,
     data_length: ArrayLike,
@@ -177,6 +185,7 @@ def feynman_l1_fee(
     return _fee(both, units, PRECISION)
 
 
+@formula
 def feynman_units(
     length: ArrayLike,
     data_length: ArrayLike,
@@ -198,6 +207,7 @@ def feynman_units(
     return multiply("length · penalty", whole("length", length, unit="bytes"), factor)
 
 
+@formula
 def galileo_l1_fee(
     compressed_size: ArrayLike,
     *,
@@ -226,6 +236,7 @@ def galileo_l1_fee(
     return _fee(both, galileo_units(compressed_size, penalty_factor=penalty_factor), doubling_size(penalty_factor))
 
 
+@formula
 def galileo_units(compressed_size: ArrayLike, *, penalty_factor: ArrayLike) -> Any:
     """c · (penalty_factor + c): what base + base · c // penalty_factor comes to, times penalty_factor [byte²].
 
@@ -236,6 +247,7 @@ def galileo_units(compressed_size: ArrayLike, *, penalty_factor: ArrayLike) -> A
     return multiply("compressed_size", size, add("penalty_factor", doubling_size(penalty_factor), size))
 
 
+@formula
 def doubling_size(penalty_factor: ArrayLike) -> Any:
     """The penalty factor, at least 1 [byte].
 
@@ -245,6 +257,7 @@ def doubling_size(penalty_factor: ArrayLike) -> Any:
     return maximum(whole("penalty_factor", penalty_factor), 1)
 
 
+@formula
 def price(
     *, l1_base_fee: ArrayLike, scalar: ArrayLike, blob_base_fee: ArrayLike = 0, blob_scalar: ArrayLike = 0
 ) -> Parts:

@@ -3,6 +3,8 @@
 Source: taikoxyz/taiko-mono at b9c5bb2 (2026-08-21): packages/protocol/docs/Derivation.md; EIP-4396.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from feemodel.checks import whole
 from feemodel.equality import compared_by_value
+from feemodel.fees.formula import formula
 from feemodel.fees.integers import Whole, add, maximum, minimum, multiply, multiply_divide, require, where
 
 ELASTICITY = 2
@@ -41,6 +44,7 @@ class SharedFee(NamedTuple):
     treasury: Any
 
 
+@formula
 def next_base_fee(
     base_fee: ArrayLike, gas_used: ArrayLike, gas_limit: ArrayLike, block_time: ArrayLike, *, chain: Chain = MAINNET
 ) -> Any:
@@ -81,6 +85,7 @@ def next_base_fee(
     return minimum(maximum(moved, chain.min_base_fee), chain.max_base_fee)
 
 
+@formula
 def shared_base_fee(gas_used: ArrayLike, base_fee: ArrayLike, *, percent: ArrayLike = SHARING_PERCENT) -> SharedFee:
     """The base fees of a transaction or block, divided: `percent` of them rounded down to the proposer.
 

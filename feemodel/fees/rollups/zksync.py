@@ -14,6 +14,8 @@ Source: matter-labs/zksync-era at 3e29e4a (2026-07-02): core/lib/types/src/fee_m
 core/lib/multivm/src/versions/vm_latest/utils/fee.rs, core/node/fee_model/src/l1_gas_price/.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,6 +25,7 @@ from feemodel.checks import real, whole
 from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput
 from feemodel.fees import l1_market
+from feemodel.fees.formula import formula
 from feemodel.fees.integers import (
     UINT64_MAX,
     Whole,
@@ -87,6 +90,7 @@ class Fee(NamedTuple):
     execution: Any
 
 
+@formula
 def batch_fee_input(
     l1_gas_price: ArrayLike,
     l1_pubdata_price: ArrayLike,
@@ -127,6 +131,7 @@ def batch_fee_input(
     return FeeInput(gas_price, fair_gas, fair_pubdata)
 
 
+@formula
 def base_fee(fair_l2_gas_price: ArrayLike, fair_pubdata_price: ArrayLike) -> BaseFee:
     """Base fee and gas per pubdata byte of a batch; arguments in wei, broadcasting and errors as `batch_fee_input`.
 
@@ -139,6 +144,7 @@ def base_fee(fair_l2_gas_price: ArrayLike, fair_pubdata_price: ArrayLike) -> Bas
     return BaseFee(fee, ceiling_divide(pubdata, fee))
 
 
+@formula
 def transaction_fee(gas: ArrayLike, pubdata: ArrayLike, *, base_fee: ArrayLike, gas_per_pubdata: ArrayLike) -> Fee:
     """What a transaction pays: base_fee · (gas + pubdata · gas_per_pubdata), in its two parts.
 
@@ -162,6 +168,7 @@ def transaction_fee(gas: ArrayLike, pubdata: ArrayLike, *, base_fee: ArrayLike, 
     )
 
 
+@formula
 def l1_pubdata_price(
     l1_gas_price: ArrayLike,
     blob_base_fee: ArrayLike,
@@ -246,6 +253,7 @@ def excess_behind(blob_base_fee: int, update_fraction: int = PREDICTOR_UPDATE_FR
     return high
 
 
+@formula
 def in_base_token(price: ArrayLike, *, numerator: ArrayLike, denominator: ArrayLike) -> Any:
     """A price in a chain's own base token: price · numerator // denominator, at most 2**64 − 1.
 

@@ -1,0 +1,194 @@
+"""What all public formulas share: labelled arrays in and out, and NumPy's errors told by the arguments' names.
+
+A formula takes numbers and arrays. `@formula` lets it take pandas Series and xarray DataArrays too, aligned by their
+labels, and give the same back. Neither library is imported here: an object of theirs comes from a loaded one.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from functools import wraps
+from types import NoneType
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from feemodel.checks import INT64_MAX
+from feemodel.errors import FeeModelError, Int64Overflow, InvalidInput
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Wrap = Callable[[Any], Any]
+Place = Callable[[tuple[int, ...]], str]
+
+NUMBERS = frozenset({int, float, np.int64, np.float64, str, bool, NoneType})
+UNLABELLED = NUMBERS | {np.ndarray, list, tuple}
+ARRAYS = (np.ndarray, list, tuple)
+
+
+def formula(function: Callable[P, R]) -> Callable[P, R]:
+    """A formula that also takes Series and DataArrays, and whose every error is one of this package's.
+
+    Series need equal indexes, DataArrays equal coordinates along each dimension that they share; other arrays broadcast
+    against them. A result of a Series' shape is a Series with its index, any other an array; with DataArrays every
+    array of the result is one, along the dimensions that it varies over.
+
+    >>> import pandas
+    >>> @formula
+    ... def doubled(gas):
+    ...     return 2 * np.asarray(gas)
+    >>> doubled(pandas.Series([1, 2], index=["a", "b"])).to_dict()
+    {'a': 2, 'b': 4}
+    >>> @formula
+    ... def in_all(gas, size):
+    ...     return np.add(gas, size)
+    >>> in_all([1, 2], [1, 2, 3])
+    Traceback (most recent call last):
+    feemodel.errors.InvalidInput: gas, size: expected shapes that broadcast, got ((2,), (3,))
+    """
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            if NUMBERS.issuperset(map(type, args)) and NUMBERS.issuperset(map(type, kwargs.values())):
+                return function(*args, **kwargs)
+            with np.errstate(over="ignore", invalid="ignore"):  # every formula looks at what comes of it
+                if UNLABELLED.issuperset(map(type, args)) and UNLABELLED.issuperset(map(type, kwargs.values())):
+                    return function(*args, **kwargs)
+                if len(args) > len(names):
+                    return function(*args, **kwargs)  # which says so
+                unlabelled, wrap, place = _without_labels(dict(zip(names, args, strict=False)) | kwargs)
+                positional = (unlabelled[name] for name in names[: len(args)])
+                result = _placed(place, function, *positional, **{name: unlabelled[name] for name in kwargs})
+                return result if unlabelled.get("out") is not None else _each(wrap, result)
+        except (ValueError, OverflowError) as error:
+            if isinstance(error, FeeModelError):
+                raise
+            raise _named(error, function.__name__, dict(zip(names, args, strict=False)) | kwargs) from None
+
+    return checked
+
+
+def _named(error: Exception, name: str, arguments: Mapping[str, Any]) -> Exception:
+    """NumPy's or Python's error as one that names the arguments."""
+    arrays = {key: np.shape(value) for key, value in arguments.items() if key != "out" and isinstance(value, ARRAYS)}
+    try:
+        np.broadcast_shapes(*arrays.values())
+    except ValueError:
+        return InvalidInput(", ".join(arrays), "expected shapes that broadcast", tuple(arrays.values()))
+    if not isinstance(error, OverflowError):
+        return error
+    reason = "expected an integer that fits 64 bits next to arrays" if arrays else "expected a number that doubles hold"
+    large = {key: value for key, value in arguments.items() if isinstance(value, int) and value > INT64_MAX}
+    for key in sorted(large, key=large.__getitem__, reverse=True):
+        return Int64Overflow(key, reason, large[key])
+    return Int64Overflow(name, "expected a result that doubles hold", dict(arguments))
+
+
+def _placed(place: Place, function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
+    """A formula's result, or its error with the labels of the element that it names."""
+    try:
+        return function(*args, **kwargs)
+    except InvalidInput as error:
+        where = place(error.index or ())
+        if not where:
+            raise
+        raise type(error)(error.name, f"{error.reason} {where}", error.value, error.index) from None
+
+
+def _without_labels(arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap, Place]:
+    """Arguments as plain arrays, what gives a result its labels, and what says where an element is."""
+    pandas, xarray = sys.modules.get("pandas"), sys.modules.get("xarray")
+    series = _of_type(arguments, pandas and pandas.Series)
+    labelled = _of_type(arguments, xarray and xarray.DataArray)
+    if series and labelled:
+        raise InvalidInput(", ".join((*series, *labelled)), "expected either Series or DataArrays", "both")
+    if series:
+        return _from_series(pandas, series, arguments)
+    if labelled:
+        return _from_data_arrays(xarray, labelled, arguments)
+    return arguments, lambda result: result, lambda index: ""
+
+
+def _of_type(arguments: Mapping[str, Any], kind: Any) -> dict[str, Any]:
+    return {} if kind is None else {name: value for name, value in arguments.items() if isinstance(value, kind)}
+
+
+def _each(wrap: Wrap, result: Any) -> Any:
+    """A wrap of every array of a result, which may be a tuple of such."""
+    if isinstance(result, tuple):
+        fields = [_each(wrap, field) for field in result]
+        return type(result)(*fields) if hasattr(result, "_fields") else tuple(fields)
+    return wrap(result)
+
+
+def _from_series(pandas: Any, series: dict[str, Any], arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap, Place]:
+    index = next(iter(series.values())).index
+    unnumbered = not (isinstance(index, pandas.RangeIndex) and index.start == 0 and index.step == 1)
+
+    def place(where: tuple[int, ...]) -> str:
+        return f"in row {index[where[0]]}" if unnumbered and len(where) == 1 and where[0] < len(index) else ""
+
+    for name, values in series.items():
+        if not values.index.equals(index):
+            raise InvalidInput(", ".join(series), "expected Series with equal indexes", name)
+        missing = values.isna().to_numpy()
+        if missing.any():
+            first = int(np.argmax(missing))
+            reason = f"expected a number {place((first,))}".rstrip()
+            raise InvalidInput(name, reason, values.iloc[first], (first,))
+
+    def wrap(result: Any) -> Any:
+        return pandas.Series(result, index=index) if np.shape(result) == (len(index),) else result
+
+    return arguments | {name: values.to_numpy() for name, values in series.items()}, wrap, place
+
+
+def _from_data_arrays(
+    xarray: Any, labelled: dict[str, Any], arguments: dict[str, Any]
+) -> tuple[dict[str, Any], Wrap, Place]:
+    aligned: list[Any] = []
+
+    def align(*arrays: Any) -> Any:
+        aligned.extend(map(np.asarray, arrays))
+        return np.broadcast_to(np.False_, np.broadcast_shapes(*map(np.shape, arrays)))
+
+    try:
+        template = xarray.apply_ufunc(align, *labelled.values(), join="exact", dask="allowed")
+    except ValueError as error:
+        reason = "expected equal coordinates along the dimensions that are shared"
+        raise InvalidInput(", ".join(labelled), reason, str(error).splitlines()[0]) from None
+    others = {name: np.shape(value) for name, value in arguments.items() if isinstance(value, ARRAYS) and name != "out"}
+    for name, shape in others.items():
+        if shape and not _extends_to(shape, template.shape):
+            reason = f"expected a shape that broadcasts to {template.shape} of {template.dims}"
+            raise InvalidInput(name, reason, shape)
+
+    def place(where: tuple[int, ...]) -> str:
+        if len(where) != template.ndim:
+            return ""
+        at = {dim: place for dim, place in zip(template.dims, where, strict=True) if dim in template.coords}
+        return "at " + ", ".join(f"{dim}={template[dim].values[i]}" for dim, i in at.items()) if at else ""
+
+    def wrap(result: Any) -> Any:
+        shape = np.shape(result)
+        if not shape and template.ndim:
+            return result  # one number for all
+        lengths = zip(template.dims, template.shape, (1,) * (template.ndim - len(shape)) + shape, strict=True)
+        single = {dim: 0 for dim, length, here in lengths if here == 1 != length}
+        one = template.isel(single, drop=True) if single else template
+        values = np.asarray(result)
+        if values.dtype == object or values.dtype == np.uint64:
+            raise Int64Overflow("result", "expected at most 2**63 - 1 in a DataArray", result)
+        return one.copy(data=values.reshape(one.shape))
+
+    return arguments | dict(zip(labelled, aligned, strict=True)), wrap, place
+
+
+def _extends_to(shape: tuple[int, ...], whole: tuple[int, ...]) -> bool:
+    try:
+        return np.broadcast_shapes(shape, whole) == whole
+    except ValueError:
+        return False
