@@ -110,10 +110,23 @@ def _array(name: str, value: Any, expected: str) -> NDArray[Any]:
         raise InvalidInput(name, f"{expected}, or a rectangular array of such", value) from None
     except (TypeError, OverflowError, RuntimeError):  # an object that makes no array; integers that no double holds
         raise InvalidInput(name, expected, value) from None
+    if isinstance(value, (list, tuple)) and array.dtype.kind in "iuf" and (found := _first_bool(value)) is not None:
+        raise InvalidInput(name, expected, True, found)  # which NumPy would take for 1
     masked = np.ma.getmaskarray(value) if isinstance(value, np.ndarray) and hasattr(value, "mask") else None
     if masked is not None and masked.any():
         raise_first(name, f"{expected}, and none that is masked", array, masked)
     return array
+
+
+def _first_bool(values: Any) -> tuple[int, ...] | None:
+    """Where in nested lists the first bool is."""
+    for place, value in enumerate(values):
+        if isinstance(value, (bool, np.bool_)):
+            return (place,)
+        inner = _first_bool(value) if isinstance(value, (list, tuple)) else None
+        if inner is not None:
+            return (place, *inner)
+    return None
 
 
 def _from_objects(name: str, array: NDArray[Any], expected: str) -> WholeArray:

@@ -46,6 +46,9 @@ def _values(value: Any) -> tuple[Any, ...]:
 
 
 def _equal(mine: Any, other: Any) -> bool:
+    if type(mine) is type(other) and hasattr(mine, "equals"):  # a Series or a DataArray
+        return bool(mine.equals(other))
     if isinstance(mine, np.ndarray) or isinstance(other, np.ndarray):
         return type(mine) is type(other) and mine.dtype == other.dtype and np.array_equal(mine, other)
-    return bool(mine == other)
+    labelled = hasattr(mine, "equals") or hasattr(other, "equals")
+    return not labelled and bool(mine == other)

@@ -6,7 +6,9 @@ import re
 from dataclasses import is_dataclass
 
 import numpy as np
+import pandas as pd
 import pytest
+import xarray as xr
 
 import feemodel
 from feemodel.errors import InvalidInput
@@ -43,7 +45,7 @@ def test_workloads_are_equal_by_value_and_have_no_hash():
         ([], [], "workload: expected at least one transaction, got 'wrong'"),
         ([[128]], [[21_000]], "compressed_size: expected a column"),
         (128, 21_000, "compressed_size: expected a column"),
-        ([10.5], [21_000], r"compressed_size\[0\]: expected whole bytes, not float64, got 10.5"),
+        ([10.5], [21_000], r"compressed_size\[0\]: expected whole bytes.*, got 10.5"),
         ([128], [-1], r"gas\[0\]: expected whole gas of at least 0, got -1"),
         ([128], ["a"], "gas"),
     ],
@@ -107,3 +109,13 @@ def test_no_class_that_holds_arrays_compares_them_one_by_one():
 
     assert {Workload, Over} <= compared
     assert [cls for cls in compared if getattr(cls.__eq__, "__module__", "") != "feemodel.equality"] == []
+
+
+def test_fees_of_series_and_data_arrays_are_compared_by_value():
+    for kind, other in ((pd.Series, xr.DataArray), (xr.DataArray, pd.Series)):
+        fee = Breakdown(kind([1, 2]), kind([3, 4]), kind([5, 6]))
+
+        assert fee == Breakdown(kind([1, 2]), kind([3, 4]), kind([5, 6]))
+        assert fee != Breakdown(kind([1, 2]), kind([3, 4]), kind([5, 7]))
+        assert fee != Breakdown(other([1, 2]), other([3, 4]), other([5, 6]))
+        assert fee != Breakdown(1, 2, 3)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import wraps
 from types import NoneType
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from feemodel.checks import INT64_MAX
 from feemodel.errors import FeeModelError, Int64Overflow, InvalidInput
@@ -25,6 +27,7 @@ Place = Callable[[tuple[int, ...]], str]
 NUMBERS = frozenset({int, float, np.int64, np.float64, str, bool, NoneType})
 UNLABELLED = NUMBERS | {np.ndarray, list, tuple}
 ARRAYS = (np.ndarray, list, tuple)
+WRITTEN: dict[Any, str] = {ArrayLike: "ArrayLike", ArrayLike | None: "ArrayLike | None"}
 
 
 def formula(function: Callable[P, R]) -> Callable[P, R]:
@@ -48,6 +51,9 @@ def formula(function: Callable[P, R]) -> Callable[P, R]:
     feemodel.errors.InvalidInput: gas, size: expected shapes that broadcast, got ((2,), (3,))
     """
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    for name, annotation in function.__annotations__.items():
+        if annotation in WRITTEN:  # or `help` spells the union out, 240 characters a parameter
+            function.__annotations__[name] = WRITTEN[annotation]
 
     @wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -55,31 +61,49 @@ def formula(function: Callable[P, R]) -> Callable[P, R]:
             if NUMBERS.issuperset(map(type, args)) and NUMBERS.issuperset(map(type, kwargs.values())):
                 return function(*args, **kwargs)
             with np.errstate(over="ignore", invalid="ignore"):  # every formula looks at what comes of it
-                if UNLABELLED.issuperset(map(type, args)) and UNLABELLED.issuperset(map(type, kwargs.values())):
-                    return function(*args, **kwargs)
                 if len(args) > len(names):
                     return function(*args, **kwargs)  # which says so
-                unlabelled, wrap, place = _without_labels(dict(zip(names, args, strict=False)) | kwargs)
+                arguments = dict(zip(names, args, strict=False)) | kwargs
+                if UNLABELLED.issuperset(map(type, arguments.values())):
+                    _check_shapes(arguments)
+                    return function(*args, **kwargs)
+                unlabelled, wrap, place = _without_labels(arguments)
+                _check_shapes(unlabelled)
                 positional = (unlabelled[name] for name in names[: len(args)])
                 result = _placed(place, function, *positional, **{name: unlabelled[name] for name in kwargs})
                 return result if unlabelled.get("out") is not None else _each(wrap, result)
-        except (ValueError, OverflowError) as error:
+        except OverflowError as error:
             if isinstance(error, FeeModelError):
                 raise
-            raise _named(error, function.__name__, dict(zip(names, args, strict=False)) | kwargs) from None
+            raise _overflow(function.__name__, dict(zip(names, args, strict=False)) | kwargs) from None
 
     return checked
 
 
-def _named(error: Exception, name: str, arguments: Mapping[str, Any]) -> Exception:
-    """NumPy's or Python's error as one that names the arguments."""
-    arrays = {key: np.shape(value) for key, value in arguments.items() if key != "out" and isinstance(value, ARRAYS)}
-    try:
-        np.broadcast_shapes(*arrays.values())
-    except ValueError:
-        return InvalidInput(", ".join(arrays), "expected shapes that broadcast", tuple(arrays.values()))
-    if not isinstance(error, OverflowError):
-        return error
+def _check_shapes(arguments: Mapping[str, Any]) -> None:
+    """Raise `InvalidInput` for arrays that do not broadcast; a formula whose parts do not meet would not notice."""
+    shapes = _shapes(arguments)
+    if len(set(shapes.values())) > 1:
+        try:
+            np.broadcast_shapes(*shapes.values())
+        except ValueError:
+            names = ", ".join(shapes)
+            raise InvalidInput(names, "expected shapes that broadcast", tuple(shapes.values())) from None
+
+
+def _shapes(arguments: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """The shapes of the arrays among the arguments; a ragged list has none, and the formula names it."""
+    shapes = {}
+    for name, value in arguments.items():
+        if name != "out" and isinstance(value, ARRAYS):
+            with suppress(ValueError):
+                shapes[name] = np.shape(value)
+    return shapes
+
+
+def _overflow(name: str, arguments: Mapping[str, Any]) -> InvalidInput:
+    """An error of Python's about an integer that is too large, as one that names the argument."""
+    arrays = _shapes(arguments)
     reason = "expected an integer that fits 64 bits next to arrays" if arrays else "expected a number that doubles hold"
     large = {key: value for key, value in arguments.items() if isinstance(value, int) and value > INT64_MAX}
     for key in sorted(large, key=large.__getitem__, reverse=True):
@@ -160,8 +184,7 @@ def _from_data_arrays(
     except ValueError as error:
         reason = "expected equal coordinates along the dimensions that are shared"
         raise InvalidInput(", ".join(labelled), reason, str(error).splitlines()[0]) from None
-    others = {name: np.shape(value) for name, value in arguments.items() if isinstance(value, ARRAYS) and name != "out"}
-    for name, shape in others.items():
+    for name, shape in _shapes(arguments).items():
         if shape and not _extends_to(shape, template.shape):
             reason = f"expected a shape that broadcasts to {template.shape} of {template.dims}"
             raise InvalidInput(name, reason, shape)

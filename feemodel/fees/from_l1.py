@@ -1,11 +1,10 @@
 """The priority fee straight from L1 fees: L1 base fee and blob base fee → variable cost → pricing record → fee."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from numpy.typing import ArrayLike
 
+from feemodel.checks import real
 from feemodel.fees.formula import formula
 from feemodel.fees.pricing import variable_cost
 from feemodel.fees.priority import priority_fee
@@ -52,12 +51,12 @@ def recorded_variable_cost(
     """
     cost = variable_cost(
         base_fee,
-        tip,
+        real("tip", tip, unit="wei"),
         blob_base_fee,
         execution_gas=execution_gas,
         blob_gas=blob_gas,
         bytes_per_submission=bytes_per_submission,
-        margin=cost_margin,
+        margin=real("cost_margin", cost_margin),
     )
     return recorded_cost(cost)
 

@@ -7,8 +7,6 @@ Sources: EIP-1559, EIP-4844, EIP-7623, EIP-7691, EIP-7892, EIP-7918 (ethereum/EI
 ethereum/go-ethereum at 02b73d4 (2026-08-20): consensus/misc/eip1559, consensus/misc/eip4844, params/config.go.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -69,7 +67,7 @@ class BlobRules:
             raise InvalidInput("maximum", f"expected at least the target of {self.target} blobs", self.maximum)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Schedule:
     """The blob rules of a chain, in order of time."""
 
@@ -83,6 +81,9 @@ class Schedule:
             if starts[i] <= starts[i - 1]:
                 raise InvalidInput("rows", f"expected timestamps that rise, above {starts[i - 1]:,}", starts[i], (i,))
 
+    def __repr__(self) -> str:  # short: it is the default of several formulas
+        return f"Schedule({', '.join(row.name for row in self.rows)})"
+
     def at(self, timestamp: int) -> BlobRules:
         """The rules at a time [s].
 
@@ -91,7 +92,7 @@ class Schedule:
         """
         return self.rows[int(self.indices(timestamp))]
 
-    def with_row(self, row: BlobRules) -> Schedule:
+    def with_row(self, row: BlobRules) -> "Schedule":
         """A schedule with one more row, in its place in time; this one stays as it is.
 
         >>> from dataclasses import replace

@@ -6,8 +6,6 @@ numbers appear only in the pricing record (`feemodel.fees.record`).
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12), coordinator/ethereum/gas-pricing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import reduce
 from operator import add

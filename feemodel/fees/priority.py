@@ -16,15 +16,13 @@ Source: Consensys/linea-sequencer, TransactionProfitabilityCalculator, commits 4
 8c046a76 (V1f, 2024-03-06), 3d56714c (V2, 2024-05-30); Consensys/linea-monorepo at cb180134 (2026-06-12).
 """
 
-from __future__ import annotations
-
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from feemodel.checks import INT64_MAX, WholeArray, raise_first, real, whole
+from feemodel.checks import INT64_MAX, WholeArray, raise_first, real, whole, whole_scalar
 from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.fees.formula import formula
@@ -308,7 +306,7 @@ def verification_margin(
 
     Returns
     -------
-    float or float64 array [1]; infinite where the adjusted size is zero.
+    float or float64 array [1]; infinite where the adjusted size is zero, NaN where the price is zero too, as in a node.
 
     9.9e9 · 21,000 / (1e9 · 15 · (1000 / 90,000 · 1,200,000)):
 
@@ -316,14 +314,15 @@ def verification_margin(
     1.0395
     """
     size = whole("compressed_size", compressed_size, unit="bytes")
-    adjustment = whole("size_adjustment", size_adjustment, minimum=None, unit="bytes")
-    adjusted = _as_double(np.maximum(size + adjustment, 0))
+    adjustment = whole_scalar("size_adjustment", size_adjustment, minimum=-(2**63), unit="bytes")
+    larger = add("compressed_size + size_adjustment", size, max(adjustment, 0))
+    adjusted = _as_double(maximum(larger + min(adjustment, 0), 0))
     capacity = _as_double(whole("verification_capacity", verification_capacity, minimum=1, unit="bytes"))
     l1_gas = _as_double(whole("verification_gas_cost", verification_gas_cost, unit="gas"))
     gas_price = _as_double(whole("min_gas_price", min_gas_price, minimum=1, unit="wei"))
     revenue = _as_double(whole("price", price, unit="wei")) * _as_double(whole("gas", gas, minimum=1, unit="gas"))
     cost = gas_price * real("gas_price_ratio", gas_price_ratio) * (adjusted / capacity * l1_gas)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         margin = np.divide(revenue, cost)
     return float(margin) if np.ndim(margin) == 0 else margin
 

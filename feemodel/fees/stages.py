@@ -4,8 +4,6 @@ Source: Consensys/linea-monorepo at cb180134 (2026-06-12), linea-besu/plugins/li
 ProfitabilityValidator, ProfitableTransactionSelector.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -9,8 +9,6 @@ Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l1pricing/l1pricing.go
 arbos/internal_tx.go, arbos/l2pricing/model.go, util/arbmath/math.go.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 

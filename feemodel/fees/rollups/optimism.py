@@ -15,8 +15,6 @@ ethereum-optimism/optimism: packages/contracts-bedrock/src/L2/GasPriceOracle.sol
 ethereum-optimism/superchain-registry.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -6,8 +6,6 @@ bits of mantissa (Go's big.Float), reproduced here bit for bit.
 Source: 0xPolygonHermez/zkevm-node at 7b80367 (2024-03-28): pool/effectivegasprice.go, gasprice/follower.go.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

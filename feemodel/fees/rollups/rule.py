@@ -5,8 +5,6 @@ written down as these factors once; `evaluate` multiplies them out exactly, `fee
 millions of transactions at thousands of moments.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
@@ -115,11 +113,11 @@ class Rule:
         Fees(l1=350739202003, l2=21000000000)
         """
         columns = {name: transactions[name] for name in (*self.columns, TYPE_COLUMN) if name in transactions}
-        return _fees(self, base_fee, blob_base_fee, **columns)
+        return _fees(self, **columns, base_fee=base_fee, blob_base_fee=blob_base_fee)
 
 
 @formula
-def _fees(rule: Rule, base_fee: ArrayLike, blob_base_fee: ArrayLike, **transactions: ArrayLike) -> Fees:
+def _fees(rule: Rule, *, base_fee: ArrayLike, blob_base_fee: ArrayLike, **transactions: ArrayLike) -> Fees:
     return evaluate(rule.factors(transactions, base_fee=base_fee, blob_base_fee=blob_base_fee))
 
 

@@ -14,14 +14,13 @@ Sources: Chaintable/go-ethereum-scrl at 5f34f2a (2026-06-30): rollup/fees/rollup
 dfbd661: src/L2/predeploys/L1GasPriceOracle.sol; scroll-tech/scroll-revm: src/l1block.rs; times: chain configuration.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from feemodel.checks import whole
+from feemodel.errors import Int64Overflow
 from feemodel.fees import l1_market
 from feemodel.fees.formula import formula
 from feemodel.fees.integers import (
@@ -133,7 +132,7 @@ def curie_l1_fee(
 def compression_ratio(length: ArrayLike, compressed_size: ArrayLike) -> Any:
     """length · 10⁹ // compressed_size, at least 10⁹; 2**256 − 1 for no data at all [10⁻⁹].
 
-    Raises `InvalidInput` for data of no compressed size, and for no data in an array.
+    Raises `InvalidInput` for data of no compressed size, `Int64Overflow` for no data in an array.
 
     >>> compression_ratio(612, 126)
     4857142857
@@ -141,7 +140,9 @@ def compression_ratio(length: ArrayLike, compressed_size: ArrayLike) -> Any:
     size = whole("length", length, unit="bytes")
     if isinstance(size, int) and size == 0:
         return INFINITE_RATIO
-    require("length", "expected data in an array of ratios: the ratio of none takes 256 bits", size, size > 0)
+    require(
+        "length", "expected data in an array of ratios: the ratio of none takes 256 bits", size, size > 0, Int64Overflow
+    )
     compressed = whole("compressed_size", compressed_size, minimum=1, unit="bytes")
     return maximum(multiply_divide("compression_ratio", size, PRECISION, compressed), PRECISION)
 

@@ -14,8 +14,6 @@ Source: matter-labs/zksync-era at 3e29e4a (2026-07-02): core/lib/types/src/fee_m
 core/lib/multivm/src/versions/vm_latest/utils/fee.rs, core/node/fee_model/src/l1_gas_price/.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
