@@ -7,6 +7,7 @@ import time
 from contextlib import ExitStack, contextmanager
 
 from feemodel.rpc.app import Access, App, Page
+from feemodel.rpc.protocol import Bounds
 from tests.rpc_parts import PATIENCE, listening, request
 
 HEAD = b"Host: localhost\r\nContent-Type: application/json\r\n"
@@ -42,10 +43,11 @@ ECHO, LONG_WAIT = post(request("echo", 1)), post(request("wait", 4 * SHORT))
 
 
 @contextmanager
-def serving(*, idle_seconds=PATIENCE, connections=100, page_size=LARGE, **access):
+def serving(*, idle_seconds=PATIENCE, connections=100, requests=256, body_seconds=10.0, page_size=LARGE, **access):
     page = Page(b"x" * page_size, ((b"content-type", b"text/html"),))
-    app = App(METHODS, page=page, access=Access(**{"body_limit": BODY_LIMIT, **access}))
-    with listening(app, idle_seconds=idle_seconds, connections=connections) as port, connecting(port) as connect:
+    app = App(METHODS, page=page, access=Access(**access))
+    bounds = Bounds(connections, requests, idle_seconds, BODY_LIMIT, body_seconds)
+    with listening(app, bounds=bounds) as port, connecting(port) as connect:
         yield connect
 
 

@@ -5,23 +5,24 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import uvicorn
 
 from feemodel.config import Settings
 from feemodel.execution.estimate import Limits
 from feemodel.rpc.app import App
 from feemodel.rpc.chain import Chain
 from feemodel.rpc.chain_methods import ChainMethods
+from feemodel.rpc.http import Head
+from feemodel.rpc.listener import serve_until
 from feemodel.rpc.methods import chain_methods, common_methods
 from feemodel.rpc.pricing import Prices, Pricing, configured_prices
-from feemodel.rpc.protocol import Connections, protocol_of
+from feemodel.rpc.protocol import Bounds, Connections
 from feemodel.rpc.runner import Runner
+from feemodel.rpc.server import run_loop
 from feemodel.rpc.service import Service
 
 JSON = {"content-type": "application/json", "host": "localhost"}
@@ -56,32 +57,16 @@ async def exchange(
     app: App,
     method: str,
     path: str = "/",
-    body: bytes | Iterable[bytes] = b"",
+    body: bytes = b"",
     headers: Mapping[str, str] = JSON,
-) -> Answer | None:
-    """One HTTP request to an application; `None` where it answered nothing. A body may come in parts."""
-    parts = [body] if isinstance(body, bytes) else list(body)
-    incoming = iter(
-        {"type": "http.request", "body": part, "more_body": number < len(parts)} for number, part in enumerate(parts, 1)
-    )
-    sent: list[dict[str, Any]] = []
-
-    async def receive() -> dict[str, Any]:
-        return next(incoming, {"type": "http.disconnect"})
-
-    async def send(message: dict[str, Any]) -> None:
-        sent.append(message)
-
-    listed = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-    await app({"type": "http", "method": method, "path": path, "headers": listed}, receive, send)
-    if not sent:
-        return None
-    start, content = sent
-    named = {name.decode(): value.decode() for name, value in start["headers"]}
-    assert len(named) == len(start["headers"]), "a header stands there twice"
-    length = None if start["status"] == 204 else str(len(content["body"]))
-    assert length == named.get("content-length")
-    return Answer(start["status"], named, content["body"])
+) -> Answer:
+    """One HTTP request to an application."""
+    named = {name.lower().encode(): value.encode() for name, value in headers.items()}
+    head = Head(method, path, named)
+    reply = app.refusal(head) or await app.answer(head, body)
+    found = {name.decode(): value.decode() for name, value in reply.headers}
+    assert len(found) == len(reply.headers), "a header stands there twice"
+    return Answer(reply.status, found, reply.body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +80,7 @@ class Client:
     def http(self, method: str, path: str = "/", body: Any = b"", **headers: str) -> Answer:
         """The answer to one request; headers with underscores."""
         named = JSON | {name.replace("_", "-"): value for name, value in headers.items()}
-        answer = self.loop.run(exchange(self.app, method, path, body, named))
-        assert answer is not None
-        return answer
+        return self.loop.run(exchange(self.app, method, path, body, named))
 
     def ask(self, method: str, *params: Any) -> dict[str, Any]:
         """`result` or `error` of one call."""
@@ -120,10 +103,10 @@ class Client:
     def together(self, *calls: tuple[Any, ...]) -> list[dict[str, Any]]:
         """The responses to calls that are made at the same time, each by a request of its own."""
 
-        async def all_of_them() -> list[Answer | None]:
+        async def all_of_them() -> list[Answer]:
             return await asyncio.gather(*(exchange(self.app, "POST", "/", request(*call)) for call in calls))
 
-        return [answer.json() for answer in self.loop.run(all_of_them()) if answer is not None]
+        return [answer.json() for answer in self.loop.run(all_of_them())]
 
     def wait(self, seconds: float) -> None:
         """Let the server do what it does beside answering."""
@@ -187,22 +170,27 @@ def behind(settings: Settings, *, store: Path | None = None) -> Iterator[str]:
 
 
 @contextmanager
-def listening(
-    app: App | Callable[[], App], *, factory: bool = False, idle_seconds: float = PATIENCE, connections: int = 100
-) -> Iterator[int]:
+def listening(app: App | Callable[[], App], *, factory: bool = False, bounds: Bounds | None = None) -> Iterator[int]:
     """An application, or what makes it, behind the server's own protocol, in a thread; gives the port."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        config = uvicorn.Config(
-            app, factory=factory, ws="none", log_config=None, access_log=False, proxy_headers=False,
-            server_header=False, timeout_keep_alive=1_000_000, timeout_graceful_shutdown=1,
-            http=protocol_of(Connections(idle_seconds=idle_seconds, limit=connections)),
-        )  # fmt: skip
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, args=([listener],))
+    begun: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+
+    async def serve(listener: socket.socket) -> None:
+        stop = asyncio.Event()
+        served: Any = app() if factory else app  # type: ignore[operator]
+        connections = Connections(served, bounds or Bounds(idle_seconds=PATIENCE))
+        begun.append((asyncio.get_running_loop(), stop))
+        await serve_until(stop, listener, served, connections, drain=0.0, grace=1.0)
+
+    with socket.create_server(("127.0.0.1", 0), backlog=1_000) as listener:
+        listener.setblocking(False)
+        thread = threading.Thread(target=lambda: run_loop(serve(listener)))
         thread.start()
         try:
             yield listener.getsockname()[1]
         finally:
-            server.should_exit = True
+            while not begun and thread.is_alive():
+                time.sleep(0.01)
+            for loop, stop in begun:
+                loop.call_soon_threadsafe(stop.set)
             thread.join(PATIENCE)
             assert not thread.is_alive()

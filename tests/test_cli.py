@@ -267,8 +267,8 @@ def test_bad_input_is_one_line_and_an_exit_code(arguments, code, message, capsys
 
 
 def test_a_package_of_an_extra_that_is_not_installed_is_named(capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "uvicorn", None)
-    said = "serve needs the package uvicorn: pip install 'feemodel[serve,execution]'"
+    monkeypatch.setitem(sys.modules, "msgspec", None)
+    said = "serve needs the package msgspec: pip install 'feemodel[serve,execution]'"
 
     assert complaint(capsys, "serve", "--port", "0") == (2, said)
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from feemodel.rpc.app import Access, App, Page
-from tests.rpc_parts import JSON, Client, exchange, request
+from tests.rpc_parts import Client, exchange, request
 
 PAGE = Page(b"<!doctype html>", ((b"content-type", b"text/html; charset=utf-8"), (b"referrer-policy", b"no-referrer")))
 ECHO = request("echo", 1)
@@ -37,14 +37,6 @@ async def text():
     return b"feemodel_calls_total 1\n"
 
 
-async def gone():
-    return {"type": "http.disconnect"}
-
-
-async def nothing_sent(message):
-    raise AssertionError(f"an answer to nobody: {message}")
-
-
 def application(access=DEFAULT, **parts):
     methods = {"echo": lambda *values: list(values), "wait": asyncio.sleep}
     return App(methods, access=access, **{"page": PAGE, "openrpc": b"{}", "metrics": text, "state": State(), **parts})
@@ -67,11 +59,6 @@ def test_a_call_is_answered_and_a_notification_has_no_answer(client):
 
     answer = client.http("POST", "/", b'{"jsonrpc": "2.0", "method": "echo"}')
     assert (answer.status, answer.body) == (204, b"")
-
-
-@pytest.mark.parametrize("parts", [[ECHO], [ECHO[:1], ECHO[1:]], [bytes([byte]) for byte in ECHO], [ECHO, b""]])
-def test_a_body_may_come_in_parts(client, parts):
-    assert client.http("POST", "/", parts).json() == ECHOED
 
 
 @pytest.mark.parametrize(
@@ -131,9 +118,42 @@ def test_the_names_of_loopback_are_answered(client, host):
     assert client.http("POST", "/", ECHO, host=host).json() == ECHOED
 
 
+@pytest.mark.parametrize("host", ["192.0.2.7", "192.0.2.7:8545", "[2001:db8::1]:8545", "[::2]", "[::ffff:192.0.2.7]"])
+@pytest.mark.parametrize(("method", "path"), [("POST", "/"), ("GET", "/health")])
+def test_addresses_are_answered_for_nobody_can_point_them_elsewhere(client, host, method, path):
+    assert client.http(method, path, ECHO, host=host).status == 200
+
+
+@pytest.mark.parametrize("upgrade", ["websocket", "WebSocket", "h2c, websocket", "websocket/13"])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_websocket_is_told_that_there_is_none(client, method, upgrade):
+    answer = client.http(method, "/", ECHO, upgrade=upgrade, connection="Upgrade")
+    assert (answer.status, answer.headers["upgrade"]) == (426, "HTTP/1.1")
+    assert answer.json() == {"error": "expected JSON-RPC by POST; there is no WebSocket"}
+
+
+def test_another_upgrade_is_not_taken_up(client):
+    assert client.http("POST", "/", ECHO, upgrade="h2c", connection="Upgrade").json() == ECHOED
+
+
 @pytest.mark.parametrize(
     "host",
-    ["evil.example", "evil.example:8545", "localhost.evil.example", "127.0.0.1.nip.io", "", "[::2]", "::1", "[", ":80"],
+    [
+        "evil.example",
+        "evil.example:8545",
+        "localhost.evil.example",
+        "127.0.0.1.nip.io",
+        "",
+        "::1",
+        "[",
+        ":80",
+        "[::1]evil.example",
+        "127.0.0.1 evil.example",
+        "127.0.0.1:80:80",
+        "[127.0.0.1",
+        "0x7f.1",
+        "2130706433",
+    ],
 )
 @pytest.mark.parametrize(("method", "path"), [("POST", "/"), ("GET", "/"), ("GET", "/health"), ("GET", "/nothing")])
 def test_a_page_whose_name_points_here_is_refused(client, host, method, path):
@@ -188,113 +208,6 @@ def test_a_compressed_body_is_not_unpacked(client, encoding, status):
     assert answer.status == status
     if status == 415:
         assert answer.json() == {"error": f"expected no content-encoding, got {encoding!r}"}
-
-
-@pytest.mark.parametrize("declared", [b"501", b"1" + b"0" * 18, b"9" * 5_000])
-def test_a_body_too_long_is_refused_by_its_header_before_it_is_read(loop, declared):
-    async def unread():
-        raise AssertionError("it was read")
-
-    sent = []
-
-    async def send(message):
-        sent.append(message)
-
-    headers = [(b"host", b"localhost"), (b"content-type", b"application/json"), (b"content-length", declared)]
-    scope = {"type": "http", "method": "POST", "path": "/", "headers": headers}
-    loop.run(application(Access(body_limit=500))(scope, unread, send))
-    assert (sent[0]["status"], sent[1]["body"]) == (413, b'{"error":"the request is longer than 500 bytes"}')
-
-
-@pytest.mark.parametrize(
-    ("parts", "status"),
-    [
-        ([b" " * 500], 200),
-        ([b" " * 501], 413),
-        ([b" " * 100] * 5, 200),
-        ([b" " * 100] * 6, 413),
-        ([b" "] * 501, 413),
-    ],
-)
-@pytest.mark.parametrize("declared", [None, "0", "100", "-1", "many"])
-def test_a_body_too_long_is_refused_whatever_its_header_says(loop, parts, status, declared):
-    headers = {} if declared is None else {"content_length": declared}
-    answer = Client(application(Access(body_limit=500)), loop).http("POST", "/", parts, **headers)
-    assert answer.status == status
-    if status == 200:  # 500 spaces are no request
-        assert answer.json()["error"]["code"] == -32700
-
-
-def test_a_body_that_does_not_come_is_not_waited_for(loop):
-    answers, never = [], asyncio.Event()
-
-    async def receive():
-        await never.wait()
-
-    async def send(message):
-        answers.append(message)
-
-    headers = [(name.encode(), value.encode()) for name, value in JSON.items()]
-    scope = {"type": "http", "method": "POST", "path": "/", "headers": headers}
-    loop.run(application(Access(body_seconds=0.01))(scope, receive, send))
-    assert answers[0]["status"] == 408
-    assert "the request took more than 0.01 s to arrive" in json.loads(answers[1]["body"])["error"]
-
-
-def test_a_client_that_goes_away_gets_nothing(loop):
-    headers = [(name.encode(), value.encode()) for name, value in JSON.items()]
-    scope = {"type": "http", "method": "POST", "path": "/", "headers": headers}
-    app = application(Access(requests=1))
-    loop.run(app(scope, gone, nothing_sent))
-
-    parts = iter([{"type": "http.request", "body": ECHO[:5], "more_body": True}])
-
-    async def half():
-        return next(parts, {"type": "http.disconnect"})
-
-    loop.run(app(scope, half, nothing_sent))
-    assert Client(app, loop).http("POST", "/", ECHO).status == 200  # and no longer counts as under way
-
-
-def test_more_requests_than_may_be_under_way_are_told_to_come_back(loop):
-    client = Client(application(Access(requests=2)), loop)
-
-    async def three():
-        waiting = [request("wait", 0.05, place) for place in range(3)]
-        return await asyncio.gather(*(exchange(client.app, "POST", "/", body) for body in waiting))
-
-    answers = loop.run(three())
-    assert sorted(answer.status for answer in answers) == [200, 200, 503]
-    (busy,) = [answer for answer in answers if answer.status == 503]
-    assert busy.headers["retry-after"] == "1"
-    error = {"code": -32005, "message": "busy: 2 requests are under way"}
-    assert {"jsonrpc": "2.0", "id": None, "error": error} == busy.json()
-    assert client.http("POST", "/", ECHO).json() == ECHOED
-
-
-def test_bodies_that_do_not_come_give_way_to_those_that_do(loop):
-    app = application(Access(requests=2, body_seconds=30))
-    headers = [(name.encode(), value.encode()) for name, value in JSON.items()]
-    scope = {"type": "http", "method": "POST", "path": "/", "headers": headers}
-    ended = []
-
-    async def slow(place):
-        async def send(message):
-            ended.append((place, message.get("status")))
-
-        await app(scope, asyncio.Event().wait, send)
-
-    async def all_of_them():
-        tasks = [asyncio.create_task(slow(place)) for place in range(2)]
-        await asyncio.sleep(0)
-        answers = [await exchange(app, "POST", "/", ECHO) for _ in range(5)]
-        await tasks[0]
-        tasks[1].cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        return [answer.status for answer in answers]
-
-    assert loop.run(all_of_them()) == [200] * 5
-    assert ended == [(0, 408), (0, None)]  # the one that came first, and no other
 
 
 @pytest.mark.parametrize(
@@ -362,14 +275,8 @@ def test_a_batch_is_held_to_its_limit(loop):
 
 
 def test_the_process_is_told_when_it_begins_and_ends(loop):
-    state, sent = State(), []
-    messages = iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
-
-    async def receive():
-        return next(messages)
-
-    async def send(message):
-        sent.append(message["type"])
-
-    loop.run(application(state=state)({"type": "lifespan"}, receive, send))
-    assert (state.told, sent) == (["start", "close"], ["lifespan.startup.complete", "lifespan.shutdown.complete"])
+    state = State()
+    app = application(state=state)
+    loop.run(app.start())
+    loop.run(app.close())
+    assert state.told == ["start", "close"]

@@ -19,11 +19,13 @@ import urllib3
 
 from feemodel.rpc.app import Access, App
 from feemodel.rpc.logs import JsonLines
-from feemodel.rpc.metrics import forget_process
+from feemodel.rpc.metrics import HALF, LABELS, Board, Metrics
+from feemodel.rpc.server import BEAT
 from tests import node_server
 from tests.rpc_calls import ANNA, BERT, TOKEN, TRANSFER
 from tests.rpc_parts import JSON, PATIENCE, Client, head_block, listening, request
 
+CHAIN_ID = 'feemodel_calls_total{code="0",method="eth_chainId"}'
 KEY, CALLDATA = "k3y-0f-nobody-else", "feedfacefeedfacefeedface"
 FLAT = {
     "oldestBlock": "0x10", "baseFeePerGas": ["0x42c1d80"] * 2, "gasUsedRatio": [0.5], "reward": [["0x5f5e100"]],
@@ -42,6 +44,7 @@ ASKED = [
     (("eth_sendRawTransaction", "0x" + CALLDATA), -32601, 5),
     ((KEY,), -32601, 1),
 ]
+REFUSED = Counter({401: 2, 404: 1, 415: 2, 403: 1, 413: 1, 400: 3})  # of the requests of `refused`
 WITHOUT_METHOD = [(b"{" + CALLDATA.encode(), -32700), (b"[]", -32600), (b'{"method": "' + KEY.encode() + b'"}', -32600)]
 
 
@@ -111,7 +114,7 @@ def observed(tmp_path_factory):
             for body, code in WITHOUT_METHOD:
                 assert pool.request("POST", rpc, body=body, headers=JSON).json()["error"]["code"] == code
             refused(pool, address)
-            time.sleep(0.5)  # until what was counted stands in the files of both processes
+            time.sleep(2 * BEAT)  # until both processes have shown what they counted
             scrapes = [get(pool, f"{address}/metrics").data.decode() for _ in range(12)]
             health = get(pool, f"{address}/health").json()
             expected = expected_calls() + Counter({("web3_clientVersion", 0): greetings})
@@ -204,6 +207,13 @@ def test_estimates_are_counted_by_their_engine(observed):
     assert engines[f'{name}{{engine="reference"}}'] >= 2  # all of them without pyrevm
 
 
+def test_refusals_are_counted_by_their_status(observed):
+    _, scrapes, _, _ = observed
+    for scrape in scrapes:
+        found = {status: scrape.get(f'feemodel_http_answers_total{{status="{status}"}}') for status in REFUSED}
+        assert found == REFUSED
+
+
 def test_ages_and_the_final_block_are_those_of_now(observed):
     _, scrapes, health, _ = observed
     for scrape in scrapes:
@@ -214,43 +224,50 @@ def test_ages_and_the_final_block_are_those_of_now(observed):
     assert health["pricing"]["reachable"]
 
 
-SCRIPT = """
-import asyncio, sys
-from feemodel.rpc.metrics import Metrics
-
-async def main(folder, age, calls):
-    metrics = Metrics(folder)
-    for _ in range(int(calls)):
-        metrics.observe("eth_chainId", 0, 0.001)
-    metrics.set_state(pricing_age=float(age), finalized=int(calls))
-    sys.stdout.write(metrics.text().decode())
-
-asyncio.run(main(*sys.argv[1:]))
-"""
+def counted(*boards_places):
+    """The samples of a board, by what its last place tells."""
+    metrics = [Metrics(board, place) for board, place in boards_places]
+    for each in metrics:
+        each.observe("eth_chainId", 0, 0.001)
+        each.write()
+    return numbers(metrics[-1].text(pricing_age_seconds=3.0, finalized_block=7, node_poll_age_seconds=None).decode())
 
 
-def test_what_stands_at_a_moment_is_that_of_the_process_that_was_asked_last(tmp_path):
-    """Not the largest of all: another process may not have been asked since its node was down."""
-
-    def process(age, calls):
-        command = [sys.executable, "-c", SCRIPT, str(tmp_path), str(age), str(calls)]
-        return numbers(subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE).stdout)
-
-    process(500.0, 2)
-    found = process(3.0, 1)
-    assert found['feemodel_calls_total{code="0",method="eth_chainId"}'] == 3.0
-    assert (found["feemodel_pricing_age_seconds"], found["feemodel_finalized_block"]) == (3.0, 1.0)
+def test_what_stands_at_a_moment_is_that_of_the_process_that_is_asked():
+    board = Board(2)
+    found = counted((board, 0), (board, 1))
+    assert found['feemodel_calls_total{code="0",method="eth_chainId"}'] == 2.0
+    assert (found["feemodel_pricing_age_seconds"], found["feemodel_finalized_block"]) == (3.0, 7.0)
 
 
-def test_a_process_that_has_ended_takes_its_moment_along_but_not_its_counts(tmp_path):
-    for name in ("gauge_livemostrecent_5.db", "gauge_livemostrecent_6.db", "counter_5.db", "histogram_5.db"):
-        (tmp_path / name).touch()
-    forget_process(tmp_path, 5)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "counter_5.db",
-        "gauge_livemostrecent_6.db",
-        "histogram_5.db",
-    ]
+def test_a_process_goes_on_with_the_counts_of_the_one_that_it_replaces():
+    board = Board(1)
+    assert [counted((board, 0))[CHAIN_ID] for _ in range(3)] == [1.0, 2.0, 3.0]
+
+
+def test_a_writing_that_was_broken_off_leaves_the_one_before_it():
+    board = Board(2)
+    for number in range(1, 4):
+        board.write(1, b"%d" % number)
+    board._memory[-HALF + 16] ^= 1  # in the half of the third and last writing
+    assert (board.read(0), board.read(1)) == (b"", b"2")
+
+
+def test_a_count_that_is_too_long_to_show_is_lost_and_no_answer_with_it():
+    board = Board(1)
+    board.write(0, b"short")
+    board.write(0, bytes(HALF))
+    assert board.read(0) == b"short"
+
+
+def test_codes_of_a_node_are_counted_together_where_they_are_many_or_long():
+    metrics = Metrics(Board(1), 0)
+    for code in [10**400, *range(2 * LABELS)]:
+        metrics.observe("eth_call", code, 0.0)
+    found = numbers(metrics.text().decode())
+    calls = {name: count for name, count in found.items() if name.startswith("feemodel_calls_total")}
+    assert calls['feemodel_calls_total{code="other",method="eth_call"}'] == LABELS + 2
+    assert (len(calls), sum(calls.values())) == (LABELS, 2 * LABELS + 1)
 
 
 # Logs
@@ -273,7 +290,9 @@ def test_no_line_has_a_key_or_calldata(observed):
     text = json.dumps(log)
     assert KEY not in text
     assert CALLDATA not in text
-    assert [line["event"] for line in log if line["event"] != "call"] == ["Invalid HTTP request received."] * 3
+    refused = Counter(line["status"] for line in log if line["event"] == "refused")
+    assert refused == REFUSED
+    assert {line["event"] for line in log} == {"call", "refused"}
 
 
 @pytest.mark.parametrize("kind", ["requests", "errors", "off"])
@@ -283,7 +302,7 @@ import logging, sys
 from feemodel.rpc import logs
 
 logs.set_up(sys.argv[1])
-log = logging.getLogger("uvicorn.error")
+log = logging.getLogger("asyncio")
 log.info("a start")
 log.warning("a %s", "warning")
 try:
@@ -337,5 +356,5 @@ def test_an_error_of_the_application_is_a_500_and_one_line(written):
         assert sent(address, f"GET /metrics?{KEY} HTTP/1.1\r\nhost: localhost\r\n\r\n".encode()).split()[1] == b"500"
         assert sent(address, b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n").split()[1] == b"200"
     (line,) = written()
-    assert (line["event"], "ZeroDivisionError" in line["trace"]) == ("Exception in ASGI application\n", True)
+    assert (line["event"], "ZeroDivisionError" in line["trace"]) == ("unforeseen error in a request", True)
     assert KEY not in json.dumps(line)

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from feemodel.rpc.protocol import HEAD_LIMIT
+from feemodel.rpc.http import HEAD_LIMIT
 from tests.protocol_parts import (
     BODY_LIMIT,
     ECHO,
@@ -154,6 +154,13 @@ def test_one_connection_too_many_takes_the_place_of_the_one_that_waited_longest(
         assert not is_open_no_longer(second)
 
 
+def test_many_more_idle_connections_than_there_is_room_for_keep_nobody_out():
+    with serving(connections=50) as connect:
+        idle = [connect() for _ in range(300)]
+        assert [result(connect(ECHO)) for _ in range(3)] == [[1]] * 3
+        assert len(idle) == 300
+
+
 def is_open_no_longer(connection):
     connection.setblocking(False)
     try:
@@ -195,9 +202,10 @@ def test_a_slow_body_is_told_so():
 @pytest.mark.parametrize("excess", [1, 5_000_000])
 def test_a_body_too_long_is_told_so_even_to_a_client_that_sends_all_of_it(connect, excess):
     connection = connect(post(b" " * (BODY_LIMIT + excess)))
-    assert answer(connection)[::2] == (413, b'{"error":"the request is longer than 600000 bytes"}')
-    connection.sendall(ECHO)  # and the connection is good for more
-    assert result(connection) == [1]
+    status, headers, body = answer(connection)
+    assert (status, body) == (413, b'{"error":"the request is longer than 600000 bytes"}')
+    assert headers[b"connection"] == b"close"
+    assert until_closed(connection) == b""
 
 
 def test_a_chunked_body_is_read_and_has_the_same_limit(connect):

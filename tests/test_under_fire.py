@@ -19,9 +19,10 @@ from feemodel.ledger.changes import GenesisAccount
 from feemodel.ledger.method import STEP, proof_steps
 from feemodel.rpc import jsonrpc, methods, protocol
 from feemodel.rpc.app import App, Page
+from feemodel.rpc.protocol import Bounds
 from tests.development import development_world
 from tests.execution_engines import HAS_FAST
-from tests.fire import node_faults, process_faults, store_faults
+from tests.fire import bombs, node_faults, process_faults, store_faults
 from tests.fire.arsenal import ANY_END, HALTED, Bomb, arsenal
 from tests.fire.bombs import BOUND, MEMORY, Field
 from tests.fire.client import Answer, Tally, port_of, run
@@ -87,13 +88,20 @@ def test_a_bomb_ends_at_a_limit_and_keeps_nobody_else_waiting(field, name):
     assert blast.memory < MEMORY
 
 
-@pytest.mark.parametrize("name", ["endless heads", "endless bodies", "a thousand requests at once on a connection"])
+SIEGES = (
+    "endless heads", "endless bodies", "a thousand requests at once on a connection", "trailers without end",
+    "one-byte chunks without end", "256 KiB of requests at once on 60 connections",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SIEGES)
 def test_a_connection_without_end_is_cut_off_and_keeps_nobody_else_waiting(field, name):
     (siege,) = [siege for siege in sieges() if siege.name == name]
     blast = field.blast(siege, THROWN)
 
     assert (blast.unexpected, blast.others.failures) == ([], {})
     assert blast.waited(field.alone) < OTHERS
+    assert blast.growth < bombs.GROWTH
 
 
 def test_a_misbehaving_node_is_an_error_in_time_and_asked_again_when_it_is_well():
@@ -241,7 +249,7 @@ def test_answers_that_nobody_takes_have_a_limit_together(monkeypatch):
 def test_an_answer_that_nobody_takes_is_not_kept_for_ever_where_the_client_wants_no_other():
     app = App({}, page=Page(b"x" * PAGE, ()))
     with (
-        listening(app, idle_seconds=0.2) as port,
+        listening(app, bounds=Bounds(idle_seconds=0.2)) as port,
         socket.create_connection(("127.0.0.1", port), timeout=STOP) as client,
     ):
         client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")

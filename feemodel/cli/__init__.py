@@ -38,7 +38,7 @@ VERBS = {
 }
 #: Packages that come with extras. A server executes too; `fast` is left out, for it is not made for every Python.
 EXTRAS = {
-    **dict.fromkeys(("uvicorn", "httptools", "uvloop", "msgspec", "prometheus_client"), "serve,execution"),
+    **dict.fromkeys(("uvloop", "msgspec", "prometheus_client"), "serve,execution"),
     "ethereum": "execution",
     "distributed": "dask",
 }

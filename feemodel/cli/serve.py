@@ -56,15 +56,15 @@ def run(options: argparse.Namespace) -> int:
     if file == "":
         raise InvalidInput("FEEMODEL_CONFIG" if options.config is None else "--config", "expected a file", file)
     settings = load_settings(file=file, environment=os.environ, flags=flags)
-    for package in ("msgspec", "uvicorn", "prometheus_client"):
+    for package in ("msgspec", "prometheus_client"):
         import_module(package)  # missing ones are told here once, and not by every worker
-    from feemodel.rpc.server import serve
+    from feemodel.rpc.server import Signals, serve
 
-    with _ledger(settings) as folder:
+    with Signals() as signals, _ledger(settings) as folder:
         store = _store(settings, folder)
         if options.check or options.check_settings:
             return _checked(settings, store, ask_nodes=options.check, as_json=options.json)
-        serve(settings, store=store, ready=lambda address: _announce(address, settings, store, options))
+        serve(settings, signals, store=store, ready=lambda address: _announce(address, settings, store, options))
     return 0
 
 

@@ -6,6 +6,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 
 import msgspec
 
@@ -41,12 +42,13 @@ def set_up(kind: str) -> None:
     root.setLevel(logging.WARNING)
 
 
-def request_writer() -> Callable[[str, int, float], None]:
-    """A function that writes the line of one call: method, error code or 0, milliseconds."""
-    write, process = sys.stderr.write, os.getpid()
+def request_writer() -> Callable[..., None]:
+    """A function that writes a line of fields to the request log; what cannot be written is lost."""
+    process = os.getpid()
 
-    def note(method: str, code: int, seconds: float) -> None:
-        line = {"time": round(time.time(), 3), "level": "info", "process": process, "event": "call", "method": method}
-        write(_encode({**line, "code": code, "ms": round(seconds * 1_000, 3)}).decode() + "\n")
+    def note(event: str, **fields: str | float) -> None:
+        line = {"time": round(time.time(), 3), "level": "info", "process": process, "event": event}
+        with suppress(OSError):
+            sys.stderr.write(_encode(line | fields).decode() + "\n")
 
     return note

@@ -1,130 +1,227 @@
 """What the server counts, added up over its processes, for Prometheus.
 
-prometheus-client keeps each process's numbers in a file of a shared folder, from which any process answers for all.
-The folder must be named before that package is first imported, so a process begins with `Metrics(folder)`.
+Each process keeps its numbers in memory, and writes them into its place of a `Board` again and again, where every
+process reads those of all. A process that replaces another one goes on with its numbers.
 """
 
-import asyncio
+import mmap
 import os
+import struct
+import tempfile
 from bisect import bisect_left
-from collections import Counter as Counter_
-from collections import defaultdict
-from math import nan
-from pathlib import Path
-from typing import Any, Literal
+from collections.abc import Iterator
+from itertools import accumulate
+from multiprocessing.reduction import DupFd
+from typing import Any
+from zlib import crc32
 
-FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+import msgspec
+
 BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # s
-WRITE_SECONDS = 0.25  # until a count is in the file
-AS_ASKED: Literal["livemostrecent"] = "livemostrecent"  # the others' is from when they were asked
+HALF = 1 << 16  # bytes, of which a place has two
+LABELS = 64  # codes of one method that are counted one by one; a node's may be any
+OTHER = "other"
+#: What is so at one moment → what it is.
+STATES = {
+    "pricing_age_seconds": "Age of the block that the polled costs come from",
+    "pricing_poll_age_seconds": "Time since the last look at the costs that succeeded",
+    "node_block_age_seconds": "Age of the newest block of the node",
+    "node_poll_age_seconds": "Time since the last look at the node that succeeded",
+    "finalized_block": "Newest final block",
+}
+
+_HEADER = struct.Struct("<QII")  # number of the writing, length, checksum
 
 
-class Metrics:
-    """The counters of one process, for use within its event loop.
+class Board:
+    """Memory that the processes of a server share: a place for each, which it alone writes and all read.
+
+    It is no file of any folder, and all of it is there from the start, so that no full disk can take it away.
 
     Parameters
     ----------
-    folder : that all processes of the server share, empty when the first of them starts.
+    places : how many processes have one.
     """
 
-    def __init__(self, folder: str | Path) -> None:
-        os.environ[FOLDER_VARIABLE] = str(folder)
-        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+    def __init__(self, places: int) -> None:
+        self.places = places
+        if hasattr(os, "memfd_create"):
+            self._open(os.memfd_create("feemodel-metrics"))
+        else:
+            with tempfile.TemporaryFile() as file:
+                self._open(os.dup(file.fileno()))
 
-        registry = CollectorRegistry()
-        self._calls = Counter(
-            "feemodel_calls",
-            "JSON-RPC calls by method and error code, 0 for none",
-            ["method", "code"],
-            registry=registry,
-        )
-        self._seconds = Histogram(
-            "feemodel_call_seconds", "Time to answer a call", ["method"], buckets=BUCKETS, registry=registry
-        )
-        self._estimates = Counter(
-            "feemodel_estimates", "Gas estimates by the engine that executed", ["engine"], registry=registry
-        )
-        # What is written to the file in one go, soon: counts, calls by method and bucket, and their time together.
-        self._noted: Counter_[tuple[Any, ...]] = Counter_()
-        self._took: Counter_[tuple[str, int]] = Counter_()
-        self._seconds_of: defaultdict[str, float] = defaultdict(float)
-        self._writing = False
-        self._told: set[str] = set()
-        self._state = {
-            name: Gauge(f"feemodel_{name}", text, registry=registry, multiprocess_mode=AS_ASKED)
-            for name, text in {
-                "pricing_age_seconds": "Age of the block that the polled costs come from",
-                "pricing_poll_age_seconds": "Time since the last look at the costs that succeeded",
-                "node_block_age_seconds": "Age of the newest block of the node",
-                "node_poll_age_seconds": "Time since the last look at the node that succeeded",
-                "finalized_block": "Newest final block",
-            }.items()
-        }
+    def _open(self, descriptor: int) -> None:
+        size = self.places * 2 * HALF
+        self._descriptor = descriptor
+        if os.fstat(descriptor).st_size < size:
+            os.pwrite(descriptor, bytes(size), 0)
+        self._memory = mmap.mmap(descriptor, size)
+
+    def __getstate__(self) -> tuple[int, Any]:
+        return self.places, DupFd(self._descriptor)  # to a process that is started
+
+    def __setstate__(self, state: tuple[int, Any]) -> None:
+        self.places, descriptor = state
+        self._open(descriptor.detach())
+
+    def write(self, place: int, data: bytes) -> None:
+        """Replace what is in a place, in the half that is older; what is too long is not written."""
+        if len(data) > HALF - _HEADER.size:
+            return
+        number, _ = self._newest(place)
+        start = (2 * place + (number + 1) % 2) * HALF
+        self._memory[start + _HEADER.size : start + _HEADER.size + len(data)] = data
+        self._memory[start : start + _HEADER.size] = _HEADER.pack(number + 1, len(data), crc32(data))
+
+    def read(self, place: int) -> bytes:
+        """What was written last; nothing where nothing was."""
+        return self._newest(place)[1]
+
+    def writings(self, place: int) -> int:
+        """How often a place was written."""
+        return self._newest(place)[0]
+
+    def _newest(self, place: int) -> tuple[int, bytes]:
+        return max(self._halves(place), default=(0, b""))
+
+    def _halves(self, place: int) -> Iterator[tuple[int, bytes]]:
+        """Those that were written as a whole: a process may end while it writes."""
+        for start in (2 * place * HALF, (2 * place + 1) * HALF):
+            number, length, checksum = _HEADER.unpack_from(self._memory, start)
+            data = self._memory[start + _HEADER.size : start + _HEADER.size + length]
+            if number and crc32(data) == checksum:
+                yield number, data
+
+
+class Counts(msgspec.Struct):
+    """The numbers of one process."""
+
+    calls: dict[str, dict[str, int]] = {}  #: by method and error code, 0 for none
+    seconds: dict[str, float] = {}  #: by method
+    buckets: dict[str, list[int]] = {}  #: calls by method and the time that they took
+    estimates: dict[str, int] = {}  #: by engine
+    answers: dict[str, int] = {}  #: of HTTP, by status
+    ended: dict[str, int] = {}  #: workers, by the reason
+
+    def add(self, other: "Counts") -> None:
+        """Add the numbers of another process."""
+        for method, codes in other.calls.items():
+            _add(self.calls.setdefault(method, {}), codes)
+        for method, counts in other.buckets.items():
+            mine = self.buckets.setdefault(method, [0] * (len(BUCKETS) + 1))
+            self.buckets[method] = [here + there for here, there in zip(mine, counts, strict=True)]
+        for method, seconds in other.seconds.items():
+            self.seconds[method] = self.seconds.get(method, 0.0) + seconds
+        _add(self.estimates, other.estimates)
+        _add(self.answers, other.answers)
+        _add(self.ended, other.ended)
+
+
+def _add(counts: dict[str, int], more: dict[str, int]) -> None:
+    for name, count in more.items():
+        counts[name] = counts.get(name, 0) + count
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Counts).decode
+
+
+class Metrics:
+    """The counters of one process.
+
+    Parameters
+    ----------
+    board : that all processes of the server share.
+    place : of this process; what another one left there is counted on.
+    """
+
+    def __init__(self, board: Board, place: int) -> None:
+        self._board, self._place = board, place
+        left = board.read(place)
+        self._counts = _decode(left) if left else Counts()
 
     def observe(self, method: str, code: int, seconds: float) -> None:
         """Count a call: its method, its error's code or 0, and the time it took [s]."""
-        self._note(self._calls, method, code)
-        self._took[method, bisect_left(BUCKETS, seconds)] += 1
-        self._seconds_of[method] += seconds
+        counts = self._counts
+        codes = counts.calls.get(method)
+        if codes is None:
+            codes = counts.calls[method] = {}
+            counts.buckets[method], counts.seconds[method] = [0] * (len(BUCKETS) + 1), 0.0
+        label = str(code) if -(2**31) <= code < 2**31 else OTHER
+        if label not in codes and len(codes) >= LABELS:
+            label = OTHER
+        codes[label] = codes.get(label, 0) + 1
+        counts.buckets[method][bisect_left(BUCKETS, seconds)] += 1
+        counts.seconds[method] += seconds
 
     def count_estimate(self, engine: str) -> None:
         """Count an estimate by the engine that executed it."""
-        self._note(self._estimates, engine)
+        _add(self._counts.estimates, {engine: 1})
 
-    def _note(self, *what: Any) -> None:
-        self._noted[what] += 1
-        if not self._writing:
-            self._writing = True
-            asyncio.get_running_loop().call_later(WRITE_SECONDS, self._write)
+    def count_answer(self, status: int) -> None:
+        """Count an answer of HTTP."""
+        _add(self._counts.answers, {str(status): 1})
 
-    def _write(self) -> None:
-        self._writing = False
-        for (metric, *labels), count in self._noted.items():
-            metric.labels(*labels).inc(count)
-        self._noted.clear()
-        # A histogram takes one observation at a time, each of which is written; its parts take many at once.
-        for (method, bucket), count in self._took.items():
-            self._seconds.labels(method)._buckets[bucket].inc(count)
-        for method, seconds in self._seconds_of.items():
-            self._seconds.labels(method)._sum.inc(seconds)
-        self._took.clear()
-        self._seconds_of.clear()
+    def count_ended(self, reason: str) -> None:
+        """Count a worker that has ended."""
+        _add(self._counts.ended, {reason: 1})
 
-    def set_state(
-        self,
-        *,
-        pricing_age: float | None = None,
-        pricing_poll_age: float | None = None,
-        node_block_age: float | None = None,
-        node_poll_age: float | None = None,
-        finalized: int | None = None,
-    ) -> None:
-        """What stands at this moment; `None` where there is nothing of it."""
-        self._write()
-        for name, value in {
-            "pricing_age_seconds": pricing_age,
-            "pricing_poll_age_seconds": pricing_poll_age,
-            "node_block_age_seconds": node_block_age,
-            "node_poll_age_seconds": node_poll_age,
-            "finalized_block": finalized,
-        }.items():
-            if value is not None:
-                self._told.add(name)
-                self._state[name].set(value)
-            elif name in self._told:  # a value that is known no more must not stand there as if it were
-                self._state[name].set(nan)
+    def write(self) -> None:
+        """Show the other processes what was counted, and that this one is alive."""
+        self._board.write(self._place, _encode(self._counts))
 
-    def text(self) -> bytes:
-        """The numbers of all processes in Prometheus' text format."""
+    def text(self, **states: float | None) -> bytes:
+        """The numbers of all processes in Prometheus' text format.
+
+        Parameters
+        ----------
+        states : of `STATES`, as this process knows them; `None` where it does not.
+        """
         from prometheus_client import CollectorRegistry, generate_latest
-        from prometheus_client.multiprocess import MultiProcessCollector
+        from prometheus_client.core import (
+            CounterMetricFamily,
+            GaugeMetricFamily,
+            HistogramMetricFamily,
+            Metric,
+        )
+        from prometheus_client.registry import Collector
+        from prometheus_client.utils import floatToGoString
+
+        self.write()
+        total = Counts()
+        for place in range(self._board.places):
+            if left := self._board.read(place):
+                total.add(_decode(left))
+
+        class All(Collector):
+            def collect(self) -> Iterator[Metric]:
+                calls = CounterMetricFamily(
+                    "feemodel_calls", "JSON-RPC calls by method and error code, 0 for none", labels=["method", "code"]
+                )
+                for method, codes in total.calls.items():
+                    for code, count in codes.items():
+                        calls.add_metric([method, code], count)
+                yield calls
+                times = HistogramMetricFamily("feemodel_call_seconds", "Time to answer a call", labels=["method"])
+                limits = [*map(floatToGoString, BUCKETS), "+Inf"]
+                for method, counts in total.buckets.items():
+                    buckets = list(zip(limits, accumulate(counts), strict=True))
+                    times.add_metric([method], buckets=buckets, sum_value=total.seconds.get(method, 0.0))
+                yield times
+                for name, label, what, numbers in (
+                    ("feemodel_estimates", "engine", "Gas estimates by the engine that executed", total.estimates),
+                    ("feemodel_http_answers", "status", "Answers by HTTP status", total.answers),
+                    ("feemodel_workers_ended", "reason", "Serving processes that ended unasked", total.ended),
+                ):
+                    family = CounterMetricFamily(name, what, labels=[label])
+                    for value, count in numbers.items():
+                        family.add_metric([value], count)
+                    yield family
+                for name, state in states.items():
+                    if state is not None:
+                        yield GaugeMetricFamily(f"feemodel_{name}", STATES[name], state)
 
         registry = CollectorRegistry()
-        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        registry.register(All())
         return bytes(generate_latest(registry))
-
-
-def forget_process(folder: str | Path, process: int) -> None:
-    """Take back what stood at one moment only in a process that has ended; its counts stay."""
-    for file in Path(folder).glob(f"gauge_live*_{process}.db"):
-        file.unlink(missing_ok=True)

@@ -1,88 +1,215 @@
-"""The HTTP protocol of the server: uvicorn's, with limits on how many connections are open, and how long they wait.
+"""Connections: requests are read from them one at a time, answered, and the next one is read.
 
 A connection waits for its client before a request, while the head or the body of one arrives, and while an answer is
-not taken. Such a connection may be closed; one whose request is being answered may not.
-
-A client that calls again and again sends the same head before every body of the same length. What was found to be such
-a head is remembered, and a request that comes in one piece and begins with it goes to the application as it is:
-reading the head, and carrying the request through ASGI, would take longer than most answers.
+not taken. Such a connection may be closed; one whose request is being answered may not. While it is being answered, and
+while its answer is not taken, nothing more is read, so that pipelined requests wait with their sender.
 """
 
 import asyncio
-import signal
-import socket
-from collections.abc import Mapping
+import ipaddress
+import logging
+import time
+from collections.abc import Callable
+from contextvars import copy_context
+from email.utils import formatdate
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, NamedTuple, Protocol, cast
 
-import uvicorn
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from feemodel.rpc.fair_queue import CLIENT
+from feemodel.rpc.http import Head, Malformed, Reader
 
-if TYPE_CHECKING:
-    from feemodel.rpc.app import App
-
-HEAD_LIMIT = 1 << 16  # bytes of a request before its body; the parser itself has no limit
-KNOWN_HEADS, KNOWN_BYTES = 4_096, 1_024  # heads that are remembered at a time, and bytes of each
-UNTAKEN_BYTES = 256 << 20  # of answers that all clients of a process together leave with it
-STOPPING = frozenset({signal.SIGTERM, signal.SIGINT})
-DRAIN = 0.5  # seconds in which connections that wait are accepted, and what has come on open ones is read
+BODY_LIMIT = 1 << 20  # bytes of a request
+READ_BYTES = 1 << 15  # taken from a connection at a time
+BUFFERED_BYTES = 64 << 20  # of requests that all clients of a process together have sent and that are not answered
+UNTAKEN_BYTES = 128 << 20  # of answers that they leave with it
+DROPPED_BYTES = 8 << 20  # that may still come on a connection after its last answer
+OVERFLOW = 32  # connections above the limit, which are told so
+OVERFLOW_SECONDS = 1.0  # for which they may take that answer [s]
 SWEEPS = 4  # looks at idle connections in the time that they may be idle
+IPV6_NETWORK = 64  # bits of an IPv6 address that tell clients apart
 
-BUSY = (
-    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
-    b"retry-after: 1\r\nconnection: close\r\n\r\n%s"
-)
-_BUSY_BODY = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"busy: %d connections are open"}}'
+HeaderField = tuple[bytes, bytes]
+JSON: HeaderField = (b"content-type", b"application/json")
+RETRY: HeaderField = (b"retry-after", b"1")
+_STATUS_LINES = {status.value: b"HTTP/1.1 %d %s\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
+_BUSY = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"busy: %d %s"}}'
+_log = logging.getLogger(__name__)
 
 
-class Connections:
-    """The open connections of one process.
+class Reply(NamedTuple):
+    """The answer to a request."""
+
+    status: int
+    headers: tuple[HeaderField, ...]
+    body: bytes
+
+
+class Application(Protocol):
+    """What answers requests."""
+
+    async def start(self) -> None:
+        """Begin, before anything is answered."""
+
+    async def close(self) -> None:
+        """End, when nothing more is answered."""
+
+    def refusal(self, head: Head) -> Reply | None:
+        """What a request is answered before its body is read; `None` where it is read."""
+
+    def refused(self, status: int, reason: str, head: Head | None) -> Reply:
+        """The answer to a request that is not answered otherwise."""
+
+    async def answer(self, head: Head, body: bytes) -> Reply:
+        """The answer to a request that has come as a whole."""
+
+
+class Bounds(NamedTuple):
+    """Limits of one process.
 
     Parameters
     ----------
-    idle_seconds : a connection that has waited for its client for so long is closed; uvicorn waits without end [s].
-    limit : open at a time; one more takes the place of the one that has waited the longest, and is told 503 where
+    connections : open at a time; one more takes the place of the one that has waited the longest, and is told 503 where
         none waits.
+    requests : under way at a time; one more is told 503.
+    idle_seconds : a connection that has waited for its client for so long is closed [s].
+    body_limit : of a request [byte].
+    body_seconds : until it has arrived as a whole [s].
     """
 
-    def __init__(self, *, idle_seconds: float, limit: int) -> None:
-        self._idle_seconds, self._limit = idle_seconds, limit
-        self._idle: dict[LimitedProtocol, float] = {}  # and since when, the oldest first
-        self._untaken: dict[LimitedProtocol, None] = {}  # those whose answers are not taken, the oldest first
-        self._open = 0
-        self._sweeping = False
+    connections: int = 1_000
+    requests: int = 256
+    idle_seconds: float = 15.0
+    body_limit: int = BODY_LIMIT
+    body_seconds: float = 10.0
 
-    def opened(self, connection: "LimitedProtocol") -> bool:
+
+class Connections:
+    """The open connections of one process, within its event loop.
+
+    Parameters
+    ----------
+    app : that answers.
+    bounds : of all connections together.
+    observe : told the status of every answer.
+    """
+
+    def __init__(
+        self, app: Application, bounds: Bounds, observe: Callable[[int], object] = lambda status: None
+    ) -> None:
+        self.app, self.bounds, self.observe = app, bounds, observe
+        self.is_draining = False  #: whether no connection is kept open any longer
+        self.room: Callable[[], object] = lambda: None  #: called when a connection is closed
+        self.input = memoryview(bytearray(READ_BYTES))  #: what was read from a connection, until it is told
+        self._all: set[Connection] = set()
+        self._idle: dict[Connection, float] = {}  # and since when, the oldest first
+        self._arriving: dict[Connection, None] = {}  # those whose body is waited for, the oldest first
+        self._untaken: dict[Connection, None] = {}  # those whose answers are not taken, the oldest first
+        self._held: dict[Connection, int] = {}  # bytes of requests
+        self._held_bytes = self._working = 0
+        self._sweeping: asyncio.TimerHandle | None = None
+        self._second, self._date = 0, b""
+
+    def connection(self) -> "Connection":
+        """A new connection, for the event loop."""
+        return Connection(self)
+
+    @property
+    def most(self) -> int:
+        """Those that may be open, with those that are only told that others are."""
+        return most_connections(self.bounds.connections)
+
+    @property
+    def count(self) -> int:
+        """Those that are open."""
+        return len(self._all)
+
+    def opened(self, connection: "Connection") -> bool:
         """Count a connection; whether there is room for it."""
-        self._open += 1
-        if self._open > self._limit:
+        self._all.add(connection)
+        if len(self._all) > self.bounds.connections:
             if not self._idle:
                 return False
             next(iter(self._idle)).end()
         self.idles(connection)
-        if not self._sweeping:
-            self._sweeping = True
+        if self._sweeping is None:
             self._sweep(connection.loop)
         return True
 
-    def closed(self, connection: "LimitedProtocol") -> None:
+    def closed(self, connection: "Connection") -> None:
         """Count no longer."""
-        self._open -= 1
+        self._all.discard(connection)
         self._idle.pop(connection, None)
-        self.taken(connection)
+        self._arriving.pop(connection, None)
+        self._untaken.pop(connection, None)
+        self._held_bytes -= self._held.pop(connection, 0)
+        if not self._all and self._sweeping is not None:
+            self._sweeping.cancel()
+            self._sweeping = None
+        self.room()
 
-    def idles(self, connection: "LimitedProtocol") -> None:
+    def idles(self, connection: "Connection") -> None:
         """Note that a connection waits for its client, from now on."""
         self._idle.pop(connection, None)  # to the end of those that wait
         self._idle[connection] = connection.loop.time()
 
-    def works(self, connection: "LimitedProtocol") -> None:
-        """Note that a request has come as a whole."""
+    def leaves(self, connection: "Connection") -> None:
+        """Note that a connection is about to be closed."""
         self._idle.pop(connection, None)
 
-    def untaken(self, connection: "LimitedProtocol") -> None:
+    def holds(self, connection: "Connection", size: int) -> None:
+        """Note how much of requests a connection has sent; where all is too much, those that wait longest are ended."""
+        self._held_bytes += size - self._held.get(connection, 0)
+        if size:
+            self._held[connection] = size
+        else:
+            self._held.pop(connection, None)
+        while self._held_bytes > BUFFERED_BYTES:
+            oldest = next((other for other in self._held if other in self._idle), None)
+            if oldest is None:
+                return
+            oldest.end()
+            self._held_bytes -= self._held.pop(oldest)
+
+    def arrives(self, connection: "Connection") -> bool:
+        """Note that the body of a request is waited for; whether there is room for it."""
+        if not self._has_room():
+            return False
+        self._arriving[connection] = None
+        self.idles(connection)
+        return True
+
+    def begins(self, connection: "Connection") -> bool:
+        """Note that a request has come as a whole; whether there is room for it."""
+        if connection in self._arriving:
+            del self._arriving[connection]
+        elif not self._has_room():
+            return False
+        self._working += 1
+        self._idle.pop(connection, None)
+        return True
+
+    def ends(self) -> None:
+        """Note that a request was answered."""
+        self._working -= 1
+
+    def _has_room(self) -> bool:
+        """Whether one more request may be under way, for which the one whose body arrives the longest makes room."""
+        if self._working + len(self._arriving) < self.bounds.requests:
+            return True
+        oldest = next(iter(self._arriving), None)
+        if oldest is None:
+            return False
+        oldest.is_late()
+        return True
+
+    def arrived(self, connection: "Connection") -> None:
+        """Note that a body is waited for no longer."""
+        self._arriving.pop(connection, None)
+
+    def untaken(self, connection: "Connection") -> None:
         """Note that an answer is not taken; where all of them are too much, the one that waits the longest is lost."""
         self._untaken[connection] = None
+        self.idles(connection)
         sizes = {other: other.transport.get_write_buffer_size() for other in self._untaken}
         excess = sum(sizes.values()) - UNTAKEN_BYTES
         for other, size in sizes.items():
@@ -91,227 +218,300 @@ class Connections:
             other.end()
             excess -= size
 
-    def taken(self, connection: "LimitedProtocol") -> None:
+    def taken(self, connection: "Connection") -> None:
         """Note that it is."""
         self._untaken.pop(connection, None)
 
+    def drain(self) -> None:
+        """Close the connections on which no request has begun; the others close when they have their answer."""
+        self.is_draining = True
+        for connection in list(self._all):
+            if not connection.has_begun:
+                connection.end()
+
+    def end_all(self) -> None:
+        """Close all connections, whatever is under way."""
+        for connection in list(self._all):
+            connection.transport.abort()
+
+    def date(self) -> bytes:
+        """The time as the field `Date` has it."""
+        now = int(time.time())
+        if now != self._second:
+            self._second, self._date = now, formatdate(now, usegmt=True).encode()
+        return self._date
+
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
-        oldest = loop.time() - self._idle_seconds
+        oldest = loop.time() - self.bounds.idle_seconds
         for connection, since in list(self._idle.items()):
             if since > oldest:
                 break
             connection.end()
-        if self._open > 0:
-            loop.call_later(self._idle_seconds / SWEEPS, self._sweep, loop)
-        else:
-            self._sweeping = False
+        self._sweeping = loop.call_later(self.bounds.idle_seconds / SWEEPS, self._sweep, loop)
 
 
-class _Joined:
-    """A transport that sends the head of a response together with its body: one system call instead of two."""
+class Connection(asyncio.BufferedProtocol):
+    """One connection; `Connections` makes it."""
 
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self._transport = transport
-        self._head = b""
-        # What is asked for with every request, without a detour.
-        self.is_closing, self.get_extra_info = transport.is_closing, transport.get_extra_info
+    transport: asyncio.Transport
 
-    def write(self, data: bytes) -> None:
-        if not self._head and data.startswith(b"HTTP/1.1 2"):
-            self._head = data
-        else:
-            self.send(self._head + data)
-            self._head = b""
+    def __init__(self, connections: Connections) -> None:
+        self.loop = asyncio.get_running_loop()
+        self._connections, self._app = connections, connections.app
+        self._reader = Reader(connections.bounds.body_limit)
+        self._context = copy_context()
+        self._head: Head | None = None  # of the request whose body is waited for
+        self._task: asyncio.Task[None] | None = None  # that answers a request
+        self._deadline: asyncio.TimerHandle | None = None  # of a body that did not come at once
+        self._dropped = 0  # bytes
+        self._skips = self._lingers = self._is_paused = self._is_untaken = self._has_ended = False
 
-    def send(self, data: bytes) -> None:
-        """Send what is complete."""
-        if not self.is_closing():  # the client of a pipelined request may be gone without uvicorn's noticing
-            self._transport.write(data)
+    @property
+    def has_begun(self) -> bool:
+        """Whether a request is under way."""
+        return self._task is not None or self._head is not None or self._skips or self._is_untaken
 
-    def flush(self) -> None:
-        """Send a head that no body follows, as the answer to HEAD."""
-        if self._head:
-            self.write(b"")
-
-    def close(self) -> None:
-        self.flush()
-        self._transport.close()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
-
-
-class _Call:
-    """A request that went to the application without uvicorn's cycle, for those who look at the cycle."""
-
-    response_complete = disconnected = False
-    keep_alive = True
-
-    def __init__(self) -> None:
-        self.message_event = self  # that nobody waits for
-
-    def set(self) -> None:
-        pass
-
-
-class LimitedProtocol(HttpToolsProtocol):
-    """One connection; see `Connections`, which `protocol_of` gives it."""
-
-    limits: Connections
-    heads: "Heads"
-    app: Any  # a `feemodel.rpc.app.App`
-    transport: Any  # a `_Joined`
-    cycle: Any  # uvicorn's, or a `_Call`
-    _head_bytes = 0
-    _in_body = False
-    _between = True  # two requests
-    _candidate = b""  # the head of a request that has come in one piece
-
-    def connection_made(self, transport: Any) -> None:
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client has connected."""
-        super().connection_made(cast(asyncio.Transport, _Joined(transport)))
-        if not self.limits.opened(self):
-            body = _BUSY_BODY % self.limits._limit
-            transport.write(BUSY % (len(body), body))
-            transport.close()
-
-    def data_received(self, data: bytes) -> None:
-        """Bytes have come, of which a head may have only so many."""
-        if self._between and not self._answers():
-            head, _, body = data.partition(b"\r\n\r\n")
-            if self.heads.known.get(head) == len(body):
-                self._call(body)
-                return
-            self._candidate = head
-        self._head_bytes += len(data)
-        super().data_received(data)  # which begins to count anew where a request is there as a whole
-        self._candidate = b""
-        if self._head_bytes > HEAD_LIMIT and not self._in_body:
-            self.end()
-
-    def on_message_begin(self) -> None:
-        """The first byte of a request has come."""
-        super().on_message_begin()
-        self._between = False
-
-    def on_headers_complete(self) -> None:
-        """A request begins, whose body is still to come."""
-        self._in_body = True
-        if not self._answers():
-            self.limits.idles(self)
-        super().on_headers_complete()
-        if self._candidate:
-            self.heads.learn(self._candidate, self.scope, self.app)
-            self._candidate = b""
-
-    def on_message_complete(self) -> None:
-        """A request is there as a whole."""
-        super().on_message_complete()
-        self._in_body, self._head_bytes, self._between = False, 0, True
-        if self._answers():
-            self.limits.works(self)
-
-    def _call(self, body: bytes) -> None:
-        self.cycle = call = _Call()
-        self.limits.works(self)
-        self.tasks.add(self.loop.create_task(self._answer(call, body)))
-
-    async def _answer(self, call: _Call, body: bytes) -> None:
-        try:
-            status, headers, answer = await self.app.call(body)
-            if self.flow.write_paused and not call.disconnected:
-                await self.flow.drain()
-        except BaseException:  # such as the end of the process
-            self.transport.close()
-            raise
-        finally:
-            call.response_complete = True
-            self.tasks.discard(cast("asyncio.Task[None]", asyncio.current_task()))
-        lines = [STATUS_LINE[status]]
-        for name, value in (*self.server_state.default_headers, *headers):
-            lines += (name, b": ", value, b"\r\n")
-        if status != HTTPStatus.NO_CONTENT:
-            lines.append(b"content-length: %d\r\n" % len(answer))
-        lines.append(b"\r\n" if call.keep_alive else b"connection: close\r\n\r\n")
-        self.transport.send(b"".join((*lines, answer)))
-        if not call.keep_alive:
-            self.transport.close()
-        if self.pipeline:
-            self.on_response_complete()
-        else:
-            self.server_state.total_requests += 1
-            if not self.transport.is_closing():
-                self.limits.idles(self)
-
-    def on_response_complete(self) -> None:
-        """A request has been answered."""
-        super().on_response_complete()
-        self.transport.flush()
-        if not self._answers() and not self.transport.is_closing():
-            self.limits.idles(self)
-
-    def pause_writing(self) -> None:
-        """The client does not take its answer."""
-        super().pause_writing()
-        self.limits.idles(self)
-        self.limits.untaken(self)
-
-    def resume_writing(self) -> None:
-        """The client has taken its answer."""
-        super().resume_writing()
-        self.limits.taken(self)
-        if self._answers() and not self._in_body:
-            self.limits.works(self)
-
-    def _answers(self) -> bool:
-        """Whether a request has begun that is not answered yet."""
-        return self.cycle is not None and not self.cycle.response_complete
+        self.transport = cast(asyncio.Transport, transport)
+        self._context.run(CLIENT.set, client_of(transport.get_extra_info("peername")))
+        if not self._connections.opened(self):
+            self._close_with(self._busy(self._connections.bounds.connections, "connections are open"))
+            self.loop.call_later(OVERFLOW_SECONDS, self.transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone."""
-        self.limits.closed(self)
-        super().connection_lost(exc)
+        self._stop_waiting()
+        self._connections.closed(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where the next bytes go: all connections share it, each takes its bytes out at once."""
+        return self._connections.input
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Bytes have come."""
+        if self._lingers:
+            self._dropped += nbytes
+            if self._dropped > DROPPED_BYTES:
+                self.transport.abort()
+            return
+        self._reader.feed(self._connections.input[:nbytes])
+        if self._task is None and not self._is_untaken:
+            self._advance()
+        else:
+            self._pause()
+        if self._reader.has_unread or self._head is not None:
+            self._connections.holds(self, self._reader.held)
+
+    def eof_received(self) -> bool:
+        """The client sends no more; it may still take the answers to what it has sent."""
+        self._has_ended = True
+        self.loop.call_soon(self._advance)
+        return not self._lingers
+
+    def _advance(self) -> None:
+        """Read on: one request, or as much of it as has come."""
+        if self._task is not None or self._is_untaken or self._lingers or self.transport.is_closing():
+            return
+        try:
+            if self._skips:
+                self._skip()
+            elif self._head is not None:
+                self._read_body(self._head)
+            elif (head := self._reader.head()) is None:
+                self._read_more()
+            else:
+                self._admit(head)
+        except Malformed as error:
+            self._refuse(error.status, error.reason)
+
+    def _admit(self, head: Head) -> None:
+        refusal, limit = self._app.refusal(head), self._connections.bounds.body_limit
+        if refusal is None:
+            self._head = head
+            self._read_body(head)
+        elif head.length is None or head.length > limit or _waits_for_leave(head):
+            self._close_with(refusal, head)
+        else:
+            self._respond(refusal, head)
+            self._skips = True
+            self._skip()
+
+    def _skip(self) -> None:
+        if self._reader.skip():
+            self._skips = False
+            self._go_on()
+        else:
+            self._read_more()
+
+    def _read_body(self, head: Head) -> None:
+        body = self._reader.body()
+        if body is not None:
+            self._stop_waiting()
+            self._begin(head, body)
+        elif self._deadline is None and not self._connections.arrives(self):
+            self._close_with(self._busy(self._connections.bounds.requests, "requests are under way"), head)
+        else:
+            if self._deadline is None:
+                self._deadline = self.loop.call_later(self._connections.bounds.body_seconds, self.is_late)
+                if _waits_for_leave(head):
+                    self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            if self._reader.has_more_chunks:
+                self._soon()
+            else:
+                self._read_more()
+
+    def _begin(self, head: Head, body: bytes) -> None:
+        self._head = None
+        if not self._connections.begins(self):
+            self._respond(self._busy(self._connections.bounds.requests, "requests are under way"), head)
+            self._go_on()
+            return
+        if len(body) > READ_BYTES or self._reader.has_unread:
+            self._connections.holds(self, self._reader.held + len(body))
+        self._task = self.loop.create_task(self._answer(head, body), context=self._context)
+
+    async def _answer(self, head: Head, body: bytes) -> None:
+        try:
+            reply = await self._app.answer(head, body)
+        except Exception:
+            _log.exception("unforeseen error in a request")
+            reply = self._app.refused(500, "internal error", head)
+        finally:
+            self._connections.ends()
+            self._task = None
+        if not self.transport.is_closing():
+            self._respond(reply, head)
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Read the next request, which others may go before."""
+        if self.transport.is_closing() or self._lingers:
+            return
+        self._connections.idles(self)
+        self._connections.holds(self, self._reader.held)
+        if self._is_untaken:
+            return
+        if self._reader.has_unread:
+            self._soon()
+        else:
+            self._read_more()
+
+    def _soon(self) -> None:
+        """Read on when others had their turn, and take nothing more until then."""
+        self._pause()
+        self.loop.call_soon(self._advance)
+
+    def _pause(self) -> None:
+        if not self._is_paused:
+            self._is_paused = True
+            self.transport.pause_reading()
+
+    def _read_more(self) -> None:
+        if self._has_ended:
+            self.transport.close()
+        elif self._is_paused:
+            self._is_paused = False
+            self.transport.resume_reading()
+
+    def is_late(self) -> None:
+        """Refuse a request whose body has not come in time."""
+        limit = self._connections.bounds.body_seconds
+        self._refuse(408, f"the request took more than {limit:g} s to arrive, or others came meanwhile")
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _refuse(self, status: int, reason: str) -> None:
+        """Answer that a request is not read any further."""
+        head, self._head = self._head, None
+        self._stop_waiting()
+        self._connections.arrived(self)
+        self._close_with(self._app.refused(status, reason, head), head)
+
+    def _busy(self, limit: int, what: str) -> Reply:
+        return Reply(503, (JSON, RETRY), _BUSY % (limit, what.encode()))
+
+    def _respond(self, reply: Reply, head: Head | None, *, closes: bool = False) -> None:
+        closes = closes or head is None or not head.keeps_open or self._connections.is_draining
+        lines = [_STATUS_LINES[reply.status], b"date: ", self._connections.date(), b"\r\n"]
+        for name, value in reply.headers:
+            lines += (name, b": ", value, b"\r\n")
+        if reply.status != HTTPStatus.NO_CONTENT:
+            lines.append(b"content-length: %d\r\n" % len(reply.body))
+        lines.append(b"connection: close\r\n\r\n" if closes else b"\r\n")
+        if head is None or head.method != "HEAD":
+            lines.append(reply.body)
+        self.transport.write(b"".join(lines))
+        self._connections.observe(reply.status)
+        if closes:
+            self._finish()
+
+    def _close_with(self, reply: Reply, head: Head | None = None) -> None:
+        """Answer for the last time."""
+        self._head = None
+        self._respond(reply, head, closes=True)
+
+    def _finish(self) -> None:
+        """End the connection behind its last answer, which a close before all bytes have come would break."""
+        self._reader = Reader(0)
+        self._connections.holds(self, 0)
+        if self._has_ended or self._connections.is_draining:
+            self.transport.close()
+        elif not self.transport.is_closing():
+            self._lingers = True
+            self._connections.idles(self)
+            self.transport.write_eof()
+            self._read_more()
+
+    def pause_writing(self) -> None:
+        """The client does not take its answer."""
+        self._is_untaken = True
+        self._connections.untaken(self)
+
+    def resume_writing(self) -> None:
+        """The client has taken its answer."""
+        self._is_untaken = False
+        self._connections.taken(self)
+        if self._task is None:
+            self._go_on()
 
     def end(self) -> None:
         """Close the connection."""
-        self.limits.works(self)
+        self._connections.leaves(self)
         if self.transport.get_write_buffer_size():  # which its client would have to take before it is closed
             self.transport.abort()
         elif not self.transport.is_closing():
             self.transport.close()
 
 
-class Heads:
-    """The heads of requests that are calls and nothing more, and how long a body each announces."""
-
-    def __init__(self) -> None:
-        self.known: dict[bytes, int] = {}
-
-    def learn(self, head: bytes, scope: Mapping[str, Any], app: "App") -> None:
-        """Remember the head of a request that was read, if it is such a one."""
-        if len(head) > KNOWN_BYTES or scope["http_version"] != "1.1" or head.count(b"\n") != head.count(b"\r\n"):
-            return
-        length = app.plain_length(scope)
-        if length is not None:
-            if len(self.known) >= KNOWN_HEADS:
-                self.known.clear()
-            self.known[head] = length
+def most_connections(limit: int) -> int:
+    """Connections that may be open where so many are answered."""
+    return limit + min(limit // 4 + 1, OVERFLOW)
 
 
-class DrainingServer(uvicorn.Server):
-    """uvicorn's server, which at the signal to stop goes on for a moment: what was sent before is read and answered."""
+def most_within(files: int) -> int:
+    """Connections that are answered where so many may be open.
 
-    async def main_loop(self) -> None:
-        """Serve until the signal comes, or has come: until now it was held back."""
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
-        await super().main_loop()
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop as uvicorn does, after that moment."""
-        await asyncio.sleep(DRAIN)
-        await super().shutdown(sockets)
+    >>> most_within(100), most_connections(most_within(100))
+    (79, 99)
+    """
+    return max(files - OVERFLOW, (files - 1) * 4 // 5)
 
 
-def protocol_of(limits: Connections) -> type[HttpToolsProtocol]:
-    """The protocol class that uvicorn makes for every connection of a process."""
-    return type("Protocol", (LimitedProtocol,), {"limits": limits, "heads": Heads()})
+def _waits_for_leave(head: Head) -> bool:
+    return head.length != 0 and head.headers.get(b"expect", b"").lower() == b"100-continue"
+
+
+def client_of(peer: Any) -> str:
+    """The address by which clients are told apart: of IPv6 the network, which one client has as a whole.
+
+    >>> client_of(("192.0.2.7", 50_000)), client_of(("2001:db8:0:1::7", 50_000, 0, 0))
+    ('192.0.2.7', '2001:db8:0:1::/64')
+    """
+    address = str(peer[0]) if peer else ""
+    if ":" not in address:
+        return address
+    return str(ipaddress.ip_network((address.partition("%")[0], IPV6_NETWORK), strict=False))

@@ -1,11 +1,13 @@
 """The processes of the server: one a core, each with a socket of its own on the same port.
 
 The kernel spreads connections over sockets that share a port (`SO_REUSEPORT`), so that no process stands in front of
-the others. A worker that dies is replaced; SIGTERM and SIGINT let every worker finish what it has accepted.
+the others. A worker that dies or no longer answers is replaced; SIGTERM, SIGINT and SIGQUIT let every worker finish
+what it has accepted; SIGHUP and signals that mean nothing here are noted and change nothing.
 """
 
 import asyncio
 import gc
+import logging
 import multiprocessing
 import os
 import resource
@@ -13,166 +15,285 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from multiprocessing.queues import SimpleQueue
-from multiprocessing.synchronize import Event
+from multiprocessing.synchronize import Semaphore
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from feemodel.config import Settings
 from feemodel.errors import FeeModelError, LimitExceeded
+from feemodel.rpc import logs
 from feemodel.rpc.head import shared_chain_id
-from feemodel.rpc.metrics import forget_process
+from feemodel.rpc.listener import GRACE, serve_until
+from feemodel.rpc.metrics import Board, Metrics
+from feemodel.rpc.protocol import Bounds, Connections, most_connections, most_within
 
 if TYPE_CHECKING:
     from feemodel.rpc.app import App
 
 BACKLOG = 2_048  # connections that wait for `accept`
-GRACE = 12.0  # seconds for requests under way, after the signal to stop
 RESTARTS = 5  # of workers that die within seconds of their start, before the server gives up
 SHORT_LIFE = 5.0  # seconds
-SPARE_FILES = 256  # open beside the connections
-FOREVER = 1_000_000  # seconds: idle connections are ended by `feemodel.rpc.protocol`
+BEAT = 0.5  # seconds between two signs of life of a worker
+SILENCE = 10.0  # seconds without one, after which a worker is replaced
+LOOK = 0.2  # seconds between two looks at the workers
+SPARE_FILES = 24  # that a worker may open beside its connections
+FILES_OF_A_CHILD = 4  # that a child process takes of its worker
+STOPPING = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGQUIT})
+IGNORED = frozenset({
+    signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF, signal.SIGIO,
+})  # fmt: skip
 
 _SPAWN = multiprocessing.get_context("spawn")  # a fork would share the parent's locks and open files
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Shared:
     """What the processes of one server share."""
 
     settings: Settings
     store: Path | None  #: the ledger that proves
-    metrics: Path  #: folder of the counters
+    board: Board  #: what they count; the last place is the parent's
     failures: "SimpleQueue[FeeModelError]"  #: why a worker could not begin
     chain_ids: tuple[Any, Any]  #: of the nodes, see `feemodel.rpc.service.Service`
+    listening: Semaphore  #: released by each worker that listens
+
+
+@dataclass(slots=True)
+class Worker:
+    """A serving process, as the parent sees it."""
+
+    place: int
+    process: BaseProcess
+    started: float = field(default_factory=time.monotonic)
+    writings: int = 0  #: of its place of the board
+    heard: float | None = None  #: when it gave its last sign of life; `None` before the first
+
+    def is_silent(self, board: Board, now: float) -> bool:
+        """Whether it has given no sign of life for too long."""
+        writings = board.writings(self.place)
+        if writings != self.writings:
+            self.writings, self.heard = writings, now
+        return self.heard is not None and now - self.heard > SILENCE
+
+    @property
+    def end(self) -> str:
+        """How it has ended."""
+        code = self.process.exitcode or 0
+        return f"exit code {code}" if code >= 0 else f"signal {-code}"
+
+
+class Signals:
+    """Handlers of all signals that would end the process without leave, while a block runs.
+
+    At first the signals to stop raise `SystemExit`, so that what was begun is taken back; later they are only noted.
+    """
+
+    def __init__(self) -> None:
+        self.stopping: list[int] = []
+        self.interrupts = True
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            self._before = {number: signal.signal(number, self._stop) for number in STOPPING}
+            self._before |= {number: signal.signal(number, _ignored) for number in IGNORED}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _stop(self, number: int, _: FrameType | None) -> None:
+        self.stopping.append(number)
+        if self.interrupts:
+            raise SystemExit(128 + number)
+
+
+def _ignored(number: int, _: FrameType | None) -> None:
+    _log.warning("%s changes nothing", signal.Signals(number).name)
 
 
 def serve(
-    settings: Settings, *, store: Path | None = None, ready: Callable[[str], object] = lambda address: None
+    settings: Settings,
+    signals: Signals,
+    *,
+    store: Path | None = None,
+    ready: Callable[[str], object] = lambda address: None,
 ) -> None:
-    """Serve until a signal says stop; `ready` is called with the address when a worker listens.
+    """Serve until a signal says stop; `ready` is called with the address when all workers listen.
 
     Parameters
     ----------
     settings : everything else.
+    signals : whose block this runs in.
     store : the ledger that proves, with its genesis; `None` for none.
 
     Raises `FeeModelError` where the port is taken, what a worker meets that cannot begin, `LimitExceeded` where workers
     die as fast as they start.
     """
+    logs.set_up(settings.log)
     # Sockets that share a port would share it with another server too: whether it is free is asked without sharing.
     _bound(settings.host, settings.port, shared=False).close()
     with _bound(settings.host, settings.port) as held:  # never listens, but keeps the port
         port = held.getsockname()[1]
-        stopping = _on_signals()
-        with TemporaryDirectory(prefix="feemodel-metrics-") as metrics:
-            place = Place(replace(settings, port=port), store, Path(metrics), _SPAWN.SimpleQueue(), _chain_ids())
-            listening = _SPAWN.Event()
-            workers = [_started(place, listening) for _ in range(settings.workers)]
-            try:
-                while not stopping and not listening.wait(0.05):
-                    _check_first(workers, place)
-                if not stopping:
-                    ready(f"http://{_written(settings.host)}:{port}")
-                _watch(workers, place, listening, stopping)
-            finally:
-                for worker, _ in workers:
-                    worker.terminate()
-                for worker, _ in workers:
-                    worker.join(GRACE + 2.0)
-                    worker.kill()
+        board = Board(settings.workers + 1)
+        shared = Shared(
+            replace(settings, port=port), store, board, _SPAWN.SimpleQueue(), _chain_ids(), _SPAWN.Semaphore(0)
+        )
+        workers: list[Worker] = []
+        try:
+            for place in range(settings.workers):
+                workers.append(_started(shared, place))
+            signals.interrupts = False
+            listening = 0
+            while not signals.stopping and listening < settings.workers:
+                listening += shared.listening.acquire(timeout=0.05)
+                _check_first(workers, shared)
+            if not signals.stopping:
+                ready(f"http://{_written(settings.host)}:{port}")
+            _watch(workers, shared, signals.stopping)
+        finally:
+            for worker in workers:
+                worker.process.terminate()
+            for worker in workers:
+                worker.process.join(GRACE + 2.0)
+                worker.process.kill()
+                worker.process.join()
 
 
 def _chain_ids() -> tuple[Any, Any]:
     return shared_chain_id(_SPAWN), shared_chain_id(_SPAWN)
 
 
-def _check_first(workers: list[tuple[BaseProcess, float]], place: Place) -> None:
-    ended = [worker for worker, _ in workers if not worker.is_alive()]
-    if not place.failures.empty():  # which a worker says before it ends
-        raise place.failures.get()
+def _check_first(workers: list[Worker], shared: Shared) -> None:
+    ended = [worker for worker in workers if not worker.process.is_alive()]
+    if not shared.failures.empty():  # which a worker says before it ends
+        raise shared.failures.get()
     for worker in ended:
-        raise FeeModelError(f"a worker ended with exit code {worker.exitcode} before it listened")
+        raise FeeModelError(f"a worker ended with {worker.end} before it listened")
 
 
-def _watch(workers: list[tuple[BaseProcess, float]], shared: Place, listening: Event, stopping: list[int]) -> None:
-    """Replace workers that end, until a signal is there."""
-    early = 0
+def _watch(workers: list[Worker], shared: Shared, stopping: list[int]) -> None:
+    """Replace workers that end or fall silent, until a signal is there."""
+    metrics = Metrics(shared.board, len(workers))
+    early, looked = 0, time.monotonic()
     while not stopping:
-        wait([worker.sentinel for worker, _ in workers], timeout=0.2)
-        for place, (worker, since) in enumerate(workers):
-            if stopping or worker.is_alive():
+        wait([worker.process.sentinel for worker in workers], timeout=LOOK)
+        now = time.monotonic()
+        for place, worker in enumerate(workers):
+            if now - looked > BEAT and worker.heard is not None:  # this process stood still itself
+                worker.heard = now
+            reason = ""
+            if not worker.process.is_alive():
+                reason = worker.end
+            elif worker.is_silent(shared.board, now):
+                reason = "silence"
+                worker.process.kill()
+                worker.process.join()
+            if stopping or not reason:
                 continue
-            early = early + 1 if time.monotonic() - since < SHORT_LIFE else 0
+            _log.error("worker %d ended: %s; another one takes its place", worker.process.pid, reason)
+            metrics.count_ended(reason)
+            metrics.write()
+            early = early + 1 if time.monotonic() - worker.started < SHORT_LIFE else 0
             if early > RESTARTS:
-                raise LimitExceeded(f"workers: {early} ended within {SHORT_LIFE:g} s of their start, the last with "
-                                    f"exit code {worker.exitcode}")  # fmt: skip
-            forget_process(shared.metrics, worker.pid or 0)
-            workers[place] = _started(shared, listening)
+                raise LimitExceeded(
+                    f"workers: {early} ended within {SHORT_LIFE:g} s of their start, the last with {worker.end}"
+                )
+            workers[place] = _started(shared, place)
+        looked = time.monotonic()
 
 
-def _on_signals() -> list[int]:
-    """A list that receives the signals to stop."""
-    received: list[int] = []
-
-    def note(number: int, _: FrameType | None) -> None:
-        received.append(number)
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, note)
-    return received
+def _started(shared: Shared, place: int) -> Worker:
+    process = _SPAWN.Process(target=_work, args=(shared, place), daemon=True)
+    process.start()
+    return Worker(place, process, writings=shared.board.writings(place))
 
 
-def _started(place: Place, listening: Event) -> tuple[BaseProcess, float]:
-    worker = _SPAWN.Process(target=_work, args=(place, listening), daemon=True)
-    worker.start()
-    return worker, time.monotonic()
-
-
-def _work(place: Place, listening: Event) -> None:
+def _work(shared: Shared, place: int) -> None:
     """One process: its own socket, its own event loop, its own copy of what it answers from."""
-    import uvicorn
-
-    from feemodel.rpc import logs
-    from feemodel.rpc.protocol import STOPPING, Connections, DrainingServer, protocol_of
-
-    settings = place.settings
-    # Connections are taken before uvicorn minds signals: one that comes in between is kept for it.
-    signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+    # Connections are taken before signals are minded: one that comes in between is kept until then.
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING | IGNORED)
+    settings = shared.settings
     _end_with_parent()
-    _allow_files(settings.connections + SPARE_FILES)
     logs.set_up(settings.log)
+    metrics = Metrics(shared.board, place)
     try:
-        app = _application(place)
+        run_loop(_serving(shared, metrics))
     except FeeModelError as error:
-        place.failures.put(error)
+        shared.failures.put(error)
         raise SystemExit(1) from None
+
+
+async def _serving(shared: Shared, metrics: Metrics) -> None:
+    settings, loop, stop = shared.settings, asyncio.get_running_loop(), asyncio.Event()
+    app, observe = _application(shared, metrics)
+    connections = Connections(app, _bounds(settings), observe)
     gc.collect()
     gc.freeze()  # what is there now stays: walking through it again and again would cost every request
+    for number in STOPPING:
+        loop.add_signal_handler(number, stop.set)
+    for number in IGNORED:
+        signal.signal(number, signal.SIG_IGN)
     with _bound(settings.host, settings.port) as listener:
-        config = uvicorn.Config(
-            app, ws="none", log_config=None, access_log=False, proxy_headers=False, server_header=False,
-            backlog=BACKLOG,
-            http=protocol_of(Connections(idle_seconds=settings.idle_seconds, limit=settings.connections)),
-            timeout_keep_alive=FOREVER, timeout_graceful_shutdown=int(GRACE),
-        )  # fmt: skip
+        listener.setblocking(False)
         listener.listen(BACKLOG)  # from here on connections wait instead of being refused
-        listening.set()
-        DrainingServer(config).run(sockets=[listener])
+        shared.listening.release()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING | IGNORED)
+        beating = asyncio.create_task(_beat(metrics))
+        await serve_until(stop, listener, app, connections)
+        beating.cancel()
+        metrics.write()
 
 
-def _allow_files(wanted: int) -> None:
-    """Connections are files, of which a process may often have no more than 1,024 open."""
+async def _beat(metrics: Metrics) -> None:
+    while True:
+        metrics.write()
+        await asyncio.sleep(BEAT)
+
+
+def run_loop(main: Coroutine[Any, Any, None]) -> None:
+    """Run to the end, on uvloop where it is installed."""
+    try:
+        import uvloop
+    except ImportError:
+        asyncio.run(main)
+    else:
+        uvloop.run(main)
+
+
+def _bounds(settings: Settings) -> Bounds:
+    """The limits of a worker; of connections no more than there may be open files."""
+    wanted, beside = settings.connections, _files_beside(settings)
+    free = _allowed_files(most_connections(wanted) + beside) - beside
+    possible = max(min(wanted, most_within(free)), 1)
+    if possible < wanted:
+        _log.warning("the limit of open files leaves room for %d connections, of %d", possible, wanted)
+    return Bounds(
+        connections=possible, requests=settings.requests, idle_seconds=settings.idle_seconds,
+        body_limit=settings.body_limit, body_seconds=settings.body_seconds,
+    )  # fmt: skip
+
+
+def _files_beside(settings: Settings) -> int:
+    """Files that a worker has open beside its connections."""
+    return len(list(Path("/dev/fd").iterdir())) + SPARE_FILES + FILES_OF_A_CHILD * settings.processes
+
+
+def _allowed_files(wanted: int) -> int:
+    """Open files that this process may have, after it has asked for so many: often there are no more than 1,024."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < wanted:
-        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return wanted if soft == resource.RLIM_INFINITY else soft
 
 
 def _end_with_parent() -> None:
@@ -187,33 +308,36 @@ def _end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _application(place: Place) -> "App":
+def _application(shared: Shared, metrics: Metrics) -> "tuple[App, Callable[[int], None]]":
+    """The application of a worker, and what is told the status of its answers."""
     from feemodel.rpc.app import LOOPBACK, Access, App, Page
-    from feemodel.rpc.logs import request_writer
-    from feemodel.rpc.metrics import Metrics
     from feemodel.rpc.openrpc import document
     from feemodel.rpc.page import page
     from feemodel.rpc.service import Service
 
-    settings, metrics = place.settings, Metrics(place.metrics)
-    service = Service(settings, place.store, count_estimate=metrics.count_estimate, chain_ids=place.chain_ids)
-    note = request_writer() if settings.log == "requests" else None
+    settings = shared.settings
+    service = Service(settings, shared.store, count_estimate=metrics.count_estimate, chain_ids=shared.chain_ids)
+    note = logs.request_writer() if settings.log == "requests" else None
 
     def observe(method: str, code: int, seconds: float) -> None:
         metrics.observe(method, code, seconds)
         if note is not None:
-            note(method, code, seconds)
+            note("call", method=method, code=code, ms=round(seconds * 1_000, 3))
+
+    def answered(status: int) -> None:
+        metrics.count_answer(status)
+        if note is not None and status >= 400:
+            note("refused", status=status)
 
     async def measured() -> bytes:
         node = service.upstream
-        metrics.set_state(
-            pricing_age=service.pricing.age,
-            pricing_poll_age=service.pricing.poll_age,
-            node_block_age=None if node is None else node.head.age,
-            node_poll_age=None if node is None else node.head.poll_age,
-            finalized=service.finalized,
+        return metrics.text(
+            pricing_age_seconds=service.pricing.age,
+            pricing_poll_age_seconds=service.pricing.poll_age,
+            node_block_age_seconds=None if node is None else node.head.age,
+            node_poll_age_seconds=None if node is None else node.head.poll_age,
+            finalized_block=service.finalized,
         )
-        return await asyncio.to_thread(metrics.text)
 
     body, policy = page()
     headers = (
@@ -223,16 +347,13 @@ def _application(place: Place) -> "App":
         (b"x-content-type-options", b"nosniff"),
         (b"cache-control", b"no-cache"),
     )
-    return App(
+    app = App(
         service.methods,
         access=Access(
             hosts=frozenset({*LOOPBACK, settings.host.lower(), *map(str.lower, settings.allowed_hosts)}),
             api_key=settings.api_key,
             cors_origins=settings.cors_origins,
-            body_limit=settings.body_limit,
-            body_seconds=settings.body_seconds,
             batch_limit=settings.batch_limit,
-            requests=settings.requests,
         ),
         state=service,
         page=Page(body, headers),
@@ -240,6 +361,7 @@ def _application(place: Place) -> "App":
         metrics=measured,
         observe=observe,
     )
+    return app, answered
 
 
 def _written(host: str) -> str:

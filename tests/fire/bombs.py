@@ -20,20 +20,23 @@ from pathlib import Path
 from tests.fire.arsenal import Bomb, arsenal
 from tests.fire.client import Connection, Tally, port_of, run, table, timed
 from tests.fire.prober import Probing, Seen, probing
-from tests.fire.processes import MIB, held, serving_time
+from tests.fire.processes import MIB, held, serving_memory, serving_time
 from tests.fire.sockets import Siege, sieges
 from tests.serving import Server, serving
 
 AT_A_TIME = 4
 SECONDS = 3.0
 BOUND = 1.0  # seconds that others may wait for a bomb's sake
+SIEGE_BOUND = 0.5  # seconds, for the sake of a bomb that keeps connections
+GROWTH = 200 << 20  # bytes by which such a one may make a serving process larger
 MEMORY = 2 << 30  # bytes that all processes of the server may hold together
 UNDISTURBED = 3.0  # seconds for which the prober is alone at first
 QUIET = 0.5  # seconds between two bombs
 DICTIONARY = Path("data") / "linea-dict-2025-04-21.bin"  # under FEEMODEL_SHARED
 AGAIN = 3  # times that a bomb is thrown on a machine that stands still
 HEAD = (
-    "bomb", "thrown", "its answers", "longest", "serving", "others p99", "longest", "late", "failed", "MiB", "held",
+    "bomb", "thrown", "its answers", "longest", "serving", "others p99", "longest", "late", "failed", "MiB", "grown by",
+    "held",
 )  # fmt: skip
 
 
@@ -49,11 +52,15 @@ class Blast:
     serving: float  #: processor time of the serving processes for each, children not counted [s]
     others: Seen
     memory: int  #: of all processes of the server, at most [byte]
+    growth: int  #: of the serving process that holds most, above what it held at first, at most [byte]
+    keeps_connections: bool  #: whether it is no request
 
     def holds(self, alone: Seen) -> bool:
         """Whether the answers were the right ones, and others answered within the bound."""
         right = not self.unexpected and not self.others.failures
-        return right and self.waited(alone) <= BOUND and self.memory <= MEMORY
+        bound = SIEGE_BOUND if self.keeps_connections else BOUND
+        small = self.memory <= MEMORY and (self.growth <= GROWTH or not self.keeps_connections)
+        return right and self.waited(alone) <= bound and small
 
     def waited(self, alone: Seen) -> float:
         """The longest that others waited for this bomb's sake [s]."""
@@ -65,7 +72,7 @@ class Blast:
         return [
             self.name, f"{self.thrown:,}", answers, f"{self.longest:.2f} s", f"{self.serving * 1e3:,.1f} ms",
             f"{self.others.p99 * 1e3:.0f} ms", f"{self.others.longest:.2f} s", f"{self.others.late:.2f} s", failures,
-            f"{self.memory / MIB:,.0f}", "yes" if self.holds(alone) else "NO",
+            f"{self.memory / MIB:,.0f}", f"{self.growth / MIB:,.0f}", "yes" if self.holds(alone) else "NO",
         ]  # fmt: skip
 
 
@@ -95,6 +102,7 @@ class Field:
         prober.seen()  # the first calls wait for what is loaded once
         time.sleep(undisturbed)
         self.alone = prober.seen()
+        self._at_first = serving_memory(server.pid)
 
     def blast(self, bomb: Bomb | Siege, seconds: float) -> Blast:
         """Throw one kind of bomb."""
@@ -121,11 +129,15 @@ class Field:
         watching.cancel()
         memory = max(self._memory, held(self._server.pid).memory)
         thrown = answers.total()
-        return Blast(bomb.name, thrown, answers, unexpected, longest, busy / max(thrown, 1), others, memory)
+        return Blast(
+            bomb.name, thrown, answers, unexpected, longest, busy / max(thrown, 1), others, memory,
+            self._serving_memory - self._at_first, isinstance(bomb, Siege),
+        )  # fmt: skip
 
     async def _watch(self) -> None:
-        self._memory = 0
+        self._memory = self._serving_memory = 0
         while True:
+            self._serving_memory = max(self._serving_memory, serving_memory(self._server.pid))
             self._memory = max(self._memory, held(self._server.pid).memory)
             await asyncio.sleep(0.1)
 

@@ -56,6 +56,15 @@ def held(pid: int) -> Held:
     return Held(sum(sizes), max(sizes, default=0), len(sizes), files)
 
 
+def serving_memory(pid: int) -> int:
+    """Resident memory of the process that answers and holds most [byte]."""
+    sizes = [0]
+    for process in workers(pid):
+        with suppress(psutil.NoSuchProcess):
+            sizes.append(process.memory_info().rss)
+    return max(sizes)
+
+
 def serving_time(pid: int) -> float:
     """Processor time that the processes which answer have taken so far [s]; what they do, others wait for."""
     total = 0.0

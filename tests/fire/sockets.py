@@ -14,6 +14,10 @@ CONNECTIONS = 300  # of a bomb that keeps them
 IDLE = 3_000  # connections that send nothing
 HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+ENDLESS = CHUNKED.replace(b"POST /", b"POST /x")
+HALF_SIZE = 900_000  # bytes of a body of which most has come
+LARGE_HALF = HEAD + b"Content-Length: 1000000\r\n\r\n" + b" " * HALF_SIZE
+STUFFING, STUFFED = 1 << 18, 60  # bytes that are sent at once, and connections
 WHOLE = post("eth_chainId")
 PROOFS = post("rollup_getProof", to_hex(ALDER), [hex(place) for place in range(1_024)], "latest")
 
@@ -37,7 +41,7 @@ def sieges() -> list[Siege]:
         Siege("slow bodies", dripping(begun + body[:1], b" "), closed | {"HTTP 408"}),
         Siege("slow heads", dripping(HEAD, b"X-More: 1\r\n"), closed),
         Siege("slow first lines", dripping(b"P", b"O"), closed | {"HTTP 400"}),
-        Siege("endless heads", flooding(HEAD, b"X-More: " + b"a" * 8_000 + b"\r\n"), frozenset({"closed"})),
+        Siege("endless heads", flooding(HEAD, b"X-More: " + b"a" * 8_000 + b"\r\n"), frozenset({"closed", "HTTP 431"})),
         Siege("endless bodies", flooding(CHUNKED, b"2000\r\n" + b" " * 8_192 + b"\r\n"),
               frozenset({"closed", "HTTP 413"})),
         Siege("3,000 idle connections", idling(b""), closed),
@@ -45,6 +49,17 @@ def sieges() -> list[Siege]:
         Siege("connections opened and dropped", dropping, frozenset({"dropped"})),
         Siege("a thousand requests at once on a connection", pipelining, frozenset({"ok", "closed"})),
         Siege("13 MB answers that nobody takes", untaken, closed),
+        Siege("trailers without end", flooding(ENDLESS + b"0\r\n", b"a:b\r\n" * 1_600),
+              frozenset({"closed", "HTTP 400", "HTTP 404"})),
+        Siege("one-byte chunks without end", flooding(CHUNKED, b"1\r\na\r\n" * 1_300),
+              frozenset({"closed", "HTTP 400"})),
+        Siege("256 KiB of requests at once on 60 connections", stuffing(b"GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+              frozenset({"HTTP 404", "closed"})),
+        Siege("256 KiB of requests without Host on 60 connections", stuffing(b"GET /x HTTP/1.1\r\n\r\n"),
+              frozenset({"HTTP 400", "closed"})),
+        Siege("256 KiB of calls at once on 60 connections", stuffing(WHOLE), frozenset({"ok", "closed"})),
+        Siege("megabytes of bodies that do not end on 300 connections", dripping(LARGE_HALF, b" "),
+              closed | {"HTTP 408"}),
     ]  # fmt: skip
 
 
@@ -185,6 +200,34 @@ async def pipelining(port: int, seconds: float) -> Counter[str]:
         return ends
 
     return summed(await asyncio.gather(*(again() for _ in range(4))))
+
+
+def stuffing(request: bytes) -> Throw:
+    """Sixty connections, each of which sends 256 KiB of requests again and again, and reads what is answered."""
+
+    async def one(port: int, until: float) -> Counter[str]:
+        ends = Counter[str]()
+        while time.perf_counter() < until:
+            connection = Connection(port)
+            try:
+                reader, writer = await connection.opened()
+                writer.write(request * (STUFFING // len(request)))
+                while time.perf_counter() < until:
+                    answer = await connection.answer(reader)
+                    ends[answer.outcome] += 1
+                    if not connection.is_open:
+                        break
+            except GONE:
+                ends["closed"] += 1
+            finally:
+                connection.close()
+        return ends
+
+    async def throw(port: int, seconds: float) -> Counter[str]:
+        until = time.perf_counter() + seconds
+        return summed(await asyncio.gather(*(one(port, until) for _ in range(STUFFED))))
+
+    return throw
 
 
 async def untaken(port: int, seconds: float) -> Counter[str]:
