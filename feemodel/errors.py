@@ -69,6 +69,10 @@ class UnreadableFile(FeeModelError, ValueError):
     """A file that is missing, truncated or not of the stated format; the message names the file and the place."""
 
 
+class LedgerDamaged(UnreadableFile):
+    """A ledger whose file is damaged: what it holds contradicts its own hashes, or SQLite cannot read it."""
+
+
 def _shown(value: Any, limit: int = 120) -> str:
     # A value may be a megabyte of calldata: its beginning and its length say enough.
     try:

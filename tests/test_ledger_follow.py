@@ -7,8 +7,17 @@ from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ledger import Store, import_genesis
 from feemodel.ledger.account import EMPTY_KECCAK
 from feemodel.ledger.changes import GenesisAccount
-from feemodel.ledger.follow import L1Finality, depth, follow, get_blocks, immediate, import_blocks, parse_finality
-from feemodel.units import to_hex
+from feemodel.ledger.follow import (
+    L1Finality,
+    check_rule,
+    depth,
+    follow,
+    get_blocks,
+    immediate,
+    import_blocks,
+    parse_finality,
+)
+from feemodel.units import to_hex, to_quantity
 from tests.ledger_blocks import address, block, block_hash, change, fields
 
 
@@ -112,6 +121,32 @@ def test_a_block_is_final_when_others_follow_it(store):
         assert store.finalized == expected
     with pytest.raises(InvalidInput, match="at least 0 blocks"):
         depth(-1)
+
+
+def test_a_rule_is_replaced_by_its_word_alone():
+    check_rule(None, None, change=False)
+    check_rule("depth 2", ["depth", "2"], change=False)
+    check_rule("depth 2", ["immediate"], change=True)
+    for stored, words, replace, message in (
+        ("depth 2", ["depth", "3"], False, "--change-finality replaces it, got 'depth 3'"),
+        ("immediate", ["l1", "http://x"], False, "expected immediate"),
+        ("l1", None, False, "no address is stored"),
+        ("depth 2", None, True, "expected --finality RULE with it"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            check_rule(stored, words, change=replace)
+
+
+def test_a_node_that_was_rolled_back_below_the_head_is_told_from_a_slow_one(store):
+    node = FakeNode(blocks=5)
+    follow(store, node, immediate, confirmations=0, interval=0, wait=lambda interval: True)
+    node.blocks = 3
+    follow(store, node, immediate, confirmations=0, interval=0, wait=lambda interval: True)
+    assert store.head.number == 5
+    other = FakeNode(blocks=3)
+    other.call = lambda method, params=(): to_quantity(3) if method == "eth_blockNumber" else node.call(method, [2, 2])
+    with pytest.raises(InvalidInput, match="hash of block 3 of the ledger: the chain was reorganised"):
+        follow(store, other, immediate, confirmations=0, interval=0, wait=lambda interval: True)
 
 
 def test_finality_is_chosen_by_words(store):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feemodel.errors import InvalidInput, NotFinalized, UnreadableFile
+from feemodel.errors import InvalidInput, LedgerDamaged, NotFinalized, UnreadableFile
 from feemodel.ledger import Store, Tree, check_proof, get_proof, import_block, import_genesis
 from feemodel.ledger.changes import GenesisAccount
 from feemodel.ledger.scheme import MIMC, POSEIDON2
@@ -256,7 +256,7 @@ def test_a_ledger_that_is_cut_short_while_it_is_read_is_an_error(tmp_path):
     with Store(path, read_only=True) as reader:
         get_proof(reader, to_hex(address(1)), [], "finalized")
         os.truncate(path, path.stat().st_size // 2)
-        with pytest.raises(sqlite3.DatabaseError, match="malformed"):
+        with pytest.raises(LedgerDamaged, match="malformed"):
             get_proof(reader, to_hex(address(2)), [], "finalized")
 
 
@@ -272,7 +272,7 @@ def test_a_proof_reads_as_much_from_a_large_ledger_as_from_a_small_one(tmp_path)
             for number in range(0, size, size // 2_000):
                 get_proof(reader, to_hex(address(number)), [], "finalized")
             counted = count()
-            reader._connection.set_progress_handler(lambda counted=counted: next(counted) < 0, 1)
+            reader.database._connection.set_progress_handler(lambda counted=counted: next(counted) < 0, 1)
             for number in range(1, size, size // 200):
                 get_proof(reader, to_hex(address(number)), [], "finalized")
             instructions.append(next(counted))

@@ -89,6 +89,15 @@ def account_hashes(scheme: Scheme, values: Sequence[bytes]) -> list[bytes]:
     return scheme.hashes(messages, len(values))
 
 
+def account_message(scheme: Scheme, value: bytes) -> bytes:
+    """What is hashed of one flat account value, nothing of one that is not 192 bytes long."""
+    if len(value) != ACCOUNT_SIZE:
+        return b""
+    numbers, roots = value[: 2 * WORD_SIZE], value[2 * WORD_SIZE : 4 * WORD_SIZE]
+    keccak, size = value[4 * WORD_SIZE : 5 * WORD_SIZE], value[5 * WORD_SIZE :]
+    return scheme.numbers(numbers) + roots + scheme.words(keccak) + scheme.numbers(size)
+
+
 def account_hash(scheme: Scheme, value: bytes) -> bytes:
     """The hval of one flat account value."""
     return account_hashes(scheme, [value])[0]

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feemodel.ledger.index import DIGITS
-from feemodel.ledger.rehash import crown
-from feemodel.ledger.rows import EMPTY, HEAD_KEY, TAIL_KEY, Key, Leaf, Node, Rows, Version, empty_version
+from feemodel.ledger.rows import EMPTY, HEAD_KEY, TAIL_KEY, Key, Leaf, Node, Rows, Version, crown, empty_version
 from feemodel.ledger.scheme import DEPTH, FIRST_FREE, HASH_SIZE, HEAD, NOTHING, TAIL, Scheme
 
 BAND = 5  # levels; a subtree of so many, and with it that part of each way through it, fits into a page of the file

@@ -47,6 +47,17 @@ def read_genesis(path: str | Path) -> Iterator[GenesisAccount]:
         raise UnreadableFile(f"{path}: {error}") from None
 
 
+def read_genesis_chain_id(path: str | Path) -> int | None:
+    """The `chainId` in the `config` of a geth genesis file, `None` where it has none.
+
+    Raises `UnreadableFile`, which names the file.
+    """
+    try:
+        return genesis_chain_id(_json(Path(path).read_bytes()))
+    except (OSError, InvalidInput) as error:
+        raise UnreadableFile(f"{path}: {error}") from None
+
+
 def read_blocks(path: str | Path) -> Iterator[BlockChanges]:
     """The blocks of a file of state changes, a line each.
 
@@ -109,6 +120,18 @@ def parse_genesis(genesis: Any) -> Iterator[GenesisAccount]:
             code=from_hex(fields.get("code", "0x"), f"{name} code"),
             storage=_genesis_storage(f"{name} storage", fields.get("storage", {})),
         )
+
+
+def genesis_chain_id(genesis: Any) -> int | None:
+    """The `chainId` in the `config` of a geth genesis object, `None` where it has none.
+
+    >>> genesis_chain_id({"config": {"chainId": 1337}})
+    1337
+    """
+    config = genesis.get("config") if isinstance(genesis, dict) else None
+    if not isinstance(config, dict) or config.get("chainId") is None:
+        return None
+    return _number("config.chainId", config["chainId"])
 
 
 def parse_block(block: Any) -> BlockChanges:

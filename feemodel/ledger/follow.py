@@ -94,10 +94,28 @@ def follow(
         head = store.head
         if head is None:
             raise InvalidInput("store", "expected one that holds its genesis", str(store.path))
+        check_not_behind(store, node, head)
         import_blocks(store, get_blocks(node, head, confirmations=confirmations), finality)
         advance(store, finality)
         if wait(interval):
             return
+
+
+def check_not_behind(store: Store, node: Caller, head: Block) -> None:
+    """Raise `InvalidInput` where a node stands below the head with another block than the store has there.
+
+    A node that is only slow has the same block, and is waited for.
+    """
+    newest = from_quantity(node.call("eth_blockNumber"), "eth_blockNumber")
+    if not 0 < newest < head.number:  # a genesis has no trie log
+        return
+    elements = node.call("shomei_getTrieLogsByRange", [newest, newest])
+    if not isinstance(elements, list) or len(elements) != 1:
+        raise UpstreamError(f"shomei_getTrieLogsByRange: expected the trie log of block {newest}")
+    held, found = store.block(newest), parse_trie_log_element(elements[0])
+    if held.hash is not None and found.hash != held.hash:
+        reason = f"expected {to_hex(held.hash)}, the hash of block {newest} of the ledger: the chain was reorganised"
+        raise InvalidInput("block hash", reason, to_hex(found.hash or b""))
 
 
 def advance(store: Store, finality: Finality) -> None:
@@ -123,6 +141,50 @@ def depth(blocks: int) -> Finality:
     return lambda head: head.number - blocks if head.number >= blocks else None
 
 
+def never(head: Block) -> int | None:
+    """No block becomes final by itself."""
+    return None
+
+
+def finality_rule(words: Sequence[str]) -> str:
+    """A rule as a ledger stores it: "immediate", "depth 2", "l1"; without the address of the node, which may be secret.
+
+    Raises `InvalidInput` for other words.
+
+    >>> finality_rule(["depth", "02"]), finality_rule(["l1", "https://user:password@l1.example"])
+    ('depth 2', 'l1')
+    """
+    match words:
+        case ["immediate"]:
+            return "immediate"
+        case ["depth", count] if count.isascii() and count.isdigit() and len(count) < 19:
+            return f"depth {int(count)}"
+        case ["l1", _]:
+            return "l1"
+    raise InvalidInput("finality", "expected immediate, depth N or l1 URL", " ".join(words))
+
+
+def check_rule(stored: str | None, words: Sequence[str] | None, *, change: bool) -> None:
+    """Raise `InvalidInput` where the words of a command line do not go with the rule that a ledger stores.
+
+    Parameters
+    ----------
+    stored : the ledger's rule, `None` where it has none.
+    words : of the option, `None` where it was not given.
+    change : whether the option may replace the rule.
+    """
+    if words is None:
+        if change:
+            raise InvalidInput("--change-finality", "expected --finality RULE with it", change)
+        if stored == "l1":
+            raise InvalidInput(
+                "--finality", "expected l1 URL: the ledger's rule is l1, and no address is stored", words
+            )
+    elif (rule := finality_rule(words)) != stored and stored is not None and not change:
+        reason = f"expected {stored}, the rule of this ledger; --change-finality replaces it"
+        raise InvalidInput("--finality", reason, rule)
+
+
 def parse_finality(words: Sequence[str], connect: Callable[[str], Caller]) -> Callable[[Store], Finality]:
     """The finality that a command line asks for, for a store: `immediate`, `depth N` or `l1 URL`.
 
@@ -132,15 +194,15 @@ def parse_finality(words: Sequence[str], connect: Callable[[str], Caller]) -> Ca
 
     Raises `InvalidInput` for other words.
     """
+    finality_rule(words)
     match words:
         case ["immediate"]:
             return lambda store: immediate
-        case ["depth", count] if count.isascii() and count.isdigit():
+        case ["depth", count]:
             return lambda store: depth(int(count))
-        case ["l1", url]:
-            node = connect(url)
+        case _:
+            node = connect(words[1])
             return lambda store: L1Finality(store, node)
-    raise InvalidInput("finality", "expected immediate, depth N or l1 URL", " ".join(words))
 
 
 class L1Finality:

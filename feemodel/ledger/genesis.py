@@ -4,6 +4,9 @@ import gc
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from feemodel.errors import InvalidInput
 from feemodel.hashes import keccak256
@@ -11,6 +14,7 @@ from feemodel.ledger.account import EMPTY_KECCAK, Account, account_hashes, plain
 from feemodel.ledger.blocks import check_successor, set_slots, word_hashes
 from feemodel.ledger.bulk import CHUNK, Item, fill
 from feemodel.ledger.changes import GenesisAccount
+from feemodel.ledger.files import parse_genesis
 from feemodel.ledger.store import Block, Store
 from feemodel.ledger.tree import Tree
 from feemodel.ledger.words import WORD_SIZE
@@ -46,6 +50,16 @@ def import_genesis(store: Store, accounts: Iterable[GenesisAccount], *, block_ha
         store.save_block(block)
     store.checkpoint()
     return block
+
+
+def genesis_root(genesis: Any, hashing: str) -> bytes:
+    """The state root of the allocation of a geth genesis object.
+
+    >>> genesis_root({"alloc": {}}, "poseidon2") == scheme_of("poseidon2").empty_root
+    True
+    """
+    with TemporaryDirectory(prefix="feemodel-") as folder, Store(Path(folder) / "ledger.db", hashing=hashing) as store:
+        return import_genesis(store, parse_genesis(genesis)).root
 
 
 @contextmanager

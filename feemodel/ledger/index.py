@@ -8,7 +8,9 @@ all rows a branch never changes: a changed trie copies the few branches on the w
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias, Union
 
+from feemodel.errors import LedgerDamaged
 from feemodel.ledger.rows import EMPTY, Branch, Rows, digit_at
+from feemodel.ledger.scheme import HASH_SIZE
 
 DIGITS = 16
 
@@ -99,10 +101,11 @@ class KeyIndex:
 
     def _outermost(self, place: _Place, step: int) -> int:
         """The first key of a subtree (step 1), or its last (step -1)."""
-        while not _is_key(place):
-            branch = self._branch(place)
-            place = next(child for child in branch[::step] if child != EMPTY)
-        return _key(place)
+        for _ in range(2 * HASH_SIZE):
+            if _is_key(place):
+                return _key(place)
+            place = next((child for child in self._branch(place)[::step] if child != EMPTY), EMPTY)
+        raise LedgerDamaged("the sorted index of a tree leads to no key")
 
     def _inserted(self, place: _Place, hkey: bytes, key: int, depth: int) -> _Place:
         if place == EMPTY and depth:

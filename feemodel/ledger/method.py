@@ -62,10 +62,10 @@ def proof_steps(
         raise LimitExceeded(f"storageKeys: at most {key_limit:,} a request, got {len(storage_keys):,}")
     slots = [slot_bytes(key, f"storageKeys[{place}]") for place, key in enumerate(storage_keys)]
     accounts = store.accounts(final_block(store, block))
-    proof = prove_account(accounts, store.tree, where, slots[:STEP])
+    proof = prove_account(accounts, store.storage, where, slots[:STEP])
     yield proof
     for start in range(STEP, len(slots), STEP):
-        more = prove_account(accounts, store.tree, where, slots[start : start + STEP])
+        more = prove_account(accounts, store.storage, where, slots[start : start + STEP])
         proof["storageProofs"] += more["storageProofs"]
         yield proof
 

@@ -6,6 +6,7 @@ A message is a row of 32-byte big-endian field elements. Each is encrypted under
 Source: `Mimc.sol` of Consensys/linea-monorepo and `LibGnark` of hyperledger/besu-native at 8f75d567.
 """
 
+from collections.abc import Sequence
 from functools import cache
 
 from Crypto.Hash import keccak
@@ -51,6 +52,21 @@ def digests(data: bytes, size: int) -> bytes:
     if size < 1 or len(data) % size:
         raise InvalidInput("data", f"expected whole messages of {size:,} bytes", len(data))
     return b"".join(digest(data[start : start + size]) for start in range(0, len(data), size))
+
+
+def first_wrong(messages: Sequence[bytes], digests: Sequence[bytes]) -> int | None:
+    """The first of many messages, of any lengths, whose hash is not the given one; `None` where all are.
+
+    >>> first_wrong([bytes(32), bytes(64)], [digest(bytes(32)), bytes(32)])
+    1
+    """
+    for place, (message, expected) in enumerate(zip(messages, digests, strict=True)):
+        try:
+            if not message or digest(message) != expected:
+                return place
+        except InvalidInput:  # no message of the tree
+            return place
+    return None
 
 
 @cache

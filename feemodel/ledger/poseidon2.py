@@ -93,6 +93,44 @@ def climb(feet: bytes, siblings: bytes, indices: Sequence[int]) -> bytes:
     return _bytes(_climbed(hashes, beside, np.array(indices, dtype=np.int64)))
 
 
+def first_wrong(messages: Sequence[bytes], digests: Sequence[bytes]) -> int | None:
+    """The first of many messages, of any lengths, whose hash is not the given one; `None` where all are.
+
+    >>> first_wrong([bytes(32), bytes(64)], [digest(bytes(32)), bytes(32)])
+    1
+    """
+    sizes = [len(message) for message in messages]
+    for place, size in enumerate(sizes):
+        if size % BLOCK_SIZE or not size or len(digests[place]) != BLOCK_SIZE:
+            return place
+    from feemodel.ledger.poseidon2_kernel import first_wrong as compiled
+
+    data = np.frombuffer(b"".join([*messages, *digests]), dtype=np.uint8)
+    place = compiled(data, np.array(sizes, dtype=np.int64))
+    return place if place < len(messages) else None
+
+
+def path_holds(
+    digest: bytes,
+    index: int,
+    nodes: Sequence[bytes],
+    siblings: Sequence[bytes],
+    leaf: bytes,
+    beside: bytes,
+    hval: bytes,
+    value: bytes,
+) -> bool:
+    """`Scheme.path_holds` in one compiled call."""
+    data = b"".join((digest, *nodes, *siblings, leaf, beside, hval, value))
+    sizes, height = (len(leaf), len(beside), len(value)), len(nodes)
+    fits = len(data) == 4 * BLOCK_SIZE * height + sum(sizes) and len(siblings) == height - 1
+    if not fits or not leaf or (len(leaf) | len(beside) | len(value)) % BLOCK_SIZE:
+        return False
+    from feemodel.ledger.poseidon2_kernel import path_holds as compiled
+
+    return compiled(np.frombuffer(data, dtype=np.uint8), height, index, *sizes)
+
+
 def round_keys() -> list[list[int]]:
     """The keys of the 27 rounds: sixteen in a full round, one in a partial round; each Keccak-256 of the one before.
 

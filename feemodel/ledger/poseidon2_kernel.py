@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from feemodel.ledger.poseidon2 import FULL_ROUNDS, PARTIAL_ROUNDS, WIDTH, P, round_keys
 
 WIDE, NARROW = 64, 16  # lanes: of a group in bulk, and of the rest, where a call may hold one message
+FEW = 4  # lanes: of messages of different lengths, about as many as the path of a leaf has
 PARALLEL = 4_096  # messages from which on threads are worth their start
 INVERSE_OF_P = pow(P, -1, 2**32) - 2**32  # signed, so that it is a factor of a 32-bit product; 1 modulo 2**24
 # A product by the inverse of which only 32 bits matter: compilers see that, and where AVX-512 offers a whole product of
@@ -59,6 +60,30 @@ def climb(feet: NDArray[np.uint32], siblings: NDArray[np.uint32], indices: NDArr
     result = feet.copy()
     _climb(result, siblings, indices)
     return result
+
+
+def first_wrong(data: NDArray[np.uint8], sizes: NDArray[np.int64]) -> int:
+    """The first message that has not the hash given for it, or how many there are.
+
+    Parameters
+    ----------
+    data : the messages, each of at least one whole block, then as many hashes.
+    sizes : of the messages.
+    """
+    starts = np.cumsum(sizes) - sizes
+    return int(_first_wrong(data, starts, sizes, sizes.sum() + 32 * np.arange(len(sizes))))
+
+
+def path_holds(data: NDArray[np.uint8], height: int, index: int, *sizes: int) -> bool:
+    """Whether a path leads to a hash.
+
+    Parameters
+    ----------
+    data : the hash; from that height down to 1 the two hashes below each node, then those below each sibling, which
+        are one fewer; the leaf, the leaf beside it, the hash of the value, the value as it is hashed.
+    sizes : of the leaf, of the leaf beside it, of the value: whole blocks, 0 where there is none.
+    """
+    return bool(_path_holds(data, height, index, *sizes))
 
 
 @numba.njit(cache=True)
@@ -198,6 +223,86 @@ def _absorb_wide(messages: Any, result: Any) -> Any:
 @numba.njit(cache=True, nogil=True)
 def _absorb_narrow(messages: Any, result: Any) -> Any:
     return _absorb_groups(messages, result, NARROW)
+
+
+@numba.njit(cache=True, nogil=True)
+def _first_wrong(data: Any, starts: Any, sizes: Any, expected: Any) -> Any:
+    """A lane that is done with its message takes the next one, so that long and short ones share the rounds."""
+    s = np.zeros(16 * FEW, dtype=np.int64)
+    block = np.zeros(8 * FEW, dtype=np.int64)
+    message = np.full(FEW, -1, dtype=np.int64)
+    place = np.zeros(FEW, dtype=np.int64)
+    following, wrong = 0, len(sizes)
+    while True:
+        busy = False
+        for j in range(FEW):
+            if message[j] < 0 and following < len(sizes):
+                message[j], place[j] = following, starts[following]
+                following += 1
+                for i in range(16):
+                    s[i * FEW + j] = 0
+            if message[j] >= 0:
+                busy = True
+                for i in range(8):
+                    element = _element(data, place[j] + 4 * i)
+                    if element >= P:
+                        wrong = min(wrong, message[j])
+                    block[i * FEW + j] = _multiply(element, TO_MONTGOMERY)
+        if not busy:
+            return wrong
+        s[8 * FEW :] = block
+        _permute(s, FEW)
+        for j in range(8 * FEW):
+            s[j] = _reduce(s[j + 8 * FEW] + block[j])
+        for j in range(FEW):
+            place[j] += 32
+            if message[j] >= 0 and place[j] == starts[message[j]] + sizes[message[j]]:
+                for i in range(8):
+                    element = _multiply(s[i * FEW + j], 1)
+                    if (element + P if element < 0 else element) != _element(data, expected[message[j]] + 4 * i):
+                        wrong = min(wrong, message[j])
+                message[j] = -1
+
+
+@numba.njit(cache=True, nogil=True)
+def _path_holds(data: Any, height: int, index: int, leaf_size: int, beside_size: int, value_size: int) -> Any:
+    """The messages of a path as `_first_wrong` takes them, the longest first."""
+    count = 2 * height + (beside_size > 0) + (value_size > 0)
+    starts, sizes = np.empty(count, dtype=np.int64), np.full(count, 64, dtype=np.int64)
+    expected = np.empty(count, dtype=np.int64)
+    siblings = 32 + 64 * height
+    leaf = siblings + 64 * (height - 1)
+    beside, hval = leaf + leaf_size, leaf + leaf_size + beside_size
+    lowest = siblings - 64
+    n = 0
+    if value_size:
+        starts[n], sizes[n], expected[n] = hval + 32, value_size, hval
+        n += 1
+    starts[n], sizes[n], expected[n] = leaf, leaf_size, lowest + 32 * (index & 1)
+    n += 1
+    if beside_size:
+        starts[n], sizes[n], expected[n] = beside, beside_size, lowest + 32 - 32 * (index & 1)
+        n += 1
+    else:
+        for i in range(32):
+            if data[lowest + 32 - 32 * (index & 1) + i]:
+                return False
+    for level in range(height):
+        starts[n] = 32 + 64 * level
+        expected[n] = 64 * level - 32 + 32 * (index >> height - level & 1) if level else 0
+        n += 1
+        if level < height - 1:
+            starts[n] = siblings + 64 * level
+            expected[n] = 32 + 64 * level + 32 - 32 * (index >> height - 1 - level & 1)
+            n += 1
+    return _first_wrong(data, starts, sizes, expected) == count
+
+
+@numba.njit(inline="always")
+def _element(data: Any, place: int) -> Any:
+    """Four bytes, the highest first."""
+    high = np.int64(data[place]) << 24 | np.int64(data[place + 1]) << 16
+    return high | np.int64(data[place + 2]) << 8 | np.int64(data[place + 3])
 
 
 @numba.njit(cache=True, nogil=True)

@@ -7,6 +7,7 @@ which checks them on L1.
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from feemodel.errors import LedgerDamaged
 from feemodel.ledger.account import Account
 from feemodel.ledger.tree import ProvenLeaf, Tree
 from feemodel.units import to_hex
@@ -20,8 +21,10 @@ def prove(tree: Tree, hkey: bytes, key: bytes) -> dict[str, Any]:
     tree : an account tree or a storage tree.
     hkey : [32 bytes] the hash of the key.
     key : the address or slot, shown as it is.
+
+    Raises `LedgerDamaged` where the stored rows prove neither.
     """
-    return _shown(_proven(tree, hkey), key)
+    return _shown(proven(tree, hkey), key)
 
 
 def prove_account(
@@ -35,10 +38,12 @@ def prove_account(
     storage : storage root → that storage tree; called when the account exists and slots are asked for.
     address : [20 bytes]
     slots : [32 bytes each] an absent account has none to prove, so that its `storageProofs` is empty.
+
+    Raises `LedgerDamaged` where the stored rows prove neither.
     """
     scheme = accounts.scheme
     hkey = scheme.account_key(address)
-    found = _proven(accounts, hkey)
+    found = proven(accounts, hkey)
     storage_proofs = []
     if len(found) == 1 and slots:
         tree = storage(Account.from_bytes(found[0].leaf.value).storage_root)
@@ -47,9 +52,24 @@ def prove_account(
     return {"accountProof": _shown(found, address), "storageProofs": storage_proofs}
 
 
-def _proven(tree: Tree, hkey: bytes) -> list[ProvenLeaf]:
-    """The leaf of a key, or the two between which it is missing."""
-    return [tree.proven_leaf(index) for index in tree.locate(hkey)]
+def proven(tree: Tree, hkey: bytes) -> list[ProvenLeaf]:
+    """The leaf of a key, or the two leaves between which it is missing.
+
+    Raises `LedgerDamaged` where the stored rows prove neither.
+    """
+    found = [tree.proven_leaf(index) for index in tree.locate(hkey)]
+    if not _is_proof(hkey, found):
+        raise LedgerDamaged("the sorted index of a tree contradicts its leaves")
+    return found
+
+
+def _is_proof(hkey: bytes, entry: list[ProvenLeaf]) -> bool:
+    """Whether the one leaf has the key, or the two are neighbours around it."""
+    left, right = entry[0], entry[-1]
+    if left is right:
+        return left.hkey == hkey
+    linked = left.leaf.following == right.leaf_index and right.leaf.previous == left.leaf_index
+    return linked and left.hkey < hkey < right.hkey
 
 
 def _shown(found: list[ProvenLeaf], key: bytes) -> dict[str, Any]:

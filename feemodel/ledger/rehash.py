@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any, NamedTuple, TypeAlias
 
-from feemodel.ledger.rows import EMPTY, Leaf, Node, Rows, Version
+from feemodel.ledger.rows import EMPTY, Leaf, Node, Rows, Version, crown
 from feemodel.ledger.scheme import DEPTH, HASH_SIZE, NOTHING, Scheme
 
 Edit: TypeAlias = dict[str, Any] | None  # the fields of a leaf that change; None: the leaf becomes empty
@@ -25,15 +25,6 @@ class Change(NamedTuple):
     next_free: int
     branch: int
     edits: dict[int, Edit]
-
-
-def crown(next_free: int) -> int:
-    """The height of the highest stored node.
-
-    >>> crown(2), crown(4), crown(5)
-    (1, 2, 3)
-    """
-    return (next_free - 1).bit_length()
 
 
 def rehash(rows: Rows, scheme: Scheme, changes: Sequence[Change]) -> list[Version]:

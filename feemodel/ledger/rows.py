@@ -7,7 +7,8 @@ stands for an empty subtree. All trees share the first rows: the two leaves of a
 from collections.abc import Iterable, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from feemodel.ledger.scheme import FIRST_FREE, HEAD, NOTHING, TAIL, Scheme
+from feemodel.errors import LedgerDamaged
+from feemodel.ledger.scheme import FIRST_FREE, HEAD, NOTHING, TAIL, Scheme, StoredPath
 
 Row = TypeVar("Row", bound=tuple[Any, ...])
 
@@ -46,15 +47,22 @@ Branch: TypeAlias = tuple[int, ...]  # of the sorted index: for each digit a bra
 
 
 class Way(NamedTuple):
-    """What lies beside the way from a tree's top down to a leaf.
+    """The Merkle path of a leaf, from the highest stored node down.
 
-    Of each sibling from the top to height 1 its two hashes, none where it is empty; then the leaf and its hkey, and so
-    the leaf beside it, none where that is empty.
+    Parameters
+    ----------
+    siblings : of each sibling from the top to height 1 its two hashes, `None` where it is empty.
+    leaf, hkey, encoded : the leaf, the hash of its key, and the bytes of it that are hashed.
+    beside : the bytes of the sibling leaf, 32 zero bytes where it is empty.
+    unchecked : the part of the path that was not checked against the root; emptied by the check.
     """
 
     siblings: Sequence[bytes | None]
-    leaf: tuple[Leaf, bytes]
-    beside: tuple[Leaf, bytes] | None
+    leaf: Leaf
+    hkey: bytes
+    encoded: bytes
+    beside: bytes
+    unchecked: list[StoredPath]
 
 
 class Version(NamedTuple):
@@ -99,8 +107,8 @@ class Rows(Protocol):
     def branches(self) -> Table[Branch]:
         """Branches of the sorted index."""
 
-    def way(self, top: int, height: int, index: int) -> Way:
-        """The way from a node of some height to the leaf of that index below it, which is not empty."""
+    def way(self, version: Version, index: int) -> Way:
+        """The path of a leaf that is in use."""
 
     def last_key(self, place: int, depth: int, hkey: bytes) -> Key | None:
         """The key to which a place of the index leads by the digits of an hkey, `None` where it leads nowhere."""
@@ -130,20 +138,22 @@ class MemoryRows:
     """The four tables in memory, with their first rows."""
 
     def __init__(self, scheme: Scheme) -> None:
+        self._scheme = scheme
         self.nodes = MemoryTable[Node]()
         self.leaves = MemoryTable[Leaf]()
         self.keys = MemoryTable[Key]()
         self.branches = MemoryTable[Branch]()
         add_first_rows(self, scheme)
 
-    def way(self, top: int, height: int, index: int) -> Way:
-        """The way from a node of some height to the leaf of that index below it, which is not empty."""
-        siblings, number, beside = [], top, EMPTY
-        for level in range(height - 1, -1, -1):
+    def way(self, version: Version, index: int) -> Way:
+        """The path of a leaf that is in use; nothing in memory is left to be checked."""
+        siblings, number, beside = [], version.node, EMPTY
+        for level in range(crown(version.next_free) - 1, -1, -1):
             left, right, _ = self.nodes[number]
             number, beside = (right, left) if index >> level & 1 else (left, right)
             siblings.append(self.nodes[beside].children if beside and level else None)
-        return Way(siblings[:-1], self._leaf(number), self._leaf(beside) if beside else None)
+        leaf, hkey, message = self._leaf(number)
+        return Way(siblings[:-1], leaf, hkey, message, self._leaf(beside)[2] if beside else NOTHING, [])
 
     def last_key(self, place: int, depth: int, hkey: bytes) -> Key | None:
         """The key to which a place of the index leads by the digits of an hkey, `None` where it leads nowhere."""
@@ -152,14 +162,21 @@ class MemoryRows:
             depth += 1
         return self.keys[-place] if place else None
 
-    def _leaf(self, number: int) -> tuple[Leaf, bytes]:
+    def _leaf(self, number: int) -> tuple[Leaf, bytes, bytes]:
         leaf = self.leaves[number]
-        return leaf, self.keys[leaf.key].hkey
+        hkey = self.keys[leaf.key].hkey
+        return leaf, hkey, encoded(self._scheme, leaf, hkey)
 
 
 def digit_at(hkey: bytes, depth: int) -> int:
-    """The hexadecimal digit of an hkey that the sorted index goes by at a depth."""
-    byte = hkey[depth >> 1]
+    """The hexadecimal digit of an hkey that the sorted index goes by at a depth.
+
+    Raises `LedgerDamaged` for a depth beyond the last digit, where only a damaged index leads.
+    """
+    try:
+        byte = hkey[depth >> 1]
+    except IndexError:
+        raise LedgerDamaged("the sorted index of a tree leads deeper than its keys have digits") from None
     return byte & 15 if depth & 1 else byte >> 4
 
 
@@ -171,6 +188,20 @@ def add_first_rows(rows: Rows, scheme: Scheme) -> None:
     rows.leaves.extend(leaves)
     hashes = [scheme.digest(scheme.leaf(HEAD, TAIL, key.hkey, NOTHING)) for key in keys]
     rows.nodes.extend([Node(1, 2, b"".join(hashes))])
+
+
+def encoded(scheme: Scheme, leaf: Leaf, hkey: bytes) -> bytes:
+    """The bytes of a leaf that its parent holds the hash of."""
+    return scheme.leaf(leaf.previous, leaf.following, hkey, leaf.hval)
+
+
+def crown(next_free: int) -> int:
+    """The height of the highest stored node.
+
+    >>> crown(2), crown(4), crown(5)
+    (1, 2, 3)
+    """
+    return (next_free - 1).bit_length()
 
 
 def empty_version(scheme: Scheme) -> Version:

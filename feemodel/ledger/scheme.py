@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,28 @@ PIECE_SIZE = 16  # of code
 NOTHING = bytes(HASH_SIZE)  # hash of an empty leaf, hval of head and tail, hkey of the head
 
 
+class StoredPath(NamedTuple):
+    """A path as its rows are stored, to be checked against the hash of its highest node.
+
+    Parameters
+    ----------
+    digest, leaf_index : that hash; the index of the leaf.
+    nodes : from that node down to height 1 the two hashes below each.
+    siblings : from the next height down to 1 the two hashes below each sibling.
+    leaf, beside : the bytes of the leaf and of the leaf beside it, nothing where that is empty.
+    hval, value : the hash of the value, and the value as it is hashed, nothing where it is not to be checked.
+    """
+
+    digest: bytes
+    leaf_index: int
+    nodes: Sequence[bytes]
+    siblings: Sequence[bytes]
+    leaf: bytes
+    beside: bytes
+    hval: bytes
+    value: bytes = b""
+
+
 @dataclass(frozen=True)
 class Scheme:
     """One generation of the tree.
@@ -38,6 +61,8 @@ class Scheme:
     words : any 32-byte words, one after the other → their bytes in a message.
     address_word : an address → the number that stands for it in a message.
     pieces : 16-byte pieces of code, one after the other → their bytes in a message.
+    first_wrong : (messages of any lengths, their hashes) → the first whose hash is another, `None` where all are right.
+    check_path : `path_holds` in one call, from the fields of the path, where there is one.
     climb : `climbed` in one call, all bytes one after the other, where there is one.
     """
 
@@ -49,7 +74,16 @@ class Scheme:
     words: Callable[[bytes], bytes]
     address_word: Callable[[bytes], bytes]
     pieces: Callable[[bytes], bytes]
+    first_wrong: Callable[[Sequence[bytes], Sequence[bytes]], int | None]
+    check_path: Callable[..., bool] | None = None
     climb: Callable[[bytes, bytes, Sequence[int]], bytes] | None = None
+
+    def load(self) -> None:
+        """Compile what is compiled, or load it, before somebody waits for it."""
+        self.account_keys([bytes(20)])
+        self.climbed([NOTHING], [[NOTHING]], [0])
+        self.first_wrong([NOTHING], [NOTHING])
+        self.path_holds(StoredPath(NOTHING, 0, [2 * NOTHING], [], NOTHING, b"", NOTHING))
 
     def digest(self, message: bytes) -> bytes:
         """The hash of one message."""
@@ -82,6 +116,19 @@ class Scheme:
             ]
             hashes = self.hashes(b"".join(pairs), len(pairs))
         return hashes
+
+    def path_holds(self, path: StoredPath) -> bool:
+        """Whether every node of a path has the hash that the node above it holds, and the value its own."""
+        if self.check_path:
+            return self.check_path(*path)
+        links, digest, other = path_links(path.digest, len(path.nodes), path.leaf_index, path.nodes, path.siblings)
+        links.append((path.leaf, digest))
+        if path.beside:
+            links.append((path.beside, other))
+        if path.value:
+            links.append((path.value, path.hval))
+        messages, hashes = zip(*links, strict=True)
+        return (bool(path.beside) or other == NOTHING) and self.first_wrong(messages, hashes) is None
 
     def leaf(self, previous: int, following: int, hkey: bytes, hval: bytes) -> bytes:
         """The bytes of a leaf: its neighbours' indices, its key and its value."""
@@ -162,6 +209,29 @@ class Scheme:
         return self.digest(self.top(FIRST_FREE, self.empty_sub_root))
 
 
+def path_links(
+    digest: bytes, height: int, index: int, nodes: Sequence[bytes], siblings: Sequence[bytes]
+) -> tuple[list[tuple[bytes, bytes]], bytes, bytes]:
+    """Messages of a path and the hashes that they must have; then the hashes of the node at its end and beside that.
+
+    Parameters
+    ----------
+    digest, height : of the first node.
+    index : of the leaf; where the path ends above it, with any bits below that height.
+    nodes : the two hashes below each node.
+    siblings : the two hashes below each sibling, from that of the second node on.
+    """
+    links, other = [], NOTHING
+    for place, node in enumerate(nodes):
+        links.append((node, digest))
+        left, right = node[:HASH_SIZE], node[HASH_SIZE:]
+        height -= 1
+        digest, other = (right, left) if index >> height & 1 else (left, right)
+        if place < len(siblings):
+            links.append((siblings[place], other))
+    return links, digest, other
+
+
 def side_by_side(count: int, *columns: bytes) -> bytes:
     """Messages from their parts: each column holds one part of every message, one after the other."""
     parts = [np.frombuffer(column, dtype=np.uint8).reshape(count, -1) for column in columns]
@@ -219,6 +289,8 @@ POSEIDON2 = Scheme(
     words=_limbs,
     address_word=_in_two_pieces,
     pieces=_limbs,
+    first_wrong=poseidon2.first_wrong,
+    check_path=poseidon2.path_holds,
     climb=poseidon2.climb,
 )
 MIMC = Scheme(
@@ -230,6 +302,7 @@ MIMC = Scheme(
     words=_low_halves_first,
     address_word=_as_number,
     pieces=_widened,
+    first_wrong=mimc.first_wrong,
 )
 SCHEMES = {scheme.name: scheme for scheme in (POSEIDON2, MIMC)}
 

@@ -1,14 +1,15 @@
 """The rows of the trees in SQLite: each table numbered from 1, appended to and read, never updated."""
 
-import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
 from itertools import islice
 from typing import Any, Generic, NamedTuple
 
+from feemodel.errors import InvalidInput
 from feemodel.ledger.account import ACCOUNT_SIZE, plain_suffix
-from feemodel.ledger.rows import EMPTY, Branch, Key, Leaf, Node, Row, Way, digit_at
-from feemodel.ledger.scheme import HASH_SIZE, Scheme
+from feemodel.ledger.database import Database
+from feemodel.ledger.rows import EMPTY, Branch, Key, Leaf, Node, Row, Version, Way, crown, digit_at, encoded
+from feemodel.ledger.scheme import DEPTH, HASH_SIZE, HEAD, NOTHING, Scheme, StoredPath, path_links
 
 DIGIT_COLUMNS = [f"digit_{digit:x}" for digit in range(16)]
 SCHEMA = f"""
@@ -22,7 +23,8 @@ CREATE TABLE branch (id INTEGER PRIMARY KEY, {", ".join(f"{column} INTEGER" for 
 KEYED_LEAF = len(Leaf._fields) + 1  # columns of a leaf and its hkey
 PART = 10  # levels of a way that one statement goes down; the lowest part is read from the file
 UPPER_PARTS = 4_096  # parts above it that are kept, a kilobyte each: those of a tree of four million leaves
-RECENT = 256  # ways that are kept: whose slots are asked for is asked for again and again
+RECENT = 1_024  # ways that are kept: whose slots are asked for is asked for again and again
+VERSIONS = 4_096  # trees whose top was checked
 STEPS = 3  # depths of the index that one statement goes down
 KEPT_DEPTHS = 3  # of the index, whose branches are kept: 273 of a tree at most
 QUERY_SIZE = 500  # numbers in one SELECT
@@ -34,19 +36,24 @@ class SqlTable(Generic[Row]):
 
     Parameters
     ----------
-    connection, name, columns : where the rows are; the first column, `id`, is left out.
+    database, name, columns : where the rows are; the first column, `id`, is left out.
+    is_sound : whether a row has values of the right types and lengths, which a damaged file may not have.
     unpack, pack : a row from the values of the columns, and back where the row is not these values already.
+
+    Raises `LedgerDamaged` for a row that is missing or malformed.
     """
 
     def __init__(
         self,
-        connection: sqlite3.Connection,
+        database: Database,
         name: str,
         columns: Sequence[str],
+        is_sound: Callable[[Sequence[Any]], bool],
         unpack: Callable[[Sequence[Any]], Row],
         pack: Callable[[Row], Sequence[Any]] | None = None,
     ) -> None:
-        self._connection, self._unpack, self._pack = connection, unpack, pack
+        self._database, self._name = database, name
+        self._is_sound, self._unpack, self._pack = is_sound, unpack, pack
         listed = ", ".join(columns)
         self._one = f"SELECT {listed} FROM {name} WHERE id = ?"
         self._some = f"SELECT id, {listed} FROM {name} WHERE id IN "
@@ -59,7 +66,7 @@ class SqlTable(Generic[Row]):
     def __getitem__(self, number: int) -> Row:
         row = self._cache.get(number)
         if row is None:
-            row = self._keep(number, self._connection.execute(self._one, (number,)).fetchone())
+            row = self._keep(number, self._database.one(self._one, (number,)))
         return row
 
     def known(self, number: int) -> Row | None:
@@ -72,26 +79,31 @@ class SqlTable(Generic[Row]):
         missing = iter(dict.fromkeys(number for number in numbers if number not in found))
         while part := list(islice(missing, QUERY_SIZE)):
             marks = f"({', '.join('?' * len(part))})"
-            for number, *values in self._connection.execute(self._some + marks, part):
+            for number, *values in self._database.all(self._some + marks, part):
                 found[number] = self._keep(number, values)
+            for number in part:
+                if number not in found:
+                    self._keep(number, None)  # which says that it is missing
         return [found[number] for number in numbers]
 
     def extend(self, rows: Iterable[Row]) -> int:
         """Add rows; the number of the first."""
         first = self._next
         packed = map(self._pack, rows) if self._pack else rows
-        self._next += self._connection.executemany(self._insert, packed).rowcount
+        self._next += self._database.run_many(self._insert, packed)
         return first
 
     def resume(self) -> None:
         """Count on from the last stored row."""
-        self._next = self._connection.execute(self._last).fetchone()[0] + 1
+        self._next = self._database.one(self._last)[0] + 1
 
     def forget(self) -> None:
         """Drop the rows in memory."""
         self._cache.clear()
 
-    def _keep(self, number: int, values: Sequence[Any]) -> Row:
+    def _keep(self, number: int, values: Sequence[Any] | None) -> Row:
+        if values is None or not self._is_sound(values):
+            self._database.damaged(f"{self._name} {number} is {'missing' if values is None else 'malformed'}")
         if len(self._cache) >= CACHED_ROWS:
             self._cache.clear()
         row = self._cache[number] = self._unpack(values)
@@ -104,11 +116,12 @@ class SqlRows:
     The value of an account without code and storage is stored without its last four words, which all of them share.
 
     A walk begins with what is kept in memory, the upper parts of ways and of the index, which many walks share, and
-    ends with one statement: so it reads as much from the file in a small tree as in a large one.
+    ends with one statement: so it reads as much from the file in a small tree as in a large one. What is kept in
+    memory of a path was checked against the root.
     """
 
-    def __init__(self, connection: sqlite3.Connection, scheme: Scheme) -> None:
-        self._connection = connection
+    def __init__(self, database: Database, scheme: Scheme) -> None:
+        self._database, self._scheme = database, scheme
         plain = plain_suffix(scheme)
 
         def unpacked(values: Sequence[Any]) -> Leaf:
@@ -118,14 +131,15 @@ class SqlRows:
         def packed(leaf: Leaf) -> Sequence[Any]:
             return (*leaf[:-1], leaf.value.removesuffix(plain))
 
-        self.nodes = SqlTable(connection, "node", Node._fields, Node._make)
+        self.nodes = SqlTable(database, "node", Node._fields, is_node, Node._make)
         self._unpacked = unpacked
-        self.leaves = SqlTable(connection, "leaf", Leaf._fields, unpacked, packed)
-        self.keys = SqlTable(connection, "key", Key._fields, Key._make)
-        self.branches = SqlTable[Branch](connection, "branch", DIGIT_COLUMNS, tuple)
+        self.leaves = SqlTable(database, "leaf", Leaf._fields, is_leaf, unpacked, packed)
+        self.keys = SqlTable(database, "key", Key._fields, is_key, Key._make)
+        self.branches = SqlTable[Branch](database, "branch", DIGIT_COLUMNS, is_branch, tuple)
         self._tables = (self.nodes, self.leaves, self.keys, self.branches)
         self._recent_way = lru_cache(RECENT)(self._read_way)
         self._upper_part = lru_cache(UPPER_PARTS)(self._read_upper_part)
+        self._top_hash = lru_cache(VERSIONS)(self._checked_top_hash)
 
     def resume(self) -> None:
         """Count on from the last stored rows: what a transaction begins with."""
@@ -136,25 +150,72 @@ class SqlRows:
         """Drop what is kept in memory: after a transaction that was undone, whose numbers will be given again."""
         self._recent_way.cache_clear()
         self._upper_part.cache_clear()
+        self._top_hash.cache_clear()
         for table in self._tables:
             table.forget()
 
-    def way(self, top: int, height: int, index: int) -> Way:
-        """The way from a node of some height to the leaf of that index below it, which is not empty."""
-        return self._recent_way(top, height, index)
+    def way(self, version: Version, index: int) -> Way:
+        """The path of a leaf that is in use."""
+        return self._recent_way(version, index)
 
-    def _read_way(self, top: int, height: int, index: int) -> Way:
-        above: tuple[bytes | None, ...] = ()
+    def _read_way(self, version: Version, index: int) -> Way:
+        height, number, digest = crown(version.next_free), version.node, self._top_hash(version)
+        above: tuple[bytes, ...] = ()
         while height > PART:
             foot = (height - 1) // PART * PART
-            *part, top = self._upper_part(top, height, foot, index >> foot)
+            part, number, digest = self._upper_part(number, height, foot, index >> foot, digest)
             above, height = (*above, *part), foot
-        found = self._connection.execute(_lowest_part(height), (top, index)).fetchone()
-        siblings, leaf, beside = found[: height - 1], found[height - 1 : -KEYED_LEAF], found[-KEYED_LEAF:]
-        return Way((*above, *siblings), self._leaf(leaf), None if beside[0] is None else self._leaf(beside))
+        found = self._database.one(_lowest_part(height), (number, index))
+        if found is None:
+            self._database.damaged(f"node {number} does not lead to leaf {index}")
+        siblings = self._filled(found[: height - 1], height)
+        leaf, hkey, message = self._leaf(found[2 * height - 1 : -KEYED_LEAF])
+        beside = b"" if found[-1] is None else self._leaf(found[-KEYED_LEAF:])[2]
+        nodes = found[height - 1 : 2 * height - 1]
+        stored = StoredPath(digest, index, nodes, siblings, message, beside, leaf.hval)
+        return Way((*above, *siblings), leaf, hkey, message, beside or NOTHING, [stored])
 
-    def _read_upper_part(self, top: int, height: int, foot: int, index: int) -> Any:
-        return self._connection.execute(_upper_part(height, foot), (top, index)).fetchone()
+    def _read_upper_part(
+        self, top: int, height: int, foot: int, index: int, digest: bytes
+    ) -> tuple[Sequence[bytes], int, bytes]:
+        """Siblings of the part of a path from one height to another, and the number and the hash of the node there."""
+        found = self._database.one(_upper_part(height, foot), (top, index))
+        levels = height - foot
+        if found is None or type(found[-1]) is not int:
+            self._database.damaged(f"node {top} does not lead to node {index} of height {foot}")
+        siblings, nodes = self._filled(found[:levels], height), found[levels:-1]
+        if not all(isinstance(node, bytes) for node in (*nodes, *siblings)):
+            self._database.damaged(f"a node below node {top} is missing or malformed")
+        links, digest, _ = path_links(digest, height, index << foot, nodes, siblings)
+        messages, hashes = zip(*links, strict=True)
+        if self._scheme.first_wrong(messages, hashes) is not None:
+            self._database.damaged(f"a node below node {top} has not the hash that its parent holds")
+        return siblings, found[-1], digest
+
+    def _filled(self, siblings: Sequence[Any], height: int) -> Sequence[Any]:
+        """Siblings from below that height on, empty ones too."""
+        empty = self._scheme.empty_siblings[DEPTH - height :]
+        return [sibling or empty[place] for place, sibling in enumerate(siblings)]
+
+    def check_version(self, version: Version) -> None:
+        """Raise `LedgerDamaged` unless a tree's highest stored node leads to its root."""
+        self._checked_top_hash(version)
+
+    def _checked_top_hash(self, version: Version) -> bytes:
+        """The hash of a tree's highest stored node, from which the hashes lead to its root."""
+        scheme, height = self._scheme, crown(version.next_free)
+        if not 0 < height <= DEPTH or len(version.sub_root) != HASH_SIZE:
+            self._database.damaged(f"the tree {version.root.hex()} has the next free leaf {version.next_free}")
+        top = self.nodes[version.node].children
+        try:
+            digest = scheme.digest(top)
+            (sub_root,) = scheme.climbed([digest], [scheme.zeros[height:DEPTH]], [HEAD])
+            root = scheme.digest(scheme.top(version.next_free, sub_root))
+        except InvalidInput:  # no elements of the hash's field
+            root = sub_root = NOTHING
+        if (sub_root, root) != (version.sub_root, version.root):
+            self._database.damaged(f"the tree {version.root.hex()} has another root")
+        return digest
 
     def last_key(self, place: int, depth: int, hkey: bytes) -> Key | None:
         """The key to which a place of the index leads by the digits of an hkey, `None` where it leads nowhere."""
@@ -164,16 +225,53 @@ class SqlRows:
                 place = kept[digit_at(hkey, depth)]
                 depth += 1
                 continue
+            if depth >= 2 * HASH_SIZE:
+                self._database.damaged("the sorted index leads deeper than its keys have digits")
             digits = int.from_bytes(hkey) << 4 * STEPS >> 4 * (2 * HASH_SIZE - depth) & 16**STEPS - 1
-            *key, place = self._connection.execute(LAST_KEY, (place, digits)).fetchone()
+            found = self._database.one(LAST_KEY, (place, digits))
+            if found is None or type(found[-1]) is not int:
+                self._database.damaged(f"branch {place} is missing or malformed")
+            *key, place = found
             if place < EMPTY:
+                if not is_key(key):
+                    self._database.damaged(f"key {-place} is missing or malformed")
                 return Key._make(key)
             depth += STEPS
         return self.keys[-place] if place else None
 
-    def _leaf(self, values: Sequence[Any]) -> tuple[Leaf, bytes]:
-        *leaf, hkey = values
-        return self._unpacked(leaf), hkey
+    def _leaf(self, values: Sequence[Any]) -> tuple[Leaf, bytes, bytes]:
+        *fields, hkey = values
+        if not is_leaf(fields) or not isinstance(hkey, bytes):
+            self._database.damaged("a leaf is malformed")
+        leaf = self._unpacked(fields)
+        return leaf, hkey, encoded(self._scheme, leaf, hkey)
+
+
+def is_node(values: Sequence[Any]) -> bool:
+    """Whether these are the columns of a node."""
+    left, right, children = values
+    return _are_links(left, right) and type(children) is bytes and len(children) == 2 * HASH_SIZE
+
+
+def is_leaf(values: Sequence[Any]) -> bool:
+    """Whether these are the columns of a leaf."""
+    key, previous, following, hval, value = values
+    return _are_links(key, previous, following) and type(hval) is type(value) is bytes and len(hval) == HASH_SIZE
+
+
+def is_key(values: Sequence[Any]) -> bool:
+    """Whether these are the columns of a key."""
+    leaf, hkey, name = values
+    return _are_links(leaf) and type(hkey) is type(name) is bytes and len(hkey) == HASH_SIZE
+
+
+def is_branch(values: Sequence[Any]) -> bool:
+    """Whether these are the columns of a branch of the index."""
+    return all(type(place) is int for place in values)
+
+
+def _are_links(*numbers: Any) -> bool:
+    return all(type(number) is int and number >= 0 for number in numbers)
 
 
 def _digit(branch: str, bits: int) -> str:
@@ -202,6 +300,7 @@ class _Walk(NamedTuple):
     """A walk down a tree in SQL: columns, joins, and the numbers to which it leads and beside which it ends."""
 
     siblings: list[str]
+    path: list[str]
     nodes: str
     child: str
     beside: str
@@ -213,6 +312,7 @@ def _walk(height: int, foot: int) -> _Walk:
     A chain of joins, whose level costs less than half of one of a recursive statement.
     """
     siblings, nodes, child, beside = [], [f"node AS node_{height}"], "", ""
+    path = [f"node_{level}.children" for level in range(height, foot, -1)]
     for level in range(height - 1, foot - 1, -1):
         left, right = f"node_{level + 1}.left", f"node_{level + 1}.right"
         child, beside = (f"iif(?2 >> {level - foot} & 1, {a}, {b})" for a, b in ((right, left), (left, right)))
@@ -220,19 +320,19 @@ def _walk(height: int, foot: int) -> _Walk:
             siblings.append(f"(SELECT children FROM node WHERE id = {beside})")
         if level > foot:
             nodes.append(f"node AS node_{level} ON node_{level}.id = {child}")
-    return _Walk(siblings, " CROSS JOIN ".join(nodes), child, beside)
+    return _Walk(siblings, path, " CROSS JOIN ".join(nodes), child, beside)
 
 
 @cache
 def _upper_part(height: int, foot: int) -> str:
-    """Part of a way above the lowest: the siblings' hashes, the number of the node at its foot."""
+    """Part of a path above the lowest: hashes of the siblings, of the path itself, the number of the node below."""
     walk = _walk(height, foot)
-    return f"SELECT {', '.join([*walk.siblings, walk.child])} FROM {walk.nodes} WHERE node_{height}.id = ?1"
+    return f"SELECT {', '.join([*walk.siblings, *walk.path, walk.child])} FROM {walk.nodes} WHERE node_{height}.id = ?1"
 
 
 @cache
 def _lowest_part(height: int) -> str:
-    """Part of a way from that height down: the siblings' hashes, the leaf, the one beside it."""
+    """Part of a path from that height down: hashes of the siblings, of the path itself, the leaf, the one beside it."""
     walk = _walk(height, 0)
     columns = [
         column
@@ -240,7 +340,7 @@ def _lowest_part(height: int) -> str:
         for column in (*(f"{leaf}.{field}" for field in Leaf._fields), f"{leaf}_key.hkey")
     ]
     return f"""
-    SELECT {", ".join([*walk.siblings, *columns])} FROM {walk.nodes}
+    SELECT {", ".join([*walk.siblings, *walk.path, *columns])} FROM {walk.nodes}
     CROSS JOIN leaf ON leaf.id = {walk.child} CROSS JOIN key AS leaf_key ON leaf_key.id = leaf.key
     LEFT JOIN leaf AS beside ON beside.id = {walk.beside} LEFT JOIN key AS beside_key ON beside_key.id = beside.key
     WHERE node_{height}.id = ?1"""

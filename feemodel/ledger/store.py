@@ -3,35 +3,52 @@
 A block is one transaction: it adds the rows that changed and its root, or nothing. Rows are shared between blocks and
 never change, so readers in other processes are not disturbed by the one writer. A tree is found by its root, the
 account tree by the root of its block and a storage tree by the storage root in the account.
+
+What no root commits to has a digest in its own row: a block's number and hash; which block is the head, which are
+final and by which rule. Ledgers of format 1 had neither the digests nor the rule; opened to be written they become
+ledgers of format 2.
 """
 
-import sqlite3
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from feemodel.errors import InvalidInput, NotFinalized, UnreadableFile
+from feemodel.hashes import keccak256
 from feemodel.ledger import sql_rows
-from feemodel.ledger.account import Account
-from feemodel.ledger.rows import Version, add_first_rows
-from feemodel.ledger.scheme import Scheme, scheme_of
+from feemodel.ledger.account import Account, account_message
+from feemodel.ledger.database import Database, Mode
+from feemodel.ledger.proof import proven
+from feemodel.ledger.rows import Leaf, Version, add_first_rows
+from feemodel.ledger.scheme import HASH_SIZE, SCHEMES, Scheme, scheme_of
 from feemodel.ledger.tree import Tree, save_all
+from feemodel.ledger.words import WORD_SIZE
 
 APPLICATION_ID = 0x6665656D  # "feem", in the header of the file
-FORMAT = 1
+FORMAT = 2
 SCHEMA = f"""{sql_rows.SCHEMA}
 CREATE TABLE tree (
     root BLOB PRIMARY KEY, next_free INTEGER, sub_root BLOB, node INTEGER, branch INTEGER
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE code (keccak BLOB PRIMARY KEY, code BLOB) STRICT;
-CREATE TABLE block (number INTEGER PRIMARY KEY, hash BLOB, root BLOB) STRICT;
-CREATE TABLE chain (hashing TEXT, finalized INTEGER) STRICT;
+CREATE TABLE block (number INTEGER PRIMARY KEY, hash BLOB, root BLOB, digest BLOB) STRICT;
+CREATE TABLE chain (
+    hashing TEXT, finalized INTEGER, head INTEGER, finality TEXT, chain_id INTEGER, digest BLOB
+) STRICT;
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
 """
-BUSY_SECONDS = 30.0  # a second writer waits so long for the first
-MAPPED_BYTES = 1 << 40  # of a file that is read through memory; SQLite takes what it was built for, mostly 2 GiB
+UPGRADE = """
+ALTER TABLE block ADD COLUMN digest BLOB;
+ALTER TABLE chain ADD COLUMN head INTEGER;
+ALTER TABLE chain ADD COLUMN finality TEXT;
+ALTER TABLE chain ADD COLUMN chain_id INTEGER;
+ALTER TABLE chain ADD COLUMN digest BLOB"""
+KEPT = 4_096  # blocks, and tops of trees, in memory
+MAX_CHAIN_ID = 2**63 - 1
 
 
 class Block(NamedTuple):
@@ -42,17 +59,33 @@ class Block(NamedTuple):
     root: bytes
 
 
+class _Chain(NamedTuple):
+    """The one row of the table `chain`."""
+
+    hashing: str
+    finalized: int | None = None
+    head: int | None = None
+    finality: str | None = None
+    chain_id: int | None = None
+
+
+CHAIN = f"SELECT {', '.join(_Chain._fields)}, digest FROM chain"
+
+
 class Store:
     """A ledger file, opened for reading, or for importing blocks.
 
     Parameters
     ----------
-    path : the file; created when it is missing and not opened `read_only`.
+    path : the file.
     hashing : "poseidon2" or "mimc"; an existing file must have been created with it, `None` takes what it has.
     read_only : for readers beside the process that imports. The file is mapped into memory, so that a disk that fails
         to give a page ends the process; a file that is cut short is an error as elsewhere.
+    create : whether a missing file is created, where it is not opened `read_only`.
 
-    Raises `UnreadableFile` for a file that is missing or not a ledger, `InvalidInput` for another `hashing`.
+    Raises `UnreadableFile` for a file that is missing or not a ledger, `InvalidInput` for another `hashing`. Each
+    method raises `LedgerDamaged` where what it reads contradicts its hashes, `UnreadableFile` where the disk fails or
+    another process writes for too long.
 
     A store belongs to the thread that opened it.
 
@@ -62,23 +95,33 @@ class Store:
     poseidon2 None None
     """
 
-    def __init__(self, path: str | Path, *, hashing: str | None = None, read_only: bool = False) -> None:
+    def __init__(
+        self, path: str | Path, *, hashing: str | None = None, read_only: bool = False, create: bool = True
+    ) -> None:
         self.path = Path(path)
         if hashing is not None:
             scheme_of(hashing)  # refused before a file is made
-        self._connection = _connected(self.path, read_only)
+        mode: Mode = "ro" if read_only else "rwc" if create else "rw"
+        self.database = Database(self.path, mode)
+        self._last_chain: tuple[Any, _Chain] | None = None
         try:
-            self.scheme = _prepared(self._connection, self.path, hashing or "poseidon2", read_only)
+            self.format = _prepared(self.database, hashing or "poseidon2", mode)
+            self.was_upgraded = self.format < FORMAT and mode != "ro"
+            if self.was_upgraded:
+                self._upgrade()
+            self.scheme = scheme_of(self._chain().hashing)
             if hashing not in (None, self.scheme.name):
                 raise InvalidInput("hashing", f"expected {self.scheme.name}, as {self.path} has it", hashing)
         except BaseException:
-            self._connection.close()
+            self.database.close()
             raise
-        self.rows = sql_rows.SqlRows(self._connection, self.scheme)
+        self.rows = sql_rows.SqlRows(self.database, self.scheme)
+        self._genesis_root: bytes | None = None
+        self._forget()
 
     def close(self) -> None:
         """Close the file."""
-        self._connection.close()
+        self.database.close()
 
     def __enter__(self) -> "Store":
         return self
@@ -89,58 +132,129 @@ class Store:
     @property
     def head(self) -> Block | None:
         """The newest block, `None` before the genesis."""
-        row = self._one("SELECT number, hash, root FROM block ORDER BY number DESC LIMIT 1")
-        return Block(*row) if row else None
+        number = self._chain().head
+        return None if number is None else self.block(number)
 
     @property
     def finalized(self) -> int | None:
         """The newest final block's number, `None` while there is none."""
-        row = self._one("SELECT finalized FROM chain")
-        return row[0] if row else None
+        return self._chain().finalized
+
+    @property
+    def finality(self) -> str | None:
+        """The rule by which imported blocks become final, such as "depth 2"; `None` while there is none."""
+        return self._chain().finality
+
+    @property
+    def chain_id(self) -> int | None:
+        """The chain that the blocks belong to; `None` where nobody told."""
+        return self._chain().chain_id
 
     def block(self, number: int) -> Block:
         """The block of that number.
 
         Raises `NotFinalized` for a block that the store does not hold.
         """
-        row = self._one("SELECT number, hash, root FROM block WHERE number = ?", number) if number < 1 << 63 else None
+        if (known := self._blocks.get(number)) is not None:
+            return known
+        columns = "number, hash, root" + (", digest" if self.format > 1 else "")
+        query = f"SELECT {columns} FROM block WHERE number = ?"
+        row = self.database.one(query, (number,)) if number < 1 << 63 else None
         if row is None:
-            head = self.head
-            held = f"0 to {head.number}" if head else "none"
+            head = self._chain().head
+            if head is not None and 0 <= number <= head:
+                self.database.damaged(f"block {number} is missing")
+            held = "none" if head is None else f"0 to {head}"
             raise NotFinalized(f"block {number} is not in the store, which holds {held}")
-        return Block(*row)
+        block = Block(*row[:3])
+        if self.format > 1 and row[3] != _digest(block):
+            self.database.damaged(f"block {number} is not as it was stored")
+        if len(self._blocks) >= KEPT:
+            self._blocks.clear()
+        self._blocks[number] = block
+        return block
 
     def accounts(self, number: int) -> Tree:
         """The account tree of a block."""
-        return self.tree(self.block(number).root)
+        tree = self._tree(self.block(number).root, partial(account_message, self.scheme))
+        return tree or self.database.damaged(f"the tree of block {number} is missing")
+
+    def storage(self, root: bytes) -> Tree:
+        """The storage tree of an account that this store holds, by its storage root."""
+        tree = self._tree(root, self._word_message)
+        return tree or self.database.damaged(f"the storage tree {root.hex()} is missing")
 
     def tree(self, root: bytes) -> Tree:
         """The tree with that root: of a block's accounts or of an account's storage.
 
         Raises `InvalidInput` for a root that no stored tree has.
         """
-        if root == self.scheme.empty_root:
-            return Tree(self.scheme.name, rows=self.rows)
-        row = self._one("SELECT root, next_free, sub_root, node, branch FROM tree WHERE root = ?", root)
-        if row is None:
+        tree = self._tree(root)
+        if tree is None:
             raise InvalidInput("root", "expected the root of a stored tree", root.hex())
-        return Tree(self.scheme.name, rows=self.rows, version=Version(*row))
+        return tree
+
+    def _tree(self, root: bytes, value_message: Any = None) -> Tree | None:
+        if root == self.scheme.empty_root:
+            return Tree(self.scheme.name, rows=self.rows, value_message=value_message)
+        version = self._versions.get(root) or self._version(root)
+        if version is None:
+            return None
+        return Tree(self.scheme.name, rows=self.rows, version=version, value_message=value_message)
+
+    def _version(self, root: bytes) -> Version | None:
+        row = self.database.one("SELECT root, next_free, sub_root, node, branch FROM tree WHERE root = ?", (root,))
+        if row is None:
+            return None
+        version = Version(*row)
+        self._check_types(version)
+        if len(self._versions) >= KEPT:
+            self._versions.clear()
+        self._versions[root] = version
+        return version
+
+    def check_version(self, version: Version) -> None:
+        """Raise `LedgerDamaged` unless the top of a stored tree leads to its root."""
+        self._check_types(version)
+        self.rows.check_version(version)
+
+    def _check_types(self, version: Version) -> None:
+        types = [type(value) for value in version] == [bytes, int, bytes, int, int]
+        if not types or len(version.sub_root) != HASH_SIZE or min(version.node, version.branch) < 0:
+            self.database.damaged(f"the tree {version.root!r} is malformed")
+
+    def _word_message(self, value: bytes) -> bytes:
+        return self.scheme.words(value) if len(value) == WORD_SIZE else b""
 
     def account(self, number: int, address: bytes) -> Account | None:
         """An account as a block left it, `None` when it does not exist."""
-        leaf = self.accounts(number).get(self.scheme.account_key(address))
+        leaf = _proven_leaf(self.accounts(number), self.scheme.account_key(address))
         return Account.from_bytes(leaf.value) if leaf else None
 
     def slot(self, number: int, address: bytes, slot: bytes) -> int:
         """The value of a storage slot as a block left it, 0 when it or its account does not exist."""
         account = self.account(number, address)
-        leaf = self.tree(account.storage_root).get(self.scheme.word_hash(slot)) if account else None
+        leaf = _proven_leaf(self.storage(account.storage_root), self.scheme.word_hash(slot)) if account else None
         return int.from_bytes(leaf.value) if leaf else 0
 
     def code(self, keccak_code_hash: bytes) -> bytes | None:
         """The code of that Keccak-256 hash, `None` when the store never saw it."""
-        row = self._one("SELECT code FROM code WHERE keccak = ?", keccak_code_hash)
+        row = self.database.one("SELECT code FROM code WHERE keccak = ?", (keccak_code_hash,))
+        if row and (not isinstance(row[0], bytes) or keccak256(row[0]) != keccak_code_hash):
+            self.database.damaged(f"the code {keccak_code_hash.hex()} has another hash")
         return row[0] if row else None
+
+    def check_file(self) -> None:
+        """See that the file is the one that was opened, and still of the same chain.
+
+        Raises `UnreadableFile` where another file took its place, or its content was replaced.
+        """
+        changed = self.database.check_file()
+        if self._genesis_root is None or changed:
+            root = self.block(0).root if self._chain().head is not None else None
+            if self._genesis_root not in (None, root):
+                raise UnreadableFile(f"{self.path}: holds another chain than when it was opened; open it again")
+            self._genesis_root = root
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -149,31 +263,33 @@ class Store:
         Raises `UnreadableFile` with SQLite's reason where it cannot: no room, a disk that fails, another writer.
         """
         try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            self.rows.resume()
-            yield
-            self._connection.execute("COMMIT")
-        except BaseException as error:
-            if self._connection.in_transaction:  # SQLite has undone it already where the disk was full
-                self._connection.execute("ROLLBACK")
+            with self.database.transaction():
+                self.rows.resume()
+                yield
+        except BaseException:
             self.rows.forget()
-            if isinstance(error, sqlite3.DatabaseError):
-                raise UnreadableFile(f"{self.path}: {error}") from None
+            self._forget()
             raise
+
+    def _forget(self) -> None:
+        """Drop the blocks and the tops of trees that are kept in memory."""
+        self._blocks: dict[int, Block] = {}
+        self._versions: dict[bytes, Version] = {}
 
     def save_trees(self, trees: list[Tree]) -> None:
         """Store changed trees, hashed together; inside a transaction."""
         save_all(trees)
         rows = [tree.version for tree in trees]
-        self._connection.executemany("INSERT OR IGNORE INTO tree VALUES (?, ?, ?, ?, ?)", rows)
+        self.database.run_many("INSERT OR IGNORE INTO tree VALUES (?, ?, ?, ?, ?)", rows)
 
     def save_code(self, keccak_code_hash: bytes, code: bytes) -> None:
         """Store a contract's code; inside a transaction."""
-        self._connection.execute("INSERT OR IGNORE INTO code VALUES (?, ?)", (keccak_code_hash, code))
+        self.database.run("INSERT OR IGNORE INTO code VALUES (?, ?)", (keccak_code_hash, code))
 
     def save_block(self, block: Block) -> None:
         """Make a block the head; inside a transaction, after its trees."""
-        self._connection.execute("INSERT INTO block VALUES (?, ?, ?)", block)
+        self.database.run("INSERT INTO block VALUES (?, ?, ?, ?)", (*block, _digest(block)))
+        self._save_chain(head=block[0])
 
     def finalize(self, number: int) -> None:
         """Mark a block and all before it final.
@@ -181,53 +297,97 @@ class Store:
         Raises `NotFinalized` for a block that the store does not hold, `InvalidInput` for one below the newest final
         one: finality is not taken back.
         """
-        self.block(number)
-        finalized = self.finalized
-        if finalized is not None and number < finalized:
-            raise InvalidInput("block", f"expected at least {finalized}, which is final already", number)
-        self._connection.execute("UPDATE chain SET finalized = ?", (number,))
+        with self.database.transaction():
+            self.block(number)
+            finalized = self.finalized
+            if finalized is not None and number < finalized:
+                raise InvalidInput("block", f"expected at least {finalized}, which is final already", number)
+            self._save_chain(finalized=number)
+
+    def set_finality(self, rule: str) -> None:
+        """Store the rule by which imported blocks become final."""
+        with self.database.transaction():
+            self._save_chain(finality=rule)
+
+    def set_chain_id(self, chain_id: int) -> None:
+        """Store which chain the blocks belong to.
+
+        Raises `InvalidInput` for another chain id than the one that is stored.
+        """
+        if not 0 < chain_id <= MAX_CHAIN_ID:
+            raise InvalidInput("chain id", f"expected 1 to {MAX_CHAIN_ID:,}", chain_id)
+        with self.database.transaction():
+            stored = self.chain_id
+            if stored not in (None, chain_id):
+                raise InvalidInput("chain id", f"expected {stored}, the chain of {self.path}", chain_id)
+            self._save_chain(chain_id=chain_id)
 
     def checkpoint(self) -> None:
         """Move the write-ahead log into the file and empty it; worthwhile after a large block."""
-        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.database.run("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def _one(self, query: str, *values: Any) -> Any:
-        return self._connection.execute(query, values).fetchone()
-
-
-def _connected(path: Path, read_only: bool) -> sqlite3.Connection:
-    if read_only and not path.is_file():
-        raise UnreadableFile(f"{path}: no such ledger")
-    address = f"{path.resolve().as_uri()}?mode={'ro' if read_only else 'rwc'}"
-    try:
-        return sqlite3.connect(address, uri=True, isolation_level=None, timeout=BUSY_SECONDS)
-    except sqlite3.OperationalError as error:
-        raise UnreadableFile(f"{path}: {error}") from None
-
-
-def _prepared(connection: sqlite3.Connection, path: Path, hashing: str, read_only: bool) -> Scheme:
-    """The generation of the ledger, whose tables are laid out first where the file is new."""
-    try:
-        if not read_only:
-            _lay_out(connection, scheme_of(hashing))
-        header = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
-        if header != [APPLICATION_ID, FORMAT]:
-            raise UnreadableFile(f"{path}: not a ledger of format {FORMAT}")
-        if read_only:
-            connection.execute(f"PRAGMA mmap_size = {MAPPED_BYTES}")
+    def _chain(self) -> _Chain:
+        if self.format == 1:
+            found = self.database.one("SELECT hashing, finalized, (SELECT max(number) FROM block) FROM chain")
         else:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
-        return scheme_of(connection.execute("SELECT hashing FROM chain").fetchone()[0])
-    except sqlite3.DatabaseError as error:
-        raise UnreadableFile(f"{path}: {error}") from None
+            found = self.database.one(CHAIN)
+        if self._last_chain is not None and found == self._last_chain[0]:
+            return self._last_chain[1]
+        fields, digest = ((), None) if found is None else (found, None) if self.format == 1 else (found[:-1], found[-1])
+        if not fields or fields[0] not in SCHEMES or (self.format > 1 and digest != _digest(_Chain(*fields))):
+            self.database.damaged("the row of its head and its final block is not as it was stored")
+        self._last_chain = found, _Chain(*fields)
+        return self._last_chain[1]
+
+    def _save_chain(self, **changes: Any) -> None:
+        chain = self._chain()._replace(**changes)
+        marks = ", ".join(f"{name} = ?" for name in (*_Chain._fields, "digest"))
+        self.database.run(f"UPDATE chain SET {marks}", (*chain, _digest(chain)))
+
+    def _upgrade(self) -> None:
+        """Make a ledger of format 1 one of format 2."""
+        with self.database.transaction():
+            if self.database.one("PRAGMA user_version")[0] == 1:  # no other process was faster
+                chain = self._chain()
+                blocks = [Block(*row) for row in self.database.all("SELECT number, hash, root FROM block")]
+                for statement in UPGRADE.split(";"):
+                    self.database.run(statement)
+                digests = [(_digest(block), block.number) for block in blocks]
+                self.database.run_many("UPDATE block SET digest = ? WHERE number = ?", digests)
+                self.database.run("UPDATE chain SET head = ?, digest = ?", (chain.head, _digest(chain)))
+                self.database.run(f"PRAGMA user_version = {FORMAT}")
+        self.format, self._last_chain = FORMAT, None
 
 
-def _lay_out(connection: sqlite3.Connection, scheme: Scheme) -> None:
-    connection.execute("BEGIN IMMEDIATE")
-    if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
-        for statement in SCHEMA.split(";"):
-            connection.execute(statement)
-        connection.execute("INSERT INTO chain VALUES (?, NULL)", (scheme.name,))
-        add_first_rows(sql_rows.SqlRows(connection, scheme), scheme)
-    connection.execute("COMMIT")
+def _proven_leaf(tree: Tree, hkey: bytes) -> Leaf | None:
+    found = proven(tree, hkey)
+    return found[0].leaf if len(found) == 1 else None
+
+
+def _digest(row: tuple[Any, ...]) -> bytes:
+    """What tells a damaged row; its fields are numbers, bytes, text and `None`, which no two rows write alike."""
+    return hashlib.sha256(repr(tuple(row)).encode()).digest()
+
+
+def _prepared(database: Database, hashing: str, mode: Mode) -> int:
+    """The format of the ledger, whose tables are laid out first where the file is new."""
+    if mode == "rwc":
+        _lay_out(database, scheme_of(hashing))
+    application, format = (database.one(f"PRAGMA {name}")[0] for name in ("application_id", "user_version"))
+    if application != APPLICATION_ID or not 1 <= format <= FORMAT:
+        found = f"it says format {format}" if application == APPLICATION_ID else "another program's database"
+        raise UnreadableFile(f"{database.path}: not a ledger of format 1 or {FORMAT}: {found}")
+    if mode != "ro":
+        database.run("PRAGMA journal_mode = WAL")
+        database.run("PRAGMA synchronous = FULL")
+    return int(format)
+
+
+def _lay_out(database: Database, scheme: Scheme) -> None:
+    with database.transaction():
+        if database.one("SELECT count(*) FROM sqlite_master")[0] == 0:
+            for statement in SCHEMA.split(";"):
+                database.run(statement)
+            chain = _Chain(scheme.name)
+            database.run("INSERT INTO chain VALUES (?, ?, ?, ?, ?, ?)", (*chain, _digest(chain)))
+            add_first_rows(sql_rows.SqlRows(database, scheme), scheme)

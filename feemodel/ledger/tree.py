@@ -9,14 +9,25 @@ root or a proof does by itself.
 Source: `ZKTrie` of Consensys/shomei at 3f47bed.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from feemodel.errors import InvalidInput
+from feemodel.errors import InvalidInput, LedgerDamaged
 from feemodel.ledger.index import KeyIndex, Neighbours
-from feemodel.ledger.rehash import Change, Edit, crown, rehash
-from feemodel.ledger.rows import HEAD_KEY, TAIL_KEY, Key, Leaf, MemoryRows, Rows, Version, Way, empty_version
-from feemodel.ledger.scheme import DEPTH, HASH_SIZE, NOTHING, scheme_of
+from feemodel.ledger.rehash import Change, Edit, rehash
+from feemodel.ledger.rows import (
+    HEAD_KEY,
+    TAIL_KEY,
+    Key,
+    Leaf,
+    MemoryRows,
+    Rows,
+    Version,
+    Way,
+    crown,
+    empty_version,
+)
+from feemodel.ledger.scheme import DEPTH, HASH_SIZE, HEAD, NOTHING, TAIL, StoredPath, scheme_of
 
 
 class ProvenLeaf(NamedTuple):
@@ -29,6 +40,7 @@ class ProvenLeaf(NamedTuple):
     leaf_index: int
     leaf: Leaf
     related_nodes: list[bytes]
+    hkey: bytes
 
 
 class Tree:
@@ -39,6 +51,7 @@ class Tree:
     hashing : "poseidon2" or "mimc".
     rows : where its rows are stored; in memory unless given.
     version : where it starts from, a version stored in `rows`; empty unless given.
+    value_message : value of a leaf → the bytes that its hval is the hash of; unless given, values are not checked.
 
     >>> tree = Tree("poseidon2")
     >>> tree.put(hkey=b"\\x01" * 32, hval=b"\\x02" * 32)
@@ -46,8 +59,15 @@ class Tree:
     (3, False)
     """
 
-    def __init__(self, hashing: str = "poseidon2", *, rows: Rows | None = None, version: Version | None = None) -> None:
-        self.scheme = scheme_of(hashing)
+    def __init__(
+        self,
+        hashing: str = "poseidon2",
+        *,
+        rows: Rows | None = None,
+        version: Version | None = None,
+        value_message: Callable[[bytes], bytes] | None = None,
+    ) -> None:
+        self.scheme, self._value_message = scheme_of(hashing), value_message
         self.rows: Rows = rows if rows is not None else MemoryRows(self.scheme)
         self._version = version or empty_version(self.scheme)
         self._keys = KeyIndex(self.rows, self._version.branch)
@@ -148,30 +168,51 @@ class Tree:
         return self._index(left or HEAD_KEY), self._index(right or TAIL_KEY)
 
     def leaf(self, index: int) -> Leaf:
-        """The leaf of an index that is in use."""
-        return self._way(index).leaf[0]
+        """The leaf of an index that is in use.
+
+        Raises `LedgerDamaged` where the stored path of the leaf does not lead to the root.
+        """
+        return self._way(index).leaf
 
     def related_nodes(self, index: int) -> list[bytes]:
         """The 42 entries that prove a leaf, see `ProvenLeaf`."""
         return self.proven_leaf(index).related_nodes
 
     def proven_leaf(self, index: int) -> ProvenLeaf:
-        """The leaf of an index that is in use, and what proves it."""
+        """The leaf of an index that is in use, and what proves it.
+
+        Raises `LedgerDamaged` where the stored path of the leaf does not lead to the root.
+        """
+        return self._proven(index, self._way(index))
+
+    def _check(self, index: int, way: Way) -> Way:
+        """A path whose value has its hash and whose hashes lead to the root; what is kept in memory is hashed once.
+
+        Raises `LedgerDamaged` for another one.
+        """
+        for stored in way.unchecked:
+            leaf, value = way.leaf, b""
+            if self._value_message is not None and (index not in (HEAD, TAIL) or leaf.value != NOTHING):
+                value = self._value_message(leaf.value)
+            if not self.scheme.path_holds(StoredPath(*stored[:-1], value)):
+                raise LedgerDamaged("a leaf or a node has not the hash that its parent holds")
+        if self._value_message is not None:
+            way.unchecked.clear()
+        return way
+
+    def _proven(self, index: int, way: Way) -> ProvenLeaf:
         scheme, version = self.scheme, self.version
         height = crown(version.next_free)
         above, within = scheme.empty_siblings[: DEPTH - height], scheme.empty_siblings[DEPTH - height :]
-        way = self._way(index)
         entries = [scheme.top(version.next_free, version.sub_root), *above]
         entries += [sibling or empty for sibling, empty in zip(way.siblings, within, strict=True)]
-        entries += [self._encoded(*way.beside) if way.beside else NOTHING, self._encoded(*way.leaf)]
-        return ProvenLeaf(index, way.leaf[0], entries)
+        return ProvenLeaf(index, way.leaf, [*entries, way.beside, way.encoded], way.hkey)
 
     def _way(self, index: int) -> Way:
         version = self.version
-        return self.rows.way(version.node, crown(version.next_free), index)
-
-    def _encoded(self, leaf: Leaf, hkey: bytes) -> bytes:
-        return self.scheme.leaf(leaf.previous, leaf.following, hkey, leaf.hval)
+        if not 0 <= index < version.next_free:
+            raise LedgerDamaged(f"a key has leaf {index}, and the next free one is {version.next_free}")
+        return self._check(index, self.rows.way(version, index))
 
     def _neighbours(self, hkey: bytes) -> Neighbours:
         _check_hash("hkey", hkey)

@@ -29,13 +29,15 @@ def copy_development_ledger(path: str | Path) -> None:
 
 def build_ledger(path: str | Path, genesis: dict[str, Any]) -> None:
     """Write a new ledger whose only block is a genesis, which is final."""
-    from feemodel.ledger.files import parse_genesis
+    from feemodel.ledger.files import genesis_chain_id, parse_genesis
     from feemodel.ledger.genesis import import_genesis
     from feemodel.ledger.store import Store
 
     with Store(path) as store:
         import_genesis(store, parse_genesis(genesis))
         store.finalize(0)
+        if (chain_id := genesis_chain_id(genesis)) is not None:
+            store.set_chain_id(chain_id)
 
 
 if __name__ == "__main__":

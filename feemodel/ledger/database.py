@@ -1,0 +1,174 @@
+"""A ledger's SQLite file: opened to read or to write, every failure a named error."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, NoReturn, TypeAlias
+
+from feemodel.errors import LedgerDamaged, UnreadableFile
+
+BUSY_SECONDS = 30.0  # how long a writer waits for another one
+MAPPED_BYTES = 1 << 40  # of a file that is only read; SQLite takes what it was built for, mostly 2 GiB
+ADVICE = {
+    sqlite3.SQLITE_BUSY: "another process writes to it",
+    sqlite3.SQLITE_LOCKED: "another process writes to it",
+    sqlite3.SQLITE_CANTOPEN: "check that the file and its folder exist and can be written",
+}
+# Everything else says that the bytes of the file are wrong.
+NO_DAMAGE = {
+    *ADVICE, sqlite3.SQLITE_PERM, sqlite3.SQLITE_ABORT, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_NOLFS,
+    sqlite3.SQLITE_AUTH,
+}  # fmt: skip
+
+Mode: TypeAlias = Literal["ro", "rw", "rwc"]  # read, write, write and create; SQLite's words
+
+
+class Database:
+    """One connection to the file of a ledger.
+
+    Parameters
+    ----------
+    path : the file.
+    mode : "ro" to read, "rw" to write, "rwc" to write and to create a missing file.
+
+    A file that is only read is mapped into memory. On a disk that cannot be written SQLite may read it only as a file
+    that never changes; `check_file` then opens it anew when it did.
+
+    Raises `UnreadableFile` for a file that cannot be opened, `LedgerDamaged` where SQLite finds its content malformed.
+    """
+
+    def __init__(self, path: Path, mode: Mode) -> None:
+        self.path, self._mode = path, mode
+        if mode != "rwc" and not path.is_file():
+            raise UnreadableFile(f"{path}: no such ledger")
+        self._open()
+
+    def _open(self) -> None:
+        self.is_immutable = False
+        self._connection = self._connected(self._mode)
+        self._state = self._file_state()
+        if self._mode != "ro":
+            return
+        try:
+            self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError as error:
+            self._connection.close()
+            if (
+                error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+                or self._has_log()
+            ):
+                raise self._named(error) from None
+            # SQLite coordinates readers and a writer through two files beside the ledger, and can make neither here.
+            self.is_immutable = True
+            self._connection = self._connected("ro&immutable=1")
+        except sqlite3.DatabaseError as error:
+            self._connection.close()
+            raise self._named(error) from None
+        self.run(f"PRAGMA mmap_size = {MAPPED_BYTES}")
+
+    def _connected(self, mode: str) -> sqlite3.Connection:
+        address = f"{self.path.resolve().as_uri()}?mode={mode}"
+        try:
+            return sqlite3.connect(address, uri=True, isolation_level=None, timeout=BUSY_SECONDS)
+        except sqlite3.Error as error:
+            raise self._named(error) from None
+
+    def _has_log(self) -> bool:
+        """Whether a write-ahead log holds blocks that the file itself does not."""
+        log = Path(f"{self.path}-wal")
+        return log.exists() and log.stat().st_size > 0
+
+    def _file_state(self) -> tuple[int, int, int, int]:
+        try:
+            found = self.path.stat()
+        except OSError as error:
+            raise UnreadableFile(f"{self.path}: {(error.strerror or str(error)).lower()}") from None
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+    def check_file(self) -> bool:
+        """Whether the file changed since the last call, as it does when a block is imported.
+
+        Raises `UnreadableFile` where another file has its name now.
+        """
+        state = self._file_state()
+        if state == self._state and not (self.is_immutable and self._has_log()):
+            return False
+        if state[:2] != self._state[:2]:
+            raise UnreadableFile(f"{self.path}: was replaced by another file since it was opened; open it again")
+        self._state = state
+        if self.is_immutable:
+            self._connection.close()
+            self._open()
+        return True
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def one(self, query: str, values: Sequence[Any] = ()) -> Any:
+        """The first row, `None` where there is none."""
+        try:
+            return self._connection.execute(query, values).fetchone()
+        except (sqlite3.Error, OverflowError) as error:
+            raise self._named(error) from None
+
+    def all(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """All rows."""
+        try:
+            return self._connection.execute(query, values).fetchall()
+        except (sqlite3.Error, OverflowError) as error:
+            raise self._named(error) from None
+
+    def each(self, query: str, size: int) -> Iterator[list[Any]]:
+        """All rows, some at a time."""
+        try:
+            cursor = self._connection.execute(query)
+            while part := cursor.fetchmany(size):
+                yield part
+        except (sqlite3.Error, OverflowError) as error:
+            raise self._named(error) from None
+
+    def run(self, statement: str, values: Sequence[Any] = ()) -> None:
+        """Execute a statement for its effect."""
+        self.one(statement, values)
+
+    def run_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> int:
+        """Execute a statement for each row; how many rows it wrote."""
+        try:
+            return self._connection.executemany(statement, rows).rowcount
+        except (sqlite3.Error, OverflowError) as error:
+            raise self._named(error) from None
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All that is written inside becomes durable together, or not at all."""
+        self.run("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.run("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:  # SQLite has undone it already where the disk was full
+                self._connection.execute("ROLLBACK")
+            raise
+
+    def damaged(self, reason: str) -> NoReturn:
+        """Raise `LedgerDamaged` that names the file."""
+        raise LedgerDamaged(f"{self.path}: {reason}")
+
+    def _named(self, error: Exception) -> Exception:
+        if isinstance(error, OverflowError):
+            return LedgerDamaged(f"{self.path}: a row number beyond 64 bits")
+        if isinstance(error, (sqlite3.ProgrammingError, sqlite3.InterfaceError)):  # closed, or used by another thread
+            return error
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+        if code not in NO_DAMAGE:
+            return LedgerDamaged(f"{self.path}: {error}")
+        advice = f" ({ADVICE[code]})" if code in ADVICE else ""
+        return UnreadableFile(f"{self.path}: {error}{advice}")
+
+
+def file_size(path: Path) -> int:
+    """Bytes of a ledger on disk, its write-ahead log included."""
+    return sum(file.stat().st_size for file in (path, Path(f"{path}-wal")) if file.exists())

@@ -1,0 +1,236 @@
+"""A ledger whose file is damaged, replaced or of an older format: the right answer, or one named error."""
+
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from feemodel.errors import InvalidInput, LedgerDamaged, UnreadableFile
+from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
+from feemodel.ledger import poseidon2 as hashing
+from feemodel.ledger.changes import GenesisAccount
+from feemodel.ledger.genesis import genesis_root
+from feemodel.ledger.scheme import MIMC, POSEIDON2, StoredPath
+from feemodel.ledger.scrub import scrub
+from feemodel.units import to_hex
+from tests.flip_bits import build, run
+from tests.ledger_blocks import CODE, address, block, block_hash, slot, touch
+
+TO_FORMAT_1 = """
+ALTER TABLE block DROP COLUMN digest; ALTER TABLE chain DROP COLUMN head; ALTER TABLE chain DROP COLUMN finality;
+ALTER TABLE chain DROP COLUMN chain_id; ALTER TABLE chain DROP COLUMN digest; PRAGMA user_version = 1
+"""
+
+
+def altered(path, *statements):
+    """Statements that a damaged disk might have executed."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def ask(path):
+    """Ask a ledger for proofs of what is there and what is not."""
+    with Store(path, read_only=True) as store:
+        store.block(4)
+        for number in (7, 8, *range(20, 60), 201, 5_000):
+            get_proof(store, to_hex(address(number)), ["0x1", "0x3e7"] if number < 10 else [], "finalized")
+
+
+def scrubbed(path):
+    """Raise what the scrub finds."""
+    with Store(path, read_only=True) as store:
+        for finding in scrub(store).findings:
+            raise LedgerDamaged(finding)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    path = tmp_path / "ledger.db"
+    build(path, "poseidon2")
+    return path
+
+
+@pytest.mark.parametrize(("scheme", "trials"), [("poseidon2", 60), ("mimc", 4)])
+def test_flipped_bits_give_the_right_answer_or_the_named_error(tmp_path, scheme, trials):
+    counts, wrong = run(trials, tmp_path, hashing=scheme, seed=7)
+
+    assert wrong == []
+    assert counts["right answer"] > trials
+    assert counts["named error"] > 0
+
+
+DAMAGE = {
+    "a balance": "UPDATE leaf SET value = zeroblob(64) WHERE length(value) = 64",
+    "a hash of a value": "UPDATE leaf SET hval = randomblob(32)",
+    "the hashes below a node": "UPDATE node SET children = zeroblob(64) WHERE id > 1",
+    "hashes of no field element": "UPDATE node SET children = unhex(replace(hex(zeroblob(64)), '00', 'ff'))",
+    "a node that leads elsewhere": "UPDATE node SET left = right WHERE left AND right",
+    "a node that leads to itself": "UPDATE node SET left = id, right = id",
+    "a missing node": "DELETE FROM node WHERE id = 5",
+    "all keys": "DELETE FROM key",
+    "a key of another leaf": "UPDATE key SET leaf = leaf + 1",
+    "a leaf index of 2**40": "UPDATE key SET leaf = 1 << 40",
+    "an index without keys": f"UPDATE branch SET {', '.join(f'digit_{digit:x} = 0' for digit in range(16))}",
+    "an index in a circle": f"UPDATE branch SET {', '.join(f'digit_{digit:x} = id' for digit in range(16))}",
+    "an index of numbers too large": f"UPDATE branch SET {', '.join(f'digit_{d:x} = -1 << 63' for d in range(16))}",
+    "a root": "UPDATE tree SET root = randomblob(32)",
+    "a next free index": "UPDATE tree SET next_free = next_free + 1",
+    "the head": "UPDATE chain SET head = 3",
+    "the final block": "UPDATE chain SET finalized = 3",
+    "no chain": "DELETE FROM chain",
+    "another rule": "UPDATE chain SET finality = 'immediate'",
+    "the root of a block": "UPDATE block SET root = (SELECT root FROM block WHERE number = 1)",
+    "the hash of a block": "UPDATE block SET hash = zeroblob(32)",
+    "no block": "DELETE FROM block",
+    "no table": "DROP TABLE leaf",
+}
+
+
+@pytest.mark.parametrize("statement", DAMAGE.values(), ids=DAMAGE)
+def test_damage_is_one_named_error_and_the_scrub_finds_it(ledger, statement):
+    if "unhex" in statement and sqlite3.sqlite_version_info < (3, 41):
+        statement = "UPDATE node SET children = CAST(replace(hex(zeroblob(32)), '0', char(127)) AS BLOB)"
+    altered(ledger, statement)
+
+    with pytest.raises(LedgerDamaged):
+        ask(ledger)
+    with pytest.raises(LedgerDamaged):
+        scrubbed(ledger)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9])
+def test_a_file_that_was_copied_in_part_is_a_named_error(ledger, share):
+    os.truncate(ledger, int(ledger.stat().st_size * share))
+    with pytest.raises(UnreadableFile):
+        ask(ledger)
+
+
+def test_a_block_is_not_imported_on_damage(ledger):
+    with Store(ledger) as store:
+        head = store.head.number
+    altered(ledger, "DELETE FROM key")
+    with Store(ledger) as store:
+        with pytest.raises(LedgerDamaged):
+            import_block(store, block(head + 1, touch(8, (1, 1, 2))))
+        assert head == store.head.number
+
+
+def test_a_ledger_of_format_1_is_read_as_it_is_and_upgraded_when_it_is_written(ledger):
+    with Store(ledger) as store:
+        before = store.head, store.finalized, get_proof(store, to_hex(address(30)), [], "finalized")
+    altered(ledger, *TO_FORMAT_1.split(";"))
+    held = ledger.read_bytes()
+    with Store(ledger, read_only=True) as store:
+        assert (store.format, store.finality, store.chain_id, store.was_upgraded) == (1, None, None, False)
+        assert before == (store.head, store.finalized, get_proof(store, to_hex(address(30)), [], "finalized"))
+        assert scrub(store).findings == []
+    assert held == ledger.read_bytes()
+    with Store(ledger) as store:
+        assert (store.format, store.finality, store.was_upgraded) == (2, None, True)
+        assert before == (store.head, store.finalized, get_proof(store, to_hex(address(30)), [], "finalized"))
+    with Store(ledger) as store:
+        assert not store.was_upgraded
+
+
+def test_a_ledger_of_a_later_format_is_refused(ledger):
+    altered(ledger, "PRAGMA user_version = 3")
+    for options in ({}, {"read_only": True}):
+        with pytest.raises(UnreadableFile, match="not a ledger of format 1 or 2: it says format 3"):
+            Store(ledger, **options)
+
+
+def test_a_file_that_takes_the_place_of_an_open_one_is_noticed(ledger, tmp_path):
+    other = tmp_path / "other.db"
+    with Store(other) as store:
+        import_genesis(store, [GenesisAccount(address(1), balance=1)])
+        store.finalize(0)
+    with Store(ledger, read_only=True) as store:
+        store.check_file()
+        shutil.copy(ledger, tmp_path / "copy.db")
+        (tmp_path / "copy.db").replace(ledger)
+        with pytest.raises(UnreadableFile, match="was replaced by another file"):
+            store.check_file()
+        ledger.unlink()
+        with pytest.raises(UnreadableFile, match="no such file"):
+            store.check_file()
+
+
+def test_another_process_that_writes_is_waited_for_and_named(ledger, monkeypatch):
+    monkeypatch.setattr("feemodel.ledger.database.BUSY_SECONDS", 0.05)
+    with Store(ledger) as one, Store(ledger) as two, one.transaction():
+        with pytest.raises(UnreadableFile, match="another process writes to it"):
+            two.finalize(5)
+        with pytest.raises(UnreadableFile, match="another process writes to it"):
+            import_block(two, block(6))
+
+
+def test_a_rule_and_a_chain_id_are_stored(ledger):
+    with Store(ledger) as store:
+        assert (store.finality, store.chain_id) == ("depth 1", 1337)
+        with pytest.raises(InvalidInput, match="expected 1337, the chain of"):
+            store.set_chain_id(1)
+        store.set_finality("immediate")
+    with Store(ledger, read_only=True) as store:
+        assert store.finality == "immediate"
+
+
+def test_values_are_checked_where_a_tree_was_read_without_them(ledger):
+    """A path is kept in memory; that its value was not checked yet must not be forgotten."""
+    altered(ledger, "UPDATE leaf SET value = zeroblob(64) WHERE length(value) = 64")
+    with Store(ledger, read_only=True) as store:
+        key = store.scheme.account_key(address(30))
+        assert store.tree(store.block(0).root).get(key) is not None
+        with pytest.raises(LedgerDamaged, match="not the hash"):
+            store.account(0, address(30))
+
+
+def test_a_stored_path_holds_as_its_hashes_say():
+    """The compiled check against the plain one, with every part changed in turn."""
+    for scheme in (POSEIDON2, MIMC):
+        nothing = scheme.node(bytes(32), bytes(32))
+        message, value = scheme.leaf(0, 1, bytes(32), scheme.word_hash(bytes(32))), scheme.words(bytes(32))
+        below = scheme.digest(message) + bytes(32)
+        top = nothing + scheme.digest(below)
+        path = StoredPath(
+            scheme.digest(top), 2, [top, below], [bytes(64)], message, b"", scheme.word_hash(bytes(32)), value
+        )
+        assert scheme.path_holds(path)
+        changed = [
+            path._replace(digest=bytes(32)), path._replace(leaf_index=3), path._replace(leaf_index=0),
+            path._replace(nodes=[top, top]), path._replace(siblings=[below]), path._replace(leaf=message[:-32]),
+            path._replace(beside=message), path._replace(hval=bytes(32)), path._replace(value=value + value),
+            path._replace(digest=b"\xff" * 32), path._replace(leaf=b"\xff" * len(message)),
+        ]  # fmt: skip
+        for wrong in changed:
+            assert not scheme.path_holds(wrong)
+
+
+def test_messages_of_any_lengths_are_told_from_wrong_ones():
+    messages = [bytes([number]) * 32 * size for number, size in enumerate((12, 1, 6, 2, 2, 3, 1, 9))]
+    digests = [hashing.digest(message) for message in messages]
+
+    assert hashing.first_wrong(messages, digests) is None
+    for place in range(len(messages)):
+        assert place == hashing.first_wrong(messages, [*digests[:place], bytes(32), *digests[place + 1 :]])
+    assert hashing.first_wrong([b"\xff" * 32], [bytes(32)]) == 0
+
+
+def test_the_root_of_a_genesis_is_that_of_its_ledger(tmp_path):
+    genesis = {"alloc": {"0x" + "11" * 20: {"balance": "5", "code": to_hex(CODE), "storage": {to_hex(slot(1)): "0x2"}}}}
+    with Store(tmp_path / "ledger.db") as store:
+        account = GenesisAccount(b"\x11" * 20, 0, 5, CODE, {slot(1): 2})
+        root = import_genesis(store, [account], block_hash=block_hash(0)).root
+
+    assert root == genesis_root(genesis, "poseidon2")
+    assert root != genesis_root(genesis, "mimc")
+
+
+def test_a_proof_of_a_reader_is_checked(ledger):
+    with Store(ledger, read_only=True) as store:
+        proof = get_proof(store, to_hex(address(7)), ["0x5"], "finalized")
+        proven = check_proof(proof, root=store.block(4).root)
+    assert list(proven.storage.values()) == [5]
