@@ -210,6 +210,44 @@ def test_a_ledger_from_genesis_to_a_checked_proof(tmp_path, capsys):
     assert complaint(capsys, "follow", "--store", store, "--blocks", str(blocks))[0] == 2
 
 
+def test_the_finality_rule_of_a_ledger_is_stored_and_looking_writes_nothing(tmp_path, capsys):
+    store, genesis = str(tmp_path / "ledger.db"), tmp_path / "genesis.json"
+    genesis.write_text(json.dumps({"config": {"chainId": 59144}, "alloc": {"0x" + "11" * 20: {"balance": "0x5"}}}))
+    blocks = [tmp_path / name for name in ("one", "two")]
+    for number, path in enumerate(blocks, 1):
+        path.write_text(json.dumps({"number": hex(number), "accounts": {}}) + "\n")
+    answer(capsys, "follow", "--store", store, "--genesis", str(genesis))
+    assert answer(capsys, "follow", "--store", store, "--blocks", str(blocks[0]))["finalized"] is None
+    answer(capsys, "follow", "--store", store, "--finality", "depth", "1")
+    assert complaint(capsys, "follow", "--store", store, "--finality", "immediate")[0] == 2
+    assert answer(capsys, "follow", "--store", store, "--blocks", str(blocks[1]))["finalized"] == 1
+    held = Path(store).read_bytes()
+    for verb in ("follow", "status", "scrub"):
+        answer(capsys, verb, "--store", store)
+    shown = answer(capsys, "status", "--store", store)
+    assert held == Path(store).read_bytes()
+    assert [shown[name] for name in ("chainId", "head", "finalized", "finality", "accounts")] == [
+        59144,
+        2,
+        1,
+        "depth 1",
+        1,
+    ]
+    changed = ("follow", "--store", store, "--finality", "immediate", "--change-finality")
+    assert answer(capsys, *changed)["finalized"] == 2
+    Path(store).write_bytes(held[: len(held) // 2])
+    for verb in ("status", "scrub", "follow"):
+        assert complaint(capsys, verb, "--store", store)[0] == 3
+
+
+def test_an_import_that_is_refused_at_its_first_line_leaves_nothing(tmp_path, capsys):
+    store, blocks = tmp_path / "ledger.db", tmp_path / "blocks"
+    blocks.write_text(json.dumps({"number": "0x5", "accounts": {}}) + "\n")
+    assert complaint(capsys, "follow", "--store", str(store), "--blocks", str(blocks))[0] == 2
+    assert complaint(capsys, "follow", "--store", str(store))[0] == 3
+    assert [blocks] == list(tmp_path.iterdir())
+
+
 def test_a_ledger_that_is_not_there_is_not_made_to_be_final(tmp_path, capsys):
     missing = tmp_path / "missing.db"
 

@@ -10,6 +10,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="the object of rollup_getProof, or the whole JSON-RPC answer")
     parser.add_argument("--root", required=True, metavar="HEX", help="the state root that L1 holds for the block")
     parser.add_argument("--address", metavar="HEX", help="the account that was asked for")
+    parser.epilog = (
+        "Exit codes: 0 the proof holds; 1 it does not; 2 a value that cannot be read; 3 a file that cannot be read."
+    )
     parser.add_argument("--slot", action="append", metavar="HEX", help="the slots that were asked for, in their order")
 
 

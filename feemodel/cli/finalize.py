@@ -9,13 +9,16 @@ from feemodel.cli.output import print_json
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store", required=True, metavar="FILE", help="a ledger")
     parser.add_argument("--block", required=True, type=whole_number, help="the newest final one")
+    parser.epilog = (
+        "Finality is never taken back. Exit codes: 0 done; 2 a block that the ledger lacks, or below its newest "
+        "final one; 3 a ledger that cannot be read or written, or is damaged."
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     from feemodel.ledger import Store
 
-    Store(options.store, read_only=True).close()  # a ledger that is not there is not made
-    with Store(options.store) as store:
+    with Store(options.store, create=False) as store:
         store.finalize(options.block)
     if options.json:
         print_json({"store": options.store, "finalized": options.block})

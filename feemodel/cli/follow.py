@@ -1,69 +1,158 @@
 """`feemodel follow`: blocks of state changes into a ledger, from files or from a node."""
 
 import argparse
+import os
+import sys
+import tempfile
 import time
-from typing import Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from feemodel.cli.options import whole_number
 from feemodel.cli.output import print_json
-from feemodel.errors import InvalidInput
+from feemodel.errors import InvalidInput, UnreadableFile
+
+if TYPE_CHECKING:
+    from feemodel.ledger.changes import BlockChanges
+    from feemodel.ledger.store import Store
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--store", required=True, metavar="FILE", help="the ledger, made where it is missing")
+    parser.add_argument("--store", required=True, metavar="FILE", help="the ledger")
     parser.add_argument("--hashing", choices=("poseidon2", "mimc"), help="of a new ledger (poseidon2)")
-    parser.add_argument("--genesis", metavar="FILE", help="a geth genesis file, for a new ledger")
+    parser.add_argument("--genesis", metavar="FILE", help="a geth genesis file, to make the ledger from")
+    parser.add_argument("--chain-id", type=whole_number, metavar="N",
+                        help="stored with the ledger (the genesis file's, or the node's)")  # fmt: skip
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--blocks", metavar="FILE", help="state changes, a JSON object a line")
     source.add_argument("--trie-logs", metavar="FILE", help="production trie logs, a JSON object a line")
     source.add_argument("--node", metavar="URL", help="a node with the Shomei plug-in; follows until interrupted")
-    parser.add_argument("--finality", nargs="+", default=["immediate"], metavar="RULE",
-                        help="immediate, depth N, or l1 URL (immediate)")  # fmt: skip
+    parser.add_argument("--finality", nargs="+", metavar="RULE",
+                        help="immediate, depth N, or l1 URL; stored with the ledger (the stored rule; a ledger "
+                        "without one makes no block final)")  # fmt: skip
+    parser.add_argument("--change-finality", action="store_true", help="replace the stored rule by --finality")
     parser.add_argument("--confirmations", type=whole_number, default=2, help="of a node's blocks (%(default)s)")
     parser.add_argument("--interval", type=float, default=2.0, metavar="SECONDS", help="of asking (%(default)s)")
+    parser.epilog = (
+        "Without a source of blocks it only shows the ledger, as feemodel status does. Exit codes: 0 done; 2 an option "
+        "or a block that does not fit the ledger; 3 a file or a ledger that cannot be read or written, or is damaged; "
+        "4 a node that failed; 130 interrupted. Blocks before the one that failed stay imported."
+    )
 
 
 def run(options: argparse.Namespace) -> int:
-    from feemodel.io import Node
-    from feemodel.ledger import Store, import_genesis, read_blocks, read_genesis, read_trie_logs
-    from feemodel.ledger.follow import advance, follow, import_blocks, parse_finality
+    from feemodel.ledger.follow import check_rule, finality_rule
+    from feemodel.ledger.store import Store
 
-    rule = parse_finality(options.finality, Node)
-    with Store(options.store, hashing=options.hashing) as store:
-        finality = rule(store)
-        if options.genesis is not None:
-            if store.head is not None:
-                raise InvalidInput("--genesis", f"expected a new ledger, this one stands at block {store.head.number}",
-                                   options.genesis)  # fmt: skip
-            import_genesis(store, read_genesis(options.genesis))
-        if options.blocks is not None:
-            import_blocks(store, read_blocks(options.blocks), finality)
-        elif options.trie_logs is not None:
-            import_blocks(store, read_trie_logs(options.trie_logs), finality)
-        elif options.node is not None:
-            with Node(options.node) as node:
-                follow(
-                    store, node, finality, confirmations=options.confirmations, interval=options.interval, wait=_wait
-                )
-        advance(store, finality)
+    if options.finality is not None:
+        finality_rule(options.finality)
+    if not (options.interval > 0 and options.confirmations >= 0):
+        name = "--interval" if not options.interval > 0 else "--confirmations"
+        raise InvalidInput(name, "expected a positive number", getattr(options, name[2:]))
+    path, blocks = Path(options.store), _blocks(options)
+    exists = path.exists()
+    given = (options.genesis, options.chain_id, options.blocks, options.trie_logs, options.node, options.finality)
+    if exists and not options.change_finality and given == (None,) * len(given):
+        with Store(path, hashing=options.hashing, read_only=True) as store:
+            return _report(store, options)
+    if not exists:
+        check_rule(None, options.finality, change=options.change_finality)
+        _create(path, options, blocks)
+    with Store(path, hashing=options.hashing, create=False) as store:
+        if store.was_upgraded:
+            print(f"feemodel: {path}: was of format 1, is now of format {store.format}", file=sys.stderr)
+        check_rule(store.finality, options.finality, change=options.change_finality)
+        if exists and options.genesis is not None:
+            _import_genesis(store, options)
+        if options.chain_id is not None:
+            store.set_chain_id(options.chain_id)
+        _import(store, options, blocks)
         return _report(store, options)
 
 
-def _report(store: Any, options: argparse.Namespace) -> int:
-    head = store.head
-    answer = {
+def _blocks(options: argparse.Namespace) -> "Iterator[BlockChanges]":
+    from feemodel.ledger import read_blocks, read_trie_logs
+
+    if options.blocks is not None:
+        return read_blocks(options.blocks)
+    return read_trie_logs(options.trie_logs) if options.trie_logs is not None else iter(())
+
+
+def _create(path: Path, options: argparse.Namespace, blocks: "Iterator[BlockChanges]") -> None:
+    """Make a ledger that holds its first block; it appears under its name when it is whole, or not at all."""
+    from feemodel.ledger import Store, import_block
+
+    first = None if options.genesis is not None else next(blocks, None)
+    if options.genesis is None and first is None:
+        raise UnreadableFile(f"{path}: no such ledger; --genesis FILE makes one")
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
+        part = Path(folder) / path.name
+        with Store(part, hashing=options.hashing) as store:
+            if first is None:
+                _import_genesis(store, options)
+            else:
+                import_block(store, first)
+            if options.chain_id is not None:
+                store.set_chain_id(options.chain_id)
+        try:
+            os.link(part, path)  # which fails where another process was faster
+        except FileExistsError:
+            raise UnreadableFile(f"{path}: another process made this ledger meanwhile") from None
+        except OSError:  # a file system without links
+            part.rename(path)
+
+
+def _import_genesis(store: "Store", options: argparse.Namespace) -> None:
+    from feemodel.ledger import import_genesis, read_genesis
+    from feemodel.ledger.files import read_genesis_chain_id
+
+    if (head := store.head) is not None:
+        reason = f"expected a new ledger, this one stands at block {head.number}"
+        raise InvalidInput("--genesis", reason, options.genesis)
+    chain_id = read_genesis_chain_id(options.genesis)
+    if chain_id is not None and options.chain_id not in (None, chain_id):
+        raise InvalidInput("--chain-id", f"expected {chain_id}, as in {options.genesis}", options.chain_id)
+    import_genesis(store, read_genesis(options.genesis))
+    if chain_id is not None:
+        store.set_chain_id(chain_id)
+
+
+def _import(store: "Store", options: argparse.Namespace, blocks: "Iterator[BlockChanges]") -> None:
+    from feemodel.io import Node
+    from feemodel.ledger.follow import advance, finality_rule, follow, import_blocks, never, parse_finality
+    from feemodel.units import from_quantity
+
+    words: list[str] | None = options.finality
+    if words is not None and finality_rule(words) != store.finality:
+        store.set_finality(finality_rule(words))
+    stored = store.finality
+    finality = parse_finality(words or stored.split(), Node)(store) if stored else never
+    import_blocks(store, blocks, finality)
+    if options.node is not None:
+        with Node(options.node) as node:
+            store.set_chain_id(from_quantity(node.call("eth_chainId"), "eth_chainId"))
+            follow(store, node, finality, confirmations=options.confirmations, interval=options.interval, wait=_wait)
+    advance(store, finality)
+
+
+def _report(store: "Store", options: argparse.Namespace) -> int:
+    head, finalized, finality = store.head, store.finalized, store.finality
+    answer: dict[str, Any] = {
         "store": options.store,
         "head": None if head is None else head.number,
         "stateRoot": None if head is None else "0x" + head.root.hex(),
-        "finalized": store.finalized,
+        "finalized": finalized,
+        "finality": finality,
     }
     if options.json:
         print_json(answer)
     elif head is None:
         print(f"{options.store}: empty; --genesis FILE starts it")
     else:
-        newest = "none" if store.finalized is None else f"{store.finalized:,}"
-        print(f"{options.store}: head {head.number:,}, final {newest}, state root {answer['stateRoot']}")
+        newest = "none" if finalized is None else f"{finalized:,}"
+        rule = f"by the rule {finality}" if finality else "no rule is stored: --finality RULE sets one"
+        print(f"{options.store}: head {head.number:,}, final {newest} ({rule}), state root {answer['stateRoot']}")
     return 0
 
 

@@ -12,6 +12,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--slot", action="append", default=[], metavar="HEX", help="may be given many times")
     parser.add_argument("--block", default="finalized", help="a quantity or a tag (%(default)s)")
     parser.add_argument("--out", metavar="FILE.json", help="where to write it (standard output)")
+    parser.epilog = (
+        "The proof is checked before it is written. Exit codes: 0 done; 2 a value that cannot be read, or a block that "
+        "is not final; 3 a ledger that cannot be read, or is damaged, or a file that cannot be written."
+    )
 
 
 def run(options: argparse.Namespace) -> int:
