@@ -7,11 +7,14 @@ from contextlib import nullcontext
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from feemodel.cli.output import print_json
 from feemodel.config import SECRET, Settings, all_settings, load_settings
 from feemodel.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from feemodel.ledger.store import Store
 
 EPILOG = """\
 Each setting may also stand in the file, or in the environment as FEEMODEL_NAME; flags go first.
@@ -81,7 +84,10 @@ def _store(settings: Settings, folder: str | None) -> Path | None:
     from feemodel.rpc.development import build_ledger, copy_development_ledger
 
     if settings.store is not None:
-        Store(settings.store, read_only=True).close()  # a missing or foreign file is told here
+        with Store(settings.store, read_only=True) as store:  # a missing, damaged or foreign file is told here
+            head = store.head
+            if settings.genesis is not None and head is not None:
+                _check_genesis(settings.genesis, store)
         return Path(settings.store)
     if folder is None:
         return None
@@ -91,6 +97,17 @@ def _store(settings: Settings, folder: str | None) -> Path | None:
     else:
         build_ledger(path, read_genesis_document(settings.genesis))
     return path
+
+
+def _check_genesis(genesis: str, store: "Store") -> None:
+    """Raise `InvalidInput` unless the ledger's block 0 is that genesis."""
+    from feemodel.ledger.genesis import genesis_root
+    from feemodel.rpc.chain import read_genesis_document
+
+    root, held = genesis_root(read_genesis_document(genesis), store.scheme.name), store.block(0).root
+    if root != held:
+        reason = f"expected a ledger of {genesis}, whose state root is 0x{root.hex()}"
+        raise InvalidInput("store", reason, f"{store.path}, whose block 0 has 0x{held.hex()}")
 
 
 def _checked(settings: Settings, store: Path | None, *, ask_nodes: bool, as_json: bool) -> int:

@@ -1,23 +1,27 @@
 """The methods of the server, by the names they have on the wire."""
 
 import asyncio
+import logging
+import secrets
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from feemodel.errors import LimitExceeded
+from feemodel.errors import LedgerDamaged, LimitExceeded, UnreadableFile
 from feemodel.execution.estimate import GasEstimate, Limits, RollupEstimate, priced
 from feemodel.execution.message import parse_request
 from feemodel.ledger.method import KEY_LIMIT, STEP, proof_steps
 from feemodel.ledger.store import Store
 from feemodel.rpc.chain_methods import ChainMethods, client_version
-from feemodel.rpc.jsonrpc import INVALID_PARAMS, CallError, Methods
+from feemodel.rpc.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, SERVER_ERROR, UNAVAILABLE, CallError, Methods
 from feemodel.rpc.parameters import Overrides, block_and_overrides, check_block, check_size
 from feemodel.rpc.pricing import Pricing
 from feemodel.rpc.upstream import PASSED, Upstream
+from feemodel.units import to_quantity
 
 PRODUCTION_PREFIX = "linea"  # under which today's clients call the two methods
 
 Method = Callable[..., Any]
+_log = logging.getLogger(__name__)
 
 
 def both_names(prefix: str, name: str, method: Method) -> dict[str, Method]:
@@ -34,8 +38,9 @@ def proof_methods(store: Store, *, key_limit: int = KEY_LIMIT, prefix: str = "ro
     one = asyncio.Lock()  # long proof at a time: many that grow side by side would hold all their memory at once
 
     async def rollup_get_proof(address: Any, storageKeys: Any, block: Any) -> dict[str, Any]:  # noqa: N803 the wire's name
-        steps = proof_steps(store, address, storageKeys, block, key_limit=key_limit)
         try:
+            store.check_file()
+            steps = proof_steps(store, address, storageKeys, block, key_limit=key_limit)
             proof = next(steps)
             if len(storageKeys) > STEP:
                 async with one:
@@ -44,8 +49,47 @@ def proof_methods(store: Store, *, key_limit: int = KEY_LIMIT, prefix: str = "ro
             return proof
         except LimitExceeded as error:  # a parameter too long, not a server too busy
             raise CallError(INVALID_PARAMS, str(error)) from None
+        except UnreadableFile as error:
+            raise ledger_failed(error) from None
 
     return both_names(prefix, "getProof", rollup_get_proof)
+
+
+def ledger_methods(store: Store) -> dict[str, Method]:
+    """Which chain a ledger is of and its newest block, where nothing else is served that would say so."""
+
+    def chain_id() -> str:
+        try:
+            stored = store.chain_id
+        except UnreadableFile as error:
+            raise ledger_failed(error) from None
+        if stored is None:
+            raise CallError(SERVER_ERROR, "the ledger does not say its chain id: feemodel follow --chain-id stores it")
+        return to_quantity(stored)
+
+    def block_number() -> str:
+        try:
+            store.check_file()
+            head = store.head
+        except UnreadableFile as error:
+            raise ledger_failed(error) from None
+        if head is None:
+            raise CallError(SERVER_ERROR, "the ledger holds no block")
+        return to_quantity(head.number)
+
+    return {"eth_chainId": chain_id, "eth_blockNumber": block_number}
+
+
+def ledger_failed(error: UnreadableFile) -> CallError:
+    """What a caller is told of a ledger that cannot be read; the log has the file and the reason."""
+    identity = secrets.token_hex(8)
+    _log.error("ledger %s: %s", identity, error)
+    damaged = isinstance(error, LedgerDamaged)
+    return CallError(
+        INTERNAL_ERROR if damaged else UNAVAILABLE,
+        "the ledger is damaged" if damaged else "the ledger cannot be read",
+        {"id": identity},
+    )
 
 
 def chain_methods(

@@ -19,7 +19,15 @@ from feemodel.rpc.development import development_genesis
 from feemodel.rpc.explorer import explorer_methods
 from feemodel.rpc.head import ChainId
 from feemodel.rpc.jsonrpc import Methods
-from feemodel.rpc.methods import chain_methods, common_methods, gas_of, proof_methods, upstream_methods
+from feemodel.rpc.methods import (
+    chain_methods,
+    common_methods,
+    gas_of,
+    ledger_failed,
+    ledger_methods,
+    proof_methods,
+    upstream_methods,
+)
 from feemodel.rpc.polled import Polled
 from feemodel.rpc.pricing import (
     Prices,
@@ -71,6 +79,8 @@ class Service:
         self._l1_chain_id = ChainId(chain_ids[1])
         self.upstream = self._opened_upstream(ChainId(chain_ids[0]))
         self.chain = None if self.upstream is not None else _chain(settings, self.store)
+        if self.chain is not None and self.store is not None:
+            check_same_chain(self.chain, self.store)
         self.pricing = self._opened_pricing()
         self.runner: Runner | None = None
         self.methods: Methods = self._methods()
@@ -151,6 +161,8 @@ class Service:
             methods |= chain_methods(chain, **shared)
         if self.store is not None:
             methods |= proof_methods(self.store, key_limit=settings.key_limit, prefix=settings.prefix)
+            if self.chain is None and self.upstream is None:
+                methods |= ledger_methods(self.store)
         methods |= common_methods(self.pricing)
         explained: dict[str, Any] = {
             "form": lambda: self.pricing.current().form,
@@ -189,7 +201,7 @@ class Service:
             with suppress(LimitExceeded):  # all processes are started by callers already
                 await self.runner.warm_up(self.chain.world)
         if self.store is not None:
-            await asyncio.to_thread(self.store.scheme.account_keys, [bytes(20)])
+            await asyncio.to_thread(self.store.scheme.load)
 
     async def close(self) -> None:
         """Stop looking, end the children, close what is open."""
@@ -216,13 +228,31 @@ class Service:
         if self.pricing.polled is not None:
             state["pricing"] = {"source": self.pricing.source, **_seen(self.pricing.polled)}
         if self.store is not None:
-            state["finalizedBlock"] = self.store.finalized
+            try:
+                self.store.check_file()
+                state["finalizedBlock"] = self.store.finalized
+                if (note := self.unlike_ledger()) is not None:
+                    state["note"] = note
+            except UnreadableFile as error:
+                state |= {"status": "degraded", "ledger": ledger_failed(error).message}
         return state
+
+    def unlike_ledger(self) -> str | None:
+        """That calls are executed at another block than the ledger's head; `None` where they are not."""
+        if self.store is None or self.chain is None:
+            return None
+        number, head = self.chain.world.block.number, self.store.head
+        if head is None or head.number == number:
+            return None
+        return f"calls are executed at block {number}, and the head of the ledger that is proved from is {head.number}"
 
     @property
     def finalized(self) -> int | None:
-        """The newest final block of the ledger; `None` without one."""
-        return None if self.store is None else self.store.finalized
+        """The newest final block of the ledger; `None` without one, and of one that cannot be read."""
+        try:
+            return None if self.store is None else self.store.finalized
+        except UnreadableFile:
+            return None
 
     def unready(self) -> list[str]:
         """Why an estimate would not be answered now; nothing where it would."""
@@ -231,6 +261,11 @@ class Service:
             self.pricing.current()
         except Exception as error:  # whatever it is, it is what a caller would be told
             refused = [str(error)]
+        try:
+            if self.store is not None:
+                self.store.check_file()
+        except UnreadableFile as error:
+            refused.append(ledger_failed(error).message)
         failed = [polled.error for polled in self._polled if polled.error is not None]
         return refused + [error for error in dict.fromkeys(failed) if not any(error in reason for reason in refused)]
 
@@ -275,6 +310,20 @@ def _chain(settings: Settings, store: Store | None) -> Chain | None:
     if settings.store is not None:
         return None
     return genesis_chain(development_genesis(), state_root=_genesis_root(store))
+
+
+def check_same_chain(chain: Chain, store: Store) -> None:
+    """Raise `InvalidInput` where a ledger says that it is of another chain than the one that is executed on."""
+    if store.chain_id not in (None, chain.world.chain_id):
+        reason = f"expected a ledger of the chain {chain.world.chain_id}, which is served"
+        raise InvalidInput("store", reason, f"{store.path} of the chain {store.chain_id}")
+    head, number = store.head, chain.world.block.number
+    if chain.hash is None or chain.state_root is not None or head is None or number > head.number:
+        return  # the hash of a genesis is one of our own
+    held = store.block(number)
+    if held.hash not in (None, chain.hash):
+        reason = f"expected a ledger whose block {number} has the hash 0x{chain.hash.hex()}"
+        raise InvalidInput("store", reason, f"0x{(held.hash or b'').hex()}")
 
 
 def _genesis_root(store: Store | None) -> bytes | None:
