@@ -25,10 +25,10 @@ def clients():
 
 
 def test_the_estimate_has_the_next_base_fee_of_the_node(clients):
-    """The genesis block is empty: 1 gwei falls by an eighth."""
+    """After its genesis anvil has the same one again, though by EIP-1559 an empty block lets it fall by an eighth."""
     head, first, _, _ = clients
     assert (int(head["baseFeePerGas"], 16), int(head["gasUsed"], 16)) == (GWEI, 0)
-    assert int(first, 16) == 875_000_000
+    assert int(first, 16) == GWEI
 
 
 @pytest.mark.parametrize("step", ["mined", "minedByGasPrice", "minedWithoutEstimate"])

@@ -83,6 +83,31 @@ def test_every_answer_has_the_nodes_next_base_fee_or_7_wei(node, fee, used, expe
         assert {hex(expected)} == set(numbers(client).values())
 
 
+@pytest.mark.parametrize(
+    ("history", "expected"),
+    [
+        ({"oldestBlock": "0x5", "baseFeePerGas": [hex(GWEI), hex(GWEI)]}, GWEI),  # a chain with a rule of its own
+        ({"oldestBlock": "0x5", "baseFeePerGas": [hex(GWEI), "0x3"]}, 7),
+        ({"oldestBlock": "0x6", "baseFeePerGas": [hex(GWEI), "0x9"]}, 875_000_000),  # of another block
+        ({"oldestBlock": "0x5", "baseFeePerGas": [hex(GWEI)]}, 875_000_000),
+        ({"oldestBlock": "0x5", "baseFeePerGas": "0x1"}, 875_000_000),
+        (None, 875_000_000),
+    ],
+)
+def test_the_next_base_fee_is_the_one_that_the_node_announces(node, history, expected):
+    head = head_block(baseFeePerGas=hex(GWEI))
+    answering(node, eth_getBlockByNumber=head, eth_feeHistory=history)
+    with on(node) as client:
+        assert {hex(expected)} == set(numbers(client).values())
+
+
+def test_a_chain_without_base_fees_is_served_where_the_node_says_so(node):
+    history = {"oldestBlock": "0x5", "baseFeePerGas": ["0x0", "0x0"]}
+    answering(node, eth_getBlockByNumber=head_block(baseFeePerGas=None), eth_feeHistory=history)
+    with on(node) as client:
+        assert {"0x7"} == set(numbers(client).values())
+
+
 def test_an_estimate_has_the_base_fee_of_the_block_that_came_with_it(node):
     with on(node) as client:
         assert client.result("rollup_estimateGas", TRANSFER)["baseFeePerGas"] == "0x7"
@@ -332,7 +357,12 @@ def test_the_refusal_of_a_call_of_the_servers_own_is_not_the_callers_fault(node)
         ]
         handler.send(200, json.dumps(replies if isinstance(payload, list) else replies[0]).encode())
 
-    answers = {"eth_chainId": "0x539", "eth_estimateGas": "0x5208", "eth_getBlockByNumber": head_block()}
+    answers = {
+        "eth_chainId": "0x539",
+        "eth_estimateGas": "0x5208",
+        "eth_getBlockByNumber": head_block(),
+        "eth_feeHistory": None,
+    }
     node.always = refusing
     with on(node) as client:
         expected = "the node: eth_getTransactionCount: no counts (code -32601)"

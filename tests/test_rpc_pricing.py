@@ -213,12 +213,12 @@ def on_l1(node, **settings):
 @pytest.mark.parametrize(
     ("answer", "settings", "costs"),
     [
-        (FLAT, {}, {"variableCost": 88_629_000, "fixedCost": 30_000_000, "gasPrice": 30_527_553}),
-        (UNEVEN, {}, {"variableCost": 88_629_000, "gasPrice": 30_527_553}),
+        (FLAT, {}, {"variableCost": 88_629_000, "fixedCost": 30_000_000, "gasPrice": 30_527_560}),
+        (UNEVEN, {}, {"variableCost": 88_629_000, "gasPrice": 30_527_560}),
         (WITHOUT_TIPS, {}, {"variableCost": 38_847_000}),
         (FLAT, {"l1_margin": 2.0}, {"variableCost": 177_258_000}),  # twice 88,629,058.8
         (FLAT, {"variable_cost": 5}, {"variableCost": 5}),
-        (FLAT, {"fixed_cost": 0}, {"fixedCost": 0, "gasPrice": 527_553}),
+        (FLAT, {"fixed_cost": 0}, {"fixedCost": 0, "gasPrice": 527_560}),
         (FLAT, {"base_fee": 9}, {"baseFee": 9}),
         # (7e7 + 1e8) / 42,500,000; without a setting the minimum is the announced price
         (FLAT, {"pricing": "verification-cost", "min_gas_price": 42_500_000}, {"gasPriceRatio": 4.0}),

@@ -185,7 +185,12 @@ def test_the_node_is_asked_once_in_the_words_that_nodes_take(node, params, asked
     assert found["gasLimit"] == "0x5208"
     ((_, _, batch),) = node.requests
     calls = [(call["method"], call["params"]) for call in batch]
-    expected = [("eth_chainId", []), ("eth_estimateGas", asked), ("eth_getBlockByNumber", ["latest", False])]
+    expected = [
+        ("eth_chainId", []),
+        ("eth_estimateGas", asked),
+        ("eth_getBlockByNumber", ["latest", False]),
+        ("eth_feeHistory", ["0x1", "latest", []]),
+    ]
     assert calls == expected + ([("eth_getTransactionCount", counted)] if counted else [])
 
 
@@ -284,10 +289,10 @@ def other_ids(batch):
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        (changed(other_ids), "the answers to a batch do not have the ids of its 4 calls"),
-        (changed(lambda batch: batch[:1]), "the answers to a batch do not have the ids of its 4 calls"),
-        (changed(lambda batch: batch * 2), "the answers to a batch do not have the ids of its 4 calls"),
-        (changed(lambda batch: [1, None]), "the answers to a batch do not have the ids of its 4 calls"),
+        (changed(other_ids), "the answers to a batch do not have the ids of its 5 calls"),
+        (changed(lambda batch: batch[:1]), "the answers to a batch do not have the ids of its 5 calls"),
+        (changed(lambda batch: batch * 2), "the answers to a batch do not have the ids of its 5 calls"),
+        (changed(lambda batch: [1, None]), "the answers to a batch do not have the ids of its 5 calls"),
     ],
 )
 def test_a_batch_that_is_answered_with_other_ids_is_no_answer(node, fault, message):

@@ -129,9 +129,7 @@ class _Machine:
             gas_used=gas_used,
             refund=min(gas_used // fork.refund_quotient, int(end.refund_counter)),
             floor=floor,
-            output=b""
-            if status in (Status.OUT_OF_GAS, Status.HALT)
-            else output,  # early forks leave unpaid code
+            output=b"" if status in (Status.OUT_OF_GAS, Status.HALT) else output,  # early forks leave unpaid code
             halt="out of gas" if unpaid else _words(end.error, message),
         )
 

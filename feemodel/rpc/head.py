@@ -21,19 +21,30 @@ class Head:
     block: Mapping[str, Any]
     number: int
     timestamp: int  #: Unix time [s]
+    announced: int | None = None  #: by the node, the base fee of the block that comes next [wei / gas]
 
     @classmethod
-    def parse(cls, answer: Any) -> "Head":
-        """The block in an answer; raises `UpstreamError` for what is none."""
+    def parse(cls, answer: Any, fee_history: Any = None) -> "Head":
+        """The block in an answer; raises `UpstreamError` for what is none.
+
+        Parameters
+        ----------
+        answer : of `eth_getBlockByNumber`.
+        fee_history : of `eth_feeHistory` of one block, where the node has that method.
+        """
         if not isinstance(answer, Mapping):
             raise UpstreamError(f"the node: eth_getBlockByNumber: expected a block, got {answer!r:.120}")
-        return cls(answer, _read(answer, "number"), _read(answer, "timestamp"))
+        number = _read(answer, "number")
+        return cls(answer, number, _read(answer, "timestamp"), _announced(fee_history, number))
 
     def next_base_fee(self) -> int:
-        """The base fee of the block that comes next, by EIP-1559 with Ethereum's parameters [wei / gas].
+        """The base fee of the block that comes next [wei / gas].
 
-        Raises `UpstreamError` for a block that does not tell it.
+        It is what the node announces, for chains have parameters and exceptions of their own; where it announces
+        none, that of EIP-1559 with Ethereum's parameters. Raises `UpstreamError` for a block that does not tell it.
         """
+        if self.announced is not None:
+            return self.announced
         if self.block.get("baseFeePerGas") is None:
             raise UpstreamError("the newest block has no baseFeePerGas: a chain without one needs the setting base_fee")
         fee, used, limit = (_read(self.block, name) for name in ("baseFeePerGas", "gasUsed", "gasLimit"))
@@ -45,6 +56,14 @@ class Head:
     def extra_data(self) -> bytes:
         """The extra data, where the pricing record stands."""
         return from_hex(self.block.get("extraData") or "0x", "extraData")
+
+
+def _announced(fee_history: Any, number: int) -> int | None:
+    """The next base fee in a fee history; `None` where it is not of this block, as where a new one came meanwhile."""
+    fees = fee_history.get("baseFeePerGas") if isinstance(fee_history, Mapping) else None
+    if not isinstance(fees, list) or len(fees) != 2 or _read(fee_history, "oldestBlock") != number:
+        return None
+    return _read({"baseFeePerGas": fees[1]}, "baseFeePerGas")
 
 
 def _read(block: Mapping[str, Any], name: str) -> int:

@@ -90,7 +90,7 @@ class Pricing:
             "pricing": prices.form.name,
             "margin": prices.preset.estimate_margin,
             **{_camel(name): to_quantity(cost) if isinstance(cost, int) else cost for name, cost in costs.items()},
-            "gasPrice": to_quantity(prices.preset.eth_gas_price),
+            "gasPrice": to_quantity(prices.form.base_fee + suggested_tip(prices)),
         }
 
 

@@ -26,6 +26,7 @@ PASSED = (
     "net_version",
 )  # fmt: skip
 _HEAD = ("eth_getBlockByNumber", ["latest", False])
+_FEE_HISTORY: tuple[str, list[Any]] = ("eth_feeHistory", ["0x1", "latest", []])
 _CHAIN_ID: tuple[str, list[Any]] = ("eth_chainId", [])
 
 
@@ -74,13 +75,13 @@ class Upstream:
         parse_overrides(overrides)
         at = "pending" if block is None else _in_hex(block)
         estimated = [_in_hex(call), at, _in_hex(overrides)] if overrides else [_in_hex(call), at]
-        asked: list[tuple[str, list[Any]]] = [_CHAIN_ID, ("eth_estimateGas", estimated), _HEAD]
+        asked: list[tuple[str, list[Any]]] = [_CHAIN_ID, ("eth_estimateGas", estimated), _HEAD, _FEE_HISTORY]
         if request.call.sender is not None and request.call.nonce is None:
             asked.append(("eth_getTransactionCount", [to_hex(request.call.sender), at]))
-        chain_id, gas, head, *count = await self._asked(self._outcomes, asked)
+        chain_id, gas, head, history, *count = await self._asked(self._outcomes, asked)
         if isinstance(gas, NodeError):
             raise gas
-        self.head.note(Head.parse(_own(head)))
+        self.head.note(Head.parse(_own(head), history))
         nonce = _quantity("eth_getTransactionCount", _own(count[0])) if count else request.call.nonce or 0
         return _quantity("eth_estimateGas", gas), nonce, chain_id
 
@@ -140,8 +141,8 @@ class Upstream:
         return [self.chain.check(_own(chain_id)), *rest]
 
     def _fetch_head(self) -> Head:
-        _, head = self._outcomes([_CHAIN_ID, _HEAD])
-        return Head.parse(_own(head))
+        _, head, history = self._outcomes([_CHAIN_ID, _HEAD, _FEE_HISTORY])
+        return Head.parse(_own(head), history)  # which not every node has
 
 
 def _own(outcome: Any) -> Any:

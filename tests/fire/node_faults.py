@@ -40,6 +40,7 @@ def answers(payload: Any) -> Any:
         "eth_estimateGas": hex(NODE_GAS),
         "eth_getTransactionCount": hex(NODE_COUNT),
         "eth_chainId": "0x539",
+        "eth_feeHistory": None,  # not every node has it
     }
     return {"jsonrpc": "2.0", "id": payload["id"], "result": results[payload["method"]]}
 
