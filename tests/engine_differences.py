@@ -2,8 +2,8 @@
 
 python -m tests.engine_differences 100000 --seed 7        # that many calls, the shares of how they ended printed
 
-A call that both engines end by an exceptional halt may have another word for it: where one instruction breaks two rules,
-they look at them in another order. All gas is gone either way.
+A call that both engines end by an exceptional halt may have another word for it: where one instruction breaks two
+rules, they look at them in another order. All gas is gone either way.
 """
 
 import argparse

@@ -1,16 +1,14 @@
 """The whole estimate: what a node answers, word for word, and the fee on top."""
 
 import copy
-import random
 
 import pytest
 
 import feemodel
 from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
-from feemodel.execution import Account, Block, Limits, World, estimate, estimate_gas, execute_call, rollup_estimate
+from feemodel.execution import Account, Block, Limits, World, estimate_gas, execute_call, rollup_estimate
 from feemodel.execution.failures import revert_reason
 from feemodel.execution.forks import fork_named
-from feemodel.execution.guesses import Guesses
 from feemodel.fees.forms import CostPerByte, VerificationCost
 from feemodel.transaction import created_address
 from tests.execution_engines import ENGINES, address
@@ -60,9 +58,9 @@ def test_a_plain_transfer_takes_21000_and_one_execution(engine, search):
 def test_besu_tries_a_contract_too_and_geth_does_not(engine):
     assert estimate_gas(call(), world("00"), search="besu", engine=engine).executions == 1
     found = estimate_gas(call(), world("00"), search="geth", engine=engine)
-    # At the bound and at 23,669, then 22,334, 21,666, 21,332 and 21,165, which is close enough to 20,999. All but the
-    # first are known from one execution with the 21,000 that the first took.
-    assert (found.gas_limit, found.executions) == (21_165, 2)
+    # At the bound and at 23,669, then 22,334, 21,666, 21,332 and 21,165, which is close enough to 20,999. On the
+    # reference the first execution proves the others.
+    assert (found.gas_limit, found.executions + found.proven) == (21_165, 6)
     # With GAS in it nothing is known: 21,004 at the bound, then every step.
     found = estimate_gas(call(), world("5a5000"), search="geth", engine=engine)
     assert (found.gas_limit, found.executions) == (21_169, 6)
@@ -294,51 +292,6 @@ def test_executions_together_have_a_budget(engine):
         estimate_gas(call(data="0x00"), world("5a5060015f55"), limits=Limits(total_gas=50_000), engine=engine)
 
 
-@pytest.mark.parametrize("search", ["geth", "besu"])
-@pytest.mark.parametrize("price", [None, 9])
-def test_what_is_known_of_code_that_cannot_tell_its_gas_is_what_executing_finds(monkeypatch, engine, search, price):
-    """Slots written and cleared, work behind a last SSTORE too short for its sentry, memory, logs, reverts."""
-    rng = random.Random(5)
-    pieces = [
-        "60015f55",
-        "5f600155",
-        "5f5f55",
-        "6002600155",
-        "61100051",
-        "60205fa0",
-        "6103e85f2050",
-        "5f6002555b5b",
-        "475f52",
-    ]
-    settings = {"storage": {1: 7, 2: 7, 3: 7}, "balance": 10**18}
-    fees = {} if price is None else {"gasPrice": hex(price)}
-    guesses = Guesses()
-    for tolerance in (0.015, 0):
-        for _ in range(10):
-            code = "".join(rng.choices(pieces, k=rng.randrange(1, 7)))
-            known = estimate_gas(
-                call(**fees), world(code, **settings), search=search, tolerance=tolerance, engine=engine
-            )
-            with monkeypatch.context() as patched:
-                patched.setattr(estimate, "tells_gas", lambda code: True)
-                executed = estimate_gas(
-                    call(**fees), world(code, **settings), search=search, tolerance=tolerance, engine=engine
-                )
-            assert (known.gas_limit, known.gas_used) == (executed.gas_limit, executed.gas_used), code
-            assert known.executions <= executed.executions
-            # What the code took with other slots, which it was tried with before.
-            for slots in (settings["storage"], {}, {1: 7}, settings["storage"]):
-                state = {**settings, "storage": slots}
-                found = [
-                    estimate_gas(
-                        call(**fees), world(code, **state), search=search, tolerance=tolerance, engine=engine,
-                        guesses=remembered,
-                    )
-                    for remembered in (guesses, guesses, None)
-                ]  # fmt: skip
-                assert len({(each.gas_limit, each.gas_used) for each in found}) == 1, (code, slots)
-
-
 LIBRARY = address(0x11B)
 DELEGATES = f"365f5f375f5f365f73{LIBRARY.hex()}5af400"
 #: What can tell the sender's balance, of which the gas limit has been paid: the target, its code, and what reads.
@@ -366,40 +319,19 @@ def test_code_that_reads_the_balance_that_pays_gets_the_gas_it_needs(engine, rea
     execute_call(asked | {"gas": found.gas_limit}, World(accounts={}), overrides=state, engine=engine)
 
 
-def test_a_call_that_takes_what_the_last_one_took_is_executed_once(engine):
-    guesses, state = Guesses(), world("5f355f55")  # writes the first word of its calldata
+def test_one_execution_proves_the_others_on_the_reference():
+    """Where it is oblivious: of a call into nothing below the limit, of a single frame on both sides of it."""
+    stores, calls = world("60015f55"), world(f"5f5f5f5f5f73{BROKE.hex()}5af15060015f55")
 
-    def found(word):
-        data = "0x" + word.to_bytes(32).hex()
-        return estimate_gas(call(data=data), state, tolerance=0, engine=engine, search="geth", guesses=guesses)
+    def counts(state, **options):
+        found = estimate_gas(call(data="0x00"), state, engine="reference", **options)
+        return found.executions, found.proven
 
-    first, second = found(2**255 + 1), found(2**255 + 3)
-    assert (first.executions, second.executions) == (2, 1)
-    assert second.gas_limit == first.gas_limit == 21_000 + 30 * 4 + 2 * 16 + 7 + 22_100
-    # Zero over zero takes less, and is found as it would be by whoever knows nothing.
-    third = found(0)
-    assert third == estimate_gas(call(data="0x" + "00" * 32), state, tolerance=0, engine=engine, search="geth")
-
-
-def test_a_guess_that_is_too_little_costs_an_execution_and_one_too_much_none(engine):
-    guesses = Guesses()
-    cheap, dear = world("5f355f55", storage={0: 7}), world("5f355f55")  # over something, and over nothing
-
-    def executions(state):
-        data = "0x" + "ff" * 32
-        return estimate_gas(call(data=data), state, engine=engine, search="geth", guesses=guesses).executions
-
-    assert [executions(state) for state in (cheap, cheap, dear, dear, cheap)] == [2, 1, 3, 1, 2]
-    assert [executions(cheap) for _ in range(9)] == [2] * 7 + [1, 1]  # less is guessed when it was less eight times
-
-
-def test_a_guess_is_not_known_of_other_code_or_another_function(engine):
-    guesses = Guesses()
-    found = [
-        estimate_gas(call(data=data), world(code), engine=engine, guesses=guesses, search="geth").executions
-        for code, data in [("5f355f55", "0xff"), ("5f355f5500", "0xff"), ("5f355f55", "0xfe"), ("5f355f55", "0xff")]
-    ]
-    assert found == [2, 2, 2, 1]
+    # 46,129, 44,618, 43,863 and 43,485 are tried after the bound, for a call that needs 43,109.
+    assert [counts(stores, search=search) for search in ("geth", "besu")] == [(1, 4), (1, 4)]
+    assert counts(stores, tolerance=0)[0] == 1
+    assert counts(calls)[0] == 1
+    assert counts(world("5a5060015f55")) == (5, 0)  # GAS proves nothing
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
-from feemodel.execution.outcome import Outcome, Status
+from feemodel.execution.outcome import Outcome, Status, Traced
 from feemodel.execution.search import BESU, GETH, search_gas, search_named
 
 CAP = 16_777_216
@@ -117,6 +117,48 @@ def test_geth_starts_from_the_floor_where_execution_used_less():
 
     assert search_gas(needs, upper=CAP, rules=GETH, tolerance=0).gas_limit == 30_000
     assert min(needs.tried) == 30_000
+
+
+@given(
+    least=st.integers(21_000, CAP),
+    spare=st.floats(0, 0.2),
+    tolerance=st.sampled_from([0, 0.015]),
+    rules=st.sampled_from([GETH, BESU]),
+    single_frame=st.booleans(),
+)
+def test_what_is_proven_is_not_executed_and_the_answer_is_the_same(least, spare, tolerance, rules, single_frame):
+    needs = Needs(least, used := max(int(least * (1 - spare)), 1))
+    traced = Traced(Outcome(Status.SUCCESS, used), least, oblivious=True, single_frame=single_frame)
+    every = search_gas(needs, upper=CAP, rules=rules, tolerance=tolerance)
+    needs.tried.clear()
+    found = search_gas(needs, upper=CAP, rules=rules, tolerance=tolerance, trace=lambda limit: traced)
+
+    assert found.gas_limit == every.gas_limit
+    assert found.executed + found.proven == every.executed
+    assert found.executed == 1 + len(needs.tried)
+    assert all(limit < least for limit in needs.tried)
+    assert not (single_frame and needs.tried)
+
+
+def test_a_trace_that_reads_gas_proves_nothing():
+    needs = Needs(50_962)
+    found = search_gas(needs, upper=CAP, trace=lambda limit: Traced(needs(limit), least=50_962))
+
+    assert (found.gas_limit, found.executed, found.proven) == (51_354, 5, 0)
+
+
+def test_nothing_is_proven_of_a_limit_that_the_node_would_refuse():
+    """Besu's first guess may be above what the sender can pay: it is asked, and its refusal counts as too little."""
+    needs, most = Needs(50_000), 50_500
+    traced = Traced(needs(most), least=50_000, oblivious=True, single_frame=True)
+
+    def execute(limit):
+        return Outcome(Status.REFUSED, 0) if limit > most else needs(limit)
+
+    every = search_gas(execute, upper=most)
+    found = search_gas(execute, upper=most, trace=lambda limit: traced, most_gas=most)
+    assert found.gas_limit == every.gas_limit == most
+    assert found.executed == 1
 
 
 def test_an_unknown_node_is_refused():

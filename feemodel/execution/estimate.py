@@ -1,6 +1,6 @@
 """The whole answer: limits, engine, search; then size and fee."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -10,11 +10,9 @@ from feemodel.checks import real_scalar
 from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
 from feemodel.execution.engines import Engine, Execute, engine_named
 from feemodel.execution.failures import failure
-from feemodel.execution.guesses import Guesses
 from feemodel.execution.message import Message, Request, parse_request
 from feemodel.execution.nodes import Geth, Node, check_rules, node_named, payable_gas
-from feemodel.execution.opcodes import tells_gas
-from feemodel.execution.outcome import Outcome, Status
+from feemodel.execution.outcome import Outcome, Status, Traced
 from feemodel.execution.search import TOLERANCE, search_gas
 from feemodel.execution.world import World
 from feemodel.fees.forms import Form
@@ -23,8 +21,6 @@ from feemodel.sizes.codecs import Codec
 from feemodel.sizes.measure import fee_size
 from feemodel.transaction import ZERO_ADDRESS
 from feemodel.units import to_quantity
-
-SSTORE_SENTRY = 2_300  # gas that must be left for SSTORE to begin, EIP-2200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +39,9 @@ class GasEstimate:
 
     gas_limit: int
     gas_used: int  #: at the upper bound, as a receipt reports it: after refunds, at least the calldata floor [gas]
-    executions: int
+    executions: int  #: of the limits that were tried
     engine: str
+    proven: int = 0  #: limits that were not executed: the first execution proves how they end
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +71,6 @@ def estimate_gas(
     tolerance: float = TOLERANCE,
     engine: str | Engine = "auto",
     limits: Limits = Limits(),
-    guesses: Guesses | None = None,
 ) -> GasEstimate:
     """The gas limit that a call needs on a state, as a node would estimate it.
 
@@ -87,7 +83,6 @@ def estimate_gas(
     tolerance : how far above the smallest limit the answer may lie, as a part of it; 0 is exact [1].
     engine : "auto", "fast", "reference", or an object such as `EnginePool(...)`.
     limits : what the estimate may cost.
-    guesses : what other estimates took, to which this one is added; it makes no difference but to `executions`.
 
     Raises
     ------
@@ -99,7 +94,7 @@ def estimate_gas(
     >>> sender = "0x" + "11" * 20
     >>> fund = {sender: {"balance": 10**18}}
     >>> estimate_gas({"from": sender, "to": sender}, World(accounts={}), overrides=fund, engine="reference")
-    GasEstimate(gas_limit=21000, gas_used=21000, executions=1, engine='reference')
+    GasEstimate(gas_limit=21000, gas_used=21000, executions=1, engine='reference', proven=0)
     """
     node, request, changed = node_named(search), parse_request(call), world.overridden(overrides)
     check_tolerance(tolerance)
@@ -111,15 +106,16 @@ def estimate_gas(
         is_transfer = not changed.account(message.to or ZERO_ADDRESS).code
 
     allowed = _Allowed(node, request, changed)
-    known = message.to is not None and not message.authorizations  # which may put other code there
-    code = changed.account(message.to or ZERO_ADDRESS).code if known else b""
 
     def task(execute: Execute) -> GasEstimate:
-        meter = _Meter(execute, message, limits, allowed, code, guesses)
-        found = search_gas(meter.run, upper=upper, rules=node.rules, tolerance=tolerance, transfer=is_transfer)
+        meter = _Meter(execute, message, limits, allowed)
+        found = search_gas(
+            meter.execute, upper=upper, rules=node.rules, tolerance=tolerance, transfer=is_transfer, trace=meter.trace,
+            most_gas=allowed.most,
+        )  # fmt: skip
         if found.gas_limit is None:
             raise failure(found.outcome, upper, estimating=True)
-        return GasEstimate(found.gas_limit, found.outcome.charged, meter.executions, execute.engine)
+        return GasEstimate(found.gas_limit, found.outcome.charged, found.executed, execute.engine, found.proven)
 
     return _engine(engine).run(changed, task)
 
@@ -164,7 +160,6 @@ def rollup_estimate(
     tolerance: float = TOLERANCE,
     engine: str | Engine = "auto",
     limits: Limits = Limits(),
-    guesses: Guesses | None = None,
 ) -> RollupEstimate:
     """What `rollup_estimateGas` answers: the gas limit, the base fee, and the priority fee on the measured size.
 
@@ -173,8 +168,8 @@ def rollup_estimate(
     form : of the fee, with its costs and the base fee, see `feemodel.fees.forms`.
     margin : of an estimate [1].
     codec, measured, packed : how the fee transaction is measured, see `feemodel.sizes.measure.fee_size`.
-    call, world, overrides, search, tolerance, engine, limits, guesses : as in `estimate_gas`; and `gas` of the call may
-        be at most `limits.max_call_gas`. It is no bound of the search.
+    call, world, overrides, search, tolerance, engine, limits : as in `estimate_gas`; and `gas` of the call may be at
+        most `limits.max_call_gas`. It is no bound of the search.
 
     >>> from feemodel.fees.forms import CostPerByte
     >>> sender, form = "0x" + "11" * 20, CostPerByte(variable_cost=1_000_000_000, fixed_cost=30_000_000)
@@ -189,7 +184,6 @@ def rollup_estimate(
     check_rollup_call(request.call, limits)
     gas = estimate_gas(
         request, world, overrides=overrides, search=search, tolerance=tolerance, engine=engine, limits=limits,
-        guesses=guesses,
     )  # fmt: skip
     sender = request.call.sender
     nonce = 0 if sender is None else world.account(sender).nonce
@@ -260,66 +254,28 @@ class _Allowed:
 
 
 class _Meter:
-    """Executes one message with different limits; counts, and ends what takes too much.
+    """Executes one message with different limits, and ends what takes too much."""
 
-    Code that cannot tell its gas limit (`feemodel.execution.opcodes.tells_gas`) does the same with every limit until it
-    runs out. Once it has succeeded it is known to fail with less than it used, and to succeed with that and the 2,300
-    that SSTORE wants to see left, EIP-2200; nearly always, as one more execution shows, with just what it used. What is
-    known is not executed again. So the first execution may have any limit, as long as it succeeds.
-    """
-
-    def __init__(
-        self,
-        execute: Execute,
-        message: Message,
-        limits: Limits,
-        allowed: "_Allowed",
-        code: bytes,
-        guesses: Guesses | None,
-    ) -> None:
+    def __init__(self, execute: Execute, message: Message, limits: Limits, allowed: "_Allowed") -> None:
         self._execute, self._message, self._limits, self._allowed = execute, message, limits, allowed
-        self._code, self._guesses = code, guesses
         self._began = monotonic()
-        self._spent = self.executions = 0
-        self._needed: int | None = None  # the most that is known to be needed [gas]
-        self._enough: int | None = None  # the least that is known to be enough [gas]
+        self._spent = 0
 
-    def run(self, gas_limit: int) -> Outcome:
+    def execute(self, gas_limit: int) -> Outcome:
+        return self._measured(gas_limit, lambda: Traced(self._execute(self._message, gas_limit))).outcome
+
+    def trace(self, gas_limit: int) -> Traced:
+        return self._measured(gas_limit, lambda: self._execute.trace(self._message, gas_limit))
+
+    def _measured(self, gas_limit: int, executed: Callable[[], Traced]) -> Traced:
         if gas_limit > self._allowed.most:
-            return Outcome(Status.REFUSED, gas_used=0, halt=self._allowed.refusal(gas_limit))
-        if self._needed is None:
-            return self._executed(gas_limit) if tells_gas(self._code) else self._first(gas_limit)
-        if self._enough is None:
-            suffices = self._executed(self._needed).succeeded
-            self._enough = self._needed if suffices else self._needed + SSTORE_SENTRY + 1
-        if gas_limit < self._needed:
-            return Outcome(Status.OUT_OF_GAS, gas_used=gas_limit, halt="out of gas")
-        if gas_limit >= self._enough:
-            return Outcome(Status.SUCCESS, gas_used=self._needed)
-        return self._executed(gas_limit)
-
-    def _first(self, gas_limit: int) -> Outcome:
-        """Executed with the gas limit, or with the guess, if that is less and succeeds: more makes no difference."""
-        guess = self._guesses and self._guesses.guess(self._message, self._code)
-        outcome = self._executed(guess) if guess and guess < gas_limit else None
-        if outcome is not None and outcome.succeeded:
-            self._enough = guess if outcome.peak == guess else None
-        else:
-            outcome = self._executed(gas_limit)
-        if outcome.succeeded:
-            self._needed = outcome.peak
-            if self._guesses is not None:
-                self._guesses.note(self._message, self._code, outcome.gas_used)
-        return outcome
-
-    def _executed(self, gas_limit: int) -> Outcome:
+            return Traced(Outcome(Status.REFUSED, gas_used=0, halt=self._allowed.refusal(gas_limit)))
         if self._spent > self._limits.total_gas:
             raise LimitExceeded(
                 f"the executions of one estimate took more than {self._limits.total_gas:,} gas together"
             )
         if monotonic() - self._began > self._limits.seconds:
             raise LimitExceeded(f"the executions of one estimate took more than {self._limits.seconds:g} s together")
-        outcome = self._execute(self._message, gas_limit)
-        self.executions += 1
-        self._spent += outcome.gas_used
-        return outcome
+        traced = executed()
+        self._spent += traced.outcome.gas_used
+        return traced

@@ -20,6 +20,8 @@ class Fork:
     """One set of rules."""
 
     name: str  #: of its package in `ethereum.forks`
+    divides_gas: bool = True  #: EIP-150: a call leaves its caller 1/64 of its gas
+    sstore_sentry: bool = True  #: EIP-2200: SSTORE wants 2,300 gas left, and one more
     refund_quotient: int = 5  #: EIP-3529; at most this part of the gas used is refunded
     warm_coinbase: bool = True  #: EIP-3651
     max_init_code: int | None = MAX_INIT_CODE  #: EIP-3860 [byte]
@@ -37,12 +39,12 @@ def _precompiles(*numbers: int) -> frozenset[bytes]:
     return frozenset(number.to_bytes(20, "big") for number in numbers)
 
 
-_BEFORE_BERLIN = (
-    "frontier", "homestead", "dao_fork", "tangerine_whistle", "spurious_dragon", "byzantium", "constantinople",
-    "istanbul", "muir_glacier",
-)  # fmt: skip
 _BLOB_FRACTIONS = {row.name.lower(): row.update_fraction for row in MAINNET.rows}
 _LONDON = Fork("london", warm_coinbase=False, max_init_code=None)
+_BERLIN = replace(_LONDON, refund_quotient=2)
+_ISTANBUL = replace(_BERLIN, access_lists=False)
+_TANGERINE_WHISTLE = replace(_ISTANBUL, sstore_sentry=False)
+_FRONTIER = replace(_TANGERINE_WHISTLE, divides_gas=False)
 _CANCUN = Fork("cancun", keeps_self_destructed=True, blob_update_fraction=_BLOB_FRACTIONS["cancun"], fast=True)
 _PRAGUE = replace(
     _CANCUN,
@@ -60,8 +62,13 @@ _OSAKA = replace(
 FORKS = {
     fork.name: fork
     for fork in (
-        *(replace(_LONDON, name=name, refund_quotient=2, access_lists=False) for name in _BEFORE_BERLIN),
-        replace(_LONDON, name="berlin", refund_quotient=2),
+        *(replace(_FRONTIER, name=name) for name in ("frontier", "homestead", "dao_fork")),
+        *(
+            replace(_TANGERINE_WHISTLE, name=name)
+            for name in ("tangerine_whistle", "spurious_dragon", "byzantium", "constantinople")
+        ),
+        *(replace(_ISTANBUL, name=name) for name in ("istanbul", "muir_glacier")),
+        replace(_BERLIN, name="berlin"),
         *(replace(_LONDON, name=name) for name in ("london", "arrow_glacier", "gray_glacier", "paris")),
         Fork("shanghai"),
         _CANCUN,

@@ -21,10 +21,6 @@ UNLIKE = {
     0xF5: "CREATE2",
 }
 
-#: Opcodes by which an execution can depend on its gas limit otherwise than by running out: GAS; a call, which gets a
-#: part of what is left; and what tells of the sender's balance, of which the limit has been paid.
-TELLS_GAS = frozenset((0x5A, 0xF0, 0xF1, 0xF2, 0xF4, 0xF5, 0xFA, 0x31, 0x3F, 0x47, 0xFF))
-
 #: Opcodes by which an execution can meet an account that is neither its sender nor its target.
 MEETS_OTHERS = frozenset((0x31, 0x3B, 0x3C, 0x3F, 0xF0, 0xF1, 0xF2, 0xF4, 0xF5, 0xFA, 0xFF))
 
@@ -43,22 +39,6 @@ def _unlike(code: bytes) -> str | None:
     if code[:1] == bytes([_RESERVED]):
         return "a delegation"
     return next((UNLIKE[opcode] for opcode in _reachable(code) if opcode in UNLIKE), None)
-
-
-def tells_gas(code: bytes) -> bool:
-    """Whether the code may do something else with another gas limit than run out of it.
-
-    >>> tells_gas(bytes.fromhex("6001600055")), tells_gas(bytes.fromhex("5a600055")), tells_gas(b"")
-    (False, True, True)
-    """
-    return _tells(code) if len(code) <= _CHAIN_CODE else _tells.__wrapped__(code)
-
-
-@lru_cache(maxsize=1024)
-def _tells(code: bytes) -> bool:
-    if not code or code[0] == _RESERVED:  # perhaps a precompile, or a delegation
-        return True
-    return any(opcode in TELLS_GAS for opcode in _reachable(code))
 
 
 def meets_others(code: bytes) -> bool:

@@ -22,7 +22,8 @@ from feemodel.execution.engines import Execute, check_payable
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Outcome, Status, Traced
 from feemodel.execution.recursion import recursion_limit
-from feemodel.execution.world import Account, Block, World, blob_base_fee
+from feemodel.execution.trace import Recorder
+from feemodel.execution.world import UINT256_MAX, Account, Block, World, blob_base_fee
 
 with recursion_limit():  # the specification and py_ecc raise it for the whole process
     from ethereum.exceptions import EthereumException
@@ -103,6 +104,29 @@ class _Machine:
         self._rules, self._state, self._world = rules, state, world
 
     def __call__(self, message: Message, gas_limit: int) -> Outcome:
+        return self._execute(message, gas_limit, None)[0]
+
+    def trace(self, message: Message, gas_limit: int) -> Traced:
+        """The execution, and the least gas limit on which it takes the same path."""
+        fork = self._world.fork
+        paid = gas_limit * message.gas_price if message.pays else 0
+        record = Recorder(
+            payer=message.sender if paid else None, divides_gas=fork.divides_gas, sstore_sentry=fork.sstore_sentry
+        )
+        outcome, intrinsic = self._execute(message, gas_limit, record)
+        if not outcome.succeeded:
+            return Traced(outcome)
+        # A smaller limit leaves the payer more, which could then be more than a balance can be.
+        too_rich = paid and self._world.account(message.sender).balance > UINT256_MAX // 2
+        return Traced(
+            outcome,
+            least=max(intrinsic + record.least(), outcome.floor),
+            oblivious=record.oblivious and not too_rich,
+            single_frame=record.single_frame,
+        )
+
+    def _execute(self, message: Message, gas_limit: int, record: Recorder | None) -> tuple[Outcome, int]:
+        """The outcome, and what the message costs before its first instruction [gas]."""
         rules, fork = self._rules, self._world.fork
         blob_cost = _blob_cost(self._world, message) if message.blob_hashes else 0
         check_payable(self._world, message, gas_limit, blob_cost)
@@ -110,7 +134,7 @@ class _Machine:
         cost = rules.transactions.calculate_intrinsic_cost(transaction)
         intrinsic, floor = map(int, cost) if fork.calldata_floor else (int(cost), 0)
         if gas_limit < max(intrinsic, floor):
-            return Outcome(Status.INTRINSIC, gas_used=0, floor=floor, halt=Status.INTRINSIC)
+            return Outcome(Status.INTRINSIC, gas_used=0, floor=floor, halt=Status.INTRINSIC), intrinsic
         state = _copy(rules, self._state)
         block = _block_environment(rules, state, self._world, message.base_fee)
         due = blob_cost + (gas_limit * message.gas_price if message.pays else 0)
@@ -118,13 +142,13 @@ class _Machine:
         environment = _transaction_environment(rules, message, gas_limit - intrinsic, self._world)
         try:
             with recursion_limit(RECURSION_LIMIT):
-                end, output = _process(rules, rules.message.prepare_message(block, environment, transaction))
+                end, output = _process(rules, rules.message.prepare_message(block, environment, transaction), record)
         except OverflowError:  # only an override can bring a state so far
             raise ExecutionFailed("an account would hold more than 2**256 - 1 wei") from None
         # Nodes charge the KZG precompile before they look at its input, the specification after.
         unpaid = type(end.error).__name__ == "KZGProofError" and gas_limit - intrinsic < KZG_GAS
         gas_used, status = gas_limit - int(end.gas_left), Status.OUT_OF_GAS if unpaid else _status(end.error)
-        return Outcome(
+        outcome = Outcome(
             status=status,
             gas_used=gas_used,
             refund=min(gas_used // fork.refund_quotient, int(end.refund_counter)),
@@ -132,24 +156,24 @@ class _Machine:
             output=b"" if status in (Status.OUT_OF_GAS, Status.HALT) else output,  # early forks leave unpaid code
             halt="out of gas" if unpaid else _words(end.error, message),
         )
-
-    def trace(self, message: Message, gas_limit: int) -> Traced:
-        """The execution; proves nothing yet."""
-        return Traced(self(message, gas_limit))
+        return outcome, intrinsic
 
 
-def _process(rules: _Rules, prepared: Any) -> tuple[Any, bytes]:
+def _process(rules: _Rules, prepared: Any, record: Recorder | None) -> tuple[Any, bytes]:
     """What executing a message came to, and what it returned."""
-    if "return_data" in _names(rules.interpreter.MessageCallOutput):
+    has_output = "return_data" in _names(rules.interpreter.MessageCallOutput)
+    if has_output and record is None:
         end = rules.interpreter.process_message_call(prepared)
         return end, bytes(end.return_data)
     outputs: list[bytes] = []  # forks before Prague hand what was returned to the tracer only
 
-    def keep(evm: object, event: TraceEvent) -> None:
+    def trace(evm: object, event: TraceEvent) -> None:
         if isinstance(event, TransactionEnd):
             outputs.append(bytes(event.output))
+        elif record is not None:
+            record(evm, event)
 
-    before = set_evm_trace(keep)
+    before = set_evm_trace(trace)
     try:
         end = rules.interpreter.process_message_call(prepared)
     finally:

@@ -216,10 +216,8 @@ class _Comparing:
 
     def _estimated(self, step: Step) -> tuple[GasEstimate | None, str | None]:
         """The gas limit that a node would have answered to the wallet, or why it would have refused."""
-        transaction = step.transaction
-        request = Request(_call(transaction), _authorizations(transaction), transaction.blob_hashes)
         try:
-            return estimate_gas(request, step.world, **self._searching), None
+            return estimate_gas(estimate_request(step.transaction), step.world, **self._searching), None
         except FeeModelError as error:
             return None, str(error)
 
@@ -313,8 +311,12 @@ def _excess_blob_gas(price: int, fork: Fork) -> int:
     return excess
 
 
-def _call(transaction: ReplayTransaction) -> Call:
+def estimate_request(transaction: ReplayTransaction) -> Request:
     """What a wallet asked an estimate for: no gas, no price."""
+    return Request(_call(transaction), _authorizations(transaction), transaction.blob_hashes)
+
+
+def _call(transaction: ReplayTransaction) -> Call:
     return Call(
         sender=transaction.sender,
         to=transaction.to,

@@ -1,4 +1,4 @@
-"""The gas-limit search: a way to execute and an upper bound in, a gas limit out. Pure: the engine is passed in.
+"""The gas-limit search: execution and an upper bound in, a gas limit out. Pure: the engine is passed in.
 
     1. a plain transfer is executed at 21,000; if that succeeds, it is the answer
     2. executed at the upper bound, which must succeed
@@ -7,16 +7,20 @@
 
 geth and Besu differ in what they take as used and in three details; each is a row.
 
+The execution at the upper bound is traced. Later limits are executed only where the trace does not prove how they end,
+see `feemodel.execution.outcome.Traced`; so the answer is the node's, whatever the code does.
+
 Source: ethereum/go-ethereum at 02b73d4 (2026-08-20), eth/gasestimator; hyperledger/besu at 3fd224e (2026-03-29),
 AbstractEstimateGas and EthEstimateGas.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import NamedTuple
 
 from feemodel.errors import InvalidInput
-from feemodel.execution.outcome import Outcome
+from feemodel.execution.outcome import Outcome, Status, Traced
 from feemodel.transaction import BASE_GAS
 
 TOLERANCE = 0.015  # of both nodes
@@ -79,6 +83,8 @@ class Searched(NamedTuple):
 
     gas_limit: int | None
     outcome: Outcome  #: of the execution at the upper bound, or of the transfer
+    executed: int  #: limits that were executed
+    proven: int  #: limits of which the trace proved how they end
 
 
 def search_gas(
@@ -88,6 +94,8 @@ def search_gas(
     rules: SearchRules = BESU,
     tolerance: float = TOLERANCE,
     transfer: bool = False,
+    trace: Callable[[int], Traced] | None = None,
+    most_gas: float = inf,
 ) -> Searched:
     """The gas limit that a call needs.
 
@@ -98,24 +106,32 @@ def search_gas(
     rules : a node's.
     tolerance : how far the answer may lie above the smallest limit, as a part of it; 0 searches to the last gas [1].
     transfer : whether the call may be a plain transfer.
+    trace : gas limit → outcome and what it proves; without it every limit is executed.
+    most_gas : the largest limit that the node would execute, as its caps and the sender's balance have it; of a larger
+        one nothing is proven [gas].
 
     >>> from feemodel.execution.outcome import Status
     >>> def needs_50_962(limit):
     ...     return Outcome(Status.SUCCESS if limit >= 50_962 else Status.OUT_OF_GAS, min(limit, 50_962))
     >>> [search_gas(needs_50_962, upper=16_777_216, tolerance=tolerance).gas_limit for tolerance in (0.015, 0)]
     [51354, 50962]
+    >>> traced = Traced(needs_50_962(16_777_216), least=50_962, oblivious=True, single_frame=True)
+    >>> found = search_gas(needs_50_962, upper=16_777_216, trace=lambda limit: traced)
+    >>> found.gas_limit, found.executed, found.proven
+    (51354, 1, 4)
     """
+    probes = _Probes(execute, trace, most_gas)
     if transfer:
-        outcome = execute(BASE_GAS)
+        outcome = probes.execute(BASE_GAS)
         if outcome.succeeded:
-            return Searched(BASE_GAS, outcome)
-    outcome = execute(upper)
+            return probes.found(BASE_GAS, outcome)
+    outcome = probes.trace(upper)
     if not outcome.succeeded:
-        return Searched(None, outcome)
+        return probes.found(None, outcome)
     low, high = rules.used(outcome) - 1, upper
     optimistic = rules.optimistic(outcome)
     if rules.always_optimistic or optimistic < high:
-        if execute(optimistic).succeeded:
+        if probes.succeed(optimistic):
             high = optimistic
         else:
             low = optimistic
@@ -123,8 +139,45 @@ def search_gas(
         middle = (low + high) // 2
         if rules.skewed:
             middle = min(middle, 2 * low)
-        if execute(middle).succeeded:
+        if probes.succeed(middle):
             high = middle
         else:
             low = middle
-    return Searched(high, outcome)
+    return probes.found(high, outcome)
+
+
+class _Probes:
+    """Gas limits tried: proven by the trace at the upper bound, or executed."""
+
+    def __init__(
+        self, execute: Callable[[int], Outcome], trace: Callable[[int], Traced] | None, most_gas: float
+    ) -> None:
+        self._execute, self._trace, self._most_gas = execute, trace, most_gas
+        self._known: Traced | None = None
+        self._executed = self._proven = 0
+
+    def execute(self, gas_limit: int) -> Outcome:
+        outcome = self._execute(gas_limit)
+        self._executed += outcome.status is not Status.REFUSED
+        return outcome
+
+    def trace(self, gas_limit: int) -> Outcome:
+        """Execute with a limit, and keep what that proves about others."""
+        if self._trace is None:
+            return self.execute(gas_limit)
+        self._known = self._trace(gas_limit)
+        self._executed += self._known.outcome.status is not Status.REFUSED
+        return self._known.outcome
+
+    def succeed(self, gas_limit: int) -> bool:
+        """Whether the call succeeds with a limit."""
+        known = self._known
+        if known is not None and known.oblivious and gas_limit <= self._most_gas:
+            suffices = gas_limit >= known.least
+            if suffices or known.single_frame:
+                self._proven += 1
+                return suffices
+        return self.execute(gas_limit).succeeded
+
+    def found(self, gas_limit: int | None, outcome: Outcome) -> Searched:
+        return Searched(gas_limit, outcome, self._executed, self._proven)

@@ -16,7 +16,6 @@ from feemodel.execution.estimate import (
     execute_call,
     rollup_estimate,
 )
-from feemodel.execution.guesses import Guesses
 from feemodel.execution.message import Request, parse_request
 from feemodel.execution.world import EMPTY, World, blob_base_fee
 from feemodel.fees.l1_market import MIN_BLOB_BASE_FEE
@@ -40,7 +39,7 @@ class ChainMethods:
     pricing : of estimates, and of the gas price that is announced.
     limits : of one call.
     tolerance : of the gas limit search, 0 is exact [1].
-    count_estimate : told the engine of every estimate.
+    count_estimate : called with every estimate.
     """
 
     def __init__(
@@ -50,10 +49,10 @@ class ChainMethods:
         pricing: Pricing,
         limits: Limits,
         tolerance: float,
-        count_estimate: Callable[[str], None] = lambda engine: None,
+        count_estimate: Callable[[GasEstimate], None] = lambda estimate: None,
     ) -> None:
         self.chain, self.runner, self._pricing, self._count_estimate = chain, runner, pricing, count_estimate
-        self._limits, self._tolerance, self._guesses = limits, tolerance, Guesses()
+        self._limits, self._tolerance = limits, tolerance
         self._check_overrides: Callable[[Any], None] = lambda overrides: None
         world, cap = chain.world, chain.world.fork.max_transaction_gas
         most = min(world.block.gas_limit, limits.gas_cap)
@@ -83,12 +82,11 @@ class ChainMethods:
 
         def task(engine: Engine, limits: Limits) -> GasEstimate:
             return estimate_gas(
-                request, world, search=search, tolerance=self._tolerance, engine=engine, limits=limits,
-                guesses=self._guesses,
+                request, world, search=search, tolerance=self._tolerance, engine=engine, limits=limits
             )  # fmt: skip
 
         found = await self._run(task, request, world, self._estimate_gas)
-        self._count_estimate(found.engine)
+        self._count_estimate(found)
         return found.gas_limit
 
     async def rollup_estimate(self, call: Any, overrides: Overrides | None, **measuring: Any) -> RollupEstimate:
@@ -104,11 +102,11 @@ class ChainMethods:
         def task(engine: Engine, limits: Limits) -> RollupEstimate:
             return rollup_estimate(
                 request, world, form=prices.form, margin=prices.preset.estimate_margin, tolerance=self._tolerance,
-                engine=engine, limits=limits, guesses=self._guesses, **measuring,
+                engine=engine, limits=limits, **measuring,
             )  # fmt: skip
 
         found = await self._run(task, request, world, self._estimate_gas)
-        self._count_estimate(found.gas.engine)
+        self._count_estimate(found.gas)
         return found
 
     def _run(

@@ -12,10 +12,13 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import accumulate
 from multiprocessing.reduction import DupFd
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import msgspec
+
+if TYPE_CHECKING:
+    from feemodel.execution.estimate import GasEstimate
 
 BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # s
 HALF = 1 << 16  # bytes, of which a place has two
@@ -101,6 +104,7 @@ class Counts(msgspec.Struct):
     seconds: dict[str, float] = {}  #: by method
     buckets: dict[str, list[int]] = {}  #: calls by method and the time that they took
     estimates: dict[str, int] = {}  #: by engine
+    limits: dict[str, int] = {}  #: gas limits that searches tried, by how they were found
     answers: dict[str, int] = {}  #: of HTTP, by status
     ended: dict[str, int] = {}  #: workers, by the reason
 
@@ -114,6 +118,7 @@ class Counts(msgspec.Struct):
         for method, seconds in other.seconds.items():
             self.seconds[method] = self.seconds.get(method, 0.0) + seconds
         _add(self.estimates, other.estimates)
+        _add(self.limits, other.limits)
         _add(self.answers, other.answers)
         _add(self.ended, other.ended)
 
@@ -155,9 +160,10 @@ class Metrics:
         counts.buckets[method][bisect_left(BUCKETS, seconds)] += 1
         counts.seconds[method] += seconds
 
-    def count_estimate(self, engine: str) -> None:
-        """Count an estimate by the engine that executed it."""
-        _add(self._counts.estimates, {engine: 1})
+    def count_estimate(self, estimate: "GasEstimate") -> None:
+        """Count an estimate by the engine that executed it, and the gas limits that its search tried."""
+        _add(self._counts.estimates, {estimate.engine: 1})
+        _add(self._counts.limits, {"executed": estimate.executions, "proven": estimate.proven})
 
     def count_answer(self, status: int) -> None:
         """Count an answer of HTTP."""
@@ -211,6 +217,7 @@ class Metrics:
                 yield times
                 for name, label, what, numbers in (
                     ("feemodel_estimates", "engine", "Gas estimates by the engine that executed", total.estimates),
+                    ("feemodel_estimate_limits", "how", "Gas limits tried: executed or proven", total.limits),
                     ("feemodel_http_answers", "status", "Answers by HTTP status", total.answers),
                     ("feemodel_workers_ended", "reason", "Serving processes that ended unasked", total.ended),
                 ):

@@ -10,7 +10,7 @@ from typing import Any
 
 from feemodel.config import Settings
 from feemodel.errors import InvalidInput, LimitExceeded, UnreadableFile, UpstreamError
-from feemodel.execution.estimate import Limits
+from feemodel.execution.estimate import GasEstimate, Limits
 from feemodel.io.node import Node
 from feemodel.ledger.store import Store
 from feemodel.rpc.chain import Chain, genesis_chain, read_genesis_document, replay_chain
@@ -54,7 +54,7 @@ class Service:
     ----------
     settings : which chain, prices, sizes and limits.
     store : the ledger that proves, `None` for none.
-    count_estimate : told the engine of every gas estimate.
+    count_estimate : called with every gas estimate.
     chain_ids : memory that all processes of a server share for the chain ids of `node` and `l1_node`, see
         `feemodel.rpc.head.shared_chain_id`; `None` where there is one process.
 
@@ -67,7 +67,7 @@ class Service:
         settings: Settings,
         store: Path | None,
         *,
-        count_estimate: Callable[[str], None] = lambda engine: None,
+        count_estimate: Callable[[GasEstimate], None] = lambda estimate: None,
         chain_ids: tuple[Any, Any] = (None, None),
     ) -> None:
         self.settings, self._count_estimate = settings, count_estimate

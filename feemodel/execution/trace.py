@@ -1,0 +1,188 @@
+"""What one execution on the specification proves about the same message with other gas limits.
+
+A frame that begins with g gas has spent S. As long as the path is the same, g − S is left; so the least g is the
+maximum over the frame of what was spent so far and what had to be there then:
+
+    SSTORE, since EIP-2200         S + 2,301
+    call or creation, which costs b, of a frame that needs c and was given a stipend s
+                                   S + b + inv(c − s), the least r with r − ⌊r/64⌋ ≥ c − s, EIP-150
+    call that begins no frame      S + b
+    end                            S
+
+A frame that halts takes all that it was given, so what it needs does not matter, but from there on the caller keeps
+only 1/64 of each further gas: a burn.
+
+This holds for an oblivious trace: nothing on its path reads gas, no inner frame halts, and nothing reads a balance that
+pays for the gas limit. Balances are read by BALANCE and SELFBALANCE, but also by a call or creation with a value that
+the payer cannot afford, and all of a balance is moved by SELFDESTRUCT.
+"""
+
+from math import inf
+from typing import Any
+
+from feemodel.execution.recursion import recursion_limit
+
+with recursion_limit():
+    from ethereum.trace import GasAndRefund, OpEnd, OpStart, TraceEvent
+
+SSTORE_SENTRY = 2_300  # gas that must be left, and one more, for SSTORE to begin, EIP-2200
+STIPEND = 2_300  # that a call with a value is given, EIP-150
+
+_BALANCE, _SELFBALANCE, _SSTORE, _GAS, _SELFDESTRUCT = 0x31, 0x47, 0x55, 0x5A, 0xFF
+_CREATES = frozenset((0xF0, 0xF5))
+_CALLS = frozenset((0xF1, 0xF2, 0xF4, 0xFA))
+_CALLS_WITH_VALUE = frozenset((0xF1, 0xF2))
+_RECORDED = _CREATES | _CALLS | {_BALANCE, _SELFBALANCE, _SSTORE, _GAS, _SELFDESTRUCT}
+_ADDRESS_MASK = (1 << 160) - 1
+
+
+class Recorder:
+    """A tracer of the specification that finds the least gas limit of a path, and whether it is oblivious.
+
+    Parameters
+    ----------
+    payer : the account whose balance depends on the gas limit, if any does.
+    divides_gas : whether a call leaves its caller 1/64, EIP-150.
+    sstore_sentry : whether SSTORE wants more gas than it takes, EIP-2200.
+    """
+
+    def __init__(self, *, payer: bytes | None, divides_gas: bool, sstore_sentry: bool) -> None:
+        self._payer, self._divides_gas, self._sstore_sentry = payer, divides_gas, sstore_sentry
+        self._frames: list[_Frame] = []
+        self.oblivious = self.single_frame = True
+
+    def __call__(self, evm: Any, event: TraceEvent) -> None:
+        if not self._frames or self._frames[-1].evm is not evm:
+            self._switch(evm)
+        frame, kind = self._frames[-1], type(event)
+        if kind is OpStart:
+            opcode = event.op.value  # type: ignore[union-attr]
+            if opcode in _RECORDED:
+                self._begin(frame, opcode)
+        elif frame.call is not None:
+            if kind is GasAndRefund:
+                frame.call.charged += event.gas_cost  # type: ignore[union-attr]
+            elif kind is OpEnd:
+                self._settle(frame, frame.call)
+                frame.call = None
+
+    def least(self) -> int:
+        """The least gas that the outermost frame must begin with to take the same path [gas]."""
+        return self._frames[0].least() if self._frames else 0
+
+    def _switch(self, evm: Any) -> None:
+        """A frame begins, or the one above it has ended."""
+        while self._frames and evm.message.parent_evm is not self._frames[-1].evm:
+            if self._frames[-1].evm is evm:
+                return
+            ended = self._frames.pop()
+            if self._frames and self._frames[-1].call is not None:
+                self._frames[-1].call.child = ended
+        self._frames.append(_Frame(evm))
+
+    def _begin(self, frame: "_Frame", opcode: int) -> None:
+        evm = frame.evm
+        if opcode == _SSTORE:
+            if self._sstore_sentry:
+                frame.require(frame.spent() + SSTORE_SENTRY + 1)
+        elif opcode == _GAS:
+            following = evm.code[int(evm.pc) + 1 : int(evm.pc) + 2]
+            if not (self._divides_gas and following and following[0] in _CALLS):
+                self.oblivious = False
+        elif opcode == _BALANCE:
+            if evm.stack and int(evm.stack[-1]) & _ADDRESS_MASK == self._payer_number():
+                self.oblivious = False
+        elif opcode in (_SELFBALANCE, _SELFDESTRUCT):
+            if evm.message.current_target == self._payer:
+                self.oblivious = False
+        else:
+            self.single_frame = False
+            has_value = opcode in _CALLS_WITH_VALUE and len(evm.stack) > 2 and evm.stack[-3] != 0
+            frame.call = _Call(int(evm.gas_left), opcode in _CREATES, STIPEND if has_value else 0)
+
+    def _payer_number(self) -> int | None:
+        return None if self._payer is None else int.from_bytes(self._payer, "big")
+
+    def _settle(self, frame: "_Frame", call: "_Call") -> None:
+        """A call or creation has ended: what it needed of its caller, and whether it may end otherwise."""
+        before, gone = frame.start - call.gas_before, call.gas_before - int(frame.evm.gas_left)
+        child = call.child
+        if call.creates and not self._divides_gas:
+            self.oblivious = False  # in Frontier code that cannot be paid for is left out, and the creation succeeds
+        if child is None:
+            cost = call.charged if call.creates else gone + call.stipend
+            if call.creates and gone > call.charged:  # the address was taken
+                self._burn(frame, before + cost, inf)
+                return
+            frame.require(before + cost)
+            if frame.evm.message.current_target == self._payer:  # which may have been too poor for the value
+                self.oblivious = False
+            return
+        given = child.limit - call.stipend
+        cost = call.charged - (0 if call.creates else given)
+        if not self._divides_gas and not call.creates:
+            frame.require(before + call.charged)  # just what it asks for
+        elif child.halted:
+            left = call.gas_before - cost
+            self._burn(frame, before + cost, inf if given == self._most(left) else given)
+        else:
+            frame.require(before + cost + self._enough(child.least() - call.stipend))
+
+    def _burn(self, frame: "_Frame", spent: int, given: float) -> None:
+        self.oblivious = False
+        frame.require(spent)
+        frame.burns.append((frame.required, spent, given))
+        frame.start, frame.required = int(frame.evm.gas_left), 0
+
+    def _most(self, gas: int) -> int:
+        """What a call can be given of the gas that is left."""
+        return gas - gas // 64 if self._divides_gas else gas
+
+    def _enough(self, gas: int) -> int:
+        """What must be left that a call can be given so much."""
+        if gas <= 0:
+            return 0
+        return gas + (gas - 1) // 63 if self._divides_gas else gas
+
+
+class _Call:
+    """A call or a creation that its frame has begun."""
+
+    __slots__ = ("charged", "child", "creates", "gas_before", "stipend")
+
+    def __init__(self, gas_before: int, creates: bool, stipend: int) -> None:
+        self.gas_before, self.creates, self.stipend = gas_before, creates, stipend
+        self.charged = 0  # of a call with what it gives its child [gas]
+        self.child: _Frame | None = None
+
+
+class _Frame:
+    """What is known of a frame so far."""
+
+    __slots__ = ("burns", "call", "evm", "limit", "required", "start")
+
+    def __init__(self, evm: Any) -> None:
+        self.evm = evm
+        self.limit = self.start = int(evm.message.gas)  # `start` is what was left after the last burn
+        self.required = 0  # of `start` [gas]
+        self.burns: list[tuple[int, int, float]] = []  # required before, spent before, and given to what halted
+        self.call: _Call | None = None
+
+    @property
+    def halted(self) -> bool:
+        error = self.evm.error
+        return error is not None and type(error).__name__ != "Revert"
+
+    def spent(self) -> int:
+        """Since the last burn [gas]."""
+        return self.start - int(self.evm.gas_left)
+
+    def require(self, gas: int) -> None:
+        self.required = max(self.required, gas)
+
+    def least(self) -> int:
+        """The least gas on which the frame takes its path [gas]."""
+        needed = max(self.required, self.spent())
+        for required, spent, given in reversed(self.burns):
+            needed = max(required, spent + int(min(needed + given, 64 * needed)))
+        return needed
