@@ -177,6 +177,13 @@ def test_compare_one_transaction_under_every_rule(tmp_path, capsys):
     assert figure.stat().st_size > 10_000
 
 
+def test_compare_takes_the_first_rule_as_reference_where_linea_is_not_among_them(capsys):
+    found = answer(capsys, "compare", RAW, "--rules", "op-mainnet/jovian,taiko")["rules"]
+
+    assert (found[0]["rule"], found[0]["ratio"]) == ("op-mainnet/jovian", 1.0)
+    assert found[1]["ratio"] == pytest.approx(found[1]["total"] / found[0]["total"])
+
+
 def test_compare_a_file_and_a_call(transactions, capsys):
     two, one = (answer(capsys, "compare", subject, "--rules", "taiko,linea") for subject in (transactions, RAW))
     call = answer(capsys, "compare", json.dumps(CALL), "--rules", "linea,op-mainnet/bedrock")
@@ -265,9 +272,13 @@ def test_fetch_writes_a_file_that_reads_back(tmp_path, capsys):
 
 
 BAD = [
-    (["fee", "--size", "128", "--gas", "0"], 2, "gas: expected whole gas of at least 1, got 0"),
-    (["fee", "--size", "-1", "--gas", "1"], 2, "compressed_size: expected whole bytes of at least 0, got -1"),
-    (["fee", "--size", "1", "--gas", "1", "--margin", "nan"], 2, "margin: expected a finite number, got nan"),
+    (
+        ["fee", "--size", "128", "--gas", "0"],
+        2,
+        "--gas: expected a whole number of at least 1, got 0 (feemodel",
+    ),
+    (["fee", "--size", "-1", "--gas", "1"], 2, "--size: expected a whole number of at least 0, got -1"),
+    (["fee", "--size", "1", "--gas", "1", "--margin", "nan"], 2, "--margin: expected a number, got 'nan'"),
     (["fee", "--size", "1", "--gas", "1", "--preset", "x"], 2, "preset: expected one of linea-mainnet-2026-01"),
     (["fee", "--size", "1", "--gas", "1", "--record", "0x02"], 2, "extra_data: expected 32 bytes, counted 1"),
     (["fee", "--size", "1", "--gas", "1", "--min-gas-price", "5"], 2, "--min-gas-price: expected only with --pricing"),
@@ -283,16 +294,16 @@ BAD = [
     (["sizes", "no-such-file.jsonl"], 3, "no-such-file.jsonl: no such file"),
     (["sizes", "."], 3, ".: a folder, not a file"),
     (["train", "no-such-file.jsonl", "--out", "x"], 3, "no-such-file.jsonl: no such file"),
-    (["fetch", "--node", "http://x", "--blocks", "7", "--out", "x"], 2, "blocks: expected A:B"),
-    (["fetch", "--node", "ftp://x", "--blocks", "7:9", "--out", "x"], 2, "url: "),
+    (["fetch", "--node", "http://x", "--blocks", "7", "--out", "x.parquet"], 2, "blocks: expected A:B"),
+    (["fetch", "--node", "ftp://x", "--blocks", "7:9", "--out", "x.parquet"], 2, "url: "),
     (["compare", RAW, "--rules", "linea,arbitrum"], 2, "rule: expected one of linea, op-mainnet/bedrock"),
-    (["compare", RAW, "--rules", "scroll-2024/curie"], 2, "reference: expected one of scroll-2024/curie, got 'linea'"),
+    (["compare", RAW, "--rules", "taiko", "--reference", "linea"], 2, "reference: expected one of taiko, got 'linea'"),
     (["compare", "no-such-file"], 3, "no-such-file: no such file"),
     (["prove", "--store", "no-such.db", "--address", "0x12"], 3, "no-such.db: no such ledger"),
     (["check-proof", "no-such.json", "--root", "0x12"], 3, "no-such.json: "),
     (["follow", "--store", "x.db", "--finality", "soon"], 2, "finality: expected immediate, depth N or l1 URL"),
     (["serve", "--workers", "0"], 2, "--workers: expected an integer of at least 1, got 0"),
-    (["demo", "--transactions", "-1"], 2, "count: expected an integer of at least 0, got -1"),
+    (["demo", "--transactions", "-1"], 2, "--transactions: expected a whole number of at least 1, got -1"),
 ]
 
 

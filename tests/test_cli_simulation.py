@@ -65,8 +65,10 @@ def test_hours_land_in_a_file(tmp_path, capsys):
     found = answer(capsys, "backtest", *QUICK, "--out", str(path))
     hours = pd.read_csv(path)
 
-    assert len(hours) == 12
+    assert (len(hours), found["hours"]) == (12, 12.0)
     assert hours["transactions"].sum() == found["transactions"]
+    assert complaint(capsys, "backtest", *QUICK, "--out", str(path))[1].startswith("--out: exists already")
+    assert answer(capsys, "backtest", *QUICK, "--out", str(path), "--overwrite") == found
 
 
 def test_own_transactions_and_fees_can_be_read(tmp_path, capsys):
@@ -108,7 +110,30 @@ def test_calibrate_says_that_no_margin_does(capsys):
         (["backtest", "--size", "zst"], 2, "--size: expected a column zst among, got ['set', 'block_number'"),
         (["backtest", "--paths", "3"], 2, "--paths: expected 1 with --scenario history, got 3"),
         (["backtest", "--l1", "nowhere.csv"], 3, "nowhere.csv"),
-        (["backtest", "--arrival-rate", "-1"], 2, "arrival_rate: expected a finite number, at least 0, got -1.0"),
+        (["backtest", "--arrival-rate", "-1"], 2, "--arrival-rate: expected a number above 0, got -1"),
+        (
+            ["backtest", "--hours", "10000"],
+            2,
+            "--hours: expected at most the 723.5 h that the history holds",
+        ),
+        (["backtest", "--hours", "0.1"], 2, "--hours: expected more than a step of the history, 0.167 h, got 0.1"),
+        (["backtest", "--hours", "0"], 2, "--hours: expected a number above 0, got 0"),
+        (["backtest", "--hours", "-5"], 2, "--hours: expected a number above 0, got -5"),
+        (["backtest", "--hours", "nan"], 2, "--hours: expected a number, got 'nan'"),
+        (["backtest", "--seed", "-1"], 2, "--seed: expected a whole number of at least 0, got -1"),
+        (["backtest", "--block-hours", "5"], 2, "--block-hours: expected only with --scenario bootstrap, got 5.0"),
+        (["backtest", "--out", "x.xls"], 2, "--out: expected a name that ends in .nc or .csv or .parquet, got 'x.xls'"),
+        (
+            ["backtest", "--arrival-rate", "1e9"],
+            2,
+            "a path of 2,604,600,000,000,000 transactions is more",
+        ),
+        (
+            ["backtest", "--scenario", "demand", "--paths", "1_000_000"],
+            2,
+            "1,000,000 paths of 217,050 steps are",
+        ),
+        (["calibrate", "--paths", "0"], 2, "--paths: expected a whole number of at least 1, got 0"),
         (["backtest", "--deadline", "1"], 2, "deadline: expected at least a tick of 12 s, got 1.0"),
         (["backtest", "--lower-bound", "5", "--upper-bound", "4"], 2, "upper_bound: expected at least the lower bound"),
         (["calibrate", "--scenario", "history"], 2, "--scenario: expected bootstrap or demand"),

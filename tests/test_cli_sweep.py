@@ -4,6 +4,7 @@ import argparse
 import json
 from dataclasses import replace
 
+import pyarrow.parquet
 import pytest
 
 from feemodel.cli import sweep as verb
@@ -63,6 +64,9 @@ def test_a_spec_says_what_the_calls_say(tmp_path):
 FEE = {"formula": "priority_fee"}
 
 
+GRID = FEE | {"grid": {"gas": [1, 2], "compressed_size": 128, "variable_cost": 1, "fixed_cost": 1}}
+
+
 def drawn(**shape):
     return FEE | {"monte_carlo": {"count": 3, "inputs": {"gas": shape}}}
 
@@ -74,13 +78,45 @@ def drawn(**shape):
         (FEE, r"expected \[grid\]"),
         (FEE | {"gird": {}}, "did you mean grid"),
         (FEE | {"grid": {"margin": {"from": 1}}}, "margin: expected count, to too"),
-        (FEE | {"grid": {"margin": {"from": 1, "to": "b", "count": 3}}}, "margin: expected from, to and count as"),
+        (
+            FEE | {"grid": {"margin": {"from": 1, "to": "b", "count": 3}}},
+            "margin.to: expected a finite number, got 'b'",
+        ),
         (FEE | {"grid": {"margin": []}}, "margin: expected at least one value"),
         (FEE | {"grid": 3}, r"grid: expected a table \[grid\]"),
         (FEE | {"statistics": ["mean"], "grid": {"gas": 1}}, "statistics: expected only beside over"),
         (drawn(distribution="lognormal"), "did you mean lognorm"),
         (drawn(distribution="norm", q=1), "expected the shape of a scipy.stats.norm"),
         (FEE | {"monte_carlo": {"inputs": {"gas": [1, 2]}}}, "count"),
+        (GRID | {"over": 5}, "over: expected a list of names, such as .*, got 5"),
+        (GRID | {"over": "gas"}, "over: expected a list of names, such as .*, got 'gas'"),
+        (GRID | {"over": ["gas", 5]}, r"over\[1\]: expected the name of a dimension, got 5"),
+        (GRID | {"over": ["gas"], "statistics": "mean"}, "statistics: expected a list of names, got 'mean'"),
+        (GRID | {"over": ["gas"], "edges": "1"}, "edges: expected a finite number, got '1'"),
+        (FEE | {"grid": {"gas": {"from": 1, "to": 5, "count": 10**12}}}, "gas.count: expected at most 10,000,000"),
+        (FEE | {"grid": {"gas": {"from": 1, "to": 5, "count": -1}}}, "gas.count: expected an integer of at least 1"),
+        (FEE | {"grid": {"gas": {"from": 1, "to": 5, "count": 2.5}}}, "gas.count: expected an integer"),
+        (FEE | {"grid": {"gas": {"from": 1, "to": 3, "count": 9}}}, "gas: expected fewer whole numbers from 1 to 3"),
+        (FEE | {"grid": {"gas": {"from": 0, "to": 2**60, "count": 3}}}, "gas: expected whole numbers below 2"),
+        (FEE | {"grid": {"gas": {"from": 0.0, "to": 5, "count": 3, "spacing": "log"}}}, "gas: expected ends above 0"),
+        (FEE | {"grid": {"gas": {"from": True, "to": 5, "count": 3}}}, "gas.from: expected a finite number, got True"),
+        (
+            FEE | {"grid": {"gas": {"from": 1, "to": 5, "count": 3, "spacing": ["log"]}}},
+            "gas.spacing: no such name",
+        ),
+        (FEE | {"grid": {"gas": float("nan")}}, "gas: expected a finite number, got nan"),
+        (FEE | {"grid": {"gas": True}}, "gas"),
+        (FEE | {"grid": {"gas": [[1], [2]]}}, "gas"),
+        (FEE | {"grid": {"gas": [1, "2"]}}, "gas"),
+        (FEE | {"sobol": {"count": 8, "rng": -1, "inputs": {"gas": [1, 2]}}}, "rng: expected an integer of at least 0"),
+        (FEE | {"sobol": {"count": 8, "rng": "a", "inputs": {"gas": [1, 2]}}}, "rng"),
+        (FEE | {"sobol": {"count": 8, "inputs": {"gas": [1, 2, 3]}}}, "gas: expected a range"),
+        (FEE | {"sobol": {"count": 8, "inputs": {"gas": {"distribution": "norm", "scale": -1}}}}, "gas"),
+        (FEE | {"sobol": {"count": 8, "inputs": {"gas": {"distribution": "norm", "scale": "a"}}}}, "gas"),
+        (FEE | {"monte_carlo": {"count": 1e9, "inputs": {"gas": [1, 2]}}}, "count: expected an integer"),
+        (FEE | {"monte_carlo": {"count": 8, "inputs": {"gas": {"distribution": "norm", "loc": [1, 2]}}}}, "gas"),
+        (FEE | {"transactions": {"compressed_size": ["zstd"], "gas": "gas_used"}}, "compressed_size"),
+        (FEE | {"transactions": {"file": 5}}, "file"),
         (FEE | {"transactions": {"compressed_size": "zst", "gas": "gas_used"}}, "did you mean zstd"),
     ],
 )
@@ -115,10 +151,44 @@ def test_the_verb_prints_and_writes_the_result(tmp_path, capsys):
     answer = json.loads(capsys.readouterr().out)
     assert answer["results"] == {"priority_fee": {"min": 36_095_238.0, "mean": 39_704_761.5, "max": 43_314_285.0}}
     assert read_dataset(out).priority_fee.values.tolist() == [36_095_238, 43_314_285]
-    with pytest.raises(InvalidInput, match="--out: exists already"):
+    with pytest.raises(InvalidInput, match=r"--out: exists already"):
         run_verb(str(tmp_path / "spec.toml"), "--out", str(out))
     assert run_verb(str(tmp_path / "spec.toml")) == 0
     assert "wei / gas" in capsys.readouterr().out
+
+
+def test_a_sweep_says_what_it_does_before_it_does_it(tmp_path, capsys):
+    (tmp_path / "spec.toml").write_text(SPEC)
+    assert run_verb(str(tmp_path / "spec.toml")) == 0
+
+    said = "feemodel: 2 evaluations of priority_fee into 2 margin, 16 bytes in memory"
+    assert capsys.readouterr().err == f"{said}; only least, mean and most are printed, --out FILE keeps all\n"
+
+
+def test_the_file_is_of_the_kind_that_its_name_says(tmp_path, capsys):
+    (tmp_path / "spec.toml").write_text(SPEC)
+    for name in ("fees.csv", "fees.parquet"):
+        assert run_verb(str(tmp_path / "spec.toml"), "--out", str(tmp_path / name)) == 0
+
+    rows = (tmp_path / "fees.csv").read_text().splitlines()
+    assert rows[0] == "margin,compressed_size,gas,variable_cost,fixed_cost,priority_fee"
+    assert rows[1:] == ["1.0,128,21000,1000000000,30000000,36095238", "1.2,128,21000,1000000000,30000000,43314285"]
+    table = pyarrow.parquet.read_table(tmp_path / "fees.parquet")
+    assert table["priority_fee"].to_pylist() == [36_095_238, 43_314_285]
+    assert json.loads(table.schema.metadata[b"feemodel"])["units"]["priority_fee"] == "wei / gas"
+
+
+@pytest.mark.parametrize("name", ["fees.xlsx", "fees", "fees.nc4", ".csv"])
+def test_a_file_of_an_unknown_kind_is_refused_before_any_work(tmp_path, name):
+    with pytest.raises(InvalidInput, match=r"--out: expected a name that ends in .nc or .csv or .parquet"):
+        run_verb("no such spec", "--out", str(tmp_path / name))
+
+
+def test_a_histogram_is_no_table(tmp_path):
+    (tmp_path / "spec.toml").write_text('over = ["margin"]\nedges = [1.0]\n' + SPEC)
+
+    with pytest.raises(InvalidInput, match=r"--out: expected a name that ends in .nc, which holds histograms too"):
+        run_verb(str(tmp_path / "spec.toml"), "--out", str(tmp_path / "fees.csv"))
 
 
 def test_the_verb_names_a_misspelt_axis_and_a_file_that_is_no_spec(tmp_path):

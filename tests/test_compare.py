@@ -132,7 +132,7 @@ def test_what_is_wrong_is_named(change: dict[str, Any], message: str) -> None:
 
 def test_a_reference_is_one_of_the_rules(transactions: Any) -> None:
     with pytest.raises(InvalidInput, match="reference: expected one of base/jovian"):
-        comparison(transactions, base_fee=1, blob_base_fee=1, rules=["base/jovian"])
+        comparison(transactions, base_fee=1, blob_base_fee=1, rules=["base/jovian"], reference="linea")
 
 
 def test_too_large_a_cube_points_to_the_sums() -> None:

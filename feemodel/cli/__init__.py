@@ -1,19 +1,24 @@
 """The command line: `feemodel VERB …`. One module a verb; this one finds it, and turns errors into exit codes.
 
 0    done
-1    the answer is no: a transaction that some stage would not accept (`explain --check`)
+1    the answer is no, where a verb is asked for one (`NO` says which)
 2    bad input: an option, a value, a call
 3    a file that cannot be read or written
-4    an upstream node that failed
+4    an upstream node or cluster that failed
+70   an error that nobody foresaw; `--debug` shows its traceback
 130  interrupted
+
+Whatever fails is one line on standard error.
 """
 
 import argparse
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib import import_module
+from io import TextIOWrapper
+from typing import Any, NoReturn
 
 import feemodel
 from feemodel.errors import FeeModelError, InvalidProof, UnreadableFile, UpstreamError
@@ -38,6 +43,15 @@ VERBS = {
     "serve": "the JSON-RPC server",
     "fetch": "block headers of a node into a Parquet file",
 }
+#: What the exit code 1 says, of the verbs that have one.
+NO = {
+    "explain": "with --check, some stage would not accept the transaction",
+    "calibrate": "no margin up to --highest keeps the bound",
+    "replay": "a transaction did not come out as recorded",
+    "check-proof": "the proof does not hold",
+    "serve": "with --check, estimates would be refused",
+}
+UNFORESEEN = 70  # EX_SOFTWARE of sysexits.h
 #: Packages that come with extras. A server executes too; `fast` is left out, for it is not made for every Python.
 EXTRAS = {
     **dict.fromkeys(("uvloop", "msgspec", "prometheus_client"), "serve,execution"),
@@ -46,17 +60,57 @@ EXTRAS = {
 }
 
 
+class UsageError(FeeModelError):
+    """Arguments that a verb does not take; the message names the verb whose `--help` lists them."""
+
+
+class VerbParser(argparse.ArgumentParser):
+    """A parser whose errors are one line, and whose help ends every option with its real default."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**({"formatter_class": _Help} | options), allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message.removeprefix('argument ')} ({self.prog} --help)")
+
+
+class _Help(argparse.ArgumentDefaultsHelpFormatter):
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """Paragraphs wrapped, except those that have lines of their own."""
+        paragraphs = text.split("\n\n")
+        wrapped = (one if "\n" in one else super(_Help, self)._fill_text(one, width, indent) for one in paragraphs)
+        return "\n\n".join(wrapped)
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        if action.default in (None, False) or action.default == []:
+            return action.help
+        text = super()._get_help_string(action) or ""
+        return text.replace("(default: %(default)s)", "(%(default)s)")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; returns the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal without our signs, a file name that is no text
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_: print(f"feemodel: warning: {message}", file=sys.stderr)
-        return _run(given)
+        try:
+            return _run(given)
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            return 130
+        except Exception as error:
+            if "--debug" in given:
+                raise
+            said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            return _failed(UNFORESEEN, f"unforeseen error, --debug shows where: {said}")
 
 
 def _run(given: Sequence[str]) -> int:
     try:
-        options = _parser(given).parse_args(given)
+        options = verb_parser(given).parse_args(given)
         return int(options.run(options))
     except InvalidProof as error:
         return _failed(1, error)
@@ -66,6 +120,8 @@ def _run(given: Sequence[str]) -> int:
         return _failed(3, error)
     except FeeModelError as error:
         return _failed(2, error)
+    except MemoryError as error:
+        return _failed(2, f"not enough memory: {str(error) or 'ask for less at once'}")
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("feemodel"):
             raise
@@ -75,32 +131,41 @@ def _run(given: Sequence[str]) -> int:
     except BrokenPipeError:  # the reader of a pipe, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         return _failed(3, f"{error.filename}: {reason}" if error.filename else reason)
 
 
-def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def verb_parser(verbs: Collection[str]) -> VerbParser:
+    """The parser of `feemodel`, with the options of the verbs named: the others' modules need not be loaded."""
+    parser = VerbParser(
         prog="feemodel",
         description="What must this rollup transaction pay, and will that pay for L1?",
-        epilog="Every verb takes --json and --help.",
+        epilog="Every verb takes --json, --debug and --help.",
     )
     parser.add_argument("--version", action="version", version=f"feemodel {feemodel.__version__}")
-    verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
+    subparsers = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
     for verb, summary in VERBS.items():
-        subparser = verbs.add_parser(verb, help=summary, description=summary[0].upper() + summary[1:] + ".")
-        if verb in given:  # the other verbs' modules need not be loaded
+        subparser = subparsers.add_parser(verb, help=summary, description=summary[0].upper() + summary[1:] + ".")
+        if verb in verbs:
             module = import_module(f"feemodel.cli.{verb.replace('-', '_')}")
             module.add_arguments(subparser)
             subparser.add_argument("--json", action="store_true", help="print one JSON object")
+            subparser.add_argument("--debug", action="store_true", help="show the traceback of an unforeseen error")
             subparser.set_defaults(run=module.run)
+            subparser.epilog = _with_exit_codes(verb, subparser.epilog)
     return parser
 
 
+def _with_exit_codes(verb: str, epilog: str | None) -> str:
+    if epilog is not None and "exit codes" in epilog.lower():
+        return epilog
+    no = f", 1 {NO[verb]}" if verb in NO else ""
+    codes = f"Exit codes: 0 done{no}, 2 bad input, 3 a file, 4 a node, 70 unforeseen."
+    return codes if epilog is None else f"{epilog}\n\n{codes}"
+
+
 def _failed(code: int, error: object) -> int:
-    print(f"feemodel: {error}", file=sys.stderr)
+    line = "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in str(error))
+    print(f"feemodel: {line}", file=sys.stderr)
     return code

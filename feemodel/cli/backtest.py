@@ -4,13 +4,14 @@ import argparse
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from feemodel.cli.options import whole_number
-from feemodel.cli.output import print_json, print_table
+from feemodel.cli.options import above_0, count, number, whole_from_0
+from feemodel.cli.output import add_out, checked_out, print_json, print_table
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.units import WEI_PER_ETH
 
 SCENARIOS = ("history", "bootstrap", "demand")
-DAY, HOUR = 86_400, 3_600  # seconds
+HOUR = 3_600  # seconds
+BLOCK_HOURS = 24.0  # which keeps the daily cycle mostly whole
 MEASURES = ("recovery", "size_recovery", "unprofitable_share", "total_revenue", "total_cost", "worst_drawdown")
 
 
@@ -28,7 +29,7 @@ class Experiment(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment(parser, scenario="history", paths=1, hours=None)
-    parser.add_argument("--out", metavar="FILE.csv", help="write every hour of every path")
+    add_out(parser, "FILE", "write every hour of every path: .csv, .parquet or .nc")
 
 
 def add_experiment(parser: argparse.ArgumentParser, *, scenario: str, paths: int, hours: float | None) -> None:
@@ -37,19 +38,22 @@ def add_experiment(parser: argparse.ArgumentParser, *, scenario: str, paths: int
     l1.add_argument("--l1", metavar="FILE", help="of base fees and blob base fees (the month that ships)")
     l1.add_argument("--scenario", default=scenario, choices=SCENARIOS, help="history as it was, a block bootstrap of"
                     " it, or the demand that it shows driving the rules of L1 anew (%(default)s)")  # fmt: skip
-    l1.add_argument("--paths", type=whole_number, default=paths, help="of a bootstrap or of demand (%(default)s)")
-    l1.add_argument("--hours", type=float, default=hours, help="length of a path (the history's)")
-    l1.add_argument("--block-hours", type=float, default=24.0, help="mean block of a bootstrap (%(default)s)")
-    l1.add_argument("--tip", type=whole_number, default=100_000_000, metavar="WEI", help="assumed, L1 (%(default)s)")
-    l1.add_argument("--usage-exponent", type=float, default=0.0, help="assumed: L1 blocks weigh fee to this power in"
+    l1.add_argument("--paths", type=count, default=paths, help="of a bootstrap or of demand (%(default)s)")
+    length = "length of a path" if hours is not None else "length of a path, to a whole step (the history's)"
+    l1.add_argument("--hours", type=above_0, default=hours, help=length)
+    l1.add_argument("--block-hours", type=above_0, default=BLOCK_HOURS, help="mean block of a bootstrap (%(default)s)")
+    l1.add_argument("--tip", type=whole_from_0, default=100_000_000, metavar="WEI", help="assumed, L1 (%(default)s)")
+    l1.add_argument("--usage-exponent", type=number, default=0.0, help="assumed: L1 blocks weigh fee to this power in"
                     " averages (%(default)s)")  # fmt: skip
     traffic = parser.add_argument_group("transactions, drawn onto the time of the L1 fees")
     traffic.add_argument(
         "--transactions", metavar="FILE.csv", help="with gas_used, calldata_bytes, and --size's column"
     )
     traffic.add_argument("--size", default="zstd", metavar="COLUMN", help="compressed size (%(default)s)")
-    traffic.add_argument("--arrival-rate", type=float, default=1.45, metavar="PER_SECOND", help="(%(default)s)")
-    traffic.add_argument("--seed", type=whole_number, default=1, help="(%(default)s)")
+    traffic.add_argument(
+        "--arrival-rate", type=above_0, default=1.45, metavar="PER_SECOND", help="transactions a second"
+    )
+    traffic.add_argument("--seed", type=whole_from_0, default=1, help="of all draws")
     _add_rule(parser)
 
 
@@ -65,18 +69,18 @@ def _add_rule(parser: argparse.ArgumentParser) -> None:
         ("window", "SECONDS", "of L1 fees averaged"),
     ):
         value = getattr(default, name.replace("-", "_"))
-        rule.add_argument(f"--{name}", type=float, default=value, metavar=unit, help=f"{text} (%(default)s)")
-    rule.add_argument(
-        "--fixed-cost", type=whole_number, default=default.fixed_cost, metavar="WEI", help="(%(default)s)"
-    )
+        rule.add_argument(f"--{name}", type=number, default=value, metavar=unit, help=f"{text} (%(default)s)")
+    rule.add_argument("--fixed-cost", type=whole_from_0, default=default.fixed_cost, metavar="WEI", help="announced")
     for side in ("lower", "upper"):
-        text = f"of the variable cost, or none ({getattr(default, f'{side}_bound'):.0f})"
+        text = "of the variable cost, or none"
         rule.add_argument(
             f"--{side}-bound", type=_bound, default=getattr(default, f"{side}_bound"), metavar="WEI", help=text
         )
     rule.add_argument("--calldata-pressure", action="store_true", help="let full blocks raise the variable cost")
-    rule.add_argument("--deadline", type=float, metavar="SECONDS", help="post what has waited so long (fill the blob)")
-    rule.add_argument("--stream-ratio", type=float, default=1.0, help="bytes of the stream over bytes measured one by"
+    rule.add_argument(
+        "--deadline", type=above_0, metavar="SECONDS", help="post what has waited so long (fill the blob)"
+    )
+    rule.add_argument("--stream-ratio", type=above_0, default=1.0, help="bytes of the stream over bytes measured one by"
                       " one (%(default)s)")  # fmt: skip
 
 
@@ -114,8 +118,11 @@ def read_experiment(options: argparse.Namespace) -> Experiment:
 
 
 def run(options: argparse.Namespace) -> int:
+    from feemodel.io.datasets import DATASET_SUFFIXES, write_dataset
     from feemodel.simulation.backtest import backtest
+    from feemodel.simulation.scenarios import duration
 
+    out = checked_out(options, DATASET_SUFFIXES)
     made = read_experiment(options)
     found = backtest(
         made.workload,
@@ -127,17 +134,18 @@ def run(options: argparse.Namespace) -> int:
         rng=made.rng,
         progress=not options.json,
     )
-    if options.out is not None:
+    if out is not None:
         hourly = [name for name in found.data_vars if found[name].dims == ("path", "hour")]
-        found[hourly].to_dataframe().to_csv(options.out)
+        write_dataset(found[hourly], out, overwrite=options.overwrite)
+    hours = duration(made.l1_fees) / HOUR
     quantiles = {name: _over_paths(found[name].to_numpy()) for name in MEASURES}
     if options.json:
-        counts = {"paths": found.sizes["path"], "transactions": int(found["transactions"].sum())}
+        counts = {"paths": found.sizes["path"], "hours": hours, "transactions": int(found["transactions"].sum())}
         print_json(counts | {_camel(name): values for name, values in quantiles.items()} | {"assumed": found.attrs})
         return 0
     rows = [(_LABELS[name], *(_shown(name, value) for value in values.values())) for name, values in quantiles.items()]
-    paths, count = found.sizes["path"], int(found["transactions"].sum())
-    title = f"{count:,} transactions on {paths:,} path{'s' * (paths > 1)} of L1 fees"
+    paths, transactions = found.sizes["path"], int(found["transactions"].sum())
+    title = f"{transactions:,} transactions on {paths:,} path{'s' * (paths > 1)} of {hours:,.6g} h"
     print_table(title, ("", *next(iter(quantiles.values()))), rows)
     print_assumptions(found.attrs)
     return 0
@@ -179,14 +187,14 @@ def _read_workload(path: str | None, size: str) -> tuple[Any, Any]:
 def _scenario(options: argparse.Namespace) -> Any:
     from feemodel.simulation import l1_demand, scenarios
 
+    if options.scenario != "bootstrap" and options.block_hours != BLOCK_HOURS:
+        raise InvalidInput("--block-hours", "expected only with --scenario bootstrap", options.block_hours)
     history = _history(options.l1)
     horizon = None if options.hours is None else options.hours * HOUR
     if options.scenario == "history":
         if options.paths != 1:
             raise InvalidInput("--paths", "expected 1 with --scenario history", options.paths)
-        if horizon is None:
-            return history
-        return history.isel(step=history["elapsed"].to_numpy() < horizon)
+        return history if horizon is None else _beginning(history, options.hours)
     if options.scenario == "bootstrap":
         block = options.block_hours * HOUR
         return scenarios.bootstrap(history, paths=options.paths, block_seconds=block, horizon=horizon, rng=options.seed)
@@ -200,6 +208,20 @@ def _scenario(options: argparse.Namespace) -> Any:
         blocks_per_step=5,
         rng=options.seed,
     )
+
+
+def _beginning(history: Any, hours: float) -> Any:
+    from feemodel.simulation import scenarios
+
+    held = scenarios.duration(history)
+    if hours * HOUR > held:
+        first, last = (str(time)[:16] for time in history["time"].to_numpy()[[0, -1]])
+        reason = f"expected at most the {held / HOUR:,.6g} h that the history holds, from {first} to {last}"
+        raise InvalidInput("--hours", reason, hours)
+    step = scenarios.step_seconds(history)
+    if hours * HOUR <= step:
+        raise InvalidInput("--hours", f"expected more than a step of the history, {step / HOUR:.3g} h", hours)
+    return scenarios.beginning(history, hours * HOUR)
 
 
 def _history(path: str | None) -> Any:
@@ -244,4 +266,4 @@ def _camel(name: str) -> str:
 
 
 def _bound(text: str) -> float | None:
-    return None if text == "none" else float(whole_number(text))
+    return None if text == "none" else number(str(whole_from_0(text)))

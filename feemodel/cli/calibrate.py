@@ -2,7 +2,8 @@
 
 import argparse
 
-from feemodel.cli.backtest import add_experiment, read_experiment
+from feemodel.cli.backtest import HOUR, add_experiment, read_experiment
+from feemodel.cli.options import number
 from feemodel.cli.output import print_json
 from feemodel.errors import InvalidInput
 
@@ -10,19 +11,20 @@ PATHS, HOURS = 200, 24.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--loss-probability", type=float, default=0.05, help="over a path, the bound (%(default)s)")
-    parser.add_argument("--confidence", type=float, default=0.95, help="of the interval (%(default)s)")
+    parser.add_argument("--loss-probability", type=number, default=0.05, help="over a path, the bound (%(default)s)")
+    parser.add_argument("--confidence", type=number, default=0.95, help="of the interval (%(default)s)")
     parser.add_argument(
         "--vary", default="estimate_margin", choices=("estimate_margin", "margin"), help="(%(default)s)"
     )
     parser.add_argument("--counted", default="size_revenue", choices=("size_revenue", "revenue"), help="what pays for"
                         " posting: what the size adds to fees, or all of them (%(default)s)")  # fmt: skip
-    parser.add_argument("--highest", type=float, default=100.0, help="margin that is tried (%(default)s)")
+    parser.add_argument("--highest", type=number, default=100.0, help="margin that is tried (%(default)s)")
     add_experiment(parser, scenario="bootstrap", paths=PATHS, hours=HOURS)
 
 
 def run(options: argparse.Namespace) -> int:
     from feemodel.simulation.calibrate import calibrate
+    from feemodel.simulation.scenarios import duration
 
     if options.scenario == "history":
         raise InvalidInput("--scenario", "expected bootstrap or demand: history has one path", options.scenario)
@@ -42,11 +44,14 @@ def run(options: argparse.Namespace) -> int:
         rng=made.rng,
         progress=not options.json,
     )
+    hours = duration(made.l1_fees) / HOUR
     if options.json:
         source = made.l1_fees.attrs["source"]
-        print_json(found._asdict() | {"vary": options.vary, "counted": options.counted, "l1_fees": source})
+        print_json(
+            found._asdict() | {"vary": options.vary, "counted": options.counted, "l1_fees": source, "hours": hours}
+        )
     else:
-        bound, size = f"{found.loss_probability:.2%}", f"{found.paths:,} paths of {options.hours:g} h"
+        bound, size = f"{found.loss_probability:.2%}", f"{found.paths:,} paths of {hours:g} h"
         if found.margin is not None:
             low, high = (f"{end:.3f}" if end is not None else "?" for end in (found.low, found.high))
             print(

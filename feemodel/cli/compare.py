@@ -1,11 +1,12 @@
 """`feemodel compare`: the same transaction, call or file of transactions under every rollup's fee rule."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from feemodel.cli.options import add_codec, read_codec, whole_number
-from feemodel.cli.output import print_json, print_table
+from feemodel.cli.options import add_codec, count, read_codec, whole_from_0
+from feemodel.cli.output import add_out, checked_out, print_json, print_table
 from feemodel.cli.subjects import estimated_gas, read_subject
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.transaction import LINEA_CHAIN_ID, Transaction, fill, parse_transaction
@@ -14,15 +15,15 @@ from feemodel.units import WEI_PER_GWEI
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("subject", help="a signed transaction (0x…), a call ({…}), or a file of raw transactions")
-    parser.add_argument("--gas", type=whole_number, help="used by each (a file's column, or the gas limit)")
-    parser.add_argument("--l1-base-fee", type=whole_number, metavar="WEI", help="(the shipped month's median)")
-    parser.add_argument("--blob-base-fee", type=whole_number, metavar="WEI", help="(the shipped month's median)")
+    parser.add_argument("--gas", type=count, help="used by each (a file's column, or the gas limit)")
+    parser.add_argument("--l1-base-fee", type=whole_from_0, metavar="WEI", help="(the shipped month's median)")
+    parser.add_argument("--blob-base-fee", type=whole_from_0, metavar="WEI", help="(the shipped month's median)")
     parser.add_argument("--rules", metavar="NAME,…", help="which rules (today's); `all` for every upgrade")
-    parser.add_argument("--reference", default="linea", metavar="RULE", help="the ratio is taken to it (%(default)s)")
+    parser.add_argument("--reference", metavar="RULE", help="the ratio is taken to it (linea, or else the first rule)")
     parser.add_argument(
-        "--pubdata", type=whole_number, default=200, help="bytes on zkSync, an assumption (%(default)s)"
+        "--pubdata", type=whole_from_0, default=200, help="bytes on zkSync, an assumption (%(default)s)"
     )
-    parser.add_argument("--out", metavar="FILE.png", help="draw the table")
+    add_out(parser, "FILE", "draw the table: .png, .svg or .pdf")
     add_codec(parser)
 
 
@@ -30,6 +31,7 @@ def run(options: argparse.Namespace) -> int:
     from feemodel.fees.rollups.rules import CURRENT, RULES
     from feemodel.simulation.compare import comparison, sizes_table
 
+    out = checked_out(options, (".png", ".svg", ".pdf"))
     transactions, gas, senders = _transactions(options)
     table = sizes_table(
         transactions, gas=gas, senders=senders, pubdata=options.pubdata, linea_codec=read_codec(options)
@@ -45,8 +47,8 @@ def run(options: argparse.Namespace) -> int:
         "blobBaseFee": blob_base_fee,
         "rules": [row._asdict() for row in rows],
     }
-    if options.out is not None:
-        _draw(Path(options.out), rows, answer)
+    if out is not None:
+        _draw(out, rows, answer)
     if options.json:
         print_json(answer)
         return 0
@@ -59,8 +61,12 @@ def run(options: argparse.Namespace) -> int:
          f"{row.ratio:.3f}×")
         for row in rows
     ]  # fmt: skip
-    print_table(title, ("rule", "L1 part", "L2 part", "total", "per byte", f"of {options.reference}"), cells)
+    print_table(title, ("rule", "L1 part", "L2 part", "total", "per byte", f"of {_reference(options, names)}"), cells)
     return 0
+
+
+def _reference(options: argparse.Namespace, names: Sequence[str]) -> str:
+    return str(options.reference or ("linea" if "linea" in names else names[0]))
 
 
 def _transactions(options: argparse.Namespace) -> tuple[list[Transaction], list[int] | None, list[bytes] | None]:

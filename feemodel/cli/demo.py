@@ -6,21 +6,26 @@ import time
 from pathlib import Path
 from typing import Any
 
-from feemodel.cli.options import whole_number
+from feemodel.cli.options import count, whole_from_0
 from feemodel.cli.output import print_json, print_table
+from feemodel.errors import InvalidInput
 from feemodel.fees.forms import CostPerByte, Form, VerificationCost
 from feemodel.fees.presets import DEFAULT_PRESET, LineaPreset, linea_preset
 from feemodel.units import WEI_PER_ETH, WEI_PER_GWEI
 
+FIGURES = ("recovery.png", "verification_cost.png", "corpus.png")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--transactions", type=whole_number, default=20_000, help="to generate (%(default)s)")
-    parser.add_argument("--seed", type=whole_number, default=1, help="of the generator (%(default)s)")
+    parser.add_argument("--transactions", type=count, default=20_000, help="to generate (%(default)s)")
+    parser.add_argument("--seed", type=whole_from_0, default=1, help="of the generator (%(default)s)")
     parser.add_argument("--preset", default=DEFAULT_PRESET, help="the costs (%(default)s)")
     parser.add_argument("--out", default="out", metavar="FOLDER", help="for the figures (%(default)s)")
+    parser.add_argument("--overwrite", action="store_true", help="replace figures that are there")
 
 
 def run(options: argparse.Namespace) -> int:
+    folder = _checked_folder(options)
     from feemodel.cli.demo_figures import draw
     from feemodel.io.shipped import read_shipped_l1_fees, read_shipped_transactions
     from feemodel.simulation.surfaces import Submission
@@ -41,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     posting = submission.cost_per_byte(l1_fees["base_fee"].mean(), l1_fees["blob_base_fee"].mean())
     costs = {CostPerByte.name: posting, VerificationCost.name: forms[1].cost_per_byte}
     rows = [_row(load, form, preset, costs[form.name]) for form in forms for load in workloads]
-    figures, evaluated = draw(Path(options.out), workloads[0], forms, preset, l1_fees, submission, corpora)
+    figures, evaluated = draw(folder, workloads[0], forms, preset, l1_fees, submission, corpora)
     answer = {
         "preset": preset.name,
         "estimateMargin": preset.estimate_margin,
@@ -57,6 +62,16 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print(answer)
     return 0
+
+
+def _checked_folder(options: argparse.Namespace) -> Path:
+    """The folder for the figures, made where it is missing, checked before any work."""
+    folder = Path(options.out)
+    folder.mkdir(parents=True, exist_ok=True)
+    there = [str(folder / name) for name in FIGURES if (folder / name).exists()]
+    if there and not options.overwrite:
+        raise InvalidInput("--out", "expected a folder without these figures, or --overwrite", there)
+    return folder
 
 
 def _with_known_gas(table: Any) -> Any:

@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from feemodel.call import Call
-from feemodel.cli.options import add_codec, add_pricing, read_codec, read_pricing, whole_number
+from feemodel.cli.options import add_codec, add_pricing, count, read_codec, read_pricing, whole_from_0
 from feemodel.cli.output import in_eth, in_gwei, print_json, print_table
 from feemodel.cli.subjects import estimated_gas, gas_limit, read_subject
 from feemodel.explanation import explain
@@ -14,10 +14,10 @@ from feemodel.transaction import FORMS, LINEA_CHAIN_ID, Transaction
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("subject", help="a signed transaction (0x…), a call ({…}), a file with either, or - for stdin")
-    parser.add_argument("--gas", type=whole_number, help="the gas estimate (a transfer's, or the gas limit)")
-    parser.add_argument("--gas-used", type=whole_number, help="what execution took, for the check after it")
-    parser.add_argument("--nonce", type=whole_number, default=0, help="of a call that names none")
-    parser.add_argument("--chain-id", type=whole_number, default=LINEA_CHAIN_ID, help="of a call (%(default)s)")
+    parser.add_argument("--gas", type=count, help="the gas estimate (a transfer's, or the gas limit)")
+    parser.add_argument("--gas-used", type=count, help="what execution took, for the check after it")
+    parser.add_argument("--nonce", type=whole_from_0, default=0, help="of a call that names none (%(default)s)")
+    parser.add_argument("--chain-id", type=whole_from_0, default=LINEA_CHAIN_ID, help="of a call (%(default)s)")
     parser.add_argument("--form", default="sender_unsigned", choices=FORMS, help="what is measured (%(default)s)")
     parser.add_argument("--check", action="store_true", help="exit with 1 unless every stage accepts it")
     add_codec(parser)

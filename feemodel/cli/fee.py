@@ -2,13 +2,13 @@
 
 import argparse
 
-from feemodel.cli.options import add_pricing, read_pricing, whole_number
+from feemodel.cli.options import add_pricing, count, read_pricing, whole_from_0
 from feemodel.cli.output import in_eth, in_gwei, print_json, print_table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--size", type=whole_number, required=True, metavar="BYTES", help="compressed")
-    parser.add_argument("--gas", type=whole_number, required=True, help="that the fee is spread over")
+    parser.add_argument("--size", type=whole_from_0, required=True, metavar="BYTES", help="compressed")
+    parser.add_argument("--gas", type=count, required=True, help="that the fee is spread over")
     add_pricing(parser)
 
 

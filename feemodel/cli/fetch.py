@@ -2,21 +2,22 @@
 
 import argparse
 
-from feemodel.cli.output import print_json
+from feemodel.cli.options import above_0, count
+from feemodel.cli.output import add_out, checked_out, print_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--node", required=True, metavar="URL", help="of its JSON-RPC endpoint")
     parser.add_argument("--blocks", required=True, metavar="A:B", help="from A up to, and without, B")
-    parser.add_argument("--out", required=True, metavar="FILE.parquet", help="written whole or not at all")
-    parser.add_argument("--concurrency", type=int, default=8, help="requests under way at once (%(default)s)")
-    parser.add_argument("--timeout", type=float, default=10.0, metavar="SECONDS", help="of one request (%(default)s)")
-    parser.add_argument("--overwrite", action="store_true", help="replace the file if it is there")
+    add_out(parser, "FILE.parquet", "written whole or not at all", required=True)
+    parser.add_argument("--concurrency", type=count, default=8, help="requests under way at once (%(default)s)")
+    parser.add_argument("--timeout", type=above_0, default=10.0, metavar="SECONDS", help="of one request (%(default)s)")
 
 
 def run(options: argparse.Namespace) -> int:
     from feemodel.io.fetch import fetch_blocks, parse_block_range
 
+    checked_out(options, (".parquet",))
     blocks = parse_block_range(options.blocks)
     fetch_blocks(
         options.node,

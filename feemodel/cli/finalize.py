@@ -2,13 +2,13 @@
 
 import argparse
 
-from feemodel.cli.options import whole_number
+from feemodel.cli.options import whole_from_0
 from feemodel.cli.output import print_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store", required=True, metavar="FILE", help="a ledger")
-    parser.add_argument("--block", required=True, type=whole_number, help="the newest final one")
+    parser.add_argument("--block", required=True, type=whole_from_0, help="the newest final one")
     parser.epilog = (
         "Finality is never taken back. Exit codes: 0 done; 2 a block that the ledger lacks, or below its newest "
         "final one; 3 a ledger that cannot be read or written, or is damaged."

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from feemodel.cli.options import whole_number
+from feemodel.cli.options import above_0, whole_from_0
 from feemodel.cli.output import print_json
 from feemodel.errors import InvalidInput, UnreadableFile
 
@@ -32,8 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="immediate, depth N, or l1 URL; stored with the ledger (the stored rule; a ledger "
                         "without one makes no block final)")  # fmt: skip
     parser.add_argument("--change-finality", action="store_true", help="replace the stored rule by --finality")
-    parser.add_argument("--confirmations", type=whole_number, default=2, help="of a node's blocks (%(default)s)")
-    parser.add_argument("--interval", type=float, default=2.0, metavar="SECONDS", help="of asking (%(default)s)")
+    parser.add_argument("--confirmations", type=whole_from_0, default=2, help="of a node's blocks (%(default)s)")
+    parser.add_argument("--interval", type=above_0, default=2.0, metavar="SECONDS", help="of asking (%(default)s)")
     parser.epilog = (
         "Without a source of blocks it only shows the ledger, as feemodel status does. Exit codes: 0 done; 2 an option "
         "or a block that does not fit the ledger; 3 a file or a ledger that cannot be read or written, or is damaged; "

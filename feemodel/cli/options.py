@@ -1,6 +1,8 @@
 """Options that several verbs share."""
 
 import argparse
+import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,17 +17,18 @@ from feemodel.units import from_hex
 def add_pricing(parser: argparse.ArgumentParser) -> None:
     """What a fee is computed from: a preset, then single costs that replace the preset's."""
     group = parser.add_argument_group("pricing")
-    group.add_argument("--pricing", default=CostPerByte.name, choices=(CostPerByte.name, VerificationCost.name))
+    group.add_argument("--pricing", default=CostPerByte.name, choices=(CostPerByte.name, VerificationCost.name),
+                       help="form of the fee (%(default)s)")  # fmt: skip
     group.add_argument("--preset", default=DEFAULT_PRESET, help=f"one of {', '.join(LINEA_PRESETS)} (%(default)s)")
     group.add_argument("--record", metavar="HEX", help="a block's pricing record (extraData), in place of the preset's")
-    group.add_argument("--margin", type=float, help="of the estimate (the preset's)")
-    group.add_argument("--base-fee", type=whole_number, metavar="WEI")
-    group.add_argument("--variable-cost", type=whole_number, metavar="WEI", help="per compressed byte")
-    group.add_argument("--fixed-cost", type=whole_number, metavar="WEI", help="per gas")
-    group.add_argument("--min-gas-price", type=whole_number, metavar="WEI", help="verification-cost form")
-    group.add_argument("--verification-gas-cost", type=whole_number, metavar="GAS", help="verification-cost form")
-    group.add_argument("--verification-capacity", type=whole_number, metavar="BYTES", help="verification-cost form")
-    group.add_argument("--gas-price-ratio", type=float, metavar="L1/L2", help="verification-cost form")
+    group.add_argument("--margin", type=number, help="of the estimate (the preset's)")
+    group.add_argument("--base-fee", type=whole_from_0, metavar="WEI")
+    group.add_argument("--variable-cost", type=whole_from_0, metavar="WEI", help="per compressed byte")
+    group.add_argument("--fixed-cost", type=whole_from_0, metavar="WEI", help="per gas")
+    group.add_argument("--min-gas-price", type=whole_from_0, metavar="WEI", help="verification-cost form")
+    group.add_argument("--verification-gas-cost", type=whole_from_0, metavar="GAS", help="verification-cost form")
+    group.add_argument("--verification-capacity", type=whole_from_0, metavar="BYTES", help="verification-cost form")
+    group.add_argument("--gas-price-ratio", type=number, metavar="L1/L2", help="verification-cost form")
 
 
 def read_pricing(options: argparse.Namespace) -> tuple[LineaPreset, Form]:
@@ -84,9 +87,54 @@ def read_codec(options: argparse.Namespace) -> Any:
     return get_codec(options.codec)
 
 
+WHOLE = re.compile(r"-?(?:[0-9]+|0x[0-9a-f]+|[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+(?:_[0-9]+)+)", re.IGNORECASE)
+REAL = re.compile(r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?", re.IGNORECASE)
+LONGEST = 100  # digits of a number
+
+
 def whole_number(text: str) -> int:
-    """An integer of the command line: `30000000`, `30_000_000`, `30,000,000` or `0x1c9c380`."""
-    try:
-        return int(text.replace(",", ""), 0)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"expected a whole number, got {text!r}") from None
+    """An integer of the command line: `30000000`, `30_000_000`, `30,000,000` or `0x1c9c380`.
+
+    >>> whole_number("30,000,000")
+    30000000
+    """
+    if len(text) > LONGEST or not WHOLE.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"expected a whole number, got {text[:LONGEST]!r}")
+    digits = text.replace(",", "").replace("_", "")
+    return int(digits, 16) if "x" in digits.lower() else int(digits)
+
+
+def count(text: str) -> int:
+    """A whole number of at least 1."""
+    return _of_at_least(1, whole_number(text), text)
+
+
+def whole_from_0(text: str) -> int:
+    """A whole number of at least 0."""
+    return _of_at_least(0, whole_number(text), text)
+
+
+def number(text: str) -> float:
+    """A decimal number that a double holds; neither `nan` nor `inf`.
+
+    >>> number("1.2e3")
+    1200.0
+    """
+    found = float(text) if len(text) <= LONGEST and REAL.fullmatch(text) else math.inf
+    if not math.isfinite(found):
+        raise argparse.ArgumentTypeError(f"expected a number, got {text[:LONGEST]!r}")
+    return found
+
+
+def above_0(text: str) -> float:
+    """A number above 0."""
+    found = number(text)
+    if found <= 0:
+        raise argparse.ArgumentTypeError(f"expected a number above 0, got {text}")
+    return found
+
+
+def _of_at_least(least: int, found: int, text: str) -> int:
+    if found < least:
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least {least}, got {text}")
+    return found

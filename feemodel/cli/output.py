@@ -1,10 +1,38 @@
-"""What the verbs print: a table for a person, one JSON object for a program."""
+"""What the verbs print and write: a table for a person, one JSON object for a program, a file that was not there."""
 
+import argparse
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
+from feemodel.errors import InvalidInput
 from feemodel.units import WEI_PER_ETH, WEI_PER_GWEI
+
+
+def add_out(parser: argparse.ArgumentParser, metavar: str, text: str, *, required: bool = False) -> None:
+    """`--out` and `--overwrite`; `checked_out` reads them."""
+    parser.add_argument("--out", metavar=metavar, required=required, help=text)
+    parser.add_argument("--overwrite", action="store_true", help="replace the file if it is there")
+
+
+def checked_out(options: argparse.Namespace, suffixes: Collection[str] = ()) -> Path | None:
+    """The file of `--out`, checked before any work: of a known kind, not there yet, in a folder that is there.
+
+    Raises `InvalidInput` where it cannot be written so.
+    """
+    if options.out is None:
+        return None
+    path = Path(options.out)
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise InvalidInput("--out", f"expected a name that ends in {' or '.join(suffixes)}", options.out)
+    if not path.name or path.is_dir():
+        raise InvalidInput("--out", "expected the name of a file, this is a folder", options.out)
+    if not path.parent.is_dir():
+        raise InvalidInput("--out", "expected a folder that exists", options.out)
+    if path.exists() and not options.overwrite:
+        raise InvalidInput("--out", "exists already; remove it, or give --overwrite", options.out)
+    return path
 
 
 def print_json(answer: Any, *, flush: bool = False) -> None:

@@ -3,7 +3,7 @@
 import argparse
 import json
 
-from feemodel.cli.output import print_json
+from feemodel.cli.output import add_out, checked_out, print_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -11,7 +11,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--address", required=True, metavar="HEX", help="of the account")
     parser.add_argument("--slot", action="append", default=[], metavar="HEX", help="may be given many times")
     parser.add_argument("--block", default="finalized", help="a quantity or a tag (%(default)s)")
-    parser.add_argument("--out", metavar="FILE.json", help="where to write it (standard output)")
+    add_out(parser, "FILE.json", "where to write it (standard output)")
     parser.epilog = (
         "The proof is checked before it is written. Exit codes: 0 done; 2 a value that cannot be read, or a block that "
         "is not final; 3 a ledger that cannot be read, or is damaged, or a file that cannot be written."
@@ -23,13 +23,14 @@ def run(options: argparse.Namespace) -> int:
     from feemodel.ledger import Store, get_proof
     from feemodel.ledger.method import final_block
 
+    out = checked_out(options, (".json",))
     with Store(options.store, read_only=True) as store:
         proof = get_proof(store, options.address, options.slot, options.block)
         block = store.block(final_block(store, options.block))
-    if options.out is None:
+    if out is None:
         print_json(proof)
         return 0
-    with written_whole(options.out, overwrite=True) as file:
+    with written_whole(out, overwrite=options.overwrite) as file:
         file.write(json.dumps(proof, indent=2).encode())
     answer = {"file": options.out, "block": block.number, "stateRoot": "0x" + block.root.hex()}
     if options.json:

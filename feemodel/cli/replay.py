@@ -25,11 +25,12 @@ EXIT_CODES = """exit codes:
   0  every transaction came to the recorded gas, success and output
   1  at least one did not, or could not be executed; a missing estimate or fee is no reason
   2  an option that cannot be used
-  3  a file that cannot be read"""
+  3  a file that cannot be read
+  70 an error that nobody foresaw"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog, parser.formatter_class = EXIT_CODES, argparse.RawDescriptionHelpFormatter
+    parser.epilog = EXIT_CODES
     parser.add_argument("file", help="a capture of blocks with the state that they touch, plain or gzipped JSON")
     parser.add_argument(
         "--fork",
@@ -39,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"the rules to execute under: {', '.join(FORKS)} (what the file says, or else {DEFAULT_FORK}; where not "
         "all is reproduced, the last lines say by which rules it is)",
     )
-    parser.add_argument("--engine", default="auto", choices=("auto", "fast", "reference"))
+    parser.add_argument("--engine", default="auto", choices=("auto", "fast", "reference"), help="(%(default)s)")
     parser.add_argument("--search", default="besu", choices=tuple(SEARCHES), help="whose (%(default)s)")
     parser.add_argument("--exact", action="store_true", help="search to the last gas, not to 1.5 %%")
     parser.add_argument("--form", default="signed", choices=FORMS, help="what was measured then (%(default)s)")

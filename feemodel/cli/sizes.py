@@ -3,8 +3,8 @@
 import argparse
 from typing import Any
 
-from feemodel.cli.options import add_codec, read_codec
-from feemodel.cli.output import print_json, print_table
+from feemodel.cli.options import add_codec, count, read_codec
+from feemodel.cli.output import add_out, checked_out, print_json, print_table
 from feemodel.cli.payloads import read_payloads
 from feemodel.transaction import FORMS
 
@@ -15,8 +15,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="JSON Lines with `raw` or `sender_and_unsigned_transaction`, or one 0x… a line")
     parser.add_argument("--form", default="sender_unsigned", choices=FORMS, help="what is measured (%(default)s)")
     parser.add_argument("--all", action="store_true", help="every codec (lzss where --dictionary is given)")
-    parser.add_argument("--threads", type=int, help="as many as processors unless given")
-    parser.add_argument("--out", metavar="FILE.csv", help="write the size of every transaction")
+    parser.add_argument("--threads", type=count, help="as many as processors unless given")
+    add_out(parser, "FILE.csv", "write the size of every transaction")
     add_codec(parser)
 
 
@@ -24,9 +24,11 @@ def run(options: argparse.Namespace) -> int:
     import numpy as np
     import pandas as pd
 
+    from feemodel.io.files import written_whole
     from feemodel.sizes.codecs import compressed_sizes, get_codec
     from feemodel.sizes.lzss import packed_size
 
+    out = checked_out(options, (".csv",))
     payloads = read_payloads(options.file, options.form)
     names = CODECS if options.all else ()
     codecs = [get_codec(name) for name in names] + ([read_codec(options)] if options.codec not in names else [])
@@ -35,8 +37,9 @@ def run(options: argparse.Namespace) -> int:
     for codec in codecs:
         sizes = compressed_sizes(payloads, codec, threads=options.threads, progress=True)
         table[codec.name] = packed_size(sizes) if options.packed else sizes
-    if options.out is not None:
-        table.to_csv(options.out, index_label="row")
+    if out is not None:
+        with written_whole(out, overwrite=options.overwrite) as file:
+            table.to_csv(file, index_label="row")
     rows = [_summary(str(name), table[name], int(lengths.sum())) for name in table]
     if options.json:
         print_json({"transactions": len(table), "form": options.form, "packed": options.packed, "codecs": rows})

@@ -1,12 +1,12 @@
 """`feemodel sweep`: a formula over a grid, Sobol points or random draws, as a TOML file describes them."""
 
 import argparse
+import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from feemodel.cli.options import whole_number
-from feemodel.cli.output import print_json, print_table
+from feemodel.cli.options import count
+from feemodel.cli.output import add_out, checked_out, print_json, print_table
 from feemodel.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -15,22 +15,25 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("spec", metavar="SPEC.toml", help="what to evaluate; data/specs/ has one for each form")
-    parser.add_argument("--out", metavar="FILE.nc", help="write the result as NetCDF, whole or not at all")
-    parser.add_argument("--overwrite", action="store_true", help="replace the file if it is there")
+    add_out(parser, "FILE", "write the result, whole or not at all: .nc (NetCDF), .csv or .parquet")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--executor", choices=("threads", "processes"), default="threads", help="(%(default)s)")
     where.add_argument("--dask", metavar="ADDRESS", help="a Dask cluster by its scheduler, such as tcp://host:8786")
-    parser.add_argument("--workers", type=whole_number, help="threads or processes (the number of processors)")
+    parser.add_argument("--workers", type=count, help="threads or processes (the number of processors)")
 
 
 def run(options: argparse.Namespace) -> int:
     from feemodel.cli.sweep_spec import read_sweep_spec
-    from feemodel.io.datasets import write_dataset
-    from feemodel.simulation.sweep import sweep
+    from feemodel.io.datasets import DATASET_SUFFIXES, write_dataset
+    from feemodel.simulation.sweep import planned, sweep
 
+    out = checked_out(options, DATASET_SUFFIXES)  # before hours of work
     spec = read_sweep_spec(options.spec)
-    if options.out is not None and Path(options.out).exists() and not options.overwrite:  # before hours of work
-        raise InvalidInput("--out", "exists already; remove it, or give --overwrite", options.out)
+    plan = planned(spec.formula, spec.samples, spec.reduce)
+    if out is not None and out.suffix.lower() != ".nc" and plan.histogram:
+        raise InvalidInput("--out", "expected a name that ends in .nc, which holds histograms too", options.out)
+    then = f"written to {out}" if out is not None else "only least, mean and most are printed, --out FILE keeps all"
+    print(f"feemodel: {plan}; {then}", file=sys.stderr)
     started = time.perf_counter()
     result = sweep(
         spec.formula,
@@ -41,8 +44,8 @@ def run(options: argparse.Namespace) -> int:
         progress=not options.json,
     )
     seconds = time.perf_counter() - started
-    if options.out is not None:
-        write_dataset(result, options.out, overwrite=options.overwrite)
+    if out is not None:
+        write_dataset(result, out, overwrite=options.overwrite)
     if options.json:
         print_json(_answer(result, seconds, options.out))
     else:

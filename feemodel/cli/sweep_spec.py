@@ -1,5 +1,6 @@
 """A sweep as a TOML file: which formula, on which samples, reduced to what. `data/specs/` has one for each form."""
 
+import math
 import tomllib
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import feemodel
+from feemodel.checks import real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.fees.from_l1 import priority_fee_from_l1
 from feemodel.simulation.reduce import Over, over
@@ -22,6 +24,8 @@ FORMULAS: dict[str, Callable[..., Any]] = {
 }
 SHIPPED = "shipped"
 KEYS = ("formula", "over", "statistics", "edges", "transactions", "grid", "monte_carlo", "sobol")
+LONGEST_AXIS = 10_000_000  # values
+DOUBLE_EXACT = 2**53
 SPACINGS: dict[str, Callable[..., Any]] = {"linear": np.linspace, "log": np.geomspace}
 
 
@@ -91,6 +95,8 @@ def parse_sweep_spec(spec: Mapping[str, Any], folder: Path) -> SweepSpec:
 def _reduction(spec: Mapping[str, Any]) -> Over | None:
     options = {name: spec[name] for name in ("statistics", "edges") if name in spec}
     if "over" in spec:
+        if not isinstance(spec["over"], list):
+            raise InvalidInput("over", 'expected a list of names, such as ["sample"]', spec["over"])
         return over(*spec["over"], **options)
     if options:
         raise InvalidInput(next(iter(options)), 'expected only beside over = ["…"]', spec[next(iter(options))])
@@ -104,12 +110,24 @@ def _axis(name: str, value: Any) -> Any:
     if missing := {"from", "to", "count"} - set(value):
         raise InvalidInput(name, f"expected {', '.join(sorted(missing))} too", value)
     spacing = _one_of(f"{name}.spacing", value.get("spacing", "linear"), SPACINGS)
-    try:
-        values = spacing(value["from"], value["to"], value["count"])
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(name, f"expected from, to and count as numbers ({error})", value) from None
-    both_whole = isinstance(value["from"], int) and isinstance(value["to"], int)
-    return np.rint(values).astype(np.int64) if both_whole else values
+    count = whole_scalar(f"{name}.count", value["count"], minimum=1)
+    if count > LONGEST_AXIS:
+        raise InvalidInput(f"{name}.count", f"expected at most {LONGEST_AXIS:,}", count)
+    ends = [real_scalar(f"{name}.{end}", value[end], minimum=None) for end in ("from", "to")]
+    if spacing is np.geomspace and min(ends) <= 0:
+        raise InvalidInput(name, "expected ends above 0 for the spacing log", value)
+    if not math.isfinite(ends[1] - ends[0]):
+        raise InvalidInput(name, "expected ends whose distance is finite", value)
+    values = spacing(*ends, count)
+    if not (isinstance(value["from"], int) and isinstance(value["to"], int)):
+        return values
+    if max(map(abs, ends)) >= DOUBLE_EXACT:
+        raise InvalidInput(name, "expected whole numbers below 2**53, which doubles count one by one", value)
+    whole = np.rint(values).astype(np.int64)  # the whole numbers nearest to even spacing
+    if len(np.unique(whole)) != count:
+        first, last = value["from"], value["to"]
+        raise InvalidInput(name, f"expected fewer whole numbers from {first} to {last}: some would be equal", count)
+    return whole
 
 
 def _distribution(name: str, value: Any) -> Any:
@@ -126,7 +144,7 @@ def _distribution(name: str, value: Any) -> Any:
     }
     try:
         return _one_of(f"{name}.distribution", asked, known)(**shape)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, ArithmeticError) as error:
         raise InvalidInput(name, f"expected the shape of a scipy.stats.{asked} ({error})", shape) from None
 
 
@@ -140,6 +158,9 @@ def _transactions(table: Mapping[str, Any], folder: Path) -> Workload:
     from feemodel.io.shipped import read_shipped_transactions
 
     _check_keys("[transactions]", table, ("file", "compressed_size", "gas"))
+    for key, value in table.items():
+        if not isinstance(value, str):
+            raise InvalidInput(f"transactions.{key}", "expected text", value)
     file = table.get("file", SHIPPED)
     try:
         rows = read_shipped_transactions() if file == SHIPPED else pd.read_csv(folder / file)

@@ -1,39 +1,34 @@
 """`feemodel train`: a zstd dictionary from a file of transactions."""
 
 import argparse
-from pathlib import Path
 
-from feemodel.cli.options import whole_number
-from feemodel.cli.output import print_json
+from feemodel.cli.options import count
+from feemodel.cli.output import add_out, checked_out, print_json
 from feemodel.cli.payloads import read_payloads
-from feemodel.errors import InvalidInput
 from feemodel.transaction import FORMS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="transactions, as `feemodel sizes` reads them")
-    parser.add_argument("--out", required=True, metavar="DICTIONARY", help="where to write it")
-    parser.add_argument("--size", type=whole_number, default=65_536, metavar="BYTES", help="of it (%(default)s)")
+    add_out(parser, "DICTIONARY", "where to write it", required=True)
+    parser.add_argument("--size", type=count, default=65_536, metavar="BYTES", help="of it (%(default)s)")
     parser.add_argument("--form", default="sender_unsigned", choices=FORMS, help="what is measured (%(default)s)")
-    parser.add_argument(
-        "--every", type=whole_number, default=2, help="train on every n-th, test on the rest (%(default)s)"
-    )
+    parser.add_argument("--every", type=count, default=2, help="train on every n-th, test on the rest (%(default)s)")
 
 
 def run(options: argparse.Namespace) -> int:
     from feemodel.io.files import written_whole
     from feemodel.sizes.codecs import Zstd, compressed_sizes, train_dictionary
 
+    checked_out(options)
     payloads = read_payloads(options.file, options.form)
-    if options.every < 1:
-        raise InvalidInput("--every", "expected at least 1", options.every)
     samples = payloads[:: options.every]
     rest = [payload for place, payload in enumerate(payloads) if place % options.every]
     dictionary = train_dictionary(samples, size=options.size)
-    with written_whole(options.out, overwrite=True) as file:
+    with written_whole(options.out, overwrite=options.overwrite) as file:
         file.write(dictionary)
     plain, trained = (int(compressed_sizes(rest, codec).sum()) for codec in (Zstd(), Zstd(dictionary=dictionary)))
-    answer = {"dictionary": str(Path(options.out)), "bytes": len(dictionary), "trainedOn": len(samples)}
+    answer = {"dictionary": options.out, "bytes": len(dictionary), "trainedOn": len(samples)}
     answer |= {"testedOn": len(rest), "zstdBytes": plain, "zstdBytesWithDictionary": trained}
     if options.json:
         print_json(answer)

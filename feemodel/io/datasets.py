@@ -1,22 +1,35 @@
-"""Results of experiments as NetCDF files, with their coordinates, units and attributes."""
+"""Results of experiments as files: NetCDF with coordinates, units and attributes, or a table."""
 
-from typing import TYPE_CHECKING, Final
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final
 
-from feemodel.errors import UnreadableFile
+from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.io.files import PathLike, reading, written_whole
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray
+
+DATASET_SUFFIXES: Final = (".nc", ".csv", ".parquet")
 
 ENGINE: Final = "h5netcdf"  # NetCDF 4, which has 64-bit integers; the format that SciPy writes has none
 
 
 def write_dataset(dataset: "xarray.Dataset", path: PathLike, *, overwrite: bool = False) -> None:
-    """A Dataset into a NetCDF file, which appears whole or not at all.
+    """A Dataset into a file of the kind that its name ends in, which appears whole or not at all.
+
+    Parameters
+    ----------
+    dataset : what is written.
+    path : `.nc` (NetCDF 4) keeps everything; `.csv` and `.parquet` have a row for each cell, with its coordinates, and
+        only Parquet keeps the attributes, under the key "feemodel".
+    overwrite : replace a file that is there.
 
     Raises
     ------
-    InvalidInput : the file exists and `overwrite` is not set, or its folder cannot be written.
+    InvalidInput : another ending, results that no one table holds, a file that exists and `overwrite` is not set, a
+        folder that cannot be written.
 
     >>> import tempfile, xarray
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -24,9 +37,41 @@ def write_dataset(dataset: "xarray.Dataset", path: PathLike, *, overwrite: bool 
     ...     print(read_dataset(f"{folder}/fees.nc").fee.values.tolist())
     [7, 8]
     """
+    suffix = Path(path).suffix.lower()
+    if suffix not in DATASET_SUFFIXES:
+        raise InvalidInput("out", f"expected a name that ends in {' or '.join(DATASET_SUFFIXES)}", str(path))
+    table = None if suffix == ".nc" else _table(dataset, path)
     with written_whole(path, overwrite=overwrite) as file:
-        # By its name, because HDF5 reads what it writes and `file` is open for writing alone.
-        dataset.to_netcdf(file.name, engine=ENGINE)
+        if table is None:
+            # By its name, because HDF5 reads what it writes and `file` is open for writing alone.
+            dataset.to_netcdf(file.name, engine=ENGINE)
+        elif suffix == ".csv":
+            table.to_csv(file, index=False)
+        else:
+            _write_parquet(table, dataset, file)
+
+
+def _table(dataset: "xarray.Dataset", path: PathLike) -> "pd.DataFrame":
+    """A row for each cell; coordinates first."""
+    dims = {tuple(values.dims) for values in dataset.data_vars.values()}
+    if len(dims) != 1:
+        reason = "expected a name that ends in .nc: results over different dimensions are not one table"
+        raise InvalidInput("out", reason, str(path))
+    if not dataset.dims:
+        dataset = dataset.expand_dims("row")
+    table = dataset.to_dataframe().reset_index()
+    coordinates = [name for name in table if name in dataset.coords and name != "row"]
+    return table[[*coordinates, *dataset.data_vars]]
+
+
+def _write_parquet(table: "pd.DataFrame", dataset: "xarray.Dataset", file: BinaryIO) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    units = {str(name): values.attrs["units"] for name, values in dataset.variables.items() if "units" in values.attrs}
+    described = json.dumps({"attributes": dataset.attrs, "units": units}, default=str).encode()
+    columns = pa.Table.from_pandas(table, preserve_index=False)
+    pq.write_table(columns.replace_schema_metadata({**(columns.schema.metadata or {}), b"feemodel": described}), file)
 
 
 def read_dataset(path: PathLike) -> "xarray.Dataset":

@@ -22,6 +22,8 @@ from feemodel.simulation.scenarios import duration
 from feemodel.units import WEI_PER_KWEI
 
 BLOCK_TIME = 2.0  # seconds between L2 blocks
+YEAR = 31_557_600.0  # seconds
+MOST_USAGE_EXPONENT = 10.0  # beyond it the weight of a fee of 1e18 wei leaves the range of a double
 LONGEST_TICK = 60.0  # seconds that transactions are counted over
 
 
@@ -32,6 +34,11 @@ class CalldataPressure:
     max_block_calldata: int = MAX_BLOCK_CALLDATA  #: [byte]
     block_count: int = CALLDATA_BLOCKS  #: blocks that are looked back on
     denominator: int = CALLDATA_FEE_DENOMINATOR  #: how slowly the cost moves [1]
+
+    def __post_init__(self) -> None:
+        whole_scalar("max_block_calldata", self.max_block_calldata, minimum=1, unit="bytes")
+        whole_scalar("block_count", self.block_count)
+        whole_scalar("denominator", self.denominator, minimum=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,13 +71,20 @@ class PricingRule:
 
     def __post_init__(self) -> None:
         for name in ("update_interval", "window"):
-            if real_scalar(name, getattr(self, name), unit="s") == 0.0:
-                raise InvalidInput(name, "expected more than 0 s", getattr(self, name))
+            if not 0.0 < real_scalar(name, getattr(self, name), unit="s") <= YEAR:
+                raise InvalidInput(name, "expected more than 0 s and at most a year", getattr(self, name))
         for name in ("margin", "estimate_margin", "tip"):
             real_scalar(name, getattr(self, name))
-        for name in ("fixed_cost", "base_fee"):
-            whole_scalar(name, getattr(self, name), unit="wei")
-        real_scalar("usage_exponent", self.usage_exponent, minimum=None)
+        for name in ("lower_bound", "upper_bound"):
+            if getattr(self, name) is not None:
+                real_scalar(name, getattr(self, name))
+        for name in ("fixed_cost", "base_fee", "execution_gas", "blob_gas"):
+            whole_scalar(name, getattr(self, name))
+        whole_scalar("bytes_per_submission", self.bytes_per_submission, minimum=1, unit="bytes")
+        if abs(real_scalar("usage_exponent", self.usage_exponent, minimum=None)) > MOST_USAGE_EXPONENT:
+            raise InvalidInput("usage_exponent", f"expected within ±{MOST_USAGE_EXPONENT:g}", self.usage_exponent)
+        if self.pressure is not None and not isinstance(self.pressure, CalldataPressure):
+            raise InvalidInput("pressure", "expected a CalldataPressure or None", self.pressure)
 
     @property
     def ticks_per_update(self) -> int:

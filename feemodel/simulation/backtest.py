@@ -15,15 +15,16 @@ from numpy.typing import NDArray
 
 from feemodel.checks import RealArray, WholeArray, real_scalar, whole
 from feemodel.equality import compared_by_value
-from feemodel.errors import InvalidInput
+from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.fees.priority import priority_fee
 from feemodel.progress import Progress, reporting
 from feemodel.simulation.announced import PricingRule, announced_variable_cost
 from feemodel.simulation.posting import Posting, post
-from feemodel.simulation.scenarios import Rng, duration
+from feemodel.simulation.scenarios import Rng, check_scenario, duration, generator_of
 from feemodel.simulation.surfaces import Workload
 
 HOUR = 3_600  # seconds
+LARGEST_PATH = 1 << 28  # ticks or transactions: some 10 GB
 CHUNK = 1_000_000  # transactions that are priced at once: some 100 MB of temporaries
 RATIO_EDGES = np.concatenate([[0.0], np.logspace(-2, 2, 81), [np.inf]])  # of what was paid over what it cost
 
@@ -79,6 +80,7 @@ def backtest(
     ------
     InvalidInput : a workload without transactions or with sizes of 0, a scenario shorter than a tick, no transaction
         on a path, calldata pressure without calldata.
+    LimitExceeded : more than 268,435,456 transactions or ticks on a path.
 
     A transfer of 128 bytes pays 7 + trunc(1.2 · (30,000,000 + 90,000,000 · 128 div 21,000)) for each gas:
 
@@ -91,17 +93,27 @@ def backtest(
     """
     rule, posting = rule or PricingRule(), posting or Posting()
     _check(workload, calldata)
+    check_scenario("l1_fees", l1_fees)
     rate, paths = real_scalar("arrival_rate", arrival_rate), l1_fees.sizes["path"]
     found = []
     with reporting(progress, paths, "paths") as advance:
-        for path, stream in enumerate(np.random.default_rng(rng).spawn(paths)):
+        for path, stream in enumerate(generator_of(rng).spawn(paths)):
             one = l1_fees.isel(path=[path])
-            ticks = int(duration(one) // rule.tick)
+            ticks = _ticks(one, rule, rate)
             traffic = draw_traffic(len(workload), rate * rule.tick, ticks, stream)
             found.append(_path(workload, one, rule, posting, traffic, calldata))
             advance(1)
     result = xr.concat(found, "path").assign_coords(path=l1_fees["path"].to_numpy())
     return result.assign_attrs(_attributes(workload, l1_fees, rule, posting, rate))
+
+
+def _ticks(l1_fees: xr.Dataset, rule: PricingRule, rate: float) -> int:
+    """The whole ticks of a path, whose transactions fit memory."""
+    length = duration(l1_fees)
+    for what, number in (("ticks", length / rule.tick), ("transactions", length * rate)):
+        if number > LARGEST_PATH:
+            raise LimitExceeded(f"a path of {number:,.0f} {what} is more than {LARGEST_PATH:,}")
+    return int(length // rule.tick)
 
 
 def draw_traffic(kinds: int, per_tick: float, ticks: int, stream: Generator) -> Traffic:
@@ -231,8 +243,8 @@ def _attributes(
 
 
 def _check(workload: Workload, calldata: WholeArray | None) -> None:
-    if not len(workload):
-        raise InvalidInput("workload", "expected at least one transaction", workload.name)
+    if not isinstance(workload, Workload):
+        raise InvalidInput("workload", "expected a Workload", workload)
     whole("compressed_size", workload.compressed_size, minimum=1, unit="bytes")
     whole("gas", workload.gas, minimum=1, unit="gas")
     if calldata is not None and np.shape(whole("calldata", calldata, unit="bytes")) != np.shape(workload.gas):

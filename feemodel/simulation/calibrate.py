@@ -13,7 +13,7 @@ from feemodel.progress import Progress, reporting
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.backtest import backtest
 from feemodel.simulation.posting import Posting
-from feemodel.simulation.scenarios import Rng
+from feemodel.simulation.scenarios import Rng, check_scenario, generator_of
 from feemodel.simulation.surfaces import Workload
 
 
@@ -85,8 +85,9 @@ def calibrate(
     def priced(at: float) -> PricingRule:
         return replace(chosen, margin=at) if vary == "margin" else replace(chosen, estimate_margin=at)
 
+    check_scenario("l1_fees", l1_fees)
     paths = l1_fees.sizes["path"]
-    seeds = np.random.default_rng(rng).integers(2**63, size=paths).tolist()  # each path's own, at every margin
+    seeds = generator_of(rng).integers(2**63, size=paths).tolist()  # each path's own, at every margin
     with reporting(progress, None, "paths") as advance:
 
         def surplus(path: int, margin: float) -> float:

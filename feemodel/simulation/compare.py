@@ -186,15 +186,15 @@ def comparison(
     base_fee: int,
     blob_base_fee: int,
     rules: Sequence[str | Rule] = CURRENT,
-    reference: str = "linea",
+    reference: str | None = None,
 ) -> list[Row]:
-    """What each rule takes for all the transactions at one moment of L1, beside the reference rule.
+    """What each rule takes for all the transactions at one block of L1, and its ratio to the reference rule.
 
     Parameters
     ----------
     transactions, rules : as in `compare`; the column `length` is read too.
     base_fee, blob_base_fee : of L1 [wei / gas].
-    reference : the name of one of the rules.
+    reference : the name of one of the rules; unless given "linea", or the first of the rules where that is not one.
 
     Raises as `compare`, and `InvalidInput` for a reference that is not among the rules.
 
@@ -211,9 +211,15 @@ def comparison(
     for one in chosen:
         fees = one.fees(table, base_fee=base_fee, blob_base_fee=blob_base_fee)
         paid[one.name] = tuple(_exact_sum(part, _rows(table)) for part in fees)
+    if reference is None:
+        reference = "linea" if "linea" in paid else chosen[0].name
     if reference not in paid:
         raise InvalidInput("reference", f"expected one of {', '.join(paid)}", reference)
     whole_reference = sum(paid[reference])
+    if not (signed_bytes and whole_reference):
+        raise InvalidInput(
+            "transactions", "expected bytes and a reference's fee above 0", (signed_bytes, whole_reference)
+        )
     return [
         Row(
             name, l1_fee, l2_fee, l1_fee + l2_fee, (l1_fee + l2_fee) / signed_bytes, (l1_fee + l2_fee) / whole_reference

@@ -20,7 +20,16 @@ from feemodel.checks import RealArray, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.fees.l1_market import GAS_PER_BLOB, MAINNET, BlobRules, Schedule, blob_base_fee
 from feemodel.simulation.path_kernels import drive
-from feemodel.simulation.scenarios import Rng, autocorrelation, duration, scenario, step_seconds
+from feemodel.simulation.scenarios import (
+    Rng,
+    autocorrelation,
+    check_scenario,
+    check_scenario_size,
+    duration,
+    generator_of,
+    scenario,
+    step_seconds,
+)
 
 SLOT = 12  # seconds
 DAY, HOUR = 86_400, 3_600  # seconds
@@ -81,6 +90,7 @@ def fit(history: xr.Dataset) -> DemandModel:
     from scipy.special import ndtri
     from scipy.stats import rankdata
 
+    check_scenario("history", history)
     if history.sizes["path"] != 1 or "time" not in history.coords:
         raise InvalidInput("history", "expected one path with datetimes", dict(history.sizes))
     step = step_seconds(history)
@@ -153,8 +163,10 @@ def simulate(
     steps = int(real_scalar("horizon", horizon, unit="s") // (SLOT * per_step))
     if steps < 1:
         raise InvalidInput("horizon", f"expected at least a step of {SLOT * per_step} s", horizon)
+    count = whole_scalar("paths", paths, minimum=1)
+    check_scenario_size(count, steps * per_step)
     columns: dict[str, list[NDArray[np.float64]]] = {}
-    for stream in np.random.default_rng(rng).spawn(whole_scalar("paths", paths, minimum=1)):
+    for stream in generator_of(rng).spawn(count):
         for name, values in simulated_blocks(model, steps * per_step, timestamp, rules, stream).items():
             columns.setdefault(name, []).append(values.reshape(steps, per_step).mean(axis=1))
     elapsed = np.arange(steps) * (SLOT * per_step)

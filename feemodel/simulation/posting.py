@@ -8,8 +8,10 @@ import xarray as xr
 
 from feemodel.checks import RealArray, real_scalar
 from feemodel.equality import compared_by_value
-from feemodel.errors import InvalidInput
+from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.simulation.surfaces import Submission
+
+MOST_SUBMISSIONS = 1 << 26  # that are held at once: some 2 GB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +27,8 @@ class Posting:
     stream_ratio: float = 1.0  #: bytes of the shared stream over bytes measured one by one [1]
 
     def __post_init__(self) -> None:
+        if not isinstance(self.submission, Submission):
+            raise InvalidInput("submission", "expected a Submission", self.submission)
         for name in ("deadline", "stream_ratio"):
             value = getattr(self, name)
             if value is not None and real_scalar(name, value) == 0.0:
@@ -73,6 +77,8 @@ def post(stream: RealArray, tick: float, posting: Posting, l1_fees: xr.Dataset) 
     """
     if posting.deadline is not None and posting.deadline < tick:
         raise InvalidInput("deadline", f"expected at least a tick of {tick:g} s", posting.deadline)
+    if (count := stream[-1] / posting.submission.capacity) > MOST_SUBMISSIONS:
+        raise LimitExceeded(f"{count:,.0f} submissions are more than {MOST_SUBMISSIONS:,}")
     edges = np.linspace(0.0, len(stream) * tick, len(stream) + 1)
     arrived = np.append(0.0, stream)
     times, ends = _filled(edges, arrived, posting) if posting.deadline is None else _dated(edges, arrived, posting)

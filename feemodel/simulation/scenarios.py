@@ -14,7 +14,7 @@ from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
 
 from feemodel.checks import RealArray, WholeArray, raise_first, real, real_scalar, whole_scalar
-from feemodel.errors import InvalidInput
+from feemodel.errors import InvalidInput, LimitExceeded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +25,7 @@ FEES = ("base_fee", "blob_base_fee")
 RATIOS = ("gas_used_ratio", "blob_gas_used_ratio")
 UNITS = dict.fromkeys(FEES, "wei / gas") | dict.fromkeys(RATIOS, "1")
 LAGS = {"10 min": 600, "1 h": 3_600, "6 h": 21_600, "12 h": 43_200, "1 day": 86_400, "1 week": 604_800}  # [s]
+LARGEST_SCENARIO = 1 << 27  # steps on all paths: 1 GiB a column
 LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999)
 
 
@@ -55,6 +56,24 @@ def replay(table: "Mapping[str, Any] | pd.DataFrame", *, source: str) -> xr.Data
         raise InvalidInput("table", "expected columns of one length", {name: len(v) for name, v in columns.items()})
     found = scenario({name: values[None, :] for name, values in columns.items()}, seconds - seconds[0], source=source)
     return found.assign_coords(time=("step", (seconds * 1e9).astype("datetime64[ns]")))
+
+
+def beginning(history: xr.Dataset, seconds: float) -> xr.Dataset:
+    """The steps of a history that begin within so many seconds of its first.
+
+    Raises `InvalidInput` for a length that is not above 0, or beyond the end of the history.
+
+    >>> one = replay({"timestamp": [0, 12, 24], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}, source="by hand")
+    >>> duration(beginning(one, 24.0))
+    24.0
+    """
+    length, held = real_scalar("seconds", seconds, unit="s"), duration(history)
+    if not 0.0 < length <= held:
+        raise InvalidInput("seconds", f"expected above 0 and at most the {held:,.0f} s that the history holds", seconds)
+    begun = int((history["elapsed"].to_numpy() < length).sum())
+    if begun < 2:
+        raise InvalidInput("seconds", f"expected at least two steps of {step_seconds(history):g} s", seconds)
+    return history.isel(step=slice(begun))
 
 
 def bootstrap(
@@ -92,6 +111,7 @@ def bootstrap(
     >>> dict(drawn.sizes), bool((drawn.base_fee - drawn.blob_base_fee == 6).all())  # a moment's fees stay together
     ({'path': 5, 'step': 3}, True)
     """
+    check_scenario("history", history)
     if history.sizes["path"] != 1:
         raise InvalidInput("history", "expected one path to draw from", history.sizes["path"])
     count, rows, step = whole_scalar("paths", paths, minimum=1), history.sizes["step"], step_seconds(history)
@@ -102,9 +122,10 @@ def bootstrap(
     steps = rows if horizon is None else round(real_scalar("horizon", horizon, unit="s") / step)
     if steps < 1:
         raise InvalidInput("horizon", f"expected at least a step of {step:g} s", horizon)
+    check_scenario_size(count, steps)
     if method not in ("stationary", "circular"):
         raise InvalidInput("method", "expected stationary or circular", method)
-    streams = np.random.default_rng(rng).spawn(count)
+    streams = generator_of(rng).spawn(count)
     index = np.stack([_drawn_rows(stream, rows, steps, length, method) for stream in streams])
     drawn = {str(name): values.to_numpy()[0][index] for name, values in history.data_vars.items()}
     found = scenario(drawn, np.arange(steps) * step, source=f"{method} block bootstrap of: {history.attrs['source']}")
@@ -127,6 +148,52 @@ def scenario(columns: Mapping[str, NDArray[Any]], elapsed: NDArray[Any], *, sour
         },
         {"source": source},
     )
+
+
+def generator_of(rng: Rng) -> Generator:
+    """The generator that a seed, a `SeedSequence` or a `Generator` stands for.
+
+    >>> int(generator_of(5).integers(100))
+    67
+    """
+    if isinstance(rng, (Generator, SeedSequence)):
+        return np.random.default_rng(rng)
+    return np.random.default_rng(whole_scalar("rng", rng))
+
+
+def check_scenario(name: str, found: Any) -> None:
+    """Raises `InvalidInput` for what is no scenario, or one with fees that are not finite and above 0.
+
+    >>> check_scenario("l1_fees", [1.0])
+    Traceback (most recent call last):
+    feemodel.errors.InvalidInput: l1_fees: expected a scenario, as replay or bootstrap makes one, got [1.0]
+    """
+    if not isinstance(found, xr.Dataset):
+        raise InvalidInput(name, "expected a scenario, as replay or bootstrap makes one", found)
+    missing = [one for one in (*FEES, "elapsed") if one not in found.variables]
+    if missing or set(found.sizes) != {"path", "step"} or "source" not in found.attrs:
+        reason = "expected a scenario: base_fee and blob_base_fee over path and step, elapsed over step, a source"
+        raise InvalidInput(name, reason, dict(found.sizes))
+    for fee in FEES:
+        values = found[fee].to_numpy()
+        if found[fee].dims != ("path", "step") or values.dtype.kind not in "iuf":
+            raise InvalidInput(f"{name}.{fee}", "expected numbers over path and step", str(values.dtype))
+        if not (good := np.isfinite(values) & (values > 0)).all():
+            raise_first(f"{name}.{fee}", "expected finite fees above 0", values, ~good)
+    for ratio in RATIOS:
+        if ratio in found:
+            real(f"{name}.{ratio}", found[ratio].to_numpy())
+    if found["elapsed"].dims != ("step",) or (np.diff(found["elapsed"].to_numpy()) <= 0).any():
+        raise InvalidInput(f"{name}.elapsed", "expected times that rise, one a step", found["elapsed"].to_numpy())
+
+
+def check_scenario_size(paths: int, steps: int) -> None:
+    """Raises `LimitExceeded` for more steps on all paths than memory should hold.
+
+    >>> check_scenario_size(1_000, 1_000)
+    """
+    if paths * steps > LARGEST_SCENARIO:
+        raise LimitExceeded(f"{paths:,} paths of {steps:,} steps are more than {LARGEST_SCENARIO:,} in all")
 
 
 def step_seconds(found: xr.Dataset) -> float:

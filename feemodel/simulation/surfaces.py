@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import WholeArray, whole
+from feemodel.checks import WholeArray, real_scalar, whole, whole_scalar
 from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput
 from feemodel.fees.forms import CostPerByte, VerificationCost
@@ -71,6 +71,11 @@ class Submission:
     blob_gas: int = BLOB_GAS  #: [gas]
     capacity: int = USABLE_BLOB_BYTES  #: compressed bytes that a blob takes [byte]
     tip: int = 100_000_000  #: L1 priority fee [wei / gas]
+
+    def __post_init__(self) -> None:
+        for name, least, unit in (("execution_gas", 0, "gas"), ("blob_gas", 0, "gas"), ("capacity", 1, "bytes")):
+            whole_scalar(name, getattr(self, name), minimum=least, unit=unit)
+        real_scalar("tip", self.tip, unit="wei")
 
     def cost_per_byte(self, base_fee: Any, blob_base_fee: Any) -> Any:
         """What a compressed byte costs to post [wei / byte]: the cost of a submission over the bytes that it carries.

@@ -11,6 +11,7 @@ from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -85,14 +86,12 @@ def sweep(
     >>> fees.priority_fee.values.tolist(), fees.priority_fee.units
     ([36095238, 43314285], 'wei / gas')
     """
-    _check_inputs(function, samples)
-    _check_dims(samples, reduce)
-    if reduce is None and samples.size > LARGEST_RESULT:
-        raise LimitExceeded(f"{samples.size:,} evaluations are more than {LARGEST_RESULT:,}: give reduce=over(…)")
-    blocks = blocks_of(samples, None if chunk is None else whole_scalar("chunk", chunk, minimum=1))
-    job = _Job(function, samples, blocks, reduce)
-    types = job.types()
-    kept = _Kept(job, *types)
+    job = _checked_job(function, samples, reduce, chunk)
+    blocks, types = job.blocks, job.types()
+    try:
+        kept = _Kept(job, *types)
+    except MemoryError as error:
+        raise LimitExceeded(f"not enough memory for the result: {error}") from None
     # Threads write where the result is to stand; from elsewhere pieces come back and are put there.
     shared = (kept.results, kept.inputs) if executor in (None, THREADS) else None
     work = replace(job, names=tuple(types[0]), shared=shared)
@@ -105,6 +104,40 @@ def sweep(
             kept.put(block, piece)
             report(int(np.prod(shape_of(block))))
     return kept.dataset(dict(UNITS) | dict(units or {}))
+
+
+class Plan(NamedTuple):
+    """What a sweep is going to do."""
+
+    function: str
+    evaluations: int
+    dimensions: tuple[tuple[str, int], ...]  #: of the result
+    result_bytes: int  #: what is held of the result until the end [byte]
+    histogram: bool
+
+    def __str__(self) -> str:
+        dims = " × ".join(f"{size:,} {name}" for name, size in self.dimensions) or "one value"
+        held = f"{self.result_bytes / 1e6:,.1f} MB" if self.result_bytes >= 50_000 else f"{self.result_bytes:,} bytes"
+        return f"{self.evaluations:,} evaluations of {self.function} into {dims}, {held} in memory"
+
+
+def planned(function: Callable[..., Any], samples: Samples, reduce: Over | None = None) -> Plan:
+    """What `sweep` would do, after one evaluation; what is wrong with its arguments is raised here as there.
+
+    >>> from feemodel.simulation.samples import grid
+    >>> str(planned(lambda gas: gas * 2, grid(gas=range(1_000))))
+    '1,000 evaluations of result into 1,000 gas, 8,000 bytes in memory'
+    """
+    job = _checked_job(function, samples, reduce, chunk=None)
+    results, inputs = job.types()
+    axes = [samples.axes[place] for place in job.kept]
+    cells = prod(len(axis) for axis in axes)
+    sizes = [np.dtype(dtype).itemsize for dtype in results.values()]
+    # Of a reduction: five sums and the counts of each bin, for every cell of every result.
+    held = cells * (sum(sizes) if reduce is None else 8 * (6 + reduce.bins) * len(results))
+    held += sum(np.dtype(inputs[name]).itemsize * len(axis) for axis in axes for name in axis.names if name in inputs)
+    dimensions = tuple((axis.dim, len(axis)) for axis in axes)
+    return Plan(_result_name(function), samples.size, dimensions, held, reduce is not None and reduce.bins > 0)
 
 
 class _Piece(NamedTuple):
@@ -259,6 +292,27 @@ class _Kept:
             attributes["reduced_over"] = ", ".join(job.reduce.dims)
         versions = {"feemodel": feemodel.__version__, "numpy": np.__version__, "python": platform.python_version()}
         return attributes | versions
+
+
+def _checked_job(function: Callable[..., Any], samples: Samples, reduce: Over | None, chunk: int | None) -> _Job:
+    if not isinstance(samples, Samples):
+        raise InvalidInput("samples", "expected what grid, sobol or monte_carlo returns, or a product of such", samples)
+    if reduce is not None and not isinstance(reduce, Over):
+        raise InvalidInput("reduce", 'expected what over returns, such as over("sample")', reduce)
+    _check_inputs(function, samples)
+    _check_dims(samples, reduce)
+    if reduce is None and samples.size > LARGEST_RESULT:
+        raise LimitExceeded(f"{samples.size:,} evaluations are more than {LARGEST_RESULT:,}: give reduce=over(…)")
+    if reduce is not None and (cells := _cells(samples, reduce)) > LARGEST_RESULT:
+        advice = "reduce over more dimensions, or take fewer edges"
+        raise LimitExceeded(f"a reduction to {cells:,} numbers is more than {LARGEST_RESULT:,}: {advice}")
+    blocks = blocks_of(samples, None if chunk is None else whole_scalar("chunk", chunk, minimum=1))
+    return _Job(function, samples, blocks, reduce)
+
+
+def _cells(samples: Samples, reduce: Over) -> int:
+    """How many sums a reduction holds."""
+    return prod(len(axis) for axis in samples.axes if axis.dim not in reduce.dims) * (6 + reduce.bins)
 
 
 def _check_inputs(function: Callable[..., Any], samples: Samples) -> None:

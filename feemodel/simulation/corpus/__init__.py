@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feemodel.checks import real_scalar, whole_scalar
-from feemodel.errors import InvalidInput
+from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.simulation.corpus.calldata import SHAPES, Pools
 from feemodel.simulation.corpus.fitted import Indices
 from feemodel.simulation.corpus.linea import LINEA
 from feemodel.simulation.corpus.transactions import draw_transactions
 
 CHUNK = 8_192  # transactions drawn at once from one random stream
+MOST = 10_000_000  # transactions held in memory: some 10 GB
 
 _KINDS = np.array([shape.kind for shape in SHAPES])
 _SEEN = np.array([LINEA.shapes[shape.name].seen for shape in SHAPES])
@@ -66,6 +67,7 @@ def corpus(
     Raises
     ------
     InvalidInput : a negative count, an unknown kind, a negative or infinite weight, weights that are all zero.
+    LimitExceeded : more than 10,000,000.
 
     Notes
     -----
@@ -80,6 +82,8 @@ def corpus(
     ('a9059cbb', 68)
     """
     count = whole_scalar("count", count)
+    if count > MOST:
+        raise LimitExceeded(f"{count:,} generated transactions are more than {MOST:,}: draw several corpora")
     weights = _weights(mix)
     try:
         generator = np.random.default_rng(rng)
