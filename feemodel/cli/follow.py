@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store", required=True, metavar="FILE", help="the ledger")
     parser.add_argument("--hashing", choices=("poseidon2", "mimc"), help="of a new ledger (poseidon2)")
     parser.add_argument("--genesis", metavar="FILE", help="a geth genesis file, to make the ledger from")
-    parser.add_argument("--chain-id", type=whole_number, metavar="N",
+    parser.add_argument("--chain-id", type=whole_from_0, metavar="N",
                         help="stored with the ledger (the genesis file's, or the node's)")  # fmt: skip
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--blocks", metavar="FILE", help="state changes, a JSON object a line")
