@@ -1,11 +1,14 @@
 """The pricing record: 32 bytes and back."""
 
+from dataclasses import FrozenInstanceError
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
-from feemodel.fees.record import MAX_KWEI, PricingRecord, latest_variable_cost
+from feemodel.fees.record import MAX_KWEI, PricingRecord, latest_variable_cost, recorded_cost
 
 kwei = st.integers(0, MAX_KWEI)
 
@@ -75,3 +78,24 @@ def test_a_header_without_a_record_has_a_latest_cost_of_zero():
 def test_a_cost_that_is_none_is_refused(cost):
     with pytest.raises(InvalidInput, match="variable_cost"):
         PricingRecord(fixed_cost=0, variable_cost=cost, eth_gas_price=0)
+
+
+# cost [wei] -> what a record holds of it [wei]
+RECORDED = [
+    (0.0, 0), (999.9, 0), (1_000.0, 1_000), (41_904_761.9, 41_904_000), (4_294_967_295_999.0, 4_294_967_295_000),
+    (4_294_967_296_000.0, 4_294_967_295_000), (1e300, 4_294_967_295_000),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cost", "held"), RECORDED)
+def test_a_cost_is_recorded_as_the_record_holds_it(cost, held):
+    record = PricingRecord(fixed_cost=0, variable_cost=cost, eth_gas_price=0)
+
+    assert held == recorded_cost(cost) == PricingRecord.from_bytes(record.to_bytes()).variable_cost
+    assert type(recorded_cost(cost)) is int
+    assert recorded_cost(np.array([cost, 2_500.0])).tolist() == [held, 2_000]
+
+
+def test_a_record_does_not_change():
+    with pytest.raises(FrozenInstanceError):
+        PricingRecord(1, 2, 3).fixed_cost = 5
