@@ -93,6 +93,13 @@ def test_sample_gas_price():
     assert pricing.sample_gas_price(np.array([0.0, 21_000.0]), fixed_cost=1, compressed_size=1).tolist() == [1.0, 2.0]
 
 
+def test_usage_weighted_gas_price_has_the_coefficients_of_its_time():
+    """0.1, 1.0 and 0.1 (2024-07): 100 · 0.1 + 1,000 + 200 · 0.1 · 1,000 / 100."""
+    fees = [100], [1_000], [0.5], [200], [0.5]
+
+    assert pricing.usage_weighted_gas_price(*fees, execution_gas=100, blob_gas=1_000) == 1_210.0
+
+
 def test_usage_weighted_gas_price():
     coefficients = {"priority_fee_coefficient": 1.2, "execution_gas": 120_000, "blob_gas": 131_000}
 

@@ -406,15 +406,20 @@ def _truncate(value: Real) -> Whole:
 
 
 def _product(name: str, left: Whole, right: Whole) -> Whole:
-    return _in_a_long(name, multiply(name, left, right, reason=WOULD_WRAP))
+    if isinstance(left, int) and isinstance(right, int):
+        return _in_a_long(name, left * right)
+    return multiply(name, left, right, reason=WOULD_WRAP)
 
 
 def _sum(name: str, left: Whole, right: Whole) -> Whole:
-    return _in_a_long(name, add(name, left, right, reason=WOULD_WRAP))
+    if isinstance(left, int) and isinstance(right, int):
+        return _in_a_long(name, left + right)
+    return add(name, left, right, reason=WOULD_WRAP)
 
 
-def _in_a_long(name: str, value: Whole) -> Whole:
-    require(name, WOULD_WRAP, value, isinstance(value, np.ndarray) or value <= INT64_MAX, Int64Overflow)
+def _in_a_long(name: str, value: int) -> int:
+    if value > INT64_MAX:
+        raise Int64Overflow(name, WOULD_WRAP, value)
     return value
 
 
