@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 
 from benchmarks import interleaved, ratio
 from feemodel.fees import l1_market
-from feemodel.fees.rollups import kernels
-from feemodel.fees.rollups.rule import evaluate
-from feemodel.fees.rollups.rules import RULES, rule
-from feemodel.simulation.compare import compare_sums
+from feemodel.rollups import kernels
+from feemodel.rollups.factors import evaluate
+from feemodel.rollups.rules import RULES, rule
+from feemodel.rollups.tables import compare_sums
 
 SHARED = Path(os.environ.get("FEEMODEL_SHARED", "../shared"))
 TRANSACTIONS, MOMENTS = 1_000_000, 1_000

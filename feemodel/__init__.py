@@ -6,6 +6,7 @@ Every public name is imported when it is first used, so that `import feemodel` c
 from typing import TYPE_CHECKING
 
 from feemodel.lazy import lazy_names
+from feemodel.moved import answer_old_paths
 
 if TYPE_CHECKING:
     from feemodel.execution.estimate import estimate_gas as estimate_gas
@@ -83,3 +84,4 @@ _HOME = {
 }
 __all__ = [*_HOME]
 __getattr__, __dir__ = lazy_names(__name__, _HOME)
+answer_old_paths()

@@ -1,4 +1,4 @@
-"""Every public formula of `feemodel.fees`, found by its signature, with arguments to try it on.
+"""Every public formula of `feemodel.fees` and `feemodel.rollups`, found by its signature, with arguments to try it on.
 
 A function with a parameter of type ArrayLike is a formula. A new one is found here without being listed; a required
 parameter that is no array needs its values in `CHOICES`.
@@ -10,21 +10,26 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
+from itertools import chain
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 import feemodel.fees
+import feemodel.rollups
 from feemodel.errors import InvalidInput
 from feemodel.fees import priority
-from feemodel.fees.rollups import arbitrum, optimism, zksync
-from feemodel.fees.rollups.rules import RULES
+from feemodel.fees.glamsterdam_draft import KINDS
+from feemodel.rollups import arbitrum, optimism, zksync
+from feemodel.rollups.rules import RULES
 
 OPTIMISM_UPGRADES = [row.name for row in reversed(optimism.UPGRADES)]  # the last one fits every formula
 CHOICES: dict[str, list[Any]] = {
     "upgrade": OPTIMISM_UPGRADES,
+    "kind": [*KINDS],
+    "has_value": [False, True],
     "feemodel.fees.priority.version": [*priority.VERSIONS],
-    "feemodel.fees.rollups.arbitrum.version": [row.name for row in arbitrum.VERSIONS],
+    "feemodel.rollups.arbitrum.version": [row.name for row in arbitrum.VERSIONS],
     "mode": [*zksync.PUBDATA_MODES],
     "model": [zksync.FeeModel(), zksync.FeeModel(compute_overhead_part=0.3)],
     "feemodel.fees.priority.multiplier": ["1.2", 1.05, "1.23456789012345678901234567890"],
@@ -63,8 +68,11 @@ class Formula:
 
 
 def functions() -> Iterator[tuple[str, Any]]:
-    """The public functions of `feemodel.fees` by their full name."""
-    for found in pkgutil.walk_packages(feemodel.fees.__path__, "feemodel.fees."):
+    """The public functions of the two rooms of formulas by their full name."""
+    rooms = (pkgutil.walk_packages(room.__path__, f"{room.__name__}.") for room in (feemodel.fees, feemodel.rollups))
+    for found in chain(*rooms):
+        if found.name == "feemodel.rollups.tables":  # tables of transactions in, tables out
+            continue
         for name, value in vars(import_module(found.name)).items():
             if inspect.isfunction(value) and value.__module__ == found.name and not name.startswith("_"):
                 yield f"{found.name}.{name}", value

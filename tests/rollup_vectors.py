@@ -2,10 +2,25 @@
 
 import math
 from collections.abc import Callable, Mapping
+from fractions import Fraction
+from itertools import accumulate
 from typing import Any
 
+from feemodel.fees import glamsterdam_draft as draft
 from feemodel.fees import l1_market
-from feemodel.fees.rollups import arbitrum, arbitrum_pricing, optimism, polygon_zkevm, scroll, zksync
+from feemodel.rollups import (
+    arbitrum,
+    arbitrum_l1_pricing,
+    balance,
+    optimism,
+    optimism_operator,
+    polygon_zkevm,
+    scroll,
+    zksync,
+    zksync_os,
+)
+from feemodel.rollups import arbitrum_l2_pricing as l2_pricing
+from feemodel.rollups.chain_history import chain
 from feemodel.sizes.codecs import SCROLL_ZSTD, FastLz
 from feemodel.units import from_hex
 
@@ -121,11 +136,11 @@ def _l2_base_fee_by_upgrade(upgrade: str) -> Callable[[Inputs], int]:
 
 
 def _pricing_funds(inputs: Inputs) -> dict[str, int]:
-    state = arbitrum_pricing.L1Pricing(
+    state = arbitrum_l1_pricing.L1Pricing(
         price_per_unit=0, units_since_update=inputs["units_since_update"], fees_available=inputs["l1_fees_available"],
         last_update_time=inputs["last_update_time"],
     )  # fmt: skip
-    report = arbitrum_pricing.reported(
+    report = arbitrum_l1_pricing.reported(
         state, update_time=inputs["update_time"], current_time=inputs["current_time"], wei_spent=inputs["funds_spent"],
         l1_base_fee=inputs["l1_base_fee_wei"], cost_cap_bips=inputs["amortized_cost_cap_bips"],
         per_unit_reward=inputs["per_unit_reward"],
@@ -140,11 +155,11 @@ def _pricing_funds(inputs: Inputs) -> dict[str, int]:
 
 def equilibration(inputs: Inputs) -> list[int]:
     """Prices after each of the updates of the repository's own test: every 10 s, reported 5 s later."""
-    state = arbitrum_pricing.L1Pricing(price_per_unit=inputs["initial_price_per_unit"])
+    state = arbitrum_l1_pricing.L1Pricing(price_per_unit=inputs["initial_price_per_unit"])
     units, prices = inputs["units_per_update"], []
     for i in range(1, inputs["updates"] + 1):
-        state = arbitrum_pricing.charged(state, units, units * state.price_per_unit)
-        state = arbitrum_pricing.reported(
+        state = arbitrum_l1_pricing.charged(state, units, units * state.price_per_unit)
+        state = arbitrum_l1_pricing.reported(
             state, update_time=10 * i, current_time=10 * i + 5, wei_spent=units * inputs["equilibrium"],
             l1_base_fee=inputs["equilibrium"], per_unit_reward=inputs.get("per_unit_reward", 0),
         ).state  # fmt: skip
@@ -155,8 +170,108 @@ def equilibration(inputs: Inputs) -> list[int]:
 def _movement(inputs: Inputs) -> dict[str, Any]:
     start, end = inputs["initial_price_per_unit"], inputs["equilibrium"]
     moved = equilibration(inputs)[-1] - start
-    missed = abs(moved - (end - start)) * 100 / abs(end - start)
-    return {"movement_within_percent": math.ceil(missed), "sign_matches": (moved > 0) == (end > start)}
+    wanted = end - start
+    missed = abs(moved - wanted) * 100 / (abs(wanted) or end)  # of the price itself where it should not move
+    return {"movement_within_percent": math.ceil(missed), "sign_matches": (moved > 0) == (wanted > 0)}
+
+
+def _constraints(rows: Any) -> tuple[list[l2_pricing.GasConstraint], list[int]]:
+    """Rows of target, window and backlog."""
+    return [l2_pricing.GasConstraint(target, window) for target, window, _ in rows], [row[2] for row in rows]
+
+
+def _constraints_base_fee(inputs: Inputs) -> dict[str, Any]:
+    constraints, backlogs = _constraints(inputs["constraints"])
+    terms = {"constraints": constraints, "min_base_fee": inputs["min_base_fee"]}
+    update = l2_pricing.update_pricing(backlogs, inputs["seconds"], **terms)
+    return {"base_fee": update.base_fee, "exponent_bips": update.exponent, "backlogs": list(update.backlogs)}
+
+
+def _constraint_blocks(inputs: Inputs) -> dict[str, Any]:
+    constraints, backlogs = _constraints(inputs["constraints"])
+    seconds, gas_used = zip(*inputs["blocks"], strict=True)
+    found = l2_pricing.base_fees(
+        list(gas_used), list(accumulate(seconds)), constraints=constraints, backlogs=backlogs, parent_timestamp=0,
+        **_only(inputs, "base_fee", "min_base_fee"),
+    )  # fmt: skip
+    return {
+        "header_base_fees": found.base_fees.tolist(),
+        "stored_base_fee": found.next_base_fee,
+        "backlogs": list(found.backlogs),
+    }
+
+
+def _legacy_equals_one_constraint(inputs: Inputs) -> dict[str, Any]:
+    limit, inertia, tolerance, floor = (
+        inputs[name] for name in ("speed_limit", "inertia", "tolerance", "min_base_fee")
+    )
+    one = l2_pricing.GasConstraint(limit, inertia)
+
+    def pair(backlog: int, seconds: int) -> tuple[int, int]:
+        left = int(l2_pricing.next_backlog(backlog, 0, seconds, speed_limit=limit))
+        legacy = l2_pricing.l2_base_fee(
+            left, min_base_fee=floor, speed_limit=limit, inertia=inertia, tolerance=tolerance
+        )
+        above = max(0, backlog - tolerance * limit)
+        update = l2_pricing.update_pricing([above], seconds, constraints=[one], min_base_fee=floor)
+        return int(legacy), update.base_fee
+
+    pairs = [pair(backlog, seconds) for backlog in inputs["backlogs"] for seconds in range(inputs["seconds_below"])]
+    return {
+        "equal": all(one == other for one, other in pairs),
+        "points": len(pairs),
+        "base_fees": [pair(backlog, inputs["show_seconds"])[0] for backlog in inputs["backlogs"]],
+    }
+
+
+def _one_constraint_equals_multi_gas(inputs: Inputs) -> dict[str, Any]:
+    target, window, floor = inputs["target"], inputs["window"], inputs["min_base_fee"]
+    weights = {kind: 1 for kind in l2_pricing.RESOURCE_KINDS if kind not in ("unknown", "single_dim")}
+    one, multi = l2_pricing.GasConstraint(target, window), l2_pricing.MultiGasConstraint(target, window, weights)
+    pairs = [
+        (
+            l2_pricing.update_pricing([backlog], 0, constraints=[one], min_base_fee=floor).base_fee,
+            l2_pricing.update_multi_gas_pricing([backlog], 0, constraints=[multi], min_base_fee=floor).base_fee,
+        )
+        for backlog in inputs["backlogs"]
+    ]
+    return {
+        "equal": all(one == other for one, other in pairs),
+        "points": len(pairs),
+        "base_fees": [one for one, _ in pairs],
+    }
+
+
+def _multi_gas(rows: Any) -> tuple[list[l2_pricing.MultiGasConstraint], list[int]]:
+    constraints = [l2_pricing.MultiGasConstraint(row["target"], row["window"], row["weights"]) for row in rows]
+    return constraints, [row["backlog"] for row in rows]
+
+
+def _multi_gas_exponents(inputs: Inputs) -> dict[str, int]:
+    constraints, backlogs = _multi_gas(inputs["constraints"])
+    return l2_pricing.multi_gas_exponents(backlogs, constraints)
+
+
+def _multi_gas_backlog(inputs: Inputs) -> list[int]:
+    constraint = l2_pricing.MultiGasConstraint(1, 1, inputs["weights"])
+    backlog, backlogs = inputs["backlog"], []
+    for operation, amounts in inputs["operations"]:
+        backlog = l2_pricing.change_multi_gas_backlog(backlog, amounts, constraint, shrink=operation == "shrink")
+        backlogs.append(backlog)
+    return backlogs
+
+
+def _multi_gas_update(inputs: Inputs) -> dict[str, Any]:
+    constraints, backlogs = _multi_gas(inputs["constraints"])
+    floor = inputs["min_base_fee"]
+    update = l2_pricing.update_multi_gas_pricing(
+        backlogs, inputs["seconds"], constraints=constraints, min_base_fee=floor
+    )
+    refund = l2_pricing.multi_gas_refund(
+        inputs["used"], gas_used=inputs["gas_used"], base_fee=update.base_fee, fees=update.fees
+    )
+    above = {kind: fee for kind, fee in update.fees.items() if fee != floor}
+    return {"base_fee": update.base_fee, "backlogs": list(update.backlogs), "fees": above, "refund": refund}
 
 
 # Scroll
@@ -248,6 +363,150 @@ def _effective(inputs: Inputs) -> int:
     return int(polygon_zkevm.effective_gas_price(*counts, inputs["gas_used"], **prices))
 
 
+# What a balance can send
+
+
+def _sent(found: balance.Sendable, *names: str) -> dict[str, Any]:
+    return {name: getattr(found, name) for name in (*names, "held", "max_value")}
+
+
+def _plain_max_send(inputs: Inputs) -> dict[str, Any]:
+    return _sent(balance.sendable(**inputs))
+
+
+def _op_stack_max_send(inputs: Inputs) -> dict[str, Any]:
+    return _sent(balance.op_stack_sendable(**inputs), "l1_fee", "operator_fee")
+
+
+def _arbitrum_max_send(inputs: Inputs) -> dict[str, Any]:
+    return _sent(balance.arbitrum_sendable(**inputs), "gas_limit")
+
+
+def _total_rollup_cost(inputs: Inputs) -> int:
+    held = balance.op_stack_sendable(0, max_fee_per_gas=0, **inputs)
+    return held.l1_fee + held.operator_fee
+
+
+# The operator of an OP Stack chain
+
+
+def _footprint_scalar(inputs: Inputs) -> int:
+    if "maximum_blobs" in inputs:
+        return optimism_operator.footprint_scalar_at_limit(**inputs)
+    renamed = {"block_seconds" if name == "block_time" else name: value for name, value in inputs.items()}
+    return optimism_operator.footprint_scalar(**renamed)
+
+
+def _scalar_word(inputs: Inputs) -> dict[str, str]:
+    word = optimism_operator.encode_scalars(**inputs)
+    assert optimism_operator.decode_scalars(word) == (inputs["base_fee_scalar"], inputs["blob_base_fee_scalar"])
+    return {"hex": "0x" + word.hex(), "uint": str(int.from_bytes(word, "big"))}
+
+
+def _published_scalars(inputs: Inputs) -> dict[str, int]:
+    mix = optimism_operator.MIXES[inputs["transaction_type"].removeprefix("General ").lower().replace(" ", "-")]
+    found = optimism_operator.published_scalars(
+        inputs["transactions_per_day"], mix, margin=inputs["target_margin_percent"] / 100,
+        channel_hours=inputs["max_channel_hours"], output_hours=inputs["output_root_hours"],
+        fault_proofs=inputs["fault_proofs"], state_in_fees=inputs["state_in_fees"],
+    )  # fmt: skip
+    return found._asdict()
+
+
+def _parameters_at(inputs: Inputs) -> dict[str, Any]:
+    found = chain(inputs["chain"]).at(inputs["timestamp"])
+    if found["upgrade"] == "regolith":  # which came with Bedrock on these chains; the vectors name that
+        found["upgrade"] = "bedrock"
+    return {name: found[name] for name in inputs["fields"]}
+
+
+# ZKsync OS
+
+
+def _block_prices(inputs: Inputs) -> dict[str, int]:
+    def fraction(name: str) -> Fraction | None:
+        return None if inputs[name] is None else Fraction(*inputs[name])
+
+    before = inputs["previous"]
+    optional = ("pubdata_price_cap", "native_price_override", "base_fee_override", "pubdata_price_override")
+    prices = zksync_os.block_prices(
+        native_price_usd=Fraction(*inputs["native_price_usd"]), base_token_usd=Fraction(*inputs["base_token_usd"]),
+        settlement_token_usd=Fraction(*inputs["sl_token_usd"]), native_per_gas=inputs["native_per_gas"],
+        pubdata_price=inputs["pubdata_price_sl"], blobs=inputs["blobs"], fill_ratio=fraction("fill_ratio"),
+        previous=None if before is None else zksync_os.Prices(0, before["native_price"], before["pubdata_price"]),
+        **{name: inputs[name] for name in optional if name in inputs},
+    )  # fmt: skip
+    return prices._asdict()
+
+
+def _zksync_os_gas(inputs: Inputs) -> dict[str, int]:
+    names = {"gas_price": inputs["gas_price"], "native_price": inputs["native_price"]}
+    return zksync_os.gas_used(inputs["evm_gas_used"], inputs["native_used"], **names)._asdict()
+
+
+# Ethereum's next upgrade, drafts
+
+PUSHES = 6  # gas of the two PUSH1 of each SSTORE in the published programs
+
+
+def _draft_recipient(inputs: Inputs) -> dict[str, int]:
+    gas = draft.recipient_gas(
+        kind=inputs["kind"], has_value=inputs["value"], exists=inputs["target_exists"],
+        delegated=inputs.get("delegated", False), delegation_target_warm=inputs.get("delegation_target_warm", False),
+    )  # fmt: skip
+    intrinsic = draft.intrinsic_gas(
+        kind=inputs["kind"], has_value=inputs["value"], authorizations=inputs.get("authorizations", 0)
+    )
+    return gas._asdict() | {"intrinsic": intrinsic}
+
+
+def _draft_floor(inputs: Inputs) -> int:
+    if not inputs["amsterdam"]:
+        return int(l1_market.calldata_floor_gas(inputs["zero_bytes"], inputs["nonzero_bytes"]))
+    length = inputs["zero_bytes"] + inputs["nonzero_bytes"]
+    return int(draft.calldata_floor(length, **_only(inputs, "base", "addresses", "storage_keys")))
+
+
+def _draft_intrinsic(inputs: Inputs) -> int:
+    counts = _only(inputs, "zero_bytes", "nonzero_bytes", "addresses", "storage_keys", "authorizations")
+    return int(draft.intrinsic_gas(kind=inputs["kind"], has_value=inputs["value"], **counts))
+
+
+def _draft_storage(inputs: Inputs) -> dict[str, int]:
+    gas = draft.storage_gas(inputs["original"], inputs["values"])._asdict()
+    return gas | {"execution_gas": gas["execution_gas"] + PUSHES * len(inputs["values"])}
+
+
+def _draft_block(inputs: Inputs) -> dict[str, Any]:
+    used = draft.block_gas([(one["execution"], one["state"]) for one in inputs["transactions"]])
+    return {"gas_used": used, "valid": used <= inputs["gas_limit"]}
+
+
+def _draft_reservoir(inputs: Inputs) -> dict[str, int]:
+    left, reservoir = draft.split_gas_limit(**inputs)
+    return {"gas_left": left, "reservoir": reservoir}
+
+
+def _draft_costs(inputs: Inputs) -> dict[str, int]:
+    code, hashes = draft.deposited_code_gas(inputs["code_bytes"])
+    return {
+        "slot": draft.SLOT_STATE_GAS,
+        "account": draft.ACCOUNT_STATE_GAS,
+        "authorization": draft.AUTHORIZATION_STATE_GAS,
+        "code": code,
+        "hash_gas": hashes,
+        "authorization_execution": draft.AUTHORIZATION_EXECUTION,
+        "system_call_gas": draft.SYSTEM_CALL_GAS,
+    }
+
+
+def _blob_rules_at(inputs: Inputs) -> dict[str, Any]:
+    rules = l1_market.MAINNET.at(inputs["timestamp"])
+    return {
+        "name": rules.name, "target": rules.target, "max": rules.maximum, "update_fraction": rules.update_fraction
+    }  # fmt: skip
+
+
 MODELS: Mapping[tuple[str, str], Callable[[Inputs], Any]] = {
     ("ethereum", "eip1559_base_fee"): lambda i: l1_market.next_base_fee(i["base_fee"], i["gas_used"], i["gas_limit"]),
     ("ethereum", "fake_exponential"): lambda i: l1_market.fake_exponential(
@@ -259,6 +518,15 @@ MODELS: Mapping[tuple[str, str], Callable[[Inputs], Any]] = {
     ("ethereum", "excess_blob_gas_cancun"): _excess_before_the_reserve,
     ("ethereum", "excess_blob_gas_osaka_eip7918"): _excess_with_the_reserve,
     ("ethereum", "eip7623_floor_gas"): lambda i: l1_market.calldata_floor_gas(i["zero_bytes"], i["nonzero_bytes"]),
+    ("ethereum", "blob_rules_at"): _blob_rules_at,
+    ("ethereum", "draft_eip2780"): _draft_recipient,
+    ("ethereum", "draft_calldata_floor"): _draft_floor,
+    ("ethereum", "draft_intrinsic_gas"): _draft_intrinsic,
+    ("ethereum", "draft_eip8038_sstore"): _draft_storage,
+    ("ethereum", "draft_eip8037_block_gas"): _draft_block,
+    ("ethereum", "draft_eip8037_transaction"): lambda i: draft.transaction_gas(**i)._asdict(),
+    ("ethereum", "draft_eip8037_reservoir"): _draft_reservoir,
+    ("ethereum", "draft_eip8037_costs"): _draft_costs,
     ("optimism", "fastlz_length"): lambda i: FastLz().size(from_hex(i["data"])),
     ("optimism", "bedrock_pre_regolith"): _bedrock("bedrock"),
     ("optimism", "bedrock_regolith"): _bedrock("regolith"),
@@ -284,7 +552,30 @@ MODELS: Mapping[tuple[str, str], Callable[[Inputs], Any]] = {
     ("optimism", "eip1559_holocene"): _l2_base_fee("holocene"),
     ("optimism", "eip1559_pre_jovian"): _l2_base_fee("isthmus"),
     ("optimism", "eip1559_jovian"): _l2_base_fee("jovian"),
+    ("op-stack", "parameters_at"): _parameters_at,
+    ("optimism", "base_fee_bound"): lambda i: balance.base_fee_bound(**i),
+    ("optimism", "da_footprint_scalar"): _footprint_scalar,
+    ("optimism", "fee_scalar_encoding"): _scalar_word,
+    ("optimism", "scalars_for_margin"): _published_scalars,
+    ("optimism", "total_rollup_cost"): _total_rollup_cost,
+    ("optimism", "max_send"): _op_stack_max_send,
+    ("arbitrum", "max_send"): _arbitrum_max_send,
+    ("scroll", "max_send"): _plain_max_send,
+    ("linea", "max_send"): _plain_max_send,
+    ("taiko", "max_send"): _plain_max_send,
+    ("ethereum", "max_send"): _plain_max_send,
+    ("zksync_era", "max_send"): _plain_max_send,
+    ("zksync_os", "max_send"): _plain_max_send,
+    ("zksync_os", "fee_params"): _block_prices,
+    ("zksync_os", "gas_used"): _zksync_os_gas,
     ("arbitrum", "approx_exp_basis_points(accuracy 4)"): lambda i: arbitrum.approx_exp_basis_points(i["bips"]),
+    ("arbitrum", "gas_constraints_base_fee"): _constraints_base_fee,
+    ("arbitrum", "constraint_blocks"): _constraint_blocks,
+    ("arbitrum", "legacy_equals_one_constraint"): _legacy_equals_one_constraint,
+    ("arbitrum", "one_constraint_equals_multi_gas"): _one_constraint_equals_multi_gas,
+    ("arbitrum", "multi_gas_exponents"): _multi_gas_exponents,
+    ("arbitrum", "multi_gas_backlog"): _multi_gas_backlog,
+    ("arbitrum", "multi_gas_update"): _multi_gas_update,
     ("arbitrum", "l1_pricing_funds"): _pricing_funds,
     ("arbitrum", "l1_price_equilibration"): _movement,
     ("arbitrum", "l1_price_equilibration_trajectory"): equilibration,

@@ -172,7 +172,7 @@ def test_compare_one_transaction_under_every_rule(tmp_path, capsys):
     rows = {row["rule"]: row for row in found["rules"]}
     assert (found["gas"], found["signedBytes"], rows["linea"]["ratio"]) == (21_000, 122, 1.0)
     # 100 bytes, the floor of Fjord's regression: 1e8 · (16 · 5,227 · 1e9 + 1,014,213) // 1e12, and the operator fee 0
-    assert rows["op-mainnet/jovian"]["l1_fee"] == 8_363_200_101
+    assert rows["op-mainnet/karst"]["l1_fee"] == 8_363_200_101
     assert all(row["total"] == row["l1_fee"] + row["l2_fee"] for row in rows.values())
     assert figure.stat().st_size > 10_000
 

@@ -12,10 +12,10 @@ import pytest
 
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.fees.l1_market import calldata_gas
-from feemodel.fees.rollups import optimism, presets, rules
 from feemodel.io.shipped import shipped_path
-from feemodel.simulation import compare as module
-from feemodel.simulation.compare import compare, compare_sums, comparison, sizes_table
+from feemodel.rollups import optimism, presets, rules
+from feemodel.rollups import tables as module
+from feemodel.rollups.tables import compare, compare_sums, comparison, sizes_table
 from feemodel.transaction import Transaction
 
 EVERY = tuple(rules.RULES)
@@ -79,7 +79,7 @@ def test_a_result_says_what_it_was_made_from(transactions: Any, moments: dict[st
     assert (cube.l1_fee.attrs["units"], cube.base_fee.attrs["units"], cube.gas.attrs["units"]) == (
         "wei", "wei / gas", "gas",
     )  # fmt: skip
-    read = {"gas", "zero_bytes", "nonzero_bytes", "fastlz_size", "brotli_size", "zstd_size", "linea_size", "pubdata"}
+    read = {"gas", "fastlz_size", "brotli_size", "zstd_size", "linea_size", "pubdata"}
     inputs = {"timestamp", "base_fee", "blob_base_fee", "transaction_type"}
     assert set(cube.coords) == read | inputs | {"rule", "source", "date"}
     assert json.loads(cube.attrs["parameters"])["base/jovian"]["base_fee_scalar"] == 2_269

@@ -22,7 +22,7 @@ TAKEN_IN = (
     "tests/test_codecs.py::test_codecs_are_values",
     "tests/test_codecs.py::test_names_lead_to_codecs",
     "tests/test_rollups_rules.py::test_compiled_sums_are_exact_fees_added_up[blob-share]",
-    "feemodel/fees/rollups/rules.py::feemodel.fees.rollups.rules.blob_share_rule",
+    "feemodel/rollups/rules.py::feemodel.rollups.rules.blob_share_rule",
 )
 
 

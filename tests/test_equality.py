@@ -14,11 +14,11 @@ import feemodel
 from feemodel.errors import InvalidInput
 from feemodel.fees.l1_market import ExcessBranches
 from feemodel.fees.priority import Breakdown
-from feemodel.fees.rollups.arbitrum import PosterCharge
-from feemodel.fees.rollups.kernels import Sums
-from feemodel.fees.rollups.rule import Fees
-from feemodel.fees.rollups.taiko import SharedFee
-from feemodel.fees.rollups.zksync import BaseFee, Fee, FeeInput
+from feemodel.rollups.arbitrum import PosterCharge
+from feemodel.rollups.factors import Fees
+from feemodel.rollups.kernels import Sums
+from feemodel.rollups.taiko import SharedFee
+from feemodel.rollups.zksync import BaseFee, Fee, FeeInput
 from feemodel.simulation.backtest import Traffic
 from feemodel.simulation.posting import Posted
 from feemodel.simulation.reduce import Over, over

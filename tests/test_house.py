@@ -17,6 +17,7 @@ MAY_IMPORT = {
     "errors": set(),
     "equality": set(),
     "lazy": set(),
+    "moved": set(),
     "hashes": set(),
     "processors": set(),
     "progress": {"errors"},
@@ -29,7 +30,8 @@ MAY_IMPORT = {
     "sizes": GROUND | {"call", "transaction"},
     "io": GROUND | {"call", "transaction"},
     "ledger": GROUND | {"io", "transaction"},
-    "simulation": GROUND | {"fees", "sizes", "call", "transaction"},
+    "rollups": GROUND | {"fees", "sizes", "call", "transaction"},
+    "simulation": GROUND | {"fees", "sizes", "rollups", "call", "transaction"},
     "explanation": GROUND | {"fees", "sizes", "call", "transaction"},
     "plots": {"units"},
     "plots_simulation": {"units", "plots"},
@@ -84,3 +86,23 @@ def test_every_public_name_is_there():
         assert getattr(feemodel, name) is not None
     with pytest.raises(AttributeError, match="has no attribute 'fee_priority'"):
         _ = feemodel.fee_priority
+
+
+OLD_PATHS = """
+import sys, warnings
+warnings.simplefilter("always")
+with warnings.catch_warnings(record=True) as caught:
+    from feemodel.fees.rollups.rule import Rule
+    from feemodel.fees.rollups import optimism
+    import feemodel.simulation.compare
+from feemodel.rollups import factors
+print(Rule is factors.Rule, optimism.__spec__.name, feemodel.simulation.compare.compare.__module__)
+print(*(one.category.__name__ for one in caught))
+"""
+
+
+def test_an_import_path_that_moved_answers_with_the_module_itself():
+    found = subprocess.run([sys.executable, "-c", OLD_PATHS], capture_output=True, text=True, check=True).stdout
+
+    assert found.splitlines()[0] == "True feemodel.rollups.optimism feemodel.rollups.tables"
+    assert set(found.splitlines()[1].split()) == {"DeprecationWarning"}

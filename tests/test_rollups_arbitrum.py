@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
-from feemodel.fees.rollups import arbitrum
-from feemodel.fees.rollups.arbitrum_pricing import L1Pricing, charged, equilibrium_price, reported
+from feemodel.rollups import arbitrum
+from feemodel.rollups.arbitrum_l1_pricing import L1Pricing, charged, equilibrium_price, reported
 from tests.rollup_vectors import equilibration
 
 UP = [18_500_000_211, 0, 141_955_639, 4_787_611_603, 5_498_218_192, 5_112_085_131, 4_974_025_028, 4_984_999_198,

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
-from feemodel.fees.rollups import polygon_zkevm
-from feemodel.fees.rollups.polygon_zkevm import Pricing
+from feemodel.rollups import polygon_zkevm
+from feemodel.rollups.polygon_zkevm import Pricing
 
 # zero bytes, non-zero bytes, gas used, l1 gas price, expected; 0xPolygonHermez/zkevm-node at 7b80367
 BREAK_EVEN = [(0, 0, 200, 100, 33), (0, 0, 0, 100, 1_000), (5, 5, 200, 100, 83), (5, 5, 200_000, 1, 1)]

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.fees import from_l1, pricing, priority
 from feemodel.fees.integers import Parts
-from feemodel.fees.rollups import (
+from feemodel.rollups import (
     arbitrum,
-    arbitrum_pricing,
+    arbitrum_l1_pricing,
     kernels,
     optimism,
     polygon_zkevm,
@@ -23,8 +23,8 @@ from feemodel.fees.rollups import (
     scroll,
     zksync,
 )
-from feemodel.fees.rollups.rule import Factors, evaluate
-from feemodel.fees.rollups.rules import CURRENT, RULES, rule
+from feemodel.rollups.factors import Factors, evaluate
+from feemodel.rollups.rules import CURRENT, RULES, rule
 from feemodel.simulation.announced import PricingRule
 
 COLUMNS = (
@@ -52,15 +52,15 @@ def own_formula(name: str, row: dict[str, int], base_fee: int, blob_fee: int) ->
         terms = {"variable_cost": int(cost / 1_000) * 1_000, "fixed_cost": linea.fixed_cost, "margin": 1.2}
         fee, without = (priority.priority_fee(size, gas, **terms) for size in (row["linea_size"], 0))
         return gas * (fee - without), gas * (without + 7)
-    if name in ("op-mainnet/jovian", "base/jovian"):
-        chain = presets.OP_MAINNET if name == "op-mainnet/jovian" else presets.BASE
+    if name in ("op-mainnet/karst", "base/jovian"):
+        chain = presets.OP_MAINNET if name == "op-mainnet/karst" else presets.BASE
         scalars = {
             "base_fee_scalar": chain.base_fee_scalar, "blob_base_fee_scalar": chain.blob_base_fee_scalar,
         }  # fmt: skip
         operator = optimism.operator_fee(gas, scalar=0, constant=0, upgrade="jovian")
         return optimism.fjord_l1_fee(row["fastlz_size"], **fees, **scalars), gas * chain.l2_gas_price + operator
     if name == "arbitrum-one":
-        price = arbitrum_pricing.equilibrium_price(base_fee * 210_000 + blob_fee * 131_072, 16 * 126_976)
+        price = arbitrum_l1_pricing.equilibrium_price(base_fee * 210_000 + blob_fee * 131_072, 16 * 126_976)
         charge = arbitrum.poster_charge(row["brotli_size"], price_per_unit=price, gas_price=20_000_000)
         return charge.fee, gas * 20_000_000
     if name == "scroll/galileo-v2":
@@ -101,7 +101,7 @@ def test_lineas_variable_cost_is_capped_where_its_record_is():
 
 @given(ROW, FEE, FEE)
 def test_a_rule_is_the_chain_s_own_formula(row: dict[str, int], base_fee: int, blob_fee: int) -> None:
-    for name in CURRENT:
+    for name in (*CURRENT, "polygon-zkevm"):
         assert rule(name).fees(row, base_fee=base_fee, blob_base_fee=blob_fee) == own_formula(
             name, row, base_fee, blob_fee
         ), name

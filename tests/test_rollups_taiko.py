@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
 from feemodel.fees import l1_market
-from feemodel.fees.rollups import taiko
+from feemodel.rollups import taiko
 
 LIMIT = 240_000_000
 

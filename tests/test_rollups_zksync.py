@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
 from feemodel.fees.l1_market import fake_exponential
-from feemodel.fees.rollups import zksync
+from feemodel.rollups import zksync
 
 PRICE = st.integers(0, 10**15)
 

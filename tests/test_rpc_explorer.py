@@ -14,15 +14,15 @@ from feemodel.explanation import explain
 from feemodel.fees.forms import CostPerByte, VerificationCost, form_of
 from feemodel.fees.from_l1 import recorded_variable_cost
 from feemodel.fees.presets import LINEA_PRESETS, linea_preset
-from feemodel.fees.rollups.rules import CURRENT, RULES
 from feemodel.fees.stages import stages
 from feemodel.io.shipped import read_shipped_l1_fees
+from feemodel.rollups import tables
+from feemodel.rollups.rules import CURRENT, RULES
 from feemodel.rpc import explorer_subject
 from feemodel.rpc.explorer import DAY, POINTS, explorer_methods, warm_up
 from feemodel.rpc.explorer_fields import FIELDS, FORMS
 from feemodel.rpc.explorer_subject import SUBJECT_BYTES
 from feemodel.rpc.jsonrpc import respond
-from feemodel.simulation import compare
 from feemodel.simulation.surfaces import Submission
 from feemodel.transaction import Transaction, parse_transaction
 from feemodel.units import to_hex
@@ -340,8 +340,8 @@ def test_what_is_wrong_with_a_subject_is_said(call, message):
 def test_the_other_rollups_take_what_their_rules_say(rules, names):
     moment = {**L1} if rules is None else {**L1, "rules": rules}
     answer = compared(RAW, moment)
-    table = compare.sizes_table([SIGNED])
-    expected = compare.comparison(table, base_fee=106_400_000, blob_base_fee=6_161_000, rules=names or RULES)
+    table = tables.sizes_table([SIGNED])
+    expected = tables.comparison(table, base_fee=106_400_000, blob_base_fee=6_161_000, rules=names or RULES)
 
     by_name = {row.rule: row for row in expected}
     assert [one["rule"] for one in answer["rules"]] == list(names or rules)
@@ -357,11 +357,12 @@ def test_the_other_rollups_take_what_their_rules_say(rules, names):
 
 
 def test_a_rule_that_knows_no_answer_leaves_the_others():
-    answers = {one["rule"]: one for one in compared(RAW, {"l1BaseFee": "0x1", "blobBaseFee": "0x1"})["rules"]}
+    one_wei = {"l1BaseFee": "0x1", "blobBaseFee": "0x1"}
+    answers = {one["rule"]: one for one in compared(RAW, {**one_wei, "rules": "all"})["rules"]}
 
     assert answers["polygon-zkevm"]["error"].startswith("base_fee: expected enough for a gas price of 1 wei")
     assert [name for name, one in answers.items() if "error" in one] == ["polygon-zkevm"]
-    assert explorer_subject.PUBDATA == compare.PUBDATA
+    assert explorer_subject.PUBDATA == tables.PUBDATA
 
 
 def test_the_presets_are_real():

@@ -2,8 +2,9 @@
 
 import argparse
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from feemodel.cli.options import add_codec, count, read_codec, whole_from_0
 from feemodel.cli.output import add_out, checked_out, print_json, print_table
@@ -12,13 +13,19 @@ from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.transaction import LINEA_CHAIN_ID, Transaction, fill, parse_transaction
 from feemodel.units import WEI_PER_GWEI
 
+if TYPE_CHECKING:
+    from feemodel.rollups.factors import Rule
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("subject", help="a signed transaction (0x…), a call ({…}), or a file of raw transactions")
     parser.add_argument("--gas", type=count, help="used by each (a file's column, or the gas limit)")
-    parser.add_argument("--l1-base-fee", type=whole_from_0, metavar="WEI", help="(the shipped month's median)")
-    parser.add_argument("--blob-base-fee", type=whole_from_0, metavar="WEI", help="(the shipped month's median)")
+    parser.add_argument(
+        "--l1-base-fee", type=whole_from_0, metavar="WEI", help="(median of the shipped month or of --at)"
+    )
+    parser.add_argument("--blob-base-fee", type=whole_from_0, metavar="WEI", help="(the same)")
     parser.add_argument("--rules", metavar="NAME,…", help="which rules (today's); `all` for every upgrade")
+    parser.add_argument("--at", metavar="DATE", help="the rules of that day, such as 2024-06-14 (the newest)")
     parser.add_argument("--reference", metavar="RULE", help="the ratio is taken to it (linea, or else the first rule)")
     parser.add_argument(
         "--pubdata", type=whole_from_0, default=200, help="bytes on zkSync, an assumption (%(default)s)"
@@ -28,8 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from feemodel.fees.rollups.rules import CURRENT, RULES
-    from feemodel.simulation.compare import comparison, sizes_table
+    from feemodel.rollups.tables import comparison, sizes_table
 
     out = checked_out(options, (".png", ".svg", ".pdf"))
     transactions, gas, senders = _transactions(options)
@@ -37,9 +43,10 @@ def run(options: argparse.Namespace) -> int:
         transactions, gas=gas, senders=senders, pubdata=options.pubdata, linea_codec=read_codec(options)
     )
     base_fee, blob_base_fee = _l1_fees(options)
-    names = CURRENT if options.rules is None else tuple(RULES) if options.rules == "all" else options.rules.split(",")
-    rows = comparison(table, base_fee=base_fee, blob_base_fee=blob_base_fee, rules=names, reference=options.reference)
+    rules, without = _rules(options)
+    rows = comparison(table, base_fee=base_fee, blob_base_fee=blob_base_fee, rules=rules, reference=options.reference)
     answer = {
+        **({} if options.at is None else {"at": options.at, "without": without}),
         "transactions": len(table),
         "gas": int(table["gas"].sum()),
         "signedBytes": int(table["length"].sum()),
@@ -61,12 +68,26 @@ def run(options: argparse.Namespace) -> int:
          f"{row.ratio:.3f}×")
         for row in rows
     ]  # fmt: skip
-    print_table(title, ("rule", "L1 part", "L2 part", "total", "per byte", f"of {_reference(options, names)}"), cells)
+    print_table(title, ("rule", "L1 part", "L2 part", "total", "per byte", f"of {_reference(options, rules)}"), cells)
+    for name, reason in without.items():
+        print(f"Without {name}: {reason}")
     return 0
 
 
-def _reference(options: argparse.Namespace, names: Sequence[str]) -> str:
+def _reference(options: argparse.Namespace, rules: "Sequence[Rule]") -> str:
+    names = [rule.name for rule in rules]
     return str(options.reference or ("linea" if "linea" in names else names[0]))
+
+
+def _rules(options: argparse.Namespace) -> "tuple[list[Rule], dict[str, str]]":
+    """The rules that are compared, and why some that are by default are not."""
+    from feemodel.rollups.rules import CURRENT, RULES, rule, rules_at
+
+    if options.rules is None and options.at is not None:
+        found, without = rules_at(options.at)
+        return list(found), without
+    names = CURRENT if options.rules is None else tuple(RULES) if options.rules == "all" else options.rules.split(",")
+    return [rule(name, at=options.at) for name in names], {}
 
 
 def _transactions(options: argparse.Namespace) -> tuple[list[Transaction], list[int] | None, list[bytes] | None]:
@@ -102,9 +123,20 @@ def _file(options: argparse.Namespace) -> tuple[list[Transaction], list[int] | N
 
 def _l1_fees(options: argparse.Namespace) -> tuple[int, int]:
     from feemodel.io import read_shipped_l1_fees
+    from feemodel.rollups.chain_history import timestamp
 
     given = options.l1_base_fee, options.blob_base_fee
-    medians = read_shipped_l1_fees()[["base_fee", "blob_base_fee"]].median()
+    if None not in given:
+        return given
+    fees = read_shipped_l1_fees()
+    if options.at is not None:
+        day = datetime.fromtimestamp(timestamp("at", options.at), UTC).date()
+        known = fees["time"].dt.date
+        fees = fees[known == day]
+        if fees.empty:
+            reason = f"expected --l1-base-fee and --blob-base-fee, or a day from {known.min()} to {known.max()}"
+            raise InvalidInput("--at", reason, options.at)
+    medians = fees[["base_fee", "blob_base_fee"]].median()
     base_fee, blob_base_fee = (round(m) if fee is None else fee for fee, m in zip(given, medians, strict=True))
     return base_fee, blob_base_fee
 

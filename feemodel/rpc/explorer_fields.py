@@ -12,7 +12,7 @@ from feemodel.errors import InvalidInput
 from feemodel.fees.forms import CostPerByte, Form, VerificationCost, form_of
 from feemodel.fees.from_l1 import BLOB_GAS, EXECUTION_GAS, USABLE_BLOB_BYTES
 from feemodel.fees.presets import LineaPreset
-from feemodel.fees.rollups.presets import LINEA
+from feemodel.rollups.presets import LINEA
 from feemodel.units import from_quantity
 
 QUANTITY, BYTES, REAL = "quantity", "bytes", "real"

@@ -12,8 +12,8 @@ from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded
 from feemodel.explanation import explain
 from feemodel.fees.forms import Form
 from feemodel.fees.presets import LineaPreset
-from feemodel.fees.rollups.rules import CURRENT, RULES
 from feemodel.fees.stages import stages
+from feemodel.rollups.rules import CURRENT, RULES
 from feemodel.rpc.explorer_fee import naming, price, priced_form, recoveries, signed_quantity
 from feemodel.rpc.explorer_fields import FIELDS, L1_FEES, TRANSACTION, read_point, read_value
 from feemodel.sizes.codecs import Codec
@@ -191,7 +191,7 @@ def _compared(
     chain_id: int,
 ) -> tuple[list[dict[str, Any]], int]:
     """A row for every rule, and how long the signed transaction is [byte]."""
-    from feemodel.simulation.compare import comparison, sizes_table
+    from feemodel.rollups.tables import comparison, sizes_table
 
     senders = None
     if isinstance(read, Call):  # a placeholder stands in for its signature, as in a node's estimate

@@ -36,7 +36,7 @@ from feemodel.fees.integers import (
     product_in_parts,
     where,
 )
-from feemodel.fees.rollups import upgrades
+from feemodel.rollups import upgrades
 
 L1_GAS_PER_BYTE = 16
 
@@ -73,6 +73,7 @@ UPGRADES = (
     Upgrade(name="canyon", timestamp=1_704_992_401, l1_rule="bedrock"),
     Upgrade(name="ecotone", timestamp=1_710_374_401, l1_rule="ecotone"),
     Upgrade(name="fjord", timestamp=1_720_627_201, l1_rule="fjord"),
+    Upgrade(name="granite", timestamp=1_726_070_401, l1_rule="fjord"),
     Upgrade(name="holocene", timestamp=1_736_445_601, l1_rule="fjord"),
     Upgrade(
         name="isthmus", timestamp=1_746_806_401, l1_rule="fjord",
@@ -80,6 +81,10 @@ UPGRADES = (
     ),
     Upgrade(
         name="jovian", timestamp=1_764_691_201, l1_rule="fjord", operator_fee_multiplier=100, counts_footprint=True,
+    ),
+    # The same fees; the gas of Osaka, and at most 16,777,216 a transaction.
+    Upgrade(
+        name="karst", timestamp=1_783_526_401, l1_rule="fjord", operator_fee_multiplier=100, counts_footprint=True,
     ),
 )  # fmt: skip
 ELASTICITY = 6  # of the L2 base fee; from Holocene on each chain's own
@@ -368,6 +373,15 @@ def next_base_fee(
     own_denominator = row.base_fee_denominator if denominator is None else denominator
     fee = l1_market.next_base_fee(base_fee, counted, gas_limit, elasticity=elasticity, denominator=own_denominator)
     return maximum(fee, floor) if row.counts_footprint else fee
+
+
+def upgrade_named(name: str) -> Upgrade:
+    """A row of `UPGRADES`; raises `InvalidInput` that lists the names there are.
+
+    >>> upgrade_named("karst").timestamp
+    1783526401
+    """
+    return upgrades.named(UPGRADES, name)
 
 
 def _with_rule(upgrade: str, l1_rule: str) -> Upgrade:

@@ -1,7 +1,7 @@
 """What every chain's rule looks like: a transaction and a moment of L1 in, the two parts of the fee out.
 
 Every rule of this package separates: into what the transaction is, what the moment costs, and one division. A rule is
-written down as these factors once; `evaluate` multiplies them out exactly, `feemodel.fees.rollups.kernels` does so for
+written down as these factors once; `evaluate` multiplies them out exactly, `feemodel.rollups.kernels` does so for
 millions of transactions at thousands of moments.
 """
 
@@ -26,7 +26,7 @@ from feemodel.fees.integers import (
     saturated,
     truncated,
 )
-from feemodel.fees.rollups.presets import Preset
+from feemodel.rollups.presets import Preset
 
 TYPE_COLUMN = "transaction_type"
 BLOB_TRANSACTION = 3  # EIP-4844
@@ -76,7 +76,7 @@ class Rule:
     def factors(self, transactions: Mapping[str, Any], *, base_fee: ArrayLike, blob_base_fee: ArrayLike) -> Factors:
         """The fees taken apart; arguments and errors as `fees`.
 
-        >>> from feemodel.fees.rollups.rules import rule
+        >>> from feemodel.rollups.rules import rule
         >>> rule("op-mainnet/jovian").factors({"fastlz_size": 150, "gas": 21_000}, base_fee=10, blob_base_fee=1)[:3]
         (100000000, Parts(whole=1, millionths=850533), 1000000)
         """
@@ -107,7 +107,7 @@ class Rule:
         InvalidInput : a column that is missing, a value out of range, a blob transaction.
         Int64Overflow : where an int64 array cannot hold a fee.
 
-        >>> from feemodel.fees.rollups.rules import rule
+        >>> from feemodel.rollups.rules import rule
         >>> rule("op-mainnet/jovian").fees({"fastlz_size": 150, "gas": 21_000},
         ...                                base_fee=40_583_973_580, blob_base_fee=111_685_752)
         Fees(l1=350739202003, l2=21000000000)
@@ -153,7 +153,7 @@ def with_margin(price: Whole, margin: float) -> Whole:
 def given(row: Preset, name: str, *fields: str) -> dict[str, int]:
     """The named parameters of a row; raises `InvalidInput` for one that the row leaves open.
 
-    >>> from feemodel.fees.rollups.presets import OP_MAINNET
+    >>> from feemodel.rollups.presets import OP_MAINNET
     >>> given(OP_MAINNET, "op-mainnet/regolith", "overhead")
     {'overhead': 188}
     """

@@ -1,4 +1,4 @@
-"""The same transactions under every rollup's fee rule, at the same moments of L1."""
+"""Tables: every size that a rule reads, the same transactions under every rollup's rule, and the chains themselves."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike
 
 from feemodel.checks import WholeArray, whole
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.fees.rollups import kernels
-from feemodel.fees.rollups.rule import Factors, Rule
-from feemodel.fees.rollups.rules import CURRENT, rule
+from feemodel.rollups import kernels
+from feemodel.rollups.chain_history import CHAINS, UNKNOWN, When
+from feemodel.rollups.factors import Factors, Rule
+from feemodel.rollups.rules import CURRENT, rule
 from feemodel.sizes.codecs import SCROLL_ZSTD, Brotli, Codec, FastLz, compressed_sizes
 from feemodel.transaction import Transaction, measured_form, parse_transaction
 
@@ -44,7 +45,7 @@ def sizes_table(
     pubdata: ArrayLike = PUBDATA,
     linea_codec: str | Codec = "zstd",
 ) -> pd.DataFrame:
-    """Every size that a rule of `feemodel.fees.rollups.rules` reads, one row a transaction.
+    """Every size that a rule of `feemodel.rollups.rules` reads, one row a transaction.
 
     Parameters
     ----------
@@ -101,6 +102,8 @@ def compare(
     transactions: Mapping[str, Any] | pd.DataFrame,
     l1_fees: Mapping[str, Any] | pd.DataFrame,
     rules: Sequence[str | Rule] = CURRENT,
+    *,
+    at: When | None = None,
 ) -> xr.Dataset:
     """Every fee: rule × transaction × moment, to the wei.
 
@@ -108,7 +111,8 @@ def compare(
     ----------
     transactions : a table of `sizes_table`, or any with the columns that the rules read.
     l1_fees : a table with `base_fee` and `blob_base_fee` [wei / gas], one row a moment.
-    rules : names of `feemodel.fees.rollups.rules.RULES`, or rules of one's own.
+    rules : names of chains or of `feemodel.rollups.rules.RULES`, or rules of one's own.
+    at : the day whose rule and parameters a chain's name stands for, as `feemodel.rollups.rule` takes it.
 
     Returns
     -------
@@ -125,18 +129,18 @@ def compare(
     >>> fees.l1_fee.sel(rule="op-mainnet/jovian").values.tolist()
     [[8363200101, 83632000101]]
     """
-    chosen, table, moments = _inputs(transactions, l1_fees, rules)
+    chosen, table, moments = _inputs(transactions, l1_fees, rules, at)
     shape = (len(chosen), _rows(table), _rows(moments))
     if np.prod(shape, dtype=float) > LARGEST_CUBE:
         counts = " × ".join(f"{n:,}" for n in shape)
         raise LimitExceeded(f"{counts} fees are more than {LARGEST_CUBE:,}: compare_sums reduces them")
     fees = {part: np.empty(shape, dtype=np.int64) for part in ("l1_fee", "l2_fee")}
-    at = {"base_fee": moments["base_fee"], "blob_base_fee": moments["blob_base_fee"]}
+    fees_of_l1 = {name: moments[name] for name in ("base_fee", "blob_base_fee")}
     rows = max(1, BLOCK // shape[2])
     for r, one in enumerate(chosen):
         for start in range(0, shape[1], rows):
             block = slice(start, start + rows)
-            l1_fee, l2_fee = one.fees({name: column[block, None] for name, column in table.items()}, **at)
+            l1_fee, l2_fee = one.fees({name: column[block, None] for name, column in table.items()}, **fees_of_l1)
             fees["l1_fee"][r, block], fees["l2_fee"][r, block] = l1_fee, l2_fee
     dims = ("rule", "transaction", "moment")
     return _dataset({name: (dims, values) for name, values in fees.items()}, chosen, table, moments)
@@ -146,6 +150,8 @@ def compare_sums(
     transactions: Mapping[str, Any] | pd.DataFrame,
     l1_fees: Mapping[str, Any] | pd.DataFrame,
     rules: Sequence[str | Rule] = CURRENT,
+    *,
+    at: When | None = None,
 ) -> xr.Dataset:
     """The fees summed over transactions and over moments; nothing of the size of their product is held.
 
@@ -161,16 +167,16 @@ def compare_sums(
     >>> sums.l1_fee_of_moment.values.tolist()
     [[16726400202.0, 167264000202.0]]
     """
-    chosen, table, moments = _inputs(transactions, l1_fees, rules)
+    chosen, table, moments = _inputs(transactions, l1_fees, rules, at)
     counts = {"transaction": _rows(table), "moment": _rows(moments)}
-    at = {"base_fee": moments["base_fee"], "blob_base_fee": moments["blob_base_fee"]}
+    fees_of_l1 = {name: moments[name] for name in ("base_fee", "blob_base_fee")}
     sums = {
         f"{part}_fee_of_{dim}": (("rule", dim), np.empty((len(chosen), count)))
         for part in ("l1", "l2")
         for dim, count in counts.items()
     }
     for r, one in enumerate(chosen):
-        factors = one.factors(table, **at)
+        factors = one.factors(table, **fees_of_l1)
         for part, found in (
             ("l1", kernels.l1_sums(factors, counts["transaction"], counts["moment"])),
             ("l2", _l2_sums(factors, counts["transaction"], counts["moment"])),
@@ -187,12 +193,13 @@ def comparison(
     blob_base_fee: int,
     rules: Sequence[str | Rule] = CURRENT,
     reference: str | None = None,
+    at: When | None = None,
 ) -> list[Row]:
     """What each rule takes for all the transactions at one block of L1, and its ratio to the reference rule.
 
     Parameters
     ----------
-    transactions, rules : as in `compare`; the column `length` is read too.
+    transactions, rules, at : as in `compare`; the column `length` is read too.
     base_fee, blob_base_fee : of L1 [wei / gas].
     reference : the name of one of the rules; unless given "linea", or the first of the rules where that is not one.
 
@@ -203,7 +210,7 @@ def comparison(
     >>> [(row.rule, row.total, round(row.ratio, 3)) for row in rows]
     [('linea', 832464822000, 1.0), ('op-mainnet/jovian', 29363200101, 0.035)]
     """
-    chosen, table, _ = _inputs(transactions, {"base_fee": [base_fee], "blob_base_fee": [blob_base_fee]}, rules)
+    chosen, table, _ = _inputs(transactions, {"base_fee": [base_fee], "blob_base_fee": [blob_base_fee]}, rules, at)
     if "length" not in transactions:
         raise InvalidInput("transactions", "expected a column length", [*transactions])
     signed_bytes = int(np.sum(whole("length", transactions["length"])))
@@ -228,12 +235,35 @@ def comparison(
     ]
 
 
+def chains() -> pd.DataFrame:
+    """Every dated row of every chain: `chain`, `family`, `since`, `values`, `source`, `checked_on`, `note`, `archived`.
+
+    >>> chains().query("chain == 'soneium'").since.tolist()[:2]
+    ['2024-12-02T10:19:11', '2025-02-03T09:00:00']
+    """
+    return pd.DataFrame(
+        {
+            "chain": one.name,
+            "family": one.family,
+            "since": row.since,
+            "values": ", ".join(f"{name}={UNKNOWN if value is None else value}" for name, value in row.values.items()),
+            "source": row.source,
+            "checked_on": row.checked_on,
+            "note": row.note,
+            "archived": one.archived or "",
+        }
+        for one in CHAINS.values()
+        for row in one.rows
+    )
+
+
 def _inputs(
     transactions: Mapping[str, Any] | pd.DataFrame,
     l1_fees: Mapping[str, Any] | pd.DataFrame,
     rules: Sequence[str | Rule],
+    at: When | None,
 ) -> tuple[list[Rule], dict[str, WholeArray], dict[str, WholeArray]]:
-    chosen = [one if isinstance(one, Rule) else rule(one) for one in rules]
+    chosen = [one if isinstance(one, Rule) else rule(one, at=at) for one in rules]
     if not chosen or len({one.name for one in chosen}) != len(chosen):
         raise InvalidInput("rules", "expected at least one rule, each once", [one.name for one in chosen])
     needed = [*dict.fromkeys(name for one in chosen for name in one.columns), "transaction_type"]

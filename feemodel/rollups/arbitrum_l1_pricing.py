@@ -1,7 +1,7 @@
 """Arbitrum's L1 pricing controller: the price per unit that follows what posting batches really cost.
 
 A state is a frozen row, a batch report a function from one to the next; the arithmetic is on Python ints. What a
-transaction is charged at that price stands in `feemodel.fees.rollups.arbitrum`.
+transaction is charged at that price stands in `feemodel.rollups.arbitrum`.
 
 Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l1pricing/l1pricing.go, as from ArbOS 10 on (3 to 9 do the
 same arithmetic on the pool's balance).
@@ -16,7 +16,7 @@ from feemodel.checks import whole
 from feemodel.errors import InvalidInput
 from feemodel.fees.formula import formula
 from feemodel.fees.integers import UINT64_MAX, add, ceiling_divide, one_whole
-from feemodel.fees.rollups.arbitrum import BIPS, VERSIONS
+from feemodel.rollups.arbitrum import BIPS, VERSIONS
 
 INERTIA = 10
 PER_UNIT_REWARD = 10  # wei

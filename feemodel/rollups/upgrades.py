@@ -28,7 +28,7 @@ AnyDated = TypeVar("AnyDated", bound=Dated)
 def named(rows: Sequence[AnyNamed], name: str) -> AnyNamed:
     """The row of that name; raises `InvalidInput` that lists the names there are.
 
-    >>> from feemodel.fees.rollups.optimism import UPGRADES
+    >>> from feemodel.rollups.optimism import UPGRADES
     >>> named(UPGRADES, "fjord").timestamp
     1720627201
     """
@@ -41,7 +41,7 @@ def named(rows: Sequence[AnyNamed], name: str) -> AnyNamed:
 def at(rows: Sequence[AnyDated], timestamp: Any) -> AnyDated:
     """The last row whose time has come, of rows in order of time; raises `InvalidInput` before the first.
 
-    >>> from feemodel.fees.rollups.optimism import UPGRADES
+    >>> from feemodel.rollups.optimism import UPGRADES
     >>> at(UPGRADES, 1_720_627_200).name
     'ecotone'
     """

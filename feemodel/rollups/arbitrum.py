@@ -1,12 +1,13 @@
-"""Arbitrum (ArbOS): what a transaction pays for its bytes, what a batch is reported to cost, and the L2 base fee.
+"""Arbitrum (ArbOS): what a transaction pays for its bytes, and what a batch is reported to cost.
 
 A transaction pays for 16 units per byte of its brotli-compressed signed encoding (level of the version, window 22, no
-dictionary), at the price per unit of `feemodel.fees.rollups.arbitrum_pricing`. The charge is taken as gas.
+dictionary), at the price per unit of `feemodel.rollups.arbitrum_l1_pricing`. The charge is taken as gas.
 
-Only transactions that the sequencer posts pay it; Arbitrum's own transaction types do not.
+Only transactions that the sequencer posts pay it; Arbitrum's own transaction types do not. The L2 base fee is
+computed by `feemodel.rollups.arbitrum_l2_pricing`, whose formulas are names of this module too.
 
 Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l1pricing/l1pricing.go, arbos/tx_processor.go,
-arbos/internal_tx.go, arbos/l2pricing/model.go, util/arbmath/math.go.
+arbos/internal_tx.go.
 """
 
 from dataclasses import dataclass
@@ -18,8 +19,14 @@ from feemodel.checks import whole
 from feemodel.equality import compared_by_value
 from feemodel.fees import l1_market
 from feemodel.fees.formula import formula
-from feemodel.fees.integers import Whole, add, maximum, multiply, multiply_divide, one_whole, saturated, where
-from feemodel.fees.rollups import upgrades
+from feemodel.fees.integers import Whole, add, maximum, multiply, multiply_divide
+from feemodel.rollups import upgrades
+from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS as DIA_CONSTRAINTS
+from feemodel.rollups.arbitrum_l2_pricing import GasConstraint as GasConstraint
+from feemodel.rollups.arbitrum_l2_pricing import approx_exp_basis_points as approx_exp_basis_points
+from feemodel.rollups.arbitrum_l2_pricing import base_fees as base_fees
+from feemodel.rollups.arbitrum_l2_pricing import l2_base_fee as l2_base_fee
+from feemodel.rollups.arbitrum_l2_pricing import next_backlog as next_backlog
 
 UNITS_PER_BYTE = 16
 BIPS = 10_000
@@ -33,10 +40,6 @@ KECCAK_GAS, KECCAK_WORD_GAS = 30, 6
 STORAGE_WRITE_GAS = 20_000  # a batch report writes two slots
 FLOOR_EXTRA_BYTES = 172  # of a batch-posting call, beside the batch
 
-PRICING_INERTIA = 102  # s
-BACKLOG_TOLERANCE = 10  # s
-EXPONENTIAL_ACCURACY = 4  # terms of the series
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
@@ -47,7 +50,7 @@ class Version:
     brotli_level: int
     equilibration_units: int  #: units over which the controller wants a surplus spent
     per_batch_gas: int  #: [gas]
-    speed_limit: int  #: [gas / s]
+    speed_limit: int | None  #: of the legacy L2 base fee; `None`: gas constraints set it [gas / s]
     counts_floor: bool = False  #: whether EIP-7623 bounds a batch's gas from below
 
 
@@ -68,9 +71,17 @@ VERSIONS = (
         name="arbos-20", since="2024-03-14", brotli_level=1, equilibration_units=16 * 10_000_000,
         per_batch_gas=210_000, speed_limit=7_000_000,
     ),
-    Version(
-        name="arbos-50", since="2026-01-08", brotli_level=1, equilibration_units=16 * 10_000_000,
+    Version(  # One went from 40 to 51 at once
+        name="arbos-50", since=None, brotli_level=1, equilibration_units=16 * 10_000_000,
         per_batch_gas=210_000, speed_limit=7_000_000, counts_floor=True,
+    ),
+    Version(
+        name="arbos-51", since="2026-01-08", brotli_level=1, equilibration_units=16 * 10_000_000,
+        per_batch_gas=210_000, speed_limit=None, counts_floor=True,
+    ),
+    Version(
+        name="arbos-61", since="2026-08-20", brotli_level=1, equilibration_units=16 * 10_000_000,
+        per_batch_gas=210_000, speed_limit=None, counts_floor=True,
     ),
 )  # fmt: skip
 
@@ -197,67 +208,3 @@ def batch_gas(
     tokens = add("tokens", zero, multiply("nonzero_bytes", 4, nonzero), FLOOR_EXTRA_BYTES)
     per_token = whole("gas_floor_per_token", gas_floor_per_token, unit="gas")
     return maximum(gas, add("batch_gas", multiply("tokens", per_token, tokens), l1_market.TRANSACTION_GAS))
-
-
-@formula
-def approx_exp_basis_points(bips: ArrayLike, accuracy: int = EXPONENTIAL_ACCURACY) -> Any:
-    """`e**x` by its Taylor series in Horner's form, argument and value in basis points, rounded as the node does.
-
-    >>> approx_exp_basis_points(2_000), approx_exp_basis_points(-10_000)
-    (12214, 3692)
-    """
-    exponent = whole("bips", bips, minimum=None)
-    terms = one_whole("accuracy", accuracy, minimum=1)
-    size = maximum(exponent, -exponent)
-    value: Whole = BIPS + size // terms
-    for i in range(terms - 1, 0, -1):
-        value = BIPS + saturated(multiply("bips", value, size)) // (i * BIPS)
-    return where(exponent < 0, BIPS * BIPS // value, value)
-
-
-@formula
-def next_backlog(backlog: ArrayLike, gas_used: ArrayLike, seconds: ArrayLike, *, speed_limit: ArrayLike) -> Any:
-    """The gas backlog after a block: max(0, backlog + gas_used − seconds · speed_limit) [gas].
-
-    `seconds` passed since the block before; broadcasting and errors as `poster_charge`.
-
-    >>> next_backlog(5_000_000, 4_000_000, 1, speed_limit=7_000_000)
-    2000000
-    """
-    grown = add("backlog", whole("backlog", backlog, unit="gas"), whole("gas_used", gas_used, unit="gas"))
-    time, limit = whole("seconds", seconds, unit="seconds"), whole("speed_limit", speed_limit, unit="gas")
-    return maximum(grown - multiply("speed_limit", time, limit), 0)
-
-
-@formula
-def l2_base_fee(
-    backlog: ArrayLike,
-    *,
-    min_base_fee: ArrayLike,
-    speed_limit: ArrayLike,
-    inertia: ArrayLike = PRICING_INERTIA,
-    tolerance: ArrayLike = BACKLOG_TOLERANCE,
-) -> Any:
-    """The L2 base fee: its minimum, times e**x of the backlog beyond the tolerance.
-
-    x = (backlog − tolerance · speed_limit) / (inertia · speed_limit), in whole basis points.
-
-    Parameters
-    ----------
-    backlog : [gas].
-    min_base_fee : [wei / gas].
-    speed_limit : at least 1 [gas / s].
-    inertia : at least 1 [s].
-    tolerance : [s].
-
-    Broadcasting and errors as `poster_charge` [wei / gas].
-
-    >>> l2_base_fee(70_000_000 + 714_000_000, min_base_fee=10**7, speed_limit=7_000_000)
-    27083000
-    """
-    limit = whole("speed_limit", speed_limit, minimum=1, unit="gas")
-    tolerated = multiply("speed_limit", whole("tolerance", tolerance, unit="seconds"), limit)
-    excess = maximum(whole("backlog", backlog, unit="gas") - tolerated, 0)
-    scale = multiply("speed_limit", whole("inertia", inertia, minimum=1, unit="seconds"), limit)
-    factor = approx_exp_basis_points(multiply("backlog", excess, BIPS) // scale)
-    return multiply_divide("base_fee", whole("min_base_fee", min_base_fee, unit="wei"), factor, BIPS)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from feemodel.errors import InvalidInput
 from feemodel.fees.from_l1 import BLOB_GAS, BYTES_PER_SUBMISSION, EXECUTION_GAS
-from feemodel.fees.rollups.polygon_zkevm import Pricing
-from feemodel.fees.rollups.zksync import FeeModel
+from feemodel.rollups.polygon_zkevm import Pricing
+from feemodel.rollups.zksync import FeeModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ BASE = OpStackChain(
     source="Base block 18,374,229 (scalars); assumption: L2 gas price",
 )  # fmt: skip
 ARBITRUM_ONE = ArbitrumChain(
-    name="arbitrum-one", version="arbos-50", batch_l1_gas=210_000, batch_blobs=1, batch_transaction_bytes=126_976,
+    name="arbitrum-one", version="arbos-61", batch_l1_gas=210_000, batch_blobs=1, batch_transaction_bytes=126_976,
     l2_gas_price=20_000_000, date="2026-01-08",
     source="per-batch gas of ArbOS 11 on; minimum base fee of ArbOS 51; assumption: one full blob a batch, no gain "
     "from compressing transactions together",

@@ -1,4 +1,4 @@
-"""The rules of every chain by name, in the one form of `feemodel.fees.rollups.rule`.
+"""The rules of every chain by name or by date, in the one form of `feemodel.rollups.factors`.
 
 | column                      | of a transaction                             | read by                                |
 |-----------------------------|----------------------------------------------|----------------------------------------|
@@ -16,6 +16,7 @@ A column `transaction_type`, where there is one, is looked at for blob transacti
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -23,9 +24,9 @@ from feemodel.errors import InvalidInput
 from feemodel.fees import l1_market, pricing
 from feemodel.fees.integers import MILLION, NOTHING, Parts, Whole, add, multiply, require
 from feemodel.fees.record import recorded_cost
-from feemodel.fees.rollups import (
+from feemodel.rollups import (
     arbitrum,
-    arbitrum_pricing,
+    arbitrum_l1_pricing,
     optimism,
     polygon_zkevm,
     presets,
@@ -33,7 +34,8 @@ from feemodel.fees.rollups import (
     upgrades,
     zksync,
 )
-from feemodel.fees.rollups.rule import Columns, Factors, Rule, given, with_margin
+from feemodel.rollups.chain_history import CHAINS, Chain, When, timestamp
+from feemodel.rollups.factors import Columns, Factors, Rule, given, with_margin
 
 
 def linea_rule(row: presets.LineaPricing) -> Rule:
@@ -108,7 +110,7 @@ def arbitrum_rule(row: presets.ArbitrumChain) -> Rule:
         blob_gas = row.batch_blobs * l1_market.GAS_PER_BLOB
         execution = multiply("batch_cost", base_fee, row.batch_l1_gas)
         cost = add("batch_cost", execution, multiply("batch_cost", blob_base_fee, blob_gas))
-        price = arbitrum_pricing.equilibrium_price(cost, batch_units)
+        price = arbitrum_l1_pricing.equilibrium_price(cost, batch_units)
         units, gas_price = arbitrum.poster_units(columns["brotli_size"]), row.l2_gas_price
         return Factors(units, Parts(price, 0), gas_price, columns["gas"], gas_price, step=gas_price)
 
@@ -238,20 +240,95 @@ def _all_rules() -> dict[str, Rule]:
 
 
 RULES: Mapping[str, Rule] = MappingProxyType(_all_rules())
-#: One rule a chain, in force in 2026 (Polygon zkEVM: at its end), the reference first.
-CURRENT = (
-    "linea", "op-mainnet/jovian", "base/jovian", "arbitrum-one", "scroll/galileo-v2", "zksync-era", "taiko",
-    "polygon-zkevm",
-)  # fmt: skip
+#: One rule for each chain that lives in 2026, the reference first.
+CURRENT = ("linea", "op-mainnet/karst", "base/jovian", "arbitrum-one", "scroll/galileo-v2", "zksync-era", "taiko")
 
 
-def rule(name: str) -> Rule:
-    """A rule of `RULES` by its name; raises `InvalidInput` that lists the names there are.
+def rule(name: str, *, at: When | None = None) -> Rule:
+    """A rule by its name, or a chain's rule at a time.
+
+    Parameters
+    ----------
+    name : of `RULES`, or of a chain, see `feemodel.rollups.chains`.
+    at : a time, for a chain's name: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: the newest row.
+
+    Raises
+    ------
+    InvalidInput : another name; a time for a rule of `RULES` that is no chain; a time before the chain's start; a
+        parameter of that time that no source gives.
 
     >>> rule("scroll/galileo").columns
     ('gas', 'zstd_size')
+    >>> then = rule("op-mainnet", at="2024-06-14")
+    >>> then.name, then.preset.base_fee_scalar, then.preset.blob_base_fee_scalar
+    ('op-mainnet/ecotone', 1368, 810949)
     """
+    if name in CHAINS:
+        found = RULES.get(name)
+        return found if found is not None and at is None else _rule_at(CHAINS[name], at)
     try:
-        return RULES[name]
+        found = RULES[name]
     except (KeyError, TypeError):
-        raise InvalidInput("rule", f"expected one of {', '.join(RULES)}", name) from None
+        known = dict.fromkeys((*RULES, *CHAINS))
+        raise InvalidInput("rule", f"expected one of {', '.join(known)}", name) from None
+    if at is not None:
+        raise InvalidInput("at", f"expected a chain's name beside a time: {name} is a rule of one upgrade", at)
+    return found
+
+
+def rules_at(at: When) -> tuple[tuple[Rule, ...], dict[str, str]]:
+    """The rule of every chain that is compared by default at a time, and why those that have none have none.
+
+    >>> found, without = rules_at("2024-06-14")
+    >>> [one.name for one in found][:3], list(without)
+    (['linea', 'op-mainnet/ecotone', 'base/ecotone'], ['scroll'])
+    """
+    timestamp("at", at)
+    found, without = [], {}
+    for name in dict.fromkeys(one.partition("/")[0] for one in CURRENT):
+        try:
+            found.append(rule(name, at=at))
+        except InvalidInput as error:
+            if error.name != "at":
+                raise
+            without[name] = str(error)
+    return tuple(found), without
+
+
+def _rule_at(chain: Chain, at: When | None) -> Rule:
+    parameters = chain.at(at)
+    row = {name: parameters[name] for name in ("source",)} | {"name": chain.name, "date": parameters["since"]}
+    if chain.family == "op-stack":
+        return _op_stack_at(chain, parameters, row)
+    if chain.family == "arbitrum":
+        price = _known(chain, parameters, "min_base_fee")
+        return arbitrum_rule(replace(presets.ARBITRUM_ONE, version=parameters["version"], l2_gas_price=price, **row))
+    if chain.family == "scroll":
+        if parameters["upgrade"] not in ("curie", "galileo", "galileo-v2"):
+            raise InvalidInput("at", f"no source gives the scalars of {chain.name} at that time", parameters["since"])
+        preset = presets.SCROLL_CURIE if parameters["upgrade"] == "curie" else presets.SCROLL
+        return scroll_rule(replace(preset, name=chain.name, date=parameters["since"]), parameters["upgrade"])
+    return RULES[chain.name]
+
+
+def _op_stack_at(chain: Chain, parameters: Mapping[str, Any], row: Mapping[str, Any]) -> Rule:
+    upgrade = parameters["upgrade"]
+    scalars: dict[str, Any] = {
+        name: 0 if upgrades.named(optimism.UPGRADES, upgrade).l1_rule == "bedrock" else _known(chain, parameters, name)
+        for name in ("base_fee_scalar", "blob_base_fee_scalar")
+    }
+    own = presets.PRESETS.get(chain.name, presets.OP_MAINNET)
+    preset = presets.OpStackChain(
+        **scalars, **row, overhead=parameters["overhead"], scalar=parameters["scalar"],
+        operator_fee_scalar=parameters["operator_fee_scalar"],
+        operator_fee_constant=parameters["operator_fee_constant"],
+        l2_gas_price=max(own.l2_gas_price, parameters["min_base_fee"] or 0),
+    )  # fmt: skip
+    return op_stack_rule(preset, upgrade)
+
+
+def _known(chain: Chain, parameters: Mapping[str, Any], name: str) -> int:
+    value = parameters[name]
+    if value is None:
+        raise InvalidInput("at", f"no source gives {name} of {chain.name} at that time", parameters["since"])
+    return int(value)

@@ -1,7 +1,7 @@
 """Sums of a rule's L1 fees over millions of transactions at thousands of moments, compiled.
 
 The product of transactions and moments is never held: memory is that of the inputs and of one sum each. Every fee is
-the exact integer that `feemodel.fees.rollups.rule.evaluate` gives, by test; the sums are doubles.
+the exact integer that `feemodel.rollups.factors.evaluate` gives, by test; the sums are doubles.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -15,8 +15,8 @@ from feemodel.checks import WholeArray
 from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow
 from feemodel.fees.integers import DIVISOR_LIMIT, MILLION
-from feemodel.fees.rollups.rule import DOUBLE_EXACT, Factors, with_margin
 from feemodel.processors import cores
+from feemodel.rollups.factors import DOUBLE_EXACT, Factors, with_margin
 
 CHUNK = 4_096  # transactions a task
 QUOTIENT_LIMIT = 2.0**60

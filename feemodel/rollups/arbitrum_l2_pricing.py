@@ -1,0 +1,432 @@
+"""Arbitrum's L2 base fee: one backlog of gas for each target, and a price that grows with all of them.
+
+Since ArbOS 50 a chain may have several gas constraints. Each has a target [gas / s], a window [s] and a backlog [gas]:
+
+    backlog  = max(0, backlog − target · seconds)                          at the start of a block
+    exponent = sum of backlog · 10,000 // (window · target)                [basis points], each term rounded down
+    base fee = min_base_fee · A(exponent) // 10,000                        A: `approx_exp_basis_points`
+    backlog  = backlog + gas used, without the gas that pays for L1        after each transaction
+
+The header of a block carries the base fee that was stored *before* the block began, so the gas of block N first shows
+in the header of block N + 2. A chain without constraints follows the legacy rule: one target and a tolerance.
+
+ArbOS 60 can price resources separately (multi-gas): a constraint then has a weight for each kind of resource. It is
+off on Arbitrum One and Nova.
+
+Every product saturates where the node's 64-bit arithmetic does; `saturated_product` says at which limit.
+
+Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l2pricing/{model, gas_constraint, multi_gas_constraint,
+multi_gas_fees, l2pricing}.go, arbos/{block_processor, internal_tx, tx_processor}.go, util/arbmath/{math, bips}.go.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from feemodel.checks import INT64_MAX, whole
+from feemodel.errors import Int64Overflow, InvalidInput
+from feemodel.fees.formula import formula
+from feemodel.fees.integers import (
+    UINT64_MAX,
+    Whole,
+    add,
+    maximum,
+    multiply,
+    multiply_divide,
+    one_whole,
+    require,
+    saturated,
+    where,
+)
+
+BIPS = 10_000
+EXPONENTIAL_ACCURACY = 4  # terms of the series
+
+# Of the legacy rule.
+PRICING_INERTIA = 102  # s
+BACKLOG_TOLERANCE = 10  # s
+
+#: The kinds of resources that multi-gas constraints weigh, in the node's order.
+RESOURCE_KINDS = (
+    "unknown", "computation", "history_growth", "storage_access_read", "storage_access_write", "storage_growth",
+    "single_dim", "l2_calldata", "wasm_computation",
+)  # fmt: skip
+SINGLE_DIMENSION = "single_dim"  # gas that is priced at the header's base fee alone
+
+
+@dataclass(frozen=True, slots=True)
+class GasConstraint:
+    """A target, and the window over which the price answers to what exceeds it."""
+
+    target: int  #: at least 1 [gas / s]
+    window: int  #: at least 1 [s]
+
+    def __post_init__(self) -> None:
+        one_whole("target", self.target, minimum=1, unit="gas")
+        one_whole("window", self.window, minimum=1, unit="seconds")
+
+
+#: Arbitrum One and Nova since ArbOS 51, 2026-01-08 (docs.arbitrum.io, chain parameters; nitro model_test.go).
+DIA_CONSTRAINTS = (
+    GasConstraint(60_000_000, 9),
+    GasConstraint(41_000_000, 52),
+    GasConstraint(29_000_000, 329),
+    GasConstraint(20_000_000, 2_105),
+    GasConstraint(14_000_000, 13_485),
+    GasConstraint(10_000_000, 86_400),
+)
+
+
+class PricingUpdate(NamedTuple):
+    """What the start of a block makes of the backlogs."""
+
+    base_fee: int  #: stored, for the header of the next block [wei / gas]
+    exponent: int  #: [basis points]
+    backlogs: tuple[int, ...]  #: after the time that passed [gas]
+
+
+class BaseFees(NamedTuple):
+    """The base fees of a sequence of blocks."""
+
+    base_fees: NDArray[np.int64]  #: in the header of each block [wei / gas]
+    next_base_fee: int  #: that the header of the block after the last carries [wei / gas]
+    backlogs: tuple[int, ...]  #: after the last block, one for each constraint [gas]
+
+
+def saturated_product(value: int, factor: int, limit: int = UINT64_MAX) -> int:
+    """value · factor, or the limit of the node's integer type where it is less.
+
+    >>> saturated_product(2**62, 8) == 2**64 - 1
+    True
+    """
+    return min(value * factor, limit)
+
+
+@formula
+def approx_exp_basis_points(bips: ArrayLike, accuracy: int = EXPONENTIAL_ACCURACY) -> Any:
+    """`e**x` by its Taylor series in Horner's form, argument and value in basis points, rounded as the node does.
+
+    Four terms are far from `e**x` for a large x: A(85,000) is 365 times one, e^8.5 is 4,915.
+
+    >>> approx_exp_basis_points(2_000), approx_exp_basis_points(-10_000), approx_exp_basis_points(85_000)
+    (12214, 3692, 3654791)
+    """
+    exponent = whole("bips", bips, minimum=None)
+    terms = one_whole("accuracy", accuracy, minimum=1)
+    size = maximum(exponent, -exponent)
+    value: Whole = BIPS + size // terms
+    for i in range(terms - 1, 0, -1):
+        value = BIPS + saturated(multiply("bips", value, size)) // (i * BIPS)
+    return where(exponent < 0, BIPS * BIPS // value, value)
+
+
+def constraint_exponent(backlogs: Sequence[int], constraints: Sequence[GasConstraint]) -> int:
+    """The sum over all constraints of backlog · 10,000 // (window · target) [basis points].
+
+    One block of 32 million gas on empty backlogs, 592 + 150 + 33 + 7 + 1 + 0:
+
+    >>> constraint_exponent([32_000_000] * 6, DIA_CONSTRAINTS)
+    783
+    """
+    backlogs = _backlogs(backlogs, constraints)
+    total = 0
+    for backlog, one in zip(backlogs, constraints, strict=True):
+        scale = min(saturated_product(one.window, one.target), INT64_MAX)
+        total = min(total + saturated_product(backlog, BIPS, INT64_MAX) // scale, INT64_MAX)
+    return total
+
+
+def constraint_base_fee(exponent: int, *, min_base_fee: int) -> int:
+    """min_base_fee · A(exponent) // 10,000 [wei / gas].
+
+    >>> constraint_base_fee(783, min_base_fee=20_000_000)
+    21628000
+    """
+    fee, x = one_whole("min_base_fee", min_base_fee, unit="wei"), one_whole("exponent", exponent)
+    return fee if x == 0 else fee * min(int(approx_exp_basis_points(x)), INT64_MAX) // BIPS
+
+
+def update_pricing(
+    backlogs: Sequence[int], seconds: int, *, constraints: Sequence[GasConstraint], min_base_fee: int
+) -> PricingUpdate:
+    """What the internal transaction at the start of a block does: pay off the backlogs, then price what is left.
+
+    Parameters
+    ----------
+    backlogs : one for each constraint [gas].
+    seconds : since the parent block [s].
+    constraints : of the chain.
+    min_base_fee : of the chain [wei / gas].
+
+    Raises `InvalidInput` for anything that is not such a whole number, and for another number of backlogs.
+
+    >>> update_pricing([1_000_000_000] * 6, 1, constraints=DIA_CONSTRAINTS, min_base_fee=20_000_000)[:2]
+    (186256000, 23217)
+    """
+    elapsed = one_whole("seconds", seconds, unit="seconds")
+    paid_off = tuple(
+        max(0, backlog - saturated_product(elapsed, one.target))
+        for backlog, one in zip(_backlogs(backlogs, constraints), constraints, strict=True)
+    )
+    exponent = constraint_exponent(paid_off, constraints)
+    return PricingUpdate(constraint_base_fee(exponent, min_base_fee=min_base_fee), exponent, paid_off)
+
+
+def base_fees(
+    gas_used: Sequence[int] | NDArray[np.int64],
+    timestamps: Sequence[int] | NDArray[np.int64],
+    *,
+    constraints: Sequence[GasConstraint] = DIA_CONSTRAINTS,
+    min_base_fee: int = 20_000_000,
+    backlogs: Sequence[int] | None = None,
+    base_fee: int | None = None,
+    parent_timestamp: int | None = None,
+) -> BaseFees:
+    """The base fee in the header of each block of a sequence, with the header's lag of one block; compiled.
+
+    Parameters
+    ----------
+    gas_used : of each block, without the gas that pays for L1, shape (blocks,) [gas].
+    timestamps : of each block, never falling, shape (blocks,) [s].
+    constraints : of the chain; the legacy rule has none of them, see `l2_base_fee`.
+    min_base_fee : of the chain [wei / gas].
+    backlogs : before the first block, one for each constraint; `None`: all empty [gas].
+    base_fee : in the header of the first block; `None`: the minimum [wei / gas].
+    parent_timestamp : of the block before the first; `None`: no time has passed [s].
+
+    Returns
+    -------
+    BaseFees : the fees, the next block's fee, and the backlogs after the last block.
+
+    Raises
+    ------
+    InvalidInput : anything that is not such a whole number, arrays of different lengths, a time that falls.
+    Int64Overflow : a backlog or fee that 64 bits do not hold.
+
+    The gas of the first block is in no backlog when the second begins to be priced, and shows in the third header:
+
+    >>> base_fees([32_000_000, 0, 0], [0, 0, 0]).base_fees
+    array([20000000, 20000000, 21628000])
+    """
+    from feemodel.rollups import arbitrum_kernels
+
+    gas = np.atleast_1d(np.asarray(whole("gas_used", gas_used, unit="gas")))
+    times = np.atleast_1d(np.asarray(whole("timestamps", timestamps, unit="seconds")))
+    if gas.ndim != 1 or gas.shape != times.shape:
+        reason = "expected as many timestamps as blocks, in one dimension"
+        raise InvalidInput("timestamps", reason, f"shapes {gas.shape} and {times.shape}")
+    floor = _fits("min_base_fee", one_whole("min_base_fee", min_base_fee, unit="wei"))
+    first = floor if base_fee is None else _fits("base_fee", one_whole("base_fee", base_fee, unit="wei"))
+    start = [0] * len(constraints) if backlogs is None else list(_backlogs(backlogs, constraints))
+    if not constraints:
+        raise InvalidInput("constraints", "expected at least one", constraints)
+    parent = times[:1] if parent_timestamp is None else [one_whole("parent_timestamp", parent_timestamp)]
+    seconds = np.diff(times, prepend=np.asarray(parent, dtype=np.int64)) if times.size else times
+    require("timestamps", "expected times that never fall", times, seconds >= 0)
+    targets = np.array([_fits("target", one.target) for one in constraints], dtype=np.int64)
+    scales = np.array([_fits("window · target", one.window * one.target) for one in constraints], dtype=np.int64)
+    state = np.array([_fits("backlogs", backlog) for backlog in start], dtype=np.int64)
+    fees = np.empty(gas.size, dtype=np.int64)
+    failed, following = arbitrum_kernels.base_fees(gas, seconds, targets, scales, state, floor, first, fees)
+    if failed >= 0:
+        reason = "expected backlogs and a base fee that 64 bits hold"
+        raise Int64Overflow("gas_used", reason, int(gas[failed]), (int(failed),))
+    return BaseFees(fees, int(following), tuple(state.tolist()))
+
+
+# The legacy rule
+
+
+@formula
+def next_backlog(backlog: ArrayLike, gas_used: ArrayLike, seconds: ArrayLike, *, speed_limit: ArrayLike) -> Any:
+    """The gas backlog after a block of the legacy rule: max(0, backlog + gas_used − seconds · speed_limit) [gas].
+
+    `seconds` passed since the block before; broadcasting and errors as `l2_base_fee`.
+
+    >>> next_backlog(5_000_000, 4_000_000, 1, speed_limit=7_000_000)
+    2000000
+    """
+    grown = add("backlog", whole("backlog", backlog, unit="gas"), whole("gas_used", gas_used, unit="gas"))
+    time, limit = whole("seconds", seconds, unit="seconds"), whole("speed_limit", speed_limit, unit="gas")
+    return maximum(grown - multiply("speed_limit", time, limit), 0)
+
+
+@formula
+def l2_base_fee(
+    backlog: ArrayLike,
+    *,
+    min_base_fee: ArrayLike,
+    speed_limit: ArrayLike,
+    inertia: ArrayLike = PRICING_INERTIA,
+    tolerance: ArrayLike = BACKLOG_TOLERANCE,
+) -> Any:
+    """The L2 base fee of the legacy rule: its minimum, times e**x of the backlog beyond the tolerance.
+
+    x = (backlog − tolerance · speed_limit) / (inertia · speed_limit), in whole basis points. One constraint of target
+    `speed_limit`, window `inertia` and that backlog gives the same fee.
+
+    Parameters
+    ----------
+    backlog : [gas].
+    min_base_fee : [wei / gas].
+    speed_limit : at least 1 [gas / s].
+    inertia : at least 1 [s].
+    tolerance : [s].
+
+    All broadcast. Returns int for scalars, an int64 array otherwise [wei / gas]. Raises `InvalidInput` for anything
+    that is not such a whole number, `Int64Overflow` where an array cannot hold the result.
+
+    >>> l2_base_fee(70_000_000 + 714_000_000, min_base_fee=10**7, speed_limit=7_000_000)
+    27083000
+    """
+    limit = whole("speed_limit", speed_limit, minimum=1, unit="gas")
+    tolerated = multiply("speed_limit", whole("tolerance", tolerance, unit="seconds"), limit)
+    excess = maximum(whole("backlog", backlog, unit="gas") - tolerated, 0)
+    scale = multiply("speed_limit", whole("inertia", inertia, minimum=1, unit="seconds"), limit)
+    factor = approx_exp_basis_points(multiply("backlog", excess, BIPS) // scale)
+    return multiply_divide("base_fee", whole("min_base_fee", min_base_fee, unit="wei"), factor, BIPS)
+
+
+# Multi-gas constraints, ArbOS 60
+
+
+@dataclass(frozen=True, slots=True)
+class MultiGasConstraint:
+    """A gas constraint that weighs kinds of resources."""
+
+    target: int  #: at least 1 [gas / s]
+    window: int  #: at least 1 [s]
+    weights: Mapping[str, int]  #: of the kinds in `RESOURCE_KINDS`; a kind that is not named weighs 0
+
+    def __post_init__(self) -> None:
+        GasConstraint(self.target, self.window)
+        for kind, weight in _by_kind("weights", self.weights).items():
+            one_whole(f"weights[{kind}]", weight)
+        if not self.largest_weight:
+            raise InvalidInput("weights", "expected at least one above 0", dict(self.weights))
+        object.__setattr__(self, "weights", MappingProxyType(dict(self.weights)))
+
+    @property
+    def largest_weight(self) -> int:
+        """By which the target is scaled."""
+        return max(self.weights.values(), default=0)
+
+
+class MultiGasUpdate(NamedTuple):
+    """What the start of a block makes of multi-gas backlogs."""
+
+    base_fee: int  #: for the header of the next block [wei / gas]
+    fees: dict[str, int]  #: of each kind that some constraint prices [wei / gas]
+    backlogs: tuple[int, ...]  #: after the time that passed [gas]
+
+
+def change_multi_gas_backlog(
+    backlog: int, amounts: Mapping[str, int], constraint: MultiGasConstraint, *, shrink: bool = False
+) -> int:
+    """A backlog after the resources that a transaction used, or gave back: ± sum of weight · amount [gas].
+
+    >>> change_multi_gas_backlog(0, {"computation": 10}, MultiGasConstraint(7, 1, {"computation": 3}))
+    30
+    """
+    amounts = _by_kind("amounts", amounts)
+    changed = one_whole("backlog", backlog, unit="gas")
+    for kind in RESOURCE_KINDS:
+        product = saturated_product(
+            constraint.weights.get(kind, 0), one_whole(f"amounts[{kind}]", amounts.get(kind, 0), unit="gas")
+        )
+        changed = max(0, changed - product) if shrink else min(changed + product, UINT64_MAX)
+    return changed
+
+
+def multi_gas_exponents(backlogs: Sequence[int], constraints: Sequence[MultiGasConstraint]) -> dict[str, int]:
+    """The exponent of every kind of resource that a backlog makes dearer [basis points].
+
+    backlog · weight · 10,000 // (window · target · largest weight), each rounded down, added up over the constraints.
+
+    >>> constraint = MultiGasConstraint(100_000, 10, {"computation": 1, "storage_access_read": 2})
+    >>> multi_gas_exponents([20_000], [constraint])
+    {'computation': 100, 'storage_access_read': 200}
+    """
+    exponents: dict[str, int] = {}
+    for backlog, one in zip(_backlogs(backlogs, constraints), constraints, strict=True):
+        scaled = saturated_product(one.target, one.largest_weight)
+        scale = min(saturated_product(one.window, scaled), INT64_MAX)
+        for kind in RESOURCE_KINDS:
+            weight = one.weights.get(kind, 0)
+            if weight and backlog and kind != SINGLE_DIMENSION:
+                weighted = min(saturated_product(backlog, weight), INT64_MAX)
+                term = saturated_product(weighted, BIPS, INT64_MAX) // scale
+                exponents[kind] = min(exponents.get(kind, 0) + term, INT64_MAX)
+    return exponents
+
+
+def update_multi_gas_pricing(
+    backlogs: Sequence[int], seconds: int, *, constraints: Sequence[MultiGasConstraint], min_base_fee: int
+) -> MultiGasUpdate:
+    """What the start of a block does where multi-gas pricing is on; parameters and errors as `update_pricing`.
+
+    The header's base fee is the largest of all kinds'; what a transaction paid too much is given back by
+    `multi_gas_refund`.
+
+    >>> constraint = MultiGasConstraint(7_000_000, 102, {"computation": 1})
+    >>> update_multi_gas_pricing([714_000_000], 0, constraints=[constraint], min_base_fee=10**7)[:2]
+    (27083000, {'computation': 27083000})
+    """
+    elapsed = one_whole("seconds", seconds, unit="seconds")
+    paid_off = tuple(
+        max(0, backlog - saturated_product(elapsed, one.target))
+        for backlog, one in zip(_backlogs(backlogs, constraints), constraints, strict=True)
+    )
+    floor = one_whole("min_base_fee", min_base_fee, unit="wei")
+    fees = {
+        kind: constraint_base_fee(exponent, min_base_fee=floor)
+        for kind, exponent in multi_gas_exponents(paid_off, constraints).items()
+    }
+    return MultiGasUpdate(max(floor, *fees.values()) if fees else floor, fees, paid_off)
+
+
+def multi_gas_refund(used: Mapping[str, int], *, gas_used: int, base_fee: int, fees: Mapping[str, int]) -> int:
+    """What a transaction gets back: max(0, base_fee · gas_used − sum of amount · fee of its kind) [wei].
+
+    Parameters
+    ----------
+    used : amounts by kind of resource [gas].
+    gas_used : of the transaction [gas].
+    base_fee : in the header [wei / gas].
+    fees : of each kind; one that is not there, or 0, and single-dimensional gas, cost the header's [wei / gas].
+
+    >>> multi_gas_refund({"computation": 100}, gas_used=150, base_fee=10, fees={"computation": 8})
+    700
+    """
+    header = one_whole("base_fee", base_fee, unit="wei")
+    prices = _by_kind("fees", fees)
+    cost = 0
+    for kind, amount in _by_kind("used", used).items():
+        own = 0 if kind == SINGLE_DIMENSION else one_whole(f"fees[{kind}]", prices.get(kind, 0), unit="wei")
+        cost += one_whole(f"used[{kind}]", amount, unit="gas") * (own or header)
+    return max(0, header * one_whole("gas_used", gas_used, unit="gas") - cost)
+
+
+def _by_kind(name: str, values: Mapping[str, int]) -> Mapping[str, int]:
+    for kind in values:
+        if kind not in RESOURCE_KINDS:
+            raise InvalidInput(name, f"expected kinds of {', '.join(RESOURCE_KINDS)}", kind)
+    return values
+
+
+def _backlogs(
+    backlogs: Sequence[int], constraints: Sequence[GasConstraint] | Sequence[MultiGasConstraint]
+) -> tuple[int, ...]:
+    if len(backlogs) != len(constraints):
+        raise InvalidInput("backlogs", f"expected one for each of {len(constraints)} constraints", backlogs)
+    return tuple(one_whole(f"backlogs[{place}]", backlog, unit="gas") for place, backlog in enumerate(backlogs))
+
+
+def _fits(name: str, value: int) -> int:
+    if value > INT64_MAX:
+        raise Int64Overflow(name, "expected a number that fits 64 bits", value)
+    return value

@@ -1,0 +1,189 @@
+"""What a balance can send: the largest value that leaves enough for every fee, and how far fees can rise until then.
+
+A transaction is valid in a block while the base fee is at most its `maxFeePerGas` and the sender has
+
+    OP Stack              gas limit · max fee + L1 data fee + operator fee of the gas limit + value
+    Scroll                gas limit · max fee + L1 data fee + value
+    Arbitrum              gas limit · max fee + value, the gas limit covering the gas that pays for L1
+    Linea, zkSync, Taiko  gas limit · max fee + value
+
+so the largest value is the balance less what is *held* back. What is not used of it comes back; the L1 data fee does
+not. An `eth_call` charges neither L1 data fee nor operator fee and so does not find a value that is too large.
+
+Sources: ethereum-optimism/op-geth at 7b56c73, core/state_transition.go and core/txpool/validation.go;
+OffchainLabs/nitro at 6dce8d1, arbos/tx_processor.go; scroll-tech/go-ethereum, core/state_transition.go;
+matter-labs/era-contracts, TransactionHelper.sol; matter-labs/zksync-os at 0a82da0.
+"""
+
+from typing import NamedTuple
+
+from feemodel.errors import InvalidInput
+from feemodel.fees import l1_market
+from feemodel.fees.integers import one_whole
+from feemodel.rollups import arbitrum, optimism
+
+L1_BASE_FEE_DENOMINATOR = 8
+
+
+class Sendable(NamedTuple):
+    """What can be sent, and what is held back for it."""
+
+    max_value: int | None  #: `None`: the balance does not cover what is held back [wei]
+    held: int  #: [wei]
+    gas_limit: int  #: [gas]
+    l1_fee: int = 0  #: part of what is held back [wei]
+    operator_fee: int = 0  #: part of what is held back [wei]
+
+
+def sendable(balance: int, *, gas_limit: int, max_fee_per_gas: int, l1_fee: int = 0, operator_fee: int = 0) -> Sendable:
+    """The balance less gas limit · max fee, L1 data fee and operator fee.
+
+    Parameters
+    ----------
+    balance : of the sender [wei].
+    gas_limit : of the transaction [gas].
+    max_fee_per_gas : of the transaction [wei / gas].
+    l1_fee, operator_fee : that the chain takes beside the gas [wei].
+
+    Raises `InvalidInput` for anything that is not a whole number of at least 0.
+
+    >>> sendable(10**15, gas_limit=160_000, max_fee_per_gas=50_000_000, l1_fee=40_000_000_000_123)[:2]
+    (951999999999877, 48000000000123)
+    """
+    limit = one_whole("gas_limit", gas_limit, unit="gas")
+    data, operator = one_whole("l1_fee", l1_fee, unit="wei"), one_whole("operator_fee", operator_fee, unit="wei")
+    held = limit * one_whole("max_fee_per_gas", max_fee_per_gas, unit="wei") + data + operator
+    left = one_whole("balance", balance, unit="wei") - held
+    return Sendable(left if left >= 0 else None, held, limit, data, operator)
+
+
+def op_stack_sendable(
+    balance: int,
+    *,
+    upgrade: str,
+    gas_limit: int,
+    max_fee_per_gas: int,
+    fastlz_size: int,
+    l1_base_fee: int,
+    blob_base_fee: int,
+    base_fee_scalar: int,
+    blob_base_fee_scalar: int,
+    operator_fee_scalar: int = 0,
+    operator_fee_constant: int = 0,
+) -> Sendable:
+    """What can be sent on an OP Stack chain from Fjord on, of a transaction of this FastLZ length.
+
+    Parameters
+    ----------
+    balance, gas_limit, max_fee_per_gas : as in `sendable`.
+    upgrade : a name of `feemodel.rollups.optimism.UPGRADES`.
+    fastlz_size : of the signed transaction; up to 170 bytes the fee does not depend on it [byte].
+    l1_base_fee, blob_base_fee : that the block of inclusion sees [wei / gas].
+    base_fee_scalar, blob_base_fee_scalar, operator_fee_scalar, operator_fee_constant : of the chain.
+
+    Raises `InvalidInput` for numbers out of range, and for an upgrade before Fjord.
+
+    >>> op_stack_sendable(10**15, upgrade="fjord", gas_limit=21_000, max_fee_per_gas=1_000_252, fastlz_size=120,
+    ...                   l1_base_fee=2 * 10**9, blob_base_fee=125_000_000, base_fee_scalar=5_227,
+    ...                   blob_base_fee_scalar=1_014_213)[:2]
+    (999949590645500, 50409354500)
+    """
+    if optimism.upgrade_named(upgrade).l1_rule != "fjord":
+        raise InvalidInput("upgrade", "expected fjord or later", upgrade)
+    size = one_whole("fastlz_size", fastlz_size, unit="bytes")
+    l1_fee = optimism.fjord_l1_fee(
+        size, l1_base_fee=l1_base_fee, blob_base_fee=blob_base_fee, base_fee_scalar=base_fee_scalar,
+        blob_base_fee_scalar=blob_base_fee_scalar,
+    )  # fmt: skip
+    operator = optimism.operator_fee(
+        gas_limit, scalar=operator_fee_scalar, constant=operator_fee_constant, upgrade=upgrade
+    )
+    return sendable(
+        balance, gas_limit=gas_limit, max_fee_per_gas=max_fee_per_gas, l1_fee=int(l1_fee), operator_fee=int(operator)
+    )
+
+
+def arbitrum_sendable(
+    balance: int,
+    *,
+    execution_gas: int,
+    max_fee_per_gas: int,
+    brotli_size: int,
+    price_per_unit: int,
+    lowest_base_fee: int,
+) -> Sendable:
+    """What can be sent on Arbitrum, whose gas limit covers the gas that pays for L1.
+
+    That gas is price_per_unit · 16 · brotli_size // base fee: it grows when the base fee falls. So the gas limit is
+    sized at the lowest base fee that may hold, while the max fee is for the highest.
+
+    Parameters
+    ----------
+    balance, max_fee_per_gas : as in `sendable`.
+    execution_gas : of the transaction without what pays for L1 [gas].
+    brotli_size : compressed length of the signed transaction [byte].
+    price_per_unit : of the L1 controller [wei / unit].
+    lowest_base_fee : that may hold until the block of inclusion, such as the chain's minimum, at least 1 [wei / gas].
+
+    >>> arbitrum_sendable(10**16, execution_gas=21_000, max_fee_per_gas=22_000_000, brotli_size=110,
+    ...                   price_per_unit=10**9, lowest_base_fee=20_000_000)[:3]
+    (9997602000000000, 2398000000000, 109000)
+    """
+    charge = arbitrum.poster_charge(
+        one_whole("brotli_size", brotli_size, unit="bytes"), price_per_unit=price_per_unit, gas_price=lowest_base_fee
+    )
+    limit = one_whole("execution_gas", execution_gas, unit="gas") + int(charge.gas)
+    return sendable(balance, gas_limit=limit, max_fee_per_gas=max_fee_per_gas)
+
+
+def base_fee_bound(
+    base_fee: int, blocks: int, *, gas_limit: int, elasticity: int, denominator: int, min_base_fee: int = 0
+) -> list[int]:
+    """The largest base fees that EIP-1559 allows after 1, 2, … blocks: all of them full.
+
+    Parameters
+    ----------
+    base_fee : of the newest block [wei / gas].
+    blocks : how many to look ahead.
+    gas_limit, elasticity, denominator : of the chain.
+    min_base_fee : of an OP Stack chain from Jovian on [wei / gas].
+
+    Ethereum, 1 gwei and an eighth more each time:
+
+    >>> base_fee_bound(10**9, 3, gas_limit=30_000_000, elasticity=2, denominator=8)
+    [1125000000, 1265625000, 1423828125]
+    """
+    fee, floor = one_whole("base_fee", base_fee, unit="wei"), one_whole("min_base_fee", min_base_fee, unit="wei")
+    fees = []
+    for _ in range(one_whole("blocks", blocks)):
+        fee = int(l1_market.next_base_fee(fee, gas_limit, gas_limit, elasticity=elasticity, denominator=denominator))
+        fee = max(fee, floor)
+        fees.append(fee)
+    return fees
+
+
+def l1_fee_bounds(
+    l1_base_fee: int, blob_base_fee: int, l1_blocks: int, rules: l1_market.BlobRules = l1_market.MAINNET.rows[-1]
+) -> tuple[int, int]:
+    """The largest base fee and blob base fee of L1 after some blocks, all of them full [wei / gas].
+
+    Parameters
+    ----------
+    l1_base_fee, blob_base_fee : of the newest block that the rollup has seen [wei / gas].
+    l1_blocks : that it may have seen by the time of inclusion: one L2 block moves at most one L1 block on.
+    rules : of the blobs.
+
+    The excess blob gas is only known through its price, so the bound is taken from one wei more.
+
+    >>> l1_fee_bounds(10**9, 10**9, 2)
+    (1265625000, 1170047149)
+    """
+    blocks = one_whole("l1_blocks", l1_blocks)
+    base = one_whole("l1_base_fee", l1_base_fee, unit="wei")
+    for _ in range(blocks):
+        base += max(1, base // L1_BASE_FEE_DENOMINATOR)
+    blob = one_whole("blob_base_fee", blob_base_fee, unit="wei")
+    if blocks:
+        risen = blocks * (rules.maximum - rules.target) * l1_market.GAS_PER_BLOB
+        blob = int(l1_market.fake_exponential(blob + 1, risen, rules.update_fraction)) + 1
+    return base, blob

@@ -1,0 +1,262 @@
+"""What the operator of an OP Stack chain sets: L1 scalars for a margin, their encoding, the data footprint's scalar.
+
+Sources: ethereum-optimism/docs at bbe7f1e (2025-11-21): utils/calculator-helpers.ts, utils/transaction-types.ts;
+base/contract-deployments at 15ac105 (2026-08-20): README and archive; ethereum-optimism/specs at fd72cf7 (Ecotone).
+"""
+
+import math
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
+
+from feemodel.checks import real_scalar
+from feemodel.errors import InvalidInput
+from feemodel.fees.integers import MILLION, one_whole
+from feemodel.fees.l1_market import GAS_PER_BLOB, TRANSACTION_GAS
+
+UINT32_MAX = 2**32 - 1
+SCALAR_VERSION = 1  # of the word in the system configuration, since Ecotone
+UINT16_MAX = 2**16 - 1
+
+CALLDATA_GAS_PER_BYTE = 16
+USABLE_BLOB_BYTES = GAS_PER_BLOB - 406 - 1_028  # of a blob, in the published calculator
+BLOBS_PER_TRANSACTION = 5  # the most that it assumes
+HOURS = 24.0
+STATE_GAS, FAULT_PROOF_STATE_GAS = 86_847.5, 420_926.0  # of a state output on L1
+
+FOOTPRINT_BLOB_BYTES = 128_000  # usable bytes of a blob in the published footprint formula; a blob holds 131,072
+SLOT_SECONDS = 12
+FOOTPRINT_HEADROOM = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionMix:
+    """What a chain's transactions come to, as the published calculator has it."""
+
+    name: str
+    estimated_size: float  #: mean of the size that the fee is computed from [byte]
+    size_per_blob_gas: float  #: estimated size that a unit of blob gas carries [byte / gas]
+    size_per_calldata_gas: float  #: the same of calldata [byte / gas]
+
+
+MIXES = MappingProxyType({
+    mix.name: mix
+    for mix in (
+        TransactionMix("op-mainnet", 474.6, 1.313, 21.0), TransactionMix("base", 368.6, 2.193, 35.09),
+        TransactionMix("mode", 144.3, 1.402, 22.43), TransactionMix("zora", 174.6, 1.435, 22.96),
+    )
+})  # fmt: skip
+
+
+class Scalars(NamedTuple):
+    """The two scalars of the L1 fee [millionths]."""
+
+    base_fee_scalar: int
+    blob_base_fee_scalar: int
+
+
+class PostingPlan(NamedTuple):
+    """How a day's transactions would be posted, as the published calculator assumes."""
+
+    blobs: float  #: a day
+    fullness: float  #: of each blob [1]
+    blobs_per_transaction: int
+    l1_gas: float  #: execution gas a day, without state outputs [gas]
+
+
+def posting_plan(transactions_per_day: float, mix: TransactionMix, *, channel_hours: float) -> PostingPlan:
+    """Blobs a day, how full they are, and the L1 transactions that carry them.
+
+    Parameters
+    ----------
+    transactions_per_day : above 0.
+    mix : what the transactions come to.
+    channel_hours : after which a channel is posted however full it is, above 0 and at most 24 [h].
+
+    >>> plan = posting_plan(500_000, MIXES["op-mainnet"], channel_hours=5)
+    >>> round(plan.blobs), plan.fullness, plan.blobs_per_transaction
+    (1394, 1.0, 5)
+    """
+    count = _above_zero("transactions_per_day", transactions_per_day)
+    hours = _above_zero("channel_hours", channel_hours)
+    if hours > HOURS:
+        raise InvalidInput("channel_hours", "expected at most 24", channel_hours)
+    capacity = USABLE_BLOB_BYTES * mix.size_per_blob_gas
+    per_blob = min(capacity / mix.estimated_size, count / (HOURS / hours))
+    blobs = count / per_blob
+    # The published code has the calldata size where its formula names the mean size: the first of two faults.
+    wanted = mix.size_per_calldata_gas * count * hours / HOURS / capacity
+    carried = _rounded(max(1.0, min(float(BLOBS_PER_TRANSACTION), wanted)))
+    return PostingPlan(blobs, per_blob * mix.estimated_size / capacity, carried, TRANSACTION_GAS * blobs / carried)
+
+
+def published_scalars(
+    transactions_per_day: float,
+    mix: TransactionMix,
+    *,
+    margin: float,
+    channel_hours: float,
+    output_hours: float,
+    fault_proofs: bool = True,
+    state_in_fees: bool = False,
+) -> Scalars:
+    """The scalars that the documentation's calculator gives, to the unit, its faults included.
+
+    margin is on revenue: price = cost / (1 − margin).
+
+        blob_base_fee_scalar = round(blobs · 131,072 / (size · n) / fullness / (1 − margin) · 10⁶)
+        base_fee_scalar      = round((L1 gas + state gas) / (16 · size · n) / (1 − margin) · 10⁶)
+
+    It divides by the fullness although the number of blobs counts part-filled ones already, so a chain whose blobs are
+    half full is charged for them twice; `scalars_for_margin` does not.
+
+    Parameters
+    ----------
+    transactions_per_day, mix, channel_hours : as in `posting_plan`.
+    margin : on revenue, from 0 to below 1 [1].
+    output_hours : between two state outputs, above 0 [h].
+    fault_proofs : whether an output costs what it does with fault proofs.
+    state_in_fees : whether users pay for state outputs.
+
+    Raises `InvalidInput` for numbers out of range.
+
+    >>> published_scalars(500_000, MIXES["op-mainnet"], margin=0.0, channel_hours=5, output_hours=1)
+    Scalars(base_fee_scalar=1542, blob_base_fee_scalar=770039)
+    """
+    plan = posting_plan(transactions_per_day, mix, channel_hours=channel_hours)
+    state_gas = _state_gas(output_hours, fault_proofs) if state_in_fees else 0.0
+    return _scalars(transactions_per_day, mix, plan, margin, state_gas, plan.fullness)
+
+
+def scalars_for_margin(
+    transactions_per_day: float,
+    mix: TransactionMix,
+    *,
+    margin: float,
+    channel_hours: float,
+    output_hours: float,
+    fault_proofs: bool = True,
+    state_in_fees: bool = False,
+) -> Scalars:
+    """The scalars at which the L1 fees of a day are what posting costs over 1 − margin; parameters as the published.
+
+    It differs from `published_scalars` in charging part-filled blobs once. Raises `InvalidInput` for numbers out of
+    range, and for scalars that the system configuration's 32 bits do not hold.
+
+    50 transactions a day, one an hour or two to a blob, are charged for nearly empty blobs once:
+
+    >>> scalars_for_margin(500_000, MIXES["op-mainnet"], margin=0.05, channel_hours=5, output_hours=1)
+    Scalars(base_fee_scalar=1623, blob_base_fee_scalar=810568)
+    """
+    plan = posting_plan(transactions_per_day, mix, channel_hours=channel_hours)
+    state_gas = _state_gas(output_hours, fault_proofs) if state_in_fees else 0.0
+    found = _scalars(transactions_per_day, mix, plan, margin, state_gas, 1.0)
+    for name, value in found._asdict().items():
+        if value > UINT32_MAX:
+            raise InvalidInput(name, "expected a scalar that 32 bits hold: these blobs are nearly empty", value)
+    return found
+
+
+def encode_scalars(base_fee_scalar: int, blob_base_fee_scalar: int) -> bytes:
+    """The word of the system configuration: a version byte of 1, zeros, and the two scalars in four bytes each.
+
+    >>> encode_scalars(5_227, 1_014_213)[-8:].hex()
+    '000f79c50000146b'
+    """
+    base, blob = (
+        _below("base_fee_scalar", base_fee_scalar, UINT32_MAX),
+        _below("blob_base_fee_scalar", blob_base_fee_scalar, UINT32_MAX),
+    )
+    return bytes([SCALAR_VERSION]) + bytes(23) + blob.to_bytes(4, "big") + base.to_bytes(4, "big")
+
+
+def decode_scalars(word: bytes) -> Scalars:
+    """The scalars of such a word; a word of version 0 has the base fee's alone.
+
+    Raises `InvalidInput` for other lengths and versions, and for bytes that no version uses.
+
+    >>> decode_scalars(encode_scalars(5_227, 1_014_213))
+    Scalars(base_fee_scalar=5227, blob_base_fee_scalar=1014213)
+    """
+    if len(word) != 32 or word[0] > SCALAR_VERSION or any(word[1:24]) or (word[0] == 0 and any(word[24:28])):
+        raise InvalidInput("word", "expected 32 bytes of version 0 or 1 with nothing but the scalars", word)
+    return Scalars(int.from_bytes(word[28:], "big"), int.from_bytes(word[24:28], "big"))
+
+
+def footprint_scalar(gas_limit: int, *, elasticity: int, target_blobs: int, block_seconds: int = 2) -> int:
+    """The data footprint's gas per byte at which a chain fills no more than its share of L1's blobs.
+
+    gas_limit // (elasticity · block_seconds · target_blobs · 128,000 / 12 · 1.5), in exact arithmetic. Blocks begin to
+    raise the base fee at gas_limit / elasticity / scalar bytes, and are full at gas_limit / scalar. In the chain's
+    configuration 0 means 400.
+
+    Parameters
+    ----------
+    gas_limit : of a block [gas].
+    elasticity : gas limit over gas target, at least 1 [1].
+    target_blobs : of an L1 block, at least 1.
+    block_seconds : between blocks, at least 1 [s].
+
+    Raises `InvalidInput` for numbers out of range, and for a scalar of 0 or of more than 16 bits.
+
+    Base on 2025-12-04 and 2025-12-18:
+
+    >>> footprint_scalar(300_000_000, elasticity=5, target_blobs=6)
+    312
+    >>> footprint_scalar(375_000_000, elasticity=6, target_blobs=6)
+    325
+    """
+    limit = one_whole("gas_limit", gas_limit, minimum=1, unit="gas")
+    share = one_whole("elasticity", elasticity, minimum=1) * one_whole("block_seconds", block_seconds, minimum=1)
+    bytes_ = share * one_whole("target_blobs", target_blobs, minimum=1) * FOOTPRINT_BLOB_BYTES * 3
+    return _footprint(limit * SLOT_SECONDS * 2 // bytes_)
+
+
+def footprint_scalar_at_limit(gas_limit: int, *, maximum_blobs: int) -> int:
+    """The same anchored at L1's blob limit, as Base does since 2026-03: gas_limit // (maximum_blobs · 128,000).
+
+    >>> footprint_scalar_at_limit(400_000_000, maximum_blobs=21)
+    148
+    """
+    limit = one_whole("gas_limit", gas_limit, minimum=1, unit="gas")
+    return _footprint(limit // (one_whole("maximum_blobs", maximum_blobs, minimum=1) * FOOTPRINT_BLOB_BYTES))
+
+
+def _scalars(
+    transactions: float, mix: TransactionMix, plan: PostingPlan, margin: float, state_gas: float, fullness: float
+) -> Scalars:
+    part = real_scalar("margin", margin)
+    if not 0 <= part < 1:
+        raise InvalidInput("margin", "expected a part of revenue from 0 to below 1", margin)
+    size = mix.estimated_size * transactions
+    blob = plan.blobs * GAS_PER_BLOB / size / fullness / (1 - part) * MILLION
+    base = (plan.l1_gas + state_gas) / (CALLDATA_GAS_PER_BYTE * size) / (1 - part) * MILLION
+    return Scalars(_rounded(base), _rounded(blob))
+
+
+def _state_gas(output_hours: float, fault_proofs: bool) -> float:
+    return HOURS / _above_zero("output_hours", output_hours) * (FAULT_PROOF_STATE_GAS if fault_proofs else STATE_GAS)
+
+
+def _rounded(value: float) -> int:
+    return math.floor(value + 0.5)  # JavaScript's Math.round
+
+
+def _above_zero(name: str, value: float) -> float:
+    number = real_scalar(name, value)
+    if not number > 0 or math.isinf(number):
+        raise InvalidInput(name, "expected a number above 0", value)
+    return number
+
+
+def _below(name: str, value: int, maximum: int) -> int:
+    number = one_whole(name, value)
+    if number > maximum:
+        raise InvalidInput(name, f"expected at most {maximum:,}", value)
+    return number
+
+
+def _footprint(scalar: int) -> int:
+    if not 0 < scalar <= UINT16_MAX:
+        raise InvalidInput("footprint_scalar", "expected parameters that give 1 to 65,535 gas per byte", scalar)
+    return scalar

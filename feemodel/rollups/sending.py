@@ -1,0 +1,184 @@
+"""The largest value that a call can send on a chain, some blocks ahead of now."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from feemodel.call import parse_call
+from feemodel.errors import InvalidInput
+from feemodel.fees.integers import one_whole
+from feemodel.fees.l1_market import GAS_PER_BLOB
+from feemodel.rollups import arbitrum, arbitrum_l1_pricing, balance, optimism, presets
+from feemodel.rollups.balance import Sendable
+from feemodel.rollups.chain_history import When, chain
+from feemodel.rollups.rules import rule
+from feemodel.sizes.codecs import SCROLL_ZSTD, Brotli, FastLz
+from feemodel.transaction import Transaction, fill
+
+L1_BLOCK_MILLISECONDS = 12_000
+ETHEREUM = {"gas_limit": 60_000_000, "elasticity": 2, "denominator": 8}  # EIP-1559 as Linea and Ethereum have it
+SIGNATURE_BYTES = 68  # of an encoding at most: 65 of the signature, its length prefixes
+
+Sign = Callable[[Transaction], bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Now:
+    """What the sender sees of the chain and of L1."""
+
+    base_fee: int  #: of the chain's newest block [wei / gas]
+    l1_base_fee: int = 0  #: that the chain sees [wei / gas]
+    blob_base_fee: int = 1  #: that the chain sees [wei / gas]
+    price_per_unit: int | None = None  #: of Arbitrum's L1 controller; `None`: where it rests at these L1 fees
+
+
+def max_send(
+    name: str,
+    balance_wei: int,
+    call: Mapping[str, Any],
+    *,
+    now: Now,
+    gas_limit: int,
+    blocks_ahead: int = 1,
+    max_priority_fee: int = 0,
+    max_fee_per_gas: int | None = None,
+    at: When | None = None,
+    sign: Sign | None = None,
+) -> Sendable:
+    """The largest value that a call can carry and still be valid `blocks_ahead` blocks from now, whatever fees do.
+
+    The max fee covers the largest base fee that the chain's rule allows until then, the L1 fee the largest L1 fees.
+
+    Parameters
+    ----------
+    name : of a chain, see `feemodel.rollups.chains`.
+    balance_wei : of the sender [wei].
+    call : without `value`; `to`, `data`, `accessList`, `nonce`, `chainId`.
+    now : fees as the sender sees them.
+    gas_limit : that the call needs; on Arbitrum without the gas that pays for L1 [gas].
+    blocks_ahead : until inclusion; 0: the next block at the base fee of now.
+    max_priority_fee : that is offered, part of the max fee [wei / gas].
+    max_fee_per_gas : that is offered, if it is decided already; `None`: the largest base fee and the priority fee.
+    at : the day whose rule holds; `None`: the newest.
+    sign : signs a transaction; without it the size is the largest that a signature can give, and the value a few wei
+        of L1 fee too small where the fee depends on the bytes.
+
+    Returns
+    -------
+    Sendable : a value that is valid. Where the L1 fee does not depend on the bytes of the value (every chain but OP
+        Stack above 170 FastLZ bytes, and Scroll), one wei more is not.
+
+    Raises
+    ------
+    InvalidInput : an unknown chain, a parameter that no source gives at that time, a number out of range, a call with
+        a value, a chain whose base fee has no published bound and no `max_fee_per_gas`.
+
+    A transfer on OP Mainnet, one block ahead (the base fee may rise by 0.4 %):
+
+    >>> fees = Now(base_fee=1_000_000, l1_base_fee=10**9, blob_base_fee=10**7)
+    >>> max_send("op-mainnet", 10**15, {"to": "0x" + "11" * 20}, now=fees, gas_limit=21_000)[:2]
+    (999968410338679, 31589661321)
+    """
+    if call.get("value") is not None:
+        raise InvalidInput("call.value", "expected none: it is the answer", call["value"])
+    one, blocks = chain(name), one_whole("blocks_ahead", blocks_ahead)
+    one_whole("balance", balance_wei, unit="wei")
+    parameters = one.at(at)
+    tip = one_whole("max_priority_fee", max_priority_fee, unit="wei")
+    if max_fee_per_gas is None:
+        fee = _max_fee(name, one.family, parameters, now, blocks) + tip
+    else:
+        fee = one_whole("max_fee_per_gas", max_fee_per_gas, minimum=tip, unit="wei")
+    unsigned = _transaction(call, one.chain_id, gas_limit, fee, tip)
+    l1_blocks = 0
+    if blocks:
+        l1_blocks = 1 + blocks * parameters.get("block_milliseconds", L1_BLOCK_MILLISECONDS) // L1_BLOCK_MILLISECONDS
+    l1_fees = balance.l1_fee_bounds(now.l1_base_fee, now.blob_base_fee, l1_blocks)
+    if one.family == "arbitrum":
+        return _on_arbitrum(balance_wei, unsigned, sign, now, l1_fees, parameters, fee)
+    if one.family not in ("op-stack", "scroll"):
+        return balance.sendable(balance_wei, gas_limit=gas_limit, max_fee_per_gas=fee)
+    dated = rule(name, at=at)
+
+    def held(value: int) -> Sendable:
+        columns = _sizes(replace(unsigned, value=value), sign, dated.columns, gas_limit)
+        l1_fee = int(dated.fees(columns, base_fee=l1_fees[0], blob_base_fee=l1_fees[1]).l1)
+        operator = 0
+        if one.family == "op-stack":
+            terms = {"scalar": parameters["operator_fee_scalar"], "constant": parameters["operator_fee_constant"]}
+            operator = int(optimism.operator_fee(gas_limit, **terms, upgrade=parameters["upgrade"]))
+        return balance.sendable(
+            balance_wei, gas_limit=gas_limit, max_fee_per_gas=fee, l1_fee=l1_fee, operator_fee=operator
+        )
+
+    return _largest(balance_wei, held)
+
+
+def _largest(most: int, held: Callable[[int], Sendable]) -> Sendable:
+    """The largest value found that its own bytes leave room for: from above, each step a value that may be valid."""
+    value, found = most, held(most)
+    while found.max_value is not None and found.max_value < value:
+        value = found.max_value
+        found = held(value)
+    return found if found.max_value is None else found._replace(max_value=value)
+
+
+def _on_arbitrum(
+    balance_wei: int, unsigned: Transaction, sign: Sign | None, now: Now, l1_fees: tuple[int, int],
+    parameters: Mapping[str, Any], fee: int,
+) -> Sendable:  # fmt: skip
+    floor = parameters["min_base_fee"]
+    if floor is None:
+        raise InvalidInput("at", "no source gives the minimum base fee at that time", parameters["since"])
+    price = now.price_per_unit
+    if price is None:
+        row = presets.ARBITRUM_ONE
+        cost = row.batch_l1_gas * l1_fees[0] + row.batch_blobs * GAS_PER_BLOB * l1_fees[1]
+        units = int(arbitrum.poster_units(row.batch_transaction_bytes))
+        price = int(arbitrum_l1_pricing.equilibrium_price(cost, units))
+    widest = replace(unsigned, value=balance_wei)
+    size = Brotli().size(sign(widest)) if sign is not None else _brotli_bound(widest)
+    return balance.arbitrum_sendable(
+        balance_wei, execution_gas=unsigned.gas_limit, max_fee_per_gas=fee, brotli_size=size, price_per_unit=price,
+        lowest_base_fee=floor,
+    )  # fmt: skip
+
+
+def _max_fee(name: str, family: str, parameters: Mapping[str, Any], now: Now, blocks: int) -> int:
+    if not blocks:
+        return now.base_fee
+    if family == "op-stack":
+        terms = {term: parameters[term] for term in ("gas_limit", "elasticity", "denominator")}
+        for term, value in terms.items():
+            if value is None:
+                raise InvalidInput("max_fee_per_gas", f"expected one: no source gives {term} of {name}", None)
+        terms["min_base_fee"] = parameters["min_base_fee"] or 0
+        return balance.base_fee_bound(now.base_fee, blocks, **terms)[-1]
+    if family == "linea":
+        return balance.base_fee_bound(now.base_fee, blocks, **ETHEREUM)[-1]
+    reason = f"expected one: the base fee of {name} has no bound of so many blocks that is published"
+    raise InvalidInput("max_fee_per_gas", reason, None)
+
+
+def _transaction(call: Mapping[str, Any], chain_id: int, gas_limit: int, fee: int, tip: int) -> Transaction:
+    parsed = parse_call({**call, "maxFeePerGas": fee, "maxPriorityFeePerGas": tip})
+    return fill(parsed, gas=one_whole("gas_limit", gas_limit, unit="gas"), chain_id=chain_id)
+
+
+def _sizes(transaction: Transaction, sign: Sign | None, columns: tuple[str, ...], gas: int) -> dict[str, int]:
+    """The columns of a rule; unsigned, each is the largest that a signature can give."""
+    unsigned = transaction.unsigned()
+    encoded = unsigned + b"\xff" * SIGNATURE_BYTES if sign is None else sign(transaction)
+    zeros = encoded.count(0)
+    fastlz = int(optimism.oracle_upper_bound_size(len(unsigned))) if sign is None else FastLz().size(encoded)
+    zstd = len(encoded) if sign is None else SCROLL_ZSTD.size(encoded)
+    known = {
+        "gas": gas, "length": len(encoded), "zero_bytes": zeros, "nonzero_bytes": len(encoded) - zeros,
+        "fastlz_size": fastlz, "zstd_size": zstd, "data_length": len(transaction.data),
+        "zstd_data_size": SCROLL_ZSTD.size(transaction.data),
+    }  # fmt: skip
+    return {name: known[name] for name in columns}
+
+
+def _brotli_bound(transaction: Transaction) -> int:
+    return len(transaction.unsigned()) + SIGNATURE_BYTES + 8  # what is not compressible is stored, with a header

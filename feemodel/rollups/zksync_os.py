@@ -1,0 +1,135 @@
+"""ZKsync OS: the three prices of a block as its server sets them, and the gas that a transaction is charged.
+
+Proving is paid in *native* units, L1 in pubdata bytes; both are charged as EVM gas. Prices are exact fractions.
+
+Sources: matter-labs/zksync-os-server at a8ebf6b, lib/sequencer/src/execution/fee_provider.rs;
+matter-labs/zksync-os at 0a82da0 (2025-07-04), basic_bootloader/src/bootloader/process_transaction.rs. Neither has
+published numeric tests; the vectors are derived from the code.
+"""
+
+import math
+from fractions import Fraction
+from typing import NamedTuple
+
+from feemodel.errors import InvalidInput
+from feemodel.fees.integers import one_whole
+
+BLOB_NATIVE = 50_000_000  # native units of proving a blob
+BLOB_PUBDATA = 4_095 * 31  # usable bytes of a blob
+NATIVE_PER_PUBDATA = BLOB_NATIVE // BLOB_PUBDATA  # 393
+DEFAULT_FILL_RATIO = Fraction(1, 2)  # of a blob, before one is known
+CHANGE_DENOMINATOR = 8  # the native price moves by an eighth a block at most
+PUBDATA_RISE_DENOMINATOR = 2  # the pubdata price rises by a half a block at most
+UINT256_MAX = 2**256 - 1
+
+
+class Prices(NamedTuple):
+    """The prices of a block, in the chain's base token."""
+
+    base_fee: int  #: of EVM gas [wei / gas]
+    native_price: int  #: [wei / native unit]
+    pubdata_price: int  #: [wei / byte]
+
+
+class Charged(NamedTuple):
+    """The gas that a transaction is charged."""
+
+    native_per_gas: int  #: native units that a unit of gas pays for
+    gas_used: int  #: [gas]
+
+
+def block_prices(
+    *,
+    native_price_usd: Fraction,
+    base_token_usd: Fraction,
+    settlement_token_usd: Fraction,
+    native_per_gas: int,
+    pubdata_price: int,
+    blobs: bool = True,
+    fill_ratio: Fraction | None = None,
+    previous: Prices | None = None,
+    pubdata_price_cap: int | None = None,
+    native_price_override: int | None = None,
+    base_fee_override: int | None = None,
+    pubdata_price_override: int | None = None,
+) -> Prices:
+    """The prices of a block.
+
+    Parameters
+    ----------
+    native_price_usd : of one native unit [USD], above 0.
+    base_token_usd, settlement_token_usd : of one wei of the chain's, of the settlement layer's token [USD], above 0.
+    native_per_gas : native units in a unit of gas; 100 in configurations that were seen.
+    pubdata_price : of a byte on the settlement layer [wei of its token].
+    blobs : whether pubdata is posted in blobs, which are proved and not always full; calldata and validium are not.
+    fill_ratio : of the last blobs, above 0 and at most 1; `None`: none is known, a half [1].
+    previous : the prices of the block before; `None`: there is none.
+    pubdata_price_cap, *_override : of the configuration; an override takes the place of a price, and the cap does not
+        apply to it.
+
+    The native price moves by at most an eighth of the previous one, the pubdata price rises by at most a half, at
+    least by 1 each; a pubdata price falls at once. Raises `InvalidInput` for numbers out of range.
+
+    1,000 + 393 native units of 1, over a fill ratio of 3/4, rounded down:
+
+    >>> block_prices(native_price_usd=Fraction(3, 10**15), base_token_usd=Fraction(3_000, 10**18),
+    ...              settlement_token_usd=Fraction(3_000, 10**18), native_per_gas=100, pubdata_price=1_000,
+    ...              fill_ratio=Fraction(3, 4))
+    Prices(base_fee=100, native_price=1, pubdata_price=1857)
+    """
+    native_usd, token_usd = (
+        _above_zero("native_price_usd", native_price_usd),
+        _above_zero("base_token_usd", base_token_usd),
+    )
+    settlement_usd = _above_zero("settlement_token_usd", settlement_token_usd)
+    native = math.ceil(native_usd / token_usd)
+    if previous is not None:
+        before = one_whole("previous.native_price", previous.native_price, unit="wei")
+        step = before // CHANGE_DENOMINATOR
+        native = min(max(native, before - step), before + max(1, step))
+    native = _overridden("native_price_override", native_price_override, native)
+    base_fee = native * one_whole("native_per_gas", native_per_gas, minimum=1)
+    base_fee = _overridden("base_fee_override", base_fee_override, base_fee)
+
+    price = math.ceil(one_whole("pubdata_price", pubdata_price, unit="wei") * settlement_usd / token_usd)
+    if blobs:
+        ratio = DEFAULT_FILL_RATIO if fill_ratio is None else _above_zero("fill_ratio", fill_ratio)
+        if ratio > 1:
+            raise InvalidInput("fill_ratio", "expected at most 1", fill_ratio)
+        price = math.floor((price + native * NATIVE_PER_PUBDATA) / ratio)
+    if previous is not None:
+        before = one_whole("previous.pubdata_price", previous.pubdata_price, unit="wei")
+        price = min(price, before + max(1, before // PUBDATA_RISE_DENOMINATOR))
+    if pubdata_price_cap is not None:
+        price = min(price, one_whole("pubdata_price_cap", pubdata_price_cap, unit="wei"))
+    price = _overridden("pubdata_price_override", pubdata_price_override, price)
+    return Prices(*(min(number, UINT256_MAX) for number in (base_fee, native, price)))
+
+
+def gas_used(evm_gas_used: int, native_used: int, *, gas_price: int, native_price: int) -> Charged:
+    """The gas that a transaction is charged: max(evm_gas_used, native_used // ⌈gas_price / native_price⌉).
+
+    Parameters
+    ----------
+    evm_gas_used : [gas].
+    native_used : of execution and of its pubdata, at pubdata_price / native_price units a byte.
+    gas_price : that it pays [wei / gas].
+    native_price : of the block, at least 1 [wei / native unit].
+
+    >>> gas_used(50_000, 1_000_000, gas_price=101, native_price=7)
+    Charged(native_per_gas=15, gas_used=66666)
+    """
+    price, native = one_whole("gas_price", gas_price, minimum=1), one_whole("native_price", native_price, minimum=1)
+    per_gas = -(-price // native)
+    evm, used = one_whole("evm_gas_used", evm_gas_used, unit="gas"), one_whole("native_used", native_used)
+    return Charged(per_gas, max(evm, used // per_gas))
+
+
+def _above_zero(name: str, value: Fraction | int) -> Fraction:
+    if isinstance(value, bool) or not isinstance(value, (int, Fraction)) or value <= 0:
+        raise InvalidInput(name, "expected a whole number or Fraction above 0", value)
+    return Fraction(value)
+
+
+def _overridden(name: str, override: int | None, price: int) -> int:
+    return price if override is None else one_whole(name, override, unit="wei")

@@ -1,0 +1,96 @@
+"""The draft gas of Ethereum's next upgrade, against the tables of its proposals and go-ethereum's tests."""
+
+import numpy as np
+import pytest
+
+from feemodel.errors import InvalidInput
+from feemodel.fees import glamsterdam_draft as draft
+
+# kind, value, recipient exists, delegated -> intrinsic, runtime execution, runtime state: EIP-2780's reference table
+RECIPIENTS = [
+    ("self", True, True, False, (12_000, 0, 0)), ("call", False, True, False, (15_000, 0, 0)),
+    ("call", True, True, False, (21_000, 0, 0)), ("call", False, True, True, (15_000, 3_000, 0)),
+    ("call", True, True, True, (21_000, 3_000, 0)), ("self", True, True, True, (12_000, 3_000, 0)),
+    ("call", True, False, False, (21_000, 0, 183_600)), ("call", False, False, False, (15_000, 0, 0)),
+    ("create", False, False, False, (24_000, 0, 183_600)), ("create", True, False, False, (24_000, 0, 183_600)),
+    ("create", True, True, False, (24_000, 0, 0)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "value", "exists", "delegated", "expected"), RECIPIENTS)
+def test_the_reference_table_of_eip_2780(kind, value, exists, delegated, expected):
+    assert draft.recipient_gas(kind=kind, has_value=value, exists=exists, delegated=delegated) == expected
+
+
+# arguments -> gas: go-ethereum at 02b73d4, TestIntrinsicGas
+INTRINSIC = [
+    ({"kind": "call", "addresses": 2, "storage_keys": 3}, 35_504),
+    ({"kind": "create", "nonzero_bytes": 32, "addresses": 1, "storage_keys": 1}, 32_742),
+    ({"kind": "call", "nonzero_bytes": 100, "addresses": 1, "storage_keys": 1, "authorizations": 1}, 32_644),
+]
+
+
+@pytest.mark.parametrize(("terms", "expected"), INTRINSIC)
+def test_intrinsic_gas_is_go_ethereum_s(terms, expected):
+    assert draft.intrinsic_gas(has_value=False, **terms) == expected
+    arrays = {name: np.array([value]) for name, value in terms.items() if name != "kind"}
+    assert draft.intrinsic_gas(kind=terms["kind"], has_value=False, **arrays).tolist() == [expected]
+
+
+@pytest.mark.parametrize(("length", "addresses", "keys", "expected"), [
+    (0, 0, 0, 12_000), (1_024, 0, 0, 77_536), (0, 2, 0, 14_560), (100, 2, 3, 27_104),
+])  # fmt: skip
+def test_the_calldata_floor_is_go_ethereum_s(length, addresses, keys, expected):
+    """TestFloorDataGas."""
+    assert draft.calldata_floor(length, base=12_000, addresses=addresses, storage_keys=keys) == expected
+
+
+# original, values -> execution without the pushes, state, refund: go-ethereum's TestEIP8038SStore
+STORED = [
+    (1, [1], (2_100, 0, 0)), (0, [1], (12_100, 97_920, 0)), (1, [2], (12_100, 0, 0)), (1, [0], (12_100, 0, 11_616)),
+    (0, [0, 1], (12_200, 97_920, 0)), (1, [1, 2], (12_200, 0, 0)), (1, [1, 0], (12_200, 0, 11_616)),
+    (0, [1, 0, 1], (22_300, 97_920, 10_000)), (1, [0, 1, 0], (22_300, 0, 21_616)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("original", "values", "expected"), STORED)
+def test_storage_gas_is_go_ethereum_s(original, values, expected):
+    assert draft.storage_gas(original, values) == expected
+
+
+def test_what_is_reset_in_a_transaction_costs_no_state():
+    assert draft.storage_gas(0, [1, 0]).state_gas == 0
+    assert draft.storage_gas(5, [0, 5]).refund == 10_000
+
+
+@pytest.mark.parametrize(("limit", "intrinsic", "expected"), [
+    (300_000, 21_000, (279_000, 0)), (20_000_000, 24_000, (16_753_216, 3_222_784)), (21_000, 21_000, (0, 0)),
+])  # fmt: skip
+def test_what_a_limit_says_beyond_the_cap_is_the_reservoir(limit, intrinsic, expected):
+    assert draft.split_gas_limit(limit, intrinsic) == expected
+
+
+def test_blocks_count_execution_and_state_apart():
+    assert draft.block_gas([(100, 200)]) == 200
+    used = draft.transaction_gas(
+        20_000_000, gas_left=3_000_000, reservoir=2_000_000, refund_counter=0, state_gas=183_600, floor=12_000
+    )
+    assert used == (15_000_000, 183_600, 14_816_400)
+
+
+def test_posting_a_blob_gets_cheaper_and_calldata_dearer():
+    """An inbox without code: 15,000 gas for 21,000; a batch in calldata pays 64 a byte for 40."""
+    assert draft.intrinsic_gas(kind="call", has_value=False) == 15_000
+    assert draft.calldata_floor(100_000, base=15_000) == 6_415_000
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: draft.recipient_gas(kind="send", has_value=True), "kind: expected one of call, self, create"),
+    (lambda: draft.split_gas_limit(20_000, 21_000), "gas_limit: expected at least the intrinsic 21,000 gas"),
+    (lambda: draft.storage_gas(0, [-1]), r"values\[0\]: expected an integer of at least 0, got -1"),
+    (lambda: draft.transaction_gas(1, gas_left=2, reservoir=0, refund_counter=0, state_gas=0, floor=0), "gas_left"),
+    (lambda: draft.transaction_gas(9, gas_left=0, reservoir=0, refund_counter=0, state_gas=10, floor=0), "state_gas"),
+])  # fmt: skip
+def test_what_is_no_transaction_is_refused(call, message):
+    with pytest.raises(InvalidInput, match=message):
+        call()

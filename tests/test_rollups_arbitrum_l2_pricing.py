@@ -1,0 +1,151 @@
+"""Arbitrum's L2 base fee: gas constraints, the header's lag, the legacy rule, and multi-gas."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from feemodel.errors import Int64Overflow, InvalidInput
+from feemodel.rollups import arbitrum_l2_pricing as l2_pricing
+from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, GasConstraint, MultiGasConstraint
+
+FLOOR = 20_000_000
+
+# backlogs of the six constraints [gas], seconds -> base fee [wei], exponent [basis points]: nitro at 6dce8d1, model.go
+UPDATES = [
+    ([1] * 6, 0, 20_000_000, 0),
+    ([32_000_000] * 6, 0, 21_628_000, 783),
+    ([10**9] * 6, 1, 186_256_000, 23_217),
+]
+
+
+@pytest.mark.parametrize(("backlogs", "seconds", "fee", "exponent"), UPDATES)
+def test_all_constraints_add_up(backlogs: list[int], seconds: int, fee: int, exponent: int) -> None:
+    update = l2_pricing.update_pricing(backlogs, seconds, constraints=DIA_CONSTRAINTS, min_base_fee=FLOOR)
+
+    assert (fee, exponent) == (update.base_fee, update.exponent)
+
+
+def test_the_header_carries_the_fee_of_the_block_before() -> None:
+    """The gas of the first block is priced in the third header."""
+    blocks = [33_702_674, 16_514_116, 37_066_147]
+    backlogs = [1_000_000_000 * place for place in range(1, 7)]
+    found = l2_pricing.base_fees(blocks, [0, 0, 0], backlogs=backlogs, base_fee=21_000_000)
+
+    assert found.base_fees.tolist() == [21_000_000, 392_706_000, 418_314_000]
+
+
+def _by_integers(gas: list[int], seconds: list[int], backlogs: list[int], base_fee: int) -> tuple[list[int], int]:
+    """The rule as it is written down, in Python ints."""
+    stored, fees = base_fee, []
+    for used, elapsed in zip(gas, seconds, strict=True):
+        fees.append(stored)
+        update = l2_pricing.update_pricing(backlogs, elapsed, constraints=DIA_CONSTRAINTS, min_base_fee=FLOOR)
+        stored, backlogs = update.base_fee, [backlog + used for backlog in update.backlogs]
+    return fees, stored
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 64_000_000), st.integers(0, 100_000)), max_size=30),
+    st.lists(st.integers(0, 10**13), min_size=6, max_size=6),
+    st.integers(0, 10**12),
+)
+def test_the_compiled_form_is_the_integer_form(
+    blocks: list[tuple[int, int]], backlogs: list[int], base_fee: int
+) -> None:
+    gas, seconds = [used for used, _ in blocks], [elapsed for _, elapsed in blocks]
+    try:
+        found = l2_pricing.base_fees(
+            np.array(gas, dtype=np.int64), np.cumsum(seconds, dtype=np.int64), backlogs=backlogs, base_fee=base_fee,
+            parent_timestamp=0,
+        )  # fmt: skip
+    except Int64Overflow:  # a fee of more than 9 ETH a gas
+        assert max(_by_integers(gas, seconds, backlogs, base_fee)[0] + [2**62]) >= 2**62
+        return
+    fees, following = _by_integers(gas, seconds, backlogs, base_fee)
+
+    assert (fees, following) == (found.base_fees.tolist(), found.next_base_fee)
+
+
+def test_a_sequence_may_be_computed_in_pieces() -> None:
+    rng = np.random.default_rng(7)
+    gas, times = rng.integers(0, 32_000_000, 10_000), np.cumsum(rng.integers(0, 2, 10_000))
+    whole = l2_pricing.base_fees(gas, times)
+    first = l2_pricing.base_fees(gas[:3_000], times[:3_000])
+    second = l2_pricing.base_fees(
+        gas[3_000:], times[3_000:], backlogs=first.backlogs, base_fee=first.next_base_fee,
+        parent_timestamp=int(times[2_999]),
+    )  # fmt: skip
+
+    assert whole.base_fees.tolist() == [*first.base_fees.tolist(), *second.base_fees.tolist()]
+    assert (whole.next_base_fee, whole.backlogs) == (second.next_base_fee, second.backlogs)
+
+
+@given(st.integers(0, 10**12), st.integers(0, 100))
+def test_the_legacy_rule_is_one_constraint(backlog: int, seconds: int) -> None:
+    """nitro's TestCompareLegacyPricingModelWithSingleGasConstraints, at any backlog."""
+    legacy = l2_pricing.l2_base_fee(
+        l2_pricing.next_backlog(backlog, 0, seconds, speed_limit=7_000_000), min_base_fee=10**8, speed_limit=7_000_000
+    )
+    above = max(0, backlog - 70_000_000)
+    one = l2_pricing.update_pricing(
+        [above], seconds, constraints=[GasConstraint(7_000_000, 102)], min_base_fee=10**8
+    ).base_fee
+
+    assert legacy == one
+
+
+def test_multi_gas_prices_each_kind_and_refunds_the_rest() -> None:
+    """nitro's TestMultiDimensionalPriceForRefund, its state after the growth of the backlogs."""
+    constraints = [
+        MultiGasConstraint(100_000, 10, {"computation": 1, "storage_access_read": 2}),
+        MultiGasConstraint(50_000, 5, {"computation": 2, "storage_access_read": 1}),
+    ]
+    update = l2_pricing.update_multi_gas_pricing(
+        [3_520_000, 2_515_000], 10, constraints=constraints, min_base_fee=10**8
+    )
+    used = {"computation": 50_000, "storage_access_read": 15_000}
+    refund = l2_pricing.multi_gas_refund(used, gas_used=65_000, base_fee=update.base_fee, fees=update.fees)
+
+    assert (update.base_fee, update.backlogs) == (50_305_530_000, (2_520_000, 2_015_000))
+    assert update.fees == {"computation": 50_305_530_000, "storage_access_read": 15_252_770_000}
+    assert refund == 525_791_400_000_000
+
+
+def test_resources_grow_and_shrink_a_backlog() -> None:
+    """nitro's TestMultiGasConstraintBacklogDecay; below zero there is nothing."""
+    constraint = MultiGasConstraint(1, 1, {"computation": 1, "storage_access_read": 2})
+    grown = l2_pricing.change_multi_gas_backlog(0, {"computation": 10, "storage_access_read": 10}, constraint)
+    back = l2_pricing.change_multi_gas_backlog(grown, {"computation": 50}, constraint, shrink=True)
+
+    assert (grown, back) == (30, 0)
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"gas_used": [1, -1]}, r"gas_used\[1\]: expected whole gas of at least 0, got -1"),
+    ({"timestamps": [5, 4]}, r"timestamps\[1\]: expected times that never fall, got 4"),
+    ({"timestamps": [5]}, r"timestamps: expected as many timestamps as blocks"),
+    ({"backlogs": [1, 2]}, "backlogs: expected one for each of 6 constraints"),
+    ({"constraints": ()}, "constraints: expected at least one"),
+    ({"min_base_fee": -1}, "min_base_fee: expected whole wei of at least 0, got -1"),
+])  # fmt: skip
+def test_what_is_no_sequence_of_blocks_is_refused(change: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        l2_pricing.base_fees(**({"gas_used": [1, 1], "timestamps": [0, 0]} | change))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("change", [
+    {"gas_used": [2**62, 2**62, 2**62]}, {"backlogs": [2**63] * 6}, {"backlogs": [2**62] * 6}, {"base_fee": 2**63},
+])  # fmt: skip
+def test_what_64_bits_do_not_hold_is_refused(change: dict[str, object]) -> None:
+    with pytest.raises(Int64Overflow):
+        l2_pricing.base_fees(**({"gas_used": [1, 1, 1], "timestamps": [0, 0, 0]} | change))  # type: ignore[arg-type]
+
+
+def test_a_constraint_is_of_whole_numbers_and_known_kinds() -> None:
+    with pytest.raises(InvalidInput, match="target: expected whole gas of at least 1, got 0"):
+        GasConstraint(0, 9)
+    with pytest.raises(InvalidInput, match=r"weights: expected kinds of unknown, computation.*, got 'cpu'"):
+        MultiGasConstraint(1, 1, {"cpu": 1})
+    with pytest.raises(InvalidInput, match="weights: expected at least one above 0"):
+        MultiGasConstraint(1, 1, {"computation": 0})

@@ -1,0 +1,56 @@
+"""ZKsync OS: the server's prices and the gas that a transaction is charged, derived from their code."""
+
+from fractions import Fraction
+
+import pytest
+
+from feemodel.errors import InvalidInput
+from feemodel.rollups.zksync_os import Prices, block_prices, gas_used
+
+ONE_NATIVE = {
+    "native_price_usd": Fraction(3, 10**15), "base_token_usd": Fraction(3_000, 10**18),
+    "settlement_token_usd": Fraction(3_000, 10**18), "native_per_gas": 100, "pubdata_price": 1_000,
+}  # fmt: skip
+
+# what differs -> base fee, native price, pubdata price: matter-labs/zksync-os-server at a8ebf6b, fee_provider.rs
+PRICES = [
+    ({"fill_ratio": Fraction(3, 4)}, (100, 1, 1_857)),
+    ({"previous": Prices(0, 8, 1)}, (700, 7, 2)),
+    ({"previous": Prices(0, 1, 10**6), "pubdata_price_cap": 2_500}, (100, 1, 2_500)),
+    ({"native_price_override": 5, "base_fee_override": 77}, (77, 5, 5_930)),
+    ({"pubdata_price_override": 42, "pubdata_price_cap": 1}, (100, 1, 42)),
+    ({"blobs": False}, (100, 1, 1_000)),
+    ({"previous": Prices(0, 7, 10**9)}, (700, 7, 7_502)),  # below 8 an eighth is nothing: the price cannot fall
+]
+
+
+@pytest.mark.parametrize(("change", "expected"), PRICES)
+def test_prices_are_those_of_the_server(change, expected):
+    assert block_prices(**(ONE_NATIVE | change)) == expected
+
+
+def test_prices_are_rounded_up_from_exact_fractions():
+    usd = {"native_price_usd": Fraction(1, 10**18), "base_token_usd": Fraction(3, 10**18),
+           "settlement_token_usd": Fraction(1, 10**18), "pubdata_price": 1_001}  # fmt: skip
+
+    assert block_prices(**(ONE_NATIVE | usd)) == (100, 1, 1_454)
+
+
+@pytest.mark.parametrize(("price", "native", "evm", "used", "expected"), [
+    (100, 1, 21_000, 0, (100, 21_000)), (100, 1, 21_000, 2_100_001, (100, 21_000)),
+    (101, 7, 50_000, 10**6, (15, 66_666)), (10**8, 10**6, 21_000, 2_109_999, (100, 21_099)),
+])  # fmt: skip
+def test_gas_is_that_of_the_evm_or_what_native_units_take(price, native, evm, used, expected):
+    assert gas_used(evm, used, gas_price=price, native_price=native) == expected
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"base_token_usd": Fraction(0)}, "base_token_usd: expected a whole number or Fraction above 0"),
+    ({"native_price_usd": 0.5}, "native_price_usd: expected a whole number or Fraction above 0"),
+    ({"fill_ratio": Fraction(3, 2)}, "fill_ratio: expected at most 1"),
+    ({"pubdata_price": -1}, "pubdata_price: expected whole wei of at least 0"),
+    ({"native_per_gas": 0}, "native_per_gas: expected an integer of at least 1"),
+])  # fmt: skip
+def test_what_is_no_price_is_refused(change, message):
+    with pytest.raises(InvalidInput, match=message):
+        block_prices(**(ONE_NATIVE | change))
