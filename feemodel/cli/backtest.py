@@ -171,10 +171,18 @@ def _read_workload(path: str | None, size: str) -> tuple[Any, Any]:
     import numpy as np
     import pandas as pd
 
+    from feemodel.io.files import opened, reading
     from feemodel.io.shipped import read_shipped_transactions
     from feemodel.simulation.surfaces import Workload
 
-    table = read_shipped_transactions() if path is None else pd.read_csv(path).convert_dtypes()
+    if path is None:
+        table = read_shipped_transactions()
+    else:
+        with reading(path), opened(path) as file:  # by its content: what looks like an address is not fetched
+            try:
+                table = pd.read_csv(file).convert_dtypes()
+            except ValueError as error:
+                raise UnreadableFile(f"{path}: not CSV: {str(error).strip()}") from None
     missing = [name for name in (size, "gas_used", "calldata_bytes") if name not in table]
     if missing:
         raise InvalidInput(path or "--size", f"expected a column {missing[0]} among", list(table))

@@ -4,6 +4,9 @@ import argparse
 
 from feemodel.cli.options import above_0, count
 from feemodel.cli.output import add_out, checked_out, print_json
+from feemodel.errors import InvalidInput
+
+LONGEST_TIMEOUT = 3_600  # seconds
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,6 +21,8 @@ def run(options: argparse.Namespace) -> int:
     from feemodel.io.fetch import fetch_blocks, parse_block_range
 
     checked_out(options, (".parquet",))
+    if options.timeout > LONGEST_TIMEOUT:
+        raise InvalidInput("--timeout", f"expected at most {LONGEST_TIMEOUT:,} s", options.timeout)
     blocks = parse_block_range(options.blocks)
     fetch_blocks(
         options.node,

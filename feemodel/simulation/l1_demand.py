@@ -9,7 +9,7 @@ follow from EIP-1559, EIP-4844 and EIP-7918, block by block.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import xarray as xr
@@ -45,10 +45,10 @@ FITTED_LAGS = (600, 1_200, 1_800, 3_600, 7_200, 14_400, 28_800, 43_200, 86_400, 
 class DemandModel:
     """Demand for gas and for blobs; `fit` reads all but the last four off a history."""
 
-    probabilities: tuple[float, ...]  #: of the quantiles that follow [1]
-    log_prices: tuple[float, ...]  #: of the demand price [log(wei / gas)]
+    probabilities: tuple[float, ...] = field(repr=False)  #: of the quantiles that follow [1]
+    log_prices: tuple[float, ...] = field(repr=False)  #: of the demand price [log(wei / gas)]
     tail_scale: float  #: mean excess of the logarithm above the last quantile [1]
-    cycle: tuple[float, ...]  #: mean of z in each hour of the day, UTC [1]
+    cycle: tuple[float, ...] = field(repr=False)  #: mean of z in each hour of the day, UTC [1]
     deviation: float  #: standard deviation of z around the cycle [1]
     fast_share: float  #: of that variance [1]
     fast_time: float  #: relaxation time [s]
