@@ -46,7 +46,7 @@ class Over:
 
     dims: tuple[str, ...]
     statistics: tuple[str, ...] = DEFAULT_STATISTICS
-    edges: NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False)  #: a copy that cannot be written to
+    edges: NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False)  #: a read-only copy
 
     def __hash__(self) -> int:
         return hash((self.dims, self.statistics, tuple(self.edges.tolist())))
