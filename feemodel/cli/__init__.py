@@ -21,6 +21,7 @@ from io import TextIOWrapper
 from typing import Any, NoReturn
 
 import feemodel
+from feemodel.cli.compiled import compiled_kernels
 from feemodel.errors import FeeModelError, InvalidProof, UnreadableFile, UpstreamError
 
 VERBS = {
@@ -111,7 +112,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(given: Sequence[str]) -> int:
     try:
         options = verb_parser(given).parse_args(given)
-        return int(options.run(options))
+        with compiled_kernels():
+            return int(options.run(options))
     except InvalidProof as error:
         return _failed(1, error)
     except UpstreamError as error:

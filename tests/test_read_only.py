@@ -1,0 +1,98 @@
+"""The container's command on a read-only root: the image's steps in a folder, run in a mount namespace of its own."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import urllib3
+
+from tests.conftest import ROOT
+from tests.serving import START
+from tests.test_rpc_logs_metrics import JSON, request
+
+IMAGE = (ROOT / "deploy" / "Containerfile").read_text(encoding="utf-8")
+#: Shows the root and the image read-only, but for a temporary folder, and runs a command there.
+NAMESPACE = """
+set -e
+root=$1 image=$2 access=$3; shift 3
+mount --make-rprivate /
+mount --rbind / "$root"
+mount -o remount,bind,ro "$root"
+mount --bind "$image" "$root/mnt"
+mount -o "remount,bind,$access" "$root/mnt"
+mount -t tmpfs tmpfs "$root/mnt/tmp"
+exec chroot "$root" "$@"
+"""
+
+
+def inside(folder, access, *command):
+    return ["unshare", "-m", "sh", "-c", NAMESPACE, "sh", str(folder / "root"), str(folder / "image"), access, *command]
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory):
+    """The package as it is installed, and an empty cache of kernels."""
+    folder = tmp_path_factory.mktemp("container")
+    for name in ("root", "image/cache", "image/tmp", "image/site"):
+        (folder / name).mkdir(parents=True)
+    tried = subprocess.run(inside(folder, "ro", "true"), capture_output=True, text=True, check=False)
+    if tried.returncode:
+        pytest.skip(f"no mount namespace here: {tried.stderr.strip()}")
+    install = ["pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--no-compile"]
+    site = folder / "image" / "site"
+    subprocess.run([sys.executable, "-m", *install, "--target", str(site), str(ROOT)], check=True)
+    return folder
+
+
+def environment(cache):
+    """The variables of the image, with its folders where they are here."""
+    assert "NUMBA_CACHE_DIR=/var/cache/feemodel" in IMAGE
+    found = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/nonexistent", "TMPDIR": "/mnt/tmp", "PYTHONPATH": "/mnt/site"}
+    found |= {"PYTHONDONTWRITEBYTECODE": "1"}
+    return found | ({"NUMBA_CACHE_DIR": "/mnt/cache"} if cache else {})
+
+
+def feemodel(folder, access, *flags, cache=True):
+    command = [sys.executable, "-m", "feemodel.cli", "serve", "--port", "0", "--json", *flags]
+    return {"args": inside(folder, access, *command), "env": environment(cache), "cwd": "/"}
+
+
+@pytest.mark.parametrize("cache", [True, False], ids=["with the image's kernels", "without kernels"])
+def test_a_read_only_root_serves(image, cache):
+    (checked,) = re.findall(r"^RUN (\[.*\])$", IMAGE, flags=re.MULTILINE)
+    assert json.loads(checked)[:2] == ["feemodel", "serve"]
+    if cache:
+        subprocess.run(**feemodel(image, "rw", *json.loads(checked)[2:]), check=True, capture_output=True)
+        assert any((image / "image" / "cache").rglob("*.nbc"))
+    with (
+        subprocess.Popen(
+            **feemodel(image, "ro", cache=cache), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as server,
+        urllib3.PoolManager(timeout=START, retries=3) as pool,
+    ):
+        try:
+            text = ""
+            while not text.endswith("}\n"):
+                line = server.stdout.readline()
+                assert line, server.stderr.read()
+                text += line
+            asked = request("rollup_getProof", "0x" + "11" * 20, [], "latest")
+            reply = pool.request("POST", json.loads(text)["address"], body=asked, headers=JSON).json()
+        finally:
+            server.terminate()
+            server.wait(START)
+        said = server.stderr.read()
+    assert reply["result"]["accountProof"]
+    assert (server.returncode, said) == (0, "")
+
+
+def test_the_documented_command_is_the_one_that_is_tried():
+    """Read-only but for one folder of temporary files."""
+    (command,) = re.findall(r"docker run (.*?)feemodel\n", IMAGE.replace("\\\n#", ""), flags=re.DOTALL)
+
+    assert command.split().count("--tmpfs") == 1
+    assert {"--read-only", "/tmp"} <= set(command.split())
+    assert Path("/mnt").is_dir()
