@@ -126,6 +126,27 @@ def test_a_worker_that_dies_takes_its_connections_with_it_and_nothing_more():
     assert stopped.held, str(stopped)
 
 
+def test_few_open_files_are_told_and_no_connection_is_reset():
+    finding = process_faults.few_files()
+
+    assert finding.held, str(finding)
+
+
+def test_a_temporary_folder_that_fills_up_costs_no_answer():
+    finding = process_faults.temporary_folder_full()
+
+    assert finding.held is not False, str(finding)
+
+
+def test_a_worker_that_stands_still_is_replaced_and_signals_without_a_meaning_change_nothing():
+    with begun("--workers", "2") as server:
+        stopped = process_faults.worker_stopped(server)
+        signalled = process_faults.signalled(server)
+
+    assert stopped.held, str(stopped)
+    assert signalled.held, str(signalled)
+
+
 @pytest.mark.skipif(
     not (process_faults.CLOCK.exists() or "CI" in os.environ), reason="needs libfaketime, of Debian's package faketime"
 )

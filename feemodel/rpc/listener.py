@@ -49,9 +49,21 @@ class Listener:
             self._accepts = False
             self._loop.remove_reader(self._socket.fileno())
 
+    def _has_room(self) -> bool:
+        """Whether a connection more can be answered; looks again by itself where that is a matter of time."""
+        connections, count = self._connections, self._connections.count + len(self._making)
+        if count < connections.bounds.connections:
+            return True
+        if self._making or count >= connections.most:
+            return False
+        seconds = connections.seconds_until_room
+        if seconds:
+            self._loop.call_later(seconds, self._resume)
+        return not seconds
+
     def _accept(self) -> None:
         for _ in range(AT_A_TIME):
-            if self._connections.count + len(self._making) >= self._connections.most:
+            if not self._has_room():
                 self._pause()
                 return
             try:

@@ -8,6 +8,7 @@ while its answer is not taken, nothing more is read, so that pipelined requests 
 import asyncio
 import ipaddress
 import logging
+import select
 import time
 from collections.abc import Callable
 from contextvars import copy_context
@@ -25,6 +26,7 @@ UNTAKEN_BYTES = 128 << 20  # of answers that they leave with it
 DROPPED_BYTES = 8 << 20  # that may still come on a connection after its last answer
 OVERFLOW = 32  # connections above the limit, which are told so
 OVERFLOW_SECONDS = 1.0  # for which they may take that answer [s]
+YOUNG = 0.1  # seconds for which a connection that waits for its client keeps its place
 SWEEPS = 4  # looks at idle connections in the time that they may be idle
 IPV6_NETWORK = 64  # bits of an IPv6 address that tell clients apart
 
@@ -123,13 +125,22 @@ class Connections:
         """Those that are open."""
         return len(self._all)
 
+    @property
+    def seconds_until_room(self) -> float:
+        """Seconds until one more connection has a place, or can be told that there is none."""
+        if self.count < self.bounds.connections or not self._idle:
+            return 0.0
+        now = asyncio.get_running_loop().time()
+        return max(next(iter(self._idle.values())) + YOUNG - now, 0.0)
+
     def opened(self, connection: "Connection") -> bool:
         """Count a connection; whether there is room for it."""
         self._all.add(connection)
         if len(self._all) > self.bounds.connections:
-            if not self._idle:
+            oldest = next((other for other in self._idle if not other.has_input()), None)
+            if oldest is None:
                 return False
-            next(iter(self._idle)).end()
+            oldest.end()
         self.idles(connection)
         if self._sweeping is None:
             self._sweep(connection.loop)
@@ -477,6 +488,12 @@ class Connection(asyncio.BufferedProtocol):
         self._connections.taken(self)
         if self._task is None:
             self._go_on()
+
+    def has_input(self) -> bool:
+        """Whether bytes have come that are about to be read."""
+        poll = select.poll()
+        poll.register(self.transport.get_extra_info("socket").fileno(), select.POLLIN)
+        return not self._is_paused and bool(poll.poll(0))
 
     def end(self) -> None:
         """Close the connection."""

@@ -42,7 +42,7 @@ SHORT_LIFE = 5.0  # seconds
 BEAT = 0.5  # seconds between two signs of life of a worker
 SILENCE = 10.0  # seconds without one, after which a worker is replaced
 LOOK = 0.2  # seconds between two looks at the workers
-SPARE_FILES = 24  # that a worker may open beside its connections
+SPARE_FILES = 16  # that a worker may open beside its connections
 FILES_OF_A_CHILD = 4  # that a child process takes of its worker
 STOPPING = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGQUIT})
 IGNORED = frozenset({
@@ -213,14 +213,17 @@ def _watch(workers: list[Worker], shared: Shared, stopping: list[int]) -> None:
 
 def _started(shared: Shared, place: int) -> Worker:
     process = _SPAWN.Process(target=_work, args=(shared, place), daemon=True)
-    process.start()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING | IGNORED)  # which a process inherits until it is ready
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return Worker(place, process, writings=shared.board.writings(place))
 
 
 def _work(shared: Shared, place: int) -> None:
     """One process: its own socket, its own event loop, its own copy of what it answers from."""
-    # Connections are taken before signals are minded: one that comes in between is kept until then.
-    signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING | IGNORED)
+    # Signals are blocked from before its start: one that comes before connections are taken is kept until then.
     settings = shared.settings
     _end_with_parent()
     logs.set_up(settings.log)

@@ -3,10 +3,13 @@
 import asyncio
 import json
 import math
+import os
 import random
 import signal
 import socket
+import subprocess
 import time
+import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -18,6 +21,7 @@ from tempfile import TemporaryDirectory
 
 import psutil
 
+from feemodel.rpc.server import IGNORED, SILENCE
 from feemodel.units import to_hex
 from tests.development import HOLDERS
 from tests.fire import programs
@@ -27,6 +31,7 @@ from tests.fire.findings import Finding, counted
 from tests.fire.processes import engines, tree, workers
 from tests.fire.programs import numbered
 from tests.fire.start import Begun, alive, begun, wait_until
+from tests.fire.store_faults import may
 
 CLIENTS = 16
 LOAD = 2.0  # seconds before and after something happens
@@ -313,9 +318,112 @@ def _other_lines(server: Begun) -> list[str]:
     return [line for line in server.log().splitlines() if not line.startswith("{")]
 
 
+def worker_stopped(server: Begun) -> Finding:
+    """A worker that stands still, and answers nobody, is replaced; that is logged and counted."""
+    both_there(server)
+    stopped = workers(server.pid)[0]
+    stopped.send_signal(signal.SIGSTOP)
+    gone = wait_until(lambda: not alive([stopped]), "it is gone", patience=SOON + SILENCE)
+    both_there(server)
+    outcomes = run(_asked_anew(server.port, 20))
+    logged = f"worker {stopped.pid} ended: silence" in server.log()
+    counted_ = 'feemodel_workers_ended_total{reason="silence"} 1.0' in _metrics(server)
+    held = outcomes == Counter(ok=20) and logged and counted_
+    seen = f"replaced after {gone:.1f} s, logged: {logged}, counted: {counted_}; then {counted(outcomes)}"
+    return Finding("a worker stopped", seen, held)
+
+
+def _metrics(server: Begun) -> str:
+    with urllib.request.urlopen(f"{server.address}/metrics", timeout=SOON) as answer:
+        return str(answer.read().decode())
+
+
+async def _asked_anew(port: int, times: int) -> Counter[str]:
+    """The outcomes of calls, each on a connection of its own."""
+    outcomes = Counter[str]()
+    for _ in range(times):
+        connection = Connection(port)
+        outcome, _, _ = await timed(connection, post("eth_chainId"))
+        outcomes[outcome] += 1
+        connection.close()
+    return outcomes
+
+
+def signalled(server: Begun) -> Finding:
+    """Signals that mean nothing here reach all processes: nothing ends, and all is answered."""
+    both_there(server)
+    processes = [server.pid, *(worker.pid for worker in workers(server.pid))]
+    for number in IGNORED:
+        for process in processes:
+            os.kill(process, number)
+        time.sleep(0.1)
+    outcomes = run(_asked_anew(server.port, 20))
+    same = processes == [server.pid, *(worker.pid for worker in workers(server.pid))]
+    server.process.send_signal(signal.SIGQUIT)
+    code, files = server.process.wait(GRACE), server.left()
+    names = ", ".join(sorted(signal.Signals(number).name for number in IGNORED))
+    held = same and outcomes == Counter(ok=20) and code == 0 and not files
+    seen = f"{names}: {'the same' if same else 'other'} processes, {counted(outcomes)}; "
+    return Finding("signals", seen + f"SIGQUIT: exit code {code}, files left: {files or 'none'}", held)
+
+
+def few_files(files: int = 64) -> Finding:
+    """A process may open few files, and more connections come than it can have: each gets an answer or waits."""
+    fault = f"{files} open files"
+    before = ("prlimit", f"--nofile={files}:{files}")
+    with begun("--workers", "1", before=before) as server:
+
+        async def crowd() -> Counter[str]:
+            async def idle() -> str:
+                connection = Connection(server.port)
+                outcome, _, _ = await timed(connection, post("eth_chainId"), patience=10.0)
+                await asyncio.sleep(1.0)
+                connection.close()
+                return outcome
+
+            return Counter(await asyncio.gather(*(idle() for _ in range(4 * files))))
+
+        outcomes = run(crowd())
+        after = run(_asked_anew(server.port, 20))
+        said = "the limit of open files leaves room for" in server.log()
+    held = outcomes.keys() <= {"ok", "HTTP 503 -32005"} and after == Counter(ok=20) and said
+    seen = f"{4 * files} connections at once: {counted(outcomes)}; then {counted(after)}; logged: {said}"
+    return Finding(fault, seen, held)
+
+
+def temporary_folder_full() -> Finding:
+    """The folder of temporary files fills up under load: all is answered as before."""
+    with TemporaryDirectory(prefix="under-fire-") as name:
+        if not may("mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", name):
+            return Finding("a full temporary folder", "a small disk cannot be mounted by this user", None)
+        try:
+            with begun("--workers", "2", environment={"TMPDIR": name}) as server:
+                both_there(server)
+                filling = Path(name) / "filling"
+                found = run(traffic(server.port, lambda: _fill(filling), LOAD))
+                same = len(workers(server.pid)) == 2
+                counts = "feemodel_calls_total" in _metrics(server)
+                filling.unlink()
+        finally:
+            subprocess.run(["umount", name], check=True)
+    held = found.outcomes.keys() == {"answered"} and same and counts
+    return Finding("a full temporary folder", f"{counted(found.outcomes)}; metrics still told: {counts}", held)
+
+
+def _fill(file: Path) -> None:
+    with suppress(OSError), file.open("wb") as out:
+        while True:
+            out.write(bytes(4_096))
+            out.flush()
+
+
 def findings() -> Iterator[Finding]:
     """All faults of processes, each on a server of its own, and the clock."""
-    for fault in (worker_killed, engine_killed, parent_killed, told_to_stop, told_to_stop_with_bombs):
+    for fault in (
+        worker_killed, worker_stopped, engine_killed, parent_killed, signalled, told_to_stop, told_to_stop_with_bombs,
+    ):  # fmt: skip
         with begun("--workers", "2") as server:
             yield fault(server)
+    yield few_files()
+    yield temporary_folder_full()
     yield clock_moved()
