@@ -140,7 +140,7 @@ class Connections:
             oldest = next((other for other in self._idle if not other.has_input()), None)
             if oldest is None:
                 return False
-            oldest.end()
+            oldest.give_way()
         self.idles(connection)
         if self._sweeping is None:
             self._sweep(connection.loop)
@@ -276,6 +276,7 @@ class Connection(asyncio.BufferedProtocol):
         self._deadline: asyncio.TimerHandle | None = None  # of a body that did not come at once
         self._dropped = 0  # bytes
         self._skips = self._lingers = self._is_paused = self._is_untaken = self._has_ended = False
+        self._is_answered = False  # at least once
 
     @property
     def has_begun(self) -> bool:
@@ -447,6 +448,11 @@ class Connection(asyncio.BufferedProtocol):
 
     def _respond(self, reply: Reply, head: Head | None, *, closes: bool = False) -> None:
         closes = closes or head is None or not head.keeps_open or self._connections.is_draining
+        self._write(reply, head, closes=closes)
+        if closes:
+            self._finish()
+
+    def _write(self, reply: Reply, head: Head | None, *, closes: bool) -> None:
         lines = [_STATUS_LINES[reply.status], b"date: ", self._connections.date(), b"\r\n"]
         for name, value in reply.headers:
             lines += (name, b": ", value, b"\r\n")
@@ -457,8 +463,7 @@ class Connection(asyncio.BufferedProtocol):
             lines.append(reply.body)
         self.transport.write(b"".join(lines))
         self._connections.observe(reply.status)
-        if closes:
-            self._finish()
+        self._is_answered = True
 
     def _close_with(self, reply: Reply, head: Head | None = None) -> None:
         """Answer for the last time."""
@@ -494,6 +499,16 @@ class Connection(asyncio.BufferedProtocol):
         poll = select.poll()
         poll.register(self.transport.get_extra_info("socket").fileno(), select.POLLIN)
         return not self._is_paused and bool(poll.poll(0))
+
+    def give_way(self) -> None:
+        """Close the connection for another one; where it has had no answer yet, this is one."""
+        if not self._is_answered and self.transport.get_write_buffer_size() == 0 and not self.transport.is_closing():
+            self._connections.leaves(self)
+            self._lingers = True
+            self._write(self._busy(self._connections.bounds.connections, "connections are open"), None, closes=True)
+            self.transport.close()
+        else:
+            self.end()
 
     def end(self) -> None:
         """Close the connection."""
