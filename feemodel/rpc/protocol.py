@@ -8,7 +8,6 @@ while its answer is not taken, nothing more is read, so that pipelined requests 
 import asyncio
 import ipaddress
 import logging
-import select
 import time
 from collections.abc import Callable
 from contextvars import copy_context
@@ -137,7 +136,7 @@ class Connections:
         """Count a connection; whether there is room for it."""
         self._all.add(connection)
         if len(self._all) > self.bounds.connections:
-            oldest = next((other for other in self._idle if not other.has_input()), None)
+            oldest = next(iter(self._idle), None)
             if oldest is None:
                 return False
             oldest.give_way()
@@ -493,12 +492,6 @@ class Connection(asyncio.BufferedProtocol):
         self._connections.taken(self)
         if self._task is None:
             self._go_on()
-
-    def has_input(self) -> bool:
-        """Whether bytes have come that are about to be read."""
-        poll = select.poll()
-        poll.register(self.transport.get_extra_info("socket").fileno(), select.POLLIN)
-        return not self._is_paused and bool(poll.poll(0))
 
     def give_way(self) -> None:
         """Close the connection for another one; where it has had no answer yet, this is one."""
