@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
-from feemodel.fees import pricing
+from feemodel.fees import from_l1, pricing
 
 RISING = [100, 110, 120, 130, 140]
 TIPS = [1000, 1100, 1200, 1300]
@@ -168,3 +168,9 @@ def test_l1_price_cap_rises_with_the_square_of_the_wait():
 def test_bad_input_is_named_with_its_value(call, message):
     with pytest.raises(InvalidInput, match=message):
         call()
+
+
+def test_without_a_tip_or_a_fixed_cost_there_is_none():
+    """(7e7 · 65,250 + 4e6 · 131,072) / 131,072 = 38,847,259.5, and 38,847,000 · 128 div 21,000 = 236,781."""
+    assert 38_847_000 == from_l1.recorded_variable_cost(70_000_000, 4_000_000)
+    assert 236_781 == from_l1.priority_fee_from_l1(128, 21_000, base_fee=70_000_000, blob_base_fee=4_000_000)

@@ -25,7 +25,7 @@ TESTS = {  # module: the tests that hold it
     "fees/priority": "tests/test_priority.py",
     "fees/kernels": "tests/test_priority.py",
     "fees/pricing": "tests/test_pricing.py",
-    "fees/from_l1": "tests/test_sweep.py feemodel/fees/from_l1.py",
+    "fees/from_l1": "tests/test_pricing.py tests/test_sweep.py feemodel/fees/from_l1.py",
     "fees/stages": "tests/test_stages.py feemodel/fees/stages.py",
     "fees/l1_market": "tests/test_l1_market.py feemodel/fees/l1_market.py",
     "fees/rollups/optimism": f"tests/test_rollups_optimism.py feemodel/fees/rollups/optimism.py {RULES}",
