@@ -17,6 +17,7 @@ INT64 = st.integers(0, 2**63 - 1)
 def test_a_product_is_divided_exactly(value: int, factor: int, divisor: int, addend: int) -> None:
     """Whatever the size of the product, the divisor and the addend."""
     expected = (value * factor + addend) // divisor
+    assert expected == integers.multiply_divide("x", value, factor, divisor, addend)
     try:
         found = integers.multiply_divide("x", np.array([value]), factor, divisor, addend).tolist()
     except Int64Overflow:

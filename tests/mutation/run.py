@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RULES = "tests/test_rollups_vectors.py tests/test_rollups_rules.py"
 TESTS = {  # module: the tests that hold it
     "fees/record": "tests/test_record.py",
-    "fees/integers": "tests/test_integers.py",
+    "fees/integers": f"tests/test_integers.py feemodel/fees/integers.py {RULES}",
     "fees/priority": "tests/test_priority.py",
     "fees/kernels": "tests/test_priority.py",
     "fees/pricing": "tests/test_pricing.py",
