@@ -1,5 +1,7 @@
 """A ledger whose file is damaged, replaced or of an older format: the right answer, or one named error."""
 
+import asyncio
+import json
 import os
 import shutil
 import sqlite3
@@ -14,8 +16,12 @@ from feemodel.ledger.changes import GenesisAccount
 from feemodel.ledger.genesis import genesis_root
 from feemodel.ledger.scheme import MIMC, POSEIDON2, StoredPath
 from feemodel.ledger.scrub import scrub
+from feemodel.rpc.chain import genesis_chain
+from feemodel.rpc.jsonrpc import respond
+from feemodel.rpc.methods import ledger_methods, proof_methods
+from feemodel.rpc.service import check_same_chain
 from feemodel.units import to_hex
-from tests.flip_bits import build, run
+from tests.flip_bits import BLOCKS, build, run
 from tests.ledger_blocks import CODE, address, block, block_hash, slot, touch
 
 TO_FORMAT_1 = """
@@ -234,3 +240,34 @@ def test_a_proof_of_a_reader_is_checked(ledger):
         proof = get_proof(store, to_hex(address(7)), ["0x5"], "finalized")
         proven = check_proof(proof, root=store.block(4).root)
     assert list(proven.storage.values()) == [5]
+
+
+def answered(store, method, *params):
+    """The result of a method of a server that has a ledger alone, or its error's code."""
+    methods = {**proof_methods(store), **ledger_methods(store)}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+    reply = json.loads(asyncio.run(respond(body, methods)))
+    return reply["error"]["code"] if "error" in reply else reply["result"]
+
+
+def test_a_ledger_alone_says_its_chain_and_its_head(ledger):
+    with Store(ledger, read_only=True) as store:
+        assert ["0x539", hex(BLOCKS - 1)] == [answered(store, name) for name in ("eth_chainId", "eth_blockNumber")]
+
+
+def test_a_caller_is_told_of_damage_and_of_another_file_without_their_names(ledger, tmp_path):
+    asked = to_hex(address(30)), [], "finalized"
+    with Store(ledger, read_only=True) as store:
+        assert "accountProof" in answered(store, "rollup_getProof", *asked)
+        shutil.copy(ledger, tmp_path / "copy.db")
+        (tmp_path / "copy.db").replace(ledger)
+        assert answered(store, "rollup_getProof", *asked) == -32002
+    altered(ledger, DAMAGE["the hashes below a node"])
+    with Store(ledger, read_only=True) as store:
+        assert answered(store, "rollup_getProof", *asked) == -32603
+
+
+def test_a_ledger_of_another_chain_is_not_served(ledger):
+    chain = genesis_chain({"config": {"chainId": 1}, "gasLimit": "0x1", "alloc": {}})
+    with Store(ledger, read_only=True) as store, pytest.raises(InvalidInput, match="expected a ledger of the chain 1"):
+        check_same_chain(chain, store)
