@@ -92,7 +92,11 @@ def backtest(
     [769824132000.0]
     """
     rule, posting = rule or PricingRule(), posting or Posting()
+    for name, given, kind in (("rule", rule, PricingRule), ("posting", posting, Posting)):
+        if not isinstance(given, kind):
+            raise InvalidInput(name, f"expected a {kind.__name__}", given)
     _check(workload, calldata)
+    calldata = None if calldata is None else np.asarray(calldata)
     check_scenario("l1_fees", l1_fees)
     rate, paths = real_scalar("arrival_rate", arrival_rate), l1_fees.sizes["path"]
     found = []

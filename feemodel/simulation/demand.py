@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import WholeArray, real, real_scalar, whole, whole_scalar
-from feemodel.errors import InvalidInput
+from feemodel.checks import WholeArray, real_scalar, whole, whole_scalar
+from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.fees.l1_market import FLOOR_GAS_PER_TOKEN, TRANSACTION_GAS
 from feemodel.fees.pricing import CALLDATA_FEE_DENOMINATOR, MAX_BLOCK_CALLDATA, calldata_variable_cost
 from feemodel.fees.priority import priority_fee
@@ -20,6 +20,7 @@ from feemodel.simulation.announced import BLOCK_TIME, CalldataPressure
 from feemodel.simulation.surfaces import Submission
 from feemodel.units import WEI_PER_KWEI
 
+MOST_BLOCKS = 10_000_000  # some 230 days
 MAX_TRANSACTION_CALLDATA = 60_000  # bytes; Consensys/linea-monorepo at cb180134, mainnet node profile
 TOKENS_OF_NONZERO_BYTE = 4  # EIP-7623
 HIGHEST_VARIABLE_COST = MAX_KWEI * WEI_PER_KWEI  # that a record can hold [wei / byte]
@@ -93,7 +94,9 @@ def pressure_path(
     if not isinstance(blocks, np.ndarray) or blocks.ndim != 1:
         raise InvalidInput("calldata", "expected one number a block", calldata)
     seen = np.convolve(blocks, np.ones(max(terms.block_count, 1), dtype=np.int64))[: len(blocks)].tolist()
-    latest = float(real("variable_cost", variable_cost if latest_variable_cost is None else latest_variable_cost))
+    latest = real_scalar("variable_cost", variable_cost)
+    if latest_variable_cost is not None:
+        latest = real_scalar("latest_variable_cost", latest_variable_cost)
     announced = np.empty(len(blocks), dtype=np.int64)
     for i, total in enumerate(seen):
         cost = calldata_variable_cost(
@@ -155,6 +158,8 @@ def attack_cost(
     (900, [1000000000, 1000000000], [4294967295000, 1000000000])
     """
     blocks = math.ceil(real_scalar("hours", hours) * 3_600 / BLOCK_TIME)
+    if blocks > MOST_BLOCKS:
+        raise LimitExceeded(f"{blocks:,} blocks are more than {MOST_BLOCKS:,}")
     if blocks < 1:
         raise InvalidInput("hours", "expected more than 0", hours)
     sizes, gas = attack.transactions()

@@ -192,7 +192,12 @@ def _transactions(name: str, workload: Workload) -> Listed:
 def _axis_values(name: str, values: Any) -> NDArray[Any]:
     if is_frozen(values) or isinstance(values, (tuple, str, dict)) or values is None or callable(values):
         raise InvalidInput(name, "expected numbers in a list or an array, or one number", values)
-    array = np.asarray(values)
+    if isinstance(values, np.ma.MaskedArray):
+        raise InvalidInput(name, "expected numbers without a mask, which would be lost", values)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise InvalidInput(name, f"expected numbers in one dimension ({error})", values) from None
     if array.ndim != 1 or array.size == 0:
         described = "no values" if array.size == 0 else f"an array of shape {array.shape}"
         raise InvalidInput(name, "expected at least one value, in one dimension", described)

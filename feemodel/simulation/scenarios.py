@@ -305,7 +305,11 @@ def _drawn_rows(stream: Generator, rows: int, steps: int, length: int, method: s
 
 
 def _column(name: str, values: Any) -> RealArray:
-    array = real(name, np.asarray(values, dtype=np.float64), unit=UNITS[name])
+    try:
+        doubles = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(name, f"expected a column of numbers ({error})", values) from None
+    array = real(name, doubles, unit=UNITS[name])
     if not isinstance(array, np.ndarray) or array.ndim != 1 or not array.size:
         raise InvalidInput(name, "expected a column of numbers", values)
     if name in FEES and array.min() == 0.0:  # the rules of L1 know no fee of 0
@@ -315,9 +319,12 @@ def _column(name: str, values: Any) -> RealArray:
 
 def _seconds(table: "Mapping[str, Any] | pd.DataFrame") -> RealArray:
     if "timestamp" in table:
-        seconds = np.asarray(table["timestamp"], dtype=np.float64)
+        seconds = np.asarray(real("timestamp", table["timestamp"], minimum=None, unit="seconds"))
     elif "time" in table:
-        seconds = np.asarray(table["time"], dtype="datetime64[ns]").astype(np.int64) / 1e9
+        try:
+            seconds = np.asarray(table["time"], dtype="datetime64[ns]").astype(np.int64) / 1e9
+        except (TypeError, ValueError) as error:
+            raise InvalidInput("time", f"expected datetimes ({error})", table["time"]) from None
     else:
         raise InvalidInput("table", "expected a column time or timestamp", list(table))
     falls = np.diff(seconds) <= 0
