@@ -104,6 +104,7 @@ class Connections:
         self._all: set[Connection] = set()
         self._idle: dict[Connection, float] = {}  # and since when, the oldest first
         self._arriving: dict[Connection, None] = {}  # those whose body is waited for, the oldest first
+        self._ended: dict[Connection, None] = {}  # those whose clients send no more, and may be gone
         self._untaken: dict[Connection, None] = {}  # those whose answers are not taken, the oldest first
         self._held: dict[Connection, int] = {}  # bytes of requests
         self._held_bytes = self._working = 0
@@ -136,7 +137,7 @@ class Connections:
         """Count a connection; whether there is room for it."""
         self._all.add(connection)
         if len(self._all) > self.bounds.connections:
-            oldest = next(iter(self._idle), None)
+            oldest = next(iter(self._idle), None) or next(iter(self._ended), None)
             if oldest is None:
                 return False
             oldest.give_way()
@@ -149,6 +150,7 @@ class Connections:
         """Count no longer."""
         self._all.discard(connection)
         self._idle.pop(connection, None)
+        self._ended.pop(connection, None)
         self._arriving.pop(connection, None)
         self._untaken.pop(connection, None)
         self._held_bytes -= self._held.pop(connection, 0)
@@ -165,6 +167,11 @@ class Connections:
     def leaves(self, connection: "Connection") -> None:
         """Note that a connection is about to be closed."""
         self._idle.pop(connection, None)
+        self._ended.pop(connection, None)
+
+    def ended(self, connection: "Connection") -> None:
+        """Note that a client sends no more."""
+        self._ended[connection] = None
 
     def holds(self, connection: "Connection", size: int) -> None:
         """Note how much of requests a connection has sent; where all is too much, those that wait longest are ended."""
@@ -317,6 +324,7 @@ class Connection(asyncio.BufferedProtocol):
     def eof_received(self) -> bool:
         """The client sends no more; it may still take the answers to what it has sent."""
         self._has_ended = True
+        self._connections.ended(self)
         self.loop.call_soon(self._advance)
         return not self._lingers
 
