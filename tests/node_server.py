@@ -189,6 +189,14 @@ def silent(handler: Handler, _: Any) -> None:
     handler.close_connection = True
 
 
+def dripping_head(handler: Handler, _: Any) -> None:
+    """The head of an answer that never ends, a byte at a time, each within the time-out."""
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nx-name: ")
+    while not handler.server.stopping.wait(0.05):
+        handler.wfile.write(b"x")
+    handler.close_connection = True
+
+
 def dripping(handler: Handler, _: Any) -> None:
     """An answer that never ends, a byte at a time, each within the time-out."""
     handler.send(200, b"", content_length="1000000")

@@ -245,6 +245,17 @@ def test_wrong_answer_to_a_batch_is_an_error(node: Node, server: NodeServer, cha
         node.batch([("echo", [number]) for number in range(3)])
 
 
+def test_a_head_that_drips_is_given_up_in_time(server: NodeServer) -> None:
+    server.always = node_server.dripping_head
+    with Node(server.url, timeout=0.3, retries=0) as node:
+        began = time.monotonic()
+        with pytest.raises(UpstreamError, match=r"no whole answer in 0\.3 s|not JSON-RPC"):
+            node.call("echo")
+        assert time.monotonic() - began < 5.0
+        server.always = None
+        assert node.call("echo", [1]) == [1]
+
+
 REFUSAL = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "no batches"}}
 REFUSALS = {
     "an error": lambda handler: handler.send(200, json.dumps(REFUSAL).encode()),

@@ -5,7 +5,6 @@ import json
 import math
 import random
 import re
-import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +17,6 @@ from urllib3.exceptions import (
     HTTPError,
     InvalidHeader,
     LocationParseError,
-    NameResolutionError,
     NewConnectionError,
     ProtocolError,
     ReadTimeoutError,
@@ -27,6 +25,7 @@ from urllib3.exceptions import (
 
 from feemodel.checks import real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, UpstreamError
+from feemodel.io.connections import connection_class, of_certificate, without_host
 
 MAX_RESPONSE = 256 * 2**20  # bytes after unpacking: a batch of full blocks has tens of megabytes
 RETRIED_STATUSES = frozenset({429, 502, 503, 504})  # too many requests, bad gateway, unavailable, gateway time-out
@@ -34,7 +33,6 @@ RATE_LIMITED = frozenset({-32005, 429})  # EIP-1474's "limit exceeded"; what Qui
 LONGEST_BACKOFF = 8.0  # s
 LONGEST_RETRY_AFTER = 60.0  # s: a node that asks for more is given up at once
 CHUNK = 1 << 16  # bytes
-OTHER_HOST = frozenset({62, 64})  # OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH
 
 Answer = TypeVar("Answer")
 
@@ -124,6 +122,8 @@ class Node:
                 **urllib3.make_headers(accept_encoding="gzip", basic_auth=address.auth, user_agent="feemodel"),
             },
         )
+        self.connections_made = 0  #: so far; one more may lead to another node
+        self._pool.ConnectionCls = connection_class(str(address.scheme), self._connected)
         self._ids = itertools.count(1)
         self._takes_batches = True  # until it has refused one and answered its calls
         self._closed = threading.Event()
@@ -168,11 +168,8 @@ class Node:
             self._takes_batches = False  # now that its calls are answered
         return outcomes
 
-    @property
-    def connections_made(self) -> int:
-        """How many connections there have been; one more may lead to another node."""
-        made: int = self._pool.num_connections
-        return made
+    def _connected(self) -> None:
+        self.connections_made += 1
 
     def anonymous(self, text: str) -> str:
         """A text without this node's address, which callers of a server are not told."""
@@ -240,8 +237,13 @@ class Node:
                 raise
             response.release_conn()
         except HTTPError as error:
+            if isinstance(error, ProtocolError) and time.monotonic() > deadline:  # which ended the connection
+                raise self._too_late() from None
             raise self._failure(error) from None
         return self._parsed(response, data)
+
+    def _too_late(self) -> _TryAgain:
+        return _TryAgain(UpstreamError(f"{self.name}: no whole answer in {self.timeout:g} s"), received=True)
 
     def _body(self, response: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
         data = bytearray()
@@ -250,7 +252,9 @@ class Node:
             if len(data) > self.max_response:
                 raise UpstreamError(f"{self.name}: the answer is longer than {self.max_response:,} bytes")
             if time.monotonic() > deadline:
-                raise _TryAgain(UpstreamError(f"{self.name}: no whole answer in {self.timeout:g} s"), received=True)
+                raise self._too_late()
+        if time.monotonic() > deadline:  # the connection was ended, which may look like the end of the answer
+            raise self._too_late()
         return bytes(data)
 
     def _parsed(self, response: urllib3.BaseHTTPResponse, data: bytes) -> Any:
@@ -277,13 +281,13 @@ class Node:
             case ConnectTimeoutError() if not isinstance(error, NewConnectionError):
                 reason, again, received = f"no connection in {self.timeout:g} s", True, False
             case NewConnectionError():
-                reason, again, received = f"no connection ({_without_host(error)})", True, False
+                reason, again, received = f"no connection ({without_host(error)})", True, False
             case ReadTimeoutError():
                 reason, again, received = f"no answer in {self.timeout:g} s", True, True
             case EmptyPoolError():
                 reason, again, received = f"no connection became free in {self.timeout:g} s", True, False
             case SSLError():
-                reason, again, received = f"no secure connection ({_of_certificate(error)})", False, False
+                reason, again, received = f"no secure connection ({of_certificate(error)})", False, False
             case ProtocolError():
                 reason, again, received = "the connection broke before the answer was whole", True, True
             case _:
@@ -366,27 +370,6 @@ def _retry_after(response: urllib3.BaseHTTPResponse) -> float:
 def _changes(method: str) -> bool:
     """Whether asking twice may not be the same as asking once."""
     return method.startswith("eth_send")
-
-
-def _without_host(error: NewConnectionError) -> str:
-    """Why there is no connection; urllib3's own words may quote the host."""
-    if isinstance(error, NameResolutionError):
-        return "its name is not known"
-    cause = error.__cause__ or error.__context__
-    return (isinstance(cause, OSError) and cause.strerror) or "the system refuses it"
-
-
-def _of_certificate(error: BaseException) -> str:
-    """Why a connection is not secure; OpenSSL's words may quote the host that the certificate is not for."""
-    cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, ssl.SSLError):
-        reason = cause.args[0] if cause.args else None
-        cause = reason if isinstance(reason, BaseException) else cause.__cause__ or cause.__context__
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        if cause.verify_code in OTHER_HOST:
-            return "its certificate is for another host"
-        return f"its certificate: {cause.verify_message}"
-    return (cause is not None and cause.reason) or "TLS failed"
 
 
 def _hashable(value: Any) -> bool:

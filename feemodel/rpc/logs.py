@@ -40,6 +40,7 @@ def set_up(kind: str) -> None:
     handler.setFormatter(JsonLines())
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
+    logging.getLogger("urllib3").setLevel(logging.ERROR)  # its warnings quote whole addresses, which may hold a key
 
 
 def request_writer() -> Callable[..., None]:

@@ -121,6 +121,7 @@ FAULTS: dict[str, Fault] = {
     "slow": late,
     "silent": node_server.silent,
     "dripping a byte at a time": node_server.dripping,
+    "dripping the head of an answer": node_server.dripping_head,
     "cut off in the middle": cut_off,
     "tearing connections down": node_server.reset,
     "lying about ids": lying,

@@ -1,0 +1,84 @@
+"""Connections to nodes: ended when the head of an answer takes too long; what failed, without the host's name."""
+
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from socket import SHUT_RDWR
+
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import NameResolutionError, NewConnectionError
+from urllib3.response import HTTPResponse
+
+OTHER_HOST = frozenset({62, 64})  # OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH
+GRACE = 0.1  # seconds
+LONGEST = 86_400.0  # seconds, of a connection without a time-out
+
+
+class PlainConnection(HTTPConnection):
+    """A connection whose time-out holds for the whole head of an answer, not for each of its bytes."""
+
+    def getresponse(self) -> HTTPResponse:  # type: ignore[override]
+        """The answer, whose head has come."""
+        with _ended_in_time(self):
+            return super().getresponse()
+
+
+class SecureConnection(HTTPSConnection):
+    """The same over TLS."""
+
+    def getresponse(self) -> HTTPResponse:  # type: ignore[override]
+        """The answer, whose head has come."""
+        with _ended_in_time(self):
+            return super().getresponse()
+
+
+def connection_class(scheme: str, connected: Callable[[], None]) -> type[HTTPConnection]:
+    """The class of connections for "http" or "https"; `connected` is called whenever one is opened."""
+    base: type[HTTPConnection] = SecureConnection if scheme == "https" else PlainConnection
+
+    class Told(base):  # type: ignore[valid-type,misc]
+        def connect(self) -> None:
+            super().connect()
+            connected()
+
+    return Told
+
+
+@contextmanager
+def _ended_in_time(connection: HTTPConnection) -> Iterator[None]:
+    """Shut the connection down when its time-out is over: who waits for a byte then sees its end."""
+
+    def end() -> None:
+        with suppress(OSError, AttributeError):  # it has ended by itself
+            connection.sock.shutdown(SHUT_RDWR)
+
+    # Later than the time-out of a read, by which a node that sends nothing at all is told from one that drips.
+    timer = threading.Timer(GRACE + 1.2 * (connection.timeout or LONGEST), end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def without_host(error: NewConnectionError) -> str:
+    """Why there is no connection; urllib3's own words may quote the host."""
+    if isinstance(error, NameResolutionError):
+        return "its name is not known"
+    cause = error.__cause__ or error.__context__
+    return (isinstance(cause, OSError) and cause.strerror) or "the system refuses it"
+
+
+def of_certificate(error: BaseException) -> str:
+    """Why a connection is not secure; OpenSSL's words may quote the host that the certificate is not for."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLError):
+        reason = cause.args[0] if cause.args else None
+        cause = reason if isinstance(reason, BaseException) else cause.__cause__ or cause.__context__
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        if cause.verify_code in OTHER_HOST:
+            return "its certificate is for another host"
+        return f"its certificate: {cause.verify_message}"
+    return (cause is not None and cause.reason) or "TLS failed"
