@@ -15,7 +15,7 @@ GRACE = 0.1  # seconds
 LONGEST = 86_400.0  # seconds, of a connection without a time-out
 
 
-class PlainConnection(HTTPConnection):
+class _PlainConnection(HTTPConnection):
     """A connection whose time-out holds for the whole head of an answer, not for each of its bytes."""
 
     def getresponse(self) -> HTTPResponse:  # type: ignore[override]
@@ -24,7 +24,7 @@ class PlainConnection(HTTPConnection):
             return super().getresponse()
 
 
-class SecureConnection(HTTPSConnection):
+class _SecureConnection(HTTPSConnection):
     """The same over TLS."""
 
     def getresponse(self) -> HTTPResponse:  # type: ignore[override]
@@ -35,7 +35,7 @@ class SecureConnection(HTTPSConnection):
 
 def connection_class(scheme: str, connected: Callable[[], None]) -> type[HTTPConnection]:
     """The class of connections for "http" or "https"; `connected` is called whenever one is opened."""
-    base: type[HTTPConnection] = SecureConnection if scheme == "https" else PlainConnection
+    base: type[HTTPConnection] = _SecureConnection if scheme == "https" else _PlainConnection
 
     class Told(base):  # type: ignore[valid-type,misc]
         def connect(self) -> None:
