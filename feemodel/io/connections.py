@@ -15,34 +15,27 @@ GRACE = 0.1  # seconds
 LONGEST = 86_400.0  # seconds, of a connection without a time-out
 
 
-class _PlainConnection(HTTPConnection):
-    """A connection whose time-out holds for the whole head of an answer, not for each of its bytes."""
-
-    def getresponse(self) -> HTTPResponse:  # type: ignore[override]
-        """The answer, whose head has come."""
-        with _ended_in_time(self):
-            return super().getresponse()
-
-
-class _SecureConnection(HTTPSConnection):
-    """The same over TLS."""
-
-    def getresponse(self) -> HTTPResponse:  # type: ignore[override]
-        """The answer, whose head has come."""
-        with _ended_in_time(self):
-            return super().getresponse()
-
-
 def connection_class(scheme: str, connected: Callable[[], None]) -> type[HTTPConnection]:
-    """The class of connections for "http" or "https"; `connected` is called whenever one is opened."""
-    base: type[HTTPConnection] = _SecureConnection if scheme == "https" else _PlainConnection
+    """A class of connections whose time-out holds for the whole head of an answer, not for each of its bytes.
 
-    class Told(base):  # type: ignore[valid-type,misc]
+    Parameters
+    ----------
+    scheme : "http" or "https".
+    connected : called whenever a connection is opened.
+    """
+    base: type[HTTPConnection] = HTTPSConnection if scheme == "https" else HTTPConnection
+
+    class Connection(base):  # type: ignore[valid-type,misc]
         def connect(self) -> None:
             super().connect()
             connected()
 
-    return Told
+        def getresponse(self) -> HTTPResponse:
+            with _ended_in_time(self):
+                answer: HTTPResponse = super().getresponse()
+                return answer
+
+    return Connection
 
 
 @contextmanager
