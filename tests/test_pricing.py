@@ -172,5 +172,5 @@ def test_bad_input_is_named_with_its_value(call, message):
 
 def test_without_a_tip_or_a_fixed_cost_there_is_none():
     """(7e7 · 65,250 + 4e6 · 131,072) / 131,072 = 38,847,259.5, and 38,847,000 · 128 div 21,000 = 236,781."""
-    assert 38_847_000 == from_l1.recorded_variable_cost(70_000_000, 4_000_000)
-    assert 236_781 == from_l1.priority_fee_from_l1(128, 21_000, base_fee=70_000_000, blob_base_fee=4_000_000)
+    assert from_l1.recorded_variable_cost(70_000_000, 4_000_000) == 38_847_000
+    assert from_l1.priority_fee_from_l1(128, 21_000, base_fee=70_000_000, blob_base_fee=4_000_000) == 236_781

@@ -50,7 +50,12 @@ def image(tmp_path_factory):
 def environment(cache):
     """The variables of the image, with its folders where they are here."""
     assert "NUMBA_CACHE_DIR=/var/cache/feemodel" in IMAGE
-    found = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/nonexistent", "TMPDIR": "/mnt/tmp", "PYTHONPATH": "/mnt/site"}
+    found = {
+        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOME": "/nonexistent",
+        "TMPDIR": "/mnt/tmp",
+        "PYTHONPATH": "/mnt/site",
+    }
     found |= {"PYTHONDONTWRITEBYTECODE": "1"}
     return found | ({"NUMBA_CACHE_DIR": "/mnt/cache"} if cache else {})
 
