@@ -247,7 +247,7 @@ class Settings:
         "size", _one_of("sender_unsigned", "unsigned", "signed"), "sender_unsigned", "form of the fee transaction")
     packed: bool = _setting("size", _flag, False, "count the 32-byte field elements that the size fills")
 
-    engine: str = _setting("execution", _one_of("auto", "fast", "reference"), "auto", "that executes calls")
+    engine: str = _setting("execution", _one_of("auto", "native", "reference"), "auto", "that executes calls")
     tolerance: float = _setting("execution", _number(below=1.0), 0.015, "of the gas limit search, 0 is exact [1]")
     gas_cap: int = _setting("execution", _whole(21_000), 50_000_000, "of one execution [gas]")
     total_gas: int = _setting("execution", _whole(21_000), 200_000_000, "of all executions of one estimate [gas]")

@@ -1,11 +1,12 @@
-"""Engines for tests: the fast one where it is installed, and in every run the reference."""
+"""Engines for tests: the native one where its package is installed, and in every run the reference."""
 
 import importlib.util
 
 from feemodel.execution.engines import engine_named
 
-HAS_FAST = importlib.util.find_spec("pyrevm") is not None
-ENGINES = ("auto", "reference") if HAS_FAST else ("reference",)
+HAS_NATIVE = importlib.util.find_spec("feemodel_native") is not None
+WITHOUT_NATIVE = "needs feemodel-native: pip install ./native"
+ENGINES = ("native", "reference") if HAS_NATIVE else ("reference",)
 
 
 def run_once(world, message, gas_limit, engine="reference"):

@@ -1,17 +1,9 @@
-"""Random worlds of small contracts and random calls on them, for the test that ties the two engines.
+"""Random worlds of small contracts and random calls on them."""
 
-python -m tests.execution_programs 20000        # that many calls, outcome shares printed
-"""
-
-import random
-import sys
-from collections import Counter
 from dataclasses import replace
 
-from feemodel.execution.engines import Inexact
 from feemodel.execution.forks import fork_named
 from feemodel.execution.message import Message
-from feemodel.execution.reference import Reference
 from feemodel.execution.world import Account, Block, World
 from tests.execution_engines import address
 
@@ -21,8 +13,6 @@ DELEGATED, STRANGER = address(0xDE1E), address(0x57A4)
 PEOPLE = [SENDER, POOR, COINBASE, DELEGATED, STRANGER]
 EVERYBODY = [*CONTRACTS, *PEOPLE]
 PRECOMPILES = [1, 2, 3, 4, 6, 7, 9] * 3 + [5, 0x0B, 0x100]
-CALLS_A_WORLD = 25
-PLENTY = 200_000
 
 CALL, DELEGATECALL, STATICCALL = 0xF1, 0xF4, 0xFA
 
@@ -146,54 +136,3 @@ def override(rng):
         ),
         SENDER: {"balance": 10**19, "nonce": 7},
     }
-
-
-def limits(rng, execute):
-    """A gas limit: mostly plenty, else around what the call uses."""
-    if rng.random() < 0.7:
-        return PLENTY
-    used = execute(PLENTY).gas_used
-    return rng.choice([max(used, 21_000), max(used - 1, 20_999), used + 700, 40_000])
-
-
-def differences(seed, calls, fast):
-    """Random calls on both engines: how they ended or why the fast one declined, and every difference."""
-    rng, reference = random.Random(seed), Reference()
-    shares, found = Counter(), []
-    for number in range(calls):
-        if number % CALLS_A_WORLD == 0:
-            base = world(rng)
-        changed = base.overridden(override(rng)) if rng.random() < 0.2 else base
-        asked = message(rng)
-
-        def execute(gas_limit, engine=reference, changed=changed, asked=asked):
-            return engine.run(changed, lambda execute: execute(asked, gas_limit))
-
-        limit = limits(rng, execute)
-        try:
-            answer = execute(limit, fast)
-        except Inexact as reason:
-            shares[f"handed over: {reason}"] += 1
-            continue
-        shares[str(answer.status)] += 1
-        expected = execute(limit)
-        if answer != expected:
-            found.append((seed, number, asked, limit, expected, answer))
-    return shares, found
-
-
-def main():
-    from feemodel.execution.fast import Fast
-
-    calls = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
-    shares, found = differences(1, calls, Fast())
-    for name, count in shares.most_common():
-        print(f"{count:>8,} {count / calls:6.1%}  {name}")
-    for difference in found:
-        print("DIFFERENT", *difference, sep="\n    ")
-    print(f"{calls:,} calls, {len(found):,} differences")
-    return bool(found)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

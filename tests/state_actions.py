@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 from feemodel.errors import ExecutionFailed, FeeModelError, LimitExceeded
 from feemodel.execution import Account, Block, Limits, World, estimate_gas, execute_call
-from feemodel.execution.engines import Inexact
 from feemodel.units import to_hex
 from tests.development import creation_address
 from tests.execution_engines import address
@@ -139,7 +138,5 @@ def ended(asked: Action, world: World, engine: Any) -> Any:
         if asked.method == "call":
             return execute_call(asked.call, world, **options)
         return replace(estimate_gas(asked.call, world, **options), engine="")
-    except Inexact:
-        return Inexact  # of what it met first, which depends on what it has loaded
     except FeeModelError as error:
         return type(error), str(error)

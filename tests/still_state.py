@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from feemodel.errors import InvalidInput
-from feemodel.execution import Account, EnginePool, Message, World
-from feemodel.execution.engines import Auto, Inexact
+from feemodel.execution import Message, World
 from feemodel.execution.reference import Reference, _rules
 from feemodel.hashes import keccak256
 from feemodel.ledger import Tree
@@ -53,13 +52,9 @@ def root(world: World) -> bytes:
 
 def inside(engine: Any, world: World) -> Any:
     """What an engine holds that is not as the world has it; nothing, if the state has not moved."""
-    if isinstance(engine, Auto):
-        return inside(engine._fast, world) + inside(engine._reference, world)
-    if isinstance(engine, EnginePool):
+    if not isinstance(engine, Reference) or engine._state is None:  # others cannot be looked into
         return []
-    if isinstance(engine, Reference):
-        return [] if engine._state is None else _moved_in_reference(engine, world)
-    return [] if engine._database is None else _moved_in_fast(engine._database.evm, world)
+    return _moved_in_reference(engine, world)
 
 
 def _moved_in_reference(engine: Reference, world: World) -> list[Any]:
@@ -69,21 +64,6 @@ def _moved_in_reference(engine: Reference, world: World) -> list[Any]:
     untouched.run(world, lambda execute: None)
     roots = [rules.state.state_root(state) for state in (untouched._state, engine._state)]
     return [] if roots[0] == roots[1] else [("the root of the reference engine", *roots)]
-
-
-def _moved_in_fast(machine: Any, world: World) -> list[Any]:
-    found = []
-    checkpoint = machine.snapshot()
-    for text, info in machine.db_accounts.items():
-        account = world.accounts.get(bytes.fromhex(text[2:]), Account())
-        held = (info.balance, info.nonce, (info.code or b"").rstrip(b"\0"))  # which pads code
-        if held not in ((account.balance, account.nonce, account.code.rstrip(b"\0")), (0, 0, b"")):  # or not loaded
-            found.append((text, held))
-        slots = {slot: machine.storage(text, slot) for slot in SLOTS}
-        if any(slots.values()) and slots != {slot: account.storage.get(slot, 0) for slot in SLOTS}:
-            found.append((text, slots))
-    machine.revert(checkpoint)
-    return found
 
 
 def reads_accounts(addresses: list[bytes]) -> bytes:
@@ -111,7 +91,7 @@ def probes(engine: Any, world: World, addresses: list[bytes]) -> list[Any]:
 def _outcome(engine: Any, world: World, message: Message) -> Any:
     try:
         return engine.run(world, lambda execute: execute(message, PLENTY))
-    except (Inexact, InvalidInput) as error:
+    except InvalidInput as error:
         return type(error)
 
 

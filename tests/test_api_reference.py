@@ -29,7 +29,6 @@ INSIDE = {  # modules whose names nobody outside their room calls
 NODE = "asks a node: tests/test_io_node.py and tests/test_io_fetch.py run one"
 FILE = "reads a file as a function shows on its content: "
 WITHOUT_DOCTEST = {
-    "feemodel.execution.Fast": "needs the extra fast: tests/test_execution_fast.py",
     "feemodel.execution.compare_transactions": "executes captured blocks: tests/test_execution_replay.py",
     "feemodel.execution.parse_message": "shown by feemodel.execution.estimate_gas, which parses the same objects",
     "feemodel.io.Node": NODE,

@@ -180,7 +180,7 @@ def test_a_server_does_not_start_open_because_its_key_is_misspelled(capsys, monk
         ("api_key", '""', "", "expected text, got ''"),
         ("api_key", "5", None, "expected text"),
         ("log", '"all"', "all", "expected one of requests, errors, off, got 'all'"),
-        ("engine", "1", "1", "expected one of auto, fast, reference, got"),
+        ("engine", "1", "1", "expected one of auto, native, reference, got"),
         ("preset", '"linea"', "linea", "expected one of linea-mainnet-2026-01, "),
         ("margin", "-0.1", "-0.1", "expected a finite number, at least 0, got -0.1"),
         ("margin", "nan", "nan", "expected a finite number, got nan"),

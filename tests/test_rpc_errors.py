@@ -9,7 +9,7 @@ from feemodel.io.shipped import shipped_path
 from feemodel.rpc.development import LEDGER
 from feemodel.rpc.openrpc import FAILURES
 from tests.development import HOLDERS, RECORDS
-from tests.execution_engines import HAS_FAST
+from tests.execution_engines import HAS_NATIVE
 from tests.rpc_calls import (
     ANNA,
     AUTHORIZATION,
@@ -33,7 +33,7 @@ GLUTTON = {NOBODY: {"code": "0x5b621e84805a115f57"}}  # runs for as long as it h
 @pytest.fixture(scope="module")
 def client():
     settings = Settings(total_gas=20_000_000, override_accounts=3, override_slots=5, key_limit=2)
-    if not HAS_FAST:
+    if not HAS_NATIVE:
         settings = replace(settings, seconds=120)  # the reference alone takes half a minute for such loops
     with opened(settings, store=shipped_path(LEDGER), started=False) as client:
         yield client

@@ -22,7 +22,7 @@ from feemodel.rpc.pricing import recorded_prices
 from feemodel.sizes.lzss import Lzss
 from feemodel.units import from_hex, to_hex
 from tests.development import ALDER, HOLDERS, UNIT, development_world, mapped
-from tests.execution_engines import HAS_FAST
+from tests.execution_engines import HAS_NATIVE
 from tests.rpc_calls import (
     ANNA,
     AUTHORIZATION,
@@ -276,7 +276,7 @@ MOVES = [
     ({"from": ANNA, "to": LIST, "data": data("fill(uint256,uint256)", 20, 7)},),
     ({"from": ANNA, "to": LIST, "data": data("clear(uint256)", 20)}, {LIST: {"stateDiff": {EMPTY: word(100)}}}),
     ({"from": ANNA, "data": "0x60fe5f5360015ff3"},),
-    *([({"from": ANNA, "to": NOBODY}, LOOP)] if HAS_FAST else []),  # sixteen million gas: too slow for the reference
+    *([({"from": ANNA, "to": NOBODY}, LOOP)] if HAS_NATIVE else []),  # sixteen million gas: too slow for the reference
     ({"from": ANNA, "to": NOBODY, "gasPrice": "0x1"}, {**LOOP, ANNA: {"balance": hex(300_000)}}),  # 300,000 gas of it
     ({"from": ANNA, "to": NOBODY, "value": "0x1"}, {NOBODY: {"code": "0x5f1e5f5533ff"}}),  # CLZ, SSTORE, SELFDESTRUCT
     ({"from": NOBODY, "to": BERT, "value": "0x1"}, {NOBODY: {"balance": hex(10**18)}}),

@@ -1,36 +1,37 @@
-"""Who executes a call: what is quick in this process, everything else in a child that can be ended; limits."""
+"""Where a call is executed: what is short in the serving thread, everything else in a place of its own; limits."""
 
 import asyncio
 import logging
 import os
 import signal
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from feemodel.config import Settings
-from feemodel.errors import LimitExceeded
-from feemodel.execution import Account, Block, Limits, World, estimate_gas
-from feemodel.execution.forks import fork_named
+from feemodel.errors import ExecutionFailed, LimitExceeded
+from feemodel.execution import Account, Limits, World, engine_named, estimate_gas
 from feemodel.rpc.chain import Chain
-from feemodel.rpc.runner import HEAVY_SECONDS, INLINE_DATA, INLINE_GAS, INLINE_UNKNOWN_GAS, SLOW_SECONDS, Runner, Timed
+from feemodel.rpc.chain_methods import FEW_BYTES
+from feemodel.rpc.runner import HEAVY_SECONDS, INLINE_BYTES, INLINE_GAS, SLOW_SECONDS, Beyond, Inline, Runner
 from feemodel.rpc.service import WARM_UP_AFTER
+from feemodel.units import to_hex
 from tests.development import development_world
-from tests.execution_engines import HAS_FAST
+from tests.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 from tests.rpc_calls import ANNA, BLOB, LIST, TOKEN, TOKENS, TRANSFER, data
 from tests.rpc_parts import PATIENCE, exchange, on_chain, opened, request
 
 BOMB, CLZ = "0x" + "b0" * 20, "0x" + "c1" * 20
 
-CLZ_CODE = "0x60101e5f5260205ff3"  # answers how many zeros 16 begins with, which the fast engine cannot
+CLZ_CODE = "0x60101e5f5260205ff3"  # answers how many zeros 16 begins with
 CLZ_LOOP = "0x5f1e505b600356"  # and never ends
 PLAIN_LOOP = "0x5b5f56"
 ONE = "7f" + "01".rjust(64, "0") + "5f52" + "7f" + "02".rjust(64, "0") + "602052" + "7f" + "30" + "ff" * 31 + "604052"
 MULTIPLICATIONS = f"0x{ONE}5b60405f60605f60075afa50606b56"  # of a point of BN254, 6,000 gas and some 50 µs each
-needs_fast = pytest.mark.skipif(not HAS_FAST, reason="without pyrevm every call is executed in a child")
+needs_native = pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
 linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the children in /proc")
 
 
@@ -80,16 +81,17 @@ def test_what_runs_out_of_gas_is_said(client, code):
 OTHERS = [("eth_chainId",), ("rollup_estimateGas", TRANSFER), ("eth_getBalance", ANNA), ("feemodel_pricing",)]
 
 
-@pytest.mark.parametrize(
-    ("bomb", "gas"), [(CLZ_LOOP, 700_000), (MULTIPLICATIONS, 16_000_000)], ids=["reference", "precompile"]
-)
-def test_a_bomb_keeps_nobody_else_waiting(client, bomb, gas):
-    """All who ask for something else have their answers before it; one of them needs a child too, and has it."""
+BOMBED = (MULTIPLICATIONS, 16_000_000) if HAS_NATIVE else (CLZ_LOOP, 700_000)
+
+
+def test_a_bomb_keeps_nobody_else_waiting(client):
+    """All who ask for something else have their answers before it; one of them needs a place too, and has it."""
     with_children(client)
+    bomb, gas = BOMBED
     thrown = ("eth_call", {"from": ANNA, "to": BOMB, "gas": hex(gas)}, "latest", coded(bomb))
     done = in_order(client, thrown, QUICK, *OTHERS * 3)
     places, answers = [place for place, _ in done], dict(done)
-    here = [place for place in range(2, 14) if HAS_FAST or OTHERS[(place - 2) % 4][0] != "rollup_estimateGas"]
+    here = [place for place in range(2, 14) if HAS_NATIVE or OTHERS[(place - 2) % 4][0] != "rollup_estimateGas"]
     assert max(places.index(place) for place in here) < places.index(0)
     assert all("result" in answers[place] for place in here)
     assert answers[0]["error"] == {"code": -32000, "message": "out of gas"}
@@ -142,116 +144,147 @@ def running(**options):
             runner.close()
 
 
-@pytest.fixture(scope="module")
-def shared_runner():
-    with running(processes=1) as (runner, loop):
-        yield runner, loop
-
-
-def estimated(call, world):
-    """A task as the server has it, and the kinds of engine that it was begun with."""
-    begun = []
-
-    def task(engine, limits):
-        begun.append("child" if isinstance(engine, Timed) else "inline")
-        return estimate_gas(call, world, engine=engine, limits=limits)
-
-    return task, begun
-
-
-@needs_fast
-@pytest.mark.parametrize(
-    ("call", "gas", "known", "begun", "engine"),
-    [
-        (TOKENS, INLINE_GAS, True, ["inline"], "fast"),
-        (TOKENS, INLINE_GAS + 1, True, ["child"], "fast"),
-        (TOKENS, INLINE_UNKNOWN_GAS, False, ["inline"], "fast"),
-        (TOKENS, INLINE_UNKNOWN_GAS + 1, False, ["child"], "fast"),
-        ({"from": ANNA, "to": CLZ}, INLINE_GAS, True, ["inline", "child"], "reference"),
-    ],
-)
-def test_a_call_is_executed_where_it_cannot_be_slow(shared_runner, call, gas, known, begun, engine):
-    task, found = estimated(call, ROUND)
-    runner, loop = shared_runner
-    estimate = loop.run(runner.run(task, gas=gas, code=b"", known=known))
-    assert (found, estimate.engine) == (begun, engine)
-    assert estimate.gas_limit == estimate_gas(call, ROUND, engine="reference").gas_limit
-
-
 EMPTY_WORLD = World(accounts={})
+TARGET = b"\xa2" * 20
 
 
-class Noted(Runner):
-    """Notes what it has executed in a child."""
+def noted(engine="auto", **options):
+    """A task's places in their order, and the runner that executes it."""
 
-    async def _in_child(self, *arguments):
-        IN_CHILD.append(arguments)
-        return await super()._in_child(*arguments)
+    class Noted(Runner):
+        async def _in_place(self, *arguments):
+            places.append("place")
+            return await super()._in_place(*arguments)
 
-
-IN_CHILD = []
-
-
-@pytest.fixture(scope="module")
-def noted():
-    with on_chain(Chain(world=ROUND), runner_type=Noted) as client:
-        yield client
+    places = []
+    return Noted(engine, Limits(seconds=PATIENCE), **options), places
 
 
-@needs_fast
+def estimated(call, world, *, size=0, known=True, code=b""):
+    """The estimate that a runner finds, where it was executed, and the one that the engine finds alone."""
+
+    async def asked():
+        runner, places = noted(processes=1)
+        try:
+
+            def task(engine):
+                return estimate_gas(call, world, search="geth", engine=engine, limits=Limits(seconds=PATIENCE))
+
+            return await runner.run(task, code=code, size=size, known=known), places
+        finally:
+            runner.close()
+
+    found, places = asyncio.run(asked())
+    alone = estimate_gas(call, world, search="geth", engine="native", limits=Limits(seconds=PATIENCE))
+    return found, places, alone
+
+
+def contract(code):
+    return World(accounts={TARGET: Account(nonce=1, code=bytes.fromhex(code), balance=10**18)})
+
+
+@needs_native
 @pytest.mark.parametrize(
-    ("params", "inline"),
+    ("code", "places"),
     [
-        ([TOKENS], True),
-        ([TOKENS, {ANNA: {"balance": hex(10**18)}, TOKEN: {"stateDiff": {}}}], True),
-        ([TOKENS, {TOKEN: {"code": CLZ_CODE}}], False),
-        ([{"from": ANNA, "data": "0x00"}], False),
-        ([{"from": ANNA, "to": "0x" + "00" * 19 + "08", "data": "0x" + "00" * 192}], False),
-        ([{"from": ANNA, "to": "0x" + "00" * 18 + "0100", "data": "0x00"}], False),
-        ([{**TOKENS, "data": TOKENS["data"] + "00" * (INLINE_DATA - 68)}], True),
-        ([{**TOKENS, "data": TOKENS["data"] + "00" * (INLINE_DATA - 67)}], False),
+        ("60015f55", []),
+        ("5a5f55", ["place"]),  # GAS decides what is stored
+        ("60035b6001900380600257", []),  # a short loop
+        ("6180005b6001900380600357", ["place"]),  # a long one
+        ("5f5f5f5f5f730000000000000000000000000000000000000001620f4240f15000", []),  # a precompile
+        ("5f5f5f5f5f7300000000000000000000000000000000000000085af15000", []),
+        ("5f5f5f5f5f73" + "a2" * 20 + "6103e8f15000", []),  # calls itself with 1,000 gas, until that is gone
     ],
-    ids=lambda value: str(value)[:60],
 )
-def test_only_what_stands_on_the_chain_and_has_little_data_is_executed_inline(noted, params, inline):
-    IN_CHILD.clear()
-    noted.result("rollup_estimateGas", *params)
-    assert len(IN_CHILD) == (0 if inline else 1)
+def test_what_a_little_gas_proves_is_answered_in_the_serving_thread(code, places):
+    found, where, alone = estimated({"to": to_hex(TARGET)}, contract(code))
+    assert found.gas_limit == alone.gas_limit
+    assert where == places or code.startswith("5f5f5f5f5f73a2")
 
 
-@needs_fast
-def test_code_that_was_slow_is_sent_to_a_child_for_a_while():
+@needs_native
+def test_a_sender_with_code_who_pays_is_not_judged_by_less_gas():
+    """It sends 2 wei on, which it has left where the limit is low and has not where it is high."""
+    sender = to_hex(TARGET)
+    world = contract("5f5f5f5f600273" + "33" * 20 + "5af15060015f55")
+    for call, places in (
+        ({"from": sender, "to": sender}, []),
+        ({"from": sender, "to": sender, "gasPrice": "0x9"}, ["place"]),
+    ):
+        found, where, alone = estimated(call, world)
+        assert (found.gas_limit, where) == (alone.gas_limit, places)
+
+
+@needs_native
+def test_much_data_is_read_in_a_place():
+    for size, places in ((INLINE_BYTES, []), (INLINE_BYTES + 1, ["place"])):
+        assert estimated({"to": to_hex(TARGET)}, contract("00"), size=size)[1] == places
+
+
+@needs_native
+def test_no_call_is_executed_in_the_serving_thread_with_more_than_a_little_gas():
+    """Whatever code, storage or precompile a caller leads it to."""
+    limits = []
+
+    class Counting:
+        engine = "native"
+
+        def trace(self, message, gas_limit):
+            limits.append(gas_limit)
+            return engine_named("native").run(ROUND, lambda execute: execute.trace(message, gas_limit))
+
+    class Engine:
+        def run(self, world, task):
+            return task(Counting())
+
+    for call, overrides in (
+        (TOKENS, None),
+        ({"to": BOMB}, coded(MULTIPLICATIONS)),
+        ({"to": "0x" + "00" * 19 + "09", "data": "0x02ebae40" + "00" * 209}, None),
+        ({"to": BOMB, "gas": "0x989680"}, coded("0x5a5f55")),
+    ):
+        with suppress(Beyond, ExecutionFailed):
+            estimate_gas(call, ROUND.overridden(overrides), search="geth", engine=Inline(Engine()))
+    assert len(limits) >= 4
+    assert max(limits) <= INLINE_GAS
+
+
+@needs_native
+def test_code_that_was_slow_in_vain_is_given_a_place_at_once_for_a_while():
     begun = []
 
-    def task(engine, limits):
-        begun.append("child" if isinstance(engine, Timed) else "inline")
-        until = time.thread_time() + (2 * SLOW_SECONDS if len(begun) == 1 else 0.0)
-        while time.thread_time() < until:  # a call that only waits is one that a busy machine kept waiting
-            pass
+    def task(engine):
+        begun.append("inline" if isinstance(engine, Inline) else "place")
+        if isinstance(engine, Inline):
+            time.sleep(2 * SLOW_SECONDS)
+            raise Beyond("a loop")
 
     with running(processes=1) as (runner, loop):
 
         def called(code):
-            loop.run(runner.run(task, gas=1, code=code, known=True))
-            return begun[-1]
+            begun.clear()
+            loop.run(runner.run(task, code=code, size=0, known=True))
+            return begun.copy()
 
-        assert [called(code) for code in (b"slow", b"slow", b"other", b"")] == ["inline", "child", "inline", "inline"]
+        assert [called(code) for code in (b"slow", b"slow", b"other", b"")] == [
+            ["inline", "place"], ["place"], ["inline", "place"], ["inline", "place"],
+        ]  # fmt: skip
         end = time.monotonic() + PATIENCE
-        while called(b"slow") == "child":
+        while called(b"slow") == ["place"]:
             assert time.monotonic() < end
             time.sleep(SLOW_SECONDS)
 
 
-def test_code_that_callers_bring_leaves_a_process_to_the_rest():
+def test_code_that_callers_bring_leaves_a_place_to_the_rest():
     """And code of the chain that is heavy counts as such, once it is known to be."""
     order = []
 
     async def asked(runner, *calls):
         async def one(name, code, known, seconds):
-            def task(engine, limits):
+            def task(engine):
                 return engine.run(EMPTY_WORLD, lambda execute: time.sleep(seconds))
 
-            await runner.run(task, gas=INLINE_GAS + 1, code=code, known=known)
+            await runner.run(task, code=code, size=INLINE_BYTES + 1, known=known)
             order.append(name)
 
         await asyncio.gather(*(one(*call) for call in calls))
@@ -266,26 +299,47 @@ def test_code_that_callers_bring_leaves_a_process_to_the_rest():
         assert order[4:] == ["known", "heavy", "heavy"]
 
 
-@needs_fast
-def test_what_takes_too_much_inline_is_begun_again_in_a_child():
-    """A contract that burns all it is given but 9,000,000 gas, searched for below 45,000,000: 36,000,000 a time."""
-    burner = bytes.fromhex("ab" * 20)
-    code = bytes.fromhex("5b628954405a115f57")
-    world = World(
-        accounts={burner: Account(nonce=1, code=code)}, block=Block(gas_limit=45_000_000), fork=fork_named("prague")
-    )
-    with running(limits=Limits(total_gas=10**9, seconds=PATIENCE), processes=1) as (runner, loop):
-        task, begun = estimated({"to": burner}, world)
-        estimate = loop.run(runner.run(task, gas=45_000_000, code=code, known=True))
-    assert begun == ["inline", "child"]
-    expected = estimate_gas({"to": burner}, world, engine="fast", limits=Limits(total_gas=10**9, seconds=PATIENCE))
-    assert estimate == expected
+class Watched(Runner):
+    """Notes which calls are known."""
+
+    async def run(self, task, *, code, size, known):
+        KNOWN.append(known)
+        return await super().run(task, code=code, size=size, known=known)
 
 
-def test_a_call_that_meets_clz_is_answered_by_the_reference(noted):
-    for _ in range(2):
-        assert noted.result(*QUICK) == f"0x{251:064x}"
-    found = int(noted.result("eth_estimateGas", {"to": CLZ, "data": "0x00"}), 16)
+KNOWN = []
+
+
+@pytest.fixture(scope="module")
+def watched():
+    with on_chain(Chain(world=ROUND), runner_type=Watched, limits=Limits(seconds=PATIENCE)) as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("params", "known"),
+    [
+        ([TOKENS], True),
+        ([TOKENS, {ANNA: {"balance": hex(10**18)}, TOKEN: {"stateDiff": {}}}], True),
+        ([TOKENS, {TOKEN: {"code": CLZ_CODE}}], False),
+        ([TOKENS, {TOKEN: {"stateDiff": {"0x" + "00" * 32: "0x" + "00" * 31 + "09"}}}], False),
+        ([{"from": ANNA, "data": "0x00"}], False),
+        ([{"from": ANNA, "to": "0x" + "00" * 19 + "08", "data": "0x" + "00" * 192}], False),
+        ([{"from": ANNA, "to": "0x" + "00" * 18 + "0100", "data": "0x00"}], False),
+        ([{**TOKENS, "data": TOKENS["data"] + "00" * (FEW_BYTES - 68)}], True),
+        ([{**TOKENS, "data": TOKENS["data"] + "00" * (FEW_BYTES - 67)}], False),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_code_and_storage_of_the_caller_are_told_from_the_chains(watched, params, known):
+    KNOWN.clear()
+    watched.ask("rollup_estimateGas", *params)
+    assert [known] == KNOWN
+
+
+def test_a_call_that_meets_clz_is_answered(watched):
+    assert watched.result(*QUICK) == f"0x{251:064x}"
+    found = int(watched.result("eth_estimateGas", {"to": CLZ, "data": "0x00"}), 16)
     assert found == estimate_gas({"to": CLZ, "data": "0x00"}, ROUND, search="geth", engine="reference").gas_limit
 
 
@@ -294,11 +348,11 @@ def test_a_call_that_meets_clz_is_answered_by_the_reference(noted):
 
 def test_more_calls_than_may_wait_are_refused_at_once():
 
-    def task(engine, limits):
+    def task(engine):
         return time.sleep(0.1)
 
     async def four(runner):
-        calls = [runner.run(task, gas=INLINE_GAS + 1, code=b"", known=True) for _ in range(4)]
+        calls = [runner.run(task, code=b"", size=INLINE_BYTES + 1, known=True) for _ in range(4)]
         return await asyncio.gather(*calls, return_exceptions=True)
 
     with running(processes=1, queue=2) as (runner, loop):
@@ -309,10 +363,10 @@ def test_more_calls_than_may_wait_are_refused_at_once():
 
 def test_a_call_does_not_wait_for_a_process_for_ever():
     async def two(runner):
-        def task(engine, limits):
+        def task(engine):
             return time.sleep(0.5)
 
-        calls = [runner.run(task, gas=INLINE_GAS + 1, code=b"", known=True) for _ in range(2)]
+        calls = [runner.run(task, code=b"", size=INLINE_BYTES + 1, known=True) for _ in range(2)]
         return await asyncio.gather(*calls, return_exceptions=True)
 
     with running(processes=1, limits=Limits(seconds=0.2)) as (runner, loop):
@@ -323,7 +377,7 @@ def test_a_call_does_not_wait_for_a_process_for_ever():
 
 
 def test_a_queue_that_is_full_is_an_error_of_its_own():
-    with opened(Settings(processes=1, queue=1, seconds=0.5), started=False) as client:
+    with opened(Settings(engine="reference", processes=1, queue=1, seconds=0.5), started=False) as client:
         loop = ("rollup_estimateGas", {"to": BOMB}, coded(CLZ_LOOP))
         answers = client.together(loop, loop, loop)
         messages = [answer["error"]["message"] for answer in answers]
@@ -350,7 +404,7 @@ def children():
 @linux
 def test_a_child_that_is_killed_is_the_unforeseen_and_the_next_call_is_answered(caplog):
     before = children()
-    with opened(Settings(processes=1, seconds=PATIENCE), started=False) as client:
+    with opened(Settings(engine="reference", processes=1, seconds=PATIENCE), started=False) as client:
         client.result(*BROUGHT)
         (child,) = children() - before
 
@@ -382,7 +436,7 @@ def test_the_children_end_with_the_service():
 
 def test_a_service_closes_though_its_children_were_never_free(caplog):
     """What is to be warm by then finds no process; that is no reason to leave anything open."""
-    with opened(Settings(processes=1, seconds=0.1)) as client:
+    with opened(Settings(engine="reference", processes=1, seconds=0.1)) as client:
         loop, end = ("eth_call", {"to": BOMB}, "latest", coded(CLZ_LOOP)), time.monotonic() + WARM_UP_AFTER + 0.3
         while time.monotonic() < end:
             client.together(*[loop] * 4)

@@ -19,10 +19,9 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from feemodel.config import Settings
-from feemodel.execution import EnginePool, engine_named
+from feemodel.execution import EnginePool, Native, engine_named
+from feemodel.execution import native as native_module
 from feemodel.execution import reference as reference_module
-from feemodel.execution.engines import Auto, Inexact
-from feemodel.execution.fast import Fast, _Database
 from feemodel.execution.reference import Reference
 from feemodel.ledger import check_proof
 from feemodel.rpc.jsonrpc import respond
@@ -30,20 +29,20 @@ from feemodel.rpc.service import Service
 from feemodel.units import to_hex
 from tests import execution_programs as programs
 from tests.development import HOLDERS, creation_address, development_world
-from tests.execution_engines import HAS_FAST
+from tests.execution_engines import ENGINES, HAS_NATIVE, WITHOUT_NATIVE
 from tests.fuzz.methods import real_service
 from tests.generated_calls import generated_calls
 from tests.state_actions import ACTIONS, PATIENT, TOUCHED, WORLD, Action, ended
 from tests.still_state import unmoved
 
 THREADS = 4
-NAMES = ("fast", "auto", "reference") if HAS_FAST else ("reference",)
+NAMES = ENGINES
 SECONDS = 600  # of a child, on a machine that does much else
 
 
 def fresh(name: str) -> Any:
     """An engine that nobody else has."""
-    return {"fast": Fast, "reference": Reference, "auto": lambda: Auto(Fast(), Reference())}[name]()
+    return Native() if name == "native" else Reference()
 
 
 @cache
@@ -68,9 +67,6 @@ def in_rows(asked: list[Any]) -> list[list[Any]]:
 def test_every_action_ends_as_it_should(name, title):
     """So that the properties below speak of stores, payments and failures that really were executed."""
     asked, end = ACTIONS[title], alone(name, title)
-    if end is Inexact:
-        assert name == "fast"
-        return
     if asked.ends is int:
         assert end.gas_limit >= 21_000
     elif isinstance(asked.ends, bytes):
@@ -128,7 +124,7 @@ def test_no_call_on_real_contracts_moves_the_state(name):
     ]
     addresses = [*HOLDERS[:3], *world.accounts.keys() - {*HOLDERS}]
     expected = [ended(action, world, engine_named("auto")) for action in asked]
-    with EnginePool(processes=2, deadline=SECONDS, engine="auto") as pool:
+    with EnginePool(processes=2, deadline=SECONDS) as pool:
         engine = engine_named("auto") if name == "auto" else pool
         with unmoved(engine, world, addresses):
             rows = in_rows(asked)
@@ -192,18 +188,24 @@ def test_a_state_that_moves_would_be_seen(monkeypatch):
         run_between_looks(Reference(), keeping)
 
 
-@pytest.mark.skipif(not HAS_FAST, reason="needs pyrevm: pip install feemodel[fast]")
+@pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
 @pytest.mark.parametrize("title", ["has another balance", "has other storage", "has everything else"])
 def test_an_override_that_stays_would_be_seen(monkeypatch, title):
-    """The fast engine that applies overrides and does not take them back."""
+    """A native engine that takes an overridden state for its own."""
+    engine = Native()
+    overridden = native_module._overridden
 
     def keeping(engine):
         with monkeypatch.context() as patched:
-            patched.setattr(_Database, "_restore", lambda database, world: None)
+            patched.setattr(
+                native_module, "_overridden", lambda state, world: kept.append(overridden(state, world)) or state
+            )
             ended(ACTIONS[title], WORLD, engine)
+        engine._base.state = kept[-1]
 
+    kept: list[Any] = []
     with pytest.raises(AssertionError):
-        run_between_looks(Fast(), keeping)
+        run_between_looks(engine, keeping)
 
 
 def run_between_looks(engine, run):

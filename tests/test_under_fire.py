@@ -13,15 +13,13 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
-from feemodel.execution import Message, fast, opcodes
 from feemodel.ledger import Store, check_proof, get_proof, import_genesis
 from feemodel.ledger.changes import GenesisAccount
 from feemodel.ledger.method import STEP, proof_steps
 from feemodel.rpc import jsonrpc, methods, protocol
 from feemodel.rpc.app import App, Page
 from feemodel.rpc.protocol import Bounds
-from tests.development import development_world
-from tests.execution_engines import HAS_FAST
+from tests.execution_engines import HAS_NATIVE
 from tests.fire import bombs, node_faults, process_faults, store_faults
 from tests.fire.arsenal import ANY_END, HALTED, Bomb, arsenal
 from tests.fire.bombs import BOUND, MEMORY, Field
@@ -35,8 +33,8 @@ from tests.rpc_parts import listening
 from tests.serving import STOP, serving
 
 LOADED, CROWDED, THROWN, TROUBLED = 2.0, 0.6, 0.4, 0.4  # seconds of each
-ROOM = () if HAS_FAST else ("--queue", "200")
-CLIENTS, ANSWERS = (8, 200) if HAS_FAST else (4, 40)  # so many can wait for the reference alone; of two seconds
+ROOM = () if HAS_NATIVE else ("--queue", "200")
+CLIENTS, ANSWERS = (8, 200) if HAS_NATIVE else (4, 40)  # so many can wait for the reference alone; of two seconds
 PAGE = 16_000_000  # bytes, more than the buffers of a connection hold
 GROWTH = 0.2  # of the memory within seconds, when much is still met for the first time
 PATIENCE = "2"  # seconds that a call may execute, so that a bomb is soon over
@@ -216,23 +214,6 @@ def test_one_long_proof_is_made_at_a_time_and_short_ones_meanwhile(tmp_path, mon
         first, second, *short = asyncio.run(asked())
 
     assert steps == [first, first, second, *short, first, first, *[second] * 4]
-
-
-@pytest.mark.skipif(not HAS_FAST, reason="needs pyrevm: pip install feemodel[fast]")
-def test_code_that_callers_bring_is_not_kept(monkeypatch):
-    """pyrevm keeps all code that it is ever given; so does whoever remembers what code can do."""
-    monkeypatch.setattr(fast, "_MOST_BROUGHT", 100_000)
-    engine, world, target = fast.Fast(), development_world(), bytes(19) + b"\xee"
-    opcodes.unlike_opcode(b"")  # the account's own code, which is on the chain
-    held, remembered = [], opcodes._unlike.cache_info().currsize
-    for number in range(10):
-        code = bytes(40_000) + number.to_bytes(8)
-        changed = world.overridden({target: {"code": code}})
-        engine.run(changed, lambda execute: execute(Message(to=target), 100_000))
-        held.append(engine._database)
-
-    assert len(set(map(id, held))) == 4  # after every third of them a new one
-    assert opcodes._unlike.cache_info().currsize == remembered
 
 
 def test_a_proof_of_many_slots_is_made_in_steps(tmp_path):

@@ -7,6 +7,7 @@ from typing import Any
 
 from feemodel.cli.options import add_codec, read_codec
 from feemodel.cli.output import print_json, print_table
+from feemodel.execution.engines import ENGINES
 from feemodel.execution.forks import FORKS
 from feemodel.execution.replay import (
     CANDIDATE_FORKS,
@@ -40,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"the rules to execute under: {', '.join(FORKS)} (what the file says, or else {DEFAULT_FORK}; where not "
         "all is reproduced, the last lines say by which rules it is)",
     )
-    parser.add_argument("--engine", default="auto", choices=("auto", "fast", "reference"), help="(%(default)s)")
+    parser.add_argument("--engine", default="auto", choices=ENGINES, help="(%(default)s)")
     parser.add_argument("--search", default="besu", choices=tuple(SEARCHES), help="whose (%(default)s)")
     parser.add_argument("--exact", action="store_true", help="search to the last gas, not to 1.5 %%")
     parser.add_argument("--form", default="signed", choices=FORMS, help="what was measured then (%(default)s)")

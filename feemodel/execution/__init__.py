@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from feemodel.execution.estimate import estimate_gas as estimate_gas
     from feemodel.execution.estimate import execute_call as execute_call
     from feemodel.execution.estimate import rollup_estimate as rollup_estimate
-    from feemodel.execution.fast import Fast as Fast
     from feemodel.execution.message import Message as Message
     from feemodel.execution.message import parse_message as parse_message
+    from feemodel.execution.native import Native as Native
     from feemodel.execution.outcome import Outcome as Outcome
     from feemodel.execution.outcome import Status as Status
     from feemodel.execution.pool import EnginePool as EnginePool
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 _HOME = {
     "Account": "world",
     "Block": "world",
-    "Fast": "fast",
     "GasEstimate": "estimate",
     "Limits": "estimate",
     "Message": "message",
+    "Native": "native",
     "Outcome": "outcome",
     "Reference": "reference",
     "EnginePool": "pool",

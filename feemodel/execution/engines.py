@@ -5,12 +5,14 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Protocol, TypeVar
 
-from feemodel.errors import FeeModelError, InvalidInput
+from feemodel.errors import InvalidInput
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Outcome, Traced
 from feemodel.execution.world import Account, World
 
 Found = TypeVar("Found")
+
+ENGINES = ("auto", "native", "reference")
 
 
 class Execute(Protocol):
@@ -27,31 +29,9 @@ class Execute(Protocol):
 
 
 class Engine(Protocol):
-    """Gives a task a way to execute messages on a world.
-
-    The task may be called again from its start, when the engine finds that what it answered was not exact; so it keeps
-    what it counts to itself.
-    """
+    """Gives a task a way to execute messages on a world."""
 
     def run(self, world: World, task: Callable[[Execute], Found]) -> Found: ...
-
-
-class Inexact(FeeModelError):
-    """A call on which the fast engine is not exact; the message says what it met."""
-
-
-class Auto:
-    """The fast engine where it is exact, the reference for the rest."""
-
-    def __init__(self, fast: Engine, reference: Engine) -> None:
-        self._fast, self._reference = fast, reference
-
-    def run(self, world: World, task: Callable[[Execute], Found]) -> Found:
-        """What `task` makes of the executions that it asks for."""
-        try:
-            return self._fast.run(world, task)
-        except Inexact:
-            return self._reference.run(world, task)
 
 
 def check_payable(world: World, message: Message, gas_limit: int, blob_cost: int = 0) -> Account:
@@ -68,30 +48,30 @@ def check_payable(world: World, message: Message, gas_limit: int, blob_cost: int
 
 @cache
 def engine_named(name: str) -> Engine:
-    """An engine that all callers share: "auto", "fast", "native" or "reference".
+    """An engine that all callers share: "auto", "native" or "reference".
 
-    "auto" is the fast engine backed by the reference, or the reference alone where pyrevm is not installed.
+    "auto" is the native engine, or the reference where the package `feemodel-native` is not installed.
 
     Raises
     ------
-    InvalidInput : another name, or "fast" without pyrevm.
+    InvalidInput : another name, or "native" without its package.
 
     >>> engine_named("reference") is engine_named("reference")
     True
     """
-    has_fast = find_spec("pyrevm") is not None
-    if name == "reference" or (name == "auto" and not has_fast):
-        from feemodel.execution.reference import Reference
-
-        return Reference()
-    if name == "fast" and has_fast:
-        from feemodel.execution.fast import Fast
-
-        return Fast()
-    if name == "native" and find_spec("feemodel_native") is not None:
+    if is_native(name):
         from feemodel.execution.native import Native
 
         return Native()
-    if name == "auto":
-        return Auto(engine_named("fast"), engine_named("reference"))
-    raise InvalidInput("engine", f"expected auto, {'fast ' if has_fast else ''}or reference", name)
+    if name in ("auto", "reference"):
+        from feemodel.execution.reference import Reference
+
+        return Reference()
+    if name == "native":
+        raise InvalidInput("engine", "expected the package feemodel-native to be installed", name)
+    raise InvalidInput("engine", f"expected one of {', '.join(ENGINES)}", name)
+
+
+def is_native(name: str) -> bool:
+    """Whether the engine of this name is the native one."""
+    return name in ("auto", "native") and find_spec("feemodel_native") is not None

@@ -81,7 +81,7 @@ def estimate_gas(
     overrides : a state override for this call, see `feemodel.execution.world.parse_overrides`.
     search : whose search, "besu" or "geth", and with it that node's price, upper bound and words.
     tolerance : how far above the smallest limit the answer may lie, as a part of it; 0 is exact [1].
-    engine : "auto", "fast", "reference", or an object such as `EnginePool(...)`.
+    engine : "auto", "native", "reference", or an object such as `EnginePool(...)`.
     limits : what the estimate may cost.
 
     Raises

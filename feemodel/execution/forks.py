@@ -1,6 +1,6 @@
 """Upgrades of the execution rules: a row each, with what the engines must know of it.
 
-Source: the EIPs named below; ethereum/execution-specs, `ethereum.forks`; bluealloy/revm 8.0.0, `SpecId`.
+Source: the EIPs named below; ethereum/execution-specs, `ethereum.forks`.
 """
 
 from dataclasses import dataclass, replace
@@ -10,9 +10,6 @@ from feemodel.fees.l1_market import MAINNET
 
 MAX_INIT_CODE = 49_152  # EIP-3860, bytes
 MAX_TRANSACTION_GAS = 16_777_216  # EIP-7825
-
-_MODEXP, _P256VERIFY = 0x05, 0x100
-_BLS12 = tuple(range(0x0B, 0x12))  # EIP-2537
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +25,9 @@ class Fork:
     calldata_floor: bool = False  #: EIP-7623
     max_transaction_gas: int | None = None  #: EIP-7825
     keeps_self_destructed: bool = False  #: EIP-6780: SELFDESTRUCT removes only what the same transaction created
-    fast: bool = False  #: whether pyrevm executes by them, but for floor, cap, and the precompiles below
     access_lists: bool = True  #: EIP-2930
     authorizations: bool = False  #: EIP-7702
     blob_update_fraction: int | None = None  #: EIP-4844; excess blob gas that multiplies the price by e [gas]
-    unlike: frozenset[bytes] = frozenset()  #: precompiles that these rules have and pyrevm lacks or prices otherwise
-
-
-def _precompiles(*numbers: int) -> frozenset[bytes]:
-    return frozenset(number.to_bytes(20, "big") for number in numbers)
 
 
 _BLOB_FRACTIONS = {row.name.lower(): row.update_fraction for row in MAINNET.rows}
@@ -45,20 +36,15 @@ _BERLIN = replace(_LONDON, refund_quotient=2)
 _ISTANBUL = replace(_BERLIN, access_lists=False)
 _TANGERINE_WHISTLE = replace(_ISTANBUL, sstore_sentry=False)
 _FRONTIER = replace(_TANGERINE_WHISTLE, divides_gas=False)
-_CANCUN = Fork("cancun", keeps_self_destructed=True, blob_update_fraction=_BLOB_FRACTIONS["cancun"], fast=True)
+_CANCUN = Fork("cancun", keeps_self_destructed=True, blob_update_fraction=_BLOB_FRACTIONS["cancun"])
 _PRAGUE = replace(
     _CANCUN,
     name="prague",
     calldata_floor=True,
     authorizations=True,
     blob_update_fraction=_BLOB_FRACTIONS["prague"],
-    unlike=_precompiles(*_BLS12),
 )
-_OSAKA = replace(
-    _PRAGUE,
-    max_transaction_gas=MAX_TRANSACTION_GAS,
-    unlike=_precompiles(_MODEXP, *_BLS12, _P256VERIFY),  # EIP-7883, EIP-2537, EIP-7951
-)
+_OSAKA = replace(_PRAGUE, max_transaction_gas=MAX_TRANSACTION_GAS)
 FORKS = {
     fork.name: fork
     for fork in (

@@ -10,13 +10,14 @@ from collections import ChainMap
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib.util import find_spec
+from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
 from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
 from feemodel.execution.engines import Execute, check_payable
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Outcome, Status, Traced
-from feemodel.execution.world import EMPTY, Account, World, blob_base_fee
+from feemodel.execution.world import EMPTY, UINT256_MAX, Account, World, blob_base_fee
 from feemodel.fees.l1_market import GAS_PER_BLOB
 
 if TYPE_CHECKING or find_spec("feemodel_native"):  # see `feemodel.execution.engines.engine_named`
@@ -57,21 +58,36 @@ _Answer = tuple[int, int, int, int, bytes, int]  # ending, gas used, refund, flo
 class Native:
     """revm as an engine; what it loaded of a world it keeps for the next call on the same one. Threads may share it.
 
+    Parameters
+    ----------
+    seconds : that all executions of a task may take together [s]; it is looked at whenever code calls or creates.
+
     >>> from feemodel.execution.world import World
     >>> Native().run(World(accounts={}), lambda execute: execute(Message(to=bytes(20)), 21_000)).gas_used
     21000
     """
 
-    def __init__(self) -> None:
-        self._base: tuple[World, native.State, native.Block] | None = None
+    def __init__(self, seconds: float | None = None) -> None:
+        self._seconds = seconds
+        self._base: _Base | None = None
 
     def run(self, world: World, task: Callable[[Execute], Found]) -> Found:
-        """What `task` makes of the executions that it asks for, see `feemodel.execution.engines.Engine`."""
+        """What `task` makes of the executions that it asks for, see `feemodel.execution.engines.Engine`.
+
+        Raises `LimitExceeded` where they take too long.
+        """
         base = self._base
-        if base is None or not world.same_base(base[0]):
-            base = self._base = world, _state(world), _block(world)
-        _, state, block = base
-        return task(_Machine(_overridden(state, world) if world.changes else state, block, world))
+        if base is None or not world.same_base(base.world):
+            base = self._base = _Base(world)
+        state = _overridden(base.state, world) if world.changes else base.state
+        return task(_Machine(state, base.block, world, self._seconds))
+
+
+class _Base:
+    """A world, and what the package has of it."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.state, self.block = world, _state(world), _block(world)
 
 
 class _Machine:
@@ -79,8 +95,9 @@ class _Machine:
 
     engine = "native"
 
-    def __init__(self, state: native.State, block: native.Block, world: World) -> None:
+    def __init__(self, state: native.State, block: native.Block, world: World, seconds: float | None) -> None:
         self._state, self._block, self._world = state, block, world
+        self._seconds, self._until = seconds, None if seconds is None else monotonic() + seconds
         self._message: Message | None = None
         self._blob_cost = 0
 
@@ -92,16 +109,21 @@ class _Machine:
         if message is not self._message:  # a search asks for the same one again and again
             self._blob_cost = _blob_cost(self._world, message)
             self._given, self._message = _given(message, self._world, self._blob_cost), message
-        check_payable(self._world, message, gas_limit, self._blob_cost)
+        sender = check_payable(self._world, message, gas_limit, self._blob_cost)
+        left = None if self._until is None else max(self._until - monotonic(), 0.0)
         try:
-            answer, least, oblivious, single_frame = native.trace(self._state, self._block, self._given, gas_limit)
+            traced = native.trace(self._state, self._block, self._given, gas_limit, left)
         except native.MissingHash as error:
             reason = "expected the hash that BLOCKHASH asks for"
             raise InvalidInput("block.hashes", reason, error.args[0]) from None
         except native.BalanceOverflow as error:  # only an override can bring a state so far
             raise ExecutionFailed(str(error)) from None
-        except native.Exceeded as error:
-            raise LimitExceeded(str(error)) from None
+        except native.Exceeded:
+            late = f"the executions of one estimate took more than {self._seconds:g} s together"
+            raise LimitExceeded(late) from None
+        answer, least, oblivious, single_frame = traced
+        if message.pays and message.gas_price and sender.balance > UINT256_MAX // 2:
+            oblivious = False  # a smaller limit leaves it more, which could then be more than a balance can be
         return Traced(_outcome(answer, message), least, oblivious, single_frame)
 
 

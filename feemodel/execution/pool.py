@@ -1,4 +1,4 @@
-"""An engine in a few child processes, which can be killed: no call keeps others waiting, none runs for ever.
+"""The reference in a few child processes, which can be killed: no call keeps others waiting, none runs for ever.
 
 A child loads a world once and keeps it for later calls on the same one. A child whose execution is not done at the
 deadline is killed and replaced.
@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.execution.engines import Execute, engine_named
+from feemodel.execution.engines import Execute
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Outcome, Traced
 from feemodel.execution.world import World
@@ -31,11 +31,10 @@ ENDED = "a process of the engine ended by itself"
 
 
 class EnginePool:
-    """An engine in child processes.
+    """The reference in child processes.
 
     Parameters
     ----------
-    engine : that the children execute with, see `feemodel.execution.engines.engine_named`.
     processes : how many tasks run at a time; others wait.
     deadline : of waiting for a process, and of all executions of a task together [s]; the start of a process has time
         of its own.
@@ -48,13 +47,12 @@ class EnginePool:
     21000
     """
 
-    def __init__(self, processes: int = PROCESSES, deadline: float = DEADLINE, engine: str = "reference") -> None:
+    def __init__(self, processes: int = PROCESSES, deadline: float = DEADLINE) -> None:
         if processes < 1:
             raise InvalidInput("processes", "expected at least 1", processes)
-        engine_named(engine)  # refused before a child is started
         self._deadline = deadline
         self._children: LifoQueue[_Child] = LifoQueue()  # the one that was used last has its world loaded
-        self._all = [_Child(engine) for _ in range(processes)]
+        self._all = [_Child() for _ in range(processes)]
         for child in self._all:
             self._children.put(child)
 
@@ -114,9 +112,10 @@ class EnginePool:
 class _Machine:
     """Executes messages in a child, up to a moment."""
 
+    engine = "reference"
+
     def __init__(self, child: "_Child", until: float, deadline: float) -> None:
         self._child, self._until, self._deadline = child, until, deadline
-        self.engine = child.engine  #: that executed the last message
 
     def __call__(self, message: Message, gas_limit: int) -> Outcome:
         return self._asked(message, gas_limit, trace=False).outcome
@@ -125,18 +124,16 @@ class _Machine:
         return self._asked(message, gas_limit, trace=True)
 
     def _asked(self, message: Message, gas_limit: int, *, trace: bool) -> Traced:
-        answer = self._child.ask((message, gas_limit, trace), max(self._until - monotonic(), 0))
-        if answer is None:
+        traced = self._child.ask((message, gas_limit, trace), max(self._until - monotonic(), 0))
+        if traced is None:
             raise LimitExceeded(f"the executions of one estimate took more than {self._deadline:g} s together")
-        traced, self.engine = answer
         return traced
 
 
 class _Child:
     """One child process and the pipe to it; used by the one thread that took it, but for `end()`."""
 
-    def __init__(self, engine: str) -> None:
-        self.engine = engine
+    def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection | None = None
         self._base: World | None = None
@@ -156,7 +153,7 @@ class _Child:
             with theirs, self._starting:
                 if self._ended:
                     raise RuntimeError("the processes of the engine are closed")
-                self._process = _started(theirs.fileno(), self.engine)
+                self._process = _started(theirs.fileno())
             opened.pop_all()
         self._pipe = ours
         return ours
@@ -174,8 +171,8 @@ class _Child:
             raise LimitExceeded(f"a process of the engine took more than {START:g} s to start")
         self.is_busy, self._base = False, world
 
-    def ask(self, question: Any, seconds: float) -> tuple[Traced, str] | None:
-        """The child's answer and the engine that it came from; `None` if it did not come in time."""
+    def ask(self, question: Any, seconds: float) -> Traced | None:
+        """The child's answer; `None` if it did not come in time."""
         pipe, self.is_busy = self.start(), True
         _send(pipe, question)
         answer = _received(pipe, seconds)
@@ -205,9 +202,9 @@ class _Child:
             process.kill()
 
 
-def _started(descriptor: int, engine: str) -> subprocess.Popen[bytes]:
+def _started(descriptor: int) -> subprocess.Popen[bytes]:
     """A process of its own module: what the caller's main program is does not matter, nor its threads."""
-    command = [sys.executable, "-m", "feemodel.execution.worker", str(descriptor), engine]
+    command = [sys.executable, "-m", "feemodel.execution.worker", str(descriptor)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(descriptor,), env=environment)
 

@@ -118,10 +118,11 @@ class _Machine:
             return Traced(outcome)
         # A smaller limit leaves the payer more, which could then be more than a balance can be.
         too_rich = paid and self._world.account(message.sender).balance > UINT256_MAX // 2
+        whole = fork.divides_gas or message.to is not None  # in Frontier code that cannot be paid for is left out
         return Traced(
             outcome,
             least=max(intrinsic + record.least(), outcome.floor),
-            oblivious=record.oblivious and not too_rich,
+            oblivious=record.oblivious and whole and not too_rich,
             single_frame=record.single_frame,
         )
 

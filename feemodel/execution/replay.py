@@ -18,6 +18,7 @@ from feemodel.execution.replay_state import after_transaction, with_recorded
 from feemodel.execution.search import TOLERANCE
 from feemodel.execution.world import Block, World, blob_base_fee
 from feemodel.fees.forms import CostPerByte
+from feemodel.fees.l1_market import LARGEST_EXPONENT
 from feemodel.fees.presets import LineaPreset, linea_preset
 from feemodel.fees.record import PricingRecord
 from feemodel.fees.stages import Verdict, offered_price, stages, verdicts
@@ -29,8 +30,6 @@ from feemodel.transaction import DYNAMIC_FEE, LEGACY, Signature, Transaction, me
 
 #: The rules that a capture is tried under which does not say its own: those that Linea's chains have had.
 CANDIDATE_FORKS = ("london", "paris", "shanghai", "cancun", "prague", "osaka")
-
-_MOST_EXCESS = 2**32  # of blob gas, beyond what any price below 2**256 comes from
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +304,7 @@ def _excess_blob_gas(price: int, fork: Fork) -> int:
     def price_at(excess: int) -> int:
         return blob_base_fee(World(accounts={}, block=Block(excess_blob_gas=excess), fork=fork))
 
-    excess = bisect_left(range(_MOST_EXCESS), price, key=price_at)
+    excess = bisect_left(range(LARGEST_EXPONENT * fork.blob_update_fraction), price, key=price_at)
     if price_at(excess) != price:
         raise InvalidInput("blobBaseFees", "expected a price that some excess blob gas comes to", price)
     return excess

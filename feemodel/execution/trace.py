@@ -110,7 +110,8 @@ class Recorder:
         if call.creates and not self._divides_gas:
             self.oblivious = False  # in Frontier code that cannot be paid for is left out, and the creation succeeds
         if child is None:
-            cost = call.charged if call.creates else gone + call.stipend
+            asks = call.creates or not self._divides_gas  # for just what it is charged
+            cost = call.charged if asks else gone + call.stipend
             if call.creates and gone > call.charged:  # the address was taken
                 self._burn(frame, before + cost, inf)
                 return

@@ -1,8 +1,8 @@
 """The child process of `feemodel.execution.pool`: executes what it is asked to until the pipe closes.
 
 It is sent a world, or the changes of an override to the world that it has, or a message, a gas limit and whether to
-trace. A world is answered once all is loaded that executing on it needs; a message by the execution and the name of the
-engine, or by the exception that was raised.
+trace. A world is answered once all is loaded that executing on it needs; a message by the execution, or by the
+exception that was raised.
 """
 
 import os
@@ -25,11 +25,11 @@ from feemodel.transaction import BASE_GAS
 LOOK = 1_000  # milliseconds between looks at who the parent is: another of its children may hold the pipe open
 
 
-def main(descriptor: int, engine_name: str) -> None:
+def main(descriptor: int) -> None:
     """Serve the pipe with this file descriptor."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal; the parent decides when to end
     threading.Thread(target=_end_with_parent, args=(os.getppid(), descriptor), daemon=True).start()
-    engine = engine_named(engine_name)
+    engine = engine_named("reference")
     world = World(accounts={})
     with Connection(descriptor) as pipe:
         while True:
@@ -39,7 +39,7 @@ def main(descriptor: int, engine_name: str) -> None:
                 return
             if isinstance(asked, World):
                 world = asked
-                _load(world, engine_name)
+                _load(engine, world)
                 pipe.send(True)
             elif isinstance(asked, dict):
                 world = replace(world, changes=asked)
@@ -56,19 +56,15 @@ def _end_with_parent(parent: int, descriptor: int) -> None:
     os._exit(1)
 
 
-def _load(world: World, engine_name: str) -> None:
-    """Have the engine, and the specification behind it, load what they need, which takes longer than a call may."""
-    for name in dict.fromkeys((engine_name, engine_name if engine_name == "fast" else "reference")):
-        with suppress(FeeModelError):  # whatever it says of this call, it has loaded
-            engine_named(name).run(world, lambda execute: execute(Message(to=bytes(20)), BASE_GAS))
+def _load(engine: Engine, world: World) -> None:
+    """Have the specification load what it needs, which takes longer than a call may."""
+    with suppress(FeeModelError):  # whatever it says of this call, it has loaded
+        engine.run(world, lambda execute: execute(Message(to=bytes(20)), BASE_GAS))
 
 
-def _answer(
-    engine: Engine, world: World, message: Message, gas_limit: int, trace: bool
-) -> tuple[Traced, str] | BaseException:
-    def task(execute: Execute) -> tuple[Traced, str]:
-        traced = execute.trace(message, gas_limit) if trace else Traced(execute(message, gas_limit))
-        return traced, execute.engine
+def _answer(engine: Engine, world: World, message: Message, gas_limit: int, trace: bool) -> Traced | BaseException:
+    def task(execute: Execute) -> Traced:
+        return execute.trace(message, gas_limit) if trace else Traced(execute(message, gas_limit))
 
     try:
         return engine.run(world, task)
@@ -85,4 +81,4 @@ def _sendable(error: Exception) -> Exception:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2])
+    main(int(sys.argv[1]))

@@ -1,5 +1,6 @@
 """The `eth_` methods on a chain that stands still, as unmodified clients call them beside the rollup's."""
 
+from collections import ChainMap
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any
@@ -17,15 +18,17 @@ from feemodel.execution.estimate import (
     rollup_estimate,
 )
 from feemodel.execution.message import Request, parse_request
-from feemodel.execution.world import EMPTY, World, blob_base_fee
+from feemodel.execution.world import EMPTY, Account, World, blob_base_fee
 from feemodel.fees.l1_market import MIN_BLOB_BASE_FEE
 from feemodel.rpc.chain import Chain
 from feemodel.rpc.parameters import Overrides, address, check_block, is_block
 from feemodel.rpc.pricing import Pricing, reward, suggested_tip
-from feemodel.rpc.runner import INLINE_DATA, Found, Runner
+from feemodel.rpc.runner import Found, Runner
 from feemodel.units import to_hex, to_quantity
 
 MAX_HISTORY = 1_024  # blocks of one eth_feeHistory, as geth has it
+FEW_BYTES = 8_192  # of calldata; a contract can make much work of more
+SLOT_BYTES = 64
 LAST_PRECOMPILE = 0x1FF  # EIP-7587: what lies above is no precompile of Ethereum
 
 
@@ -54,9 +57,6 @@ class ChainMethods:
         self.chain, self.runner, self._pricing, self._count_estimate = chain, runner, pricing, count_estimate
         self._limits, self._tolerance = limits, tolerance
         self._check_overrides: Callable[[Any], None] = lambda overrides: None
-        world, cap = chain.world, chain.world.fork.max_transaction_gas
-        most = min(world.block.gas_limit, limits.gas_cap)
-        self._estimate_gas = most if cap is None else min(most, cap)
 
     def methods(self, check: Callable[[Any], None] = lambda overrides: None) -> dict[str, Callable[..., Any]]:
         """The functions by their names on the wire; `check` refuses an override that is too large."""
@@ -80,12 +80,12 @@ class ChainMethods:
         """The gas limit of a call by one node's search."""
         request, world = parse_request(call), self.chain.world.overridden(overrides)
 
-        def task(engine: Engine, limits: Limits) -> GasEstimate:
+        def task(engine: Engine) -> GasEstimate:
             return estimate_gas(
-                request, world, search=search, tolerance=self._tolerance, engine=engine, limits=limits
+                request, world, search=search, tolerance=self._tolerance, engine=engine, limits=self._limits
             )  # fmt: skip
 
-        found = await self._run(task, request, world, self._estimate_gas)
+        found = await self._run(task, request, world)
         self._count_estimate(found)
         return found.gas_limit
 
@@ -99,21 +99,22 @@ class ChainMethods:
                 request = request._replace(call=nonced)
             world = world.overridden(overrides)
 
-        def task(engine: Engine, limits: Limits) -> RollupEstimate:
+        def task(engine: Engine) -> RollupEstimate:
             return rollup_estimate(
                 request, world, form=prices.form, margin=prices.preset.estimate_margin, tolerance=self._tolerance,
-                engine=engine, limits=limits, **measuring,
+                engine=engine, limits=self._limits, **measuring,
             )  # fmt: skip
 
-        found = await self._run(task, request, world, self._estimate_gas)
+        found = await self._run(task, request, world)
         self._count_estimate(found.gas)
         return found
 
-    def _run(
-        self, task: Callable[[Engine, Limits], Found], request: Request, world: World, gas: int
-    ) -> Coroutine[Any, Any, Found]:
-        known = not request.authorizations and _is_known(request.call, world)
-        return self.runner.run(task, gas=gas, code=_code(request.call, world), known=known)
+    def _run(self, task: Callable[[Engine], Found], request: Request, world: World) -> Coroutine[Any, Any, Found]:
+        code, brought = _code(request.call, world), _brought(world)
+        known = not (brought or request.authorizations) and _is_known(request.call)
+        keys = sum(len(slots) for _, slots in request.call.access_list or ())
+        size = len(request.call.data) + brought + SLOT_BYTES * keys
+        return self.runner.run(task, code=code, size=size, known=known)
 
     def _chain_id(self) -> str:
         return to_quantity(self.chain.world.chain_id)
@@ -136,12 +137,11 @@ class ChainMethods:
     async def _call(self, call: Any, block: Any = "latest", overrides: Any = None, blockOverrides: Any = None) -> str:  # noqa: N803 the wire's name
         self._check(block, overrides, blockOverrides)
         request, world = parse_request(call), self.chain.world.overridden(overrides)
-        gas = self._limits.gas_cap if request.call.gas is None else min(request.call.gas, self._limits.gas_cap)
 
-        def task(engine: Engine, limits: Limits) -> bytes:
-            return execute_call(request, world, engine=engine, limits=limits)
+        def task(engine: Engine) -> bytes:
+            return execute_call(request, world, engine=engine, limits=self._limits)
 
-        return to_hex(await self._run(task, request, world, gas))
+        return to_hex(await self._run(task, request, world))
 
     async def _eth_estimate_gas(
         self, call: Any, block: Any = "latest", overrides: Any = None, blockOverrides: Any = None  # noqa: N803 the wire's name
@@ -192,13 +192,24 @@ def _code(call: Call, world: World) -> bytes:
     return call.data if call.to is None else world.account(call.to).code
 
 
-def _is_known(call: Call, world: World) -> bool:
-    """Whether a call can execute no code but the chain's, no precompile at length, and has little data."""
-    if call.to is None or len(call.data) > INLINE_DATA:
+def _is_known(call: Call) -> bool:
+    """Whether a call executes the chain's code only, no precompile at length, and has little data."""
+    if call.to is None or len(call.data) > FEW_BYTES:
         return False
-    if call.data and int.from_bytes(call.to) <= LAST_PRECOMPILE:
-        return False
-    return all(account.code == world.accounts.get(where, EMPTY).code for where, account in world.changes.items())
+    return not (call.data and int.from_bytes(call.to) <= LAST_PRECOMPILE)
+
+
+def _brought(world: World) -> int:
+    """Bytes of code and of slots that an override brings along."""
+    return sum(_differing(account, world.accounts.get(where, EMPTY)) for where, account in world.changes.items())
+
+
+def _differing(account: Account, before: Account) -> int:
+    code = 0 if account.code == before.code else len(account.code)
+    if account.storage is before.storage:
+        return code
+    written = account.storage.maps[0] if isinstance(account.storage, ChainMap) else account.storage
+    return code + SLOT_BYTES * max(len(written), 1)
 
 
 def client_version() -> str:

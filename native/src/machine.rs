@@ -174,8 +174,7 @@ impl Machine {
         until: Option<Instant>,
     ) -> Result<Executed, Failure> {
         let context = &mut self.0.ctx;
-        context.tx = TxEnv { gas_limit, ..message.transaction.clone() };
-        let mut initial = context.cfg.gas_params.initial_tx_gas_for_tx(&context.tx, None);
+        let mut initial = message.initial_gas(&context.cfg.gas_params);
         if !block.spec.is_enabled_in(SpecId::PRAGUE) {
             initial.set_floor_gas(0);
         }
@@ -184,6 +183,8 @@ impl Machine {
             return Ok(Executed::before_it_began(floor));
         }
         let paid = if message.pays { U256::from(gas_limit) * message.gas_price } else { U256::ZERO };
+        context.tx = TxEnv { gas_limit, ..message.transaction.clone() };
+        context.tx.authorization_list = message.authorizations().to_vec();
         context.cfg.chain_id = block.chain_id;
         context.block = block.block.clone();
         context.journaled_state.database = Reader(state.0.clone());
@@ -193,7 +194,7 @@ impl Machine {
             base_fee: message.base_fee,
             blob_price: block.blob_price,
             due: paid + message.blob_cost,
-            payer: (!paid.is_zero()).then_some(context.tx.caller),
+            payer: (!paid.is_zero()).then_some(message.transaction.caller),
             until,
             recorder: Recorder::new(block.spec.is_enabled_in(SpecId::TANGERINE)),
             opcode: 0,

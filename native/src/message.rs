@@ -1,11 +1,17 @@
 //! What is executed, and in which block: read from Python once, for all executions of a search.
 
+use std::sync::OnceLock;
+
 use pyo3::prelude::*;
-use revm::context::transaction::{AccessList, AccessListItem, Authorization, SignedAuthorization};
+use revm::context::transaction::{
+    AccessList, AccessListItem, Authorization, RecoveredAuthorization, SignedAuthorization,
+};
 use revm::context::{BlockEnv, TxEnv};
 use revm::context_interface::block::BlobExcessGasAndPrice;
+use revm::context_interface::cfg::GasParams;
 use revm::context_interface::either::Either;
 use revm::context_interface::transaction::TransactionType;
+use revm::interpreter::InitialAndFloorGas;
 use revm::primitives::hardfork::SpecId;
 use revm::primitives::{Address, B256, Bytes, TxKind, U256};
 
@@ -62,6 +68,32 @@ pub struct Message {
     /// Whether the sender's balance is reduced by what the gas limit costs.
     pub(crate) pays: bool,
     pub(crate) blob_cost: U256,
+    authorizations: Vec<SignedAuthorization>,
+    recovered: OnceLock<Vec<Either<SignedAuthorization, RecoveredAuthorization>>>,
+}
+
+impl Message {
+    /// The authorizations with whose they are, which takes as long as to execute them: it is found out once, and only
+    /// for a gas limit that pays for it.
+    pub(crate) fn authorizations(&self) -> &[Either<SignedAuthorization, RecoveredAuthorization>] {
+        self.recovered.get_or_init(|| {
+            self.authorizations.iter().map(|entry| Either::Right(entry.clone().into_recovered())).collect()
+        })
+    }
+
+    /// What the message costs before its first opcode, and the least that is charged for its data.
+    pub(crate) fn initial_gas(&self, prices: &GasParams) -> InitialAndFloorGas {
+        let transaction = &self.transaction;
+        let keys = transaction.access_list.iter().map(|item| item.storage_keys.len() as u64).sum();
+        prices.initial_tx_gas(
+            &transaction.data,
+            transaction.kind.is_create(),
+            transaction.access_list.len() as u64,
+            keys,
+            self.authorizations.len() as u64,
+            None,
+        )
+    }
 }
 
 /// Chain id, address, nonce, parity, r, s.
@@ -74,7 +106,6 @@ impl Message {
     #[pyo3(signature = (*, sender, to, value, data, gas_price, base_fee, access_list, authorizations, blob_hashes, pays, blob_cost))]
     #[allow(clippy::too_many_arguments)]
     fn new(
-        py: Python<'_>,
         sender: &[u8],
         to: Option<&[u8]>,
         value: &[u8],
@@ -105,9 +136,6 @@ impl Message {
             data: Bytes::copy_from_slice(data),
             access_list: AccessList(items.collect::<PyResult<_>>()?),
             blob_hashes: hashes.collect::<PyResult<_>>()?,
-            // Whose they are is found once, not at every execution.
-            authorization_list: py
-                .detach(|| signed.into_iter().map(|entry| Either::Right(entry.into_recovered())).collect()),
             ..TxEnv::default()
         };
         Ok(Self {
@@ -116,6 +144,8 @@ impl Message {
             base_fee: number("base_fee", base_fee)?,
             pays,
             blob_cost: number("blob_cost", blob_cost)?,
+            authorizations: signed,
+            recovered: OnceLock::new(),
         })
     }
 }

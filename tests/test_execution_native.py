@@ -1,0 +1,171 @@
+"""The native engine: equal to the reference on random calls, and what its package refuses or gives up."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+
+native = pytest.importorskip("feemodel_native", reason="needs feemodel-native: pip install ./native")
+
+from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded  # noqa: E402  # only where the package is
+from feemodel.execution import Account, Block, Message, Native, Reference, Status, World  # noqa: E402
+from feemodel.execution.forks import FORKS, fork_named  # noqa: E402
+from feemodel.transaction import created_address  # noqa: E402
+from tests.engine_differences import differences  # noqa: E402
+from tests.execution_engines import address  # noqa: E402
+from tests.fire.programs import BLAKE2F, ECRECOVER_LOOP, KECCAK_LOOP, precompile_loop  # noqa: E402
+
+TARGET, SENDER = address(0xC0DE), address(0x5E17DE5)
+
+
+def world(code="", **changes):
+    accounts = {TARGET: Account(nonce=1, code=bytes.fromhex(code)), SENDER: Account(balance=10**18)}
+    return replace(World(accounts=accounts), **changes)
+
+
+def run(state, message, gas_limit=1_000_000, engine=None):
+    return (engine or Native()).run(state, lambda execute: execute(message, gas_limit))
+
+
+@pytest.mark.parametrize("seed", [11, 12])
+def test_random_calls_of_every_kind_end_as_on_the_reference(seed):
+    """Seven hundred of each; `scripts/compare-engines 100000` for more, with the shares of how they ended."""
+    shares, found = differences(seed, 700, Native(), Reference())
+
+    assert found == []
+    assert shares["success"] > 350
+    assert shares["oblivious"] > 300
+
+
+def test_it_executes_every_fork_of_the_package():
+    assert sorted(FORKS) == sorted(native.version()[1])
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("fe", "invalid opcode: INVALID"),
+        ("0c", "invalid opcode: opcode 0xc not defined"),
+        ("5f56", "invalid jump destination"),
+        ("50", "stack underflow"),
+        ("5f" * 1_025, "stack limit reached 1024"),
+        ("60015f5f3e", "return data out of bounds"),
+    ],
+)
+def test_halts_have_the_words_of_the_reference(code, words):
+    outcomes = [
+        run(world(code), Message(sender=SENDER, to=TARGET), engine=engine) for engine in (Native(), Reference())
+    ]
+
+    assert outcomes[0] == outcomes[1]
+    assert outcomes[0].halt == words
+
+
+@pytest.mark.parametrize("number", [5, 6, 8, 9, 10, 0x0B])
+def test_a_precompile_that_refuses_its_input_has_the_words_of_the_reference(number):
+    data = (2_000).to_bytes(32) * 3 if number == 5 else b"\xff" * 64
+    message = Message(sender=SENDER, to=address(number), data=data)
+
+    assert run(world(), message, engine=Native()) == run(world(), message, engine=Reference())
+
+
+def test_numbers_beyond_64_bits_reach_the_code():
+    """GASPRICE and BASEFEE, which revm itself keeps in fewer bits."""
+    rich = World(
+        accounts={SENDER: Account(balance=2**255), TARGET: Account(nonce=1, code=bytes.fromhex("3a480160005260205ff3"))}
+    )
+    message = Message(sender=SENDER, to=TARGET, gas_price=2**200, base_fee=2**150)
+
+    assert (
+        (2**200 + 2**150).to_bytes(32)
+        == run(rich, message, 100_000).output
+        == run(rich, message, 100_000, Reference()).output
+    )
+
+
+def test_a_missing_block_hash_is_named():
+    state = world("6001430340", block=Block(number=100))
+
+    with pytest.raises(InvalidInput, match=r"block.hashes: expected the hash that BLOCKHASH asks for, got 99"):
+        run(state, Message(sender=SENDER, to=TARGET))
+
+
+@pytest.mark.parametrize("code", ["5f5f5f5f600133620186a0f1", "33ff"])
+def test_a_balance_that_would_overflow_is_refused(code):
+    """By a transfer, and by SELFDESTRUCT."""
+    accounts = {
+        TARGET: Account(balance=5, nonce=1, code=bytes.fromhex(code)), SENDER: Account(balance=2**256 - 1),
+    }  # fmt: skip
+    for engine in (Native(), Reference()):
+        with pytest.raises(ExecutionFailed, match=r"an account would hold more than 2\*\*256 - 1 wei"):
+            run(World(accounts=accounts, fork=fork_named("shanghai")), Message(sender=SENDER, to=TARGET), engine=engine)
+
+
+def test_rules_without_a_field_refuse_it():
+    listed = Message(sender=SENDER, to=TARGET, access_list=((TARGET, ()),))
+    for engine in (Native(), Reference()):
+        with pytest.raises(InvalidInput, match="expected Berlin or later for a AccessListTransaction"):
+            run(world(fork=fork_named("istanbul")), listed, engine=engine)
+
+
+def test_storage_where_a_contract_would_be_created_forbids_it():
+    """EIP-7610; to a contract that looks, the account is one without code."""
+    created = created_address(SENDER, 0)
+    looks = b"\x73" + created + bytes.fromhex("3f5f5260205ff3")
+    for storage, status in (({1: 1}, Status.HALT), ({1: 0}, Status.SUCCESS), ({}, Status.SUCCESS)):
+        accounts = {SENDER: Account(balance=1), created: Account(1, storage=storage), TARGET: Account(1, 1, looks)}
+        for message in (Message(sender=SENDER, data=b"\x00"), Message(sender=SENDER, to=TARGET)):
+            outcomes = [run(World(accounts=accounts), message, engine=engine) for engine in (Native(), Reference())]
+            assert outcomes[0] == outcomes[1]
+            assert outcomes[0].status is (status if message.to is None else Status.SUCCESS)
+
+
+def test_threads_share_an_engine():
+    state, engine = world("5f545f52602060" + "00f3"), Native()
+    changed = [state.overridden({TARGET: {"stateDiff": {0: number}}}) for number in range(40)]
+
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda on: run(on, Message(sender=SENDER, to=TARGET), engine=engine).output, changed))
+
+    assert [number.to_bytes(32) for number in range(40)] == found
+
+
+@pytest.mark.parametrize(
+    "code", [ECRECOVER_LOOP, precompile_loop(BLAKE2F, (50_000).to_bytes(4) + bytes(208) + b"\x01")]
+)
+def test_an_execution_is_given_up_when_its_time_is_over(code):
+    """It looks at the clock whenever code calls."""
+    state = world(code.hex())
+
+    with pytest.raises(LimitExceeded, match=r"the executions of one estimate took more than 0.01 s together"):
+        run(state, Message(sender=SENDER, to=TARGET), 10**9, Native(seconds=0.01))
+
+
+def test_other_threads_go_on_while_it_executes():
+    """A loop over memory keeps one thread busy; Python executes in another meanwhile."""
+    state, turns = world(KECCAK_LOOP.hex()), 0
+
+    with ThreadPoolExecutor(1) as threads:
+        executing = threads.submit(run, state, Message(sender=SENDER, to=TARGET), 50_000_000)
+        while not executing.done():
+            time.sleep(0)
+            turns += 1
+
+    assert executing.result().status is Status.OUT_OF_GAS
+    assert turns > 100
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: native.State("amsterdam", b"", b"", [], b""), "fork: amsterdam is not known"),
+        (lambda: native.State("osaka", bytes(63), b"", [], b""), "accounts: expected records of 64 bytes, got 63"),
+        (lambda: native.State("osaka", bytes(64), b"", [], b""), "accounts: no code 0"),
+        (lambda: native.State("osaka", b"", bytes(68), [], b""), "slots: no account 0"),
+        (lambda: native.State("osaka", b"", b"", [], bytes(41)), "hashes: expected records of 40 bytes, got 41"),
+    ],
+)
+def test_malformed_buffers_are_refused(make, words):
+    with pytest.raises(ValueError, match=words):
+        make()
