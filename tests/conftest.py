@@ -12,6 +12,7 @@ settings.register_profile("untimed", deadline=None, derandomize="CI" in os.envir
 settings.load_profile("untimed")
 
 ROOT = Path(__file__).resolve().parents[1]
+collect_ignore = ["mutation/run.py"]  # it imports cosmic-ray, which only the environment of scripts/mutate has
 
 
 @pytest.fixture(scope="session")
