@@ -71,7 +71,11 @@ def test_web3_reads_the_block(web3):
 def test_web3_reads_the_prices(web3):
     assert value(web3, "prices") == [GAS_PRICE, GAS_PRICE - 7]
     history = value(web3, "feeHistory")
-    assert (history["oldestBlock"], history["baseFeePerGas"], history["reward"]) == (0, [7, 7], [[0, 0]])
+    assert (history["oldestBlock"], history["baseFeePerGas"], history["reward"]) == (
+        0,
+        [7, 7],
+        [[43_142_856, 43_142_856]],
+    )
     assert value(web3, "feeHistoryWithoutRewards")["baseFeePerGas"] == [7, 7]
 
 
