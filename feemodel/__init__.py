@@ -41,7 +41,9 @@ if TYPE_CHECKING:
     from feemodel.sizes.codecs import compressed_size as compressed_size
     from feemodel.sizes.codecs import compressed_sizes as compressed_sizes
     from feemodel.sizes.lzss import Lzss as Lzss
+    from feemodel.sizes.measure import fee_payloads as fee_payloads
     from feemodel.sizes.measure import fee_size as fee_size
+    from feemodel.sizes.measure import fee_sizes as fee_sizes
     from feemodel.transaction import fee_transaction as fee_transaction
 
 __version__ = "0.1.0"
@@ -66,7 +68,9 @@ _HOME = {
     "compressed_sizes": "sizes.codecs",
     "estimate_gas": "execution.estimate",
     "explain": "explanation",
+    "fee_payloads": "sizes.measure",
     "fee_size": "sizes.measure",
+    "fee_sizes": "sizes.measure",
     "fee_transaction": "transaction",
     "grid": "simulation.samples",
     "monte_carlo": "simulation.samples",

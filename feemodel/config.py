@@ -19,6 +19,7 @@ from feemodel.checks import real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.fees.presets import DEFAULT_PRESET, LINEA_PRESETS
 from feemodel.processors import cores
+from feemodel.units import from_typed
 
 ENVIRONMENT_PREFIX = "FEEMODEL_"
 #: Variables with the prefix that name no setting: the settings file, and what the tests and scripts read.
@@ -32,8 +33,6 @@ LONGEST = 31_536_000.0  # of a time-out or a pause: a year, which every clock ta
 INT64_MAX = 2**63 - 1
 
 Read: TypeAlias = Callable[[str, Any], Any]
-
-_WHOLE = re.compile(r"[+-]?(0x[0-9a-f]+|[0-9]+|[0-9]{1,3}(([_,])[0-9]{3}(\3[0-9]{3})*))", re.IGNORECASE)
 
 
 def _text(name: str, value: Any) -> str:
@@ -137,20 +136,15 @@ def _whole(minimum: int = 0, maximum: int = INT64_MAX) -> Read:
     def read(name: str, value: Any) -> int:
         number = value
         if isinstance(value, str):  # 30000000, 30_000_000, 30,000,000 or 0x1c9c380
-            number = _parsed_whole(name, value)
+            number = from_typed(value)
+            if number is None:
+                raise InvalidInput(name, "expected a whole number", value)
         number = whole_scalar(name, number, minimum=minimum)
         if number > maximum:
             raise InvalidInput(name, f"expected at most {maximum:,}", number)
         return number
 
     return read
-
-
-def _parsed_whole(name: str, text: str) -> int:
-    digits = text.replace(",", "").replace("_", "")
-    if not _WHOLE.fullmatch(text) or re.match(r"[+-]?0[0-9]", digits) or len(digits) > 80:
-        raise InvalidInput(name, "expected a whole number", text)
-    return int(digits, 0)
 
 
 def _number(minimum: float = 0.0, *, below: float | None = None, most: float | None = None) -> Read:

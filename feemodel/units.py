@@ -1,6 +1,7 @@
-"""Units, and the hexadecimal quantities of Ethereum JSON-RPC."""
+"""Units, and the one place where text becomes a number: quantities of JSON-RPC, numbers of files, numbers typed."""
 
 import re
+from typing import Any
 
 from feemodel.errors import InvalidInput
 
@@ -9,6 +10,11 @@ WEI_PER_GWEI = 1_000_000_000
 WEI_PER_ETH = 1_000_000_000_000_000_000
 
 _QUANTITY = re.compile(r"0x(0|[1-9a-fA-F][0-9a-fA-F]*)\Z")
+
+_DECIMAL = re.compile(r"(0|[1-9][0-9]*)\Z")
+_PADDED = re.compile(r"0[xX][0-9a-fA-F]+\Z")
+_GROUPED = re.compile(r"[1-9][0-9]{0,2}([_,])[0-9]{3}(\1[0-9]{3})*\Z")
+_MAX_DIGITS = 1_200  # above which Python's own reader would be slow, or refuse
 
 
 def to_quantity(value: int) -> str:
@@ -31,6 +37,46 @@ def from_quantity(text: str, name: str = "quantity") -> int:
     if not isinstance(text, str) or not _QUANTITY.match(text):
         raise InvalidInput(name, 'expected a quantity such as "0x5208"', text)
     return int(text, 16)
+
+
+def from_number(value: Any, name: str, *, maximum: int) -> int:
+    """A whole number of a file: an integer of JSON, decimal digits, or hexadecimal digits after 0x.
+
+    A decimal number that begins with 0 is refused: some readers take it as octal. So is all that `int` takes beside
+    digits: signs, white space, underscores, 0b and 0o; and a number with a fraction or an exponent.
+
+    >>> from_number("21000", "gas", maximum=2**64 - 1), from_number("0x05208", "gas", maximum=2**64 - 1)
+    (21000, 21000)
+    >>> from_number("010", "gas", maximum=2**64 - 1)
+    Traceback (most recent call last):
+    feemodel.errors.InvalidInput: gas: expected a whole number, got '010'
+    """
+    number = _whole_of_text(value) if isinstance(value, str) else value
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise InvalidInput(name, "expected a whole number", value)
+    if not 0 <= number <= maximum:
+        most = f"2**{maximum.bit_length()} - 1" if maximum & (maximum + 1) == 0 else f"{maximum:,}"
+        raise InvalidInput(name, f"expected a number from 0 to {most}", value)
+    return number
+
+
+def _whole_of_text(text: str) -> int | None:
+    if len(text) > _MAX_DIGITS:
+        return None
+    if _DECIMAL.match(text):
+        return int(text)
+    return int(text, 16) if _PADDED.match(text) else None
+
+
+def from_typed(text: str) -> int | None:
+    """A whole number as a person types it: 30000000, 30_000_000, 30,000,000 or 0x1c9c380; `None` for anything else.
+
+    >>> from_typed("30,000,000"), from_typed("-5"), from_typed("3,00"), from_typed(" 7")
+    (30000000, -5, None, None)
+    """
+    digits = text.removeprefix("-")
+    number = _whole_of_text(re.sub("[_,]", "", digits) if _GROUPED.match(digits) else digits)
+    return None if number is None else -number if text.startswith("-") else number
 
 
 def from_hex(text: str, name: str = "data") -> bytes:

@@ -26,16 +26,17 @@ MAY_IMPORT = {
     "transaction_fields": {"errors"},
     "call": GROUND,
     "transaction": GROUND | {"call"},
+    "transaction_table": GROUND | {"call", "transaction"},
     "fees": GROUND,
-    "sizes": GROUND | {"call", "transaction"},
+    "sizes": GROUND | {"call", "transaction", "transaction_table"},
     "io": GROUND | {"call", "transaction"},
     "ledger": GROUND | {"io", "transaction"},
-    "rollups": GROUND | {"fees", "sizes", "call", "transaction"},
-    "simulation": GROUND | {"fees", "sizes", "rollups", "call", "transaction"},
-    "explanation": GROUND | {"fees", "sizes", "call", "transaction"},
+    "rollups": GROUND | {"fees", "sizes", "call", "transaction", "transaction_table"},
+    "simulation": GROUND | {"fees", "sizes", "rollups", "call", "transaction", "transaction_table"},
+    "explanation": GROUND | {"fees", "sizes", "call", "transaction", "transaction_table"},
     "plots": {"units"},
     "plots_simulation": {"units", "plots"},
-    "execution": GROUND | {"fees", "sizes", "io", "call", "transaction"},
+    "execution": GROUND | {"fees", "sizes", "io", "call", "transaction", "transaction_table"},
 }
 READS_SLEEPS_OR_SERVES = {"os.path", "pathlib", "time", "socket", "urllib3", "http", "sqlite3", "pandas", "io"}
 

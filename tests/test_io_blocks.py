@@ -193,17 +193,17 @@ def test_missing_empty_and_other_files_are_named_so(tmp_path: Path) -> None:
 
 def test_unknown_columns_are_listed_with_what_each_format_would_need(tmp_path: Path) -> None:
     path = tmp_path / "fees.csv"
-    path.write_text("block_number,time,gas_used\n1,2,3\n")
+    path.write_text("block_number,date,gas_used\n1,2,3\n")
     with pytest.raises(UnreadableFile) as caught:
         read_blocks(path)
     message = str(caught.value)
-    assert "has the columns block_number, time, gas_used" in message
+    assert "has the columns block_number, date, gas_used" in message
     assert "blocks of cryo or `feemodel fetch` would need also timestamp" in message
     assert "blocks of ethereum-etl would need also number, timestamp" in message
 
 
 def test_transactions_are_sent_to_their_reader(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableFile, match="transactions of ethereum-etl, which read_transactions reads"):
+    with pytest.raises(UnreadableFile, match="these are transactions, which read_transactions reads"):
         read_blocks(extracts.etl_transactions(tmp_path / "transactions.csv"))
 
 
@@ -253,7 +253,8 @@ def test_text_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
     [
         ("gas_used", "9.5", "row 2: gas_used: expected a whole number, got '9.5'"),
         ("gas_used", "-5", "row 2: gas_used: expected a whole number, got '-5'"),
-        ("gas_used", "0x10", "row 2: gas_used: expected a whole number, got '0x10'"),
+        ("gas_used", "0b10", "row 2: gas_used: expected a whole number, got '0b10'"),
+        ("gas_used", "010", "row 2: gas_used: expected a whole number, got '010'"),
         ("gas_used", "9223372036854775808", r"row 2: gas_used: expected a number of at most 2\*\*63 - 1"),
         ("gas_used", "1" + "0" * 30, r"row 2: gas_used: expected a number of at most 2\*\*63 - 1"),
         ("timestamp", "", "row 2: timestamp: expected a value"),
@@ -272,9 +273,9 @@ def test_csv_value_that_does_not_fit_is_refused(tmp_path: Path, column: str, val
         read_blocks(path)
 
 
-def test_largest_and_padded_integers_are_read(tmp_path: Path) -> None:
+def test_largest_integers_are_read(tmp_path: Path) -> None:
     path = tmp_path / "blocks.csv"
-    path.write_text("block_number,timestamp,gas_used\n0,000,9223372036854775807\n0005,1,00000000000000000000000\n")
+    path.write_text("block_number,timestamp,gas_used\n0,0,9223372036854775807\n5,1,0\n")
     table = read_blocks(path)
     assert table[["block_number", "timestamp", "gas_used"]].to_numpy().tolist() == [[0, 0, 2**63 - 1], [5, 1, 0]]
 
@@ -282,7 +283,7 @@ def test_largest_and_padded_integers_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("column", "array", "message"),
     [
-        ("gas_used", pa.array([1.0, 2.0]), "gas_used: expected a column of whole numbers, got 'double'"),
+        ("gas_used", pa.array([1.0, 2.5]), r"row 2: gas_used: expected a whole number, got 2\.5"),
         ("gas_used", pa.array([1, 2**63], pa.uint64()), r"row 2: gas_used: expected a number of at most 2\*\*63 - 1"),
         ("gas_used", pa.array([1, -1], pa.int32()), "row 2: gas_used: expected a number of at least 0, got -1"),
         ("gas_used", pa.array([None, 1], pa.uint64()), "row 1: gas_used: expected a value"),

@@ -84,7 +84,7 @@ def test_file_may_be_packed_and_begin_with_a_byte_order_mark(tmp_path: Path, pac
         ({**ROW, "gas_used": 21000.5}, r"gas_used: expected a whole number, got 21000\.5"),
         ({**ROW, "gas_used": "21000"}, "gas_used: expected a quantity"),
         ({**ROW, "gas_used": 2**63}, "gas_used: expected a number from 0"),
-        ({**ROW, "status": 1}, "status: expected true or false, got 1"),
+        ({**ROW, "status": 2}, "status: expected true or false, got 2"),
         ({**ROW, "source": 1}, "source: expected text, got 1"),
         ({**ROW, "sender": "0x80"}, "sender: expected 20 bytes, got '0x80'"),
         ({**ROW, "hash": "0x80"}, "hash: expected 32 bytes, got '0x80'"),

@@ -71,7 +71,7 @@ def test_a_table_that_is_no_history_is_refused(change, message):
         replay(table, source="wrong")
 
 
-@pytest.mark.parametrize("missing", ["timestamp", "base_fee", "blob_base_fee"])
+@pytest.mark.parametrize("missing", ["timestamp", "base_fee"])
 def test_a_missing_column_is_named(missing):
     table = {"timestamp": [0, 12], "base_fee": [1.0, 2.0], "blob_base_fee": [1.0, 2.0]}
     del table[missing]

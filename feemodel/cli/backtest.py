@@ -1,13 +1,18 @@
 """`feemodel backtest`: what users would have paid and what posting would have cost, on real or simulated L1 fees."""
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from feemodel.cli.options import above_0, count, number, whole_from_0
+from feemodel.cli.options import above_0, add_codec, count, number, read_codec, whole_from_0
 from feemodel.cli.output import add_out, checked_out, print_json, print_table
+from feemodel.cli.payloads import FILE_HELP, add_transaction_file, read_columns, read_transaction_file
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.units import WEI_PER_ETH
+
+if TYPE_CHECKING:
+    from feemodel.simulation.surfaces import Workload
 
 SCENARIOS = ("history", "bootstrap", "demand")
 HOUR = 3_600  # seconds
@@ -36,19 +41,23 @@ def add_experiment(parser: argparse.ArgumentParser, *, scenario: str, paths: int
     """The options that make an experiment; the defaults of three of them are the verb's own."""
     l1 = parser.add_argument_group("L1 fees")
     l1.add_argument("--l1", metavar="FILE", help="of base fees and blob base fees (the month that ships)")
+    l1.add_argument("--l1-columns", action="append", default=[], metavar="OURS=THEIRS[:gwei]",
+                    help="a column of --l1 by its name there, and its unit; may be repeated")  # fmt: skip
     l1.add_argument("--scenario", default=scenario, choices=SCENARIOS, help="history as it was, a block bootstrap of"
                     " it, or the demand that it shows driving the rules of L1 anew (%(default)s)")  # fmt: skip
     l1.add_argument("--paths", type=count, default=paths, help="of a bootstrap or of demand (%(default)s)")
     length = "length of a path" if hours is not None else "length of a path, to a whole step (the history's)"
     l1.add_argument("--hours", type=above_0, default=hours, help=length)
     l1.add_argument("--block-hours", type=above_0, default=BLOCK_HOURS, help="mean block of a bootstrap (%(default)s)")
-    l1.add_argument("--tip", type=whole_from_0, default=100_000_000, metavar="WEI", help="assumed, L1 (%(default)s)")
+    l1.add_argument("--tip", type=whole_from_0, metavar="WEI", help="of L1 (the file's, or 100000000)")
     l1.add_argument("--usage-exponent", type=number, default=0.0, help="assumed: L1 blocks weigh fee to this power in"
                     " averages (%(default)s)")  # fmt: skip
     traffic = parser.add_argument_group("transactions, drawn onto the time of the L1 fees")
     traffic.add_argument(
-        "--transactions", metavar="FILE.csv", help="with gas_used, calldata_bytes, and --size's column"
+        "--transactions", metavar="FILE", help=f"{FILE_HELP}; or sizes: gas_used, calldata_bytes and --size's column"
     )
+    add_transaction_file(traffic)
+    add_codec(parser)
     traffic.add_argument("--size", default="zstd", metavar="COLUMN", help="compressed size (%(default)s)")
     traffic.add_argument(
         "--arrival-rate", type=above_0, default=1.45, metavar="PER_SECOND", help="transactions a second"
@@ -90,7 +99,11 @@ def read_experiment(options: argparse.Namespace) -> Experiment:
     from feemodel.simulation.posting import Posting
     from feemodel.simulation.surfaces import Submission
 
-    workload, calldata = _read_workload(options.transactions, options.size)
+    tip = Submission().tip if options.tip is None else options.tip
+    workload = _read_workload(options)
+    if options.calldata_pressure and workload.calldata is None:
+        reason = "expected a column calldata_bytes, which --calldata-pressure needs"
+        raise InvalidInput("--transactions", reason, options.transactions)
     rule = PricingRule(
         margin=options.margin,
         estimate_margin=options.estimate_margin,
@@ -99,16 +112,14 @@ def read_experiment(options: argparse.Namespace) -> Experiment:
         upper_bound=options.upper_bound,
         update_interval=options.update_interval,
         window=options.window,
-        tip=float(options.tip),
+        tip=float(tip),
         usage_exponent=options.usage_exponent,
         pressure=CalldataPressure() if options.calldata_pressure else None,
     )
-    posting = Posting(
-        submission=Submission(tip=options.tip), deadline=options.deadline, stream_ratio=options.stream_ratio
-    )
+    posting = Posting(submission=Submission(tip=tip), deadline=options.deadline, stream_ratio=options.stream_ratio)
     return Experiment(
         workload,
-        calldata if options.calldata_pressure else None,
+        workload.calldata if options.calldata_pressure else None,
         _scenario(options),
         rule,
         posting,
@@ -153,7 +164,7 @@ def run(options: argparse.Namespace) -> int:
 
 def print_assumptions(attributes: dict[str, Any]) -> None:
     """What a result rests on, for a person."""
-    for name in ("workload", "l1_fees", "resampling", "tips", "usage_ratios", "not_counted"):
+    for name in ("workload", "l1_fees", "l1_fees_assumed", "resampling", "tips", "usage_ratios", "not_counted"):
         print(f"{name.replace('_', ' ')}: {attributes[name]}")
 
 
@@ -167,29 +178,39 @@ _LABELS = {
 }
 
 
-def _read_workload(path: str | None, size: str) -> tuple[Any, Any]:
+def _read_workload(options: argparse.Namespace) -> "Workload":
+    """The shipped transactions; or a file's, by its column of sizes, or measured where it has the transactions."""
     import numpy as np
-    import pandas as pd
 
-    from feemodel.io.files import opened, reading
     from feemodel.io.shipped import read_shipped_transactions
     from feemodel.simulation.surfaces import Workload
 
+    path, size = options.transactions, options.size
     if path is None:
         table = read_shipped_transactions()
-    else:
-        with reading(path), opened(path) as file:  # by its content: what looks like an address is not fetched
-            try:
-                table = pd.read_csv(file).convert_dtypes()
-            except ValueError as error:
-                raise UnreadableFile(f"{path}: not CSV: {str(error).strip()}") from None
-    missing = [name for name in (size, "gas_used", "calldata_bytes") if name not in table]
-    if missing:
-        raise InvalidInput(path or "--size", f"expected a column {missing[0]} among", list(table))
-    table = table.dropna(subset=[size, "gas_used"])
-    columns = (table[name].to_numpy(np.int64) for name in (size, "gas_used", "calldata_bytes"))
-    sizes, gas, calldata = columns
-    return Workload(Path(path).name if path else "real Linea transactions that ship", sizes, gas), calldata
+        if size not in table:
+            raise InvalidInput("--size", f"expected a column among {', '.join(map(str, table))}", size)
+        known = table.dropna(subset=[size, "gas_used"])
+        sizes, gas, calldata = (known[name].to_numpy(np.int64) for name in (size, "gas_used", "calldata_bytes"))
+        return Workload(
+            f"{len(known):,} of {len(table):,} real Linea transactions that ship, those with gas used",
+            sizes,
+            gas,
+            known["timestamp"].to_numpy(np.int64),
+            calldata,
+        )
+    from feemodel.io.measured import read_measured
+
+    columns = read_columns(options.columns)
+    measured = read_measured(path, size, columns=columns)
+    if measured is not None:
+        return Workload(Path(path).name, **measured)
+    read = read_transaction_file(path, options.columns, options.chain_id)
+    workload = Workload.from_transactions(
+        read.table, codec=read_codec(options), packed=options.packed, name=Path(path).name, chain_id=options.chain_id
+    )
+    left_out = [text for text in read.said if text.startswith("left out")]
+    return replace(workload, name="; ".join([workload.name, *left_out]))
 
 
 def _scenario(options: argparse.Namespace) -> Any:
@@ -197,7 +218,9 @@ def _scenario(options: argparse.Namespace) -> Any:
 
     if options.scenario != "bootstrap" and options.block_hours != BLOCK_HOURS:
         raise InvalidInput("--block-hours", "expected only with --scenario bootstrap", options.block_hours)
-    history = _history(options.l1)
+    history = _history(options.l1, read_columns(options.l1_columns))
+    if options.tip is not None:
+        history = history.drop_vars("tip", errors="ignore")  # what is asked for counts before what the file says
     horizon = None if options.hours is None else options.hours * HOUR
     if options.scenario == "history":
         if options.paths != 1:
@@ -232,25 +255,17 @@ def _beginning(history: Any, hours: float) -> Any:
     return scenarios.beginning(history, hours * HOUR)
 
 
-def _history(path: str | None) -> Any:
-    import numpy as np
-
-    from feemodel.fees.l1_market import blob_base_fee
+def _history(path: str | None, columns: dict[str, str] | None = None) -> Any:
     from feemodel.io import read_l1_fees, read_shipped_l1_fees
     from feemodel.simulation.scenarios import replay
 
     if path is None:
         return replay(read_shipped_l1_fees(), source="Ethereum mainnet, 2026-01-07 to 02-06, means of ten minutes")
-    table = read_l1_fees(path)
-    if table["base_fee"].isna().any():
-        raise UnreadableFile(f"{path}: expected a base fee in every row")
-    if table["blob_base_fee"].isna().any():
-        if table["excess_blob_gas"].isna().any():
-            raise UnreadableFile(f"{path}: expected a blob base fee, or excess blob gas, in every row")
-        table["blob_base_fee"] = blob_base_fee(
-            table["excess_blob_gas"].to_numpy(np.int64), table["timestamp"].to_numpy(np.int64)
-        )
-    return replay(table, source=Path(path).name)
+    table = read_l1_fees(path, columns=columns)
+    try:
+        return replay(table, source=Path(path).name)
+    except InvalidInput as error:
+        raise UnreadableFile(f"{path}: {error}") from None
 
 
 def _over_paths(values: Any) -> dict[str, float]:

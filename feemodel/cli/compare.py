@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from feemodel.cli.options import add_codec, count, read_codec, whole_from_0
 from feemodel.cli.output import add_out, checked_out, print_json, print_table
+from feemodel.cli.payloads import add_transaction_file, read_transaction_file
 from feemodel.cli.subjects import estimated_gas, read_subject
-from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.transaction import LINEA_CHAIN_ID, Transaction, fill, parse_transaction
+from feemodel.errors import InvalidInput
+from feemodel.transaction import Transaction, fill
 from feemodel.units import WEI_PER_GWEI
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("subject", help="a signed transaction (0x…), a call ({…}), or a file of raw transactions")
+    parser.add_argument("subject", help="a signed transaction (0x…), a call ({…}), or a file of transactions")
+    add_transaction_file(parser)
     parser.add_argument("--gas", type=count, help="used by each (a file's column, or the gas limit)")
     parser.add_argument(
         "--l1-base-fee", type=whole_from_0, metavar="WEI", help="(median of the shipped month or of --at)"
@@ -38,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     from feemodel.rollups.tables import comparison, sizes_table
 
     out = checked_out(options, (".png", ".svg", ".pdf"))
-    transactions, gas, senders = _transactions(options)
+    transactions, gas, senders, said = _transactions(options)
     table = sizes_table(
         transactions, gas=gas, senders=senders, pubdata=options.pubdata, linea_codec=read_codec(options)
     )
@@ -53,6 +55,7 @@ def run(options: argparse.Namespace) -> int:
         "l1BaseFee": base_fee,
         "blobBaseFee": blob_base_fee,
         "rules": [row._asdict() for row in rows],
+        "said": said,
     }
     if out is not None:
         _draw(out, rows, answer)
@@ -71,6 +74,8 @@ def run(options: argparse.Namespace) -> int:
     print_table(title, ("rule", "L1 part", "L2 part", "total", "per byte", f"of {_reference(options, rules)}"), cells)
     for name, reason in without.items():
         print(f"Without {name}: {reason}")
+    for text in said:
+        print(text)
     return 0
 
 
@@ -90,35 +95,31 @@ def _rules(options: argparse.Namespace) -> "tuple[list[Rule], dict[str, str]]":
     return [rule(name, at=options.at) for name in names], {}
 
 
-def _transactions(options: argparse.Namespace) -> tuple[list[Transaction], list[int] | None, list[bytes] | None]:
-    """The transactions, what gas each used, and who sent each, where that is known."""
+def _transactions(
+    options: argparse.Namespace,
+) -> tuple[list[Transaction], list[int] | None, list[bytes] | None, list[str]]:
+    """The transactions, what gas each used, who sent each, where that is known, and what was assumed."""
     if options.subject != "-" and not options.subject.strip().startswith(("0x", "{")):
         return _file(options)
     subject = read_subject(options.subject)
     gas = estimated_gas(subject, options.gas)
     if isinstance(subject, Transaction):
-        return [subject], [gas], None
+        return [subject], [gas], None, []
     # A call has no signature: a placeholder of the same length stands in, as in a node's estimate.
-    signed = fill(subject, gas=gas, chain_id=LINEA_CHAIN_ID).with_placeholder_signature()
-    return [signed], [gas], [subject.sender or bytes(20)]
+    signed = fill(subject, gas=gas, chain_id=options.chain_id).with_placeholder_signature()
+    return [signed], [gas], [subject.sender or bytes(20)], []
 
 
-def _file(options: argparse.Namespace) -> tuple[list[Transaction], list[int] | None, None]:
-    from feemodel.io import read_raw_transactions
-
-    table = read_raw_transactions(options.subject)
-    if table["raw"].isna().any():
-        raise UnreadableFile(f"{options.subject}: expected `raw` in every line: the rules price signed transactions")
-    transactions = []
-    for place, raw in enumerate(table["raw"], 1):
-        try:
-            transactions.append(parse_transaction(raw))
-        except InvalidInput as error:
-            raise UnreadableFile(f"{options.subject}: transaction {place:,}: {error}") from None
-    if options.gas is not None:
-        return transactions, [options.gas] * len(transactions), None
-    known = table["gas_used"].notna().all()
-    return transactions, table["gas_used"].astype(int).to_list() if known else None, None
+def _file(options: argparse.Namespace) -> tuple[list[Transaction], list[int] | None, list[bytes] | None, list[str]]:
+    read = read_transaction_file(options.subject, options.columns, options.chain_id)
+    transactions, said = [one.signed() for one in read.sent], list(read.said)
+    if bare := sum(one.transaction.signature is None for one in read.sent):
+        said.append(f"assumed: placeholder signatures of {bare:,} transactions")
+    gas = [options.gas] * len(transactions) if options.gas is not None else read.gas_used()
+    if gas is None:
+        said.append("assumed: gas limits in place of gas used")
+    senders = [one.sender for one in read.sent if one.sender is not None]
+    return transactions, gas, senders if len(senders) == len(transactions) else None, said
 
 
 def _l1_fees(options: argparse.Namespace) -> tuple[int, int]:

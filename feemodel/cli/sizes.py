@@ -5,14 +5,15 @@ from typing import Any
 
 from feemodel.cli.options import add_codec, count, read_codec
 from feemodel.cli.output import add_out, checked_out, print_json, print_table
-from feemodel.cli.payloads import read_payloads
+from feemodel.cli.payloads import FILE_HELP, add_transaction_file, read_transaction_file
 from feemodel.transaction import FORMS
 
 CODECS = ("zstd", "brotli", "deflate", "fastlz")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", help="JSON Lines with `raw` or `sender_and_unsigned_transaction`, or one 0x… a line")
+    parser.add_argument("file", help=FILE_HELP)
+    add_transaction_file(parser)
     parser.add_argument("--form", default="sender_unsigned", choices=FORMS, help="what is measured (%(default)s)")
     parser.add_argument("--all", action="store_true", help="every codec (lzss where --dictionary is given)")
     parser.add_argument("--threads", type=count, help="as many as processors unless given")
@@ -29,11 +30,14 @@ def run(options: argparse.Namespace) -> int:
     from feemodel.sizes.lzss import packed_size
 
     out = checked_out(options, (".csv",))
-    payloads = read_payloads(options.file, options.form)
+    read = read_transaction_file(options.file, options.columns, options.chain_id)
+    payloads, said = read.payloads(options.form), list(read.said)
+    if options.form == "signed" and (bare := sum(one.transaction.signature is None for one in read.sent)):
+        said.append(f"assumed: placeholder signatures of {bare:,} transactions")
     names = CODECS if options.all else ()
     codecs = [get_codec(name) for name in names] + ([read_codec(options)] if options.codec not in names else [])
     lengths = np.fromiter(map(len, payloads), np.int64, len(payloads))
-    table = pd.DataFrame({"length": lengths})
+    table = pd.DataFrame({"length": lengths}, index=read.rows)
     for codec in codecs:
         sizes = compressed_sizes(payloads, codec, threads=options.threads, progress=True)
         table[codec.name] = packed_size(sizes) if options.packed else sizes
@@ -42,11 +46,15 @@ def run(options: argparse.Namespace) -> int:
             table.to_csv(file, index_label="row")
     rows = [_summary(str(name), table[name], int(lengths.sum())) for name in table]
     if options.json:
-        print_json({"transactions": len(table), "form": options.form, "packed": options.packed, "codecs": rows})
+        print_json(
+            {"transactions": len(table), "form": options.form, "packed": options.packed, "codecs": rows, "said": said}
+        )
         return 0
     title = f"{len(table):,} transactions, {options.form}{', packed' if options.packed else ''} [bytes]"
     cells = [(r["codec"], *(f"{r[c]:,}" for c in _COUNTS), f"{r['ofLength']:.1%}", f"{r['mean']:,.1f}") for r in rows]
     print_table(title, ("", "total", "min", "median", "p95", "max", "of length", "mean"), cells)
+    for text in said:
+        print(text)
     return 0
 
 

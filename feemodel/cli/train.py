@@ -4,12 +4,13 @@ import argparse
 
 from feemodel.cli.options import count
 from feemodel.cli.output import add_out, checked_out, print_json
-from feemodel.cli.payloads import read_payloads
+from feemodel.cli.payloads import FILE_HELP, add_transaction_file, read_transaction_file
 from feemodel.transaction import FORMS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", help="transactions, as `feemodel sizes` reads them")
+    parser.add_argument("file", help=FILE_HELP)
+    add_transaction_file(parser)
     add_out(parser, "DICTIONARY", "where to write it", required=True)
     parser.add_argument("--size", type=count, default=65_536, metavar="BYTES", help="of it (%(default)s)")
     parser.add_argument("--form", default="sender_unsigned", choices=FORMS, help="what is measured (%(default)s)")
@@ -21,7 +22,8 @@ def run(options: argparse.Namespace) -> int:
     from feemodel.sizes.codecs import Zstd, compressed_sizes, train_dictionary
 
     checked_out(options)
-    payloads = read_payloads(options.file, options.form)
+    read = read_transaction_file(options.file, options.columns, options.chain_id)
+    payloads = read.payloads(options.form)
     samples = payloads[:: options.every]
     rest = [payload for place, payload in enumerate(payloads) if place % options.every]
     dictionary = train_dictionary(samples, size=options.size)
@@ -29,11 +31,13 @@ def run(options: argparse.Namespace) -> int:
         file.write(dictionary)
     plain, trained = (int(compressed_sizes(rest, codec).sum()) for codec in (Zstd(), Zstd(dictionary=dictionary)))
     answer = {"dictionary": options.out, "bytes": len(dictionary), "trainedOn": len(samples)}
-    answer |= {"testedOn": len(rest), "zstdBytes": plain, "zstdBytesWithDictionary": trained}
+    answer |= {"said": read.said, "testedOn": len(rest), "zstdBytes": plain, "zstdBytesWithDictionary": trained}
     if options.json:
         print_json(answer)
         return 0
     print(f"{options.out}: {len(dictionary):,} bytes, trained on {len(samples):,} transactions")
     if rest:
         print(f"{len(rest):,} others: {plain:,} bytes under zstd, {trained:,} with it ({trained / plain - 1:+.1%})")
+    for text in read.said:
+        print(text)
     return 0

@@ -4,6 +4,7 @@ import csv
 import gzip
 import json
 import os
+import re
 import secrets
 import zlib
 from collections.abc import Iterator, Sequence
@@ -16,11 +17,12 @@ import pyarrow as pa
 from feemodel.errors import InvalidInput, UnreadableFile
 
 PathLike: TypeAlias = str | os.PathLike[str]
-Container: TypeAlias = Literal["parquet", "csv", "json"]
+Container: TypeAlias = Literal["parquet", "csv", "json", "lines"]
 
 PARQUET_MAGIC = b"PAR1"  # the first and the last four bytes of every Parquet file
 GZIP_MAGIC = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"  # that some editors put before UTF-8
+_NAME = re.compile(rb'"?[A-Za-z_][A-Za-z0-9_]*"?\Z')  # the header of a CSV file of one column
 CSV_BLOCK = 1 << 26  # bytes: a row must fit, and calldata of megabytes is two digits a byte
 
 
@@ -61,7 +63,7 @@ def opened(path: PathLike) -> Iterator[BinaryIO]:
 
 
 def container_of(path: PathLike) -> Container:
-    """Parquet, CSV or JSON, by the first bytes of the content and not by the name."""
+    """Parquet, CSV, JSON or lines of hexadecimal data, by the first bytes of the content and not by the name."""
     with opened(path) as file:
         start = file.read(4096)
         packed = isinstance(file, gzip.GzipFile)
@@ -74,7 +76,10 @@ def container_of(path: PathLike) -> Container:
     text = start.removeprefix(BOM).lstrip()
     if text.startswith((b"{", b"[")):
         return "json"
-    if b"," in text.partition(b"\n")[0] and b"\0" not in start:
+    if text.startswith(b"0x"):
+        return "lines"
+    header, line_break, _ = text.partition(b"\n")
+    if b"\0" not in start and (b"," in header or (line_break and _NAME.match(header.strip()))):
         return "csv"
     raise UnreadableFile(f"{path}: neither Parquet nor CSV nor JSON; it begins with {start[:16]!r}")
 

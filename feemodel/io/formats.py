@@ -1,21 +1,37 @@
 """Which file is which: the column names of the extractors, as rows.
 
+The names of transactions are those of `feemodel.transaction_fields`, so that one file may mix them.
+
 Sources: paradigmxyz/cryo at 559b654 (2025-01-08), crates/freeze/src/datasets; blockchain-etl/ethereum-etl at 9e51c3b
 (2024-03), ethereumetl/jobs/exporters.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-from feemodel.errors import UnreadableFile
-from feemodel.io.files import Container, PathLike, column_names, read_columns
-from feemodel.io.tables import BLOCKS, L1_FEES, RECEIPTS, TRANSACTIONS, Columns, make_table
+from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.io.files import Container, PathLike, column_names, json_documents, read_columns
+from feemodel.io.tables import (
+    BLOCKS,
+    L1_FEES,
+    RAW_TRANSACTIONS,
+    RECEIPTS,
+    TRANSACTIONS,
+    Columns,
+    cells_of_row,
+    make_table,
+    table_of_cells,
+)
 from feemodel.io.values import column as convert
+from feemodel.transaction_fields import FIELD_NAMES
 
-EXACT_VALUES = ("value_string", "value_binary", "value")
+EXACT_VALUES = ("value_string", "value_binary", "value")  # of cryo: with all digits
 LOSSY_VALUES = ("value_f64", "value_f32", "value_float")
 
 
@@ -33,13 +49,13 @@ class Format:
         """The names that a column may have in the file."""
         return self.names.get(column, (column,))
 
-    def missing(self, found: Sequence[str]) -> list[str]:
-        """What a file with these columns lacks to be of this format."""
+    def missing(self, found: Sequence[str], given: Mapping[str, Any] = MappingProxyType({})) -> list[str]:
+        """What a file with these columns lacks to be of this format, where `given` names other columns."""
         needed = [column.name for column in self.columns if column.presence != "optional"]
         return [
             " or ".join(self.source_names(column))
             for column in (*needed, *self.needs)
-            if not any(name in found for name in self.source_names(column))
+            if column not in given and not any(name in found for name in self.source_names(column))
         ]
 
 
@@ -47,47 +63,185 @@ CRYO_BLOCKS = Format("blocks of cryo or `feemodel fetch`", "read_blocks", BLOCKS
 ETL_BLOCKS = Format(
     "blocks of ethereum-etl", "read_blocks", BLOCKS, {"block_number": ("number",), "block_hash": ("hash",)}
 )
-CRYO_TRANSACTIONS = Format("transactions of cryo", "read_transactions", TRANSACTIONS, {"value": EXACT_VALUES})
-ETL_TRANSACTIONS = Format(
-    "transactions of ethereum-etl",
+TRANSACTION_FILES = Format(
+    "transactions",
     "read_transactions",
     TRANSACTIONS,
-    {"transaction_hash": ("hash",), "gas_limit": ("gas",), "timestamp": ("block_timestamp",)},
+    {name: (name, *FIELD_NAMES[name]) for name in (column.name for column in TRANSACTIONS)}
+    | {"value": tuple(dict.fromkeys((*EXACT_VALUES, *FIELD_NAMES["value"])))},
 )
+RAW_FILES = Format(
+    "raw transactions", "read_transactions", RAW_TRANSACTIONS, {"block_number": ("block_number", "block")}, ("raw",)
+)
+RAW_UNSIGNED_FILES = replace(RAW_FILES, needs=("sender_and_unsigned_transaction",))
 ETL_RECEIPTS = Format("receipts of ethereum-etl", "read_transactions(receipts=)", RECEIPTS, {"success": ("status",)})
-L1_BLOBS = Format(
-    "L1 blob counts", "read_l1_fees", L1_FEES, {"blob_gas_used": ("blob_count",)}, ("blob_gas_used", "excess_blob_gas")
-)
-L1_FEE_HISTORY = Format(
-    "L1 fees", "read_l1_fees", L1_FEES, {"base_fee": ("base_fee_per_gas", "base_fee")}, ("base_fee",)
-)
-ETL_L1_FEES = Format(
-    "L1 fees", "read_l1_fees", L1_FEES, {"block_number": ("number",), "base_fee": ("base_fee_per_gas",)}, ("base_fee",)
+L1_FEE_FILES = Format(
+    "L1 fees",
+    "read_l1_fees",
+    L1_FEES,
+    {
+        "block_number": ("block_number", "number", "blockNumber"),
+        "timestamp": ("timestamp", "time", "block_timestamp", "block_time", "blockTimestamp"),
+        "base_fee": ("base_fee", "base_fee_per_gas", "baseFeePerGas"),
+        "excess_blob_gas": ("excess_blob_gas", "excessBlobGas"),
+        "blob_gas_used": ("blob_gas_used", "blobGasUsed", "blob_count"),
+        "blob_base_fee": ("blob_base_fee", "blob_base_fee_per_gas", "base_fee_per_blob_gas", "baseFeePerBlobGas"),
+        "gas_used": ("gas_used", "gasUsed"),
+        "gas_limit": ("gas_limit", "gasLimit"),
+        "gas_used_ratio": ("gas_used_ratio", "gasUsedRatio"),
+        "blob_gas_used_ratio": ("blob_gas_used_ratio", "blobGasUsedRatio"),
+        "tip": ("tip", "priority_fee", "priority_fee_per_gas", "max_priority_fee_per_gas"),
+    },
 )
 
-ALL = (CRYO_BLOCKS, ETL_BLOCKS, CRYO_TRANSACTIONS, ETL_TRANSACTIONS, L1_BLOBS, L1_FEE_HISTORY)
+ALL = (CRYO_BLOCKS, ETL_BLOCKS, TRANSACTION_FILES, L1_FEE_FILES)
+UNITS = {
+    "wei": Fraction(1), "kwei": Fraction(10**3), "gwei": Fraction(10**9), "eth": Fraction(10**18),
+    "s": Fraction(1), "ms": Fraction(1, 1000),
+}  # fmt: skip
 
 
-def read_format(path: PathLike, container: Container, formats: Sequence[Format]) -> tuple[Format, pd.DataFrame]:
-    """A Parquet or CSV file as the table of the first of the formats that it has the columns of."""
+#: Columns that extractors write several times, in several forms.
+FIRST_COUNTS = ("value", "transaction_type", "blob_gas_used")
+
+
+class Source(NamedTuple):
+    """Where a column of ours comes from."""
+
+    name: str
+    scale: Fraction = Fraction(1)  #: of its unit in ours
+
+
+def parse_columns(given: Mapping[str, str] | None, form: Format) -> dict[str, Source]:
+    """What a caller says of columns: our name → theirs, with `:gwei` (wei, kwei, eth; s, ms) where the unit is another.
+
+    >>> parse_columns({"base_fee": "fee:gwei"}, L1_FEE_FILES)["base_fee"].scale
+    Fraction(1000000000, 1)
+    """
+    chosen = {}
+    known = {column.name: column for column in form.columns}
+    aliases = {alias: ours for ours, names in form.names.items() for alias in names}
+    for name, theirs in (given or {}).items():
+        ours = name if name in known else aliases.get(name, name)
+        if ours not in known:
+            close = get_close_matches(name, known, 1)
+            hint = f"did you mean {close[0]}?" if close else f"expected one of {', '.join(known)}"
+            raise InvalidInput("columns", f"no column of {form.name} has this name, {hint}", name)
+        if ours in chosen:
+            raise InvalidInput("columns", "expected each column once", name)
+        if not isinstance(theirs, str) or not theirs:
+            raise InvalidInput(f"columns[{name}]", "expected the name that the file has", theirs)
+        source, _, unit = theirs.rpartition(":")
+        if not source or unit not in UNITS:
+            chosen[ours] = Source(theirs)
+            continue
+        column = known[ours]
+        fits = column.kind == "time" if unit in ("s", "ms") else "wei" in column.unit
+        if not fits:
+            raise InvalidInput(
+                f"columns[{name}]", f"{unit} is no unit of it; it is in {column.unit or 'no unit'}", theirs
+            )
+        chosen[ours] = Source(source, UNITS[unit])
+    return chosen
+
+
+def sources(found: Sequence[str], form: Format, given: Mapping[str, Source]) -> dict[str, Source]:
+    """Which name of a file each column of ours has; those that it has not are left out."""
+    for ours, source in given.items():
+        if source.name not in found:
+            raise InvalidInput(f"columns[{ours}]", f"the file has the columns {', '.join(found)}, not", source.name)
+    taken = {source.name for source in given.values()}
+    chosen = dict(given)
+    for column in form.columns:
+        names = [name for name in form.source_names(column.name) if name in found and name not in taken]
+        if column.name in given or not names:
+            continue
+        if len(names) > 1 and column.name not in FIRST_COUNTS:
+            advice = f"say which it is with columns {column.name}=NAME"
+            raise InvalidInput(column.name, f"the file has several columns for it; {advice}", names)
+        chosen[column.name] = Source(names[0])
+    return chosen
+
+
+def read_format(
+    path: PathLike, container: Container, formats: Sequence[Format], columns: Mapping[str, str] | None = None
+) -> tuple[Format, pd.DataFrame]:
+    """A Parquet or CSV file as the table of the first of the formats that it has the columns of.
+
+    The attribute `not_in_file` of the table lists the columns that the file does not have.
+    """
     found = column_names(path, container)
-    chosen = next((candidate for candidate in formats if not candidate.missing(found)), None)
+    given = {form.name: parse_columns(columns, form) for form in formats}
+    chosen = next((form for form in formats if not form.missing(found, given[form.name])), None)
     if chosen is None:
         raise UnreadableFile(f"{path}: has the columns {', '.join(found)}; {_explanation(found, formats)}")
-    names = {
-        column.name: next((name for name in chosen.source_names(column.name) if name in found), None)
-        for column in chosen.columns
-    }
-    wanted = [name for name in names.values() if name is not None]
+    read = sources(found, chosen, given[chosen.name])
+    wanted = list(dict.fromkeys(source.name for source in read.values()))
     if twice := [name for name in wanted if found.count(name) > 1]:
         raise UnreadableFile(f"{path}: has the column {twice[0]} twice")
     table = read_columns(path, container, wanted)
     arrays: dict[str, Any] = {
-        column.name: convert(column.kind, table.column(name), name)
+        column.name: convert(column.kind, table.column(source.name), source.name, source.scale)
         for column in chosen.columns
-        if (name := names[column.name]) is not None
+        if (source := read.get(column.name)) is not None
     }
-    return chosen, make_table(chosen.columns, arrays, table.num_rows)
+    made = make_table(chosen.columns, arrays, table.num_rows)
+    made.attrs["not_in_file"] = [column.name for column in chosen.columns if column.name not in read]
+    made.attrs["names_in_file"] = {ours: source.name for ours, source in read.items()}
+    return chosen, made
+
+
+def rows_of_json(data: bytes) -> list[tuple[str, Mapping[str, Any]]]:
+    """The objects of a JSON list, of JSON Lines, or of the answer of a Dune query, each with its place."""
+    rows = []
+    for line, document in json_documents(data):
+        if (
+            isinstance(document, Mapping)
+            and isinstance(document.get("result"), Mapping)
+            and "rows" in document["result"]
+        ):
+            document = document["result"]["rows"]
+        for number, row in enumerate(document if isinstance(document, list) else [document], 1):
+            item = f"row {number}" if isinstance(document, list) else ""
+            place = ", ".join(part for part in (line, item) if part) or "row 1"
+            if not isinstance(row, Mapping):
+                raise InvalidInput(place, "expected an object", row)
+            rows.append((place, row))
+    return rows
+
+
+def table_of_objects(
+    rows: Sequence[tuple[str, Mapping[str, Any]]],
+    form: Format,
+    columns: Mapping[str, str] | None,
+    *,
+    decimal: bool = True,
+) -> pd.DataFrame:
+    """JSON objects, each with its place, as the table of a format; their fields may have any of its names.
+
+    `decimal` : whether text that is an integer may be decimal digits, which a node never writes.
+    """
+    given = parse_columns(columns, form)
+    found = list(dict.fromkeys(name for _, row in rows for name in row))
+    sources(found, form, given)  # names that the caller gave and no row has
+    missing_name = {name: form.source_names(name)[0] for name in (column.name for column in form.columns)}
+
+    def cells() -> Iterator[list[Any]]:
+        for place, row in rows:
+            mine = {ours: source for ours, source in given.items() if source.name in row}
+            try:
+                read = sources([*row], form, mine)
+            except InvalidInput as error:
+                raise InvalidInput(f"{place}: {error.name}", error.reason, error.value) from None
+            names = missing_name | {ours: source.name for ours, source in read.items()}
+            scales = {ours: source.scale for ours, source in read.items()}
+            yield cells_of_row(form.columns, place, row, names, scales, decimal=decimal)
+
+    made = table_of_cells(form.columns, cells())
+    read = sources(found, form, given)
+    made.attrs["not_in_file"] = [column.name for column in form.columns if column.name not in read]
+    made.attrs["names_in_file"] = {ours: source.name for ours, source in read.items()}
+    return made
 
 
 def _explanation(found: Sequence[str], formats: Sequence[Format]) -> str:
@@ -100,4 +254,7 @@ def _explanation(found: Sequence[str], formats: Sequence[Format]) -> str:
             f"{lossy} has lost the last digits of the amounts, and none of {', '.join(EXACT_VALUES)} is there; "
             "run cryo with --u256-types string"
         )
-    return "; ".join(f"{candidate.name} would need also {', '.join(candidate.missing(found))}" for candidate in formats)
+    return (
+        "; ".join(f"{candidate.name} would need also {', '.join(candidate.missing(found))}" for candidate in formats)
+        + " (--columns OURS=THEIRS, or columns={OURS: THEIRS}, names a column that has another name)"
+    )

@@ -10,24 +10,26 @@ import pandas as pd
 from feemodel.errors import InvalidInput
 from feemodel.io.blocks import parse_blocks
 from feemodel.io.files import PathLike, container_of, opened, parse_json, reading
-from feemodel.io.formats import ETL_L1_FEES, L1_BLOBS, L1_FEE_HISTORY, read_format
+from feemodel.io.formats import L1_FEE_FILES, read_format, rows_of_json, table_of_objects
 from feemodel.io.tables import L1_FEES, in_order
 from feemodel.io.values import cell
 
 GAS_PER_BLOB = 131_072  # EIP-4844
+LEAST_MEAN = 100_000  # wei / gas that a mean with a fraction has at least
 
 
-def read_l1_fees(path: PathLike) -> pd.DataFrame:
-    """The L1 fees of a file as the table `feemodel.io.tables.L1_FEES`, sorted by block number.
+def read_l1_fees(path: PathLike, *, columns: Mapping[str, str] | None = None) -> pd.DataFrame:
+    """The L1 fees of a file as the table `feemodel.io.tables.L1_FEES`, sorted by block number or time.
 
     Parameters
     ----------
-    path : CSV or Parquet with `block_number`, `timestamp` and `base_fee_per_gas`, and what it has of
-        `excess_blob_gas`, `blob_gas_used`, `blob_base_fee`; or with `blob_count` and `excess_blob_gas`, without base
-        fees; or L1 blocks in any form that `feemodel.io.read_blocks` takes. CSV and JSON may be gzipped.
+    path : CSV, Parquet or JSON rows with a time and a base fee, and what else of the table it has; or with
+        `blob_count` or `blob_gas_used`, and `excess_blob_gas`, without base fees; or L1 blocks in any form that
+        `feemodel.io.read_blocks` takes. CSV and JSON may be gzipped. Fees may be means with a fraction of a wei.
+    columns : the file's names of our columns, with a unit where it is another: `{"base_fee": "fee:gwei"}`.
 
-    What the file does not say stays `<NA>`: the blob base fee follows from the excess blob gas and the schedule of
-    forks by `feemodel.fees.l1_market.blob_base_fee`.
+    What the file does not say stays `<NA>`; `gas_used_ratio` follows from `gas_used` and `gas_limit`.
+    `feemodel.simulation.scenarios.replay` fills the rest and says what it assumes.
 
     Raises `UnreadableFile`, which names the file, the place and what was found there.
 
@@ -42,13 +44,63 @@ def read_l1_fees(path: PathLike) -> pd.DataFrame:
         container = container_of(path)
         if container == "json":
             with opened(path) as file:
-                blocks = parse_blocks(file.read()).rename(columns={"base_fee_per_gas": "base_fee"})
-            blocks["blob_base_fee"] = pd.Series(pd.NA, index=blocks.index, dtype="Int64")
-            return blocks[[column.name for column in L1_FEES]]
-        form, table = read_format(path, container, (L1_BLOBS, L1_FEE_HISTORY, ETL_L1_FEES))
-        if form is L1_BLOBS:
+                table = _of_json(file.read(), columns)
+        else:
+            _, table = read_format(path, container, (L1_FEE_FILES,), columns)
+        if table["base_fee"].isna().all() and table["excess_blob_gas"].isna().all() and len(table):
+            names = ", ".join(table.attrs["names_in_file"].values())
+            reason = "expected a column base_fee or excess_blob_gas (columns={'base_fee': NAME} names another) among"
+            raise InvalidInput("L1 fees", reason, names)
+        if table.attrs["names_in_file"].get("blob_gas_used") == "blob_count":
             table["blob_gas_used"] *= GAS_PER_BLOB
-        return in_order(table, "block_number")
+        _check_unit(table)
+        return in_order(_with_ratio(table), "timestamp" if table["block_number"].isna().any() else "block_number")
+
+
+def _of_json(data: bytes, columns: Mapping[str, str] | None) -> pd.DataFrame:
+    """Blocks of a node, or rows under names of `L1_FEE_FILES`."""
+    rows = rows_of_json(data)
+    first = rows[0][1] if rows else {}
+    result = first.get("result")
+    inner = result if isinstance(result, Mapping) else first
+    if "oldestBlock" in inner:
+        reason = "an answer of eth_feeHistory, which parse_fee_history reads: it has no times"
+        raise InvalidInput("the document", reason, sorted(inner))
+    if not {"jsonrpc", "result", "error", "transactions", "gasUsed"} & first.keys():
+        return table_of_objects(rows, L1_FEE_FILES, columns)
+    table = parse_blocks(data).rename(columns={"base_fee_per_gas": "base_fee"})
+    for column in L1_FEES:
+        if column.name not in table:
+            table[column.name] = pd.Series(pd.NA, index=table.index, dtype=column.dtype)
+    for name in ("block_number", "gas_used"):  # here they may be missing
+        table[name] = table[name].astype("Int64")
+    table = table[[column.name for column in L1_FEES]]
+    table.attrs["names_in_file"] = {}
+    return table
+
+
+def _check_unit(table: pd.DataFrame) -> None:
+    """A base fee or tip with a fraction is a mean, and L1 has none of so few wei: such a column is in gwei."""
+    for name in ("base_fee", "tip"):
+        if table[name].dtype != "Float64":
+            continue
+        wrong = ((table[name] % 1 != 0) & (table[name] < LEAST_MEAN)).fillna(False).to_numpy()
+        if wrong.any():
+            row = int(wrong.argmax())
+            theirs = table.attrs["names_in_file"].get(name, name)
+            reason = f"expected wei; for a column in gwei say {name}={theirs}:gwei"
+            raise InvalidInput(f"row {row + 1}: {theirs}", reason, float(table[name].iloc[row]))
+
+
+def _with_ratio(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with `gas_used_ratio`, where gas used and gas limit say it."""
+    if table["gas_used_ratio"].notna().any() or table["gas_limit"].isna().any() or table["gas_used"].isna().any():
+        return table
+    if (wrong := (table["gas_used"] > table["gas_limit"]).to_numpy()).any():
+        row = int(wrong.argmax())
+        reason = f"expected at most the gas limit, {table['gas_limit'].iloc[row]}"
+        raise InvalidInput(f"row {row + 1}: gas_used", reason, int(table["gas_used"].iloc[row]))
+    return table.assign(gas_used_ratio=(table["gas_used"] / table["gas_limit"]).astype("Float64"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +113,34 @@ class FeeHistory:
     blob_base_fees: tuple[int, ...]  #: n + 1, or empty where the node knows no blobs [wei / gas]
     blob_gas_used_ratios: tuple[float, ...]  #: n, or empty where the node knows no blobs [1]
     rewards: tuple[tuple[int, ...], ...]  #: n rows, a priority fee for every percentile that was asked [wei / gas]
+
+    def as_table(self, *, reward: int | None = None) -> dict[str, Any]:
+        """The columns that `feemodel.simulation.scenarios.replay` takes, one row a block.
+
+        Parameters
+        ----------
+        reward : which of the percentiles is the tip, counted from 0; needed where several were asked.
+
+        Raises `InvalidInput` where several were asked and none is named, or none has this place.
+
+        >>> FeeHistory(16, (7, 8), (0.5,), (), (), ((3,),)).as_table()["tip"]
+        [3]
+        """
+        count, asked = len(self.gas_used_ratios), len(self.rewards[0]) if self.rewards else 0
+        if (asked > 1 and reward is None) or (reward is not None and not 0 <= reward < asked):
+            raise InvalidInput("reward", f"expected which of {asked} percentiles is the tip, from 0", reward)
+        table: dict[str, Any] = {
+            "slot": list(range(count)),
+            "block_number": [self.oldest_block + place for place in range(count)],
+            "base_fee": list(self.base_fees[:count]),
+            "gas_used_ratio": list(self.gas_used_ratios),
+        }
+        if self.blob_base_fees:
+            table["blob_base_fee"] = list(self.blob_base_fees[:count])
+            table["blob_gas_used_ratio"] = list(self.blob_gas_used_ratios)
+        if asked:
+            table["tip"] = [row[reward or 0] for row in self.rewards]
+        return table
 
 
 def parse_fee_history(answer: bytes | str | Mapping[str, Any]) -> FeeHistory:

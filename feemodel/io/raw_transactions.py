@@ -1,6 +1,6 @@
 """Raw transactions from JSON Lines, or one hexadecimal string a line."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pandas as pd
@@ -60,7 +60,12 @@ def _row(line: bytes, place: str) -> dict[str, Any]:
         return {"raw": line.decode("ascii", errors="replace")}
     if not line.startswith(b"{"):
         raise InvalidInput(place, "expected a JSON object, or hexadecimal data that starts with 0x", line)
-    row = {_ALIASES.get(name, name): value for name, value in parse_json(line, place).items()}
+    return raw_row(parse_json(line, place), place)
+
+
+def raw_row(row: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """A JSON object as a row of the table; `InvalidInput` where it holds no transaction."""
+    row = {_ALIASES.get(name, name): value for name, value in row.items()}
     given = [name for name in PAYLOADS if row.get(name) is not None]
     if not given:
         raise InvalidInput(place, f"expected a field {' or '.join(PAYLOADS)}", sorted(row))

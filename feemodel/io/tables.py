@@ -1,10 +1,15 @@
 """The tables that the readers return: every column with its dtype, unit and meaning.
 
-A column has one of five kinds:
+A column has one of these kinds:
 
 | kind   | in the table                                                                                                |
 |--------|-------------------------------------------------------------------------------------------------------------|
 | whole  | int64, or pandas' Int64 where a value may be missing                                                        |
+| time   | as whole: seconds since 1970                                                                                |
+| type   | as whole: 0 to 4, also where the file has a name such as DynamicFee                                         |
+| fee    | Int64; Float64 where the file has means, with a fraction of a wei                                           |
+| real   | Float64                                                                                                     |
+| accesses | an object column of tuples: an address and its storage keys each                                          |
 | amount | Python ints in an object column: wei may exceed 64 bits, and a double would lose the last digits            |
 | data   | bytes, as pandas' binary[pyarrow]                                                                           |
 | flag   | pandas' boolean                                                                                             |
@@ -17,6 +22,7 @@ refused. A gap between block numbers is kept as it is: samples such as every ten
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -25,14 +31,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from feemodel.errors import InvalidInput
-from feemodel.io.values import Kind, cell
+from feemodel.io.values import NO_VALUE, ONE, Kind, cell, fees, objects
 
 Presence: TypeAlias = Literal["always", "nullable", "optional"]
 
-ARROW_TYPES = {"whole": pa.int64(), "data": pa.binary(), "flag": pa.bool_(), "text": pa.string()}
+ARROW_TYPES = {
+    "whole": pa.int64(), "time": pa.int64(), "type": pa.int64(), "real": pa.float64(), "data": pa.binary(),
+    "flag": pa.bool_(), "text": pa.string(),
+}  # fmt: skip
+OBJECTS = ("amount", "accesses")  # kinds whose columns hold Python objects
+INT64 = ("whole", "time", "type")
 _NULLABLE: dict[str, Any] = {
     "whole": pd.Int64Dtype(),
+    "time": pd.Int64Dtype(),
+    "type": pd.Int64Dtype(),
+    "fee": pd.Int64Dtype(),
+    "real": pd.Float64Dtype(),
     "amount": np.dtype(object),
+    "accesses": np.dtype(object),
     "data": pd.ArrowDtype(pa.binary()),
     "flag": pd.BooleanDtype(),
     "text": pd.StringDtype(),
@@ -55,7 +71,7 @@ class Column:
     @property
     def dtype(self) -> Any:
         """The pandas dtype."""
-        return np.dtype(np.int64) if self.kind == "whole" and self.presence == "always" else _NULLABLE[self.kind]
+        return np.dtype(np.int64) if self.kind in INT64 and self.presence == "always" else _NULLABLE[self.kind]
 
 
 Columns: TypeAlias = tuple[Column, ...]
@@ -76,11 +92,11 @@ BLOCKS: Columns = (
 )
 
 TRANSACTIONS: Columns = (
-    Column("block_number", "whole", "1", "height of the block"),
-    Column("transaction_index", "whole", "1", "place within the block, from 0"),
-    Column("transaction_hash", "data", "", "", length=HASH),
-    Column("timestamp", "whole", "s", "of the block, since 1970", "optional"),
-    Column("transaction_type", "whole", "1", "EIP-2718 type", "optional"),
+    Column("block_number", "whole", "1", "height of the block", "optional"),
+    Column("transaction_index", "whole", "1", "place within the block, from 0", "optional"),
+    Column("transaction_hash", "data", "", "", "optional", HASH),
+    Column("timestamp", "time", "s", "of the block, since 1970", "optional"),
+    Column("transaction_type", "type", "1", "EIP-2718 type", "optional"),
     Column("chain_id", "whole", "1", "", "optional"),
     Column("nonce", "whole", "1", "transactions that the sender made before"),
     Column("from_address", "data", "", "the sender", length=ADDRESS),
@@ -91,6 +107,11 @@ TRANSACTIONS: Columns = (
     Column("gas_price", "whole", "wei / gas", "as the node reports it: what was paid, once in a block", "optional"),
     Column("max_fee_per_gas", "whole", "wei / gas", "missing for types 0 and 1", "optional"),
     Column("max_priority_fee_per_gas", "whole", "wei / gas", "missing for types 0 and 1", "optional"),
+    Column("access_list", "accesses", "", "missing for type 0", "optional"),
+    Column("v", "whole", "1", "of the signature; the parity for types 1 and above", "optional"),
+    Column("y_parity", "whole", "1", "of the signature, for types 1 and above", "optional"),
+    Column("r", "amount", "1", "of the signature", "optional"),
+    Column("s", "amount", "1", "of the signature", "optional"),
     Column("gas_used", "whole", "gas", "from the receipt", "optional"),
     Column("effective_gas_price", "whole", "wei / gas", "from the receipt", "optional"),
     Column("success", "flag", "", "from the receipt", "optional"),
@@ -132,12 +153,17 @@ RAW_TRANSACTIONS: Columns = (
 )
 
 L1_FEES: Columns = (
-    Column("block_number", "whole", "1", "height of the L1 block"),
-    Column("timestamp", "whole", "s", "since 1970"),
-    Column("base_fee", "whole", "wei / gas", "of execution gas", "optional"),
+    Column("block_number", "whole", "1", "height of the L1 block", "optional"),
+    Column("timestamp", "time", "s", "since 1970"),
+    Column("base_fee", "fee", "wei / gas", "of execution gas", "optional"),
     Column("excess_blob_gas", "whole", "gas", "what the blob base fee follows from", "optional"),
     Column("blob_gas_used", "whole", "gas", "131,072 for every blob", "optional"),
-    Column("blob_base_fee", "whole", "wei / gas", "of blob gas", "optional"),
+    Column("blob_base_fee", "fee", "wei / gas", "of blob gas", "optional"),
+    Column("gas_used", "whole", "gas", "by all transactions of the block", "optional"),
+    Column("gas_limit", "whole", "gas", "of the block", "optional"),
+    Column("gas_used_ratio", "real", "1", "gas used over gas limit", "optional"),
+    Column("blob_gas_used_ratio", "real", "1", "blob gas used over the most that a block may use", "optional"),
+    Column("tip", "fee", "wei / gas", "priority fee", "optional"),
 )
 
 
@@ -157,21 +183,33 @@ def table_of_rows(
     return table_of_cells(columns, (cells_of_row(columns, place, row, names or {}) for place, row in rows))
 
 
-def cells_of_row(columns: Columns, place: str, row: Mapping[str, Any], names: Mapping[str, str]) -> list[Any]:
+def cells_of_row(
+    columns: Columns,
+    place: str,
+    row: Mapping[str, Any],
+    names: Mapping[str, str],
+    scales: Mapping[str, Fraction] | None = None,
+    *,
+    decimal: bool = False,
+) -> list[Any]:
     """The values of one JSON object in the order of the columns, `None` where missing.
 
     Raises `InvalidInput` that names the place and the field.
     """
-    return [_cell(column, place, row, names.get(column.name, column.name)) for column in columns]
+    scales = scales or {}
+    return [
+        _cell(column, place, row, names.get(column.name, column.name), scales.get(column.name, ONE), decimal=decimal)
+        for column in columns
+    ]
 
 
-def _cell(column: Column, place: str, row: Mapping[str, Any], name: str) -> Any:
+def _cell(column: Column, place: str, row: Mapping[str, Any], name: str, scale: Fraction, *, decimal: bool) -> Any:
     value = row.get(name)
-    if value is None:
+    if value is None or (isinstance(value, str) and column.kind != "text" and value in NO_VALUE):
         if column.presence == "always" or (column.presence == "nullable" and name not in row):
             raise InvalidInput(f"{place}: {name}", "expected a value")
         return None
-    converted = cell(column.kind, value, f"{place}: {name}")
+    converted = cell(column.kind, value, f"{place}: {name}", scale, decimal=decimal)
     if column.length is not None and len(converted) != column.length:
         raise InvalidInput(f"{place}: {name}", f"expected {column.length} bytes", value)
     return converted
@@ -187,15 +225,19 @@ def arrays_of_cells(columns: Columns, rows: Iterable[Sequence[Any]]) -> dict[str
     """Rows of `cells_of_row` as one Arrow array a column."""
     by_column: Iterator[Sequence[Any]] = zip(*rows, strict=True)
     cells = list(by_column) or [()] * len(columns)
-    return {
-        column.name: _objects(values) if column.kind == "amount" else pa.array(values, ARROW_TYPES[column.kind])
-        for column, values in zip(columns, cells, strict=True)
-    }
+    return {column.name: array_of(column.kind, values) for column, values in zip(columns, cells, strict=True)}
+
+
+def array_of(kind: Kind, values: Sequence[Any]) -> Any:
+    """Values of `cell` as the array that `make_table` takes."""
+    if kind in OBJECTS:
+        return objects(values)
+    return fees(values, whole=True) if kind == "fee" else pa.array(values, ARROW_TYPES[kind])
 
 
 def in_order(table: pd.DataFrame, *keys: str) -> pd.DataFrame:
-    """The table sorted by its keys; `InvalidInput` where two rows have the same."""
-    if len(table) < 2:
+    """The table sorted by its keys; `InvalidInput` where two rows have the same. As it is where a key is missing."""
+    if len(table) < 2 or table[list(keys)].isna().any(axis=None):
         return table
     first = table[keys[0]].to_numpy()
     if len(keys) == 1 and (np.diff(first) > 0).all():  # millions of rows are mostly in order already
@@ -211,10 +253,16 @@ def in_order(table: pd.DataFrame, *keys: str) -> pd.DataFrame:
 def _series(column: Column, array: Any, rows: int) -> Any:
     if array is None:
         return pd.Series(pd.NA, index=range(rows), dtype=_NULLABLE[column.kind])
-    if column.kind == "amount":
-        return pd.Series(array, dtype=object)
+    if column.kind in OBJECTS:
+        series = pd.Series(array, dtype=object)
+        missing = series.isna().to_numpy()
+        if column.presence == "always" and missing.any():
+            raise InvalidInput(f"row {int(missing.argmax()) + 1}: {column.name}", "expected a value")
+        return series.where(~missing, pd.NA)
     if column.presence == "always" and array.null_count:
         raise InvalidInput(f"row {_first(array.is_null())}: {column.name}", "expected a value")
+    if column.kind == "fee" and pa.types.is_floating(array.type):
+        return pd.Series(array.to_pandas(types_mapper=lambda _: pd.Float64Dtype()))
     if column.length is not None:
         _check_length(column, array)
     return pd.Series(array.to_pandas(types_mapper=lambda _: _NULLABLE[column.kind]), dtype=column.dtype)
@@ -229,9 +277,3 @@ def _check_length(column: Column, array: Any) -> None:
 
 def _first(flags: Any) -> int:
     return int(np.argmax(flags.to_numpy(zero_copy_only=False))) + 1
-
-
-def _objects(values: Sequence[Any]) -> Any:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array

@@ -1,6 +1,6 @@
-"""Transactions from cryo Parquet, ethereum-etl CSV and `eth_getBlockByNumber` JSON, as one table."""
+"""Transactions of cryo, ethereum-etl, Dune, a node or one's own tables, as one table."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -9,60 +9,71 @@ from numpy.typing import NDArray
 
 from feemodel.errors import InvalidInput
 from feemodel.io.blocks import rpc_blocks
-from feemodel.io.files import PathLike, container_of, opened, reading
-from feemodel.io.formats import CRYO_TRANSACTIONS, ETL_RECEIPTS, ETL_TRANSACTIONS, read_format
-from feemodel.io.tables import TRANSACTIONS, in_order, table_of_rows
+from feemodel.io.files import PathLike, column_names, container_of, opened, reading
+from feemodel.io.formats import (
+    ETL_RECEIPTS,
+    RAW_FILES,
+    RAW_UNSIGNED_FILES,
+    TRANSACTION_FILES,
+    parse_columns,
+    read_format,
+    rows_of_json,
+    table_of_objects,
+)
+from feemodel.io.raw_transactions import PAYLOADS, parse_raw_transactions, raw_row
+from feemodel.io.tables import RAW_TRANSACTIONS, in_order, table_of_rows
+from feemodel.transaction_fields import FIELD_OF
 from feemodel.units import to_hex
-
-#: The names of a transaction within `eth_getBlockByNumber` for the columns of the table.
-RPC_NAMES = {
-    "block_number": "blockNumber",
-    "transaction_index": "transactionIndex",
-    "transaction_hash": "hash",
-    "transaction_type": "type",
-    "chain_id": "chainId",
-    "from_address": "from",
-    "to_address": "to",
-    "gas_limit": "gas",
-    "gas_price": "gasPrice",
-    "max_fee_per_gas": "maxFeePerGas",
-    "max_priority_fee_per_gas": "maxPriorityFeePerGas",
-}
 
 RECEIPT_COLUMNS = ("gas_used", "effective_gas_price", "success")
 
 
-def read_transactions(path: PathLike, *, receipts: PathLike | None = None) -> pd.DataFrame:
+def read_transactions(
+    path: PathLike, *, columns: Mapping[str, str] | None = None, receipts: PathLike | None = None
+) -> pd.DataFrame:
     """The transactions of a file as the table `feemodel.io.tables.TRANSACTIONS`, sorted by block and index.
 
     Parameters
     ----------
-    path : a cryo Parquet file, an ethereum-etl CSV file (either may be CSV or Parquet, CSV and JSON may be gzipped), or
-        JSON as `parse_transactions` takes it. What it is is seen by its content. Of cryo's columns for the value,
-        `value_string` or `value_binary` must be there: `value_f64` alone has lost the last digits and is refused.
+    path : Parquet or CSV of cryo, ethereum-etl, Dune or one's own; JSON as `parse_transactions` takes it; JSON Lines or
+        hexadecimal lines of raw transactions, which come as the table `RAW_TRANSACTIONS` in the order of the file. CSV
+        and JSON may be gzipped. What it is is seen by its content. Of cryo's columns for the value, `value_string` or
+        `value_binary` must be there: `value_f64` alone has lost the last digits and is refused.
+    columns : the file's names of our columns where they are not among `feemodel.transaction_fields`, with a unit where
+        it is another: `{"input": "payload", "gas_price": "price:gwei"}`.
     receipts : the receipts of ethereum-etl for the same transactions, whence `gas_used`, `success` and
         `effective_gas_price`.
+
+    Returns
+    -------
+    The table. Its attribute `not_in_file` lists the columns that the file does not have; they are missing throughout.
 
     Raises `UnreadableFile`, which names the file, the place and what was found there, if it is missing, cut off, of no
     known format, has a value that does not fit, a transaction twice, or one without its receipt.
     """
     with reading(path):
         container = container_of(path)
-        if container == "json":
+        if container in ("json", "lines"):
             with opened(path) as file:
-                table = parse_transactions(file.read())
+                table = parse_transactions(file.read(), columns=columns)
         else:
-            _, table = read_format(path, container, (CRYO_TRANSACTIONS, ETL_TRANSACTIONS))
-            table = in_order(table, "block_number", "transaction_index")
+            raw = set(PAYLOADS) & {*column_names(path, container), *(columns or {})}
+            forms = (RAW_FILES, RAW_UNSIGNED_FILES) if raw else (TRANSACTION_FILES,)
+            form, table = read_format(path, container, forms, columns)
+            if form is TRANSACTION_FILES:
+                table = in_order(table, "block_number", "transaction_index")
     return table if receipts is None else _with_receipts(table, receipts)
 
 
-def parse_transactions(data: bytes) -> pd.DataFrame:
-    """The transactions of `eth_getBlockByNumber` JSON as the table `feemodel.io.tables.TRANSACTIONS`.
+def parse_transactions(data: bytes, *, columns: Mapping[str, str] | None = None) -> pd.DataFrame:
+    """The transactions of JSON, or of lines, as the table `feemodel.io.tables.TRANSACTIONS`.
 
     Parameters
     ----------
-    data : blocks as `feemodel.io.parse_blocks` takes them, with their transactions whole.
+    data : blocks as `feemodel.io.parse_blocks` takes them, with their transactions whole; transactions, one a line or
+        in a list, under any names of `feemodel.transaction_fields`; the answer of a Dune query; or raw transactions as
+        `feemodel.io.parse_raw_transactions` takes them, which come as its table.
+    columns : as in `read_transactions`.
 
     Raises `InvalidInput` that names the place; a block whose transactions are hashes only is refused.
 
@@ -71,11 +82,23 @@ def parse_transactions(data: bytes) -> pd.DataFrame:
     feemodel.errors.InvalidInput: the block: has transaction hashes only: ask eth_getBlockByNumber for whole \
 transactions, got '0x11'
     """
-    table = table_of_rows(TRANSACTIONS, _rpc_transactions(data), RPC_NAMES)
-    return in_order(table, "block_number", "transaction_index")
+    if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"0x"):
+        return parse_raw_transactions(data.split(b"\n"))
+    rows = rows_of_json(data)
+    first = rows[0][1] if rows else {}
+    if set(PAYLOADS) & first.keys():
+        return table_of_rows(RAW_TRANSACTIONS, ((place, raw_row(row, place)) for place, row in rows))
+    of_node = "transactions" in first or isinstance(first.get("result"), (dict, list)) or "error" in first
+    if of_node:
+        rows = list(_of_blocks(data))
+    if rows:
+        table = table_of_objects(rows, TRANSACTION_FILES, columns, decimal=not of_node)
+        return in_order(table, "block_number", "transaction_index")
+    parse_columns(columns, TRANSACTION_FILES)
+    return table_of_rows(TRANSACTION_FILES.columns, ())
 
 
-def _rpc_transactions(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
+def _of_blocks(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
     for place, block in rpc_blocks(data):
         transactions = block.get("transactions")
         if not isinstance(transactions, list):
@@ -84,7 +107,8 @@ def _rpc_transactions(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
             if not isinstance(transaction, dict):
                 reason = "has transaction hashes only: ask eth_getBlockByNumber for whole transactions"
                 raise InvalidInput(place, reason, transaction)
-            yield f"{place}, transaction {index}", {"timestamp": block["timestamp"], **transaction}
+            own = {name: value for name, value in transaction.items() if FIELD_OF.get(name) != "timestamp"}
+            yield f"{place}, transaction {index}", {"timestamp": block["timestamp"], **own}
 
 
 def _with_receipts(table: pd.DataFrame, path: PathLike) -> pd.DataFrame:

@@ -1,60 +1,98 @@
 """Values as files and nodes spell them, one at a time (`cell`) or a whole Arrow column at once (`column`).
 
-Integers are hexadecimal quantities, JSON integers or decimal digits; bytes are `0x` and hexadecimal digits, or binary.
-Nothing is rounded: a floating-point number is refused where a whole one belongs. A value that does not fit raises
-`InvalidInput` with the name that the caller gave, which says where it stands.
+Integers are hexadecimal quantities, JSON integers or decimal digits; bytes are `0x` and hexadecimal digits, or binary;
+times are seconds since 1970, or dates with a time, in UTC where they name no zone. Nothing is rounded: a number with a
+fraction is refused where a whole one belongs, and a double where it may have lost digits. A value that does not fit
+raises `InvalidInput` with the name that the caller gave, which says where it stands.
 """
 
+import math
 import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from feemodel.call import read_access_list, read_type
 from feemodel.errors import InvalidInput
-from feemodel.units import from_hex, from_quantity
+from feemodel.units import from_hex, from_number, from_quantity
 
-Kind: TypeAlias = Literal["whole", "amount", "data", "flag", "text"]
+#: whole: below 2**63. amount: below 2**256. fee: wei, whole or a mean. real: a double. time: whole seconds since 1970.
+Kind: TypeAlias = Literal["whole", "amount", "fee", "real", "time", "type", "accesses", "data", "flag", "text"]
 
 INT64_MAX = 2**63 - 1
 UINT256_MAX = 2**256 - 1
 WORD = 32  # bytes of a 256-bit number
+EXACT_DOUBLE = 2**53  # up to which a double holds every integer
+LATEST = 2**34  # seconds: the year 2514; a larger time is one of another unit
+ONE = Fraction(1)
 
-_DIGITS = re.compile(r"[0-9]{1,78}\Z")  # 2**256 - 1 has 78
+#: What stands for no value in the text files of pandas, Dune, Spark and PostgreSQL.
+NO_VALUE = ("", "<nil>", "<NA>", "null", "NULL", "None", "nan", "NaN", "\\N")
 
 
-def cell(kind: Kind, value: Any, name: str) -> Any:
-    """One value of a JSON object as a Python int, bytes, bool or str.
+def cell(kind: Kind, value: Any, name: str, scale: Fraction = ONE, *, decimal: bool = False) -> Any:
+    """One value of a JSON object as a Python int, float, bytes, bool or str.
+
+    `scale` is that of its unit in ours. Text that is an integer is a hexadecimal quantity, or with `decimal`, as
+    extractors write it, decimal digits.
 
     >>> cell("whole", "0x5208", "gas_used")
     21000
     """
     match kind:
-        case "whole":
-            return _integer(value, name, INT64_MAX)
-        case "amount":
-            return _integer(value, name, UINT256_MAX)
+        case "whole" | "amount" if scale == ONE:
+            return _integer(value, name, INT64_MAX if kind == "whole" else UINT256_MAX, decimal=decimal)
+        case "whole" | "amount" | "fee":
+            return _scaled(value, name, scale, kind)
+        case "real":
+            return float(_number(value, name))
+        case "time":
+            return _seconds(value, name, scale)
+        case "type":
+            return read_type(from_number(value, name, maximum=4) if _is_decimal(value) else value, name)
+        case "accesses":
+            return read_access_list(value, name)
         case "data":
             return from_hex(value, name)
         case "flag":
-            return _of_type(bool, value, name, "expected true or false")
+            return _flag(value, name)
         case "text":
             return _of_type(str, value, name, "expected text")
 
 
-def column(kind: Kind, array: Any, name: str) -> Any:
+def column(kind: Kind, array: Any, name: str, scale: Fraction = ONE) -> Any:
     """An Arrow column of a Parquet or CSV file (there all strings) as the Arrow type of its kind.
 
-    Empty strings are missing values. An amount comes as a NumPy array of Python ints.
+    Empty strings and `NO_VALUE` are missing values. Amounts and access lists come as a NumPy array of objects.
     """
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
     if _is_text(array):
-        array = pc.if_else(pc.equal(array, ""), None, array)
+        array = pc.if_else(pc.is_in(array, pa.array(NO_VALUE, array.type)), None, array)
+    elif pa.types.is_floating(array.type):
+        array = pc.if_else(pc.is_nan(array), None, array)  # what pandas has in place of a missing number
     match kind:
-        case "whole":
+        case "whole" if scale == ONE:
             return _whole_column(array, name)
-        case "amount":
-            return _amount_column(array, name)
+        case "time" | "type" | "fee" if scale == ONE and _is_plain(array):
+            whole = _whole_column(array, name)
+            most = {"time": LATEST - 1, "type": 4, "fee": INT64_MAX}[kind]
+            if (row := _first(whole, pc.greater(whole, most))) is not None:
+                cell(kind, whole[row].as_py(), f"row {row + 1}: {name}")  # says what is wrong with it
+            return whole
+        case "whole" | "time" | "type":
+            return pa.array(_each(array, name, partial(_of_column, kind, scale=scale)), pa.int64())
+        case "fee" | "real":
+            return fees(_each(array, name, partial(_of_column, kind, scale=scale)), whole=kind == "fee")
+        case "amount" | "accesses":
+            return objects(_each(array, name, partial(_of_column, kind, scale=scale)))
         case "data":
             return _data_column(array, name)
         case "flag":
@@ -63,16 +101,127 @@ def column(kind: Kind, array: Any, name: str) -> Any:
             return array.cast(pa.string())
 
 
-def _integer(value: Any, name: str, maximum: int) -> int:
+def _of_column(kind: Kind, value: Any, name: str, *, scale: Fraction) -> Any:
+    """One value of an Arrow column, of whatever type the file has it in."""
+    if kind == "time":
+        return _seconds(value, name, scale)
+    if kind == "accesses":
+        return read_access_list(_json_list(value, name), name)
+    if kind == "amount" and isinstance(value, bytes):
+        if len(value) > WORD:
+            raise InvalidInput(name, "expected at most 32 bytes", value)
+        value = int.from_bytes(value, "big")
+    if kind == "type":
+        return cell("type", value if isinstance(value, str) and not value.isdecimal() else int(_scaled(
+            value, name, ONE, "whole")), name)  # fmt: skip
+    if kind == "real":
+        return float(_number(value, name))
+    return _scaled(value, name, scale, kind)
+
+
+def _json_list(value: Any, name: str) -> Any:
+    from feemodel.io.files import parse_json
+
+    return parse_json(value, name) if isinstance(value, str) else value
+
+
+def _each(array: Any, name: str, read: Callable[[Any, str], Any]) -> list[Any]:
+    return [
+        None if value is None else read(value, f"row {row}: {name}") for row, value in enumerate(array.to_pylist(), 1)
+    ]
+
+
+def _scaled(value: Any, name: str, scale: Fraction, kind: Kind) -> int | float:
+    """A number in our unit, exact; a fee may have a fraction of a wei."""
+    exact = _number(value, name, whole=kind != "fee" and scale == ONE) * scale
+    maximum = UINT256_MAX if kind == "amount" else INT64_MAX
+    if exact > maximum:
+        reason = (
+            "expected a whole amount below 2**256" if kind == "amount" else "expected a number of at most 2**63 - 1"
+        )
+        raise InvalidInput(name, reason, value)
+    if exact.denominator == 1:
+        if isinstance(value, float) and kind != "fee" and abs(value) > EXACT_DOUBLE:
+            raise InvalidInput(name, "expected whole digits, not a double above 2**53, which has lost some", value)
+        return exact.numerator
+    if kind != "fee":
+        raise InvalidInput(name, "expected a whole number" if scale == ONE else "expected a whole number of wei", value)
+    return float(exact)
+
+
+def _number(value: Any, name: str, *, whole: bool = False) -> Fraction:
+    """An integer, a finite double by its shortest digits, or the text of either, at least 0."""
+    if isinstance(value, str) and value[:2] in ("0x", "0X"):
+        return Fraction(from_number(value, name, maximum=UINT256_MAX))
+    found: Decimal | None = None
     if isinstance(value, str):
+        found = Decimal(value) if (_REAL if whole else _DOUBLE).match(value) else None
+    elif isinstance(value, float):
+        found = Decimal(repr(value)) if math.isfinite(value) else None
+    elif isinstance(value, (int, Decimal)) and not isinstance(value, bool):
+        found = Decimal(value)
+    if found is None or not found.is_finite() or found < 0:
+        raise InvalidInput(name, "expected a whole number" if whole else "expected a number of at least 0", value)
+    return Fraction(found)
+
+
+_REAL = re.compile(r"(0|[1-9][0-9]{0,77})(\.[0-9]{1,40})?\Z")  # 2**256 - 1 has 78 digits
+
+
+_DOUBLE = re.compile(r"(0|[1-9][0-9]{0,77})(\.[0-9]{1,40})?(e[+-]?[0-9]{1,2})?\Z")  # as Python writes a double
+
+
+def _seconds(value: Any, name: str, scale: Fraction) -> int:
+    if isinstance(value, str) and value[:2].lower() != "0x" and not _REAL.match(value):
+        try:
+            value = datetime.fromisoformat(value.removesuffix(" UTC").removesuffix(" utc"))
+        except ValueError:
+            raise InvalidInput(name, "expected seconds since 1970, or a date and a time", value) from None
+    if isinstance(value, datetime):
+        moment = value if value.tzinfo else value.replace(tzinfo=UTC)
+        if moment.microsecond or getattr(value, "nanosecond", 0):
+            raise InvalidInput(name, "expected whole seconds", str(value))
+        value, scale = int(moment.timestamp()), ONE
+    seconds = int(_scaled(value, name, scale, "whole"))
+    if seconds >= LATEST:
+        raise InvalidInput(name, "expected seconds since 1970 (for milliseconds, name the column with :ms)", value)
+    return seconds
+
+
+def _flag(value: Any, name: str) -> bool:
+    known = {1: True, 0: False, "0x1": True, "0x0": False, "1": True, "0": False, "true": True, "false": False}
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, (int, str)) and value in known:
+        return known[value]
+    raise InvalidInput(name, "expected true or false", value)
+
+
+def fees(values: Sequence[Any], *, whole: bool) -> Any:
+    """Fees as an int64 array where all are whole (and `whole` is set), as doubles otherwise."""
+    if whole and all(value is None or isinstance(value, int) for value in values):
+        return pa.array(values, pa.int64())
+    return pa.array([None if value is None else float(value) for value in values], pa.float64())
+
+
+def objects(values: Sequence[Any]) -> Any:
+    """An object array of the values."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _is_decimal(value: Any) -> bool:
+    return isinstance(value, str) and value.isascii() and value.isdecimal()
+
+
+def _integer(value: Any, name: str, maximum: int, *, decimal: bool) -> int:
+    if isinstance(value, str) and not (decimal and _is_decimal(value)):
         number = from_quantity(value, name)
-    elif isinstance(value, int) and not isinstance(value, bool):
-        number = value
-    else:
-        raise InvalidInput(name, "expected a whole number", value)
-    if not 0 <= number <= maximum:
-        raise InvalidInput(name, f"expected a number from 0 to 2**{(maximum + 1).bit_length() - 1} - 1", value)
-    return number
+        if number > maximum:
+            raise InvalidInput(name, f"expected a number from 0 to 2**{maximum.bit_length()} - 1", value)
+        return number
+    return from_number(value, name, maximum=maximum)
 
 
 def _of_type(kind: type, value: Any, name: str, expected: str) -> Any:
@@ -82,13 +231,10 @@ def _of_type(kind: type, value: Any, name: str, expected: str) -> Any:
 
 
 def _whole_column(array: Any, name: str) -> Any:
-    if _is_text(array):
-        _refuse(array, pc.invert(pc.match_substring_regex(array, "^[0-9]+$")), name, "expected a whole number")
-        array = pc.utf8_ltrim(array, "0")
-        digits = pc.utf8_length(array)
-        too_large = pc.or_(pc.greater(digits, 19), pc.and_(pc.equal(digits, 19), pc.greater(array, str(INT64_MAX))))
-        _refuse(array, too_large, name, "expected a number of at most 2**63 - 1")
-        return pc.if_else(pc.equal(digits, 0), "0", array).cast(pa.int64())
+    if _is_text(array) and _is_plain(array):
+        return array.cast(pa.int64())
+    if _is_text(array) or pa.types.is_floating(array.type) or pa.types.is_decimal(array.type):
+        return pa.array(_each(array, name, partial(_of_column, "whole", scale=ONE)), pa.int64())
     if not (pa.types.is_integer(array.type) or pa.types.is_null(array.type)):
         raise InvalidInput(name, "expected a column of whole numbers", str(array.type))
     if pa.types.is_uint64(array.type):
@@ -100,21 +246,11 @@ def _whole_column(array: Any, name: str) -> Any:
     return array
 
 
-def _amount_column(array: Any, name: str) -> Any:
-    values = array.to_pylist()
-    amounts = np.empty(len(values), dtype=object)
-    for row, value in enumerate(values):
-        if isinstance(value, bytes) and len(value) <= WORD:
-            amounts[row] = int.from_bytes(value, "big")
-        elif isinstance(value, int) and value >= 0:
-            amounts[row] = value
-        elif isinstance(value, str) and _DIGITS.match(value) and int(value) <= UINT256_MAX:
-            amounts[row] = int(value)
-        elif isinstance(value, str) and re.match(r"0x[0-9a-fA-F]{1,64}\Z", value):
-            amounts[row] = int(value, 16)
-        else:
-            raise InvalidInput(f"row {row + 1}: {name}", "expected a whole amount below 2**256", value)
-    return amounts
+def _is_plain(array: Any) -> bool:
+    """Whether all values are integers that 64 bits hold, as such or in decimal digits."""
+    if _is_text(array):
+        return bool(pc.all(pc.fill_null(pc.match_substring_regex(array, "^(0|[1-9][0-9]{0,17})$"), True)).as_py())
+    return bool(pa.types.is_integer(array.type))
 
 
 def _data_column(array: Any, name: str) -> Any:
@@ -131,9 +267,12 @@ def _data_column(array: Any, name: str) -> Any:
 
 def _flag_column(array: Any, name: str) -> Any:
     if _is_text(array):
-        known = pa.array(["0", "1", "false", "true"])
+        array = pc.utf8_lower(array)
+        known = pa.array(["0", "1", "0x0", "0x1", "false", "true"], array.type)
         _refuse(array, pc.invert(pc.is_in(array, known, skip_nulls=True)), name, "expected true, false, 1 or 0")
-        return array.cast(pa.bool_())
+        return pc.if_else(array.is_null(), None, pc.is_in(array, pa.array(["1", "0x1", "true"], array.type)))
+    if pa.types.is_integer(array.type):
+        return _flag_column(array.cast(pa.string()), name)
     if not (pa.types.is_boolean(array.type) or pa.types.is_null(array.type)):
         raise InvalidInput(name, "expected a column of true and false", str(array.type))
     return array.cast(pa.bool_())

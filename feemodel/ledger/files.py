@@ -18,7 +18,6 @@ account was destroyed during the block, even if it exists after it. `hash`, `par
 """
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,12 +27,11 @@ from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ledger.changes import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
 from feemodel.ledger.trie_log import parse_trie_log_element
 from feemodel.ledger.words import address_bytes, hash_bytes, slot_bytes
-from feemodel.units import from_hex, from_quantity
+from feemodel.units import from_hex, from_number, from_quantity
 
 MAX_WORD = 2**256 - 1
 BLOCK_FIELDS = {"number", "hash", "parentHash", "accounts"}
 ACCOUNT_FIELDS = {"before", "after", "code", "cleared", "storage"}
-_NUMBER = re.compile("[0-9]{1,4000}|0[xX][0-9a-fA-F]+")  # what geth reads; of more digits Python makes no integer
 
 
 def read_genesis(path: str | Path) -> Iterator[GenesisAccount]:
@@ -42,7 +40,7 @@ def read_genesis(path: str | Path) -> Iterator[GenesisAccount]:
     Raises `UnreadableFile`, which names the file and the account.
     """
     try:
-        yield from parse_genesis(_json(Path(path).read_bytes()))
+        yield from parse_genesis(strict_json(Path(path).read_bytes()))
     except (OSError, InvalidInput) as error:
         raise UnreadableFile(f"{path}: {error}") from None
 
@@ -53,7 +51,7 @@ def read_genesis_chain_id(path: str | Path) -> int | None:
     Raises `UnreadableFile`, which names the file.
     """
     try:
-        return genesis_chain_id(_json(Path(path).read_bytes()))
+        return genesis_chain_id(strict_json(Path(path).read_bytes()))
     except (OSError, InvalidInput) as error:
         raise UnreadableFile(f"{path}: {error}") from None
 
@@ -80,7 +78,7 @@ def read_proof(path: str | Path) -> dict[str, Any]:
     Raises `UnreadableFile` for a file that is missing or holds no JSON object.
     """
     try:
-        proof = _json(Path(path).read_bytes())
+        proof = strict_json(Path(path).read_bytes())
     except (OSError, InvalidInput) as error:
         raise UnreadableFile(f"{path}: {error}") from None
     if isinstance(proof, dict) and "jsonrpc" in proof:
@@ -115,8 +113,8 @@ def parse_genesis(genesis: Any) -> Iterator[GenesisAccount]:
         seen.add(address)
         yield GenesisAccount(
             address=address,
-            nonce=_number(f"{name} nonce", fields.get("nonce", 0)),
-            balance=_number(f"{name} balance", fields["balance"]),
+            nonce=from_number(fields.get("nonce", 0), f"{name} nonce", maximum=MAX_WORD),
+            balance=from_number(fields["balance"], f"{name} balance", maximum=MAX_WORD),
             code=from_hex(fields.get("code", "0x"), f"{name} code"),
             storage=_genesis_storage(f"{name} storage", fields.get("storage", {})),
         )
@@ -131,7 +129,7 @@ def genesis_chain_id(genesis: Any) -> int | None:
     config = genesis.get("config") if isinstance(genesis, dict) else None
     if not isinstance(config, dict) or config.get("chainId") is None:
         return None
-    return _number("config.chainId", config["chainId"])
+    return from_number(config["chainId"], "config.chainId", maximum=MAX_WORD)
 
 
 def parse_block(block: Any) -> BlockChanges:
@@ -216,16 +214,6 @@ def _quantity(name: str, text: Any) -> int:
     return number
 
 
-def _number(name: str, value: Any) -> int:
-    """A number as genesis files write it: an integer, or text, decimal or hexadecimal."""
-    number = value
-    if isinstance(value, str):
-        number = int(value, 0 if value[:2] in ("0x", "0X") else 10) if _NUMBER.fullmatch(value) else None
-    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= MAX_WORD:
-        raise InvalidInput(name, "expected an integer from 0 to 2**256 - 1", value)
-    return number
-
-
 def _check_fields(name: str, value: Any, needed: set[str], known: set[str]) -> None:
     if not isinstance(value, dict):
         raise InvalidInput(name, "expected an object", value)
@@ -248,13 +236,13 @@ def _read_lines(path: str | Path, parse: Callable[[Any], BlockChanges]) -> Itera
 
 def _parsed_line(place: str, line: bytes, parse: Callable[[Any], BlockChanges]) -> BlockChanges:
     try:
-        return parse(_json(line))
+        return parse(strict_json(line))
     except InvalidInput as error:
         raise UnreadableFile(f"{place}: {error}") from None
 
 
-def _json(text: bytes) -> Any:
-    """JSON in which no object has a name twice, as a damaged file may."""
+def strict_json(text: bytes) -> Any:
+    """A JSON value; raises `InvalidInput` for text that is none, and where an object has a name twice."""
     try:
         return json.loads(text, object_pairs_hook=_object)
     except InvalidInput:  # of `_object`

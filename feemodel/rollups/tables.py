@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,7 @@ from feemodel.rollups.factors import Factors, Rule
 from feemodel.rollups.rules import CURRENT, rule
 from feemodel.sizes.codecs import SCROLL_ZSTD, Brotli, Codec, FastLz, compressed_sizes
 from feemodel.transaction import Transaction, measured_form, parse_transaction
+from feemodel.transaction_table import is_transaction_table, known_column, transactions_of
 
 PUBDATA = 200  # bytes of state that a transaction publishes, an assumption: it is no function of the bytes
 LARGEST_CUBE = 50_000_000  # fees that `compare` holds at once: 0.8 GB in both parts
@@ -38,7 +39,7 @@ class Row(NamedTuple):
 
 
 def sizes_table(
-    signed_transactions: Iterable[Transaction | bytes | str],
+    signed_transactions: "Iterable[Transaction | bytes | str] | pd.DataFrame",
     *,
     gas: Sequence[int] | None = None,
     senders: Sequence[bytes] | None = None,
@@ -49,7 +50,9 @@ def sizes_table(
 
     Parameters
     ----------
-    signed_transactions : in their EIP-2718 encoding, or taken apart; a call becomes one by
+    signed_transactions : in their EIP-2718 encoding, or taken apart; or a table of `feemodel.io.read_transactions`,
+        whose gas used counts where it is known of all, and whose transactions without a signature have a placeholder
+        of its length. A call becomes one by
         `feemodel.transaction.fill(call, ...).with_placeholder_signature()`.
     gas : used by each [gas]; without it the gas limit stands in, which is more.
     senders : 20 bytes each; without them recovered from the signatures.
@@ -64,6 +67,12 @@ def sizes_table(
     >>> sizes_table([transfer])[["gas", "length", "fastlz_size"]].to_dict("records")
     [{'gas': 21000, 'length': 97, 'fastlz_size': 85}]
     """
+    if isinstance(signed_transactions, pd.DataFrame):
+        sent = transactions_of(signed_transactions)
+        gas = known_column(signed_transactions, "gas_used") if gas is None else gas
+        if senders is None and all(one.sender is not None for one in sent):
+            senders = [one.sender or b"" for one in sent]
+        signed_transactions = [one.signed() for one in sent]
     transactions = [one if isinstance(one, Transaction) else parse_transaction(one) for one in signed_transactions]
     count = len(transactions)
     if not count:
@@ -109,7 +118,8 @@ def compare(
 
     Parameters
     ----------
-    transactions : a table of `sizes_table`, or any with the columns that the rules read.
+    transactions : a table of `sizes_table`, or any with the columns that the rules read; or one of
+        `feemodel.io.read_transactions`, which `sizes_table` then measures.
     l1_fees : a table with `base_fee` and `blob_base_fee` [wei / gas], one row a moment.
     rules : names of chains or of `feemodel.rollups.rules.RULES`, or rules of one's own.
     at : the day whose rule and parameters a chain's name stands for, as `feemodel.rollups.rule` takes it.
@@ -210,6 +220,8 @@ def comparison(
     >>> [(row.rule, row.total, round(row.ratio, 3)) for row in rows]
     [('linea', 832464822000, 1.0), ('op-mainnet/jovian', 29363200101, 0.035)]
     """
+    if is_transaction_table(transactions):
+        transactions = sizes_table(cast(pd.DataFrame, transactions))
     chosen, table, _ = _inputs(transactions, {"base_fee": [base_fee], "blob_base_fee": [blob_base_fee]}, rules, at)
     if "length" not in transactions:
         raise InvalidInput("transactions", "expected a column length", [*transactions])
@@ -263,6 +275,8 @@ def _inputs(
     rules: Sequence[str | Rule],
     at: When | None,
 ) -> tuple[list[Rule], dict[str, WholeArray], dict[str, WholeArray]]:
+    if is_transaction_table(transactions):
+        transactions = sizes_table(cast(pd.DataFrame, transactions))
     chosen = [one if isinstance(one, Rule) else rule(one, at=at) for one in rules]
     if not chosen or len({one.name for one in chosen}) != len(chosen):
         raise InvalidInput("rules", "expected at least one rule, each once", [one.name for one in chosen])

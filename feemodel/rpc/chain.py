@@ -1,6 +1,5 @@
 """A chain that stands still: its newest block, and the state after it; from a geth genesis or from replayed blocks."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,8 +13,8 @@ from feemodel.execution.world import Account, Block, World
 from feemodel.fees.l1_market import ELASTICITY, next_base_fee
 from feemodel.hashes import keccak256
 from feemodel.ledger.changes import GenesisAccount
-from feemodel.ledger.files import parse_genesis
-from feemodel.units import from_hex, to_hex, to_quantity
+from feemodel.ledger.files import MAX_WORD, parse_genesis, strict_json
+from feemodel.units import from_hex, from_number, to_hex, to_quantity
 
 if TYPE_CHECKING:
     from feemodel.io.replay import Replay
@@ -146,8 +145,8 @@ def replay_chain(replay: "Replay") -> Chain:
 def read_genesis_document(path: str | Path) -> dict[str, Any]:
     """A geth genesis file as it stands; raises `UnreadableFile`."""
     try:
-        document = json.loads(Path(path).read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
+        document = strict_json(Path(path).read_bytes())
+    except (OSError, InvalidInput) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise UnreadableFile(f"{path}: {reason}") from None
     if not isinstance(document, dict):
@@ -199,14 +198,7 @@ def _number(document: Mapping[str, Any], name: str, default: int | None = None) 
     value = document.get(name)
     if value is None and default is not None:
         return default
-    if isinstance(value, str):
-        try:
-            value = int(value, 0)
-        except ValueError:
-            value = None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise InvalidInput(f"genesis.{name}", "expected a number", document.get(name))
-    return value
+    return from_number(value, f"genesis.{name}", maximum=MAX_WORD)
 
 
 def _sized(document: Mapping[str, Any], name: str, size: int) -> bytes:

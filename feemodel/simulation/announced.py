@@ -65,7 +65,7 @@ class PricingRule:
     execution_gas: int = EXECUTION_GAS  #: that a submission is taken to need [gas]
     blob_gas: int = BLOB_GAS  #: the same [gas]
     bytes_per_submission: int = BYTES_PER_SUBMISSION  #: what its cost is divided by [byte]
-    tip: float = 100_000_000.0  #: average L1 priority fee, which no series here has: an assumption [wei / gas]
+    tip: float = 100_000_000.0  #: L1 priority fee where the scenario has none: an assumption [wei / gas]
     usage_exponent: float = 0.0  #: blocks weigh fee**exponent where usage ratios are unknown: an assumption [1]
     pressure: CalldataPressure | None = None  #: applied at every update: an interval of 2 s makes that every block
 
@@ -127,7 +127,7 @@ def announced_variable_cost(
     updates = np.asarray(rule.tick * np.arange(0.0, ticks, rule.ticks_per_update))
     cost = variable_cost(
         _window_average(l1_fees, "base_fee", "gas_used_ratio", updates, rule),
-        rule.tip,
+        _window_average(l1_fees, "tip", "gas_used_ratio", updates, rule) if "tip" in l1_fees else rule.tip,
         _window_average(l1_fees, "blob_base_fee", "blob_gas_used_ratio", updates, rule),
         execution_gas=rule.execution_gas,
         blob_gas=rule.blob_gas,
@@ -156,13 +156,14 @@ def _growth(rule: PricingRule, pressure: CalldataPressure, calldata: WholeArray,
 
 def _window_average(
     l1_fees: xr.Dataset,
-    fee: Literal["base_fee", "blob_base_fee"],
+    fee: Literal["base_fee", "blob_base_fee", "tip"],
     ratio: str,
     times: RealArray,
     rule: PricingRule,
 ) -> RealArray:
     fees = l1_fees[fee].to_numpy()[0]
-    weights = l1_fees[ratio].to_numpy()[0] if ratio in l1_fees else fees**rule.usage_exponent
+    paid = l1_fees["base_fee"].to_numpy()[0] if fee == "tip" else fees
+    weights = l1_fees[ratio].to_numpy()[0] if ratio in l1_fees else paid**rule.usage_exponent
     edges = np.append(l1_fees["elapsed"].to_numpy(), duration(l1_fees))
     lengths = np.diff(edges)
 

@@ -6,7 +6,7 @@ fees. Every result says so in its attribute `resampling`, and what else was assu
 
 import json
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -20,8 +20,11 @@ from feemodel.fees.priority import priority_fee
 from feemodel.progress import Progress, reporting
 from feemodel.simulation.announced import PricingRule, announced_variable_cost
 from feemodel.simulation.posting import Posting, post
-from feemodel.simulation.scenarios import Rng, check_scenario, duration, generator_of
+from feemodel.simulation.scenarios import RATIOS, TIP, Rng, check_scenario, duration, generator_of
 from feemodel.simulation.surfaces import Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 HOUR = 3_600  # seconds
 LARGEST_PATH = 1 << 28  # ticks or transactions: some 10 GB
@@ -38,7 +41,7 @@ class Traffic(NamedTuple):
 
 
 def backtest(
-    workload: Workload,
+    workload: "Workload | pd.DataFrame",
     l1_fees: xr.Dataset,
     rule: PricingRule | None = None,
     posting: Posting | None = None,
@@ -56,7 +59,8 @@ def backtest(
 
     Parameters
     ----------
-    workload : sizes and gas of real transactions.
+    workload : sizes and gas of real transactions; or a table of `feemodel.io.read_transactions`, taken as
+        `Workload.from_transactions` does.
     l1_fees : a scenario, see `feemodel.simulation.scenarios`.
     rule : how costs are announced, and what users pay on top; the published defaults unless given.
     posting : when and how bytes reach L1; filled blobs unless given.
@@ -95,6 +99,10 @@ def backtest(
     for name, given, kind in (("rule", rule, PricingRule), ("posting", posting, Posting)):
         if not isinstance(given, kind):
             raise InvalidInput(name, f"expected a {kind.__name__}", given)
+    if not isinstance(workload, Workload):
+        workload = Workload.from_transactions(workload)
+    if calldata is None and rule.pressure is not None:
+        calldata = workload.calldata
     _check(workload, calldata)
     calldata = None if calldata is None else np.asarray(calldata)
     check_scenario("l1_fees", l1_fees)
@@ -232,14 +240,19 @@ def _summary(sums: dict[str, RealArray], charged: RealArray, submissions: int, f
 def _attributes(
     workload: Workload, l1_fees: xr.Dataset, rule: PricingRule, posting: Posting, rate: float
 ) -> dict[str, Any]:
-    weights = "of the series" if "gas_used_ratio" in l1_fees else f"assumed: fee**{rule.usage_exponent:g}"
+    has = [name for name in RATIOS if name in l1_fees]
+    weights = "of the series" if len(has) == len(RATIOS) else f"assumed: fee**{rule.usage_exponent:g}"
+    if len(has) == 1:
+        weights = f"of the series: {has[0]}; the other {weights}"
+    tips = f"assumed: {rule.tip:g} wei / gas in the pricing, {posting.submission.tip:g} wei / gas paid"
     return {
         "workload": workload.name,
         "l1_fees": l1_fees.attrs["source"],
         "resampling": f"transactions of another time, drawn with replacement onto L1 time at {rate:g} a second",
         "arrival_rate": rate,
         "usage_ratios": weights,
-        "tips": f"assumed: {rule.tip:g} wei / gas in the pricing, {posting.submission.tip:g} wei / gas paid",
+        "tips": "of the series" if TIP in l1_fees else tips,
+        "l1_fees_assumed": l1_fees.attrs.get("assumed", "nothing"),
         "rule": json.dumps(asdict(rule)),
         "posting": json.dumps(asdict(posting)),
         "not_counted": "proving, finalization, machines",

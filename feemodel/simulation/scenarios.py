@@ -1,12 +1,13 @@
 """L1 fees to run an experiment on: what really was, and block bootstraps of it.
 
-A scenario is a Dataset over `path` and `step`: `base_fee` and `blob_base_fee` [wei / gas], where known
-`gas_used_ratio` and `blob_gas_used_ratio` [1], and the coordinate `elapsed` (step) [s], at which a step begins. A step
-lasts until the next one, the last one as long as the median step. `feemodel.simulation.l1_demand` makes a third kind.
+A scenario is a Dataset over `path` and `step`: `base_fee` and `blob_base_fee` [wei / gas], where known `tip`
+[wei / gas], `gas_used_ratio` and `blob_gas_used_ratio` [1], and the coordinate `elapsed` (step) [s], at which a step
+begins. A step lasts until the next one, the last one as long as the median step. `feemodel.simulation.l1_demand` makes
+a third kind.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 
 import numpy as np
 import xarray as xr
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from feemodel.checks import RealArray, WholeArray, raise_first, real, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.fees.l1_market import BLOB_BASE_COST, GAS_PER_BLOB, MAINNET, MIN_BLOB_BASE_FEE, blob_base_fee
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,39 +25,79 @@ Rng: TypeAlias = int | SeedSequence | Generator
 
 FEES = ("base_fee", "blob_base_fee")
 RATIOS = ("gas_used_ratio", "blob_gas_used_ratio")
-UNITS = dict.fromkeys(FEES, "wei / gas") | dict.fromkeys(RATIOS, "1")
+TIP = "tip"
+UNITS = dict.fromkeys((*FEES, TIP), "wei / gas") | dict.fromkeys(RATIOS, "1")
+SLOT = 12.0  # seconds between L1 blocks
 LAGS = {"10 min": 600, "1 h": 3_600, "6 h": 21_600, "12 h": 43_200, "1 day": 86_400, "1 week": 604_800}  # [s]
 LARGEST_SCENARIO = 1 << 27  # steps on all paths: 1 GiB a column
 LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999)
 
 
-def replay(table: "Mapping[str, Any] | pd.DataFrame", *, source: str) -> xr.Dataset:
+class HasTable(Protocol):
+    """What makes a table of itself, such as `feemodel.io.FeeHistory`."""
+
+    def as_table(self) -> Mapping[str, Any]:
+        """Its columns."""
+        ...
+
+
+def replay(table: "Mapping[str, Any] | pd.DataFrame | HasTable", *, source: str) -> xr.Dataset:
     """L1 fees as they were, as a scenario of one path.
 
     Parameters
     ----------
-    table : `base_fee` and `blob_base_fee` [wei / gas], with `time` (datetimes) or `timestamp` [s]; where it has them
-        `gas_used_ratio` and `blob_gas_used_ratio` [1]. Rows in order of time.
+    table : a table of `feemodel.io.read_l1_fees`, a `feemodel.io.FeeHistory`, or columns: `base_fee` [wei / gas] with
+        `time` (datetimes, UTC where they name no zone) or `timestamp` [s]; and what is known of `blob_base_fee` or
+        `excess_blob_gas`, `gas_used_ratio`, `blob_gas_used_ratio` [1] or `blob_gas_used`, and `tip` [wei / gas]. Rows
+        in order of time. A column that is missing throughout counts as absent.
     source : said in the attributes of everything that is computed from it.
+
+    Returns
+    -------
+    Dataset. Its attribute `assumed` says what the table did not: blob base fees are taken as what EIP-7918 holds them
+    above, base fee / 16; the blocks of a fee history as 12 s apart.
 
     Raises
     ------
-    InvalidInput : a missing column or value, a fee that is not above 0 or not finite, times that do not rise.
+    InvalidInput : a missing column, a value that is missing in a column with others, a fee that is not above 0 or not
+        finite, times that do not rise.
 
     >>> one = replay({"timestamp": [0, 12], "base_fee": [7e7, 8e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
-    >>> one.sizes["step"], duration(one)
-    (2, 24.0)
+    >>> one.sizes["step"], duration(one), one.attrs["assumed"]
+    (2, 24.0, 'nothing')
     """
-    names = [*FEES, *(name for name in RATIOS if name in table)]
-    for name in FEES:
-        if name not in table:
-            raise InvalidInput("table", f"expected a column {name}", list(table))
-    columns = {name: _column(name, table[name]) for name in names}
-    seconds = _seconds(table)
+    given: Any = cast(HasTable, table).as_table() if hasattr(table, "as_table") else table
+    known = {str(name): given[name] for name in given if not _absent(given[name])}
+    if "base_fee" not in known:
+        raise InvalidInput("table", "expected a column base_fee", [*given])
+    assumed = []
+    columns = {name: _column(name, known[name]) for name in ("base_fee", *RATIOS, TIP) if name in known}
+    seconds, spaced = _seconds(known)
+    if spaced:
+        assumed.append(f"blocks {SLOT:g} s apart")
     if any(len(values) != len(seconds) for values in columns.values()):
         raise InvalidInput("table", "expected columns of one length", {name: len(v) for name, v in columns.items()})
+    columns["blob_base_fee"] = _blob_base_fee(known, columns["base_fee"], seconds, assumed)
+    if "blob_gas_used_ratio" not in columns and "blob_gas_used" in known and seconds[0] >= MAINNET.rows[0].timestamp:
+        used = _column("blob_gas_used", known["blob_gas_used"])
+        columns["blob_gas_used_ratio"] = used / np.asarray(MAINNET.parameters(seconds.astype(np.int64))[1])
     found = scenario({name: values[None, :] for name, values in columns.items()}, seconds - seconds[0], source=source)
-    return found.assign_coords(time=("step", (seconds * 1e9).astype("datetime64[ns]")))
+    found = found.assign_attrs(assumed="; ".join(assumed) or "nothing")
+    return found if spaced else found.assign_coords(time=("step", (seconds * 1e9).astype("datetime64[ns]")))
+
+
+def _absent(values: Any) -> bool:
+    return bool(getattr(values, "size", 0) and hasattr(values, "isna") and values.isna().all())
+
+
+def _blob_base_fee(known: Mapping[str, Any], base_fee: RealArray, seconds: RealArray, assumed: list[str]) -> RealArray:
+    if "blob_base_fee" in known:
+        return _column("blob_base_fee", known["blob_base_fee"])
+    if "excess_blob_gas" in known:
+        excess = _column("excess_blob_gas", known["excess_blob_gas"]).astype(np.int64)
+        return np.asarray(blob_base_fee(excess, seconds.astype(np.int64)), np.float64)
+    assumed.append("blob base fees of base fee / 16, the least by EIP-7918")
+    return np.asarray(np.maximum(base_fee * BLOB_BASE_COST / GAS_PER_BLOB, MIN_BLOB_BASE_FEE))
 
 
 def beginning(history: xr.Dataset, seconds: float) -> xr.Dataset:
@@ -129,7 +171,7 @@ def bootstrap(
     index = np.stack([_drawn_rows(stream, rows, steps, length, method) for stream in streams])
     drawn = {str(name): values.to_numpy()[0][index] for name, values in history.data_vars.items()}
     found = scenario(drawn, np.arange(steps) * step, source=f"{method} block bootstrap of: {history.attrs['source']}")
-    return found.assign_attrs(block_seconds=length * step)
+    return found.assign_attrs(block_seconds=length * step, assumed=history.attrs.get("assumed", "nothing"))
 
 
 def scenario(columns: Mapping[str, NDArray[Any]], elapsed: NDArray[Any], *, source: str) -> xr.Dataset:
@@ -305,11 +347,16 @@ def _drawn_rows(stream: Generator, rows: int, steps: int, length: int, method: s
 
 
 def _column(name: str, values: Any) -> RealArray:
+    missing = values.isna().to_numpy() if hasattr(values, "isna") else np.zeros(0, bool)
+    if missing.any():
+        raise InvalidInput(
+            f"row {int(missing.argmax()) + 1}: {name}", f"expected a value, {missing.sum():,} are missing"
+        )
     try:
         doubles = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInput(name, f"expected a column of numbers ({error})", values) from None
-    array = real(name, doubles, unit=UNITS[name])
+    array = real(name, doubles, unit=UNITS.get(name, "gas"))
     if not isinstance(array, np.ndarray) or array.ndim != 1 or not array.size:
         raise InvalidInput(name, "expected a column of numbers", values)
     if name in FEES and array.min() == 0.0:  # the rules of L1 know no fee of 0
@@ -317,17 +364,26 @@ def _column(name: str, values: Any) -> RealArray:
     return array
 
 
-def _seconds(table: "Mapping[str, Any] | pd.DataFrame") -> RealArray:
-    if "timestamp" in table:
-        seconds = np.asarray(real("timestamp", table["timestamp"], minimum=None, unit="seconds"))
-    elif "time" in table:
+def _seconds(known: Mapping[str, Any]) -> tuple[RealArray, bool]:
+    """The time of each row [s], and whether it is assumed from the blocks' places."""
+    if "timestamp" in known:
+        seconds = np.asarray(real("timestamp", known["timestamp"], minimum=None, unit="seconds"), np.float64)
+    elif "time" in known:
         try:
-            seconds = np.asarray(table["time"], dtype="datetime64[ns]").astype(np.int64) / 1e9
+            seconds = _utc(known["time"]).astype(np.int64) / 1e9
         except (TypeError, ValueError) as error:
-            raise InvalidInput("time", f"expected datetimes ({error})", table["time"]) from None
+            raise InvalidInput("time", f"expected datetimes ({error})", known["time"]) from None
+    elif "slot" in known:
+        return SLOT * np.asarray(known["slot"], dtype=np.float64), True
     else:
-        raise InvalidInput("table", "expected a column time or timestamp", list(table))
+        raise InvalidInput("table", "expected a column time or timestamp", list(known))
     falls = np.diff(seconds) <= 0
     if falls.any():
         raise_first("time", "expected times that rise", seconds[1:], falls)
-    return seconds
+    return seconds, False
+
+
+def _utc(times: Any) -> NDArray[Any]:
+    if getattr(times, "dt", None) is not None and times.dt.tz is not None:
+        times = times.dt.tz_convert("UTC").dt.tz_localize(None)
+    return np.asarray(times, dtype="datetime64[ns]")

@@ -4,7 +4,7 @@ Every result is a Dataset whose coordinates are its inputs, with units; transact
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,13 @@ from feemodel.fees.forms import CostPerByte, VerificationCost
 from feemodel.fees.from_l1 import BLOB_GAS, EXECUTION_GAS, USABLE_BLOB_BYTES
 from feemodel.fees.pricing import variable_cost
 from feemodel.fees.priority import verification_priority_fee
+from feemodel.sizes.codecs import Codec, compressed_sizes, get_codec
+from feemodel.sizes.lzss import packed_size
+from feemodel.transaction import LINEA_CHAIN_ID
+from feemodel.transaction_table import assumptions, known_column, transactions_of
 
 if TYPE_CHECKING:
+    import pandas
     import xarray
 
 
@@ -37,6 +42,8 @@ class Workload:
     name: str
     compressed_size: WholeArray  #: [byte]
     gas: WholeArray  #: [gas]
+    timestamp: WholeArray | None = None  #: of each transaction, since 1970, where known [s]
+    calldata: WholeArray | None = None  #: of each transaction, where known [byte]
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -51,8 +58,56 @@ class Workload:
             if not isinstance(column, np.ndarray) or column.ndim != 1:
                 raise InvalidInput(name, "expected a column, one element for each transaction", given)
             object.__setattr__(self, name, column)
-        if len(self.gas) != len(self):
-            raise InvalidInput("gas", f"expected one for each of {len(self):,} sizes", len(self.gas))
+        for name in ("timestamp", "calldata"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, np.atleast_1d(whole(name, getattr(self, name))))
+        for name in ("gas", "timestamp", "calldata"):
+            column = getattr(self, name)
+            if column is not None and len(column) != len(self):
+                raise InvalidInput(name, f"expected one for each of {len(self):,} sizes", len(column))
+
+    @classmethod
+    def from_transactions(
+        cls,
+        table: "pandas.DataFrame",
+        *,
+        codec: str | Codec = "zstd",
+        packed: bool = False,
+        name: str = "transactions",
+        chain_id: int = LINEA_CHAIN_ID,
+        threads: int | None = None,
+    ) -> Self:
+        """The transactions of a table, measured as a fee is computed from them.
+
+        Parameters
+        ----------
+        table : of `feemodel.io.read_transactions`, or one's own with its names.
+        codec, packed, chain_id, threads : as in `feemodel.fee_sizes`.
+        name : said in the attributes of what is computed from the workload, with what was assumed.
+
+        Notes
+        -----
+        Gas is what each used where the table says it of all, otherwise the gas limit, which is more; the name says so.
+        Timestamps are kept where all are known.
+
+        Raises
+        ------
+        InvalidInput : as `feemodel.fee_payloads`; gas used that is known of some rows only.
+        """
+        sent = transactions_of(table, chain_id=chain_id)
+        said = assumptions(table, sent, chain_id=chain_id)
+        sizes = compressed_sizes([one.measured("sender_unsigned") for one in sent], codec, threads=threads)
+        gas = known_column(table, "gas_used")
+        if gas is None:
+            gas = [one.transaction.gas_limit for one in sent]
+            said.append("gas limits in place of gas used")
+        return cls(
+            f"{name} ({get_codec(codec).name}{'; assumed: ' + ', '.join(said) if said else ''})",
+            np.asarray(packed_size(sizes)) if packed else sizes,
+            np.asarray(gas, dtype=np.int64),
+            None if (times := known_column(table, "timestamp", partly=True)) is None else np.asarray(times),
+            np.array([len(one.transaction.data) for one in sent], dtype=np.int64),
+        )
 
     def __len__(self) -> int:
         return len(self.compressed_size)

@@ -27,6 +27,7 @@ from feemodel.errors import InvalidInput
 from feemodel.progress import Progress, reporting
 from feemodel.sizes.batches import chunks, map_in_order, thread_count
 from feemodel.sizes.payloads import Payload, Sizes, lengths_of, payload_bytes, payload_list
+from feemodel.transaction_table import is_table
 
 DICTIONARY_SIZE = 65_536  # bytes, as long as the production compressor's
 SMALLEST_DICTIONARY = 256  # bytes, ZDICT_DICTSIZE_MIN
@@ -290,7 +291,8 @@ def compressed_sizes(
 
     Parameters
     ----------
-    payloads : any iterable of bytes-like objects; beyond it, only a few chunks of payloads are held at once.
+    payloads : any iterable of bytes-like objects, or a table of transactions, of which `fee_payloads` are measured;
+        beyond it, only a few chunks of payloads are held at once.
     codec : a name ("zstd", "brotli", "deflate", "fastlz") or a codec object.
     threads : how many measure at once; `None`: one for each processor.
     progress : called with the number of payloads that each chunk adds; `True` draws a bar, if on a terminal.
@@ -302,6 +304,7 @@ def compressed_sizes(
     [14, 2]
     """
     measured_by = get_codec(codec)
+    payloads = _of_table(payloads)
     if isinstance(payloads, (str, bytes, bytearray, memoryview)) or not isinstance(payloads, Iterable):
         raise InvalidInput("payloads", "expected many payloads; compressed_size measures one", payloads)
     threads = thread_count(threads)
@@ -321,12 +324,21 @@ def compressed_sizes(
     return np.concatenate(measured)
 
 
+def _of_table(payloads: Any) -> Any:
+    if not is_table(payloads):
+        return payloads
+    from feemodel.sizes.measure import fee_payloads  # which stands on this module
+
+    return fee_payloads(payloads)
+
+
 def train_dictionary(payloads: Iterable[Payload], size: int = DICTIONARY_SIZE, level: int = 3) -> bytes:
     """A zstd dictionary trained on sample payloads, for `Zstd(dictionary=...)`.
 
     Parameters
     ----------
-    payloads : the samples; some hundred, together at least ten times as long as the dictionary, make a good one.
+    payloads : the samples, or a table of transactions; some hundred, together at least ten times as long as the
+        dictionary, make a good one.
     size : the longest that the dictionary may become [bytes]; few samples make a shorter one.
     level : the level that the dictionary will serve.
 
@@ -342,7 +354,7 @@ def train_dictionary(payloads: Iterable[Payload], size: int = DICTIONARY_SIZE, l
     """
     _check_range("size", size, SMALLEST_DICTIONARY, 2**31 - 1)
     _check_range("level", level, 1, zstandard.MAX_COMPRESSION_LEVEL)
-    samples = payload_list(payloads)
+    samples = payload_list(_of_table(payloads))
     try:
         return zstandard.train_dictionary(size, samples, level=level).as_bytes()
     except zstandard.ZstdError as error:

@@ -1,11 +1,14 @@
 """`fee_size`: the size that a fee is computed from, the one function that everybody calls."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from feemodel.call import Call, as_mapping, is_missing, parse_call
-from feemodel.sizes.codecs import Codec, compressed_size
+import numpy as np
+
+from feemodel.call import Call, as_bytes, as_mapping, is_missing, parse_call
+from feemodel.sizes.codecs import Codec, compressed_size, compressed_sizes
 from feemodel.sizes.lzss import packed_size
+from feemodel.sizes.payloads import Sizes
 from feemodel.transaction import (
     LINEA_CHAIN_ID,
     fee_transaction,
@@ -14,6 +17,51 @@ from feemodel.transaction import (
     parse_sender_unsigned,
     parse_transaction,
 )
+from feemodel.transaction_table import transactions_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def fee_payloads(
+    transactions: "pd.DataFrame", *, form: str = "sender_unsigned", chain_id: int = LINEA_CHAIN_ID
+) -> list[bytes]:
+    """The bytes that are measured of each transaction of a table, in its order.
+
+    Parameters
+    ----------
+    transactions : a table of `feemodel.io.read_transactions` or `read_raw_transactions`, or one's own with their names.
+    form : as in `fee_size`; "signed" has a placeholder of the same length where the table has no signature.
+    chain_id : of transactions for which the table has none.
+
+    Raises
+    ------
+    InvalidInput : a missing column; a row that is no transaction of type 0, 1 or 2, named by row, from 1, and column.
+    """
+    return [sent.measured(form) for sent in transactions_of(transactions, chain_id=chain_id)]
+
+
+def fee_sizes(
+    transactions: "pd.DataFrame",
+    *,
+    codec: str | Codec = "zstd",
+    form: str = "sender_unsigned",
+    packed: bool = False,
+    chain_id: int = LINEA_CHAIN_ID,
+    threads: int | None = None,
+) -> Sizes:
+    """The compressed size of each transaction of a table, as `fee_size` of its row [byte], int64.
+
+    Parameters and errors as `fee_payloads` and `fee_size`; `threads` as in `feemodel.compressed_sizes`.
+
+    >>> import pandas as pd
+    >>> row = {"hash": "0x" + "33" * 32, "from": "0x" + "22" * 20, "to": "0x" + "11" * 20, "value": "0x1",
+    ...     "input": "0x", "nonce": "0x0", "gas": "0x5208", "gasPrice": "0x7"}
+    >>> fee_sizes(pd.DataFrame([row])).tolist(), fee_size(row)
+    ([30], 30)
+    """
+    sizes = compressed_sizes(fee_payloads(transactions, form=form, chain_id=chain_id), codec, threads=threads)
+    return np.asarray(packed_size(sizes)) if packed else sizes
 
 
 def fee_bytes(
@@ -35,7 +83,8 @@ def fee_bytes(
     if not isinstance(call_or_raw, Call):
         row = as_mapping(call_or_raw)
         if not is_missing(row.get("raw")):
-            return measured_form(parse_transaction(row["raw"]), form)
+            known = None if is_missing(row.get("sender")) else as_bytes("sender", row["sender"])
+            return measured_form(parse_transaction(row["raw"]), form, sender=known)
         if not is_missing(row.get("sender_and_unsigned_transaction")):
             sender, transaction = parse_sender_unsigned(row["sender_and_unsigned_transaction"])
             return measured_form(transaction, form, sender=sender)

@@ -1,0 +1,175 @@
+"""Tables of transactions, as the readers of `feemodel.io` return them, as the transactions that they are.
+
+A table has fields under any names of `feemodel.transaction_fields`, or `raw` (the signed encoding), or
+`sender_and_unsigned_transaction`. Its other columns are not looked at.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from feemodel.call import LEGACY, as_integer, is_missing, parse_call, read_type
+from feemodel.errors import InvalidInput
+from feemodel.transaction import (
+    LINEA_CHAIN_ID,
+    Transaction,
+    fill,
+    measured_form,
+    parse_sender_unsigned,
+    parse_transaction,
+)
+from feemodel.transaction_fields import FIELD_OF
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RAW, UNSIGNED = "raw", "sender_and_unsigned_transaction"
+_READ = (
+    "transaction_type", "chain_id", "nonce", "from_address", "to_address", "value", "input", "gas_limit", "gas_price",
+    "max_fee_per_gas", "max_priority_fee_per_gas", "access_list", "v", "y_parity", "r", "s",
+)  # fmt: skip
+_NEEDED = ("nonce", "from_address", "to_address", "value", "input", "gas_limit")
+
+
+class Sent(NamedTuple):
+    """A transaction that was sent."""
+
+    sender: bytes | None  #: `None` where only the signature says it
+    transaction: Transaction  #: without a signature where the table has none
+
+    def signed(self) -> Transaction:
+        """The transaction with its signature, or with a placeholder of the same length."""
+        return self.transaction if self.transaction.signature else self.transaction.with_placeholder_signature()
+
+    def measured(self, form: str) -> bytes:
+        """Its bytes in one of the forms that are measured."""
+        one = self.signed() if form == "signed" else self.transaction
+        return measured_form(one, form, sender=self.sender)
+
+
+def is_table(value: Any) -> bool:
+    """Whether a value is a pandas DataFrame, told without importing pandas."""
+    return hasattr(value, "columns") and hasattr(value, "itertuples")
+
+
+def is_transaction_table(value: Any) -> bool:
+    """Whether a value is a table that holds transactions, rather than sizes of them."""
+    return is_table(value) and ({RAW, UNSIGNED} & {*value.columns} != set() or "input" in _columns(value))
+
+
+def transactions_of(table: "pd.DataFrame", *, chain_id: int = LINEA_CHAIN_ID) -> list[Sent]:
+    """The transactions of a table, in its order.
+
+    Parameters
+    ----------
+    table : of `feemodel.io.read_transactions` or `read_raw_transactions`, or one's own.
+    chain_id : of transactions for which the table has none.
+
+    Raises
+    ------
+    InvalidInput : a missing column; a value that cannot be read or that a transaction must have, named by row, counted
+        from 1, and column; a transaction of type 3 or 4, for which no fee is published.
+    """
+    read = _raw_rows(table) if {RAW, UNSIGNED} & {*table.columns} else _field_rows(table, chain_id)
+    found = []
+    rows = iter(read)
+    for row in range(1, len(table) + 1):
+        try:
+            found.append(next(rows))
+        except InvalidInput as error:
+            name = f"row {row}: {error.name.removeprefix('call.')}"
+            raise InvalidInput(name, error.reason, error.value) from None
+    return found
+
+
+def without_unpriced(table: "pd.DataFrame") -> "tuple[pd.DataFrame, int]":
+    """The table without the transactions of type 3 and 4, for which no fee is published, and how many these are."""
+    columns = _columns(table)
+    if RAW in table.columns:
+        first = [0 if is_missing(raw) or not raw else raw[0] for raw in table[RAW].tolist()]
+        kinds = [one if one < 0x80 else LEGACY for one in first]
+    elif "transaction_type" in columns:
+        given = table[columns["transaction_type"]].tolist()
+        kinds = [LEGACY if is_missing(kind) or kind != kind else read_type(kind) for kind in given]
+    else:
+        return table, 0
+    kept = [kind not in (3, 4) for kind in kinds]
+    return (table, 0) if all(kept) else (table.loc[kept], kept.count(False))
+
+
+def assumptions(table: "pd.DataFrame", sent: list[Sent], *, chain_id: int = LINEA_CHAIN_ID) -> list[str]:
+    """What the transactions of a table are taken to be where the table does not say it."""
+    columns = _columns(table)
+    if not sent or {RAW, UNSIGNED} & {*table.columns}:
+        return []
+
+    def unknown(name: str) -> bool:
+        return name not in columns or bool(table[columns[name]].isna().all())
+
+    kinds = {one.transaction.type for one in sent}
+    found = []
+    if "chain_id" not in columns or table[columns["chain_id"]].isna().any():
+        found.append(f"chain id {chain_id} where none is given")
+    if kinds - {LEGACY} and unknown("access_list"):
+        found.append("empty access lists")
+    if LEGACY in kinds and any(one.transaction.type == LEGACY and not one.transaction.signature for one in sent):
+        found.append("legacy transactions protected by EIP-155")
+    return found
+
+
+def known_column(table: "pd.DataFrame", name: str, *, partly: bool = False) -> list[int] | None:
+    """A column of whole numbers, `None` where the table does not have it; `partly`: also where values are missing.
+
+    Raises `InvalidInput` for a value that is missing among others, or that is no whole number.
+    """
+    columns = _columns(table)
+    if name not in columns or bool((missing := table[columns[name]].isna()).all()):
+        return None
+    if missing.any():
+        if partly:
+            return None
+        row = int(missing.to_numpy().argmax()) + 1
+        raise InvalidInput(f"row {row}: {columns[name]}", f"expected a value, {int(missing.sum()):,} are missing", None)
+    return [
+        as_integer(f"row {row}: {columns[name]}", value) for row, value in enumerate(table[columns[name]].tolist(), 1)
+    ]
+
+
+def _columns(table: "pd.DataFrame") -> dict[str, Any]:
+    """Our fields → the table's names, of which our own counts first."""
+    found: dict[str, Any] = {}
+    for name in table.columns:
+        field = FIELD_OF.get(name) if isinstance(name, str) else None
+        if field is not None and (field not in found or name == field):
+            found[field] = name
+    return found
+
+
+def _raw_rows(table: "pd.DataFrame") -> Iterator[Sent]:
+    none = [None] * len(table)
+    raw, unsigned, senders = (
+        table[name].tolist() if name in table.columns else none for name in (RAW, UNSIGNED, "sender")
+    )
+    return map(_raw_row, raw, unsigned, senders)
+
+
+def _raw_row(raw: Any, unsigned: Any, sender: Any) -> Sent:
+    if not is_missing(raw):
+        return Sent(None if is_missing(sender) else bytes(sender), parse_transaction(raw))
+    if is_missing(unsigned):
+        raise InvalidInput(RAW, f"expected a transaction, here or in {UNSIGNED}", None)
+    return Sent(*parse_sender_unsigned(unsigned))
+
+
+def _field_rows(table: "pd.DataFrame", chain_id: int) -> Iterator[Sent]:
+    columns = _columns(table)
+    if missing := [name for name in _NEEDED if name not in columns]:
+        raise InvalidInput("transactions", f"expected the columns {', '.join(missing)} too", [*table.columns])
+    names = [name for name in _READ if name in columns]
+    cells = (table[columns[name]].tolist() for name in names)
+    return (_field_row(dict(zip(names, row, strict=True)), chain_id) for row in zip(*cells, strict=True))
+
+
+def _field_row(row: Mapping[str, Any], chain_id: int) -> Sent:
+    given = {name: None if isinstance(value, float) and value != value else value for name, value in row.items()}
+    call = parse_call(given, sent=True)
+    return Sent(call.sender, fill(call, gas=call.gas or 0, chain_id=chain_id))
