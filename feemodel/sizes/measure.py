@@ -37,6 +37,11 @@ def fee_payloads(
     Raises
     ------
     InvalidInput : a missing column; a row that is no transaction of type 0, 1 or 2, named by row, from 1, and column.
+
+    >>> import pandas as pd
+    >>> row = {"from": bytes(20), "to": bytes(20), "value": 1, "input": b"", "nonce": 0, "gas": 21_000, "gasPrice": 7}
+    >>> len(fee_payloads(pd.DataFrame([row]), form="unsigned")[0])  # a list of nine items
+    34
     """
     return [sent.measured(form) for sent in transactions_of(transactions, chain_id=chain_id)]
 
