@@ -216,6 +216,14 @@ def test_transactions_of_every_type_are_executed_and_estimated(fields, gas):
     assert (row.estimate is not None, row.size is not None) == (has_fee, has_fee)
 
 
+@pytest.mark.parametrize(("kind", "field"), [("BLOB", "blobVersionedHashes"), ("DELEGATE_CODE", "authorizationList")])
+def test_a_transaction_without_the_list_of_its_type_is_not_executed_without_it(kind, field):
+    (row,) = compare_transactions(parsed(transaction(type=kind, **PRICES)), codec="zstd")
+
+    expected = f"{field}: expected at least one in a transaction of type {kind}, got []"
+    assert (row.outcome, row.gas, row.refusal, row.failure) == (None, None, expected, expected)
+
+
 def test_a_delegation_is_there_for_the_next_transaction():
     """The capture has no word of it: the authority was not touched."""
     key = coincurve.PrivateKey(bytes(31) + b"\x07")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from feemodel.call import Call
+from feemodel.call import BLOB, SET_CODE, Call
 from feemodel.errors import FeeModelError, InvalidInput
 from feemodel.execution.engines import Engine, engine_named
 from feemodel.execution.estimate import GasEstimate, RollupEstimate, check_tolerance, estimate_gas, priced
@@ -311,7 +311,11 @@ def _excess_blob_gas(price: int, fork: Fork) -> int:
 
 
 def estimate_request(transaction: ReplayTransaction) -> Request:
-    """What a wallet asked an estimate for: no gas, no price."""
+    """What a wallet asked an estimate for: no gas, no price.
+
+    Raises `InvalidInput` for a type whose list the capture does not have.
+    """
+    _check_lists(transaction)
     return Request(_call(transaction), _authorizations(transaction), transaction.blob_hashes)
 
 
@@ -330,8 +334,17 @@ def _authorizations(transaction: ReplayTransaction) -> tuple[Authorization, ...]
     return tuple(Authorization(*entry) for entry in transaction.authorizations)
 
 
+def _check_lists(transaction: ReplayTransaction) -> None:
+    """Raise `InvalidInput` where executing would leave out what the transaction was of its type for."""
+    if transaction.type == BLOB and not transaction.blob_hashes:
+        raise InvalidInput("blobVersionedHashes", "expected at least one in a transaction of type BLOB", [])
+    if transaction.type == SET_CODE and not transaction.authorizations:
+        raise InvalidInput("authorizationList", "expected at least one in a transaction of type DELEGATE_CODE", [])
+
+
 def _message(step: Step) -> Message:
     transaction = step.transaction
+    _check_lists(transaction)
     return Message(
         sender=transaction.sender,
         to=transaction.to,
