@@ -34,3 +34,39 @@ setup() {
     fi
     PATH="$PWD/.venv/bin:$PATH"
 }
+
+# Makes .venv hold the native engine of this checkout (`pip install ./native`), rebuilt when native/ changed. Without
+# Rust, or where its registry is out of reach, it says so in one line and the tests run on the reference; with
+# `setup_native required` it fails then.
+setup_native() {
+    local stamp reason=
+    stamp="$(cat native/Cargo.toml native/pyproject.toml native/src/*.rs | cksum) $(.venv/bin/python -V)"
+    if [ "$stamp" = "$(cat .venv/native-installed 2>/dev/null || true)" ]; then
+        return
+    fi
+    reason=$(native_obstacle)
+    if [ -n "$reason" ]; then
+        echo "The native engine is not built: $reason" >&2
+        [ "${1:-optional}" != required ]
+        return
+    fi
+    echo "Building the native engine into .venv, which takes minutes the first time ..." >&2
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps ./native >&2
+    echo "$stamp" >.venv/native-installed
+}
+
+# Why the native engine cannot be built here, within ten seconds; nothing where it can.
+native_obstacle() {
+    local wanted found
+    if ! command -v cargo >/dev/null; then
+        echo "cargo is not installed"
+        return
+    fi
+    wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' native/Cargo.toml)
+    found=$(cargo --version | cut -d ' ' -f 2)
+    if [ "$(printf '%s\n' "$wanted" "$found" | sort -V | head -n 1)" != "$wanted" ]; then
+        echo "cargo $found is older than $wanted"
+    elif ! CARGO_NET_RETRY=0 timeout 8 cargo generate-lockfile --quiet --manifest-path native/Cargo.toml 2>/dev/null; then
+        echo "cargo does not reach its registry"
+    fi
+}
