@@ -76,12 +76,12 @@ def executions(kind: str, engine: Engine) -> Callable[[], None]:
 
 
 def main() -> None:
-    fast, reference = engine_named("fast"), engine_named("reference")
+    native, reference = engine_named("native"), engine_named("reference")
     for kind in ("transfer", "token", "stores", "reverts"):
-        runs = {"one execution": executions(kind, fast)}
-        runs["1.5 %"] = estimates(kind, fast, CALLS, tolerance=0.015)
-        runs["1.5 %, override"] = estimates(kind, fast, CALLS, tolerance=0.015, funded=True)
-        runs["exact"] = estimates(kind, fast, CALLS, tolerance=0.0)
+        runs = {"one execution": executions(kind, native)}
+        runs["1.5 %"] = estimates(kind, native, CALLS, tolerance=0.015)
+        runs["1.5 %, override"] = estimates(kind, native, CALLS, tolerance=0.015, funded=True)
+        runs["exact"] = estimates(kind, native, CALLS, tolerance=0.0)
         runs["reference, 1.5 %"] = estimates(kind, reference, REFERENCE_CALLS, tolerance=0.015)
         seconds = interleaved(runs, rounds=5)
         seconds["reference, 1.5 %"] = [time * CALLS / REFERENCE_CALLS for time in seconds["reference, 1.5 %"]]

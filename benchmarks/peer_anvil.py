@@ -2,9 +2,7 @@
 
 Not like for like: anvil searches to the last gas, this server stops within its default tolerance of 1.5 %; its exact
 search and its reference engine alone are measured beside it. Every request has a sender, an amount and data of its own,
-and no run repeats one; neither server remembers an answer. This one remembers how much gas calls of a function took,
-tries it first, and so needs one execution for a transfer that takes as much as the one before. Needs wrk, and anvil by
-`scripts/install-peers`.
+and no run repeats one; neither server remembers an answer. Needs wrk, and anvil by `scripts/install-peers`.
 """
 
 import json

@@ -53,7 +53,7 @@ NO = {
     "serve": "with --check, estimates would be refused",
 }
 UNFORESEEN = 70  # EX_SOFTWARE of sysexits.h
-#: Packages that come with extras. A server executes too; `fast` is left out, for it is not made for every Python.
+#: Packages that come with extras. A server executes too, on the reference where nothing else is installed.
 EXTRAS = {
     **dict.fromkeys(("uvloop", "msgspec", "prometheus_client"), "serve,execution"),
     "ethereum": "execution",

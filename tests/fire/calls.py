@@ -9,7 +9,7 @@ from tests.development import ALDER, BALANCES, BIRCH, HOLDERS, POOL, RECORDS, UN
 from tests.fire.client import http, post, rpc
 
 STRANGER = bytes.fromhex("57a49e40" * 5)
-COUNTS_ZEROS = "0x5f351e5f5260205ff3"  # returns CLZ of its data, which only the reference engine has
+COUNTS_ZEROS = "0x5f351e5f5260205ff3"  # returns CLZ of its data, as Osaka has
 REFERENCE = ("estimate, blobs", "estimate, reference")  # kinds that only the reference engine executes
 ORDERS = 2_048  # that are drawn once and sent again and again
 
@@ -68,13 +68,13 @@ def balance(rng: random.Random) -> dict[str, str]:
 
 
 def zeros(rng: random.Random) -> list[Any]:
-    """Code that the fast engine lacks an opcode for, at an address where none is."""
+    """Code of the caller's own with an opcode of Osaka, at an address where none is."""
     where, value = to_hex(STRANGER), "0x" + words(rng.randrange(1, 2**200)).hex()
     return [{"from": to_hex(rng.choice(HOLDERS)), "to": where, "data": value}, {where: {"code": COUNTS_ZEROS}}]
 
 
 def blobs(rng: random.Random) -> dict[str, Any]:
-    """A transfer beside blobs, which only the reference engine has."""
+    """A transfer beside blobs."""
     hashes = ["0x01" + rng.randbytes(31).hex() for _ in range(rng.randrange(1, 4))]
     return {**transfer(rng), "blobVersionedHashes": hashes}
 
