@@ -344,10 +344,10 @@ def test_every_package_has_its_remedy(package, wanted, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "found none"),
+        (b"", "the file is empty"),
         (b'{"raw": "0x123"}\n', "line 1: raw: expected an even number of hexadecimal digits"),
-        (b'{"raw": "0x05"}\n', "transaction 1: transaction: expected type 0, 1 or 2, got '0x05'"),
-        (b"PAR1\x15\x04", "line 1"),
+        (b'{"raw": "0x05"}\n', "row 1: transaction: expected type 0, 1 or 2, got '0x05'"),
+        (b"PAR1\x15\x04", "begins like Parquet but does not end like it"),
     ],
 )
 def test_a_bad_file_of_transactions_is_refused_with_its_place(content, message, tmp_path, capsys):

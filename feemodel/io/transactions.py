@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from feemodel.errors import InvalidInput
 from feemodel.io.blocks import rpc_blocks
-from feemodel.io.files import PathLike, column_names, container_of, opened, reading
+from feemodel.io.files import BOM, PathLike, column_names, container_of, opened, parse_json, reading
 from feemodel.io.formats import (
     ETL_RECEIPTS,
     RAW_FILES,
@@ -82,7 +82,7 @@ def parse_transactions(data: bytes, *, columns: Mapping[str, str] | None = None)
     feemodel.errors.InvalidInput: the block: has transaction hashes only: ask eth_getBlockByNumber for whole \
 transactions, got '0x11'
     """
-    if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"0x"):
+    if _is_raw(data):
         return parse_raw_transactions(data.split(b"\n"))
     rows = rows_of_json(data)
     first = rows[0][1] if rows else {}
@@ -96,6 +96,17 @@ transactions, got '0x11'
         return in_order(table, "block_number", "transaction_index")
     parse_columns(columns, TRANSACTION_FILES)
     return table_of_rows(TRANSACTION_FILES.columns, ())
+
+
+def _is_raw(data: bytes) -> bool:
+    """Whether the first line is a raw transaction: hexadecimal, or an object that holds one."""
+    first, _, _ = data.removeprefix(BOM).strip().partition(b"\n")
+    if not first.startswith(b"{"):
+        return first.startswith(b"0x")
+    try:
+        return bool(set(PAYLOADS) & parse_json(first, "line 1").keys())
+    except InvalidInput:  # an object over several lines
+        return False
 
 
 def _of_blocks(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
