@@ -156,14 +156,15 @@ def test_no_sum_in_the_kernel_leaves_the_range_of_its_product():
             for place in poseidon2_kernel.GROWING:
                 wide[place] = reduced(wide[place])
         first = cubed(reduced(wide[0] + p))
-        total = first + sum(wide[1:])
-        assert total < 2**62
-        total = reduced(total)
+        others = sum(wide[1:])
+        assert others < 2**62
+        others = reduced(others)
+        total = others + first
         rest = [
             total + (multiplied[i] * wide[i] if i in multiplied else (wide[i] >> halved[i]) + 1 + 2**31)
             for i in range(1, 16)
         ]
-        wide = [total + 2 * first, *rest]
+        wide = [others + first, *rest]
     wide = list(map(reduced, wide))
     for _ in range(poseidon2.FULL_ROUNDS // 2):
         wide = [35 * cubed(reduced(bound + p)) for bound in wide]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from feemodel.ledger.poseidon2 import FULL_ROUNDS, PARTIAL_ROUNDS, WIDTH, P, round_keys
 
 WIDE, NARROW = 64, 16  # lanes: of a group in bulk, and of the rest, where a call may hold one message
-FEW = 4  # lanes: of messages of different lengths, about as many as the path of a leaf has
+FEW = 4  # lanes: of a few messages, and of those of different lengths
 PARALLEL = 4_096  # messages from which on threads are worth their start
 INVERSE_OF_P = pow(P, -1, 2**32) - 2**32  # signed, so that it is a factor of a 32-bit product; 1 modulo 2**24
 # A product by the inverse of which only 32 bits matter: compilers see that, and where AVX-512 offers a whole product of
@@ -42,6 +42,8 @@ def absorb(messages: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], int]:
     The digests mean nothing unless the largest element is below P.
     """
     result = np.empty((len(messages), 8), dtype=np.uint32)
+    if len(messages) <= FEW:
+        return result, _absorb_few(messages, result)
     whole = len(messages) - len(messages) % WIDE
     if whole >= PARALLEL:
         part = -(-whole // (os.cpu_count() or 1) // WIDE) * WIDE
@@ -115,8 +117,7 @@ def _halve(x: Any, times: int) -> Any:
     return (x >> times) - (x & ((1 << times) - 1)) * ((P - 1) >> times)
 
 
-# The functions from here on are put into `_absorb_wide` and `_absorb_narrow` as they stand, so that the number of lanes
-# is a constant of the compiled code.
+# The functions from here on are inlined where the number of lanes is a constant of the compiled code.
 
 
 @numba.njit(inline="always")
@@ -146,11 +147,12 @@ def _partial_round(s: Any, key: Any, lanes: int) -> None:
     """Cube element 0, then new[i] = sum + d[i]·old[i]."""
     for j in range(lanes):
         first = _cube(_reduce(s[j] + key))
-        total = first
+        others = np.int64(0)
         for i in range(1, 16):
-            total += s[i * lanes + j]
-        total = _reduce(total)
-        s[j] = total - 2 * first
+            others += s[i * lanes + j]
+        others = _reduce(others)  # without element 0: nothing here waits for the cube
+        total = others + first
+        s[j] = others - first
         s[1 * lanes + j] = total + s[1 * lanes + j]
         s[2 * lanes + j] = total + 2 * s[2 * lanes + j]
         s[3 * lanes + j] = total + _halve(s[3 * lanes + j], 1)
@@ -223,6 +225,11 @@ def _absorb_wide(messages: Any, result: Any) -> Any:
 @numba.njit(cache=True, nogil=True)
 def _absorb_narrow(messages: Any, result: Any) -> Any:
     return _absorb_groups(messages, result, NARROW)
+
+
+@numba.njit(cache=True, nogil=True)
+def _absorb_few(messages: Any, result: Any) -> Any:
+    return _absorb_groups(messages, result, FEW)
 
 
 @numba.njit(cache=True, nogil=True)

@@ -21,8 +21,9 @@ CREATE TABLE key (id INTEGER PRIMARY KEY, leaf INTEGER, hkey BLOB, name BLOB) ST
 CREATE TABLE branch (id INTEGER PRIMARY KEY, {", ".join(f"{column} INTEGER" for column in DIGIT_COLUMNS)}) STRICT;
 """
 KEYED_LEAF = len(Leaf._fields) + 1  # columns of a leaf and its hkey
-PART = 10  # levels of a way that one statement goes down; the lowest part is read from the file
-UPPER_PARTS = 4_096  # parts above it that are kept, a kilobyte each: those of a tree of four million leaves
+PART = 10  # levels of a path above the lowest ones that one statement reads
+LOWEST_PART = 5  # levels that are read from the file for each proof, those of one subtree of a bulk load
+UPPER_PARTS = 32_768  # parts above it that are kept, half a kilobyte each: those of a tree of a million leaves
 RECENT = 1_024  # ways that are kept: whose slots are asked for is asked for again and again
 VERSIONS = 4_096  # trees whose top was checked
 STEPS = 3  # depths of the index that one statement goes down
@@ -161,8 +162,8 @@ class SqlRows:
     def _read_way(self, version: Version, index: int) -> Way:
         height, number, digest = crown(version.next_free), version.node, self._top_hash(version)
         above: tuple[bytes, ...] = ()
-        while height > PART:
-            foot = (height - 1) // PART * PART
+        while height > LOWEST_PART:
+            foot = (height - 1) // PART * PART or LOWEST_PART
             part, number, digest = self._upper_part(number, height, foot, index >> foot, digest)
             above, height = (*above, *part), foot
         found = self._database.one(_lowest_part(height), (number, index))
