@@ -201,18 +201,17 @@ def test_a_stored_path_holds_as_its_hashes_say():
         message, value = scheme.leaf(0, 1, bytes(32), scheme.word_hash(bytes(32))), scheme.words(bytes(32))
         below = scheme.digest(message) + bytes(32)
         top = nothing + scheme.digest(below)
-        path = StoredPath(
-            scheme.digest(top), 2, [top, below], [bytes(64)], message, b"", scheme.word_hash(bytes(32)), value
-        )
-        assert scheme.path_holds(path)
+        path = StoredPath(scheme.digest(top), 2, [top, below], [bytes(64)], message, b"", scheme.word_hash(bytes(32)))
+        assert scheme.path_holds(path, value)
+        assert not scheme.path_holds(path, value + value)
         changed = [
             path._replace(digest=bytes(32)), path._replace(leaf_index=3), path._replace(leaf_index=0),
             path._replace(nodes=[top, top]), path._replace(siblings=[below]), path._replace(leaf=message[:-32]),
-            path._replace(beside=message), path._replace(hval=bytes(32)), path._replace(value=value + value),
+            path._replace(beside=message), path._replace(hval=bytes(32)),
             path._replace(digest=b"\xff" * 32), path._replace(leaf=b"\xff" * len(message)),
         ]  # fmt: skip
         for wrong in changed:
-            assert not scheme.path_holds(wrong)
+            assert not scheme.path_holds(wrong, value)
 
 
 def test_messages_of_any_lengths_are_told_from_wrong_ones():

@@ -35,7 +35,7 @@ class StoredPath(NamedTuple):
     nodes : from that node down to height 1 the two hashes below each.
     siblings : from the next height down to 1 the two hashes below each sibling.
     leaf, beside : the bytes of the leaf and of the leaf beside it, nothing where that is empty.
-    hval, value : the hash of the value, and the value as it is hashed, nothing where it is not to be checked.
+    hval : the hash of the value.
     """
 
     digest: bytes
@@ -45,7 +45,6 @@ class StoredPath(NamedTuple):
     leaf: bytes
     beside: bytes
     hval: bytes
-    value: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class Scheme:
     address_word : an address → the number that stands for it in a message.
     pieces : 16-byte pieces of code, one after the other → their bytes in a message.
     first_wrong : (messages of any lengths, their hashes) → the first whose hash is another, `None` where all are right.
-    check_path : `path_holds` in one call, from the fields of the path, where there is one.
+    check_path : `path_holds` in one call, from the fields of the path and the value, where there is one.
     climb : `climbed` in one call, all bytes one after the other, where there is one.
     """
 
@@ -117,16 +116,21 @@ class Scheme:
             hashes = self.hashes(b"".join(pairs), len(pairs))
         return hashes
 
-    def path_holds(self, path: StoredPath) -> bool:
-        """Whether every node of a path has the hash that the node above it holds, and the value its own."""
+    def path_holds(self, path: StoredPath, value: bytes = b"") -> bool:
+        """Whether every node of a path has the hash that the node above it holds, and the value its own.
+
+        Parameters
+        ----------
+        value : as it is hashed, nothing where it is not to be checked.
+        """
         if self.check_path:
-            return self.check_path(*path)
+            return self.check_path(*path, value)
         links, digest, other = path_links(path.digest, len(path.nodes), path.leaf_index, path.nodes, path.siblings)
         links.append((path.leaf, digest))
         if path.beside:
             links.append((path.beside, other))
-        if path.value:
-            links.append((path.value, path.hval))
+        if value:
+            links.append((value, path.hval))
         messages, hashes = zip(*links, strict=True)
         return (bool(path.beside) or other == NOTHING) and self.first_wrong(messages, hashes) is None
 

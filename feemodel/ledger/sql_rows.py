@@ -23,7 +23,7 @@ CREATE TABLE branch (id INTEGER PRIMARY KEY, {", ".join(f"{column} INTEGER" for 
 KEYED_LEAF = len(Leaf._fields) + 1  # columns of a leaf and its hkey
 PART = 10  # levels of a path above the lowest ones that one statement reads
 LOWEST_PART = 5  # levels that are read from the file for each proof, those of one subtree of a bulk load
-UPPER_PARTS = 32_768  # parts above it that are kept, half a kilobyte each: those of a tree of a million leaves
+UPPER_PARTS = 32_768  # parts above them that are kept, about a kilobyte each: those of a tree of a million leaves
 RECENT = 1_024  # ways that are kept: whose slots are asked for is asked for again and again
 VERSIONS = 4_096  # trees whose top was checked
 STEPS = 3  # depths of the index that one statement goes down
@@ -191,7 +191,7 @@ class SqlRows:
         messages, hashes = zip(*links, strict=True)
         if self._scheme.first_wrong(messages, hashes) is not None:
             self._database.damaged(f"a node below node {top} has not the hash that its parent holds")
-        return siblings, found[-1], digest
+        return tuple(siblings), found[-1], digest
 
     def _filled(self, siblings: Sequence[Any], height: int) -> Sequence[Any]:
         """Siblings from below that height on, empty ones too."""

@@ -27,7 +27,7 @@ from feemodel.ledger.rows import (
     crown,
     empty_version,
 )
-from feemodel.ledger.scheme import DEPTH, HASH_SIZE, HEAD, NOTHING, TAIL, StoredPath, scheme_of
+from feemodel.ledger.scheme import DEPTH, HASH_SIZE, HEAD, NOTHING, TAIL, scheme_of
 
 
 class ProvenLeaf(NamedTuple):
@@ -194,7 +194,7 @@ class Tree:
             leaf, value = way.leaf, b""
             if self._value_message is not None and (index not in (HEAD, TAIL) or leaf.value != NOTHING):
                 value = self._value_message(leaf.value)
-            if not self.scheme.path_holds(StoredPath(*stored[:-1], value)):
+            if not self.scheme.path_holds(stored, value):
                 raise LedgerDamaged("a leaf or a node has not the hash that its parent holds")
         if self._value_message is not None:
             way.unchecked.clear()
