@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.fees.l1_market import (
+    ARRAY_BLOCK,
     GAS_PER_BLOB,
     MAINNET,
     BlobRules,
@@ -28,6 +29,8 @@ from feemodel.fees.l1_market import (
 )
 
 CANCUN, OSAKA = MAINNET.rows[0].timestamp, MAINNET.rows[2].timestamp
+
+BLOCK_EDGES = [0, ARRAY_BLOCK - 1, ARRAY_BLOCK, 2 * ARRAY_BLOCK - 1, 2 * ARRAY_BLOCK]
 
 # ethereum/go-ethereum at 02b73d4: consensus/misc/eip4844/eip4844_test.go
 EXPONENTIALS = [
@@ -58,6 +61,22 @@ def one_row(target: int = 3, maximum: int = 6, fraction: int = 3_338_477, reserv
 def test_fake_exponential_is_the_published_one(factor: int, numerator: int, denominator: int, expected: int) -> None:
     assert fake_exponential(factor, numerator, denominator) == expected
     assert fake_exponential([factor], [numerator], denominator).tolist() == [expected]
+
+
+@pytest.mark.parametrize("place", BLOCK_EDGES)
+def test_fake_exponential_overflows_at_the_edges_of_its_blocks_as_anywhere(place: int) -> None:
+    """e**43 is the last power of e with a whole exponent that 64 bits hold."""
+    numerators = np.zeros(2 * ARRAY_BLOCK + 1, dtype=np.int64)
+    numerators[place] = 43
+    expected = np.ones_like(numerators)
+    expected[place] = fake_exponential(1, 43, 1)
+    np.testing.assert_array_equal(fake_exponential(1, numerators, 1), expected)
+
+    numerators[place] = 44
+    with pytest.raises(Int64Overflow, match=rf"numerator\[{place}\]: .* got 44"):
+        fake_exponential(1, numerators, 1)
+    with pytest.raises(Int64Overflow, match=rf"numerator\[{place}, 0\]"):
+        fake_exponential(1, numerators[:, None], 1)
 
 
 @given(
@@ -249,3 +268,10 @@ def test_the_branch_of_every_tenth_block_is_right(shared: Path) -> None:
     np.testing.assert_array_equal(blob_base_fee(known["excess_blob_gas"], known["timestamp"]), known["blob_base_fee"])
     assert len(rows) == 21_600
     assert np.count_nonzero(reserve_binds(parent[0], parent[2], time)) == 18_348
+
+
+@pytest.mark.parametrize("excess", [10**9, 10**12])
+def test_an_excess_that_is_too_large_is_named_by_its_place(excess: int) -> None:
+    """Also where rows of times without a reserve come before it."""
+    with pytest.raises(InvalidInput, match=r"numerator\[2\]"):
+        reserve_binds([0, 0, excess], 7, [CANCUN, OSAKA, OSAKA])

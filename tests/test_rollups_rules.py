@@ -194,6 +194,24 @@ def test_the_kernel_refuses_what_it_cannot_prove() -> None:
         kernels.l1_sums(Factors(np.array([1]), eight, 2**52, gas=0, gas_price=0), 1, 1)
 
 
+@pytest.mark.parametrize("place", [0, kernels.CHUNK - 1, kernels.CHUNK, 2 * kernels.CHUNK - 1, 2 * kernels.CHUNK])
+def test_the_edges_of_chunks_are_summed_and_refused_as_any_element(place: int) -> None:
+    """Up to the last fee below 2**60; from there on the transaction is named."""
+    count = 2 * kernels.CHUNK + 1
+    units = np.ones(count, dtype=np.int64)
+    factors = Factors(units, Parts(np.array([2**11, 5]), 0), 1, gas=0, gas_price=0)
+    units[place] = 2**48 - 1
+    sums = kernels.l1_sums(factors, count, 2)
+    expected = np.full(count, 2**11 + 5)
+    expected[place] = (2**48 - 1) * (2**11 + 5)
+    assert expected.astype(float).tolist() == sums.by_transaction.tolist()
+    assert [float((2**48 - 1 + count - 1) * price) for price in (2**11, 5)] == sums.by_moment.tolist()
+
+    units[place] = 2**49
+    with pytest.raises(Int64Overflow, match=rf"transactions\[{place}\]: .* got {2**49}"):
+        kernels.l1_sums(factors, count, 2)
+
+
 def test_sums_do_not_depend_on_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sum of a transaction is that of its moments; the sum of a moment comes from chunks in their order."""
     rng = np.random.default_rng(7)

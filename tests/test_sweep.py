@@ -17,7 +17,7 @@ import feemodel
 from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded, UnreadableFile
 from feemodel.fees.from_l1 import priority_fee_from_l1, recorded_variable_cost
 from feemodel.fees.record import MAX_KWEI, PricingRecord
-from feemodel.fees.sweep_kernels import TWINS
+from feemodel.fees.sweep_kernels import RUN, TWINS
 from feemodel.io.datasets import read_dataset, write_dataset
 from feemodel.simulation.reduce import Over, over
 from feemodel.simulation.samples import grid, monte_carlo, sobol
@@ -207,6 +207,44 @@ def test_the_twin_of_the_priority_fee_is_exact_or_declines(data):
     out = np.empty(shape, dtype=np.int64)
     if not _declined(inputs, out):
         np.testing.assert_array_equal(out, np.broadcast_to(feemodel.priority_fee(**inputs), shape))
+
+
+@pytest.mark.parametrize("place", [0, RUN - 1, RUN, 2 * RUN - 1, 2 * RUN])
+def test_the_edges_of_compiled_runs_are_exact_or_refused_as_any_element(place):
+    """A product just within the compiled range, one that only the formula computes, and one that a node would wrap."""
+    sizes = np.ones(2 * RUN + 1, dtype=np.int64)
+    out = np.empty_like(sizes)
+    inputs = {"compressed_size": sizes, "gas": 2**20, "margin": 1.0, "fixed_cost": 0}
+    for size, cost, compiled in ((2**31 - 1, 2**31 - 1, True), (2**32 - 1, 2**31 - 1, False)):
+        sizes[place] = size
+        inputs["variable_cost"] = np.full_like(sizes, cost)
+        expected = np.full_like(sizes, cost // 2**20)
+        expected[place] = size * cost // 2**20
+        assert compiled == TWINS[feemodel.priority_fee](inputs, out)
+        np.testing.assert_array_equal(feemodel.priority_fee(**inputs), expected)
+        if compiled:
+            np.testing.assert_array_equal(out, expected)
+
+    sizes[place] = 2**33
+    assert not TWINS[feemodel.priority_fee](inputs, out)
+    with pytest.raises(Int64Overflow, match=rf"\[{place}\]: .* would wrap"):
+        feemodel.priority_fee(**inputs)
+
+
+@pytest.mark.parametrize("place", [0, 4_999, 5_000, 9_999, 10_000])
+def test_the_edges_of_a_sweep_s_chunks_are_exact_or_refused_as_any_element(place):
+    sizes, gas = np.ones(10_001, dtype=np.int64), np.full(10_001, 2**20)
+    for size, cost in ((2**31 - 1, 2**31 - 1), (2**32 - 1, 2**31 - 1)):
+        sizes[place] = size
+        points = grid(t=Workload("one large", sizes, gas), variable_cost=[0, cost])
+        fees = sweep(feemodel.priority_fee, points, chunk=5_000).priority_fee.sel(variable_cost=cost).values
+        assert fees[place] == size * cost // 2**20
+        assert set(np.delete(fees, place)) == {cost // 2**20}
+
+    sizes[place] = 2**33
+    points = grid(t=Workload("too large", sizes, gas), variable_cost=[0, 2**31 - 1])
+    with pytest.raises(Int64Overflow, match="would wrap"):
+        sweep(feemodel.priority_fee, points, chunk=5_000)
 
 
 def _declined(inputs, out):

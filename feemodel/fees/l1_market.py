@@ -237,7 +237,12 @@ def fake_exponential(factor: ArrayLike, numerator: ArrayLike, denominator: Array
     flat = [array.reshape(-1) for array in (factors, numerators, denominators)]
     for start in range(0, values.size, ARRAY_BLOCK):
         block = slice(start, start + ARRAY_BLOCK)
-        values.reshape(-1)[block] = _taylor_of_arrays(*(array[block] for array in flat))
+        found, beyond = _taylor_of_arrays(*(array[block] for array in flat))
+        if beyond is not None:
+            index = tuple(map(int, np.unravel_index(start + beyond, values.shape)))
+            reason = "expected a value that an int64 array holds"
+            raise Int64Overflow("numerator", reason, int(flat[1][start + beyond]), index)
+        values.reshape(-1)[block] = found
     return values
 
 
@@ -338,11 +343,10 @@ def reserve_binds(excess: ArrayLike, base_fee: ArrayLike, timestamp: ArrayLike, 
     if isinstance(excess_, int) and isinstance(fee, int) and isinstance(reserve, bool):
         return reserve and BLOB_BASE_COST * fee > GAS_PER_BLOB * fake_exponential(MIN_BLOB_BASE_FEE, excess_, fraction)
     excesses, fees, fractions, binds = np.broadcast_arrays(excess_, fee, fraction, reserve)
-    binds = binds.copy()
-    blob_fees = fake_exponential(MIN_BLOB_BASE_FEE, excesses[binds], fractions[binds])
+    # In the shape of the arguments, so that an error names their element.
+    blob_fees = fake_exponential(MIN_BLOB_BASE_FEE, np.where(binds, excesses, 0), fractions)
     # 2**13 · fee > 2**17 · blob fee, without the products
-    binds[binds] = fees[binds] > multiply("blob_base_fee", GAS_PER_BLOB // BLOB_BASE_COST, blob_fees)
-    return binds
+    return binds & (fees > multiply("blob_base_fee", GAS_PER_BLOB // BLOB_BASE_COST, blob_fees))
 
 
 @formula
@@ -378,7 +382,10 @@ def _taylor(factor: int, numerator: int, denominator: int) -> int:
     return total // denominator
 
 
-def _taylor_of_arrays(factor: WholeArray, numerator: WholeArray, denominator: WholeArray) -> WholeArray:
+def _taylor_of_arrays(
+    factor: WholeArray, numerator: WholeArray, denominator: WholeArray
+) -> tuple[WholeArray, int | None]:
+    """The values, and the place of the first that int64 cannot hold."""
     # No term and no partial sum passes the real series, factor · denominator · e**x: below 2**61 int64 holds them
     # all, and with x < 61 · ln 2 fewer than 2**10 terms keep denominator · i within the limit of a divisor.
     bound = factor * np.exp(numerator / denominator) * denominator
@@ -396,6 +403,6 @@ def _taylor_of_arrays(factor: WholeArray, numerator: WholeArray, denominator: Wh
         arguments = int(factor[index]), int(numerator[index]), int(denominator[index])
         value = known.get(arguments) or known.setdefault(arguments, _taylor(*arguments))
         if value > INT64_MAX:
-            raise Int64Overflow("numerator", "expected a value that an int64 array holds", arguments[1])
+            return values, int(index)
         values[index] = value
-    return values
+    return values, None
