@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from docs.reference import field_comments, short_types, to_markdown
+from feemodel import rollups
 from tests.conftest import ROOT
 
 LISTED = ("feemodel", "feemodel.execution", "feemodel.io", "feemodel.ledger")  # those with a list of public names
@@ -94,6 +95,18 @@ def test_every_public_name_says_what_it_is(name):
 @pytest.mark.parametrize("name", [name for name in PUBLIC if not is_record(PUBLIC[name])])
 def test_every_public_name_shows_what_it_does_or_there_is_a_reason(name):
     assert (">>>" in docstrings(PUBLIC[name])) != (name in WITHOUT_DOCTEST)
+
+
+@pytest.mark.parametrize("name", [*PUBLIC, *(f"feemodel.rollups.{name}" for name in rollups.__dir__())])
+def test_every_signature_fits_on_a_screen(name):
+    """A default whose text is long, such as a table, fills the help of each function that takes it."""
+    module, _, listed = name.rpartition(".")
+    value = getattr(import_module(module), listed)
+    methods = [part for part in vars(value).values() if inspect.isfunction(part)] if inspect.isclass(value) else []
+    try:
+        assert max(len(str(inspect.signature(part))) for part in (value, *methods) if callable(part)) < 800
+    except ValueError:  # a class without a constructor of its own
+        assert inspect.isclass(value)
 
 
 def test_every_reason_is_for_a_name_and_points_to_something():

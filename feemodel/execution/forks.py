@@ -12,9 +12,13 @@ MAX_INIT_CODE = 49_152  # EIP-3860, bytes
 MAX_TRANSACTION_GAS = 16_777_216  # EIP-7825
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Fork:
-    """One set of rules."""
+    """One set of rules.
+
+    >>> FORKS["osaka"]
+    Fork(osaka)
+    """
 
     name: str  #: of its package in `ethereum.forks`
     divides_gas: bool = True  #: EIP-150: a call leaves its caller 1/64 of its gas
@@ -28,6 +32,9 @@ class Fork:
     access_lists: bool = True  #: EIP-2930
     authorizations: bool = False  #: EIP-7702
     blob_update_fraction: int | None = None  #: EIP-4844; excess blob gas that multiplies the price by e [gas]
+
+    def __repr__(self) -> str:  # short: it is the default of `World`, and part of its signature
+        return f"Fork({self.name})"
 
 
 _BLOB_FRACTIONS = {row.name.lower(): row.update_fraction for row in MAINNET.rows}

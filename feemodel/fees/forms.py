@@ -1,5 +1,7 @@
 """The two published forms of the fee as values: the costs in one place, the formulas in `feemodel.fees.priority`."""
 
+from __future__ import annotations  # `help` shows ArrayLike, not the union that it stands for
+
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
