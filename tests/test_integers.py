@@ -84,3 +84,41 @@ def test_a_double_is_truncated_as_a_node_casts_it(value: float) -> None:
     else:
         with pytest.raises(Int64Overflow):
             integers.truncated("x", np.array([value]))
+
+
+def test_limits_are_refused_or_kept_at_the_last_number_that_fits():
+    last, largest_double = 2**63 - 1, float(np.nextafter(2.0**63, 0))
+    assert integers.fitting("x", last) == last
+    with pytest.raises(Int64Overflow):
+        integers.fitting("x", last + 1)
+    assert [integers.truncated("x", value) for value in (2.0**63, 2.0**64)] == [2**63, 2**64 - 1]
+    assert integers.truncated("x", np.array([largest_double])).tolist() == [int(largest_double)]
+    with pytest.raises(Int64Overflow, match=r"x\[1\]"):
+        integers.truncated("x", np.array([1.0, 2.0**63]))
+    assert [integers.saturated(value) for value in (2**64 - 1, 2**64)] == [2**64 - 1, 2**64 - 1]
+    for form in (integers.multiply, integers.add):
+        with pytest.raises(Int64Overflow, match=str(2**63)):  # just beyond: the estimate in doubles alone cannot tell
+            form("x", np.array([2**62]), *([2] if form is integers.multiply else [2**62]))
+
+
+@pytest.mark.parametrize("quotient", [2**62 - 1, 2**62, 2**62 + 1, 2**63 - 1])
+@pytest.mark.parametrize("divisor", [1, 2**51 - 1, 2**51, 2**51 + 1, 2**62 + 1])
+@pytest.mark.parametrize("addend", [0, 2**62 - 1, 2**62, 2**63 - 1])
+def test_divided_products_are_exact_where_the_arithmetic_changes(quotient: int, divisor: int, addend: int) -> None:
+    for value in (quotient - addend // divisor - 1, quotient - addend // divisor):
+        expected = (max(value, 0) * divisor + addend) // divisor
+        found = integers.multiply_divide("x", np.array([max(value, 0), 0]), np.array([divisor, 1]), divisor, addend)
+        assert found.tolist() == [expected, addend // divisor]
+
+
+@given(INT64, INT64, st.integers(0, 10**6 - 1), st.integers(0, 10**6 - 1), st.integers(1, 10**7))
+def test_numbers_in_parts_are_exact(value: int, factor: int, millionths: int, more: int, divisor: int) -> None:
+    product = integers.product_in_parts("x", value, factor)
+    assert product.whole * 10**6 + product.millionths == value * factor
+    assert product.millionths < 10**6
+    left, right = integers.Parts(value, millionths), integers.Parts(factor, more)
+    total = integers.add_parts("x", left, right)
+    assert total.whole * 10**6 + total.millionths == (value + factor) * 10**6 + millionths + more
+    assert total.millionths < 10**6
+    found = integers.multiply_divide_parts("x", left, factor, divisor, right)
+    assert found == ((value * 10**6 + millionths) * factor + factor * 10**6 + more) // (divisor * 10**6)

@@ -208,6 +208,18 @@ def test_a_batch_must_hold_whole_messages(digests, data, size):
         digests(data, size)
 
 
+@pytest.mark.parametrize("size", [32, 64, 96])
+def test_a_batch_of_mimc_is_its_messages_one_by_one(size):
+    messages = [bytes(31) + bytes([number]) + bytes(size - 32) for number in range(5)]
+    assert mimc.digests(b"".join(messages), size) == b"".join(map(mimc.digest, messages))
+
+
+def test_a_batch_of_mimc_may_be_empty_and_its_messages_are_checked():
+    assert mimc.digests(b"", 1) == b""
+    with pytest.raises(InvalidInput, match="expected a multiple of 32 bytes"):
+        mimc.digests(bytes(2), 1)
+
+
 @pytest.mark.parametrize(("address", "hkey"), ACCOUNT_KEYS.items())
 def test_account_keys_are_the_published_ones(address, hkey):
     assert POSEIDON2.account_key(bytes.fromhex(address[2:])).hex() == hkey

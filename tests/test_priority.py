@@ -340,6 +340,13 @@ def test_first_version_is_a_margin():
     assert verification_margin([0, 9_900_000_000], 1000, 21_000, min_gas_price=10**9).tolist() == [0, 1.0395]
 
 
+def test_the_size_adjustment_of_the_first_version_is_a_signed_64_bit_integer():
+    for size in (45, np.array([45])):
+        assert np.all(verification_margin(1, size, 1, min_gas_price=1, size_adjustment=-(2**63)) == np.inf)
+        with pytest.raises(InvalidInput, match=f"size_adjustment: .* got {-(2**63) - 1}"):
+            verification_margin(1, size, 1, min_gas_price=1, size_adjustment=-(2**63) - 1)
+
+
 def test_compatibility_form():
     assert compatibility_priority_fee(1_000_000_000) == 1_199_999_992
     assert compatibility_priority_fee(np.array([1_000_000_000, 7]), multiplier=1.2).tolist() == [1_199_999_992, 0]

@@ -107,6 +107,17 @@ def test_an_estimate_is_padded() -> None:
     assert arbitrum.estimated_poster_gas([120], base_fee=10**8, **terms).tolist() == [27_619]
 
 
+def test_each_version_has_the_parameters_of_nitro() -> None:
+    """OffchainLabs/nitro: arbos/l1pricing (Initial…UnitsV0, …V6, …V12), arbos/l2pricing (InitialSpeedLimit…V0, …V6)."""
+    later = (160_000_000, 210_000, 7_000_000)
+    found = {row.name: (row.equilibration_units, row.per_batch_gas, row.speed_limit) for row in arbitrum.VERSIONS}
+    assert found == {
+        "arbos-0": (96_000_000, 0, 1_000_000), "arbos-6": (160_000_000, 100_000, 7_000_000), "arbos-11": later,
+        "arbos-20": later, "arbos-50": later, "arbos-51": (160_000_000, 210_000, None),
+        "arbos-61": (160_000_000, 210_000, None),
+    }  # fmt: skip
+
+
 def test_a_batch_is_reported_with_its_bookkeeping() -> None:
     """From ArbOS 50 on not below EIP-7623's floor: 10 · (4 · 100,000 + 172) + 21,000."""
     assert arbitrum.batch_gas(10, 100, version="arbos-6") == 40 + 1_600 + 30 + 6 * 4 + 40_000 + 100_000

@@ -1,5 +1,6 @@
 """The OP Stack's fees against published vectors and receipts, and arrays against their elements."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,20 @@ def test_arrays_are_their_elements(
     except Int64Overflow:
         fees = None
     assert fees == expected or (fees is None and max(map(max, expected)) > 2**61)
+
+
+# ethereum-optimism/superchain-registry: superchain/configs/mainnet/op.toml and the announcements of the upgrades
+STARTS = {
+    "bedrock": "2023-06-06T16:28:23", "regolith": "2023-06-06T16:28:23", "canyon": "2024-01-11T17:00:01",
+    "ecotone": "2024-03-14T00:00:01", "fjord": "2024-07-10T16:00:01", "granite": "2024-09-11T16:00:01",
+    "holocene": "2025-01-09T18:00:01", "isthmus": "2025-05-09T16:00:01", "jovian": "2025-12-02T16:00:01",
+    "karst": "2026-07-08T16:00:01",
+}  # fmt: skip
+
+
+def test_upgrades_start_when_they_were_announced_for() -> None:
+    starts = {row.name: datetime.fromtimestamp(row.timestamp, UTC) for row in optimism.UPGRADES}
+    assert {name: f"{start:%Y-%m-%dT%H:%M:%S}" for name, start in starts.items()} == STARTS
 
 
 def test_upgrades_are_found_by_name_and_time() -> None:

@@ -39,6 +39,7 @@ def test_base_fees_are_shared() -> None:
     assert taiko.shared_base_fee(21_000, [10_000_001], percent=75).proposer.tolist() == [157_500_015_750]
     share = taiko.shared_base_fee(3, 3, percent=50)
     assert (share.proposer, share.treasury) == (4, 5)
+    assert taiko.shared_base_fee(3, 3, percent=100) == (9, 0)
     with pytest.raises(InvalidInput, match="percent"):
         taiko.shared_base_fee(1, 1, percent=101)
 
