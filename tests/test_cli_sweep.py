@@ -32,8 +32,18 @@ def every_fourth(axis):
     return {name: column[::4] for name, column in axis.columns.items()}
 
 
+@pytest.mark.parametrize(("row", "message"), [
+    (",5", "row 3: bytes: expected a value, got None"), ("10.5,5", "row 3: bytes: expected a whole number, got '10.5'"),
+])  # fmt: skip
+def test_a_transaction_without_a_whole_size_is_named(tmp_path, row, message):
+    (tmp_path / "mine.csv").write_text(f"bytes,gas\n128,21000\n200,46000\n{row}\n")
+    table = {"file": "mine.csv", "compressed_size": "bytes"}
+    with pytest.raises(UnreadableFile, match=message):
+        parse_sweep_spec({"formula": "priority_fee", "transactions": table}, tmp_path)
+
+
 def test_a_spec_says_what_the_calls_say(tmp_path):
-    (tmp_path / "mine.csv").write_text("bytes,gas\n128,21000\n200,46000\n,5\n")
+    (tmp_path / "mine.csv").write_text("bytes,gas\n128,21000\n200,46000\n")
     spec = parse_sweep_spec(
         {
             "formula": "priority_fee_from_l1",

@@ -87,7 +87,10 @@ def read_codec(options: argparse.Namespace) -> Any:
     return get_codec(options.codec)
 
 
-WHOLE = re.compile(r"-?(?:[0-9]+|0x[0-9a-f]+|[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+(?:_[0-9]+)+)", re.IGNORECASE)
+#: No leading zeros, which some read as octal; digits in groups of three between commas, or in any between underscores.
+WHOLE = re.compile(
+    r"-?(?:0|[1-9][0-9]*|0x[0-9a-f]+|[1-9][0-9]{0,2}(?:,[0-9]{3})+|[1-9][0-9]*(?:_[0-9]+)+)", re.IGNORECASE
+)
 REAL = re.compile(r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?", re.IGNORECASE)
 LONGEST = 100  # digits of a number
 

@@ -153,8 +153,7 @@ def _range(name: str, value: Any) -> Any:
 
 
 def _transactions(table: Mapping[str, Any], folder: Path) -> Workload:
-    import pandas as pd
-
+    from feemodel.io.measured import read_measured
     from feemodel.io.shipped import read_shipped_transactions
 
     _check_keys("[transactions]", table, ("file", "compressed_size", "gas"))
@@ -162,11 +161,13 @@ def _transactions(table: Mapping[str, Any], folder: Path) -> Workload:
         if not isinstance(value, str):
             raise InvalidInput(f"transactions.{key}", "expected text", value)
     file = table.get("file", SHIPPED)
-    try:
-        rows = read_shipped_transactions() if file == SHIPPED else pd.read_csv(folder / file)
-    except (OSError, ValueError) as error:
-        raise UnreadableFile(f"{folder / file}: {error}") from None
     columns = [table.get(name, name) for name in ("compressed_size", "gas")]
+    if file != SHIPPED:
+        measured = read_measured(folder / file, columns[0], gas=columns[1])
+        if measured is None:
+            raise UnreadableFile(f"{folder / file}: expected CSV or Parquet with a column {columns[0]}")
+        return Workload(file, **measured)
+    rows = read_shipped_transactions()
     for column in columns:
         if column not in rows:
             raise InvalidInput("[transactions]", _hint(column, [*rows]), column)

@@ -17,7 +17,6 @@ from feemodel.fees.priority import Breakdown
 from feemodel.fees.record import PricingRecord
 from feemodel.rpc.explorer_fields import FIELDS, FROM_L1, OF_FORM, QUANTITY, Point
 from feemodel.simulation.recovery import break_even_margin
-from feemodel.simulation.surfaces import Submission
 
 POSTED = "blob submission at these L1 fees"
 VERIFIED = "verification at these L1 fees"
@@ -94,8 +93,11 @@ def l1_costs(point: Point, form: Any) -> tuple[L1Cost, ...]:
         return (L1Cost(VERIFIED, verified), *found)
     if point.get("l1BaseFee") is None or point.get("blobBaseFee") is None:
         return ()
-    submission = Submission(point["executionGas"], point["blobGas"], point["submissionBytes"], point["l1Tip"])
-    return (L1Cost(POSTED, submission.cost_per_byte(point["l1BaseFee"], point["blobBaseFee"])),)
+    posted = variable_cost(  # as `Submission.cost_per_byte`, along an axis of any of its terms
+        point["l1BaseFee"], point["l1Tip"], point["blobBaseFee"], execution_gas=point["executionGas"],
+        blob_gas=point["blobGas"], bytes_per_submission=point["submissionBytes"], margin=1.0,
+    )  # fmt: skip
+    return (L1Cost(POSTED, posted),)
 
 
 def recoveries(point: Point, priced: Priced) -> list[dict[str, Any]]:
