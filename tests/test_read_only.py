@@ -65,6 +65,29 @@ def feemodel(folder, access, *flags, cache=True):
     return {"args": inside(folder, access, *command), "env": environment(cache), "cwd": "/"}
 
 
+def test_the_library_computes_where_no_kernel_can_be_kept(image):
+    """Nothing can be written, so every kernel module must be defined without numba's cache."""
+    modules = sorted(
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for path in (ROOT / "feemodel").rglob("*.py")
+        if re.search(r"^@(kept|numba|njit)", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    )
+    assert len(modules) > 10
+    program = f"""
+import importlib, numpy, feemodel
+for name in {modules}:
+    importlib.import_module(name)
+fee = feemodel.priority_fee(numpy.full(100_000, 100), 21_000, variable_cost=10**9, fixed_cost=3 * 10**7)
+print(set(fee.tolist()) == {{feemodel.priority_fee(100, 21_000, variable_cost=10**9, fixed_cost=3 * 10**7)}})
+print(feemodel.compressed_size(bytes(1_000), feemodel.FastLz()))
+"""
+    command = inside(image, "ro", sys.executable, "-c", program)
+    run = subprocess.run(command, env=environment(cache=False), cwd="/", capture_output=True, text=True, check=False)
+
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout.split() == ["True", "21"]
+
+
 @pytest.mark.parametrize("cache", [True, False], ids=["with the image's kernels", "without kernels"])
 def test_a_read_only_root_serves(image, cache):
     (checked,) = re.findall(r"^RUN (\[.*\])$", IMAGE, flags=re.MULTILINE)

@@ -6,10 +6,10 @@ its arithmetic is proven: the caller then takes the NumPy form, which names the 
 
 from concurrent.futures import ThreadPoolExecutor
 
-import numba
 import numpy as np
 
 from feemodel.checks import INT64_MAX, WholeArray
+from feemodel.compiled import kept
 from feemodel.processors import cores
 
 BLOCK = 1 << 18  # elements a task: 2 MiB an array, so that a block's inputs and outputs meet in the cache
@@ -51,7 +51,7 @@ def priority_fee(
     return result if in_range else None
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")  # a zero divisor is reported, not raised
+@kept(nogil=True, error_model="numpy")  # a zero divisor is reported, not raised
 def _priority_fee(size, gas, variable_cost, fixed_cost, margin, size_limit, fees):  # type: ignore[no-untyped-def]
     out_of_range = False
     for i in range(size.size):

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feemodel.checks import WholeArray, real, whole
+from feemodel.compiled import kept
 from feemodel.fees import from_l1, priority
 from feemodel.fees.kernels import PROVEN
 from feemodel.fees.record import MAX_KWEI
@@ -135,7 +136,7 @@ def _scaled(before_margin: Any, margin: Any, out: WholeArray) -> bool:
     return True
 
 
-@numba.njit(nogil=True, cache=True)
+@kept(nogil=True)
 def _scaled_rows(rows, row_of, factor, out):  # type: ignore[no-untyped-def]
     for r in range(out.shape[0]):
         row, by = row_of[r], factor[r]
@@ -166,7 +167,7 @@ def _fee(size, gas, variable_cost, fixed_cost, margin):  # type: ignore[no-untyp
     return np.int64(fee), proven
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kept(nogil=True, error_model="numpy")
 def _fees_of_rows(size, gas, row_of, variable_cost, fixed_cost, margin, out):  # type: ignore[no-untyped-def]
     all_proven = True
     for r in range(out.shape[0]):
@@ -178,7 +179,7 @@ def _fees_of_rows(size, gas, row_of, variable_cost, fixed_cost, margin, out):  #
     return all_proven
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kept(nogil=True, error_model="numpy")
 def _fees_of_points(size, gas, variable_cost, fixed_cost, margin, out):  # type: ignore[no-untyped-def]
     all_proven = True
     for i in range(out.size):
@@ -207,7 +208,7 @@ def _recorded_cost(base_fee, tip, blob_base_fee, margin, execution_gas, blob_gas
     return np.int64(kwei if kwei < MAX_KWEI else MAX_KWEI) * WEI_PER_KWEI, proven
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kept(nogil=True, error_model="numpy")
 def _recorded_costs(base_fee, tip, blob_base_fee, margin, execution_gas, blob_gas, capacity, out):  # type: ignore[no-untyped-def]
     all_proven = True
     for i in range(out.size):
@@ -219,7 +220,7 @@ def _recorded_costs(base_fee, tip, blob_base_fee, margin, execution_gas, blob_ga
     return all_proven
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kept(nogil=True, error_model="numpy")
 def _fees_of_l1_points(  # type: ignore[no-untyped-def]
     base_fee, tip, blob_base_fee, cost_margin, execution_gas, blob_gas, capacity, size, gas, fixed_cost, margin, out
 ):

@@ -17,6 +17,7 @@ import numpy as np
 from numba.core.codegen import get_host_cpu_features
 from numpy.typing import NDArray
 
+from feemodel.compiled import kept
 from feemodel.ledger.poseidon2 import FULL_ROUNDS, PARTIAL_ROUNDS, WIDTH, P, round_keys
 
 WIDE, NARROW = 64, 16  # lanes: of a group in bulk, and of the rest, where a call may hold one message
@@ -88,7 +89,7 @@ def path_holds(data: NDArray[np.uint8], height: int, index: int, *sizes: int) ->
     return bool(_path_holds(data, height, index, *sizes))
 
 
-@numba.njit(cache=True)
+@kept()
 def _multiply(a: Any, b: Any) -> Any:
     """a·b/2**32 modulo P, in (-2**31, 2**31)."""
     product = np.int64(np.int32(a)) * np.int64(np.int32(b))
@@ -99,19 +100,19 @@ def _multiply(a: Any, b: Any) -> Any:
     return (product - quotient * P) >> 32
 
 
-@numba.njit(cache=True)
+@kept()
 def _reduce(x: Any) -> Any:
     """x modulo P, nearer to zero: |x| <= 2**36 gives less than 2**31."""
     quotient = np.int64(np.int32((x + (1 << 30)) >> 31))  # told that it is short, the compiler takes a short product
     return x - quotient * P
 
 
-@numba.njit(cache=True)
+@kept()
 def _cube(x: Any) -> Any:
     return _multiply(_multiply(x, x), x)
 
 
-@numba.njit(cache=True)
+@kept()
 def _halve(x: Any, times: int) -> Any:
     """x/2**times modulo P, times <= 24: P is 1 modulo 2**24, so that x - (x mod 2**times)·P divides."""
     return (x >> times) - (x & ((1 << times) - 1)) * ((P - 1) >> times)
@@ -217,22 +218,22 @@ def _absorb_groups(messages: Any, result: Any, lanes: int) -> Any:
     return largest
 
 
-@numba.njit(cache=True, nogil=True)
+@kept(nogil=True)
 def _absorb_wide(messages: Any, result: Any) -> Any:
     return _absorb_groups(messages, result, WIDE)
 
 
-@numba.njit(cache=True, nogil=True)
+@kept(nogil=True)
 def _absorb_narrow(messages: Any, result: Any) -> Any:
     return _absorb_groups(messages, result, NARROW)
 
 
-@numba.njit(cache=True, nogil=True)
+@kept(nogil=True)
 def _absorb_few(messages: Any, result: Any) -> Any:
     return _absorb_groups(messages, result, FEW)
 
 
-@numba.njit(cache=True, nogil=True)
+@kept(nogil=True)
 def _first_wrong(data: Any, starts: Any, sizes: Any, expected: Any) -> Any:
     """A lane that is done with its message takes the next one, so that long and short ones share the rounds."""
     s = np.zeros(16 * FEW, dtype=np.int64)
@@ -271,7 +272,7 @@ def _first_wrong(data: Any, starts: Any, sizes: Any, expected: Any) -> Any:
                 message[j] = -1
 
 
-@numba.njit(cache=True, nogil=True)
+@kept(nogil=True)
 def _path_holds(data: Any, height: int, index: int, leaf_size: int, beside_size: int, value_size: int) -> Any:
     """The messages of a path as `_first_wrong` takes them, the longest first."""
     count = 2 * height + (beside_size > 0) + (value_size > 0)
@@ -312,7 +313,7 @@ def _element(data: Any, place: int) -> Any:
     return high | np.int64(data[place + 2]) << 8 | np.int64(data[place + 3])
 
 
-@numba.njit(cache=True, nogil=True)
+@kept(nogil=True)
 def _climb(hashes: Any, siblings: Any, indices: Any) -> None:
     pairs = np.empty((len(hashes), 16), dtype=np.uint32)
     for height in range(siblings.shape[1]):

@@ -1,13 +1,14 @@
 """The compiled kernel of `feemodel.rollups.arbitrum_l2_pricing.base_fees`, equal to its integer form by test."""
 
-import numba
 import numpy as np
+
+from feemodel.compiled import kept
 
 BIPS = 10_000
 INT64_MAX = 2**63 - 1
 
 
-@numba.njit(nogil=True, cache=True)
+@kept(nogil=True)
 def base_fees(gas_used, seconds, targets, scales, backlogs, min_base_fee, base_fee, fees):  # type: ignore[no-untyped-def]
     """Fill `fees` with the header's base fee of each block; `backlogs` ends as it is after the last block.
 
@@ -41,13 +42,13 @@ def base_fees(gas_used, seconds, targets, scales, backlogs, min_base_fee, base_f
     return -1, stored
 
 
-@numba.njit(nogil=True, cache=True)
+@kept(nogil=True)
 def _part(fee, bips):  # type: ignore[no-untyped-def]
     """fee · bips // BIPS for bips below BIPS."""
     return fee // BIPS * bips + fee % BIPS * bips // BIPS
 
 
-@numba.njit(nogil=True, cache=True)
+@kept(nogil=True)
 def _approx_exp(bips):  # type: ignore[no-untyped-def]
     """A(bips) as four terms of the series, or -1 where a product does not fit 64 bits."""
     value = BIPS + bips // 4

@@ -7,11 +7,11 @@ the exact integer that `feemodel.rollups.factors.evaluate` gives, by test; the s
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from feemodel.checks import WholeArray
+from feemodel.compiled import kept
 from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow
 from feemodel.fees.integers import DIVISOR_LIMIT, MILLION
@@ -72,7 +72,7 @@ def l1_sums(factors: Factors, transactions: int, moments: int) -> Sums:
 
 
 # Reassociation lets the sums, which are doubles, run in lanes; the integers are exact in any order.
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc"})
+@kept(nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _sums(  # type: ignore[no-untyped-def]
     units, divisor, step, price, millionths, offset, offset_millionths, fixed, fixed_price, margin, has_millionths,
     by_transaction, by_moment,

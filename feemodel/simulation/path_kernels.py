@@ -2,11 +2,12 @@
 
 import math
 
-import numba
 import numpy as np
 
+from feemodel.compiled import kept
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+
+@kept(nogil=True, error_model="numpy")
 def drive(demand, blobs, base_fee, excess, gas_limit, target, maximum, fraction, reserve):  # type: ignore[no-untyped-def]
     """Base fees, excess blob gas and gas used, block by block: `l1_market`'s rules in integers.
 
@@ -37,7 +38,7 @@ def drive(demand, blobs, base_fee, excess, gas_limit, target, maximum, fraction,
     return base_fees, excesses, used
 
 
-@numba.njit(nogil=True, cache=True)
+@kept(nogil=True)
 def under_pressure(cost, growth):  # type: ignore[no-untyped-def]
     """Announced kwei, update by update: the greater of L1's cost and the last announced one times its growth.
 

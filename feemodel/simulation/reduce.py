@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from feemodel.checks import real
+from feemodel.compiled import kept
 from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput
 from feemodel.simulation.blocks import part_of
@@ -185,7 +185,7 @@ class Table:
 
 # Reassociation lets the sums run in lanes. Least and most stay in the table's type: of integers they run in lanes too.
 # One loop a sum over one run that starts at 0: a loop of several sums, or one whose index could be negative, does not.
-@numba.njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+@kept(nogil=True, fastmath={"reassoc", "contract"})
 def _moments(table):  # type: ignore[no-untyped-def]
     rows, columns = table.shape
     total, squares, least, most = np.empty(rows), np.empty(rows), np.empty(rows), np.empty(rows)

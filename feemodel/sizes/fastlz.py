@@ -7,8 +7,9 @@ Source: ariya/FastLZ (format); ethereum-optimism/op-geth, core/types/rollup_cost
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from feemodel.compiled import kept
 
 TABLE_SIZE = 8192  # last position of each hashed triple of bytes
 HASH_FACTOR, HASH_SHIFT = 2654435769, 19  # Fibonacci hashing of 32 bits into 13
@@ -19,7 +20,7 @@ LITERAL_RUN = 32
 SHORT_MATCH, LONGEST_MATCH = 6, 262  # lengths less 3 at which a token takes a third byte, a match another token
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def fastlz_lengths(data: NDArray[np.uint8], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
     """Lengths [bytes] of the FastLZ forms of `data[bounds[k]:bounds[k + 1]]`, one for each k.
 
@@ -59,17 +60,17 @@ def fastlz_lengths(data: NDArray[np.uint8], bounds: NDArray[np.int64]) -> NDArra
     return lengths
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def _slot(first: int, second: int, third: int) -> int:
     return ((first | second << 8 | third << 16) * HASH_FACTOR >> HASH_SHIFT) & (TABLE_SIZE - 1)
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def _literal_bytes(run: int) -> int:
     return run + (run + LITERAL_RUN - 1) // LITERAL_RUN
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def _match_bytes(length_less_3: int) -> int:
     whole, rest = divmod(length_less_3, LONGEST_MATCH)
     return 3 * whole + (3 if rest >= SHORT_MATCH else 2)

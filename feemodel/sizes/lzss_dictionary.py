@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from feemodel.compiled import kept
 from feemodel.sizes.lzss_payload import Workspace
 from feemodel.sizes.lzss_primitives import (
     Data,
@@ -48,7 +49,7 @@ def index_dictionary(dictionary: bytes) -> DictionaryIndex:
     return DictionaryIndex(words, order, byte_bounds, longest_run, *_key_table(data, words, runs, order))
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def _key_table(data: Data, words: Words, runs: Places, order: Places) -> tuple[Words, Places, Words]:
     """The table of prefix keys and the filter before it: suffixes of one key stand together in the order."""
     slots = 64

@@ -4,6 +4,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from feemodel.compiled import kept
 from feemodel.sizes.lzss_dictionary import DictionaryIndex, longest_in_dictionary
 from feemodel.sizes.lzss_format import (
     FAR_BITS,
@@ -51,7 +52,7 @@ def lzss_sizes(
     return sizes
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def _measure(
     buffer: Data,
     bounds: NDArray[np.int64],

@@ -11,6 +11,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from feemodel.compiled import kept
 from feemodel.sizes.lzss_format import FAR_BITS, FIRST_RESERVED, LONGEST, NEAR_BITS, SHORTEST_FAR, SHORTEST_NEAR
 
 Data: TypeAlias = NDArray[np.uint8]
@@ -95,7 +96,7 @@ def borrowed(_typing: Any, arrays: Any) -> Any:
     return arrays(arrays), build
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def look_ahead(data: Data, length: int, words: Words, runs: Places) -> None:
     """Into `words[i]` the eight bytes from `data[i]` on, the first one highest; into `runs[i]` how many bytes equal it.
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
+from feemodel.compiled import kept
 from feemodel.sizes.lzss_format import LONGEST, WINDOW
 from feemodel.sizes.lzss_primitives import (
     Data,
@@ -34,7 +35,7 @@ _SET_WORDS = 64**2 + 64 + 1
 _ONE = np.uint64(1)
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def suffix_order(data: Data) -> Places:
     """Starts of all suffixes in the order of their first `LONGEST` bytes; one that ends before comes first.
 
@@ -66,7 +67,7 @@ def suffix_order(data: Data) -> Places:
     return order
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def _shift(order: Places, width: int, by_second_half: Places) -> None:
     """Suffixes in the order of what follows their first `width` bytes; those that have nothing more come first."""
     filled = 0
@@ -79,7 +80,7 @@ def _shift(order: Places, width: int, by_second_half: Places) -> None:
             filled += 1
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def _sort_by_rank(suffixes: Places, rank: Places, free: Places, order: Places) -> None:
     """Suffixes in the order of their ranks; those of one rank as they come."""
     for place in range(len(order)):
@@ -90,7 +91,7 @@ def _sort_by_rank(suffixes: Places, rank: Places, free: Places, order: Places) -
         free[group] += 1
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def _refine(order: Places, width: int, rank: Places, refined: Places) -> int:
     """Ranks by `2 * width` bytes in place of those by `width`; returns how many there are."""
     different, latest, first, second = 0, 0, -1, -1
@@ -104,7 +105,7 @@ def _refine(order: Places, width: int, rank: Places, refined: Places) -> int:
     return different
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def tabulate_savings(data: Data, words: Words, dictionary: DictionaryIndex, savings: Places) -> None:
     """Into `savings[i]` the bits that the best reference at each place saves, in O(n log n)."""
     length = len(data)
@@ -129,7 +130,7 @@ def tabulate_savings(data: Data, words: Words, dictionary: DictionaryIndex, savi
             _discard(in_window, rank[i - WINDOW])
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def _match_dictionary(order: Places, words: Words, dictionary: DictionaryIndex, longest: Places) -> None:
     """Into `longest[i]` the length of the longest match in the dictionary.
 

@@ -1,0 +1,26 @@
+"""Compiled kernels that are kept on disk, where numba finds a folder for them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+Kernel = Callable[..., Any]
+
+
+def kept(**options: Any) -> Callable[[Kernel], Kernel]:
+    """Compile a function as `numba.njit` does with these options, and keep the machine code for later processes.
+
+    numba keeps it in the folder that NUMBA_CACHE_DIR names, in `__pycache__` beside the module, or in the user's cache
+    folder. It refuses to define a kernel where none of them can be written, as with a read-only installation and no
+    home: there every process compiles the kernel again at its first call.
+    """
+
+    def define(function: Kernel) -> Kernel:
+        try:
+            kernel: Kernel = numba.njit(cache=True, **options)(function)
+        except RuntimeError:  # what numba raises for want of a folder, and for nothing else
+            kernel = numba.njit(**options)(function)
+        return kernel
+
+    return define
