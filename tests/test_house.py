@@ -11,11 +11,12 @@ from tests.conftest import ROOT
 
 PACKAGE = ROOT / "feemodel"
 GROUND = {
-    "errors", "units", "checks", "equality", "lazy", "progress", "hashes", "processors", "transaction_fields",
+    "errors", "units", "checks", "compiled", "equality", "lazy", "progress", "hashes", "processors", "transaction_fields",
 }  # fmt: skip
 MAY_IMPORT = {
     "errors": set(),
     "equality": set(),
+    "compiled": set(),
     "lazy": set(),
     "moved": set(),
     "hashes": set(),
