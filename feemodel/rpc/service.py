@@ -187,7 +187,13 @@ class Service:
         return LINEA_CHAIN_ID if known is None else known
 
     async def start(self) -> None:
-        """Look at the nodes for the first time, then again and again; get ready what takes long, beside other work."""
+        """Look at the nodes for the first time, then again and again; get ready what takes long, beside other work.
+
+        The compiled hashing is there before the first request: a proof that had to wait for the compiler would hold the
+        serving thread, for half a minute on a busy machine that keeps no kernels.
+        """
+        if self.store is not None:
+            await asyncio.to_thread(self.store.scheme.load)
         first = [asyncio.create_task(polled.refresh()) for polled in self._polled]
         if first:  # a node that is slow to answer keeps nobody from being told so
             await asyncio.wait(first, timeout=self.settings.node_timeout)
@@ -195,13 +201,11 @@ class Service:
         self._tasks.append(asyncio.create_task(self._warm_up()))
 
     async def _warm_up(self) -> None:
-        """What the first caller of each kind would wait for: a child process, the compiled hashing."""
+        """Start a child process, for which the first caller would wait."""
         await asyncio.sleep(WARM_UP_AFTER)
         if self.runner is not None and self.chain is not None:
             with suppress(LimitExceeded):  # all processes are started by callers already
                 await self.runner.warm_up(self.chain.world)
-        if self.store is not None:
-            await asyncio.to_thread(self.store.scheme.load)
 
     async def close(self) -> None:
         """Stop looking, end the children, close what is open."""
