@@ -14,6 +14,7 @@ from urllib.parse import unquote_to_bytes
 HEAD_LIMIT = 1 << 16  # bytes of a request before its body
 FIELD_LIMIT = 100  # header fields
 FRAMING_LIMIT = 1 << 14  # bytes that the chunks of one body may spend on sizes, extensions and trailers together
+PIECE = 1 << 16  # bytes of a body that are kept together while it arrives: a longer piece would be moved as it grows
 CHUNK_LINE = 256  # bytes of a chunk's size and its extensions
 STEPS = 256  # chunks that are read at a time; others are answered in between
 KNOWN_HEADS, KNOWN_BYTES = 1_024, 1_024  # heads that are kept as they were read, and bytes of each
@@ -118,7 +119,8 @@ class Reader:
         self._body_limit = body_limit
         self._bytes = bytearray()  # not read yet
         self._searched = 0  # of them, in which a head does not end
-        self._body = bytearray()  # as far as it has come
+        self._body: list[bytearray] = []  # as far as it has come
+        self._body_size = 0
         self._left: int | None = None  # bytes of the body, or of the chunk; `None` before a chunk's size
         self._chunked = self._in_trailers = False
         self._framing = self._trailers = 0  # bytes of chunks that are no content, and fields behind the last one
@@ -131,7 +133,7 @@ class Reader:
     @property
     def held(self) -> int:
         """Bytes that are kept: those not read, and the body as far as it has come."""
-        return len(self._bytes) + len(self._body)
+        return len(self._bytes) + self._body_size
 
     @property
     def has_unread(self) -> bool:
@@ -196,11 +198,22 @@ class Reader:
     def _take(self) -> bool:
         """Take the rest of the body, or of a chunk, as far as it has come; whether that is all of it."""
         if self._left:
-            taken = self._bytes[: self._left]
-            del self._bytes[: self._left]
-            self._body += taken
+            if len(self._bytes) <= self._left:
+                taken, self._bytes = self._bytes, bytearray()
+            else:
+                taken = self._bytes[: self._left]
+                del self._bytes[: self._left]
+            self._keep(taken)
             self._left -= len(taken)
         return not self._left
+
+    def _keep(self, taken: bytearray) -> None:
+        """Add to the body; pieces that are short share one, so that they take no more memory than they have bytes."""
+        self._body_size += len(taken)
+        if self._body and len(self._body[-1]) + len(taken) <= PIECE:
+            self._body[-1] += taken
+        elif taken:
+            self._body.append(taken)
 
     def _close_chunk(self) -> bool:
         """Read the line end behind a chunk; whether it has come."""
@@ -265,11 +278,11 @@ class Reader:
         self._framing += size * spend
 
     def _check_size(self, more: int) -> None:
-        if len(self._body) + more > self._body_limit:
+        if self._body_size + more > self._body_limit:
             raise Malformed(413, f"the request is longer than {self._body_limit} bytes")
 
     def _done(self) -> bytes:
-        body = bytes(self._body)
-        self._body.clear()
+        body = b"".join(self._body)
+        self._body, self._body_size = [], 0
         self._left = 0
         return body
