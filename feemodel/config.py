@@ -247,7 +247,7 @@ class Settings:
     total_gas: int = _setting("execution", _whole(21_000), 200_000_000, "of all executions of one estimate [gas]")
     seconds: float = _setting("execution", _seconds(0.01), 10.0, "of all executions of one call, then it is ended [s]")
     max_call_gas: int = _setting("execution", _whole(21_000), 30_000_000, "that a rollup call may name [gas]")
-    processes: int = _setting("execution", _whole(1, 1_024), 2, "a worker's, for calls that cannot run inline")
+    processes: int = _setting("execution", _whole(1, 1_024), 3, "a worker's, for calls that cannot run inline")
     queue: int = _setting("execution", _whole(1, 1_000_000), 32, "calls that may wait for these processes")
 
     body_limit: int = _setting("limits", _whole(1, 1 << 30), 1 << 20, "of a request [byte]")

@@ -57,6 +57,14 @@ def test_code_that_callers_bring_leaves_a_place_to_the_rest_and_neither_fills_th
     assert refused == [9]
 
 
+def test_a_client_leaves_a_place_for_the_code_of_one_that_has_none_running():
+    """Places for two calls of brought code: the first client's second call runs behind the other client's first."""
+    order, refused = ran([("a", False)] * 3 + [("b", False)], places=3, brought=2)
+
+    assert order == [0, 3, 1, 2]
+    assert refused == []
+
+
 @pytest.mark.parametrize("given_up", ["while it waits", "while it runs", "as its turn comes"])
 def test_a_call_that_is_given_up_leaves_its_place(given_up):
     async def both():

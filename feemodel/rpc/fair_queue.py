@@ -1,7 +1,7 @@
 """Places to execute in, for which clients take turns."""
 
 import asyncio
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -17,6 +17,7 @@ class FairQueue:
 
     Clients take turns: a place goes to the client that has gone without one for the longest, however many calls others
     have waiting. In a full queue a call takes the place of the newest call of the client that has most of them there.
+    Where there are several places for calls of brought code, no client holds the last of them beside others of its own.
 
     Parameters
     ----------
@@ -29,6 +30,8 @@ class FairQueue:
 
     def __init__(self, places: int, brought: int, queue: int) -> None:
         self._free, self._free_for_brought, self._queue = places, brought, queue
+        self._most_brought = max(brought - 1, 1)  # of one client
+        self._brought = Counter[str]()  # that each client has running
         self._waiting: OrderedDict[tuple[str, bool], deque[asyncio.Future[None]]] = OrderedDict()
 
     @asynccontextmanager
@@ -51,7 +54,7 @@ class FairQueue:
     def _enter(self, client: str, *, known: bool) -> "asyncio.Future[None]":
         turns = {key: len(calls) for key, calls in self._waiting.items() if key[1] == known}
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        if sum(turns.values()) >= self._queue and not self._has_place(known=known):
+        if sum(turns.values()) >= self._queue and not self._has_place(client, known=known):
             excess = LimitExceeded(f"{self._queue} calls wait for a process already")
             greediest = max(turns, key=lambda key: turns[key], default=(client, known))
             if turns.get(greediest, 0) <= turns.get((client, known), 0) + 1:
@@ -67,7 +70,10 @@ class FairQueue:
             calls.remove(turn)
         elif not turn.cancelled() and turn.exception() is None:
             self._free += 1
-            self._free_for_brought += not known
+            if not known:
+                self._free_for_brought += 1
+                self._brought[client] -= 1
+                self._brought += Counter()  # keeps the positive counts
         self._hand_out()
 
     def _hand_out(self) -> None:
@@ -76,13 +82,17 @@ class FairQueue:
             calls = self._waiting[client, known]
             while calls and calls[0].done():  # cancelled, and about to leave
                 calls.popleft()
-            if calls and self._has_place(known=known):
+            if calls and self._has_place(client, known=known):
                 calls.popleft().set_result(None)
                 self._free -= 1
-                self._free_for_brought -= not known
+                if not known:
+                    self._free_for_brought -= 1
+                    self._brought[client] += 1
                 self._waiting.move_to_end((client, known))
             if not calls:
                 del self._waiting[client, known]
 
-    def _has_place(self, *, known: bool) -> bool:
-        return self._free > 0 and (known or self._free_for_brought > 0)
+    def _has_place(self, client: str, *, known: bool) -> bool:
+        if known:
+            return self._free > 0
+        return min(self._free, self._free_for_brought) > 0 and self._brought[client] < self._most_brought
