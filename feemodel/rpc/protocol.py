@@ -25,7 +25,7 @@ UNTAKEN_BYTES = 128 << 20  # of answers that they leave with it
 DROPPED_BYTES = 8 << 20  # that may still come on a connection after its last answer
 OVERFLOW = 32  # connections above the limit, which are told so
 OVERFLOW_SECONDS = 1.0  # for which they may take that answer [s]
-YOUNG = 0.1  # seconds for which a connection that waits for its client keeps its place
+YOUNG = 0.05  # seconds for which a new connection keeps its place; a request usually comes with the connection
 SWEEPS = 4  # looks at idle connections in the time that they may be idle
 IPV6_NETWORK = 64  # bits of an IPv6 address that tell clients apart
 

@@ -60,10 +60,11 @@ class Connection:
     Parameters
     ----------
     port : of 127.0.0.1.
+    source : the loopback address to connect from.
     """
 
-    def __init__(self, port: int) -> None:
-        self._port = port
+    def __init__(self, port: int, source: str = "127.0.0.1") -> None:
+        self._port, self._source = port, source
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     @property
@@ -85,7 +86,9 @@ class Connection:
     async def opened(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """The two ends of the connection."""
         if self._streams is None:
-            self._streams = await asyncio.open_connection("127.0.0.1", self._port, limit=1 << 22)
+            self._streams = await asyncio.open_connection(
+                "127.0.0.1", self._port, limit=1 << 22, local_addr=(self._source, 0)
+            )
         return self._streams
 
     async def answer(self, reader: asyncio.StreamReader) -> Answer:
