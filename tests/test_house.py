@@ -11,7 +11,8 @@ from tests.conftest import ROOT
 
 PACKAGE = ROOT / "feemodel"
 GROUND = {
-    "errors", "units", "checks", "compiled", "equality", "lazy", "progress", "hashes", "processors", "transaction_fields",
+    "errors", "units", "checks", "compiled", "equality", "lazy", "progress", "hashes", "processors",
+    "transaction_fields",
 }  # fmt: skip
 MAY_IMPORT = {
     "errors": set(),
