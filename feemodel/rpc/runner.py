@@ -27,8 +27,7 @@ from feemodel.rpc.fair_queue import CLIENT, FairQueue
 
 Found = TypeVar("Found")
 
-INLINE_GAS = 150_000  # of one execution: 20 ms at 130 ns a gas, which is ECRECOVER's, the dearest
-INLINE_SECONDS = 0.02  # of a call's executions together, after which no further one begins
+INLINE_GAS = 150_000  # of a call's executions together: 20 ms at 130 ns a gas, which is ECRECOVER's, the dearest
 INLINE_BYTES = 65_536  # of calldata, and of code and slots that a caller brought: to read these costs no gas
 WAITS = 2  # times the limit of a call that it may wait for a place
 SLOW_SECONDS = 0.002  # that code computed in the serving thread in vain
@@ -84,7 +83,7 @@ class _Brief:
 
     def __init__(self, execute: Execute, world: World) -> None:
         self._execute, self._world = execute, world
-        self._until = monotonic() + INLINE_SECONDS
+        self._left = INLINE_GAS
         self.engine = execute.engine
 
     def __call__(self, message: Message, gas_limit: int) -> Outcome:
@@ -92,16 +91,14 @@ class _Brief:
 
     def trace(self, message: Message, gas_limit: int) -> Traced:
         """The execution with this gas limit, or one with less that proves how it ends."""
-        if monotonic() > self._until:
-            raise Beyond(f"more than {INLINE_SECONDS:g} s")
-        if gas_limit <= INLINE_GAS:
-            return self._execute.trace(message, gas_limit)
-        if message.pays and message.gas_price and self._world.account(message.sender).code:
+        if gas_limit > self._left and message.pays and message.gas_price and self._world.account(message.sender).code:
             raise Beyond("the sender's code, which may spend what is left of its balance")
-        traced = self._execute.trace(message, INLINE_GAS)
-        if traced.oblivious and traced.outcome.status in (Status.SUCCESS, Status.REVERT):
-            return traced
-        raise Beyond(f"{INLINE_GAS:,} gas do not tell")
+        traced = self._execute.trace(message, min(gas_limit, self._left))
+        proven = traced.oblivious and traced.outcome.status in (Status.SUCCESS, Status.REVERT)
+        if gas_limit > self._left and not proven:
+            raise Beyond(f"{self._left:,} gas do not tell")
+        self._left -= traced.outcome.gas_used
+        return traced
 
 
 class Runner:
