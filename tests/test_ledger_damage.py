@@ -12,7 +12,8 @@ import pytest
 from feemodel.errors import InvalidInput, LedgerDamaged, UnreadableFile
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
 from feemodel.ledger import poseidon2 as hashing
-from feemodel.ledger.changes import GenesisAccount
+from feemodel.ledger.account import EMPTY_KECCAK
+from feemodel.ledger.changes import AccountChange, AccountFields, BlockChanges, GenesisAccount
 from feemodel.ledger.genesis import genesis_root
 from feemodel.ledger.scheme import MIMC, POSEIDON2, StoredPath
 from feemodel.ledger.scrub import scrub
@@ -123,6 +124,49 @@ def test_a_block_is_not_imported_on_damage(ledger):
         with pytest.raises(LedgerDamaged):
             import_block(store, block(head + 1, touch(8, (1, 1, 2))))
         assert head == store.head.number
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE node SET children = CAST(substr(children, 1, 32) || zeroblob(32) AS BLOB) WHERE left AND right",
+        "UPDATE node SET left = 0 WHERE left AND right",
+        "UPDATE leaf SET value = zeroblob(64) WHERE length(value) = 64",
+        "UPDATE leaf SET value = zeroblob(32) WHERE length(value) = 32",
+        "UPDATE leaf SET hval = zeroblob(32)",
+        "UPDATE leaf SET following = following + 1 WHERE following > 1",
+        "UPDATE key SET leaf = leaf + 1 WHERE leaf > 1",
+        "UPDATE branch SET digit_0 = digit_1, digit_1 = digit_2, digit_2 = digit_3, digit_3 = digit_4",
+    ],
+)
+def test_damaged_rows_never_give_a_wrong_root(ledger, tmp_path, statement):
+    """Each block changes one account; it is imported with the root that a sound ledger gets, or refused by name."""
+    sound = tmp_path / "sound.db"
+    shutil.copy(ledger, sound)
+    altered(ledger, statement)
+    refused = 0
+    with Store(sound) as store:
+        head = store.head.number
+        stored = store.account(head, address(30))
+    fields = AccountFields(stored.nonce, stored.balance, stored.keccak_code_hash)
+    changes = [
+        AccountChange(address(30), fields, fields._replace(balance=7)),
+        AccountChange(address(30), fields, None),
+        touch(8, (1, 1, 2)),
+        *(AccountChange(address(number), None, AccountFields(0, 5, EMPTY_KECCAK)) for number in range(1_000, 1_020)),
+    ]
+    for change in changes:
+        shutil.copy(sound, tmp_path / "sound_copy.db")
+        shutil.copy(ledger, tmp_path / "damaged_copy.db")
+        added = BlockChanges(head + 1, (change,))
+        with Store(tmp_path / "sound_copy.db") as store:
+            expected = import_block(store, added).root
+        try:
+            with Store(tmp_path / "damaged_copy.db") as store:
+                assert expected == import_block(store, added).root
+        except LedgerDamaged:
+            refused += 1
+    assert refused
 
 
 def test_a_ledger_of_format_1_is_read_as_it_is_and_upgraded_when_it_is_written(ledger):

@@ -269,7 +269,7 @@ def test_a_proof_reads_as_much_from_a_large_ledger_as_from_a_small_one(tmp_path)
             import_genesis(store, (GenesisAccount(address(number), 0, number) for number in range(size)))
             store.finalize(0)
         with Store(path, read_only=True) as reader:
-            for number in range(0, size, size // 2_000):
+            for number in range(0, size, -(-size // 20_000)):
                 get_proof(reader, to_hex(address(number)), [], "finalized")
             counted = count()
             reader.database._connection.set_progress_handler(lambda counted=counted: next(counted) < 0, 1)

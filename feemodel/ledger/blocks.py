@@ -14,6 +14,7 @@ from feemodel.errors import InvalidInput
 from feemodel.hashes import keccak256
 from feemodel.ledger.account import EMPTY_KECCAK, Account, account_hashes
 from feemodel.ledger.changes import AccountChange, AccountFields, BlockChanges
+from feemodel.ledger.proof import proven
 from feemodel.ledger.scheme import Scheme
 from feemodel.ledger.store import Block, Store
 from feemodel.ledger.tree import Tree
@@ -53,7 +54,7 @@ def import_block(store: Store, block: BlockChanges) -> Block:
     with store.transaction():
         head = store.head
         check_successor(head, block.number, block.parent_hash)
-        accounts = store.tree(head.root if head else store.scheme.empty_root)
+        accounts = store.accounts(head.number) if head else store.tree(store.scheme.empty_root)
         try:
             _apply(store, accounts, block.accounts)
         except InvalidInput as error:
@@ -112,6 +113,8 @@ def _works(scheme: Scheme, accounts: Tree, changes: Sequence[AccountChange]) -> 
         leaf = leaves.get(hkey)
         stored = Account.from_bytes(leaf.value) if leaf else None
         fields = AccountFields(stored.nonce, stored.balance, stored.keccak_code_hash) if stored else None
+        if (change.same and fields is None) or (not change.same and change.before != fields):
+            proven(accounts, hkey)  # raises where the ledger is wrong, not the block
         if change.same and fields is None:
             raise InvalidInput(to_hex(change.address), "expected an account that exists, to change its storage", None)
         if not change.same and change.before != fields:
@@ -123,7 +126,7 @@ def _works(scheme: Scheme, accounts: Tree, changes: Sequence[AccountChange]) -> 
 def _apply_storage(store: Store, work: _Work, hashes: Mapping[bytes, bytes]) -> None:
     """Change the account's storage tree; an account that was destroyed starts from an empty one."""
     name, scheme = to_hex(work.change.address), store.scheme
-    stands = store.tree(work.stored.storage_root if work.stored else scheme.empty_root)
+    stands = store.storage(work.stored.storage_root if work.stored else scheme.empty_root)
     _check_once(f"{name} storage", [slot for slot, *_ in work.change.storage])
     values: dict[bytes, int] = {}
     leaves = stands.get_many(hashes[slot] for slot, *_ in work.change.storage)
@@ -131,6 +134,7 @@ def _apply_storage(store: Store, work: _Work, hashes: Mapping[bytes, bytes]) -> 
         leaf = leaves.get(hashes[slot])
         value = int.from_bytes(leaf.value) if leaf else 0
         if value != before:
+            proven(stands, hashes[slot])  # raises where the ledger is wrong, not the block
             where = f"{name} slot {to_hex(slot)}"
             raise InvalidInput(where, f"expected the value as it stands, {value:#x}", hex(before))
         if before != after or work.destroyed:

@@ -5,14 +5,18 @@ tree's place in the call above the index in its level; a parent's position is ha
 
 Nodes are stored up to the tree's crown only, the lowest height that covers every leaf given out so far. Above it the
 path runs along the left edge and every sibling is empty.
+
+The stored rows that a new root is made from are checked against the old root first, so that damage to the file cannot
+give a wrong root.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import count
 from typing import Any, NamedTuple, TypeAlias
 
+from feemodel.errors import InvalidInput, LedgerDamaged
 from feemodel.ledger.rows import EMPTY, Leaf, Node, Rows, Version, crown
-from feemodel.ledger.scheme import DEPTH, HASH_SIZE, NOTHING, Scheme
+from feemodel.ledger.scheme import DEPTH, HASH_SIZE, HEAD, NOTHING, Scheme
 
 Edit: TypeAlias = dict[str, Any] | None  # the fields of a leaf that change; None: the leaf becomes empty
 _Level: TypeAlias = dict[int, tuple[int, bytes]]  # position → number of the row, hash
@@ -28,12 +32,17 @@ class Change(NamedTuple):
 
 
 def rehash(rows: Rows, scheme: Scheme, changes: Sequence[Change]) -> list[Version]:
-    """Store what changed; the new version of each tree, in order."""
+    """Store what changed; the new version of each tree, in order.
+
+    Raises `LedgerDamaged` where the stored rows contradict the old roots, or the edits the linked list of the leaves.
+    """
     edits = {
         place << DEPTH | index: edit for place, change in enumerate(changes) for index, edit in change.edits.items()
     }
     positions = _ancestors(sorted(edits))
     nodes, leaves = _stored(rows, changes, positions)
+    _check_stored(rows, scheme, changes, nodes, leaves)
+    _check_links(edits, leaves)
     level = _changed_leaves(rows, scheme, {position: edits[position] for position in positions[0]}, leaves)
     for height in range(1, DEPTH + 1):
         zero = EMPTY, scheme.zeros[height - 1]
@@ -80,6 +89,79 @@ def _stored(
     return nodes, leaves
 
 
+def _check_stored(
+    rows: Rows, scheme: Scheme, changes: Sequence[Change], nodes: list[dict[int, Node]], leaves: dict[int, Leaf]
+) -> None:
+    """Raise `LedgerDamaged` unless the stored rows above and at the changed leaves lead to the old roots."""
+    expected: dict[int, bytes] = {}
+    for height in range(DEPTH, 0, -1):
+        found = dict(zip(nodes[height], _hashes(scheme, nodes[height].values()), strict=True))
+        tops = [
+            (place << DEPTH - height, change.version)
+            for place, change in enumerate(changes)
+            if crown(change.version.next_free) == height
+        ]
+        _check_tops(scheme, height, [(found[position], version) for position, version in tops])
+        expected |= {position: found[position] for position, _ in tops}
+        if any(digest != expected[position] for position, digest in found.items()):
+            raise LedgerDamaged("a node has not the hash that its parent holds")
+        expected = {}
+        for position, node in nodes[height].items():
+            halves = node.children[:HASH_SIZE], node.children[HASH_SIZE:]
+            for side, (number, digest) in enumerate(zip((node.left, node.right), halves, strict=True)):
+                if not number and digest != scheme.zeros[height - 1]:
+                    raise LedgerDamaged("a node leads to no child where its hash tells of one")
+                expected[2 * position + side] = digest
+    keys = rows.keys.many([leaf.key for leaf in leaves.values()])
+    shown = [(leaf[1], leaf[2], key.hkey, leaf.hval) for leaf, key in zip(leaves.values(), keys, strict=True)]
+    digests = scheme.hashes(scheme.leaves(shown), len(shown)) if shown else []
+    if digests != [expected[position] for position in leaves]:
+        raise LedgerDamaged("a leaf has not the hash that its parent holds")
+
+
+def _hashes(scheme: Scheme, nodes: Collection[Node]) -> list[bytes]:
+    try:
+        return scheme.hashes(b"".join(node.children for node in nodes), len(nodes))
+    except InvalidInput:  # no elements of the hash's field
+        raise LedgerDamaged("a node holds what is no hash") from None
+
+
+def _check_tops(scheme: Scheme, height: int, tops: Sequence[tuple[bytes, Version]]) -> None:
+    """Raise `LedgerDamaged` unless the highest stored nodes of trees, all of one height, lead to their roots."""
+    if not tops:
+        return
+    digests, versions = zip(*tops, strict=True)
+    zeros = scheme.zeros[height:DEPTH]
+    sub_roots = scheme.climbed(digests, [zeros] * len(tops), [HEAD] * len(tops))
+    messages = [scheme.top(version.next_free, digest) for version, digest in zip(versions, sub_roots, strict=True)]
+    if scheme.hashes(b"".join(messages), len(messages)) != [version.root for version in versions]:
+        raise LedgerDamaged("a tree has another root than its nodes")
+
+
+def _check_links(edits: dict[int, Edit], leaves: dict[int, Leaf]) -> None:
+    """Raise `LedgerDamaged` where a leaf leaves its neighbour, and the neighbour keeps it.
+
+    A damaged index of the keys leads to such edits.
+    """
+    for position, leaf in leaves.items():
+        edit, first = edits[position], position >> DEPTH << DEPTH
+        for name, index in (("previous", leaf.previous), ("following", leaf.following)):
+            changes = edit is None or edit.get(name, index) != index
+            if changes and first | index not in edits:
+                raise LedgerDamaged("the sorted index of a tree contradicts its leaves")
+
+
+def _check_order(leaves: dict[int, Leaf], hkeys: Sequence[bytes]) -> None:
+    """Raise `LedgerDamaged` where changed leaves that are neighbours now are not in the order of their keys."""
+    found = dict(zip(leaves, hkeys, strict=True))
+    for position, leaf in leaves.items():
+        following = (position >> DEPTH << DEPTH) | leaf.following
+        if following == position or following not in leaves:
+            continue
+        if leaves[following].previous != position & (1 << DEPTH) - 1 or found[position] >= found[following]:
+            raise LedgerDamaged("the sorted index of a tree contradicts its leaves")
+
+
 def _changed_leaves(rows: Rows, scheme: Scheme, edits: dict[int, Edit], leaves: dict[int, Leaf]) -> _Level:
     changed = {
         position: leaves[position]._replace(**edit) if position in leaves else Leaf(**edit)
@@ -87,6 +169,7 @@ def _changed_leaves(rows: Rows, scheme: Scheme, edits: dict[int, Edit], leaves: 
         if edit is not None
     }
     keys = rows.keys.many([leaf.key for leaf in changed.values()])
+    _check_order(changed, [key.hkey for key in keys])
     shown = [
         (leaf.previous, leaf.following, key.hkey, leaf.hval) for leaf, key in zip(changed.values(), keys, strict=True)
     ]

@@ -147,7 +147,11 @@ class Tree:
         return None if index is None else self.leaf(index)
 
     def get_many(self, hkeys: Iterable[bytes]) -> dict[bytes, Leaf]:
-        """The leaves of those keys that are present, by hkey; each level is read in one batch."""
+        """The leaves of those keys that are present, by hkey; each level is read in one batch.
+
+        Raises `LedgerDamaged` for a leaf of another key, or a value that has not its hash. The paths are not checked:
+        an import does so for the leaves that it changes.
+        """
         keys = self._keys.find_many(hkeys)
         indices = {hkey: row.leaf for hkey, row in zip(keys, self.rows.keys.many(list(keys.values())), strict=True)}
         numbers = dict.fromkeys(indices, self.version.node)
@@ -157,7 +161,14 @@ class Tree:
                 hkey: node.right if indices[hkey] >> (height - 1) & 1 else node.left
                 for hkey, node in zip(numbers, nodes, strict=True)
             }
-        return dict(zip(numbers, self.rows.leaves.many(list(numbers.values())), strict=True))
+        leaves = dict(zip(numbers, self.rows.leaves.many(list(numbers.values())), strict=True))
+        if any(leaf.key != keys[hkey] for hkey, leaf in leaves.items()):
+            raise LedgerDamaged("a key leads to the leaf of another one")
+        if self._value_message is not None:
+            messages = [self._value_message(leaf.value) for leaf in leaves.values()]
+            if self.scheme.first_wrong(messages, [leaf.hval for leaf in leaves.values()]) is not None:
+                raise LedgerDamaged("a value has not the hash that its leaf holds")
+        return leaves
 
     def locate(self, hkey: bytes) -> tuple[int] | tuple[int, int]:
         """The leaf index of a key, or where it is absent those of its two neighbours."""
