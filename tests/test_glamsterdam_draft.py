@@ -58,6 +58,21 @@ def test_storage_gas_is_go_ethereum_s(original, values, expected):
     assert draft.storage_gas(original, values) == expected
 
 
+def test_a_slot_is_reset_by_its_value_alone():
+    """Large numbers, of which Python keeps no single copy; and a third value that is larger than the first two."""
+    assert draft.storage_gas(10**6, [10**7, int("1000000"), 10**8]) == (22_300, 0, 10_000)
+    assert draft.storage_gas(1, [2, 3]) == (12_200, 0, 0)
+
+
+def test_only_a_creation_pays_for_init_code():
+    assert draft.intrinsic_gas(kind="self", has_value=False, nonzero_bytes=32) == 12_000 + 16 * 32
+
+
+def test_a_system_call_may_fill_sixteen_slots():
+    """EIP-8037: 30,000,000 + 16 · 64 · 1,530."""
+    assert draft.SYSTEM_CALL_GAS == 31_566_720
+
+
 def test_what_is_reset_in_a_transaction_costs_no_state():
     assert draft.storage_gas(0, [1, 0]).state_gas == 0
     assert draft.storage_gas(5, [0, 5]).refund == 10_000

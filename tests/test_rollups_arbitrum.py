@@ -65,6 +65,12 @@ def test_at_the_equilibrium_price_nothing_moves() -> None:
         assert state.price_per_unit == price == 7_010
 
 
+def test_a_price_per_unit_needs_units() -> None:
+    assert equilibrium_price(5, 1) == 15
+    with pytest.raises(InvalidInput, match="units: expected an integer of at least 1"):
+        equilibrium_price(1, 0)
+
+
 @pytest.mark.parametrize(("update_time", "current_time"), [(5, 4), (3, 9)])
 def test_reports_come_in_order_of_time(update_time: int, current_time: int) -> None:
     state = L1Pricing(price_per_unit=1, last_update_time=4)

@@ -59,6 +59,21 @@ def test_arrays_are_their_elements(rows: list[tuple[int, int, int]], l1_price: i
         assert abs(value - exact) <= 1 + exact / 2**62
 
 
+@pytest.mark.parametrize(("numerator", "denominator", "expected"), [
+    (2**64 - 1, 1, (2**64 - 1, 0)), (2**64 + 1, 1, (2**63, 1)), (2**64 + 3, 1, (2**63 + 2, 1)),
+    (2**65 + 5, 1, (2**63 + 1, 2)), (2**65 + 6, 1, (2**63 + 2, 2)), (7, 2, (4, 0)), (5, 2, (2, 0)),
+])  # fmt: skip
+def test_a_float_of_64_bits_is_rounded_to_the_nearest_and_ties_to_even(
+    numerator: int, denominator: int, expected: tuple[int, int]
+) -> None:
+    assert polygon_zkevm._rounded(numerator, denominator) == expected
+
+
+def test_prices_beyond_64_bits_are_scaled_too() -> None:
+    """2**70 · 2**50: powers of two are exact."""
+    assert polygon_zkevm._prioritized(2**70, 2**60, 2**10) == 2**120
+
+
 @pytest.mark.parametrize(("offer", "effective", "byte"), [
     (11 * 10**9, 22 * 10**9, 255), (22 * 10**9, 22 * 10**9, 255), (22 * 10**9, 21_900_000_000, 254), (1_000, 157, 40),
     (1_000, 4, 1),

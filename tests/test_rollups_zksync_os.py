@@ -29,6 +29,19 @@ def test_prices_are_those_of_the_server(change, expected):
     assert block_prices(**(ONE_NATIVE | change)) == expected
 
 
+@pytest.mark.parametrize(("before", "after"), [(80, 90), (7, 8), (1, 2), (999, 1_000)])
+def test_the_native_price_rises_by_an_eighth_or_by_one(before, after):
+    dear = {"native_price_usd": 1_000 * ONE_NATIVE["native_price_usd"], "previous": Prices(0, before, 1)}
+
+    assert block_prices(**(ONE_NATIVE | dear))[:2] == (100 * after, after)
+
+
+def test_no_price_passes_256_bits():
+    overrides = dict.fromkeys(("native_price_override", "base_fee_override", "pubdata_price_override"), 2**256)
+
+    assert block_prices(**(ONE_NATIVE | overrides)) == (2**256 - 1,) * 3
+
+
 def test_prices_are_rounded_up_from_exact_fractions():
     usd = {"native_price_usd": Fraction(1, 10**18), "base_token_usd": Fraction(3, 10**18),
            "settlement_token_usd": Fraction(1, 10**18), "pubdata_price": 1_001}  # fmt: skip
