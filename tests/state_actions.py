@@ -78,7 +78,7 @@ def actions() -> dict[str, Action]:
     """Everything that a call can do to a state, done."""
     sender, reader = to_hex(SENDER), to_hex(READER)
     slot = {to_hex(word(0)): to_hex(word(11))}
-    small, tight = Limits(gas_cap=60_000, seconds=600), Limits(gas_cap=200_000, total_gas=30_000, seconds=600)
+    small, tight = Limits(gas_cap=60_000, seconds=600), Limits(gas_cap=200_000, total_gas=20_000, seconds=600)
     created_at = creation_address(EMPTY_PLACE, 0)
     return {
         "stores": action("call", WRITER, word(99), word(99)),
@@ -102,7 +102,9 @@ def actions() -> dict[str, Action]:
         "stores and halts": action("call", HALTER, ExecutionFailed),
         "stores until the gas is out": action("call", LOOP, ExecutionFailed, limits=small),
         "stores until the gas is out, estimated": action("estimate", LOOP, ExecutionFailed, b"\1", limits=small),
-        "takes more than its budget": action("estimate", NESTED, LimitExceeded, b"\1", limits=tight),
+        "takes more than its budget": action(  # reads GAS, so no limit is proven by another
+            "estimate", EMPTY_PLACE, LimitExceeded, overrides=code_at("5a50" + STORES_9), limits=tight
+        ),
         "stores in another contract": action("call", NESTED, word(1)),
         "cannot pay": action("call", WRITER, ExecutionFailed, word(1), sender=POOR, value="0x6"),
         "cannot pay, estimated": action("estimate", WRITER, ExecutionFailed, word(1), sender=POOR, value="0x6"),

@@ -143,7 +143,7 @@ def test_the_methods_of_this_package_take_parameters_by_name(client, described, 
 WORD = "0x" + "00" * 32
 VALUES = [
     (CALL, {}, True),
-    (CALL, {**TRANSFER, "input": "0x", "accessList": [], "nonce": "0x0", "unknown": 1}, True),
+    (CALL, {**TRANSFER, "input": "0x", "accessList": [], "nonce": "0x0"}, True),
     (CALL, {"value": "0x01"}, False),
     (CALL, {"value": "1"}, False),
     (CALL, {"value": "0x"}, False),

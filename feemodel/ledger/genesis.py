@@ -55,6 +55,7 @@ def import_genesis(store: Store, accounts: Iterable[GenesisAccount], *, block_ha
 def genesis_root(genesis: Any, hashing: str) -> bytes:
     """The state root of the allocation of a geth genesis object.
 
+    >>> from feemodel.ledger.scheme import scheme_of
     >>> genesis_root({"alloc": {}}, "poseidon2") == scheme_of("poseidon2").empty_root
     True
     """

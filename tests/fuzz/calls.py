@@ -15,6 +15,7 @@ from tests.fuzz.target import Target, check, check_equal
 
 ADDRESS, OTHER = "0x" + "11" * 20, "0x" + "22" * 20
 WORD, OTHER_WORD = "0x" + "33" * 32, "0x" + "Ab" * 32
+AUTHORIZATION = {"chainId": "0x1", "address": OTHER, "nonce": "0x0", "yParity": "0x1", "r": "0x2", "s": "0x3"}
 NUMBERS = {  # on the wire → of a call
     "gas": "gas", "gasPrice": "gas_price", "maxFeePerGas": "max_fee", "maxPriorityFeePerGas": "max_priority_fee",
     "maxFeePerBlobGas": "max_fee_per_blob_gas", "value": "value", "nonce": "nonce", "chainId": "chain_id",
@@ -52,17 +53,18 @@ def _wire(call: Call) -> dict[str, Any]:
         wire["accessList"] = [
             {"address": to_hex(address), "storageKeys": list(map(to_hex, keys))} for address, keys in call.access_list
         ]
+    if call.authorizations:  # of which a call keeps the number
+        wire["authorizationList"] = [AUTHORIZATION] * call.authorizations
     return wire
 
 
 def _call_seeds() -> list[bytes]:
-    authorization = {"chainId": "0x1", "address": OTHER, "nonce": "0x0", "yParity": "0x1", "r": "0x2", "s": "0x3"}
     listed = [{"address": ADDRESS, "storageKeys": [WORD, OTHER_WORD]}, {"address": OTHER, "storageKeys": None}]
     calls: list[dict[str, Any]] = [
         {"from": ADDRESS, "to": OTHER, "value": "0x1", "gas": "0x5208", "gasPrice": "0x7", "nonce": "0x0"},
         {"to": "0x", "input": "0x6001", "data": "0x6001", "maxFeePerGas": "0x9", "maxPriorityFeePerGas": "0x1"},
         {"from": None, "to": ADDRESS, "data": "0xa9059cbb" + "00" * 64, "chainId": "0xe708", "accessList": listed},
-        {"to": ADDRESS, "authorizationList": [authorization], "blobVersionedHashes": [WORD]},
+        {"to": ADDRESS, "authorizationList": [AUTHORIZATION], "blobVersionedHashes": [WORD]},
         {"to": ADDRESS, "maxFeePerBlobGas": "0x1", "value": 5, "gas": 30_000_000},
     ]
     return [json.dumps(call).encode() for call in calls]
