@@ -17,12 +17,15 @@ from tests.development import RECORDS
 from tests.rpc_calls import ANNA, BERT, LIST, NOBODY, SWAP, TOKEN, TOKENS, TRANSFER, data
 from tests.rpc_parts import ANY_AGE, PATIENCE, behind, exchange, head_block, opened, request
 
-RESULTS = {
-    "eth_getBlockByNumber": head_block(),
-    "eth_estimateGas": "0x5208",
-    "eth_chainId": "0x539",
-    "eth_getTransactionCount": "0x7",
-}
+
+def results():
+    """What the node answers; its newest block is of now, however long the tests before took."""
+    return {
+        "eth_getBlockByNumber": head_block(),
+        "eth_estimateGas": "0x5208",
+        "eth_chainId": "0x539",
+        "eth_getTransactionCount": "0x7",
+    }
 
 
 @pytest.fixture(scope="module")
@@ -53,15 +56,15 @@ def node():
         yield node
 
 
-def replies(payload, results):
+def replies(payload, known):
     if isinstance(payload, list):
-        return [replies(call, results) for call in payload]
-    return {"jsonrpc": "2.0", "id": payload["id"], "result": results.get(payload["method"])}
+        return [replies(call, known) for call in payload]
+    return {"jsonrpc": "2.0", "id": payload["id"], "result": known.get(payload["method"])}
 
 
-def answering(node, **results):
+def answering(node, **others):
     def answer(handler, payload):
-        handler.send(200, json.dumps(replies(payload, RESULTS | results)).encode())
+        handler.send(200, json.dumps(replies(payload, results() | others)).encode())
 
     node.always = answer
 
@@ -227,7 +230,7 @@ def test_the_error_of_an_estimate_has_the_nodes_code(node, code):
         if isinstance(payload, list):
             return [refusing(call) for call in payload]
         if payload["method"] != "eth_estimateGas":
-            return replies(payload, RESULTS)
+            return replies(payload, results())
         return {"jsonrpc": "2.0", "id": payload["id"], "error": {"code": code, "message": "in the node's words"}}
 
     with on(node) as client:
@@ -279,7 +282,7 @@ def test_a_node_that_does_not_end_its_answer_is_not_waited_for(node, fault):
 
 def changed(change):
     """The right answers to a batch, changed."""
-    return lambda handler, payload: handler.send(200, json.dumps(change(replies(payload, RESULTS))).encode())
+    return lambda handler, payload: handler.send(200, json.dumps(change(replies(payload, results()))).encode())
 
 
 def other_ids(batch):
@@ -303,7 +306,7 @@ def test_a_batch_that_is_answered_with_other_ids_is_no_answer(node, fault, messa
 
 def test_the_answers_of_a_batch_may_come_in_any_order(node):
     def reversed_answer(handler, payload):
-        answers = replies(payload, RESULTS)
+        answers = replies(payload, results())
         handler.send(200, json.dumps(answers[::-1] if isinstance(answers, list) else answers).encode())
 
     with on(node) as client:
