@@ -4,9 +4,10 @@ Each returns a Python number for a scalar and a NumPy array for anything array-l
 `InvalidInput` that names the argument and shows the first offending value. Nothing is rounded or clamped.
 """
 
+import dataclasses
 import math
-from collections.abc import Mapping
-from typing import Any, NoReturn, TypeAlias
+from collections.abc import Collection, Mapping
+from typing import Any, NoReturn, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ MAPPINGS = (dict, Mapping)  # for isinstance, which tells the first by its type 
 
 WholeArray: TypeAlias = NDArray[np.int64]
 RealArray: TypeAlias = NDArray[np.float64]
+Kind = TypeVar("Kind")
 
 
 def whole(name: str, value: Any, *, minimum: int | None = 0, unit: str = "") -> int | WholeArray:
@@ -90,6 +92,73 @@ def real_scalar(name: str, value: Any, *, minimum: float | None = 0.0, unit: str
     if not isinstance(number, float):
         raise InvalidInput(name, "expected one number, not an array", value)
     return number
+
+
+def instance(name: str, value: Any, kind: type[Kind]) -> Kind:
+    """A value of that class."""
+    if not isinstance(value, kind):
+        article = "an" if kind.__name__[0] in "AEIO" else "a"
+        raise InvalidInput(name, f"expected {article} {kind.__name__}", value)
+    return value
+
+
+def choice(name: str, value: Any, choices: Collection[str]) -> str:
+    """One of the names that are known."""
+    if not isinstance(value, str) or value not in choices:
+        raise InvalidInput(name, f"expected one of {', '.join(choices)}", value)
+    return value
+
+
+def text(name: str, value: Any) -> str:
+    """Text."""
+    if not isinstance(value, str):
+        raise InvalidInput(name, "expected text", value)
+    return value
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InvalidInput(name, "expected True or False", value)
+    return bool(value)
+
+
+def sequence(name: str, value: Any) -> tuple[Any, ...]:
+    """The items of a list or tuple."""
+    if not isinstance(value, (list, tuple)):
+        raise InvalidInput(name, "expected a list", value)
+    return tuple(value)
+
+
+def mapping(name: str, value: Any) -> Mapping[Any, Any]:
+    """A dict or another mapping."""
+    if not isinstance(value, MAPPINGS):
+        raise InvalidInput(name, "expected a mapping", value)
+    return value
+
+
+def check_table(name: str, value: Any) -> None:
+    """Raise `InvalidInput` for what has no columns by name."""
+    if not isinstance(value, MAPPINGS) and not (hasattr(value, "columns") and hasattr(value, "__getitem__")):
+        raise InvalidInput(name, "expected a table: a mapping from names to columns, or a DataFrame", value)
+
+
+def function(name: str, value: Any) -> Any:
+    """Something that can be called."""
+    if not callable(value):
+        raise InvalidInput(name, "expected a function", value)
+    return value
+
+
+def check_fields(record: Any) -> None:
+    """Check the fields of a dataclass that are numbers, text or flags: numbers are finite and at least 0."""
+    for field in dataclasses.fields(record):
+        value, kinds = getattr(record, field.name), get_args(field.type) or (field.type,)
+        if value is None and type(None) in kinds:
+            continue
+        for kind, check in ((bool, flag), (int, whole_scalar), (float, real_scalar), (str, text)):
+            if kind in kinds:
+                check(field.name, value)
 
 
 def raise_first(

@@ -1,11 +1,15 @@
 """Equality of values that hold arrays, for which Python's own compares fields and gets an array for an answer."""
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
 
 import numpy as np
 
 Value = TypeVar("Value")
+
+SHOWN = 8  # numbers that a summary writes out
 
 
 def compared_by_value(cls: type[Value]) -> type[Value]:
@@ -37,6 +41,18 @@ def compared_by_value(cls: type[Value]) -> type[Value]:
     cls.__eq__ = equal  # type: ignore[assignment,method-assign]
     cls.__ne__ = unequal  # type: ignore[assignment,method-assign]
     return cls
+
+
+def summary(numbers: Sequence[Any]) -> str:
+    """A short text of a list of numbers, different for different lists: a long one by its ends and a digest.
+
+    >>> summary([1.0, 2.0]), summary(range(100))
+    ('[1.0, 2.0]', '<100 from 0 to 99, 51f2696d>')
+    """
+    if len(numbers) <= SHOWN:
+        return repr(list(numbers))
+    digest = hashlib.sha256(repr(list(numbers)).encode()).hexdigest()[:SHOWN]
+    return f"<{len(numbers):,} from {numbers[0]!r} to {numbers[-1]!r}, {digest}>"
 
 
 def _values(value: Any) -> tuple[Any, ...]:

@@ -69,6 +69,8 @@ def transactions_of(table: "pd.DataFrame", *, chain_id: int = LINEA_CHAIN_ID) ->
     InvalidInput : a missing column; a value that cannot be read or that a transaction must have, named by row, counted
         from 1, and column; a transaction of type 3 or 4, for which no fee is published.
     """
+    if not hasattr(table, "columns") or not hasattr(table, "to_dict"):
+        raise InvalidInput("table", "expected a DataFrame of transactions", table)
     read = _raw_rows(table) if {RAW, UNSIGNED} & {*table.columns} else _field_rows(table, chain_id)
     found = []
     rows = iter(read)

@@ -368,3 +368,13 @@ def test_a_node_that_is_not_there_has_an_exit_code_of_its_own(tmp_path, capsys):
     assert code == 4
     assert "127.0.0.1:1" in text
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("subject", "option", "reason"), [
+    (RAW, "--nonce=5", "--nonce: expected none: a signed transaction has its own, got 5"),
+    (RAW, "--chain-id=1", "--chain-id: expected none: a signed transaction has its own, got 1"),
+    ('{"to": "0x' + "11" * 20 + '", "nonce": "0x7"}', "--nonce=5", "--nonce: expected none: the call names 7, got 5"),
+])  # fmt: skip
+def test_a_nonce_or_chain_id_that_would_be_ignored_is_refused(subject, option, reason, capsys):
+    assert main(["explain", subject, option]) == 2
+    assert capsys.readouterr().err == f"feemodel: {reason}\n"

@@ -145,7 +145,7 @@ def test_what_64_bits_do_not_hold_is_refused(change: dict[str, object]) -> None:
 def test_a_constraint_is_of_whole_numbers_and_known_kinds() -> None:
     with pytest.raises(InvalidInput, match="target: expected whole gas of at least 1, got 0"):
         GasConstraint(0, 9)
-    with pytest.raises(InvalidInput, match=r"weights: expected kinds of unknown, computation.*, got 'cpu'"):
+    with pytest.raises(InvalidInput, match=r"weights: expected one of unknown, computation.*, got 'cpu'"):
         MultiGasConstraint(1, 1, {"cpu": 1})
     with pytest.raises(InvalidInput, match="weights: expected at least one above 0"):
         MultiGasConstraint(1, 1, {"computation": 0})

@@ -341,7 +341,7 @@ def test_the_other_rollups_take_what_their_rules_say(rules, names):
     moment = {**L1} if rules is None else {**L1, "rules": rules}
     answer = compared(RAW, moment)
     table = tables.sizes_table([SIGNED])
-    expected = tables.comparison(table, base_fee=106_400_000, blob_base_fee=6_161_000, rules=names or RULES)
+    expected = tables.comparison(table, base_fee=106_400_000, blob_base_fee=6_161_000, rules=names or tuple(RULES))
 
     by_name = {row.rule: row for row in expected}
     assert [one["rule"] for one in answer["rules"]] == list(names or rules)

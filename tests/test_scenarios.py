@@ -141,7 +141,7 @@ def test_a_horizon_is_the_length_of_a_path(history):
         ({"block_seconds": 100}, "expected between a step of 600 s and the history's 2.6046e"),
         ({"block_seconds": 10**8}, "expected between a step"),
         ({"horizon": 60}, "horizon: expected at least a step of 600 s, got 60"),
-        ({"method": "moving"}, "expected stationary or circular, got 'moving'"),
+        ({"method": "moving"}, "method: expected one of stationary, circular, got 'moving'"),
         ({"paths": 0}, "paths"),
     ],
 )

@@ -6,7 +6,7 @@ from typing import Any
 from feemodel.call import Call
 from feemodel.cli.options import add_codec, add_pricing, count, read_codec, read_pricing, whole_from_0
 from feemodel.cli.output import in_eth, in_gwei, print_json, print_table
-from feemodel.cli.subjects import estimated_gas, gas_limit, read_subject
+from feemodel.cli.subjects import estimated_gas, gas_limit, read_subject, signing_fields
 from feemodel.explanation import explain
 from feemodel.fees.stages import stages
 from feemodel.transaction import FORMS, LINEA_CHAIN_ID, Transaction
@@ -16,8 +16,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("subject", help="a signed transaction (0x…), a call ({…}), a file with either, or - for stdin")
     parser.add_argument("--gas", type=count, help="the gas estimate (a transfer's, or the gas limit)")
     parser.add_argument("--gas-used", type=count, help="what execution took, for the check after it")
-    parser.add_argument("--nonce", type=whole_from_0, default=0, help="of a call that names none (%(default)s)")
-    parser.add_argument("--chain-id", type=whole_from_0, default=LINEA_CHAIN_ID, help="of a call (%(default)s)")
+    parser.add_argument("--nonce", type=whole_from_0, help="of a call that names none (0)")
+    parser.add_argument("--chain-id", type=whole_from_0, help=f"of a call that names none ({LINEA_CHAIN_ID})")
     parser.add_argument("--form", default="sender_unsigned", choices=FORMS, help="what is measured (%(default)s)")
     parser.add_argument("--check", action="store_true", help="exit with 1 unless every stage accepts it")
     add_codec(parser)
@@ -27,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     preset, form = read_pricing(options)
     subject = read_subject(options.subject)
+    nonce, chain_id = signing_fields(subject, options.nonce, options.chain_id)
     answer = explain(
         subject,
         _gas(subject, options),
@@ -35,8 +36,8 @@ def run(options: argparse.Namespace) -> int:
         codec=read_codec(options),
         measured=options.form,
         packed=options.packed,
-        nonce=options.nonce,
-        chain_id=options.chain_id,
+        nonce=nonce,
+        chain_id=chain_id,
     )
     if options.json:
         print_json(answer)

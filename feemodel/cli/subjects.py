@@ -6,7 +6,7 @@ from pathlib import Path
 
 from feemodel.call import Call, parse_call
 from feemodel.errors import InvalidInput
-from feemodel.transaction import Transaction, intrinsic_gas, parse_transaction
+from feemodel.transaction import LINEA_CHAIN_ID, Transaction, intrinsic_gas, parse_transaction
 
 
 def read_subject(subject: str) -> Call | Transaction:
@@ -40,3 +40,13 @@ def estimated_gas(subject: Call | Transaction, given: int | None) -> int:
     if subject.data or subject.to is None:
         raise InvalidInput("--gas", "expected the estimate of a call that executes code: it is not run here", None)
     return intrinsic_gas(subject)
+
+
+def signing_fields(subject: Call | Transaction, nonce: int | None, chain_id: int | None) -> tuple[int, int]:
+    """The nonce and the chain id that a call is completed with; refused where the subject names its own."""
+    for option, given, own in (("--nonce", nonce, subject.nonce), ("--chain-id", chain_id, subject.chain_id)):
+        if given is not None and isinstance(subject, Transaction):
+            raise InvalidInput(option, "expected none: a signed transaction has its own", given)
+        if given is not None and own is not None:
+            raise InvalidInput(option, f"expected none: the call names {own}", given)
+    return nonce or 0, LINEA_CHAIN_ID if chain_id is None else chain_id

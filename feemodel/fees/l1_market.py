@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from feemodel.checks import INT64_MAX, WholeArray, raise_first, whole
+from feemodel.checks import INT64_MAX, WholeArray, flag, instance, raise_first, sequence, text, whole
 from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.fees.formula import formula
@@ -61,6 +61,8 @@ class BlobRules:
     source: str
 
     def __post_init__(self) -> None:
+        text("name", self.name)
+        flag("reserve", self.reserve)
         for field in ("timestamp", "target", "maximum", "update_fraction"):
             one_whole(field, getattr(self, field), minimum=0 if field == "timestamp" else 1)
         if self.maximum < self.target:
@@ -74,8 +76,10 @@ class Schedule:
     rows: tuple[BlobRules, ...]
 
     def __post_init__(self) -> None:
-        if not self.rows:
+        if not sequence("rows", self.rows):
             raise InvalidInput("rows", "expected at least one row of blob rules", self.rows)
+        for row in self.rows:
+            instance("rows", row, BlobRules)
         starts = [row.timestamp for row in self.rows]
         for i in range(1, len(starts)):
             if starts[i] <= starts[i - 1]:

@@ -7,17 +7,18 @@ Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l1pricing/l1pricing.go
 same arithmetic on the pool's balance).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
-from feemodel.checks import whole
+from feemodel.checks import instance, whole, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.fees.formula import formula
 from feemodel.fees.integers import UINT64_MAX, add, ceiling_divide, one_whole
 from feemodel.rollups.arbitrum import BIPS, VERSIONS
 
+LEAST = -(2**256)  # of a surplus, which may be a loss [wei]
 INERTIA = 10
 PER_UNIT_REWARD = 10  # wei
 
@@ -33,6 +34,10 @@ class L1Pricing:
     due_for_rewards: int = 0  #: [wei]
     last_surplus: int = 0  #: [wei]
     last_update_time: int = 0  #: [s]
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            whole_scalar(field.name, getattr(self, field.name), minimum=LEAST if field.name == "last_surplus" else 0)
 
 
 class BatchReport(NamedTuple):
@@ -51,7 +56,7 @@ def charged(state: L1Pricing, units: int, fees: int) -> L1Pricing:
 last_surplus=0, last_update_time=0)
     """
     return replace(
-        state,
+        instance("state", state, L1Pricing),
         units_since_update=state.units_since_update + one_whole("units", units),
         fees_available=state.fees_available + one_whole("fees", fees),
     )
@@ -100,6 +105,7 @@ def reported(
     >>> report.reward_paid, report.poster_paid, report.state.fees_available, report.state.units_since_update
     (780, 3000, 19620, 156)
     """
+    instance("state", state, L1Pricing)
     allocated = _allocated_units(state, one_whole("update_time", update_time), one_whole("current_time", current_time))
     spent = one_whole("wei_spent", wei_spent)
     cap_bips = min(one_whole("cost_cap_bips", cost_cap_bips), 2**63 - 1)  # the node casts it to a signed number

@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from feemodel.checks import INT64_MAX, whole
-from feemodel.errors import Int64Overflow, InvalidInput
+from feemodel.checks import INT64_MAX, choice, flag, instance, mapping, sequence, whole
+from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded
 from feemodel.fees.formula import formula
 from feemodel.fees.integers import (
     UINT64_MAX,
@@ -89,6 +89,9 @@ class PricingUpdate(NamedTuple):
     backlogs: tuple[int, ...]  #: after the time that passed [gas]
 
 
+MOST_TERMS = 1_000  # of the series; the node takes 4
+
+
 class BaseFees(NamedTuple):
     """The base fees of a sequence of blocks."""
 
@@ -103,7 +106,7 @@ def saturated_product(value: int, factor: int, limit: int = UINT64_MAX) -> int:
     >>> saturated_product(2**62, 8) == 2**64 - 1
     True
     """
-    return min(value * factor, limit)
+    return min(one_whole("value", value) * one_whole("factor", factor), one_whole("limit", limit))
 
 
 @formula
@@ -117,6 +120,8 @@ def approx_exp_basis_points(bips: ArrayLike, accuracy: int = EXPONENTIAL_ACCURAC
     """
     exponent = whole("bips", bips, minimum=None)
     terms = one_whole("accuracy", accuracy, minimum=1)
+    if terms > MOST_TERMS:
+        raise LimitExceeded(f"{terms:,} terms of the series are more than {MOST_TERMS:,}")
     size = maximum(exponent, -exponent)
     value: Whole = BIPS + size // terms
     for i in range(terms - 1, 0, -1):
@@ -221,10 +226,12 @@ def base_fees(
         raise InvalidInput("timestamps", reason, f"shapes {gas.shape} and {times.shape}")
     floor = _fits("min_base_fee", one_whole("min_base_fee", min_base_fee, unit="wei"))
     first = floor if base_fee is None else _fits("base_fee", one_whole("base_fee", base_fee, unit="wei"))
+    for one in sequence("constraints", constraints):
+        instance("constraints", one, GasConstraint)
     start = [0] * len(constraints) if backlogs is None else list(_backlogs(backlogs, constraints))
     if not constraints:
         raise InvalidInput("constraints", "expected at least one", constraints)
-    parent = times[:1] if parent_timestamp is None else [one_whole("parent_timestamp", parent_timestamp)]
+    parent = times[:1] if parent_timestamp is None else [_fits("time", one_whole("parent_timestamp", parent_timestamp))]
     seconds = np.diff(times, prepend=np.asarray(parent, dtype=np.int64)) if times.size else times
     require("timestamps", "expected times that never fall", times, seconds >= 0)
     targets = np.array([_fits("target", one.target) for one in constraints], dtype=np.int64)
@@ -332,13 +339,14 @@ def change_multi_gas_backlog(
     >>> change_multi_gas_backlog(0, {"computation": 10}, MultiGasConstraint(7, 1, {"computation": 3}))
     30
     """
-    amounts = _by_kind("amounts", amounts)
+    amounts, constraint = _by_kind("amounts", amounts), instance("constraint", constraint, MultiGasConstraint)
+    shrinks = flag("shrink", shrink)
     changed = one_whole("backlog", backlog, unit="gas")
     for kind in RESOURCE_KINDS:
         product = saturated_product(
             constraint.weights.get(kind, 0), one_whole(f"amounts[{kind}]", amounts.get(kind, 0), unit="gas")
         )
-        changed = max(0, changed - product) if shrink else min(changed + product, UINT64_MAX)
+        changed = max(0, changed - product) if shrinks else min(changed + product, UINT64_MAX)
     return changed
 
 
@@ -353,6 +361,7 @@ def multi_gas_exponents(backlogs: Sequence[int], constraints: Sequence[MultiGasC
     """
     exponents: dict[str, int] = {}
     for backlog, one in zip(_backlogs(backlogs, constraints), constraints, strict=True):
+        instance("constraints", one, MultiGasConstraint)
         scaled = saturated_product(one.target, one.largest_weight)
         scale = min(saturated_product(one.window, scaled), INT64_MAX)
         for kind in RESOURCE_KINDS:
@@ -412,16 +421,18 @@ def multi_gas_refund(used: Mapping[str, int], *, gas_used: int, base_fee: int, f
 
 
 def _by_kind(name: str, values: Mapping[str, int]) -> Mapping[str, int]:
-    for kind in values:
-        if kind not in RESOURCE_KINDS:
-            raise InvalidInput(name, f"expected kinds of {', '.join(RESOURCE_KINDS)}", kind)
+    for kind in mapping(name, values):
+        choice(name, kind, RESOURCE_KINDS)
     return values
 
 
 def _backlogs(
     backlogs: Sequence[int], constraints: Sequence[GasConstraint] | Sequence[MultiGasConstraint]
 ) -> tuple[int, ...]:
-    if len(backlogs) != len(constraints):
+    for one in sequence("constraints", constraints):
+        if not isinstance(one, (GasConstraint, MultiGasConstraint)):
+            raise InvalidInput("constraints", "expected a GasConstraint or MultiGasConstraint", one)
+    if len(sequence("backlogs", backlogs)) != len(constraints):
         raise InvalidInput("backlogs", f"expected one for each of {len(constraints)} constraints", backlogs)
     return tuple(one_whole(f"backlogs[{place}]", backlog, unit="gas") for place, backlog in enumerate(backlogs))
 

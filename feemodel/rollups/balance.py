@@ -17,12 +17,15 @@ matter-labs/era-contracts, TransactionHelper.sol; matter-labs/zksync-os at 0a82d
 
 from typing import NamedTuple
 
-from feemodel.errors import InvalidInput
+from feemodel.checks import instance
+from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.fees import l1_market
 from feemodel.fees.integers import one_whole
 from feemodel.rollups import arbitrum, optimism
 
 L1_BASE_FEE_DENOMINATOR = 8
+
+MOST_BLOCKS = 100_000  # to look ahead: two weeks of Ethereum
 
 
 class Sendable(NamedTuple):
@@ -90,14 +93,19 @@ def op_stack_sendable(
     """
     if optimism.upgrade_named(upgrade).l1_rule != "fjord":
         raise InvalidInput("upgrade", "expected fjord or later", upgrade)
-    size = one_whole("fastlz_size", fastlz_size, unit="bytes")
+    size, limit = one_whole("fastlz_size", fastlz_size, unit="bytes"), one_whole("gas_limit", gas_limit, unit="gas")
+    numbers = {
+        "l1_base_fee": l1_base_fee, "blob_base_fee": blob_base_fee, "base_fee_scalar": base_fee_scalar,
+        "blob_base_fee_scalar": blob_base_fee_scalar, "operator_fee_scalar": operator_fee_scalar,
+        "operator_fee_constant": operator_fee_constant,
+    }  # fmt: skip
+    for name, value in numbers.items():
+        one_whole(name, value)
     l1_fee = optimism.fjord_l1_fee(
         size, l1_base_fee=l1_base_fee, blob_base_fee=blob_base_fee, base_fee_scalar=base_fee_scalar,
         blob_base_fee_scalar=blob_base_fee_scalar,
     )  # fmt: skip
-    operator = optimism.operator_fee(
-        gas_limit, scalar=operator_fee_scalar, constant=operator_fee_constant, upgrade=upgrade
-    )
+    operator = optimism.operator_fee(limit, scalar=operator_fee_scalar, constant=operator_fee_constant, upgrade=upgrade)
     return sendable(
         balance, gas_limit=gas_limit, max_fee_per_gas=max_fee_per_gas, l1_fee=int(l1_fee), operator_fee=int(operator)
     )
@@ -130,7 +138,9 @@ def arbitrum_sendable(
     (9997602000000000, 2398000000000, 109000)
     """
     charge = arbitrum.poster_charge(
-        one_whole("brotli_size", brotli_size, unit="bytes"), price_per_unit=price_per_unit, gas_price=lowest_base_fee
+        one_whole("brotli_size", brotli_size, unit="bytes"),
+        price_per_unit=one_whole("price_per_unit", price_per_unit, unit="wei"),
+        gas_price=one_whole("lowest_base_fee", lowest_base_fee, minimum=1, unit="wei"),
     )
     limit = one_whole("execution_gas", execution_gas, unit="gas") + int(charge.gas)
     return sendable(balance, gas_limit=limit, max_fee_per_gas=max_fee_per_gas)
@@ -154,8 +164,10 @@ def base_fee_bound(
     [1125000000, 1265625000, 1423828125]
     """
     fee, floor = one_whole("base_fee", base_fee, unit="wei"), one_whole("min_base_fee", min_base_fee, unit="wei")
-    fees = []
-    for _ in range(one_whole("blocks", blocks)):
+    for name, value in (("gas_limit", gas_limit), ("elasticity", elasticity), ("denominator", denominator)):
+        one_whole(name, value, minimum=1)
+    fees: list[int] = []
+    for _ in range(_blocks("blocks", blocks)):
         fee = int(l1_market.next_base_fee(fee, gas_limit, gas_limit, elasticity=elasticity, denominator=denominator))
         fee = max(fee, floor)
         fees.append(fee)
@@ -178,7 +190,8 @@ def l1_fee_bounds(
     >>> l1_fee_bounds(10**9, 10**9, 2)
     (1265625000, 1170047149)
     """
-    blocks = one_whole("l1_blocks", l1_blocks)
+    blocks = _blocks("l1_blocks", l1_blocks)
+    instance("rules", rules, l1_market.BlobRules)
     base = one_whole("l1_base_fee", l1_base_fee, unit="wei")
     for _ in range(blocks):
         base += max(1, base // L1_BASE_FEE_DENOMINATOR)
@@ -187,3 +200,10 @@ def l1_fee_bounds(
         risen = blocks * (rules.maximum - rules.target) * l1_market.GAS_PER_BLOB
         blob = int(l1_market.fake_exponential(blob + 1, risen, rules.update_fraction)) + 1
     return base, blob
+
+
+def _blocks(name: str, blocks: int) -> int:
+    count = one_whole(name, blocks)
+    if count > MOST_BLOCKS:
+        raise LimitExceeded(f"{count:,} blocks ahead are more than {MOST_BLOCKS:,}: the bound has no meaning there")
+    return count

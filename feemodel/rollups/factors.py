@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from numpy.typing import ArrayLike
 
-from feemodel.checks import whole
+from feemodel.checks import instance, real_scalar, whole
 from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.fees.formula import formula
@@ -127,7 +127,7 @@ def evaluate(factors: Factors) -> Fees:
     >>> evaluate(Factors(units=7, price=Parts(10, 0), divisor=4, gas=3, gas_price=5, step=2, extra=1))
     Fees(l1=34, l2=16)
     """
-    f = factors
+    f = instance("factors", factors, Factors)
     quotient = multiply_divide_parts("l1_fee", f.price, f.units, f.divisor, f.offset)
     total = with_margin(add("l1_fee", quotient, f.fixed), f.margin)
     l1_fee = multiply("l1_fee", f.step, total - with_margin(f.fixed, f.margin))
@@ -142,8 +142,12 @@ def with_margin(price: Whole, margin: float) -> Whole:
     >>> with_margin(36_095_238, 1.2)
     43314285
     """
+    margin = real_scalar("margin", margin)
+    price = whole("price", price)
     if margin == 1.0:
         return price
+    if isinstance(price, int) and price >= DOUBLE_EXACT:
+        raise Int64Overflow("price", "expected a price below 2**53", price)
     double = margin * (float(price) if isinstance(price, int) else price.astype(float))
     result = truncated("price", double)
     require("price", "expected a product with the margin below 2**53", result, result < DOUBLE_EXACT, Int64Overflow)
@@ -157,6 +161,10 @@ def given(row: Preset, name: str, *fields: str) -> dict[str, int]:
     >>> given(OP_MAINNET, "op-mainnet/regolith", "overhead")
     {'overhead': 188}
     """
+    instance("row", row, Preset)
+    for field in fields:
+        if not isinstance(field, str) or not hasattr(row, field):
+            raise InvalidInput("fields", f"expected parameters of {row.name}", field)
     values = {field: getattr(row, field) for field in fields}
     for field, value in values.items():
         if value is None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
-from feemodel.checks import real_scalar
+from feemodel.checks import flag, instance, real_scalar, text
 from feemodel.errors import InvalidInput
 from feemodel.fees.integers import MILLION, one_whole
 from feemodel.fees.l1_market import GAS_PER_BLOB, TRANSACTION_GAS
@@ -27,6 +27,7 @@ STATE_GAS, FAULT_PROOF_STATE_GAS = 86_847.5, 420_926.0  # of a state output on L
 FOOTPRINT_BLOB_BYTES = 128_000  # usable bytes of a blob in the published footprint formula; a blob holds 131,072
 SLOT_SECONDS = 12
 FOOTPRINT_HEADROOM = 1.5
+LEAST_OF_MIX, MOST_OF_MIX = 1e-9, 1e9  # within which the published formulas keep their precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,12 @@ class TransactionMix:
     estimated_size: float  #: mean of the size that the fee is computed from [byte]
     size_per_blob_gas: float  #: estimated size that a unit of blob gas carries [byte / gas]
     size_per_calldata_gas: float  #: the same of calldata [byte / gas]
+
+    def __post_init__(self) -> None:
+        text("name", self.name)
+        for name in ("estimated_size", "size_per_blob_gas", "size_per_calldata_gas"):
+            if not LEAST_OF_MIX <= real_scalar(name, getattr(self, name)) <= MOST_OF_MIX:
+                raise InvalidInput(name, f"expected {LEAST_OF_MIX:g} to {MOST_OF_MIX:g}", getattr(self, name))
 
 
 MIXES = MappingProxyType({
@@ -77,6 +84,7 @@ def posting_plan(transactions_per_day: float, mix: TransactionMix, *, channel_ho
     >>> round(plan.blobs), plan.fullness, plan.blobs_per_transaction
     (1394, 1.0, 5)
     """
+    instance("mix", mix, TransactionMix)
     count = _above_zero("transactions_per_day", transactions_per_day)
     hours = _above_zero("channel_hours", channel_hours)
     if hours > HOURS:
@@ -124,7 +132,7 @@ def published_scalars(
     Scalars(base_fee_scalar=1542, blob_base_fee_scalar=770039)
     """
     plan = posting_plan(transactions_per_day, mix, channel_hours=channel_hours)
-    state_gas = _state_gas(output_hours, fault_proofs) if state_in_fees else 0.0
+    state_gas = _state_gas(output_hours, fault_proofs) if flag("state_in_fees", state_in_fees) else 0.0
     return _scalars(transactions_per_day, mix, plan, margin, state_gas, plan.fullness)
 
 
@@ -149,7 +157,7 @@ def scalars_for_margin(
     Scalars(base_fee_scalar=1623, blob_base_fee_scalar=810568)
     """
     plan = posting_plan(transactions_per_day, mix, channel_hours=channel_hours)
-    state_gas = _state_gas(output_hours, fault_proofs) if state_in_fees else 0.0
+    state_gas = _state_gas(output_hours, fault_proofs) if flag("state_in_fees", state_in_fees) else 0.0
     found = _scalars(transactions_per_day, mix, plan, margin, state_gas, 1.0)
     for name, value in found._asdict().items():
         if value > UINT32_MAX:
@@ -178,7 +186,13 @@ def decode_scalars(word: bytes) -> Scalars:
     >>> decode_scalars(encode_scalars(5_227, 1_014_213))
     Scalars(base_fee_scalar=5227, blob_base_fee_scalar=1014213)
     """
-    if len(word) != 32 or word[0] > SCALAR_VERSION or any(word[1:24]) or (word[0] == 0 and any(word[24:28])):
+    if (
+        not isinstance(word, bytes)
+        or len(word) != 32
+        or word[0] > SCALAR_VERSION
+        or any(word[1:24])
+        or (word[0] == 0 and any(word[24:28]))
+    ):
         raise InvalidInput("word", "expected 32 bytes of version 0 or 1 with nothing but the scalars", word)
     return Scalars(int.from_bytes(word[28:], "big"), int.from_bytes(word[24:28], "big"))
 
@@ -235,7 +249,11 @@ def _scalars(
 
 
 def _state_gas(output_hours: float, fault_proofs: bool) -> float:
-    return HOURS / _above_zero("output_hours", output_hours) * (FAULT_PROOF_STATE_GAS if fault_proofs else STATE_GAS)
+    return (
+        HOURS
+        / _above_zero("output_hours", output_hours)
+        * (FAULT_PROOF_STATE_GAS if flag("fault_proofs", fault_proofs) else STATE_GAS)
+    )
 
 
 def _rounded(value: float) -> int:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from feemodel.checks import INT64_MAX, real, whole
+from feemodel.checks import INT64_MAX, check_fields, instance, real_scalar, whole
 from feemodel.errors import Int64Overflow
 from feemodel.fees.formula import formula
-from feemodel.fees.integers import Whole, add, maximum, multiply, one_whole, truncated, where
+from feemodel.fees.integers import UINT64_MAX, Whole, add, maximum, multiply, one_whole, truncated, where
 
 EFFECTIVE_PERCENTAGE_BYTES = 1  # of every transaction in a batch, non-zero
 TRANSFER_GAS = 21_000
@@ -36,6 +36,9 @@ class Pricing:
     transfer_gas_price: int = 0  #: fixed price of a plain transfer; 0: none [wei / gas]
     transfer_l1_factor: float = 0.0  #: or its share of the L1 gas price; 0: none [1]
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
 
 NODE_DEFAULTS = Pricing()
 
@@ -47,7 +50,11 @@ def min_l2_gas_price(l1_gas_price: ArrayLike, *, pricing: Pricing = NODE_DEFAULT
     >>> min_l2_gas_price(10**9 + 1)
     250000000
     """
-    return _times("l1_gas_price", whole("l1_gas_price", l1_gas_price, minimum=1), pricing.l1_gas_price_factor)
+    return _times(
+        "l1_gas_price",
+        whole("l1_gas_price", l1_gas_price, minimum=1),
+        instance("pricing", pricing, Pricing).l1_gas_price_factor,
+    )
 
 
 @formula
@@ -57,6 +64,7 @@ def byte_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, pricing: Pricin
     >>> byte_gas(5, 5)
     116
     """
+    instance("pricing", pricing, Pricing)
     nonzero = add("nonzero_bytes", whole("nonzero_bytes", nonzero_bytes, unit="bytes"), EFFECTIVE_PERCENTAGE_BYTES)
     zero_gas = multiply("zero_bytes", whole("zero_bytes", zero_bytes, unit="bytes"), pricing.zero_byte_gas_cost)
     return add("byte_gas", multiply("nonzero_bytes", nonzero, pricing.byte_gas_cost), zero_gas)
@@ -174,8 +182,10 @@ def suggested_gas_price(l1_gas_price: int, *, factor: float = SUGGESTED_FACTOR) 
 
 
 def _times(name: str, value: Whole, factor: float) -> Whole:
+    if isinstance(value, int) and value > UINT64_MAX:
+        raise Int64Overflow(name, "expected an unsigned 64-bit integer", value)
     double = float(value) if isinstance(value, int) else value.astype(float)
-    return truncated(name, double * real("factor", factor))
+    return truncated(name, double * real_scalar("factor", factor))
 
 
 def _prioritized(break_even: int, own_price: int, suggested: int) -> int:

@@ -5,6 +5,7 @@
 
 from dataclasses import dataclass
 
+from feemodel.checks import check_fields
 from feemodel.errors import InvalidInput
 from feemodel.fees.from_l1 import BLOB_GAS, BYTES_PER_SUBMISSION, EXECUTION_GAS
 from feemodel.rollups.polygon_zkevm import Pricing
@@ -19,6 +20,9 @@ class Preset:
     source: str
     date: str  #: of the source, ISO 8601 as far as it is known
     l2_gas_price: int = 0  #: what a unit of L2 gas costs where L1 does not set it [wei / gas]
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from feemodel.checks import instance
 from feemodel.errors import InvalidInput
 from feemodel.fees import l1_market, pricing
 from feemodel.fees.integers import MILLION, NOTHING, Parts, Whole, add, multiply, require
@@ -47,6 +48,8 @@ def linea_rule(row: presets.LineaPricing) -> Rule:
     Fees(l1=153599985000, l2=756000147000)
     """
 
+    instance("row", row, presets.LineaPricing)
+
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         require("gas", "expected at least 1: a fee per gas", columns["gas"], columns["gas"] > 0)
         cost = pricing.variable_cost(
@@ -69,6 +72,7 @@ def op_stack_rule(row: presets.OpStackChain, upgrade: str) -> Rule:
     >>> op_stack_rule(presets.BASE, "fjord").columns
     ('gas', 'fastlz_size')
     """
+    instance("row", row, presets.OpStackChain)
     l1_rule = upgrades.named(optimism.UPGRADES, upgrade).l1_rule
     name = f"{row.name}/{upgrade}"
     sizes = ("fastlz_size",) if l1_rule == "fjord" else ("zero_bytes", "nonzero_bytes")
@@ -103,6 +107,7 @@ def arbitrum_rule(row: presets.ArbitrumChain) -> Rule:
     >>> arbitrum_rule(presets.ARBITRUM_ONE).columns
     ('gas', 'brotli_size')
     """
+    instance("row", row, presets.ArbitrumChain)
     arbitrum.version(row.version)
     batch_units = arbitrum.poster_units(row.batch_transaction_bytes)
 
@@ -137,6 +142,7 @@ def scroll_rule(row: presets.ScrollChain, upgrade: str) -> Rule:
     >>> scroll_rule(presets.SCROLL, "galileo").columns
     ('gas', 'zstd_size')
     """
+    instance("row", row, presets.ScrollChain)
     upgrades.named(scroll.UPGRADES, upgrade)
     name = f"{row.name}/{upgrade}"
     sizes, needed = SCROLL_INPUTS[upgrade]
@@ -157,6 +163,8 @@ def zksync_rule(row: presets.ZkSyncChain) -> Rule:
     ('gas', 'pubdata')
     """
 
+    instance("row", row, presets.ZkSyncChain)
+
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         pubdata_price = zksync.l1_pubdata_price(base_fee, blob_base_fee, mode=row.pubdata_mode)
         fees = zksync.batch_fee_input(base_fee, pubdata_price, model=row.model)
@@ -174,6 +182,8 @@ def taiko_rule(row: presets.TaikoChain) -> Rule:
     Fees(l1=0, l2=210000000000)
     """
 
+    instance("row", row, presets.TaikoChain)
+
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         return Factors(0, NOTHING, 1, columns["gas"], row.l2_gas_price)
 
@@ -190,6 +200,8 @@ def polygon_rule(row: presets.PolygonChain) -> Rule:
     ...                                          base_fee=100, blob_base_fee=1)
     Fees(l1=11600, l2=5000)
     """
+    instance("row", row, presets.PolygonChain)
+    instance("row.pricing", row.pricing, polygon_zkevm.Pricing)
     if row.pricing.transfer_gas_price or row.pricing.transfer_l1_factor:
         raise InvalidInput("pricing", "expected no price of its own for plain transfers", row.pricing)
 
@@ -263,7 +275,7 @@ def rule(name: str, *, at: When | None = None) -> Rule:
     >>> then.name, then.preset.base_fee_scalar, then.preset.blob_base_fee_scalar
     ('op-mainnet/ecotone', 1368, 810949)
     """
-    if name in CHAINS:
+    if isinstance(name, str) and name in CHAINS:
         found = RULES.get(name)
         return found if found is not None and at is None else _rule_at(CHAINS[name], at)
     try:

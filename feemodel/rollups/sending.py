@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from feemodel.call import parse_call
+from feemodel.checks import function, instance, mapping
 from feemodel.errors import InvalidInput
 from feemodel.fees.integers import one_whole
 from feemodel.fees.l1_market import GAS_PER_BLOB
@@ -79,8 +80,11 @@ def max_send(
     >>> max_send("op-mainnet", 10**15, {"to": "0x" + "11" * 20}, now=fees, gas_limit=21_000)[:2]
     (999968410338679, 31589661321)
     """
-    if call.get("value") is not None:
+    if mapping("call", call).get("value") is not None:
         raise InvalidInput("call.value", "expected none: it is the answer", call["value"])
+    instance("now", now, Now)
+    if sign is not None:
+        function("sign", sign)
     one, blocks = chain(name), one_whole("blocks_ahead", blocks_ahead)
     one_whole("balance", balance_wei, unit="wei")
     parameters = one.at(at)

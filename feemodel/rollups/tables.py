@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from feemodel.checks import WholeArray, whole
+from feemodel.checks import WholeArray, check_table, choice, sequence, whole, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.rollups import kernels
 from feemodel.rollups.chain_history import CHAINS, UNKNOWN, When
@@ -73,13 +73,23 @@ def sizes_table(
         if senders is None and all(one.sender is not None for one in sent):
             senders = [one.sender or b"" for one in sent]
         signed_transactions = [one.signed() for one in sent]
+    if not isinstance(signed_transactions, Iterable):
+        raise InvalidInput("signed_transactions", "expected a list of them", signed_transactions)
     transactions = [one if isinstance(one, Transaction) else parse_transaction(one) for one in signed_transactions]
     count = len(transactions)
     if not count:
         raise InvalidInput("signed_transactions", "expected at least one", [])
     for name, values in (("gas", gas), ("senders", senders)):
-        if values is not None and len(values) != count:
-            raise InvalidInput(name, f"expected one for each of {count:,} transactions", len(values))
+        if values is not None and (
+            isinstance(values, Mapping) or np.shape(np.asarray(values, dtype=object)) != (count,)
+        ):
+            raise InvalidInput(name, f"expected one for each of {count:,} transactions", values)
+    for sender in () if senders is None else senders:
+        if not isinstance(sender, bytes) or len(sender) != 20:
+            raise InvalidInput("senders", "expected 20 bytes each", sender)
+    published = np.asarray(whole("pubdata", pubdata, unit="bytes"))
+    if published.shape not in ((), (count,)):
+        raise InvalidInput("pubdata", f"expected one number, or one for each of {count:,} transactions", pubdata)
     signed = [transaction.signed() for transaction in transactions]
     data = [transaction.data for transaction in transactions]
     measured = [
@@ -102,7 +112,7 @@ def sizes_table(
             "data_length": np.array([len(payload) for payload in data], dtype=np.int64),
             "zstd_data_size": compressed_sizes(data, SCROLL_ZSTD),
             "linea_size": compressed_sizes(measured, linea_codec),
-            "pubdata": np.broadcast_to(np.asarray(whole("pubdata", pubdata, unit="bytes")), (count,)),
+            "pubdata": np.broadcast_to(published, (count,)),
         }
     )
 
@@ -222,6 +232,8 @@ def comparison(
     """
     if is_transaction_table(transactions):
         transactions = sizes_table(cast(pd.DataFrame, transactions))
+    base_fee = whole_scalar("base_fee", base_fee, unit="wei")
+    blob_base_fee = whole_scalar("blob_base_fee", blob_base_fee, unit="wei")
     chosen, table, _ = _inputs(transactions, {"base_fee": [base_fee], "blob_base_fee": [blob_base_fee]}, rules, at)
     if "length" not in transactions:
         raise InvalidInput("transactions", "expected a column length", [*transactions])
@@ -232,8 +244,7 @@ def comparison(
         paid[one.name] = tuple(_exact_sum(part, _rows(table)) for part in fees)
     if reference is None:
         reference = "linea" if "linea" in paid else chosen[0].name
-    if reference not in paid:
-        raise InvalidInput("reference", f"expected one of {', '.join(paid)}", reference)
+    choice("reference", reference, paid)
     whole_reference = sum(paid[reference])
     if not (signed_bytes and whole_reference):
         raise InvalidInput(
@@ -277,7 +288,9 @@ def _inputs(
 ) -> tuple[list[Rule], dict[str, WholeArray], dict[str, WholeArray]]:
     if is_transaction_table(transactions):
         transactions = sizes_table(cast(pd.DataFrame, transactions))
-    chosen = [one if isinstance(one, Rule) else rule(one, at=at) for one in rules]
+    check_table("transactions", transactions)
+    check_table("l1_fees", l1_fees)
+    chosen = [one if isinstance(one, Rule) else rule(one, at=at) for one in sequence("rules", rules)]
     if not chosen or len({one.name for one in chosen}) != len(chosen):
         raise InvalidInput("rules", "expected at least one rule, each once", [one.name for one in chosen])
     needed = [*dict.fromkeys(name for one in chosen for name in one.columns), "transaction_type"]
@@ -287,6 +300,9 @@ def _inputs(
         raise InvalidInput("l1_fees", f"expected the columns {', '.join(missing)}", [*l1_fees])
     moments = {name: np.atleast_1d(whole(name, l1_fees[name])) for name in MOMENT_COLUMNS if name in l1_fees}
     for name, columns in (("transactions", table), ("l1_fees", moments)):
+        for column, values in columns.items():
+            if values.ndim != 1:
+                raise InvalidInput(column, "expected one number a row", f"an array of shape {values.shape}")
         lengths = {column: len(values) for column, values in columns.items()}
         if len(set(lengths.values())) != 1 or not _rows(columns):
             raise InvalidInput(name, "expected columns of one length, at least 1", lengths)

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
-from feemodel.checks import whole
+from feemodel.checks import INT64_MAX, check_fields, instance, whole
 from feemodel.equality import compared_by_value
+from feemodel.errors import Int64Overflow
 from feemodel.fees.formula import formula
 from feemodel.fees.integers import Whole, add, maximum, minimum, multiply, multiply_divide, require, where
 
@@ -28,6 +29,12 @@ class Chain:
     min_base_fee: int  #: [wei / gas]
     max_base_fee: int = 1_000_000_000  #: [wei / gas]
     initial_base_fee: int = 25_000_000  #: [wei / gas]
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        for name in ("min_base_fee", "max_base_fee"):
+            if getattr(self, name) > INT64_MAX:
+                raise Int64Overflow(name, "expected a number that fits 64 bits", getattr(self, name))
 
 
 MAINNET = Chain(name="taiko-mainnet", min_base_fee=10_000_000)
@@ -67,6 +74,7 @@ def next_base_fee(
     >>> next_base_fee(25_000_000, 180_000_000, 240_000_000, 2)
     26562500
     """
+    instance("chain", chain, Chain)
     fee, used = whole("base_fee", base_fee, unit="wei"), whole("gas_used", gas_used, unit="gas")
     limit = whole("gas_limit", gas_limit, minimum=ELASTICITY, unit="gas")
     require("gas_used", "expected at most the gas limit", used, used <= limit)

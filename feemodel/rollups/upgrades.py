@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar
 
+from feemodel.checks import choice, sequence
 from feemodel.errors import InvalidInput
 from feemodel.fees.integers import one_whole
 
@@ -32,10 +33,9 @@ def named(rows: Sequence[AnyNamed], name: str) -> AnyNamed:
     >>> named(UPGRADES, "fjord").timestamp
     1720627201
     """
-    for row in rows:
-        if row.name == name:
-            return row
-    raise InvalidInput("upgrade", f"expected one of {', '.join(row.name for row in rows)}", name)
+    by_name = {_checked(row, "name").name: row for row in sequence("rows", rows)}
+    found: AnyNamed = by_name[choice("upgrade", name, by_name)]
+    return found
 
 
 def at(rows: Sequence[AnyDated], timestamp: Any) -> AnyDated:
@@ -46,7 +46,15 @@ def at(rows: Sequence[AnyDated], timestamp: Any) -> AnyDated:
     'ecotone'
     """
     time = one_whole("timestamp", timestamp, unit="seconds")
+    if not sequence("rows", rows):
+        raise InvalidInput("rows", "expected at least one", rows)
     for row in reversed(rows):
-        if row.timestamp <= time:
+        if _checked(row, "timestamp").timestamp <= time:
             return row
     raise InvalidInput("timestamp", f"expected at least {rows[0].timestamp:,}, the start of {rows[0].name}", time)
+
+
+def _checked(row: AnyNamed, field: str) -> AnyNamed:
+    if not hasattr(row, field):
+        raise InvalidInput("rows", f"expected rows with a {field}", row)
+    return row

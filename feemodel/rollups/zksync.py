@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
-from feemodel.checks import real, whole
+from feemodel.checks import check_fields, choice, flag, instance, real, whole
 from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput
 from feemodel.fees import l1_market
@@ -61,6 +61,11 @@ class FeeModel:
     batch_overhead_l1_gas: int = 800_000  #: [gas]
     max_gas_per_batch: int = 200_000_000  #: [gas]
     max_pubdata_per_batch: int = 100_000  #: [byte]
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        for name in ("max_gas_per_batch", "max_pubdata_per_batch"):
+            one_whole(name, getattr(self, name), minimum=1)
 
 
 @compared_by_value
@@ -118,12 +123,12 @@ def batch_fee_input(
     """
     gas_price = _scaled("l1_gas_price", l1_gas_price, l1_gas_price_scale)
     pubdata_price = _scaled("l1_pubdata_price", l1_pubdata_price, l1_pubdata_price_scale)
-    overhead = model.batch_overhead_l1_gas
+    overhead = instance("model", model, FeeModel).batch_overhead_l1_gas
     gas_overhead = _overhead(gas_price, overhead, model.max_gas_per_batch, model.compute_overhead_part)
     pubdata_overhead = _overhead(gas_price, overhead, model.max_pubdata_per_batch, model.pubdata_overhead_part)
     fair_gas = add("fair_l2_gas_price", model.minimal_l2_gas_price, gas_overhead)
     fair_pubdata = add("fair_pubdata_price", pubdata_price, pubdata_overhead)
-    if clip:
+    if flag("clip", clip):
         fair_gas = minimum(fair_gas, MAX_FAIR_L2_GAS_PRICE)
         fair_pubdata = minimum(fair_pubdata, MAX_FAIR_PUBDATA_PRICE)
     return FeeInput(gas_price, fair_gas, fair_pubdata)
@@ -191,8 +196,9 @@ def l1_pubdata_price(
     """
     gas_price = whole("l1_gas_price", l1_gas_price, unit="wei")
     blob_price = _scaled("blob_base_fee", blob_base_fee, multiplier)
-    if mode not in PUBDATA_MODES:
-        raise InvalidInput("mode", f"expected one of {', '.join(PUBDATA_MODES)}", mode)
+    choice("mode", mode, PUBDATA_MODES)
+    if max_blob_base_fee is not None:
+        one_whole("max_blob_base_fee", max_blob_base_fee, unit="wei")
     if mode == "blobs":
         capped = blob_price if max_blob_base_fee is None else minimum(blob_price, max_blob_base_fee)
         return multiply("l1_pubdata_price", capped, BLOB_GAS_PER_PUBDATA_BYTE)
@@ -241,6 +247,9 @@ def excess_behind(blob_base_fee: int, update_fraction: int = PREDICTOR_UPDATE_FR
     >>> excess_behind(2), excess_behind(1)
     (2314058, 0)
     """
+    one_whole("blob_base_fee", blob_base_fee, unit="wei")
+    if one_whole("update_fraction", update_fraction, minimum=1, unit="gas") > UINT64_MAX:
+        raise InvalidInput("update_fraction", "expected at most 2**64 - 1", update_fraction)
     low, high = -1, 1  # the fee of low is too low, that of high is not
     while l1_market.fake_exponential(l1_market.MIN_BLOB_BASE_FEE, high, update_fraction) < blob_base_fee:
         low, high = high, 2 * high

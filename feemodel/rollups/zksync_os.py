@@ -11,6 +11,7 @@ import math
 from fractions import Fraction
 from typing import NamedTuple
 
+from feemodel.checks import flag, instance
 from feemodel.errors import InvalidInput
 from feemodel.fees.integers import one_whole
 
@@ -84,6 +85,7 @@ def block_prices(
     settlement_usd = _above_zero("settlement_token_usd", settlement_token_usd)
     native = math.ceil(native_usd / token_usd)
     if previous is not None:
+        instance("previous", previous, Prices)
         before = one_whole("previous.native_price", previous.native_price, unit="wei")
         step = before // CHANGE_DENOMINATOR
         native = min(max(native, before - step), before + max(1, step))
@@ -92,7 +94,7 @@ def block_prices(
     base_fee = _overridden("base_fee_override", base_fee_override, base_fee)
 
     price = math.ceil(one_whole("pubdata_price", pubdata_price, unit="wei") * settlement_usd / token_usd)
-    if blobs:
+    if flag("blobs", blobs):
         ratio = DEFAULT_FILL_RATIO if fill_ratio is None else _above_zero("fill_ratio", fill_ratio)
         if ratio > 1:
             raise InvalidInput("fill_ratio", "expected at most 1", fill_ratio)

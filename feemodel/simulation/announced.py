@@ -6,8 +6,8 @@ from typing import Literal
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import RealArray, WholeArray, real_scalar, whole_scalar
-from feemodel.errors import InvalidInput
+from feemodel.checks import RealArray, WholeArray, instance, real_scalar, whole, whole_scalar
+from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.fees.from_l1 import BLOB_GAS, BYTES_PER_SUBMISSION, EXECUTION_GAS
 from feemodel.fees.pricing import (
     CALLDATA_BLOCKS,
@@ -18,10 +18,11 @@ from feemodel.fees.pricing import (
 )
 from feemodel.fees.record import recorded_cost
 from feemodel.simulation.path_kernels import under_pressure
-from feemodel.simulation.scenarios import duration
+from feemodel.simulation.scenarios import check_scenario, duration
 from feemodel.units import WEI_PER_KWEI
 
 BLOCK_TIME = 2.0  # seconds between L2 blocks
+LARGEST_TICKS = 1 << 28  # of a path: 2 GiB a column
 YEAR = 31_557_600.0  # seconds
 MOST_USAGE_EXPONENT = 10.0  # beyond it the weight of a fee of 1e18 wei leaves the range of a double
 LONGEST_TICK = 60.0  # seconds that transactions are counted over
@@ -124,6 +125,12 @@ def announced_variable_cost(
     >>> announced_variable_cost(steady, PricingRule(lower_bound=None), ticks=1).tolist()
     [88629000]
     """
+    check_scenario("l1_fees", l1_fees)
+    instance("rule", rule, PricingRule)
+    if whole_scalar("ticks", ticks, minimum=1) > LARGEST_TICKS:
+        raise LimitExceeded(f"{ticks:,} ticks are more than {LARGEST_TICKS:,}")
+    if calldata is not None and np.shape(calldata := np.asarray(whole("calldata", calldata, unit="bytes"))) != (ticks,):
+        raise InvalidInput("calldata", f"expected one number for each of {ticks:,} ticks", calldata.shape)
     updates = np.asarray(rule.tick * np.arange(0.0, ticks, rule.ticks_per_update))
     cost = variable_cost(
         _window_average(l1_fees, "base_fee", "gas_used_ratio", updates, rule),

@@ -13,7 +13,7 @@ import xarray as xr
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from feemodel.checks import RealArray, WholeArray, real_scalar, whole
+from feemodel.checks import RealArray, WholeArray, instance, real_scalar, whole, whole_scalar
 from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.fees.priority import priority_fee
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 HOUR = 3_600  # seconds
 LARGEST_PATH = 1 << 28  # ticks or transactions: some 10 GB
+INT32_MAX = 2**31 - 1  # kinds of transactions are 32 bits wide
 CHUNK = 1_000_000  # transactions that are priced at once: some 100 MB of temporaries
 RATIO_EDGES = np.concatenate([[0.0], np.logspace(-2, 2, 81), [np.inf]])  # of what was paid over what it cost
 
@@ -95,10 +96,8 @@ def backtest(
     >>> (found.total_revenue / found.transactions.sum("hour")).values.tolist()
     [769824132000.0]
     """
-    rule, posting = rule or PricingRule(), posting or Posting()
-    for name, given, kind in (("rule", rule, PricingRule), ("posting", posting, Posting)):
-        if not isinstance(given, kind):
-            raise InvalidInput(name, f"expected a {kind.__name__}", given)
+    rule = PricingRule() if rule is None else instance("rule", rule, PricingRule)
+    posting = Posting() if posting is None else instance("posting", posting, Posting)
     if not isinstance(workload, Workload):
         workload = Workload.from_transactions(workload)
     if calldata is None and rule.pressure is not None:
@@ -123,8 +122,7 @@ def _ticks(l1_fees: xr.Dataset, rule: PricingRule, rate: float) -> int:
     """The whole ticks of a path, whose transactions fit memory."""
     length = duration(l1_fees)
     for what, number in (("ticks", length / rule.tick), ("transactions", length * rate)):
-        if number > LARGEST_PATH:
-            raise LimitExceeded(f"a path of {number:,.0f} {what} is more than {LARGEST_PATH:,}")
+        _check_length(what, number)
     return int(length // rule.tick)
 
 
@@ -135,12 +133,23 @@ def draw_traffic(kinds: int, per_tick: float, ticks: int, stream: Generator) -> 
     >>> len(traffic.ends), bool(len(traffic.kind) == traffic.ends[-1]), set(traffic.kind.tolist()) <= {0, 1}
     (4, True, True)
     """
-    if ticks < 1:
+    count, rate = whole_scalar("kinds", kinds, minimum=1), real_scalar("per_tick", per_tick)
+    if whole_scalar("ticks", ticks) < 1:
         raise InvalidInput("l1_fees", "expected a scenario at least a tick long", ticks)
-    ends = np.cumsum(stream.poisson(per_tick, ticks))
+    _check_length("ticks", ticks)
+    _check_length("transactions", rate * ticks)
+    ends = np.cumsum(instance("stream", stream, Generator).poisson(rate, ticks))
     if ends[-1] == 0:
         raise InvalidInput("arrival_rate", "expected a rate at which some transaction arrives", per_tick)
-    return Traffic(stream.integers(kinds, size=ends[-1], dtype=np.int32), ends)
+    if count > INT32_MAX:
+        raise LimitExceeded(f"{count:,} kinds of transactions are more than {INT32_MAX:,}")
+    return Traffic(stream.integers(count, size=ends[-1], dtype=np.int32), ends)
+
+
+def _check_length(what: str, number: float) -> None:
+    if number > LARGEST_PATH:
+        shown = f"{number:,.0f}" if number < 1e15 else "1e15 or more"
+        raise LimitExceeded(f"a path of {shown} {what} is more than {LARGEST_PATH:,}")
 
 
 def _path(
@@ -265,4 +274,5 @@ def _check(workload: Workload, calldata: WholeArray | None) -> None:
     whole("compressed_size", workload.compressed_size, minimum=1, unit="bytes")
     whole("gas", workload.gas, minimum=1, unit="gas")
     if calldata is not None and np.shape(whole("calldata", calldata, unit="bytes")) != np.shape(workload.gas):
-        raise InvalidInput("calldata", f"expected one for each of {len(workload):,} transactions", len(calldata))
+        shape = f"an array of shape {np.shape(calldata)}"
+        raise InvalidInput("calldata", f"expected one for each of {len(workload):,} transactions", shape)

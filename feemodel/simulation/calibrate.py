@@ -7,14 +7,16 @@ from typing import Literal, NamedTuple
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import WholeArray, real_scalar, whole_scalar
-from feemodel.errors import InvalidInput
+from feemodel.checks import WholeArray, choice, function, instance, real_scalar, whole_scalar
+from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.progress import Progress, reporting
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.backtest import backtest
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import Rng, check_scenario, generator_of
 from feemodel.simulation.surfaces import Workload
+
+MOST_PATHS = 1 << 24  # whose break-even margins are held
 
 
 class Calibration(NamedTuple):
@@ -76,11 +78,9 @@ def calibrate(
     >>> found.high, found.reason
     (None, 'the interval has no upper end: that takes at least 36 paths, there are 4')
     """
-    chosen = rule or PricingRule()
-    if vary not in ("estimate_margin", "margin"):
-        raise InvalidInput("vary", "expected estimate_margin or margin", vary)
-    if counted not in ("revenue", "size_revenue"):
-        raise InvalidInput("counted", "expected revenue or size_revenue", counted)
+    chosen = PricingRule() if rule is None else instance("rule", rule, PricingRule)
+    choice("vary", vary, ("estimate_margin", "margin"))
+    choice("counted", counted, ("revenue", "size_revenue"))
 
     def priced(at: float) -> PricingRule:
         return replace(chosen, margin=at) if vary == "margin" else replace(chosen, estimate_margin=at)
@@ -137,6 +137,11 @@ def smallest_margin(
     highest : where the search gives up [1].
     tolerance : how far above the true ones the margins may lie [1].
 
+    Raises
+    ------
+    InvalidInput : a number out of range; a surplus that is not a finite number.
+    LimitExceeded : more than 16,777,216 paths.
+
     Half of 1,000 paths break even below a margin of 1.5, nine tenths below 1.9:
 
     >>> found = smallest_margin(lambda path, margin: margin - 1 - path / 1_000, 1_000, loss_probability=0.1)
@@ -145,6 +150,9 @@ def smallest_margin(
     """
     bound, level = _share("loss_probability", loss_probability), _share("confidence", confidence)
     count = whole_scalar("paths", paths, minimum=1)
+    if count > MOST_PATHS:
+        raise LimitExceeded(f"{count:,} paths are more than {MOST_PATHS:,}")
+    function("surplus", surplus)
     step, most = real_scalar("tolerance", tolerance), real_scalar("highest", highest)
     if step == 0.0 or most < step:
         raise InvalidInput("tolerance", f"expected more than 0 and at most {most:g}", tolerance)
@@ -174,7 +182,8 @@ class _Search:
         """How many paths lose at a margin."""
         for path in np.flatnonzero((self.loses_at < margin) & (margin < self.pays_at)).tolist():
             self.evaluations += 1
-            (self.loses_at if self.surplus(path, margin) < 0.0 else self.pays_at)[path] = margin
+            surplus = real_scalar("surplus", self.surplus(path, margin), minimum=None)
+            (self.loses_at if surplus < 0.0 else self.pays_at)[path] = margin
         return int((self.loses_at >= margin).sum())
 
     def smallest(self, losses: int, highest: float, tolerance: float) -> float | None:
@@ -186,8 +195,7 @@ class _Search:
             if high == highest:
                 return None
             low, high = high, min(2.0 * high, highest)
-        while high - low > tolerance:
-            middle = (low + high) / 2.0
+        while high - low > tolerance and low < (middle := (low + high) / 2.0) < high:
             low, high = (middle, high) if self.losing(middle) > losses else (low, middle)
         return high
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import WholeArray, real_scalar, whole, whole_scalar
+from feemodel.checks import WholeArray, instance, real_scalar, whole, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.fees.integers import add
 from feemodel.fees.l1_market import FLOOR_GAS_PER_TOKEN, TRANSACTION_GAS
 from feemodel.fees.pricing import CALLDATA_FEE_DENOMINATOR, MAX_BLOCK_CALLDATA, calldata_variable_cost
 from feemodel.fees.priority import priority_fee
@@ -21,6 +22,8 @@ from feemodel.simulation.surfaces import Submission
 from feemodel.units import WEI_PER_KWEI
 
 MOST_BLOCKS = 10_000_000  # some 230 days
+LARGEST_ATTACK = 1 << 26  # transactions of all blocks together: some 3 GB
+MOST_TRANSACTIONS = 1_000_000  # of an attack in a block
 MAX_TRANSACTION_CALLDATA = 60_000  # bytes; Consensys/linea-monorepo at cb180134, mainnet node profile
 TOKENS_OF_NONZERO_BYTE = 4  # EIP-7623
 HIGHEST_VARIABLE_COST = MAX_KWEI * WEI_PER_KWEI  # that a record can hold [wei / byte]
@@ -34,6 +37,15 @@ class Attack:
     compression: float = 1.0  #: compressed bytes over bytes: 1 for random ones [1]
     transaction_calldata: int = MAX_TRANSACTION_CALLDATA  #: the most in one transaction [byte]
 
+    def __post_init__(self) -> None:
+        most = whole_scalar("transaction_calldata", self.transaction_calldata, minimum=1, unit="bytes")
+        if whole_scalar("calldata", self.calldata, unit="bytes") > most * MOST_TRANSACTIONS:
+            raise LimitExceeded(f"more than {MOST_TRANSACTIONS:,} transactions in a block: {self.calldata:,} bytes")
+        if max(1.0, real_scalar("compression", self.compression)) * self.calldata >= 2**53:
+            raise InvalidInput("compression", "expected compressed bytes of less than 2**53", self.compression)
+        if self.calldata >= 2**53:
+            raise InvalidInput("calldata", "expected less than 2**53 bytes", self.calldata)
+
     def transactions(self) -> tuple[WholeArray, WholeArray]:
         """The attack's transactions in one block: compressed size [byte] and gas [gas] of each.
 
@@ -42,10 +54,10 @@ class Attack:
         >>> Attack().transactions()
         (array([60000, 49000]), array([2421000, 1981000]))
         """
-        most = whole_scalar("transaction_calldata", self.transaction_calldata, minimum=1, unit="bytes")
-        full, rest = divmod(whole_scalar("calldata", self.calldata, unit="bytes"), most)
+        most = self.transaction_calldata
+        full, rest = divmod(self.calldata, most)
         lengths = np.array([most] * full + [rest] * (rest > 0), dtype=np.int64)
-        sizes = np.ceil(lengths * real_scalar("compression", self.compression)).astype(np.int64)
+        sizes = np.ceil(lengths * self.compression).astype(np.int64)
         return sizes, TRANSACTION_GAS + FLOOR_GAS_PER_TOKEN * TOKENS_OF_NONZERO_BYTE * lengths
 
 
@@ -89,10 +101,14 @@ def pressure_path(
     >>> path["variable_cost"].values.tolist()
     [1000000000, 1000000000, 1006250000, 1025117000, 1057151000]
     """
-    terms = pressure or CalldataPressure()
+    terms = CalldataPressure() if pressure is None else instance("pressure", pressure, CalldataPressure)
     blocks = whole("calldata", calldata, unit="bytes")
-    if not isinstance(blocks, np.ndarray) or blocks.ndim != 1:
+    if not isinstance(blocks, np.ndarray) or blocks.ndim != 1 or not blocks.size:
         raise InvalidInput("calldata", "expected one number a block", calldata)
+    if blocks.max() * max(terms.block_count, 1) >= 2**53:
+        raise InvalidInput("calldata", "expected sums of less than 2**53 bytes", int(blocks.max()))
+    if terms.block_count > MOST_BLOCKS:
+        raise LimitExceeded(f"{terms.block_count:,} blocks looked back on are more than {MOST_BLOCKS:,}")
     seen = np.convolve(blocks, np.ones(max(terms.block_count, 1), dtype=np.int64))[: len(blocks)].tolist()
     latest = real_scalar("variable_cost", variable_cost)
     if latest_variable_cost is not None:
@@ -162,14 +178,19 @@ def attack_cost(
         raise LimitExceeded(f"{blocks:,} blocks are more than {MOST_BLOCKS:,}")
     if blocks < 1:
         raise InvalidInput("hours", "expected more than 0", hours)
-    sizes, gas = attack.transactions()
+    sizes, gas = instance("attack", attack, Attack).transactions()
+    if blocks * len(sizes) > LARGEST_ATTACK:
+        raise LimitExceeded(f"{blocks:,} blocks of {len(sizes):,} transactions are more than {LARGEST_ATTACK:,}")
+    posted = Submission() if submission is None else instance("submission", submission, Submission)
+    rollup_base_fee = whole_scalar("base_fee", base_fee, unit="wei")
+    l1_fees = real_scalar("l1_base_fee", l1_base_fee), real_scalar("l1_blob_base_fee", l1_blob_base_fee)
     path = pressure_path(np.full(blocks, attack.calldata), variable_cost=variable_cost, pressure=pressure)
     steady = PricingRecord.from_bytes(PricingRecord(0, float(variable_cost), 0).to_bytes()).variable_cost
     pressed = np.append(steady, path["variable_cost"].to_numpy()[:-1])
     costs = np.stack([pressed, np.full(blocks, steady)], axis=1)
     fees = priority_fee(sizes, gas, variable_cost=costs[:, :, None], fixed_cost=fixed_cost, margin=margin)
-    paid = ((base_fee + fees).astype(np.float64) * gas).sum(axis=2)
-    posting = sizes.sum() * (submission or Submission()).cost_per_byte(l1_base_fee, l1_blob_base_fee)
+    paid = (np.asarray(add("base_fee", fees, rollup_base_fee), dtype=np.float64) * gas).sum(axis=2)
+    posting = sizes.sum() * posted.cost_per_byte(*l1_fees)
     return xr.Dataset(
         {
             "variable_cost": (("block", "rule"), costs, {"units": "wei / byte"}),

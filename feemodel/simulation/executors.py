@@ -103,10 +103,10 @@ def _team(where: Where, job: Job[Any], workers: int | None) -> Iterator[Team]:
     count = cores() if workers is None else whole_scalar("workers", workers, minimum=1)
     if count > MOST_WORKERS:
         raise InvalidInput("workers", f"expected at most {MOST_WORKERS:,}", count)
-    if where is None or where == THREADS:
+    if where is None or (isinstance(where, str) and where == THREADS):
         with _closing(ThreadPoolExecutor(count)) as pool:
             yield Team(partial(pool.submit, job), count)
-    elif where == PROCESSES:
+    elif isinstance(where, str) and where == PROCESSES:
         # Not forked: a fork copies the locks of other threads as they stand.
         context = multiprocessing.get_context("spawn")
         with _closing(ProcessPoolExecutor(count, context, initializer=_receive, initargs=(_pickled(job),))) as pool:

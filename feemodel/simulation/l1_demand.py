@@ -9,18 +9,20 @@ follow from EIP-1559, EIP-4844 and EIP-7918, block by block.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 
 import numpy as np
 import xarray as xr
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from feemodel.checks import RealArray, real_scalar, whole_scalar
-from feemodel.errors import InvalidInput
+from feemodel.checks import INT64_MAX, RealArray, instance, real, real_scalar, text, whole_scalar
+from feemodel.equality import summary
+from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.fees.l1_market import GAS_PER_BLOB, MAINNET, BlobRules, Schedule, blob_base_fee
 from feemodel.simulation.path_kernels import drive
 from feemodel.simulation.scenarios import (
+    LATEST_SECOND,
     Rng,
     autocorrelation,
     check_scenario,
@@ -38,17 +40,20 @@ BLOBS_PER_BLOCK = 4.81  # mean of the 214,985 blocks of 2026-01-07 to 02-05; Cha
 BLOB_SHAPE = 1.56  # of the negative binomial with that mean and their variance, 19.6
 GAS_NOISE = 0.5  # standard deviation of the logarithm of a block's gas around its demand, an assumption
 TAIL = 0.01  # of the observed prices, which the exponential tail is fitted to
+MOST_BLOBS = 1e6  # a block
+LONGEST_RELAXATION = 1e12  # seconds
+LARGEST_LOG_PRICE = 50.0  # of a demand price: 5e21 wei
 FITTED_LAGS = (600, 1_200, 1_800, 3_600, 7_200, 14_400, 28_800, 43_200, 86_400, 172_800, 259_200)  # seconds
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class DemandModel:
     """Demand for gas and for blobs; `fit` reads all but the last four off a history."""
 
-    probabilities: tuple[float, ...] = field(repr=False)  #: of the quantiles that follow [1]
-    log_prices: tuple[float, ...] = field(repr=False)  #: of the demand price [log(wei / gas)]
+    probabilities: tuple[float, ...]  #: of the quantiles that follow [1]
+    log_prices: tuple[float, ...]  #: of the demand price [log(wei / gas)]
     tail_scale: float  #: mean excess of the logarithm above the last quantile [1]
-    cycle: tuple[float, ...] = field(repr=False)  #: mean of z in each hour of the day, UTC [1]
+    cycle: tuple[float, ...]  #: mean of z in each hour of the day, UTC [1]
     deviation: float  #: standard deviation of z around the cycle [1]
     fast_share: float  #: of that variance [1]
     fast_time: float  #: relaxation time [s]
@@ -58,6 +63,46 @@ class DemandModel:
     blob_shape: float = BLOB_SHAPE
     gas_noise: float = GAS_NOISE
     gas_limit: int = GAS_LIMIT
+
+    def __post_init__(self) -> None:
+        for name in ("probabilities", "log_prices"):
+            column = np.asarray(real(name, getattr(self, name), minimum=None))
+            if column.ndim != 1 or len(column) < 2 or (np.diff(column) < 0).any():
+                raise InvalidInput(name, "expected at least two numbers that never fall", getattr(self, name))
+        if len(self.probabilities) != len(self.log_prices):
+            raise InvalidInput(
+                "log_prices", f"expected {len(self.probabilities)}, one for each probability", len(self.log_prices)
+            )
+        if not 0.0 <= self.probabilities[0] <= self.probabilities[-1] < 1.0:
+            raise InvalidInput("probabilities", "expected from 0 to below 1", self.probabilities[-1])
+        if np.max(np.abs(self.log_prices)) > LARGEST_LOG_PRICE:
+            raise InvalidInput(
+                "log_prices", f"expected within ±{LARGEST_LOG_PRICE}", float(np.max(np.abs(self.log_prices)))
+            )
+        if np.shape(real("cycle", self.cycle, minimum=None)) != (24,):
+            raise InvalidInput("cycle", "expected one number for each hour of the day", self.cycle)
+        for name in ("tail_scale", "deviation", "fast_share", "fast_time", "slow_time", "gas_noise"):
+            real_scalar(name, getattr(self, name))
+        for name in ("blobs_per_block", "blob_shape", "fast_time", "slow_time"):
+            most = LONGEST_RELAXATION if name.endswith("time") else MOST_BLOBS
+            if not 0.0 < real_scalar(name, getattr(self, name)) <= most:
+                raise InvalidInput(name, f"expected above 0 and at most {most:g}", getattr(self, name))
+        for name in ("tail_scale", "deviation", "gas_noise"):
+            if getattr(self, name) > LARGEST_LOG_PRICE:
+                raise InvalidInput(name, f"expected at most {LARGEST_LOG_PRICE:g}", getattr(self, name))
+        if self.fast_share > 1.0:
+            raise InvalidInput("fast_share", "expected at most 1", self.fast_share)
+        if whole_scalar("gas_limit", self.gas_limit, minimum=1, unit="gas") > INT64_MAX:
+            raise Int64Overflow("gas_limit", "expected a number that fits 64 bits", self.gas_limit)
+        text("source", self.source)
+
+    def __repr__(self) -> str:  # short: a fitted model holds 424 numbers
+        values = ", ".join(
+            f"{field.name}={summary(value) if isinstance(value, tuple) else repr(value)}"
+            for field in fields(self)
+            for value in (getattr(self, field.name),)
+        )
+        return f"DemandModel({values})"
 
     def price(self, score: RealArray) -> RealArray:
         """The demand price of a normal score [wei / gas]; never below the lowest that was observed."""
@@ -159,12 +204,19 @@ def simulate(
     >>> dict(simulated.sizes), duration(simulated), bool((simulated.base_fee > 0).all())
     ({'path': 2, 'step': 60}, 3600.0, True)
     """
-    rules, per_step = schedule.at(timestamp), whole_scalar("blocks_per_step", blocks_per_step, minimum=1)
-    steps = int(real_scalar("horizon", horizon, unit="s") // (SLOT * per_step))
+    instance("model", model, DemandModel)
+    begin = whole_scalar("timestamp", timestamp, unit="seconds")
+    rules, per_step = (
+        instance("schedule", schedule, Schedule).at(begin),
+        whole_scalar("blocks_per_step", blocks_per_step, minimum=1),
+    )
+    steps = int(real_scalar("horizon", horizon, unit="s")) // (SLOT * per_step)
     if steps < 1:
         raise InvalidInput("horizon", f"expected at least a step of {SLOT * per_step} s", horizon)
     count = whole_scalar("paths", paths, minimum=1)
     check_scenario_size(count, steps * per_step)
+    if begin + steps * SLOT * per_step > LATEST_SECOND:
+        raise InvalidInput("timestamp", f"expected an end of at most {LATEST_SECOND:,} s", begin)
     columns: dict[str, list[NDArray[np.float64]]] = {}
     for stream in generator_of(rng).spawn(count):
         for name, values in simulated_blocks(model, steps * per_step, timestamp, rules, stream).items():
@@ -192,6 +244,18 @@ def simulated_blocks(
     >>> [*path], path["base_fee"].shape, bool(path["blob_gas_used_ratio"].max() <= 1)
     (['base_fee', 'blob_base_fee', 'gas_used_ratio', 'blob_gas_used_ratio'], (50,), True)
     """
+    for name, given, kind in (
+        ("model", model, DemandModel),
+        ("rules", rules, BlobRules),
+        ("stream", stream, Generator),
+    ):
+        instance(name, given, kind)
+    check_scenario_size(1, whole_scalar("blocks", blocks, minimum=1))
+    if whole_scalar("timestamp", timestamp, unit="seconds") > LATEST_SECOND:
+        raise InvalidInput("timestamp", f"expected at most {LATEST_SECOND:,} s", timestamp)
+    for name in ("maximum", "update_fraction"):
+        if getattr(rules, name) * GAS_PER_BLOB > INT64_MAX:
+            raise Int64Overflow(f"rules.{name}", "expected a number that fits 64 bits", getattr(rules, name))
     demand = model.price(_scores(model, blocks, timestamp, stream))
     noise = np.exp(model.gas_noise * stream.standard_normal(blocks) - model.gas_noise**2 / 2)
     wanted = stream.negative_binomial(

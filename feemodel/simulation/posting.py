@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import RealArray, real_scalar
+from feemodel.checks import RealArray, instance, raise_first, real, real_scalar
 from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.simulation.scenarios import check_scenario
 from feemodel.simulation.surfaces import Submission
 
 MOST_SUBMISSIONS = 1 << 26  # that are held at once: some 2 GB
@@ -27,8 +28,7 @@ class Posting:
     stream_ratio: float = 1.0  #: bytes of the shared stream over bytes measured one by one [1]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.submission, Submission):
-            raise InvalidInput("submission", "expected a Submission", self.submission)
+        instance("submission", self.submission, Submission)
         for name in ("deadline", "stream_ratio"):
             value = getattr(self, name)
             if value is not None and real_scalar(name, value) == 0.0:
@@ -65,7 +65,8 @@ def post(stream: RealArray, tick: float, posting: Posting, l1_fees: xr.Dataset) 
     posting : the policy.
     l1_fees : a scenario of one path, at whose fees the submissions are paid.
 
-    Raises `InvalidInput` for a deadline shorter than a tick, which is as fine as arrivals are known.
+    Raises `InvalidInput` for a deadline shorter than a tick, which is as fine as arrivals are known, and for a stream
+    that falls or is empty.
 
     Half a blob a minute: the second minute fills one, and what is left after the third leaves then:
 
@@ -75,6 +76,16 @@ def post(stream: RealArray, tick: float, posting: Posting, l1_fees: xr.Dataset) 
     >>> posted.time.tolist(), posted.end.tolist(), posted.cost.tolist()
     ([120.0, 180.0], [130048.0, 195072.0], [11616788000000.0, 11616788000000.0])
     """
+    instance("posting", posting, Posting)
+    check_scenario("l1_fees", l1_fees)
+    tick = real_scalar("tick", tick, unit="s")
+    if tick == 0.0:
+        raise InvalidInput("tick", "expected more than 0", tick)
+    stream = np.asarray(real("stream", stream, unit="bytes"))
+    if stream.ndim != 1 or not stream.size or stream[-1] == 0.0:
+        raise InvalidInput("stream", "expected one number a tick, above 0 at the end", stream.shape)
+    if (falls := np.diff(stream) < 0.0).any():
+        raise_first("stream", "expected sums, which never fall", stream[1:], falls)
     if posting.deadline is not None and posting.deadline < tick:
         raise InvalidInput("deadline", f"expected at least a tick of {tick:g} s", posting.deadline)
     if (count := stream[-1] / posting.submission.capacity) > MOST_SUBMISSIONS:

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import WholeArray, real_scalar, whole
+from feemodel.checks import WholeArray, function, instance, real_scalar, whole
 from feemodel.errors import InvalidInput
+from feemodel.fees.integers import one_whole
 from feemodel.fees.priority import Breakdown
 
 
@@ -44,13 +45,19 @@ def revenue(parts: Breakdown, gas: WholeArray, *, base_fee: int) -> Revenue:
     >>> revenue(parts, np.array([21_000]), base_fee=7)
     Revenue(base=147000, fixed=630000000000, size=127999998000, margin=151599987000, floor=0)
     """
-    units = whole("gas", gas, unit="gas")
+    instance("parts", parts, Breakdown)
+    units, base_price = whole("gas", gas, unit="gas"), one_whole("base_fee", base_fee, unit="wei")
+    for name, part in parts._asdict().items():
+        if np.broadcast_shapes(np.shape(whole(f"parts.{name}", part, minimum=None)), np.shape(units)) != np.shape(
+            units
+        ):
+            raise InvalidInput("gas", f"expected one for each of the parts, of shape {np.shape(part)}", gas)
 
     def paid(per_gas: Any) -> int:
         return _exact_sum(np.asarray(per_gas).astype(object) * np.asarray(units))
 
     return Revenue(
-        paid(np.full(np.shape(units), base_fee)),
+        paid(np.full(np.shape(units), base_price, dtype=object)),
         *(
             paid(np.broadcast_to(part, np.shape(units)))
             for part in (parts.fixed, parts.size, parts.margin, parts.floor)
@@ -65,26 +72,30 @@ def break_even_margin(surplus: Callable[[float], float], *, highest: float = 1e6
     ----------
     surplus : margin → revenue − cost [wei], not decreasing.
     highest : where the search gives up [1].
-    tolerance : how far above the true margin the result may lie [1].
+    tolerance : how far above the true margin the result may lie; 0 is as near as a double can be [1].
 
     Raises
     ------
-    InvalidInput : no margin up to `highest` covers the cost.
+    InvalidInput : no margin up to `highest` covers the cost; a surplus that is not a finite number.
 
     >>> round(break_even_margin(lambda margin: 3.0 * margin - 2.0), 3)
     0.667
     """
-    step = real_scalar("tolerance", tolerance)
-    if surplus(0.0) >= 0.0:
+    step, most = real_scalar("tolerance", tolerance), real_scalar("highest", highest)
+    function("surplus", surplus)
+
+    def left(margin: float) -> float:
+        return real_scalar("surplus", surplus(margin), minimum=None)
+
+    if left(0.0) >= 0.0:
         return 0.0
     low, high = 0.0, 1.0
-    while surplus(high) < 0.0:
+    while left(high) < 0.0:
         low, high = high, 2.0 * high
-        if high > highest:
-            raise InvalidInput("surplus", f"expected to be covered by a margin of at most {highest:g}", surplus(low))
-    while high - low > step:
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if surplus(middle) >= 0.0 else (middle, high)
+        if high > most:
+            raise InvalidInput("surplus", f"expected to be covered by a margin of at most {most:g}", left(low))
+    while high - low > step and low < (middle := (low + high) / 2.0) < high:
+        low, high = (low, middle) if left(middle) >= 0.0 else (middle, high)
     return high
 
 

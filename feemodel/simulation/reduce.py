@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from feemodel.checks import real
 from feemodel.compiled import kept
-from feemodel.equality import compared_by_value
+from feemodel.equality import compared_by_value, summary
 from feemodel.errors import InvalidInput
 from feemodel.simulation.blocks import part_of
 
@@ -46,7 +46,11 @@ class Over:
 
     dims: tuple[str, ...]
     statistics: tuple[str, ...] = DEFAULT_STATISTICS
-    edges: NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False)  #: a read-only copy
+    edges: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))  #: a read-only copy
+
+    def __repr__(self) -> str:  # short, with any number of edges
+        edges = f", edges={summary(self.edges.tolist())}" if self.bins else ""
+        return f"Over({self.dims!r}, {self.statistics!r}{edges})"
 
     def __hash__(self) -> int:
         return hash((self.dims, self.statistics, tuple(self.edges.tolist())))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import real, real_scalar, whole, whole_scalar
+from feemodel.checks import mapping, real, real_scalar, sequence, text, whole, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.simulation.axes import (
     Axis,
@@ -39,11 +39,20 @@ class Samples:
     constants: Mapping[str, Constant] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for axis in sequence("axes", self.axes):
+            if not isinstance(axis, (Listed, Draws, SobolPoints)):
+                raise InvalidInput("axes", "expected axes, as grid, sobol and monte_carlo make them", axis)
+        for name, value in mapping("constants", self.constants).items():
+            if not isinstance(value, str):
+                real_scalar(text("constants", name), value, minimum=None)
         ordered = sorted(self.axes, key=lambda axis: (axis.dim == TRANSACTION) - axis.generated)
         object.__setattr__(self, "axes", tuple(ordered))
         for names, what in ((self.dims, "dimension"), (self.names, "input")):
             if twice := {name for name in names if names.count(name) > 1}:
                 raise InvalidInput("samples", f"expected every {what} once", sorted(twice))
+        for axis in self.axes:
+            if axis.dim in self.names and axis.dim not in axis.names:
+                raise InvalidInput("samples", "expected an input named otherwise than the dimensions", axis.dim)
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -118,7 +127,7 @@ def sobol(count: int, /, *, rng: Rng = None, **ranges: Any) -> Samples:
     """
     number = whole_scalar("count", count, minimum=1)
     if number & (number - 1) or number > SOBOL_LIMIT:
-        nearest = 1 << min(round(float(np.log2(number))), 30)
+        nearest = SOBOL_LIMIT if number > SOBOL_LIMIT else 1 << round(math.log2(number))
         raise InvalidInput("count", f"expected a power of two up to 2**30, such as {nearest:,}", number)
     varied, rest = _split(ranges, lambda value: isinstance(value, tuple) or is_frozen(value))
     if not varied:
@@ -198,6 +207,8 @@ def _axis_values(name: str, values: Any) -> NDArray[Any]:
         array = np.asarray(values)
     except ValueError as error:
         raise InvalidInput(name, f"expected numbers in one dimension ({error})", values) from None
+    except TypeError:
+        raise InvalidInput(name, "expected numbers in a list or an array, or one number", values) from None
     if array.ndim != 1 or array.size == 0:
         described = "no values" if array.size == 0 else f"an array of shape {array.shape}"
         raise InvalidInput(name, "expected at least one value, in one dimension", described)

@@ -14,7 +14,18 @@ import xarray as xr
 from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
 
-from feemodel.checks import RealArray, WholeArray, raise_first, real, real_scalar, whole_scalar
+from feemodel.checks import (
+    RealArray,
+    WholeArray,
+    check_table,
+    choice,
+    mapping,
+    raise_first,
+    real,
+    real_scalar,
+    text,
+    whole_scalar,
+)
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.fees.l1_market import BLOB_BASE_COST, GAS_PER_BLOB, MAINNET, MIN_BLOB_BASE_FEE, blob_base_fee
 
@@ -30,6 +41,7 @@ UNITS = dict.fromkeys((*FEES, TIP), "wei / gas") | dict.fromkeys(RATIOS, "1")
 SLOT = 12.0  # seconds between L1 blocks
 LAGS = {"10 min": 600, "1 h": 3_600, "6 h": 21_600, "12 h": 43_200, "1 day": 86_400, "1 week": 604_800}  # [s]
 LARGEST_SCENARIO = 1 << 27  # steps on all paths: 1 GiB a column
+LATEST_SECOND = 9_223_372_036  # whose nanoseconds 64 bits hold: in the year 2262
 LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999)
 
 
@@ -67,6 +79,7 @@ def replay(table: "Mapping[str, Any] | pd.DataFrame | HasTable", *, source: str)
     (2, 24.0, 'nothing')
     """
     given: Any = cast(HasTable, table).as_table() if hasattr(table, "as_table") else table
+    check_table("table", given)
     known = {str(name): given[name] for name in given if not _absent(given[name])}
     if "base_fee" not in known:
         raise InvalidInput("table", "expected a column base_fee", [*given])
@@ -109,6 +122,7 @@ def beginning(history: xr.Dataset, seconds: float) -> xr.Dataset:
     >>> duration(beginning(one, 24.0))
     24.0
     """
+    check_scenario("history", history)
     length, held = real_scalar("seconds", seconds, unit="s"), duration(history)
     if not 0.0 < length <= held:
         raise InvalidInput("seconds", f"expected above 0 and at most the {held:,.0f} s that the history holds", seconds)
@@ -165,8 +179,7 @@ def bootstrap(
     if steps < 1:
         raise InvalidInput("horizon", f"expected at least a step of {step:g} s", horizon)
     check_scenario_size(count, steps)
-    if method not in ("stationary", "circular"):
-        raise InvalidInput("method", "expected stationary or circular", method)
+    choice("method", method, ("stationary", "circular"))
     streams = generator_of(rng).spawn(count)
     index = np.stack([_drawn_rows(stream, rows, steps, length, method) for stream in streams])
     drawn = {str(name): values.to_numpy()[0][index] for name, values in history.data_vars.items()}
@@ -177,19 +190,27 @@ def bootstrap(
 def scenario(columns: Mapping[str, NDArray[Any]], elapsed: NDArray[Any], *, source: str) -> xr.Dataset:
     """A scenario from arrays (path, step) by name and the time at which each step begins [s].
 
+    Raises `InvalidInput` for another name, arrays of other shapes, and what `check_scenario` refuses.
+
     >>> fees = {"base_fee": np.array([[7e7, 8e7]]), "blob_base_fee": np.array([[4e6, 4e6]])}
     >>> scenario(fees, np.array([0.0, 12.0]), source="by hand").base_fee.units
     'wei / gas'
     """
-    first = next(iter(columns.values()))
-    return xr.Dataset(
-        {name: (("path", "step"), values, {"units": UNITS[name]}) for name, values in columns.items()},
-        {
-            "path": np.arange(first.shape[0]),
-            "elapsed": ("step", np.asarray(elapsed, dtype=np.float64), {"units": "s"}),
-        },
-        {"source": source},
+    begins = np.atleast_1d(real("elapsed", elapsed, unit="s"))
+    arrays: dict[str, RealArray] = {}
+    for name, values in mapping("columns", columns).items():
+        arrays[choice("columns", name, tuple(UNITS))] = array = np.asarray(real(name, values))
+        if array.ndim != 2 or begins.shape != array.shape[1:] or len(array) != len(next(iter(arrays.values()))):
+            reason = f"expected paths × {begins.size:,} steps, as many paths as every other column"
+            raise InvalidInput(name, reason, array.shape)
+    paths = len(next(iter(arrays.values()), ()))
+    found = xr.Dataset(
+        {name: (("path", "step"), values, {"units": UNITS[name]}) for name, values in arrays.items()},
+        {"path": np.arange(paths), "elapsed": ("step", begins, {"units": "s"})},
+        {"source": text("source", source)},
     )
+    check_scenario("columns", found)
+    return found
 
 
 def generator_of(rng: Rng) -> Generator:
@@ -225,8 +246,12 @@ def check_scenario(name: str, found: Any) -> None:
     for ratio in RATIOS:
         if ratio in found:
             real(f"{name}.{ratio}", found[ratio].to_numpy())
-    if found["elapsed"].dims != ("step",) or (np.diff(found["elapsed"].to_numpy()) <= 0).any():
-        raise InvalidInput(f"{name}.elapsed", "expected times that rise, one a step", found["elapsed"].to_numpy())
+            if found[ratio].dims != ("path", "step"):
+                raise InvalidInput(f"{name}.{ratio}", "expected numbers over path and step", found[ratio].dims)
+    text(f"{name}.source", found.attrs["source"])
+    if not all(found.sizes.values()):
+        raise InvalidInput(name, "expected at least one path and one step", dict(found.sizes))
+    _begins(name, found)
 
 
 def check_scenario_size(paths: int, steps: int) -> None:
@@ -234,7 +259,7 @@ def check_scenario_size(paths: int, steps: int) -> None:
 
     >>> check_scenario_size(1_000, 1_000)
     """
-    if paths * steps > LARGEST_SCENARIO:
+    if whole_scalar("paths", paths) * whole_scalar("steps", steps) > LARGEST_SCENARIO:
         raise LimitExceeded(f"{paths:,} paths of {steps:,} steps are more than {LARGEST_SCENARIO:,} in all")
 
 
@@ -245,7 +270,7 @@ def step_seconds(found: xr.Dataset) -> float:
     >>> step_seconds(one)  # of 12 s and 24 s
     18.0
     """
-    elapsed = found["elapsed"].to_numpy()
+    elapsed = _begins("scenario", found)
     if len(elapsed) < 2:
         raise InvalidInput("scenario", "expected at least two steps", len(elapsed))
     return float(np.median(np.diff(elapsed)))
@@ -258,7 +283,8 @@ def duration(found: xr.Dataset) -> float:
     >>> duration(one)  # 36 s, and a last step of 18 s
     54.0
     """
-    return float(found["elapsed"].to_numpy()[-1]) + step_seconds(found)
+    last_step = step_seconds(found)
+    return float(found["elapsed"].to_numpy()[-1]) + last_step
 
 
 def moments(found: xr.Dataset) -> xr.Dataset:
@@ -275,6 +301,7 @@ def moments(found: xr.Dataset) -> xr.Dataset:
     >>> round(found.sel(moment="base_fee p50").item(), 6), round(found.sel(moment="correlation of the two").item(), 6)
     (2.0, 1.0)
     """
+    check_scenario("found", found)
     step = step_seconds(found)
     values: dict[str, NDArray[Any]] = {}
     logs = {name: np.log(found[name].to_numpy()) for name in FEES}
@@ -311,9 +338,11 @@ def compare_moments(history: xr.Dataset, simulated: xr.Dataset, *, band: float =
     >>> bool(found.inside.sel(moment="base_fee p50"))
     True
     """
-    observed = moments(history)["value"].isel(path=0, drop=True)
+    share = real_scalar("band", band)
+    if share > 1.0:
+        raise InvalidInput("band", "expected a share of the paths, at most 1", band)
+    observed, edge = moments(history)["value"].isel(path=0, drop=True), (1 - share) / 2
     paths = moments(simulated)["value"]
-    edge = (1 - real_scalar("band", band)) / 2
     low, middle, high = (paths.quantile(q, "path").drop_vars("quantile") for q in (edge, 0.5, 1 - edge))
     inside = (observed >= low) & (observed <= high)
     return xr.Dataset(
@@ -328,10 +357,24 @@ def autocorrelation(values: NDArray[Any], lag: int) -> RealArray:
     >>> autocorrelation(np.array([[1.0, 2.0, 1.0, 2.0, 1.0]]), 1).round(2)
     array([-0.8])
     """
-    centred = values - values.mean(axis=1, keepdims=True)
-    if lag >= values.shape[1] or lag < 1:
-        return np.full(len(values), np.nan)
-    return np.asarray((centred[:, lag:] * centred[:, :-lag]).sum(axis=1) / (centred**2).sum(axis=1))
+    rows, columns = np.asarray(real("values", values, minimum=None)), whole_scalar("lag", lag)
+    if rows.ndim != 2 or not rows.size:
+        raise InvalidInput("values", "expected rows of at least one number", rows.shape)
+    if columns >= rows.shape[1] or columns < 1:
+        return np.full(len(rows), np.nan)
+    centred = rows - rows.mean(axis=1, keepdims=True)
+    return np.asarray((centred[:, columns:] * centred[:, :-columns]).sum(axis=1) / (centred**2).sum(axis=1))
+
+
+def _begins(name: str, found: xr.Dataset) -> RealArray:
+    """When each step begins, checked [s]."""
+    if not isinstance(found, xr.Dataset) or "elapsed" not in found.variables or found["elapsed"].dims != ("step",):
+        raise InvalidInput(name, "expected a scenario, as replay or bootstrap makes one", found)
+    elapsed = np.asarray(real(f"{name}.elapsed", found["elapsed"].to_numpy()))
+    falls = np.diff(elapsed) <= 0
+    if falls.any():
+        raise_first(f"{name}.elapsed", "expected times that rise, one a step", elapsed[1:], falls)
+    return elapsed
 
 
 def _drawn_rows(stream: Generator, rows: int, steps: int, length: int, method: str) -> WholeArray:
@@ -354,7 +397,7 @@ def _column(name: str, values: Any) -> RealArray:
         )
     try:
         doubles = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(name, f"expected a column of numbers ({error})", values) from None
     array = real(name, doubles, unit=UNITS.get(name, "gas"))
     if not isinstance(array, np.ndarray) or array.ndim != 1 or not array.size:
@@ -377,6 +420,10 @@ def _seconds(known: Mapping[str, Any]) -> tuple[RealArray, bool]:
         return SLOT * np.asarray(known["slot"], dtype=np.float64), True
     else:
         raise InvalidInput("table", "expected a column time or timestamp", list(known))
+    if seconds.ndim != 1 or not seconds.size:
+        raise InvalidInput("time", "expected a column of times", f"an array of shape {seconds.shape}")
+    if (late := np.abs(seconds) > LATEST_SECOND).any():
+        raise_first("time", f"expected at most {LATEST_SECOND:,} s, which nanoseconds hold", seconds, late)
     falls = np.diff(seconds) <= 0
     if falls.any():
         raise_first("time", "expected times that rise", seconds[1:], falls)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import xarray
 
 LARGEST_DESIGN = 1 << 26  # inputs held at once: 0.5 GiB
+MOST_RESAMPLES = 1_000_000  # of a bootstrap
+LARGEST_BOOTSTRAP = 1 << 34  # rows drawn for a bootstrap: some minutes; all designs fit at 1,000 resamples
 RESAMPLES_AT_ONCE = 1 << 22  # weights of a bootstrap that are held at once: 32 MiB
 
 
@@ -63,7 +65,7 @@ def sobol_indices(
     count : rows of the design, a power of two.
     rng : of the design and of the bootstrap.
     confidence : of the intervals [1].
-    resamples : of the bootstrap.
+    resamples : of the bootstrap, 2 to 1,000,000.
     tolerance : the width of an interval from which `NotConverged` is warned [1].
     executor, workers : as in `feemodel.sweep`.
     ranges : as in `feemodel.sobol`: a pair (low, high), a frozen `scipy.stats` distribution, or a number that stays
@@ -77,7 +79,8 @@ def sobol_indices(
     Raises
     ------
     InvalidInput : as `feemodel.sobol` and `feemodel.sweep`; a result that is not finite, or always the same.
-    LimitExceeded : a design of more than 67,108,864 numbers.
+    LimitExceeded : a design of more than 67,108,864 numbers; more than 1,000,000 resamples, or 2**34 rows drawn for
+        all of them.
 
     y = 2·x + z, both uniform: x explains 4/5 of the variance and z the rest.
 
@@ -88,11 +91,14 @@ def sobol_indices(
     share = real_scalar("confidence", confidence)
     if not 0.0 < share < 1.0:
         raise InvalidInput("confidence", "expected a number between 0 and 1", confidence)
-    draws = whole_scalar("resamples", resamples, minimum=2)
+    draws, widest_accepted = whole_scalar("resamples", resamples, minimum=2), real_scalar("tolerance", tolerance)
     samples = sobol(count, rng=rng, **ranges)
     points = samples.axes[0]
     if not isinstance(points, SobolPoints) or len(samples.axes) > 1:
         raise InvalidInput("ranges", "expected ranges and numbers, not transactions", [*ranges])
+    if draws > MOST_RESAMPLES or draws * len(points) > LARGEST_BOOTSTRAP:
+        limits = f"{MOST_RESAMPLES:,} resamples, or {LARGEST_BOOTSTRAP:,} rows drawn"
+        raise LimitExceeded(f"{draws:,} resamples of {len(points):,} rows are more than {limits}: take fewer")
     design = _design(points)
     evaluated = sweep(function, Samples((design,), samples.constants), executor=executor, workers=workers)
     names = [str(name) for name in evaluated.data_vars]
@@ -102,11 +108,11 @@ def sobol_indices(
         bootstrap = _bootstrap(matrices, draws, stream_of(points.seed, 1))
         found.append({"": _scipy_indices(matrices), **_interval(bootstrap, share)})
     widest = max(float((one["_high"][kind] - one["_low"][kind]).max()) for one in found for kind in (0, 1))
-    if widest > tolerance:
+    if widest > widest_accepted:
         reason = f"the widest of the {share:.0%} intervals is {widest:.2f} at {len(points):,} rows"
         warnings.warn(f"{reason}; widths fall with the root of the rows", NotConverged, stacklevel=2)
     attributes = {"evaluations": evaluated.sizes[SAMPLE], "confidence": share, "resamples": draws}
-    attributes |= {"widest_interval": widest, "converged": int(widest <= tolerance)}
+    attributes |= {"widest_interval": widest, "converged": int(widest <= widest_accepted)}
     return _dataset(found, names, points).assign_attrs({**evaluated.attrs, **points.attributes(), **attributes})
 
 
@@ -151,9 +157,11 @@ def _matrices(name: str, values: NDArray[Any], count: int) -> _Matrices:
 def _scipy_indices(matrices: _Matrices) -> Indices:
     from scipy.stats import sobol_indices as of_matrices
 
-    given: Any = {"f_A": matrices.a[None], "f_B": matrices.b[None], "f_AB": matrices.ab[:, None]}
+    # Twice, as two results: of one result that varies with one input SciPy 1.17 cannot give the indices.
+    a, b, ab = (np.repeat(values, 2, axis=-2) for values in (matrices.a[None], matrices.b[None], matrices.ab[:, None]))
+    given: Any = {"f_A": a, "f_B": b, "f_AB": ab}
     found = of_matrices(func=given, n=matrices.a.size)
-    return Indices(found.first_order.reshape(-1), found.total_order.reshape(-1))
+    return Indices(np.reshape(found.first_order, (2, -1))[0], np.reshape(found.total_order, (2, -1))[0])
 
 
 def _bootstrap(matrices: _Matrices, resamples: int, stream: np.random.Generator) -> Indices:

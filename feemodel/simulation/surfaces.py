@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import WholeArray, real_scalar, whole, whole_scalar
+from feemodel.checks import RealArray, WholeArray, instance, real, real_scalar, whole, whole_scalar
 from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput
 from feemodel.fees.forms import CostPerByte, VerificationCost
@@ -52,7 +52,7 @@ class Workload:
             raise InvalidInput("name", "expected text", self.name)
         for name, unit in (("compressed_size", "bytes"), ("gas", "gas")):
             given = getattr(self, name)
-            if given.size == 0 if isinstance(given, np.ndarray) else given in ([], ()):
+            if given.size == 0 if isinstance(given, np.ndarray) else isinstance(given, (list, tuple)) and not given:
                 raise InvalidInput("workload", "expected at least one transaction", self.name)
             column = whole(name, given, unit=unit)
             if not isinstance(column, np.ndarray) or column.ndim != 1:
@@ -182,8 +182,13 @@ def recovery_over_l1_fees(
     """
     import xarray
 
+    instance("workload", workload, Workload)
+    instance("submission", submission, Submission)
+    whole_scalar("form.base_fee", instance("form", form, CostPerByte).base_fee, unit="wei")
+    base_fee, blob_base_fee = _axis("base_fee", base_fee), _axis("blob_base_fee", blob_base_fee)
+    margin = _axis("margin", margin)
     fees = [form.parts(workload.compressed_size, workload.gas, factor).total for factor in margin.tolist()]
-    revenue = np.array([_in_doubles((form.base_fee + fee) * workload.gas) for fee in fees])
+    revenue = np.array([_in_doubles(form.required_price(fee), workload.gas) for fee in fees])
     cost = workload.compressed_bytes * submission.cost_per_byte(base_fee[:, None], blob_base_fee)
     return xarray.Dataset(
         {
@@ -234,6 +239,13 @@ def verification_surface(
     """
     import xarray
 
+    instance("workload", workload, Workload)
+    whole_scalar("form.base_fee", instance("form", form, VerificationCost).base_fee, unit="wei")
+    whole_scalar("form.verification_capacity", form.verification_capacity, minimum=1, unit="bytes")
+    real_scalar("form.min_gas_price", form.min_gas_price, unit="wei")
+    verification_gas_cost = np.atleast_1d(np.asarray(whole("verification_gas_cost", verification_gas_cost, unit="gas")))
+    _axis("verification_gas_cost", verification_gas_cost)
+    gas_price_ratio, margin = _axis("gas_price_ratio", gas_price_ratio), _axis("margin", margin)
     quantiles = [0.1, 0.5, 0.9]
     shape = (len(verification_gas_cost), len(gas_price_ratio), len(margin))
     revenue, paid = np.empty(shape), np.empty((len(quantiles), *shape))
@@ -273,5 +285,13 @@ def verification_surface(
     )
 
 
-def _in_doubles(wei: Any) -> float:
-    return float(np.asarray(wei, dtype=np.float64).sum())
+def _axis(name: str, values: Any) -> RealArray:
+    """The values of an axis, one or more."""
+    axis = np.atleast_1d(np.asarray(real(name, values)))
+    if axis.ndim != 1 or not axis.size:
+        raise InvalidInput(name, "expected values in one dimension, at least one", axis.shape)
+    return axis
+
+
+def _in_doubles(price: Any, gas: WholeArray) -> float:
+    return float((np.asarray(price, dtype=np.float64) * gas).sum())

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import feemodel
-from feemodel.checks import whole_scalar
+from feemodel.checks import function as checked_function
+from feemodel.checks import mapping, text, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.progress import Progress, reporting
 from feemodel.simulation.axes import Constant, Inputs
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     import xarray
 
 LARGEST_RESULT = 1 << 30  # values kept of a sweep that is not reduced: 8 GiB
+HISTOGRAM_COORDINATES = ("bin", "bin_from")
 UNITS = {
     **dict.fromkeys(("gas", "execution_gas", "blob_gas", "verification_gas_cost"), "gas"),
     **dict.fromkeys(("compressed_size", "bytes_per_submission", "verification_capacity"), "byte"),
@@ -86,14 +88,16 @@ def sweep(
     >>> fees.priority_fee.values.tolist(), fees.priority_fee.units
     ([36095238, 43314285], 'wei / gas')
     """
-    job = _checked_job(function, samples, reduce, chunk)
+    job, named_units = _checked_job(function, samples, reduce, chunk), _checked_units(units)
     blocks, types = job.blocks, job.types()
     try:
         kept = _Kept(job, *types)
     except MemoryError as error:
         raise LimitExceeded(f"not enough memory for the result: {error}") from None
     # Threads write where the result is to stand; from elsewhere pieces come back and are put there.
-    shared = (kept.results, kept.inputs) if executor in (None, THREADS) else None
+    shared = (
+        (kept.results, kept.inputs) if executor is None or (isinstance(executor, str) and executor == THREADS) else None
+    )
     work = replace(job, names=tuple(types[0]), shared=shared)
     with (
         reporting(progress, samples.size, "evaluations") as report,
@@ -103,7 +107,7 @@ def sweep(
             block = blocks.block(number)
             kept.put(block, piece)
             report(int(np.prod(shape_of(block))))
-    return kept.dataset(dict(UNITS) | dict(units or {}))
+    return kept.dataset(UNITS | named_units)
 
 
 class Plan(NamedTuple):
@@ -190,8 +194,10 @@ class _Job:
         for name, dtype in results.items():
             if dtype.kind not in "iufb":
                 raise InvalidInput("function", f"expected numbers as the result {name}", str(dtype))
-            if name in self.samples.names:
-                raise InvalidInput("function", "expected a result named otherwise than every input", name)
+            for variable in _variables_of(name, self.reduce):
+                if variable in self.samples.names or variable in self.samples.dims:
+                    reason = "expected a result named otherwise than every input and dimension"
+                    raise InvalidInput("function", reason, variable)
         generated = [axis for place, axis in enumerate(self.samples.axes) if axis.generated and place in self.kept]
         return results, {name: examples[name].dtype for axis in generated for name in axis.names}
 
@@ -301,6 +307,10 @@ def _checked_job(function: Callable[..., Any], samples: Samples, reduce: Over | 
         raise InvalidInput("reduce", 'expected what over returns, such as over("sample")', reduce)
     _check_inputs(function, samples)
     _check_dims(samples, reduce)
+    if reduce is not None and reduce.bins:
+        for name in (*samples.names, *samples.dims):
+            if name in HISTOGRAM_COORDINATES:
+                raise InvalidInput("samples", "expected another name: it is one of the histogram's coordinates", name)
     if reduce is None and samples.size > LARGEST_RESULT:
         raise LimitExceeded(f"{samples.size:,} evaluations are more than {LARGEST_RESULT:,}: give reduce=over(…)")
     if reduce is not None and (cells := _cells(samples, reduce)) > LARGEST_RESULT:
@@ -316,7 +326,10 @@ def _cells(samples: Samples, reduce: Over) -> int:
 
 
 def _check_inputs(function: Callable[..., Any], samples: Samples) -> None:
-    parameters = inspect.signature(function).parameters.values()
+    try:
+        parameters = inspect.signature(checked_function("function", function)).parameters.values()
+    except (TypeError, ValueError) as error:
+        raise _unreadable(function, error) from None
     taken = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     if not any(p.kind is p.VAR_KEYWORD for p in parameters):
         for name in samples.names:
@@ -327,6 +340,25 @@ def _check_inputs(function: Callable[..., Any], samples: Samples) -> None:
     needed = [p.name for p in parameters if p.name in taken and p.default is p.empty]
     if missing := [name for name in needed if name not in samples.names]:
         raise InvalidInput("samples", f"expected {', '.join(missing)} too", list(samples.names))
+
+
+def _unreadable(function: Any, error: Exception) -> InvalidInput:
+    if isinstance(error, InvalidInput):
+        return error
+    return InvalidInput("function", "expected a function that names its parameters, such as a lambda", function)
+
+
+def _checked_units(units: Mapping[str, str] | None) -> dict[str, str]:
+    if units is None:
+        return {}
+    return {text("units", name): text(f"units[{name}]", unit) for name, unit in mapping("units", units).items()}
+
+
+def _variables_of(result: str, reduce: Over | None) -> list[str]:
+    """The variables of the Dataset that a result becomes."""
+    if reduce is None:
+        return [result]
+    return [f"{result}_{statistic}" for statistic in (*reduce.statistics, *(["histogram"] if reduce.bins else []))]
 
 
 def _check_dims(samples: Samples, reduce: Over | None) -> None:
@@ -350,7 +382,9 @@ def _result_name(function: Callable[..., Any]) -> str:
 
 
 def _named(function: Callable[..., Any], value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {_result_name(function): value}
+    if not isinstance(value, Mapping):
+        return {_result_name(function): value}
+    return {text("function", name): result for name, result in value.items()}
 
 
 def _of_shape(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:

@@ -1,0 +1,74 @@
+"""Any argument of a public function replaced by a hostile value gives a result or one of the package's errors."""
+
+import inspect
+import warnings
+
+import pytest
+
+from feemodel.errors import FeeModelError
+from tests.hostile import calls_of, hostile_calls, modules_of, public_names
+from tests.test_api_reference import INSIDE
+
+KERNELS = {"feemodel.rollups.kernels", "feemodel.rollups.arbitrum_kernels"}
+MODULES = {
+    module.__name__: module
+    for package in ("feemodel.simulation", "feemodel.rollups")
+    for module in modules_of(package, INSIDE | KERNELS)
+}
+#: Made by other functions or shown by their results: no doctest calls them by name.
+NOT_CALLED = {
+    "feemodel.rollups.arbitrum": {"Version"},
+    "feemodel.rollups.arbitrum_l2_pricing": {"GasConstraint"},
+    "feemodel.rollups.chain_history": {"Chain", "Row"},
+    "feemodel.rollups.factors": {"Rule"},
+    "feemodel.rollups.optimism": {"Upgrade"},
+    "feemodel.rollups.optimism_operator": {"TransactionMix"},
+    "feemodel.rollups.polygon_zkevm": {"Pricing"},
+    "feemodel.rollups.presets": {
+        "ArbitrumChain", "LineaPricing", "OpStackChain", "PolygonChain", "Preset", "ScrollChain", "TaikoChain",
+        "ZkSyncChain",
+    },
+    "feemodel.rollups.scroll": {"Upgrade"},
+    "feemodel.rollups.taiko": {"Chain"},
+    "feemodel.simulation.announced": {"CalldataPressure"},
+    "feemodel.simulation.corpus": {"Corpus"},
+    "feemodel.simulation.corpus.transactions": {"draw_transactions"},
+    "feemodel.simulation.l1_demand": {"DemandModel"},
+    "feemodel.simulation.reduce": {"Over"},
+    "feemodel.simulation.samples": {"Samples"},
+    "feemodel.simulation.scenarios": {"check_scenario"},
+}  # fmt: skip
+#: What `backtest` refuses, `calibrate` hands to it, at 0.1 s a call.
+PARTS_TRIED_ELSEWHERE = {"calibrate"}
+CALLERS_OWN = {"progress", "surplus", "sign"}  # functions of the caller's, whose errors are passed on
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_public_name_is_tried_or_is_known_not_to_be(name):
+    module = MODULES[name]
+
+    assert NOT_CALLED.get(name, set()) == set(public_names(module)) - set(calls_of(module))
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_hostile_argument_gives_a_result_or_an_error_of_the_package(name):
+    found = []
+    for function, call in calls_of(MODULES[name]).items():
+        for label, attempt in hostile_calls(call, parts=function not in PARTS_TRIED_ELSEWHERE):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                try:
+                    attempt()
+                except FeeModelError:
+                    pass
+                except Exception as error:
+                    if not passed_on(error, label):
+                        found.append(f"{function}({label}): {type(error).__name__}: {error}"[:200])
+
+    assert found == []
+
+
+def passed_on(error, label):
+    """Whether the error came from a function of the caller's: one that was handed over, or the doctest's own."""
+    innermost = inspect.getinnerframes(error.__traceback__)[-1]
+    return label.partition(":")[0] in CALLERS_OWN or "<doctest" in innermost.filename
