@@ -173,6 +173,12 @@ class _Object:
     def object(self, name: str) -> "_Object":
         return _Object(self.get(name), f"{self.place}.{name}")
 
+    def flag(self, name: str) -> bool:
+        value = self.get(name)
+        if not isinstance(value, bool):
+            raise InvalidInput(f"{self.place}.{name}", "expected true or false", value)
+        return value
+
     def objects(self, name: str) -> "list[_Object]":
         entries = self.get(name)
         if not isinstance(entries, list):
@@ -291,7 +297,7 @@ def _transaction(entry: _Object) -> ReplayTransaction:
         authorizations=_authorizations(entry),
         blob_hashes=tuple(hash for name in _BLOB_HASHES for hash in entry.data_list(name, WORD)),
         signature=(entry.bare_hex("v"), entry.bare_hex("r"), entry.bare_hex("s")),
-        succeeded=bool(cell("flag", outcome.get("status"), f"{outcome.place}.status")),
+        succeeded=outcome.flag("status"),
         gas_used=outcome.whole("gasUsed"),
         output=outcome.data("output"),
         state=_state(outcome),
