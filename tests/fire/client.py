@@ -80,7 +80,7 @@ class Connection:
                 writer.write(request)
                 return await self.answer(reader)
         except BaseException:
-            self.close()
+            self.abort()
             raise
 
     async def opened(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -104,6 +104,12 @@ class Connection:
         """Close it; the next request opens another one."""
         if self._streams is not None:
             self._streams[1].close()
+            self._streams = None
+
+    def abort(self) -> None:
+        """Close it without sending what still waits to be sent, for which an event loop could not end."""
+        if self._streams is not None:
+            self._streams[1].transport.abort()
             self._streams = None
 
 
@@ -188,8 +194,14 @@ def run(work: Coroutine[Any, Any, Result]) -> Result:
     try:
         import uvloop
     except ImportError:
-        return asyncio.run(work)
-    return uvloop.run(work)
+        return asyncio.run(_ended(work))
+    return uvloop.run(_ended(work))
+
+
+async def _ended(work: Coroutine[Any, Any, Result]) -> Result:
+    result = await work
+    await asyncio.sleep(0.01)  # in which the loop closes connections that were aborted last
+    return result
 
 
 def port_of(address: str) -> int:

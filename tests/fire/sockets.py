@@ -100,7 +100,7 @@ def dripping(first: bytes, more: bytes) -> Throw:
         except (*GONE, RuntimeError):  # which uvloop raises for a write to a closed connection
             return "closed"
         finally:
-            connection.close()
+            connection.abort()
 
     async def throw(port: int, seconds: float) -> Counter[str]:
         until = time.perf_counter() + seconds
@@ -129,7 +129,7 @@ def flooding(first: bytes, more: bytes) -> Throw:
         except GONE:
             return "closed"
         finally:
-            connection.close()
+            connection.abort()
 
     async def again(port: int, until: float) -> Counter[str]:
         ends = Counter[str]()
@@ -160,7 +160,7 @@ def idling(first: bytes, connections: int = IDLE) -> Throw:
         except GONE:
             return "closed"
         finally:
-            connection.close()
+            connection.abort()
 
     async def throw(port: int, seconds: float) -> Counter[str]:
         until = time.perf_counter() + seconds
@@ -203,7 +203,7 @@ async def pipelining(port: int, seconds: float) -> Counter[str]:
             except GONE:
                 ends["closed"] += 1
             finally:
-                connection.close()
+                connection.abort()
         return ends
 
     return summed(await asyncio.gather(*(again() for _ in range(4))))
@@ -227,7 +227,7 @@ def stuffing(request: bytes) -> Throw:
             except GONE:
                 ends["closed"] += 1
             finally:
-                connection.close()
+                connection.abort()
         return ends
 
     async def throw(port: int, seconds: float) -> Counter[str]:
@@ -253,5 +253,5 @@ async def untaken(port: int, seconds: float) -> Counter[str]:
 
     await asyncio.gather(*(again() for _ in range(4)))
     for connection in connections:
-        connection.close()
+        connection.abort()
     return Counter(open=len(connections))
