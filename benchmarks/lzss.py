@@ -8,9 +8,9 @@ import numpy as np
 
 from benchmarks import per_item, ratio
 from benchmarks.codecs import SHARED, transactions
+from feemodel.ethereum.transaction import measured_form, parse_transaction
 from feemodel.sizes.codecs import Zstd
 from feemodel.sizes.lzss import Lzss
-from feemodel.transaction import measured_form, parse_transaction
 
 GO_LIBRARY = 2_430  # transactions a second on one core (Consensys/compress, dictionary loaded once, mean of 510 bytes)
 DICTIONARY = SHARED / "data" / "linea-dict-2025-04-21.bin"

@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks import ratio
 from feemodel.errors import FeeModelError
-from feemodel.units import to_hex
+from feemodel.ethereum.quantities import to_hex
 from tests import anvil
 from tests.development import ALDER, BALANCES, BIRCH, GENESIS, HOLDERS, RECORDS, UNIT, encoded, mapped
 from tests.serving import Server, serving

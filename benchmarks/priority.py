@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from benchmarks import interleaved, per_item, ratio
-from feemodel.fees import priority
-from feemodel.fees.kernels import BLOCK
+from feemodel.linea import priority
+from feemodel.linea.kernels import BLOCK
 from feemodel.processors import cores
 
 ELEMENTS = 100_000_000

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from benchmarks import interleaved, ratio
-from feemodel.fees import l1_market
+from feemodel.ethereum import fee_market
 from feemodel.rollups import kernels
 from feemodel.rollups.factors import evaluate
 from feemodel.rollups.rules import RULES, rule
@@ -79,8 +79,8 @@ def every_block() -> None:
         blocks[name].to_numpy().astype(np.int64) for name in ("timestamp", "blob_count", "excess_blob_gas")
     )
     runs = {
-        "branches": lambda: l1_market.excess_branches(excess[:-1], blobs[:-1] * l1_market.GAS_PER_BLOB, time_[1:]),
-        "blob base fees": lambda: l1_market.blob_base_fee(excess, time_),
+        "branches": lambda: fee_market.excess_branches(excess[:-1], blobs[:-1] * fee_market.GAS_PER_BLOB, time_[1:]),
+        "blob base fees": lambda: fee_market.blob_base_fee(excess, time_),
     }
     seconds = interleaved(runs, rounds=3)
     print(f"  {len(time_):,} blocks of mainnet, 1 thread")

@@ -8,8 +8,8 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from benchmarks.ledger import CONTRACT, MILLION, _address, _million
+from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store
-from feemodel.units import to_hex
 from tests.fire.client import Connection, Latencies, port_of, post, run, timed
 from tests.serving import serving
 

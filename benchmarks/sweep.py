@@ -12,7 +12,7 @@ from scipy import stats
 
 import feemodel
 from benchmarks import interleaved, per_item, ratio
-from feemodel.fees.from_l1 import priority_fee_from_l1
+from feemodel.linea.from_l1 import priority_fee_from_l1
 from feemodel.processors import cores
 from feemodel.simulation.axes import DRAW_BLOCK
 from feemodel.simulation.reduce import over

@@ -14,9 +14,9 @@ def lazy_names(package: str, home: Mapping[str, str]) -> tuple[Callable[[str], A
     package : its name.
     home : name → module inside the package that defines it; the package's submodules are found without being listed.
 
-    >>> getattr_, dir_ = lazy_names("feemodel", {"from_quantity": "units"})
-    >>> getattr_("from_quantity")("0x10"), getattr_("units").WEI_PER_GWEI, dir_()
-    (16, 1000000000, ['from_quantity'])
+    >>> getattr_, dir_ = lazy_names("feemodel", {"from_quantity": "ethereum.quantities"})
+    >>> getattr_("from_quantity")("0x10"), getattr_("errors").__name__, dir_()
+    (16, 'feemodel.errors', ['from_quantity'])
     """
 
     def get(name: str) -> Any:

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from feemodel.ethereum.quantities import to_hex
 from feemodel.execution.replay import final_world
-from feemodel.execution.world import World
+from feemodel.execution.state import World
 from feemodel.io import read_replay
-from feemodel.units import to_hex
 from tests.anvil import PEERS, needed
 from tests.development import HOLDERS
 

@@ -4,11 +4,11 @@ import json
 
 from ethereum_rlp import rlp
 
+from feemodel.ethereum.hashes import keccak256
+from feemodel.ethereum.quantities import from_hex
 from feemodel.execution import World
-from feemodel.hashes import keccak256
 from feemodel.ledger.files import read_genesis
 from feemodel.rpc.chain import genesis_chain
-from feemodel.units import from_hex
 from tests.conftest import ROOT
 
 DEVELOPMENT = ROOT / "data" / "development"

@@ -20,12 +20,12 @@ import coincurve
 from ethereum_rlp import rlp
 
 from feemodel.errors import FeeModelError
+from feemodel.ethereum.hashes import keccak256
 from feemodel.execution.engines import Engine, engine_named
 from feemodel.execution.forks import FORKS, Fork
 from feemodel.execution.message import Authorization, Message
 from feemodel.execution.outcome import Outcome, Status, Traced
-from feemodel.execution.world import Account, Block, World
-from feemodel.hashes import keccak256
+from feemodel.execution.state import Account, Block, World
 from tests.execution_engines import address
 from tests.execution_programs import CONTRACTS, push
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from feemodel.execution.forks import fork_named
 from feemodel.execution.message import Message
-from feemodel.execution.world import Account, Block, World
+from feemodel.execution.state import Account, Block, World
 from tests.execution_engines import address
 
 SENDER, POOR, COINBASE = address(0x5E17DE5), address(0x900), address(0xC01)

@@ -1,4 +1,4 @@
-"""Every public formula of `feemodel.fees` and `feemodel.rollups`, found by its signature, with arguments to try it on.
+"""Every public formula of `feemodel.linea`, `ethereum` and `rollups`, found by its signature, with arguments for it.
 
 A function with a parameter of type ArrayLike is a formula. A new one is found here without being listed; a required
 parameter that is no array needs its values in `CHOICES`.
@@ -15,11 +15,12 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-import feemodel.fees
+import feemodel.ethereum
+import feemodel.linea
 import feemodel.rollups
 from feemodel.errors import InvalidInput
-from feemodel.fees import priority
-from feemodel.fees.glamsterdam_draft import KINDS
+from feemodel.ethereum.glamsterdam_draft import KINDS
+from feemodel.linea import priority
 from feemodel.rollups import arbitrum, optimism, zksync
 from feemodel.rollups.rules import RULES
 
@@ -28,16 +29,21 @@ CHOICES: dict[str, list[Any]] = {
     "upgrade": OPTIMISM_UPGRADES,
     "kind": [*KINDS],
     "has_value": [False, True],
-    "feemodel.fees.priority.version": [*priority.VERSIONS],
+    "feemodel.linea.priority.version": [*priority.VERSIONS],
     "feemodel.rollups.arbitrum.version": [row.name for row in arbitrum.VERSIONS],
     "mode": [*zksync.PUBDATA_MODES],
     "model": [zksync.FeeModel(), zksync.FeeModel(compute_overhead_part=0.3)],
-    "feemodel.fees.priority.multiplier": ["1.2", 1.05, "1.23456789012345678901234567890"],
+    "feemodel.linea.priority.multiplier": ["1.2", 1.05, "1.23456789012345678901234567890"],
 }
 # Where arguments exclude each other: those that are given together.
 TOGETHER = {"offered_price": [("gas_price",), ("max_fee", "max_priority_fee", "base_fee")]}
 TYPICAL = {"timestamp": 1_764_800_000}  # others: 8
 NOT_BROADCAST = {"out"}
+NO_FORMULAS = {  # bytes, calls, transactions and tables of them in
+    "feemodel.ethereum.call", "feemodel.ethereum.hashes", "feemodel.ethereum.quantities",
+    "feemodel.ethereum.transaction", "feemodel.ethereum.transaction_fields", "feemodel.ethereum.transaction_table",
+    "feemodel.linea.explanation", "feemodel.linea.measure", "feemodel.rollups.tables",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -68,10 +74,10 @@ class Formula:
 
 
 def functions() -> Iterator[tuple[str, Any]]:
-    """The public functions of the two rooms of formulas by their full name."""
-    rooms = (pkgutil.walk_packages(room.__path__, f"{room.__name__}.") for room in (feemodel.fees, feemodel.rollups))
-    for found in chain(*rooms):
-        if found.name == "feemodel.rollups.tables":  # tables of transactions in, tables out
+    """The public functions of the rooms of formulas by their full name."""
+    rooms = (feemodel.ethereum, feemodel.linea, feemodel.rollups)
+    for found in chain(*(pkgutil.walk_packages(room.__path__, f"{room.__name__}.") for room in rooms)):
+        if found.name in NO_FORMULAS:
             continue
         for name, value in vars(import_module(found.name)).items():
             if inspect.isfunction(value) and value.__module__ == found.name and not name.startswith("_"):

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import coincurve
 from ethereum_rlp import rlp
 
-from feemodel.hashes import keccak256
-from feemodel.units import from_hex, to_hex
+from feemodel.ethereum.hashes import keccak256
+from feemodel.ethereum.quantities import from_hex, to_hex
 from tests.development import (
     ALDER,
     ALLOWANCES,

@@ -19,7 +19,7 @@ FEE = ("fee", "--size", "128", "--gas", "21000", "--json")
 EXTRAS = {"distributed", "ethereum", "msgspec", "prometheus_client", "uvloop"}
 MAY_NEED_EXTRAS = ("feemodel.execution.", "feemodel.rpc.")
 SHIPPED = (
-    "py.typed", "rpc/page.html", "data/linea_transactions.csv", "data/l1_fees_2026-01-07_2026-02-06.csv",
+    "py.typed", "explorer/page.html", "data/linea_transactions.csv", "data/l1_fees_2026-01-07_2026-02-06.csv",
     "data/rollup_transactions.csv", "data/specs/cost-per-byte.toml", "data/development/genesis.json",
 )  # fmt: skip
 

@@ -1,6 +1,6 @@
 """Blocks for the tests of the ledger, from a plain dictionary of the state before and after."""
 
-from feemodel.hashes import keccak256
+from feemodel.ethereum.hashes import keccak256
 from feemodel.ledger.account import EMPTY_KECCAK
 from feemodel.ledger.changes import AccountChange, AccountFields, BlockChanges, SlotChange
 

@@ -6,8 +6,9 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Any
 
-from feemodel.fees import glamsterdam_draft as draft
-from feemodel.fees import l1_market
+from feemodel.ethereum import fee_market
+from feemodel.ethereum import glamsterdam_draft as draft
+from feemodel.ethereum.quantities import from_hex
 from feemodel.rollups import (
     arbitrum,
     arbitrum_l1_pricing,
@@ -22,7 +23,6 @@ from feemodel.rollups import (
 from feemodel.rollups import arbitrum_l2_pricing as l2_pricing
 from feemodel.rollups.chain_history import chain
 from feemodel.sizes.codecs import SCROLL_ZSTD, FastLz
-from feemodel.units import from_hex
 
 Inputs = Mapping[str, Any]
 
@@ -36,12 +36,12 @@ def _only(inputs: Inputs, *names: str) -> dict[str, Any]:
     return {name: inputs[name] for name in names}
 
 
-def _one_row(inputs: Inputs, *, fraction: int, reserve: bool) -> l1_market.Schedule:
-    row = l1_market.BlobRules(
+def _one_row(inputs: Inputs, *, fraction: int, reserve: bool) -> fee_market.Schedule:
+    row = fee_market.BlobRules(
         name="Test", timestamp=0, target=inputs["target"], maximum=inputs["max"], update_fraction=fraction,
         reserve=reserve, source="the vector",
     )  # fmt: skip
-    return l1_market.Schedule((row,))
+    return fee_market.Schedule((row,))
 
 
 # Ethereum
@@ -49,14 +49,14 @@ def _one_row(inputs: Inputs, *, fraction: int, reserve: bool) -> l1_market.Sched
 
 def _excess_before_the_reserve(inputs: Inputs) -> int:
     schedule = _one_row(inputs, fraction=3_338_477, reserve=False)
-    used = inputs["parent_blobs"] * l1_market.GAS_PER_BLOB
-    return int(l1_market.next_excess_blob_gas(inputs["parent_excess"], used, 0, 0, schedule))
+    used = inputs["parent_blobs"] * fee_market.GAS_PER_BLOB
+    return int(fee_market.next_excess_blob_gas(inputs["parent_excess"], used, 0, 0, schedule))
 
 
 def _excess_with_the_reserve(inputs: Inputs) -> int:
     schedule = _one_row(inputs, fraction=inputs["update_fraction"], reserve=True)
     parent = inputs["parent_excess"], inputs["parent_blob_gas_used"], inputs["parent_base_fee"]
-    return int(l1_market.next_excess_blob_gas(*parent, 0, schedule))
+    return int(fee_market.next_excess_blob_gas(*parent, 0, schedule))
 
 
 # OP Stack
@@ -80,7 +80,7 @@ def _bedrock(upgrade: str) -> Callable[[Inputs], dict[str, int]]:
 def _ecotone(inputs: Inputs) -> dict[str, int]:
     counts = _counts(from_hex(inputs["raw_tx"]))
     fee = optimism.ecotone_l1_fee(*counts, **_only(inputs, *ECOTONE))
-    return {"fee": fee, "l1_gas_used": l1_market.calldata_gas(*counts)}
+    return {"fee": fee, "l1_gas_used": fee_market.calldata_gas(*counts)}
 
 
 def _oracle_ecotone(inputs: Inputs) -> dict[str, int]:
@@ -462,7 +462,7 @@ def _draft_recipient(inputs: Inputs) -> dict[str, int]:
 
 def _draft_floor(inputs: Inputs) -> int:
     if not inputs["amsterdam"]:
-        return int(l1_market.calldata_floor_gas(inputs["zero_bytes"], inputs["nonzero_bytes"]))
+        return int(fee_market.calldata_floor_gas(inputs["zero_bytes"], inputs["nonzero_bytes"]))
     length = inputs["zero_bytes"] + inputs["nonzero_bytes"]
     return int(draft.calldata_floor(length, **_only(inputs, "base", "addresses", "storage_keys")))
 
@@ -501,23 +501,23 @@ def _draft_costs(inputs: Inputs) -> dict[str, int]:
 
 
 def _blob_rules_at(inputs: Inputs) -> dict[str, Any]:
-    rules = l1_market.MAINNET.at(inputs["timestamp"])
+    rules = fee_market.MAINNET.at(inputs["timestamp"])
     return {
         "name": rules.name, "target": rules.target, "max": rules.maximum, "update_fraction": rules.update_fraction
     }  # fmt: skip
 
 
 MODELS: Mapping[tuple[str, str], Callable[[Inputs], Any]] = {
-    ("ethereum", "eip1559_base_fee"): lambda i: l1_market.next_base_fee(i["base_fee"], i["gas_used"], i["gas_limit"]),
-    ("ethereum", "fake_exponential"): lambda i: l1_market.fake_exponential(
+    ("ethereum", "eip1559_base_fee"): lambda i: fee_market.next_base_fee(i["base_fee"], i["gas_used"], i["gas_limit"]),
+    ("ethereum", "fake_exponential"): lambda i: fee_market.fake_exponential(
         i["factor"], i["numerator"], i["denominator"]
     ),
-    ("ethereum", "blob_base_fee_cancun"): lambda i: l1_market.fake_exponential(
-        l1_market.MIN_BLOB_BASE_FEE, i["excess_blob_gas"], i["update_fraction"]
+    ("ethereum", "blob_base_fee_cancun"): lambda i: fee_market.fake_exponential(
+        fee_market.MIN_BLOB_BASE_FEE, i["excess_blob_gas"], i["update_fraction"]
     ),
     ("ethereum", "excess_blob_gas_cancun"): _excess_before_the_reserve,
     ("ethereum", "excess_blob_gas_osaka_eip7918"): _excess_with_the_reserve,
-    ("ethereum", "eip7623_floor_gas"): lambda i: l1_market.calldata_floor_gas(i["zero_bytes"], i["nonzero_bytes"]),
+    ("ethereum", "eip7623_floor_gas"): lambda i: fee_market.calldata_floor_gas(i["zero_bytes"], i["nonzero_bytes"]),
     ("ethereum", "blob_rules_at"): _blob_rules_at,
     ("ethereum", "draft_eip2780"): _draft_recipient,
     ("ethereum", "draft_calldata_floor"): _draft_floor,

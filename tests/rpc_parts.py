@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from feemodel.config import Settings
 from feemodel.execution.estimate import Limits
 from feemodel.rpc.app import App
 from feemodel.rpc.chain import Chain
@@ -24,6 +23,7 @@ from feemodel.rpc.protocol import Bounds, Connections
 from feemodel.rpc.runner import Runner
 from feemodel.rpc.server import run_loop
 from feemodel.rpc.service import Service
+from feemodel.rpc.settings import Settings
 
 JSON = {"content-type": "application/json", "host": "localhost"}
 PATIENCE = 30  # seconds, on a machine that does much else

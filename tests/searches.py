@@ -16,7 +16,7 @@ from feemodel.execution.estimate import GasEstimate, Limits, estimate_gas
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Traced
 from feemodel.execution.replay import estimate_request, steps
-from feemodel.execution.world import World
+from feemodel.execution.state import World
 from feemodel.io.replay import read_replay
 from tests.gas_families import family_calls
 

@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import urllib3
 
-from feemodel.config import ENVIRONMENT_PREFIX
+from feemodel.rpc.settings import ENVIRONMENT_PREFIX
 
 START, ANSWER, STOP = 60.0, 120.0, 30.0  # seconds that it may take to start, to answer where it compiles first, to end
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from feemodel.errors import ExecutionFailed, FeeModelError, LimitExceeded
+from feemodel.ethereum.quantities import to_hex
 from feemodel.execution import Account, Block, Limits, World, estimate_gas, execute_call
-from feemodel.units import to_hex
 from tests.development import creation_address
 from tests.execution_engines import address
 from tests.execution_programs import push

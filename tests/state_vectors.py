@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from feemodel.errors import FeeModelError
-from feemodel.hashes import keccak256
+from feemodel.ethereum.hashes import keccak256
+from feemodel.ethereum.quantities import from_hex, to_hex
 from feemodel.ledger import mimc, poseidon2
 from feemodel.ledger.account import Account, account_hash
 from feemodel.ledger.changes import GenesisAccount
@@ -21,7 +22,6 @@ from feemodel.ledger.scheme import DEPTH, SCHEMES, Scheme, scheme_of
 from feemodel.ledger.store import Store
 from feemodel.ledger.tree import Tree
 from feemodel.ledger.trie_log import parse_trie_log
-from feemodel.units import from_hex, to_hex
 from tests.state_traces import trace_holds
 
 Case = tuple[str, bool, str]

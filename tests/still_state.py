@@ -6,14 +6,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.hashes import keccak256
+from feemodel.ethereum.quantities import to_hex
 from feemodel.execution import Message, World
 from feemodel.execution.reference import Reference, _rules
-from feemodel.hashes import keccak256
 from feemodel.ledger import Tree
 from feemodel.ledger.account import Account as LedgerAccount
 from feemodel.ledger.account import account_hash
 from feemodel.ledger.scheme import POSEIDON2
-from feemodel.units import to_hex
 from tests.execution_engines import address
 from tests.execution_programs import push
 

@@ -181,7 +181,7 @@ def test_names_imported_at_first_use_have_their_place(pages, package):
 
 
 def test_a_page_reads_as_the_docstring_does(pages):
-    page = (pages / "feemodel" / "fees" / "priority.html").read_text(encoding="utf-8")
+    page = (pages / "feemodel" / "linea" / "priority.html").read_text(encoding="utf-8")
 
     assert "<li><code>compressed_size</code>: measured size of the transaction [byte].</li>" in page
     assert "what every unit of gas pays, whatever the size" in page

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
-from feemodel.fees.pricing import calldata_variable_cost, variable_cost, weighted_average
-from feemodel.fees.priority import breakdown
-from feemodel.fees.record import PricingRecord
 from feemodel.io import read_shipped_l1_fees, read_shipped_transactions
+from feemodel.linea.coordinator import calldata_variable_cost, variable_cost, weighted_average
+from feemodel.linea.extra_data import PricingRecord
+from feemodel.linea.priority import breakdown
 from feemodel.simulation.announced import CalldataPressure, PricingRule, announced_variable_cost
 from feemodel.simulation.backtest import backtest, draw_traffic
 from feemodel.simulation.path_kernels import under_pressure

@@ -7,12 +7,12 @@ import extracts
 import pytest
 
 import feemodel
-from feemodel.call import parse_call
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.call import parse_call
+from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum.transaction import Transaction, parse_transaction
 from feemodel.io import read_raw_transactions, read_transactions
-from feemodel.sizes.measure import fee_bytes
-from feemodel.transaction import Transaction, parse_transaction
-from feemodel.units import to_hex
+from feemodel.linea.measure import fee_bytes
 
 TO, FROM, HASH = "0x" + "11" * 20, "0x" + "22" * 20, "0x" + "33" * 32
 SENT = {

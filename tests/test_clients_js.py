@@ -2,9 +2,9 @@
 
 import pytest
 
+from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum.transaction import parse_transaction
 from feemodel.ledger import check_proof
-from feemodel.transaction import parse_transaction
-from feemodel.units import to_hex
 from tests.anvil import PEERS
 from tests.clients import (
     HOLDER,

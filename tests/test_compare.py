@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.fees.l1_market import calldata_gas
+from feemodel.ethereum.fee_market import calldata_gas
+from feemodel.ethereum.transaction import Transaction
 from feemodel.io.shipped import shipped_path
 from feemodel.rollups import optimism, presets, rules
 from feemodel.rollups import tables as module
 from feemodel.rollups.tables import compare, compare_sums, comparison, sizes_table
-from feemodel.transaction import Transaction
 
 EVERY = tuple(rules.RULES)
 

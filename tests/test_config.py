@@ -11,11 +11,11 @@ import pytest
 
 from feemodel.cli import main
 from feemodel.cli.serve import SECRET as SHOWN_MASKED
-from feemodel.config import ENVIRONMENT_PREFIX, HIDDEN, SECRET, Settings, all_settings, load_settings
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.fees.presets import linea_preset
+from feemodel.linea.parameters import linea_preset
 from feemodel.processors import cores
 from feemodel.rpc.pricing import configured_prices
+from feemodel.rpc.settings import ENVIRONMENT_PREFIX, HIDDEN, SECRET, Settings, all_settings, load_settings
 from tests.conftest import ROOT
 
 #: Of every setting: what a file has, what the environment and flags have, and what it comes to.

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.transaction import intrinsic_gas, parse_sender_unsigned, parse_transaction
 from feemodel.simulation.corpus import CHUNK, LINEA_MIX, Corpus, corpus
 from feemodel.simulation.corpus.calldata import SHAPES
 from feemodel.simulation.corpus.linea import LINEA
 from feemodel.sizes.codecs import compressed_sizes
-from feemodel.transaction import intrinsic_gas, parse_sender_unsigned, parse_transaction
 
 ROOT = Path(__file__).resolve().parents[1]
 QUANTILES = (10, 25, 50, 75, 90)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from feemodel.errors import InvalidInput
-from feemodel.fees.priority import priority_fee
+from feemodel.linea.priority import priority_fee
 from feemodel.simulation.announced import CalldataPressure
 from feemodel.simulation.demand import HIGHEST_VARIABLE_COST, Attack, attack_cost, doubling_blocks, pressure_path
 

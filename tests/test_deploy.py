@@ -12,7 +12,7 @@ import tomllib
 import pytest
 
 from feemodel.cli import main
-from feemodel.config import ENVIRONMENT_PREFIX, Settings, all_settings, load_settings
+from feemodel.rpc.settings import ENVIRONMENT_PREFIX, Settings, all_settings, load_settings
 from tests.conftest import ROOT
 from tests.serving import serving
 

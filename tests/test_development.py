@@ -12,12 +12,12 @@ import coincurve
 import pytest
 
 from feemodel.errors import ExecutionFailed
+from feemodel.ethereum.hashes import keccak256
+from feemodel.ethereum.quantities import WEI_PER_ETH, from_hex, to_hex
 from feemodel.execution import estimate_gas, execute_call
-from feemodel.fees.presets import linea_preset
-from feemodel.fees.record import PricingRecord
-from feemodel.hashes import keccak256
 from feemodel.ledger.files import read_genesis
-from feemodel.units import WEI_PER_ETH, from_hex, to_hex
+from feemodel.linea.extra_data import PricingRecord
+from feemodel.linea.parameters import linea_preset
 from tests import anvil
 from tests.conftest import ROOT
 from tests.development import (

@@ -12,8 +12,8 @@ import xarray as xr
 
 import feemodel
 from feemodel.errors import InvalidInput
-from feemodel.fees.l1_market import ExcessBranches
-from feemodel.fees.priority import Breakdown
+from feemodel.ethereum.fee_market import ExcessBranches
+from feemodel.linea.priority import Breakdown
 from feemodel.rollups.arbitrum import PosterCharge
 from feemodel.rollups.factors import Fees
 from feemodel.rollups.kernels import Sums

@@ -6,11 +6,11 @@ import pytest
 
 import feemodel
 from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
+from feemodel.ethereum.transaction import created_address
 from feemodel.execution import Account, Block, Limits, World, estimate_gas, execute_call, rollup_estimate
 from feemodel.execution.failures import revert_reason
 from feemodel.execution.forks import fork_named
-from feemodel.fees.forms import CostPerByte, VerificationCost
-from feemodel.transaction import created_address
+from feemodel.linea.pricing_forms import CostPerByte, VerificationCost
 from tests.execution_engines import ENGINES, address
 
 RICH, BROKE, TARGET = address(0x5E17DE5), address(0xB0), address(0x7A67)

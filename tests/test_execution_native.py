@@ -9,9 +9,9 @@ import pytest
 native = pytest.importorskip("feemodel_native", reason="needs feemodel-native: pip install ./native")
 
 from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded  # noqa: E402  # only where the package is
+from feemodel.ethereum.transaction import created_address  # noqa: E402
 from feemodel.execution import Account, Block, Message, Native, Reference, Status, World  # noqa: E402
 from feemodel.execution.forks import FORKS, fork_named  # noqa: E402
-from feemodel.transaction import created_address  # noqa: E402
 from tests.engine_differences import differences  # noqa: E402
 from tests.execution_engines import address  # noqa: E402
 from tests.fire.programs import BLAKE2F, ECRECOVER_LOOP, KECCAK_LOOP, precompile_loop  # noqa: E402

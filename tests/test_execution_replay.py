@@ -11,16 +11,16 @@ import feemodel
 from feemodel.cli import main
 from feemodel.cli.replay import add_arguments, run
 from feemodel.errors import InvalidInput, LimitExceeded, UnreadableFile
+from feemodel.ethereum.hashes import keccak256
+from feemodel.ethereum.transaction import created_address
 from feemodel.execution import Account, compare_transactions, estimate_gas, rollup_estimate
 from feemodel.execution.engines import engine_named
 from feemodel.execution.outcome import Outcome, Status, Traced
 from feemodel.execution.replay import execute_again, is_reproduced, reproducing_forks, steps
-from feemodel.fees.forms import CostPerByte
-from feemodel.fees.record import PricingRecord
-from feemodel.hashes import keccak256
 from feemodel.io.replay import parse_replay, read_replay
+from feemodel.linea.extra_data import PricingRecord
+from feemodel.linea.pricing_forms import CostPerByte
 from feemodel.sizes.lzss import Lzss
-from feemodel.transaction import created_address
 from tests.execution_engines import address
 
 SENDER, TARGET = address(0x5E17DE5), address(0x7A67)

@@ -4,12 +4,12 @@ import random
 
 import pytest
 
+from feemodel.ethereum.quantities import to_hex
 from feemodel.execution.engines import engine_named
 from feemodel.execution.estimate import estimate_gas
 from feemodel.execution.forks import fork_named
 from feemodel.execution.message import Message, parse_message
-from feemodel.execution.world import Account, World
-from feemodel.units import to_hex
+from feemodel.execution.state import Account, World
 from tests.execution_engines import address
 from tests.gas_families import BALANCE, FAMILIES, family_calls, with_fork
 from tests.searches import Asked, compared, generated, replayed

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import feemodel
 from feemodel.errors import FeeModelError, Int64Overflow, InvalidInput
-from feemodel.fees import kernels
-from feemodel.fees.sweep_kernels import TWINS
+from feemodel.linea import kernels
+from feemodel.linea.sweep_kernels import TWINS
 from tests.formulas import FORMULAS, Formula, array_parameters, functions
 
 ROWS = 4

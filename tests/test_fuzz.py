@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from feemodel.call import parse_call
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.call import parse_call
 from feemodel.execution.message import parse_request
-from feemodel.execution.world import parse_overrides
+from feemodel.execution.state import parse_overrides
 from feemodel.ledger.check import Proven
 from tests.conftest import ROOT
 from tests.fuzz import proofs, rpc_bodies

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from feemodel.errors import InvalidInput
-from feemodel.fees import glamsterdam_draft as draft
+from feemodel.ethereum import glamsterdam_draft as draft
 
 # kind, value, recipient exists, delegated -> intrinsic, runtime execution, runtime state: EIP-2780's reference table
 RECIPIENTS = [

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from feemodel import integers
 from feemodel.errors import Int64Overflow
-from feemodel.fees import integers
 
 INT64 = st.integers(0, 2**63 - 1)
 

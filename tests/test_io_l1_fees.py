@@ -149,10 +149,10 @@ def test_fee_history(answer: Any) -> None:
 
 
 def test_fee_history_feeds_the_averages() -> None:
-    from feemodel.fees import pricing
+    from feemodel.linea import coordinator
 
     history = parse_fee_history(HISTORY)
-    averages = pricing.average_fees(
+    averages = coordinator.average_fees(
         history.base_fees,
         [reward[0] for reward in history.rewards],
         history.gas_used_ratios,

@@ -10,6 +10,7 @@ from contextlib import closing
 import pytest
 
 from feemodel.errors import InvalidInput, LedgerDamaged, UnreadableFile
+from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
 from feemodel.ledger import poseidon2 as hashing
 from feemodel.ledger.account import EMPTY_KECCAK
@@ -21,7 +22,6 @@ from feemodel.rpc.chain import genesis_chain
 from feemodel.rpc.jsonrpc import respond
 from feemodel.rpc.methods import ledger_methods, proof_methods
 from feemodel.rpc.service import check_same_chain
-from feemodel.units import to_hex
 from tests.flip_bits import BLOCKS, build, run
 from tests.ledger_blocks import CODE, address, block, block_hash, slot, touch
 

@@ -4,6 +4,7 @@ import pytest
 from ethereum_rlp import rlp
 
 from feemodel.errors import InvalidInput, UpstreamError
+from feemodel.ethereum.quantities import to_hex, to_quantity
 from feemodel.ledger import Store, import_genesis
 from feemodel.ledger.account import EMPTY_KECCAK
 from feemodel.ledger.changes import GenesisAccount
@@ -17,7 +18,6 @@ from feemodel.ledger.follow import (
     import_blocks,
     parse_finality,
 )
-from feemodel.units import to_hex, to_quantity
 from tests.ledger_blocks import address, block, block_hash, change, fields
 
 

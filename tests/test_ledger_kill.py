@@ -4,8 +4,8 @@ import os
 import signal
 import time
 
+from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof
-from feemodel.units import to_hex
 from tests.kill_import import ACCOUNTS, forked_import, run
 from tests.ledger_blocks import address
 

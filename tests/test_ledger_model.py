@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from feemodel.errors import NotFinalized
+from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
 from feemodel.ledger.changes import AccountChange, BlockChanges, GenesisAccount, SlotChange
-from feemodel.units import to_hex
 from tests.ledger_blocks import address, fields, slot
 
 ACCOUNTS, SLOTS = range(1, 13), range(1, 9)

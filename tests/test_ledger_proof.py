@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput, InvalidProof
+from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger.account import EMPTY_KECCAK, Account, account_hash
 from feemodel.ledger.check import check_proof
 from feemodel.ledger.proof import prove_account
 from feemodel.ledger.scheme import SCHEMES, scheme_of
 from feemodel.ledger.tree import Tree
-from feemodel.units import to_hex
 from tests.proof_corruptions import accepted, recorded
 from tests.state_vectors import is_state_file, run_state_file, scenario_trees
 

@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded, UnreadableFile
+from feemodel.ethereum.transaction import measured_form, parse_transaction
 from feemodel.sizes import lzss
 from feemodel.sizes.codecs import compressed_sizes
 from feemodel.sizes.lzss import PUBLISHED_DICTIONARIES, Lzss, UnknownDictionary, packed_size
 from feemodel.sizes.lzss_dictionary import index_dictionary
 from feemodel.sizes.lzss_kernel import lzss_sizes
 from feemodel.sizes.lzss_suffixes import suffix_order
-from feemodel.transaction import measured_form, parse_transaction
 from tests.lzss_reference import compressed_length
 
 NEVER, AT_ONCE = 2**40, -1  # patience: matches searched one by one to the end, or tabulated from the start

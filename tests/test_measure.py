@@ -7,9 +7,9 @@ import pytest
 
 import feemodel
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.transaction import parse_transaction
+from feemodel.linea.measure import fee_bytes, fee_size
 from feemodel.sizes.lzss import Lzss, packed_size
-from feemodel.sizes.measure import fee_bytes, fee_size
-from feemodel.transaction import parse_transaction
 
 # Linea mainnet block 41,640, transaction 0
 RAW = (

@@ -6,11 +6,11 @@ import json
 import pytest
 from jsonschema import Draft202012Validator
 
-from feemodel.config import Settings
 from feemodel.io.shipped import shipped_path
 from feemodel.rpc.development import LEDGER
 from feemodel.rpc.openrpc import CALL, FAILURES, OVERRIDES, document
 from feemodel.rpc.service import Service
+from feemodel.rpc.settings import Settings
 from feemodel.rpc.upstream import PASSED
 from tests.rpc_calls import ANNA, BERT, LIST, TOKEN, TRANSFER, data
 from tests.rpc_parts import opened

@@ -8,10 +8,10 @@ import statistics
 
 import pytest
 
-from feemodel.rpc.explorer import explorer_methods
-from feemodel.rpc.explorer_fields import FIELDS
-from feemodel.rpc.page import PAGE, page
-from feemodel.sizes.measure import fee_size
+from feemodel.explorer.fields import FIELDS
+from feemodel.explorer.methods import explorer_methods
+from feemodel.explorer.page import PAGE, page
+from feemodel.linea.measure import fee_size
 from tests.browser import Tab, browsing
 from tests.serving import serving
 

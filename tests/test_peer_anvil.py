@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from feemodel.units import to_hex
+from feemodel.ethereum.quantities import to_hex
 from tests import anvil
 from tests.development import ALDER, GENESIS, HOLDERS, RECORDS, UNIT, encoded
 from tests.generated_calls import KINDS, generated_calls

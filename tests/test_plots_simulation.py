@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from feemodel.plots_simulation import plot_charges, plot_fee_fan, plot_recovery_over_time, plot_tornado
+from feemodel.plots.simulation import plot_charges, plot_fee_fan, plot_recovery_over_time, plot_tornado
 from feemodel.simulation.backtest import backtest
 from feemodel.simulation.scenarios import bootstrap, replay
 from feemodel.simulation.surfaces import Workload

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
-from feemodel.fees import from_l1, pricing
+from feemodel.linea import coordinator, from_l1
 
 RISING = [100, 110, 120, 130, 140]
 TIPS = [1000, 1100, 1200, 1300]
@@ -26,13 +26,13 @@ RATIOS = [0.25, 0.5, 0.75, 0.9]
     ],
 )
 def test_weighted_average(fees, ratios, expected):
-    assert pricing.weighted_average(fees, ratios) == expected
+    assert coordinator.weighted_average(fees, ratios) == expected
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**12), st.floats(0.01, 1)), min_size=1))
 def test_weighted_average_lies_between_the_fees(blocks):
     fees, ratios = zip(*blocks, strict=True)
-    average = pricing.weighted_average(fees, ratios)
+    average = coordinator.weighted_average(fees, ratios)
 
     assert min(fees) * (1 - 1e-12) <= average <= max(fees) * (1 + 1e-12)
 
@@ -42,11 +42,11 @@ def test_fees_without_a_ratio_are_not_left_out(fees, ratios):
     """But for one: the next block's, which a fee history ends with."""
     reason = rf"fees: expected {len(ratios)} values, one for each ratio, or one more, got {len(fees)}"
     with pytest.raises(InvalidInput, match=reason):
-        pricing.weighted_average(fees, ratios)
+        coordinator.weighted_average(fees, ratios)
     with pytest.raises(InvalidInput, match="priority_fees"):
-        pricing.average_fees([1], [1, 2, 3], [0.5], [1], [0.5])
+        coordinator.average_fees([1], [1, 2, 3], [0.5], [1], [0.5])
     with pytest.raises(InvalidInput, match="priority_fees"):
-        pricing.weighted_moving_average_fee(
+        coordinator.weighted_moving_average_fee(
             [1], [1, 2, 3], [0.5], base_fee_coefficient=1.0, priority_fee_coefficient=1.0
         )
 
@@ -54,11 +54,11 @@ def test_fees_without_a_ratio_are_not_left_out(fees, ratios):
 def test_variable_cost_and_its_bounds():
     submission = {"execution_gas": 120_000, "blob_gas": 131_000, "bytes_per_submission": 200_000, "margin": 1.1}
 
-    assert pricing.variable_cost(1.0, 2.0, 5.0, **submission) == 5.5825
-    assert pricing.variable_cost(1.0, 2.0, 5.0, **submission, fee_margin=1.0) == 6.5825
-    assert pricing.variable_cost(1.0, 2.0, 5.0, **submission, lower_bound=7) == 7.0
-    assert pricing.variable_cost(1.0, 2.0, 5.0, **submission, upper_bound=3) == 3.0
-    assert pricing.variable_cost(np.array([1.0, 0.0]), 2.0, 5.0, **submission).tolist() == [5.5825, 4.9225]
+    assert coordinator.variable_cost(1.0, 2.0, 5.0, **submission) == 5.5825
+    assert coordinator.variable_cost(1.0, 2.0, 5.0, **submission, fee_margin=1.0) == 6.5825
+    assert coordinator.variable_cost(1.0, 2.0, 5.0, **submission, lower_bound=7) == 7.0
+    assert coordinator.variable_cost(1.0, 2.0, 5.0, **submission, upper_bound=3) == 3.0
+    assert coordinator.variable_cost(np.array([1.0, 0.0]), 2.0, 5.0, **submission).tolist() == [5.5825, 4.9225]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_variable_cost_and_its_bounds():
     ],
 )
 def test_bounds(fee, fee_margin, lower, upper, expected):
-    assert pricing.bounded(fee, fee_margin=fee_margin, lower_bound=lower, upper_bound=upper) == expected
+    assert coordinator.bounded(fee, fee_margin=fee_margin, lower_bound=lower, upper_bound=upper) == expected
 
 
 @pytest.mark.parametrize(
@@ -85,26 +85,29 @@ def test_bounds(fee, fee_margin, lower, upper, expected):
 )
 def test_bounds_that_hold_nothing_are_refused(bounds, message):
     with pytest.raises(InvalidInput, match=message):
-        pricing.bounded(1.0, **bounds)
+        coordinator.bounded(1.0, **bounds)
 
 
 def test_sample_gas_price():
-    assert pricing.sample_gas_price(632061820.7633588, fixed_cost=30_000_000) == 33762272.74263904
-    assert pricing.sample_gas_price(np.array([0.0, 21_000.0]), fixed_cost=1, compressed_size=1).tolist() == [1.0, 2.0]
+    assert coordinator.sample_gas_price(632061820.7633588, fixed_cost=30_000_000) == 33762272.74263904
+    assert coordinator.sample_gas_price(np.array([0.0, 21_000.0]), fixed_cost=1, compressed_size=1).tolist() == [
+        1.0,
+        2.0,
+    ]
 
 
 def test_usage_weighted_gas_price_has_the_coefficients_of_its_time():
     """0.1, 1.0 and 0.1 (2024-07): 100 · 0.1 + 1,000 + 200 · 0.1 · 1,000 / 100."""
     fees = [100], [1_000], [0.5], [200], [0.5]
 
-    assert pricing.usage_weighted_gas_price(*fees, execution_gas=100, blob_gas=1_000) == 1_210.0
+    assert coordinator.usage_weighted_gas_price(*fees, execution_gas=100, blob_gas=1_000) == 1_210.0
 
 
 def test_usage_weighted_gas_price():
     coefficients = {"priority_fee_coefficient": 1.2, "execution_gas": 120_000, "blob_gas": 131_000}
 
-    assert int(pricing.usage_weighted_gas_price(RISING, TIPS, [0.5] * 4, RISING, [0.5] * 4, **coefficients)) == 1404
-    assert int(pricing.usage_weighted_gas_price(RISING, TIPS, RATIOS, [], [], **coefficients)) == 1446
+    assert int(coordinator.usage_weighted_gas_price(RISING, TIPS, [0.5] * 4, RISING, [0.5] * 4, **coefficients)) == 1404
+    assert int(coordinator.usage_weighted_gas_price(RISING, TIPS, RATIOS, [], [], **coefficients)) == 1446
 
 
 @pytest.mark.parametrize(
@@ -112,57 +115,61 @@ def test_usage_weighted_gas_price():
     [(545_000, 1.0, 15_468.75), (1_000_000, 1.0, 15_468.75), (408_750, 0.5, 15_234.375), (0, -1.0, 15_000.0)],
 )
 def test_calldata_pressure_raises_the_cost_and_never_lowers_it(calldata, pressure, cost):
-    assert pricing.calldata_pressure(calldata) == pressure
-    assert pricing.calldata_variable_cost(15_000.0, 15_000.0, calldata) == cost
-    assert pricing.calldata_variable_cost(np.array([15_000.0]), 15_000.0, calldata).tolist() == [cost]
+    assert coordinator.calldata_pressure(calldata) == pressure
+    assert coordinator.calldata_variable_cost(15_000.0, 15_000.0, calldata) == cost
+    assert coordinator.calldata_variable_cost(np.array([15_000.0]), 15_000.0, calldata).tolist() == [cost]
 
 
 def test_cost_doubles_in_23_blocks_of_full_pressure():
     cost = 15_000.0
     for _ in range(23):
-        cost = pricing.calldata_variable_cost(0.0, cost, 545_000)
+        cost = coordinator.calldata_variable_cost(0.0, cost, 545_000)
 
     assert cost == 30441.242508355015
 
 
 def test_calldata_rule_can_be_turned_off():
-    assert pricing.calldata_variable_cost(1.0, 2.0, 545_000, block_count=0) == 1.0
+    assert coordinator.calldata_variable_cost(1.0, 2.0, 545_000, block_count=0) == 1.0
 
 
 def test_calldata_sum_takes_the_newest_blocks_only():
-    assert pricing.calldata_sum([10**6, *[10_540] * 5]) == 50_000
-    assert pricing.calldata_sum([540] * 4) == 0
-    assert pricing.calldata_sum([0] * 5) == 0
+    assert coordinator.calldata_sum([10**6, *[10_540] * 5]) == 50_000
+    assert coordinator.calldata_sum([540] * 4) == 0
+    assert coordinator.calldata_sum([0] * 5) == 0
 
 
 def test_fees_of_the_coordinators_own_transactions():
-    zero = pricing.weighted_moving_average_fee(
+    zero = coordinator.weighted_moving_average_fee(
         RISING, TIPS, [0.0] * 4, base_fee_coefficient=0.1, priority_fee_coefficient=1.2
     )
-    tip = pricing.weighted_moving_average_fee(
+    tip = coordinator.weighted_moving_average_fee(
         RISING, TIPS, RATIOS, base_fee_coefficient=0.0, priority_fee_coefficient=1.0
     )
 
     assert zero == 14.0
-    assert pricing.submission_fees(tip, 140, max_fee_cap=10**9, max_priority_fee_cap=10**8) == (1229, 1509)
-    assert pricing.submission_fees(tip, 140, max_fee_cap=1000, max_priority_fee_cap=900) == (900, 1000)
+    assert coordinator.submission_fees(tip, 140, max_fee_cap=10**9, max_priority_fee_cap=10**8) == (1229, 1509)
+    assert coordinator.submission_fees(tip, 140, max_fee_cap=1000, max_priority_fee_cap=900) == (900, 1000)
     with pytest.raises(InvalidInput, match=r"base_fees: expected at least one block, got \[\]"):
-        pricing.weighted_moving_average_fee([], [], [], base_fee_coefficient=0.1, priority_fee_coefficient=1.2)
+        coordinator.weighted_moving_average_fee([], [], [], base_fee_coefficient=0.1, priority_fee_coefficient=1.2)
 
 
 def test_l1_price_cap_rises_with_the_square_of_the_wait():
-    assert pricing.dynamic_gas_price_cap(10**9, elapsed=16, target=32, time_of_day_multiplier=1.75) == 11_937_500_000
-    assert pricing.dynamic_gas_price_cap(10**9, elapsed=32, target=32, time_of_day_multiplier=1.75) == 44_750_000_000
+    assert (
+        coordinator.dynamic_gas_price_cap(10**9, elapsed=16, target=32, time_of_day_multiplier=1.75) == 11_937_500_000
+    )
+    assert (
+        coordinator.dynamic_gas_price_cap(10**9, elapsed=32, target=32, time_of_day_multiplier=1.75) == 44_750_000_000
+    )
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: pricing.weighted_average([1.0, -2.0], [1, 1]), r"fees\[1\]: .* got -2\.0"),
-        (lambda: pricing.weighted_average(["x"], [1]), "fees"),
-        (lambda: pricing.sample_gas_price(1.0, fixed_cost=1, gas=0), "gas: expected a number above 0, got 0"),
-        (lambda: pricing.calldata_pressure(-1), r"calldata: .* got -1\.0"),
-        (lambda: pricing.calldata_sum([540.5] * 5), r"block_sizes: .* got 540\.5"),
+        (lambda: coordinator.weighted_average([1.0, -2.0], [1, 1]), r"fees\[1\]: .* got -2\.0"),
+        (lambda: coordinator.weighted_average(["x"], [1]), "fees"),
+        (lambda: coordinator.sample_gas_price(1.0, fixed_cost=1, gas=0), "gas: expected a number above 0, got 0"),
+        (lambda: coordinator.calldata_pressure(-1), r"calldata: .* got -1\.0"),
+        (lambda: coordinator.calldata_sum([540.5] * 5), r"block_sizes: .* got 540\.5"),
     ],
 )
 def test_bad_input_is_named_with_its_value(call, message):

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import Int64Overflow, InvalidInput
-from feemodel.fees import kernels, priority
-from feemodel.fees.priority import (
+from feemodel.linea import kernels, priority
+from feemodel.linea.priority import (
     breakdown,
     compatibility_priority_fee,
     priority_fee,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
-from feemodel.fees.record import MAX_KWEI, PricingRecord, latest_variable_cost, recorded_cost
+from feemodel.linea.extra_data import MAX_KWEI, PricingRecord, latest_variable_cost, recorded_cost
 
 kwei = st.integers(0, MAX_KWEI)
 

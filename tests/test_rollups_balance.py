@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
-from feemodel.fees import l1_market
+from feemodel.ethereum import fee_market
+from feemodel.ethereum.transaction import Signature, Transaction
 from feemodel.rollups import Now, balance, max_send, optimism, rule
 from feemodel.rollups.chain_history import chain
 from feemodel.sizes.codecs import Brotli, FastLz
-from feemodel.transaction import Signature, Transaction
 
 TO = {"to": "0x" + "11" * 20}
 SCALARS = {"base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213}
@@ -65,16 +65,16 @@ def test_the_largest_base_fees_are_those_of_full_blocks():
 @given(st.integers(1, 10**11), st.integers(0, 2 * 10**8), st.integers(1, 12), st.data())
 @settings(max_examples=50)
 def test_no_sequence_of_l1_blocks_passes_the_bound(base_fee, excess, blocks, data):
-    rules = l1_market.MAINNET.rows[-1]
-    blob = l1_market.blob_base_fee(excess, rules.timestamp)
+    rules = fee_market.MAINNET.rows[-1]
+    blob = fee_market.blob_base_fee(excess, rules.timestamp)
     most = balance.l1_fee_bounds(base_fee, blob, blocks)
     for _ in range(blocks):
-        used = data.draw(st.integers(0, rules.maximum)) * l1_market.GAS_PER_BLOB
-        excess = l1_market.next_excess_blob_gas(excess, used, base_fee, rules.timestamp)
-        base_fee = l1_market.next_base_fee(base_fee, data.draw(st.integers(0, 60 * 10**6)), 60 * 10**6)
+        used = data.draw(st.integers(0, rules.maximum)) * fee_market.GAS_PER_BLOB
+        excess = fee_market.next_excess_blob_gas(excess, used, base_fee, rules.timestamp)
+        base_fee = fee_market.next_base_fee(base_fee, data.draw(st.integers(0, 60 * 10**6)), 60 * 10**6)
 
     assert base_fee <= most[0]
-    assert l1_market.blob_base_fee(excess, rules.timestamp) <= most[1]
+    assert fee_market.blob_base_fee(excess, rules.timestamp) <= most[1]
 
 
 def signed_with(rng):

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feemodel.errors import Int64Overflow, InvalidInput
-from feemodel.fees import from_l1, pricing, priority
-from feemodel.fees.integers import Parts
+from feemodel.integers import Parts
+from feemodel.linea import coordinator, from_l1, priority
 from feemodel.rollups import (
     arbitrum,
     arbitrum_l1_pricing,
@@ -45,7 +45,7 @@ def own_formula(name: str, row: dict[str, int], base_fee: int, blob_fee: int) ->
     fees = {"l1_base_fee": base_fee, "blob_base_fee": blob_fee}
     if name == "linea":
         linea = presets.LINEA
-        cost = pricing.variable_cost(
+        cost = coordinator.variable_cost(
             base_fee, 0, blob_fee, execution_gas=65_250, blob_gas=131_072, bytes_per_submission=131_072, margin=1.0,
             lower_bound=90_000_001.0, upper_bound=1_000_000_001.0,
         )  # fmt: skip

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
-from feemodel.fees import l1_market
+from feemodel.ethereum import fee_market
 from feemodel.rollups import taiko
 
 LIMIT = 240_000_000
@@ -31,7 +31,7 @@ def test_base_fee_stays_within_the_chain() -> None:
 @given(st.integers(10_000_000, 800_000_000), st.integers(0, LIMIT))
 def test_at_the_target_time_it_is_eip_1559(fee: int, used: int) -> None:
     """Where the cap of 95 % does not matter: the target is half the limit."""
-    expected = min(max(l1_market.next_base_fee(fee, used, LIMIT), 10_000_000), 10**9)
+    expected = min(max(fee_market.next_base_fee(fee, used, LIMIT), 10_000_000), 10**9)
     assert taiko.next_base_fee(fee, used, LIMIT, 2) == expected
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
-from feemodel.fees.l1_market import fake_exponential
+from feemodel.ethereum.fee_market import fake_exponential
 from feemodel.rollups import zksync
 
 PRICE = st.integers(0, 10**15)

@@ -10,14 +10,14 @@ from ethereum_rlp import rlp
 from ethereum_types.bytes import Bytes8, Bytes20, Bytes32, Bytes256
 from ethereum_types.numeric import U64, U256, Uint
 
-from feemodel.config import Settings
 from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.ethereum.quantities import from_hex, from_quantity, to_hex
 from feemodel.execution import Account, Block, World
 from feemodel.execution.forks import fork_named
-from feemodel.fees.record import PricingRecord
 from feemodel.io.replay import read_replay
 from feemodel.io.shipped import shipped_path
 from feemodel.ledger.store import Store
+from feemodel.linea.extra_data import PricingRecord
 from feemodel.rpc.chain import (
     EMPTY_REQUESTS,
     EMPTY_TRIE,
@@ -28,7 +28,7 @@ from feemodel.rpc.chain import (
     replay_chain,
 )
 from feemodel.rpc.development import LEDGER, development_genesis
-from feemodel.units import from_hex, from_quantity, to_hex
+from feemodel.rpc.settings import Settings
 from tests.development import ALDER, HOLDERS
 from tests.rpc_parts import on_chain, opened
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from feemodel.config import Settings
 from feemodel.io.shipped import shipped_path
 from feemodel.rpc.development import LEDGER
 from feemodel.rpc.openrpc import FAILURES
+from feemodel.rpc.settings import Settings
 from tests.development import HOLDERS, RECORDS
 from tests.execution_engines import HAS_NATIVE
 from tests.rpc_calls import (

@@ -8,24 +8,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feemodel.call import parse_call
 from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded
-from feemodel.explanation import explain
-from feemodel.fees.forms import CostPerByte, VerificationCost, form_of
-from feemodel.fees.from_l1 import recorded_variable_cost
-from feemodel.fees.presets import LINEA_PRESETS, linea_preset
-from feemodel.fees.stages import stages
+from feemodel.ethereum.call import parse_call
+from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum.transaction import Transaction, parse_transaction
+from feemodel.explorer import subject as subjects
+from feemodel.explorer.fields import FIELDS, FORMS
+from feemodel.explorer.methods import DAY, POINTS, explorer_methods, warm_up
+from feemodel.explorer.subject import SUBJECT_BYTES
 from feemodel.io.shipped import read_shipped_l1_fees
+from feemodel.linea.explanation import explain
+from feemodel.linea.from_l1 import recorded_variable_cost
+from feemodel.linea.node import stages
+from feemodel.linea.parameters import LINEA_PRESETS, linea_preset
+from feemodel.linea.pricing_forms import CostPerByte, VerificationCost, form_of
 from feemodel.rollups import tables
 from feemodel.rollups.rules import CURRENT, RULES
-from feemodel.rpc import explorer_subject
-from feemodel.rpc.explorer import DAY, POINTS, explorer_methods, warm_up
-from feemodel.rpc.explorer_fields import FIELDS, FORMS
-from feemodel.rpc.explorer_subject import SUBJECT_BYTES
 from feemodel.rpc.jsonrpc import respond
 from feemodel.simulation.surfaces import Submission
-from feemodel.transaction import Transaction, parse_transaction
-from feemodel.units import to_hex
 
 METHODS = explorer_methods()
 PRESET = linea_preset()
@@ -362,7 +362,7 @@ def test_a_rule_that_knows_no_answer_leaves_the_others():
 
     assert answers["polygon-zkevm"]["error"].startswith("base_fee: expected enough for a gas price of 1 wei")
     assert [name for name, one in answers.items() if "error" in one] == ["polygon-zkevm"]
-    assert explorer_subject.PUBDATA == tables.PUBDATA
+    assert subjects.PUBDATA == tables.PUBDATA
 
 
 def test_the_presets_are_real():

@@ -9,18 +9,18 @@ import zstandard
 from ethereum_rlp import rlp
 
 import feemodel
-from feemodel.config import Settings
+from feemodel.ethereum.quantities import from_hex, to_hex
 from feemodel.execution import Account, Block, World, estimate_gas
-from feemodel.fees.record import PricingRecord
 from feemodel.io.replay import read_replay
 from feemodel.io.shipped import shipped_path
 from feemodel.ledger import check_proof
 from feemodel.ledger.store import Store
+from feemodel.linea.extra_data import PricingRecord
 from feemodel.rpc.chain import Chain, replay_chain
 from feemodel.rpc.development import LEDGER
 from feemodel.rpc.pricing import recorded_prices
+from feemodel.rpc.settings import Settings
 from feemodel.sizes.lzss import Lzss
-from feemodel.units import from_hex, to_hex
 from tests.development import ALDER, HOLDERS, UNIT, development_world, mapped
 from tests.execution_engines import HAS_NATIVE
 from tests.rpc_calls import (

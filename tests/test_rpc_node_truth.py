@@ -8,13 +8,13 @@ from contextlib import contextmanager
 
 import pytest
 
-from feemodel.config import Settings
 from feemodel.errors import UpstreamError
-from feemodel.fees.l1_market import next_base_fee
-from feemodel.fees.stages import stages
+from feemodel.ethereum.fee_market import next_base_fee
+from feemodel.linea.node import stages
 from feemodel.rpc.development import development_genesis
 from feemodel.rpc.head import ChainId, Head, OtherChain, shared_chain_id
 from feemodel.rpc.pricing import configured_prices, reward, suggested_tip
+from feemodel.rpc.settings import Settings
 from tests import node_server
 from tests.conftest import ROOT
 from tests.rpc_calls import TRANSFER

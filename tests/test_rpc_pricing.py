@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from feemodel.config import Settings
 from feemodel.errors import InvalidInput
-from feemodel.fees.record import PricingRecord
+from feemodel.ethereum.quantities import to_hex
+from feemodel.linea.extra_data import PricingRecord
 from feemodel.rpc.development import development_genesis
-from feemodel.units import to_hex
+from feemodel.rpc.settings import Settings
 from tests import node_server
 from tests.rpc_calls import TRANSFER  # of 49 bytes and 21,000 gas
 from tests.rpc_parts import ANY_AGE, PATIENCE, behind, head_block, opened

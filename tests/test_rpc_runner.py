@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from feemodel.config import Settings
 from feemodel.errors import ExecutionFailed, LimitExceeded
+from feemodel.ethereum.quantities import to_hex
 from feemodel.execution import Account, Limits, World, engine_named, estimate_gas
 from feemodel.rpc.chain import Chain
 from feemodel.rpc.chain_methods import FEW_BYTES
 from feemodel.rpc.runner import HEAVY_SECONDS, INLINE_BYTES, INLINE_GAS, SLOW_SECONDS, Beyond, Inline, Runner
 from feemodel.rpc.service import WARM_UP_AFTER
-from feemodel.units import to_hex
+from feemodel.rpc.settings import Settings
 from tests.development import development_world
 from tests.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 from tests.rpc_calls import ANNA, BLOB, LIST, TOKEN, TOKENS, TRANSFER, data

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 import pytest
 
 import feemodel
-from feemodel.config import Settings
 from feemodel.io.shipped import shipped_path
 from feemodel.rpc.development import LEDGER
+from feemodel.rpc.settings import Settings
 from feemodel.rpc.upstream import PASSED
 from tests import node_server
 from tests.development import RECORDS

@@ -8,7 +8,7 @@ from scipy.signal import lfilter
 from scipy.special import ndtri
 
 from feemodel.errors import InvalidInput
-from feemodel.fees.l1_market import GAS_PER_BLOB, MAINNET, next_base_fee, next_excess_blob_gas
+from feemodel.ethereum.fee_market import GAS_PER_BLOB, MAINNET, next_base_fee, next_excess_blob_gas
 from feemodel.io import read_l1_fees, read_shipped_l1_fees
 from feemodel.simulation import l1_demand
 from feemodel.simulation.path_kernels import drive

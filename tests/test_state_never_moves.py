@@ -18,7 +18,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from feemodel.config import Settings
+from feemodel.ethereum.quantities import to_hex
 from feemodel.execution import EnginePool, Native, engine_named
 from feemodel.execution import native as native_module
 from feemodel.execution import reference as reference_module
@@ -26,7 +26,7 @@ from feemodel.execution.reference import Reference
 from feemodel.ledger import check_proof
 from feemodel.rpc.jsonrpc import respond
 from feemodel.rpc.service import Service
-from feemodel.units import to_hex
+from feemodel.rpc.settings import Settings
 from tests import execution_programs as programs
 from tests.development import HOLDERS, creation_address, development_world
 from tests.execution_engines import ENGINES, HAS_NATIVE, WITHOUT_NATIVE

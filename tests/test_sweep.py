@@ -15,10 +15,10 @@ from scipy import stats
 
 import feemodel
 from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded, UnreadableFile
-from feemodel.fees.from_l1 import priority_fee_from_l1, recorded_variable_cost
-from feemodel.fees.record import MAX_KWEI, PricingRecord
-from feemodel.fees.sweep_kernels import RUN, TWINS
 from feemodel.io.datasets import read_dataset, write_dataset
+from feemodel.linea.extra_data import MAX_KWEI, PricingRecord
+from feemodel.linea.from_l1 import priority_fee_from_l1, recorded_variable_cost
+from feemodel.linea.sweep_kernels import RUN, TWINS
 from feemodel.simulation.reduce import Over, over
 from feemodel.simulation.samples import grid, monte_carlo, sobol
 from feemodel.simulation.surfaces import Workload

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feemodel.call import Call, parse_call
 from feemodel.errors import InvalidInput
-from feemodel.transaction import (
+from feemodel.ethereum.call import Call, parse_call
+from feemodel.ethereum.transaction import (
     FORMS,
     LINEA_CHAIN_ID,
     Signature,

@@ -9,7 +9,7 @@ from feemodel.cli.options import above_0, add_codec, count, number, read_codec, 
 from feemodel.cli.output import add_out, checked_out, print_json, print_table
 from feemodel.cli.payloads import FILE_HELP, add_transaction_file, read_columns, read_transaction_file
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.units import WEI_PER_ETH
+from feemodel.ethereum.quantities import WEI_PER_ETH
 
 if TYPE_CHECKING:
     from feemodel.simulation.surfaces import Workload

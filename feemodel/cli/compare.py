@@ -11,8 +11,8 @@ from feemodel.cli.output import add_out, checked_out, print_json, print_table
 from feemodel.cli.payloads import add_transaction_file, read_transaction_file
 from feemodel.cli.subjects import estimated_gas, read_subject
 from feemodel.errors import InvalidInput
-from feemodel.transaction import Transaction, fill
-from feemodel.units import WEI_PER_GWEI
+from feemodel.ethereum.quantities import WEI_PER_GWEI
+from feemodel.ethereum.transaction import Transaction, fill
 
 if TYPE_CHECKING:
     from feemodel.rollups.factors import Rule
@@ -148,7 +148,7 @@ def _draw(path: Path, rows: Any, answer: dict[str, Any]) -> None:
     mpl.use("agg")
     from matplotlib import pyplot as plt
 
-    from feemodel.plots import plot_comparison
+    from feemodel.plots.figures import plot_comparison
 
     figure, ax = plt.subplots(figsize=(9, 1.2 + 0.38 * len(rows)), layout="constrained")
     plot_comparison(ax, [(row.rule, row.l1_fee, row.l2_fee) for row in rows])

@@ -9,9 +9,9 @@ from typing import Any
 from feemodel.cli.options import count, whole_from_0
 from feemodel.cli.output import print_json, print_table
 from feemodel.errors import InvalidInput
-from feemodel.fees.forms import CostPerByte, Form, VerificationCost
-from feemodel.fees.presets import DEFAULT_PRESET, LineaPreset, linea_preset
-from feemodel.units import WEI_PER_ETH, WEI_PER_GWEI
+from feemodel.ethereum.quantities import WEI_PER_ETH, WEI_PER_GWEI
+from feemodel.linea.parameters import DEFAULT_PRESET, LineaPreset, linea_preset
+from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost
 
 FIGURES = ("recovery.png", "verification_cost.png", "corpus.png")
 

@@ -9,9 +9,10 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from feemodel.cli.output import in_gwei
-from feemodel.fees.forms import CostPerByte, VerificationCost
-from feemodel.fees.presets import LineaPreset
-from feemodel.plots import (
+from feemodel.ethereum.quantities import WEI_PER_GWEI
+from feemodel.linea.parameters import LineaPreset
+from feemodel.linea.pricing_forms import CostPerByte, VerificationCost
+from feemodel.plots.figures import (
     plot_distributions,
     plot_fee_by_size,
     plot_fee_curves,
@@ -19,7 +20,6 @@ from feemodel.plots import (
     plot_verification_surface,
 )
 from feemodel.simulation.surfaces import Submission, Workload, recovery_over_l1_fees, verification_surface
-from feemodel.units import WEI_PER_GWEI
 
 BASE_FEES = np.geomspace(0.01, 100, 161) * WEI_PER_GWEI
 BLOB_BASE_FEES = np.geomspace(0.001, 100, 161) * WEI_PER_GWEI

@@ -3,13 +3,13 @@
 import argparse
 from typing import Any
 
-from feemodel.call import Call
 from feemodel.cli.options import add_codec, add_pricing, count, read_codec, read_pricing, whole_from_0
 from feemodel.cli.output import in_eth, in_gwei, print_json, print_table
 from feemodel.cli.subjects import estimated_gas, gas_limit, read_subject, signing_fields
-from feemodel.explanation import explain
-from feemodel.fees.stages import stages
-from feemodel.transaction import FORMS, LINEA_CHAIN_ID, Transaction
+from feemodel.ethereum.call import Call
+from feemodel.ethereum.transaction import FORMS, LINEA_CHAIN_ID, Transaction
+from feemodel.linea.explanation import explain
+from feemodel.linea.node import stages
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -119,9 +119,9 @@ def _import_genesis(store: "Store", options: argparse.Namespace) -> None:
 
 
 def _import(store: "Store", options: argparse.Namespace, blocks: "Iterator[BlockChanges]") -> None:
+    from feemodel.ethereum.quantities import from_quantity
     from feemodel.io import Node
     from feemodel.ledger.follow import advance, finality_rule, follow, import_blocks, never, parse_finality
-    from feemodel.units import from_quantity
 
     words: list[str] | None = options.finality
     if words is not None and finality_rule(words) != store.finality:

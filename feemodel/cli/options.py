@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from feemodel.errors import InvalidInput
-from feemodel.fees.forms import CostPerByte, Form, VerificationCost, form_of
-from feemodel.fees.presets import DEFAULT_PRESET, LINEA_PRESETS, LineaPreset, linea_preset
-from feemodel.fees.record import PricingRecord
-from feemodel.units import from_hex
+from feemodel.ethereum.quantities import from_hex
+from feemodel.linea.extra_data import PricingRecord
+from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS, LineaPreset, linea_preset
+from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost, form_of
 
 
 def add_pricing(parser: argparse.ArgumentParser) -> None:

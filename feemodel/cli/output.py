@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from feemodel.errors import InvalidInput
-from feemodel.units import WEI_PER_ETH, WEI_PER_GWEI
+from feemodel.ethereum.quantities import WEI_PER_ETH, WEI_PER_GWEI
 
 
 def add_out(parser: argparse.ArgumentParser, metavar: str, text: str, *, required: bool = False) -> None:

@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 from feemodel.cli.options import whole_number
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.transaction import LINEA_CHAIN_ID
-from feemodel.transaction_table import Sent, assumptions, known_column, transactions_of, without_unpriced
+from feemodel.ethereum.transaction import LINEA_CHAIN_ID
+from feemodel.ethereum.transaction_table import Sent, assumptions, known_column, transactions_of, without_unpriced
 
 FILE_HELP = "transactions: JSON Lines, JSON, raw hex, CSV or Parquet of cryo, ethereum-etl, Dune or your own"
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from feemodel.cli.options import add_codec, read_codec
 from feemodel.cli.output import print_json, print_table
+from feemodel.ethereum.transaction import FORMS
 from feemodel.execution.engines import ENGINES
 from feemodel.execution.forks import FORKS
 from feemodel.execution.replay import (
@@ -20,7 +21,6 @@ from feemodel.execution.replay import (
 from feemodel.execution.search import SEARCHES, TOLERANCE
 from feemodel.io.replay import DEFAULT_FORK, Replay, read_replay
 from feemodel.progress import reporting
-from feemodel.transaction import FORMS
 
 EXIT_CODES = """exit codes:
   0  every transaction came to the recorded gas, success and output

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from feemodel.cli.output import print_json
-from feemodel.config import SECRET, Settings, all_settings, load_settings
 from feemodel.errors import InvalidInput
+from feemodel.rpc.settings import SECRET, Settings, all_settings, load_settings
 
 if TYPE_CHECKING:
     from feemodel.ledger.store import Store

@@ -4,9 +4,9 @@ import json
 import sys
 from pathlib import Path
 
-from feemodel.call import Call, parse_call
 from feemodel.errors import InvalidInput
-from feemodel.transaction import LINEA_CHAIN_ID, Transaction, intrinsic_gas, parse_transaction
+from feemodel.ethereum.call import Call, parse_call
+from feemodel.ethereum.transaction import LINEA_CHAIN_ID, Transaction, intrinsic_gas, parse_transaction
 
 
 def read_subject(subject: str) -> Call | Transaction:

@@ -12,7 +12,7 @@ import numpy as np
 import feemodel
 from feemodel.checks import real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.fees.from_l1 import priority_fee_from_l1
+from feemodel.linea.from_l1 import priority_fee_from_l1
 from feemodel.simulation.reduce import Over, over
 from feemodel.simulation.samples import Samples, grid, monte_carlo, sobol
 from feemodel.simulation.surfaces import Workload

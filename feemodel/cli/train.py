@@ -5,7 +5,7 @@ import argparse
 from feemodel.cli.options import count
 from feemodel.cli.output import add_out, checked_out, print_json
 from feemodel.cli.payloads import FILE_HELP, add_transaction_file, read_transaction_file
-from feemodel.transaction import FORMS
+from feemodel.ethereum.transaction import FORMS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from feemodel.execution.pool import EnginePool as EnginePool
     from feemodel.execution.reference import Reference as Reference
     from feemodel.execution.replay import compare_transactions as compare_transactions
-    from feemodel.execution.world import Account as Account
-    from feemodel.execution.world import Block as Block
-    from feemodel.execution.world import World as World
-    from feemodel.execution.world import parse_overrides as parse_overrides
+    from feemodel.execution.state import Account as Account
+    from feemodel.execution.state import Block as Block
+    from feemodel.execution.state import World as World
+    from feemodel.execution.state import parse_overrides as parse_overrides
 
 _HOME = {
-    "Account": "world",
-    "Block": "world",
+    "Account": "state",
+    "Block": "state",
     "GasEstimate": "estimate",
     "Limits": "estimate",
     "Message": "message",
@@ -37,13 +37,13 @@ _HOME = {
     "EnginePool": "pool",
     "RollupEstimate": "estimate",
     "Status": "outcome",
-    "World": "world",
+    "World": "state",
     "compare_transactions": "replay",
     "engine_named": "engines",
     "estimate_gas": "estimate",
     "execute_call": "estimate",
     "parse_message": "message",
-    "parse_overrides": "world",
+    "parse_overrides": "state",
     "rollup_estimate": "estimate",
 }
 __all__ = [*_HOME]

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from feemodel.errors import InvalidInput
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Outcome, Traced
-from feemodel.execution.world import Account, World
+from feemodel.execution.state import Account, World
 
 Found = TypeVar("Found")
 

@@ -5,22 +5,22 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
-from feemodel.call import Call
 from feemodel.checks import real_scalar
 from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
+from feemodel.ethereum.call import Call
+from feemodel.ethereum.quantities import to_quantity
+from feemodel.ethereum.transaction import ZERO_ADDRESS
+from feemodel.execution.clients import Geth, Node, check_rules, node_named, payable_gas
 from feemodel.execution.engines import Engine, Execute, engine_named
 from feemodel.execution.failures import failure
 from feemodel.execution.message import Message, Request, parse_request
-from feemodel.execution.nodes import Geth, Node, check_rules, node_named, payable_gas
 from feemodel.execution.outcome import Outcome, Status, Traced
 from feemodel.execution.search import TOLERANCE, search_gas
-from feemodel.execution.world import World
-from feemodel.fees.forms import Form
-from feemodel.fees.priority import Breakdown
+from feemodel.execution.state import World
+from feemodel.linea.measure import fee_size
+from feemodel.linea.pricing_forms import Form
+from feemodel.linea.priority import Breakdown
 from feemodel.sizes.codecs import Codec
-from feemodel.sizes.measure import fee_size
-from feemodel.transaction import ZERO_ADDRESS
-from feemodel.units import to_quantity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,7 @@ def estimate_gas(
     ----------
     call : a call object, or one already parsed.
     world : the accounts and the block that it runs on; unchanged afterwards.
-    overrides : a state override for this call, see `feemodel.execution.world.parse_overrides`.
+    overrides : a state override for this call, see `feemodel.execution.state.parse_overrides`.
     search : whose search, "besu" or "geth", and with it that node's price, upper bound and words.
     tolerance : how far above the smallest limit the answer may lie, as a part of it; 0 is exact [1].
     engine : "auto", "native", "reference", or an object such as `EnginePool(...)`.
@@ -165,13 +165,13 @@ def rollup_estimate(
 
     Parameters
     ----------
-    form : of the fee, with its costs and the base fee, see `feemodel.fees.forms`.
+    form : of the fee, with its costs and the base fee, see `feemodel.linea.pricing_forms`.
     margin : of an estimate [1].
-    codec, measured, packed : how the fee transaction is measured, see `feemodel.sizes.measure.fee_size`.
+    codec, measured, packed : how the fee transaction is measured, see `feemodel.linea.measure.fee_size`.
     call, world, overrides, search, tolerance, engine, limits : as in `estimate_gas`; and `gas` of the call may be at
         most `limits.max_call_gas`. It is no bound of the search.
 
-    >>> from feemodel.fees.forms import CostPerByte
+    >>> from feemodel.linea.pricing_forms import CostPerByte
     >>> sender, form = "0x" + "11" * 20, CostPerByte(variable_cost=1_000_000_000, fixed_cost=30_000_000)
     >>> fund = {sender: {"balance": 10**18}}
     >>> estimate = rollup_estimate(

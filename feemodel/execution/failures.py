@@ -5,8 +5,8 @@ the Solidity documentation, "Panic via assert and Error via require".
 """
 
 from feemodel.errors import ExecutionFailed
+from feemodel.ethereum.quantities import to_hex
 from feemodel.execution.outcome import Outcome, Status
-from feemodel.units import to_hex
 
 REVERTED = 3  # JSON-RPC error codes
 UPFRONT_COST = -32_004

@@ -6,7 +6,7 @@ Source: the EIPs named below; ethereum/execution-specs, `ethereum.forks`.
 from dataclasses import dataclass, replace
 
 from feemodel.errors import InvalidInput
-from feemodel.fees.l1_market import MAINNET
+from feemodel.ethereum.fee_market import MAINNET
 
 MAX_INIT_CODE = 49_152  # EIP-3860, bytes
 MAX_TRANSACTION_GAS = 16_777_216  # EIP-7825

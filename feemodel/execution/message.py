@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from feemodel.call import AccessList, Call, as_bytes, as_integer, parse_call
 from feemodel.errors import InvalidInput
-from feemodel.execution.world import UINT64_MAX, UINT256_MAX
-from feemodel.transaction import ZERO_ADDRESS
-from feemodel.units import to_hex, to_quantity
+from feemodel.ethereum.call import AccessList, Call, as_bytes, as_integer, parse_call
+from feemodel.ethereum.quantities import to_hex, to_quantity
+from feemodel.ethereum.transaction import ZERO_ADDRESS
+from feemodel.execution.state import UINT64_MAX, UINT256_MAX
 
 MAX_AUTHORIZATIONS = 10_000
 _AUTHORIZATION = ("chainId", "address", "nonce", "yParity", "v", "r", "s")

@@ -14,11 +14,11 @@ from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
 from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
+from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.execution.engines import Execute, check_payable
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Outcome, Status, Traced
-from feemodel.execution.world import EMPTY, UINT256_MAX, Account, World, blob_base_fee
-from feemodel.fees.l1_market import GAS_PER_BLOB
+from feemodel.execution.state import EMPTY, UINT256_MAX, Account, World, blob_base_fee
 
 if TYPE_CHECKING or find_spec("feemodel_native"):  # see `feemodel.execution.engines.engine_named`
     import feemodel_native as native
@@ -62,7 +62,7 @@ class Native:
     ----------
     seconds : that all executions of a task may take together [s]; it is looked at whenever code calls or creates.
 
-    >>> from feemodel.execution.world import World
+    >>> from feemodel.execution.state import World
     >>> Native().run(World(accounts={}), lambda execute: execute(Message(to=bytes(20)), 21_000)).gas_used
     21000
     """

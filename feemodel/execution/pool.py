@@ -20,7 +20,7 @@ from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.execution.engines import Execute
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Outcome, Traced
-from feemodel.execution.world import World
+from feemodel.execution.state import World
 
 Found = TypeVar("Found")
 

@@ -22,8 +22,8 @@ from feemodel.execution.engines import Execute, check_payable
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Outcome, Status, Traced
 from feemodel.execution.recursion import recursion_limit
+from feemodel.execution.state import UINT256_MAX, Account, Block, World, blob_base_fee
 from feemodel.execution.trace import Recorder
-from feemodel.execution.world import UINT256_MAX, Account, Block, World, blob_base_fee
 
 with recursion_limit():  # the specification and py_ecc raise it for the whole process
     from ethereum.exceptions import EthereumException
@@ -51,7 +51,7 @@ _WORDS = {
 class Reference:
     """The specification as an engine; what it loaded of a world it keeps for the next call on the same one.
 
-    >>> from feemodel.execution.world import World
+    >>> from feemodel.execution.state import World
     >>> Reference().run(World(accounts={}), lambda execute: execute(Message(to=bytes(20)), 21_000)).gas_used
     21000
     """

@@ -6,27 +6,27 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from feemodel.call import BLOB, SET_CODE, Call
 from feemodel.errors import FeeModelError, InvalidInput
+from feemodel.ethereum.call import BLOB, SET_CODE, Call
+from feemodel.ethereum.fee_market import LARGEST_EXPONENT
+from feemodel.ethereum.transaction import DYNAMIC_FEE, LEGACY, Signature, Transaction, measured_form
+from feemodel.execution.clients import node_named
 from feemodel.execution.engines import Engine, engine_named
 from feemodel.execution.estimate import GasEstimate, RollupEstimate, check_tolerance, estimate_gas, priced
 from feemodel.execution.forks import Fork, fork_named
 from feemodel.execution.message import Authorization, Message, Request
-from feemodel.execution.nodes import node_named
 from feemodel.execution.outcome import Outcome
 from feemodel.execution.replay_state import after_transaction, with_recorded
 from feemodel.execution.search import TOLERANCE
-from feemodel.execution.world import Block, World, blob_base_fee
-from feemodel.fees.forms import CostPerByte
-from feemodel.fees.l1_market import LARGEST_EXPONENT
-from feemodel.fees.presets import LineaPreset, linea_preset
-from feemodel.fees.record import PricingRecord
-from feemodel.fees.stages import Verdict, offered_price, stages, verdicts
-from feemodel.fees.wallets import WALLETS, wallet_fees
+from feemodel.execution.state import Block, World, blob_base_fee
 from feemodel.io.replay import Replay, ReplayBlock, ReplayTransaction
+from feemodel.linea.extra_data import PricingRecord
+from feemodel.linea.node import Verdict, offered_price, stages, verdicts
+from feemodel.linea.parameters import LineaPreset, linea_preset
+from feemodel.linea.pricing_forms import CostPerByte
+from feemodel.linea.wallets import WALLETS, wallet_fees
 from feemodel.sizes.codecs import Codec, compressed_size
 from feemodel.sizes.lzss import packed_size
-from feemodel.transaction import DYNAMIC_FEE, LEGACY, Signature, Transaction, measured_form
 
 #: The rules that a capture is tried under which does not say its own: those that Linea's chains have had.
 CANDIDATE_FORKS = ("london", "paris", "shanghai", "cancun", "prague", "osaka")

@@ -12,11 +12,11 @@ from dataclasses import replace
 from coincurve import PublicKey
 from ethereum_rlp import rlp
 
+from feemodel.ethereum.hashes import keccak256
+from feemodel.ethereum.transaction import created_address
 from feemodel.execution.forks import Fork
-from feemodel.execution.world import EMPTY, UINT64_MAX, Account
-from feemodel.hashes import keccak256
+from feemodel.execution.state import EMPTY, UINT64_MAX, Account
 from feemodel.io.replay import ReplayState, ReplayTransaction, StoredAuthorization
-from feemodel.transaction import created_address
 
 Accounts = Mapping[bytes, Account]
 

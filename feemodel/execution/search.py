@@ -20,8 +20,8 @@ from math import inf
 from typing import NamedTuple
 
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.transaction import BASE_GAS
 from feemodel.execution.outcome import Outcome, Status, Traced
-from feemodel.transaction import BASE_GAS
 
 TOLERANCE = 0.015  # of both nodes
 CALL_STIPEND = 2_300

@@ -16,11 +16,11 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 
 from feemodel.errors import FeeModelError
+from feemodel.ethereum.transaction import BASE_GAS
 from feemodel.execution.engines import Engine, Execute, engine_named
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Traced
-from feemodel.execution.world import World
-from feemodel.transaction import BASE_GAS
+from feemodel.execution.state import World
 
 LOOK = 1_000  # milliseconds between looks at who the parent is: another of its children may hold the pipe open
 

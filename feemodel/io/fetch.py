@@ -12,12 +12,12 @@ import pandas as pd
 
 from feemodel.checks import whole_scalar
 from feemodel.errors import InvalidInput, UpstreamError
+from feemodel.ethereum.quantities import from_quantity, to_quantity
 from feemodel.io.blocks import block_cells
 from feemodel.io.files import PathLike, written_whole
 from feemodel.io.node import Node
 from feemodel.io.tables import ARROW_TYPES, BLOCKS, arrays_of_cells, table_of_cells
 from feemodel.progress import Progress, reporting
-from feemodel.units import from_quantity, to_quantity
 
 ROW_GROUP = 10_000  # blocks in memory at a time, some megabytes
 MOST_CONNECTIONS = 256

@@ -1,6 +1,6 @@
 """Which file is which: the column names of the extractors, as rows.
 
-The names of transactions are those of `feemodel.transaction_fields`, so that one file may mix them.
+The names of transactions are those of `feemodel.ethereum.transaction_fields`, so that one file may mix them.
 
 Sources: paradigmxyz/cryo at 559b654 (2025-01-08), crates/freeze/src/datasets; blockchain-etl/ethereum-etl at 9e51c3b
 (2024-03), ethereumetl/jobs/exporters.
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.ethereum.transaction_fields import FIELD_NAMES
 from feemodel.io.files import Container, PathLike, column_names, json_documents, read_columns
 from feemodel.io.tables import (
     BLOCKS,
@@ -29,7 +30,6 @@ from feemodel.io.tables import (
     table_of_cells,
 )
 from feemodel.io.values import column as convert
-from feemodel.transaction_fields import FIELD_NAMES
 
 EXACT_VALUES = ("value_string", "value_binary", "value")  # of cryo: with all digits
 LOSSY_VALUES = ("value_f64", "value_f32", "value_float")

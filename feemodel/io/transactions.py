@@ -8,6 +8,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum.transaction_fields import FIELD_OF
 from feemodel.io.blocks import rpc_blocks
 from feemodel.io.files import BOM, PathLike, column_names, container_of, opened, parse_json, reading
 from feemodel.io.formats import (
@@ -22,8 +24,6 @@ from feemodel.io.formats import (
 )
 from feemodel.io.raw_transactions import PAYLOADS, parse_raw_transactions, raw_row
 from feemodel.io.tables import RAW_TRANSACTIONS, in_order, table_of_rows
-from feemodel.transaction_fields import FIELD_OF
-from feemodel.units import to_hex
 
 RECEIPT_COLUMNS = ("gas_used", "effective_gas_price", "success")
 
@@ -39,8 +39,8 @@ def read_transactions(
         hexadecimal lines of raw transactions, which come as the table `RAW_TRANSACTIONS` in the order of the file. CSV
         and JSON may be gzipped. What it is is seen by its content. Of cryo's columns for the value, `value_string` or
         `value_binary` must be there: `value_f64` alone has lost the last digits and is refused.
-    columns : the file's names of our columns where they are not among `feemodel.transaction_fields`, with a unit where
-        it is another: `{"input": "payload", "gas_price": "price:gwei"}`.
+    columns : the file's names of our columns where they are not among `feemodel.ethereum.transaction_fields`, with a
+        unit where it is another: `{"input": "payload", "gas_price": "price:gwei"}`.
     receipts : the receipts of ethereum-etl for the same transactions, whence `gas_used`, `success` and
         `effective_gas_price`.
 
@@ -71,8 +71,8 @@ def parse_transactions(data: bytes, *, columns: Mapping[str, str] | None = None)
     Parameters
     ----------
     data : blocks as `feemodel.io.parse_blocks` takes them, with their transactions whole; transactions, one a line or
-        in a list, under any names of `feemodel.transaction_fields`; the answer of a Dune query; or raw transactions as
-        `feemodel.io.parse_raw_transactions` takes them, which come as its table.
+        in a list, under any names of `feemodel.ethereum.transaction_fields`; the answer of a Dune query; or raw
+        transactions as `feemodel.io.parse_raw_transactions` takes them, which come as its table.
     columns : as in `read_transactions`.
 
     Raises `InvalidInput` that names the place; a block whose transactions are hashes only is refused.

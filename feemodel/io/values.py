@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from feemodel.call import read_access_list, read_type
 from feemodel.errors import InvalidInput
-from feemodel.units import from_hex, from_number, from_quantity
+from feemodel.ethereum.call import read_access_list, read_type
+from feemodel.ethereum.quantities import from_hex, from_number, from_quantity
 
 #: whole: below 2**63. amount: below 2**256. fee: wei, whole or a mean. real: a double. time: whole seconds since 1970.
 Kind: TypeAlias = Literal["whole", "amount", "fee", "real", "time", "type", "accesses", "data", "flag", "text"]

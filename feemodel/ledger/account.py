@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from feemodel.errors import InvalidInput
-from feemodel.hashes import keccak256
+from feemodel.ethereum.hashes import keccak256
 from feemodel.ledger.scheme import Scheme, side_by_side
 from feemodel.ledger.words import WORD_SIZE
 

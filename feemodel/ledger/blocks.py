@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from feemodel.errors import InvalidInput
-from feemodel.hashes import keccak256
+from feemodel.ethereum.hashes import keccak256
+from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger.account import EMPTY_KECCAK, Account, account_hashes
 from feemodel.ledger.changes import AccountChange, AccountFields, BlockChanges
 from feemodel.ledger.proof import proven
@@ -19,7 +20,6 @@ from feemodel.ledger.scheme import Scheme
 from feemodel.ledger.store import Block, Store
 from feemodel.ledger.tree import Tree
 from feemodel.ledger.words import WORD_SIZE
-from feemodel.units import to_hex
 
 
 @dataclass(slots=True)

@@ -9,7 +9,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from feemodel.errors import InvalidInput
-from feemodel.hashes import keccak256
+from feemodel.ethereum.hashes import keccak256
+from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger.account import EMPTY_KECCAK, Account, account_hashes, plain_suffix
 from feemodel.ledger.blocks import check_successor, set_slots, word_hashes
 from feemodel.ledger.bulk import CHUNK, Item, fill
@@ -18,7 +19,6 @@ from feemodel.ledger.files import parse_genesis
 from feemodel.ledger.store import Block, Store
 from feemodel.ledger.tree import Tree
 from feemodel.ledger.words import WORD_SIZE
-from feemodel.units import to_hex
 
 
 def import_genesis(store: Store, accounts: Iterable[GenesisAccount], *, block_hash: bytes | None = None) -> Block:

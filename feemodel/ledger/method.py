@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from feemodel.errors import InvalidInput, LimitExceeded, NotFinalized
+from feemodel.ethereum.quantities import from_quantity
 from feemodel.ledger.proof import prove_account
 from feemodel.ledger.store import Store
 from feemodel.ledger.words import address_bytes, slot_bytes
-from feemodel.units import from_quantity
 
 KEY_LIMIT = 1_024  # slots of one request, as geth has it for eth_getProof (internal/ethapi/api.go, 2024)
 STEP = 32  # slots that are proved in a few milliseconds

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from feemodel.errors import LedgerDamaged
+from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger.account import Account
 from feemodel.ledger.tree import ProvenLeaf, Tree
-from feemodel.units import to_hex
 
 
 def prove(tree: Tree, hkey: bytes, key: bytes) -> dict[str, Any]:

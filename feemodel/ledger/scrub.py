@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feemodel.errors import InvalidInput, LedgerDamaged
-from feemodel.hashes import keccak256
+from feemodel.ethereum.hashes import keccak256
 from feemodel.ledger.account import ACCOUNT_SIZE, EMPTY_KECCAK, Account, account_hashes, plain_suffix
 from feemodel.ledger.rows import HEAD_KEY, TAIL_KEY, Version, crown
 from feemodel.ledger.scheme import DEPTH, HASH_SIZE, Scheme

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from feemodel.errors import InvalidInput, NotFinalized, UnreadableFile
-from feemodel.hashes import keccak256
+from feemodel.ethereum.hashes import keccak256
 from feemodel.ledger import sql_rows
 from feemodel.ledger.account import Account, account_message
 from feemodel.ledger.database import Database, Mode

@@ -15,10 +15,10 @@ from ethereum_rlp import rlp
 from ethereum_rlp.exceptions import RLPException
 
 from feemodel.errors import InvalidInput
-from feemodel.hashes import keccak256
+from feemodel.ethereum.hashes import keccak256
+from feemodel.ethereum.quantities import from_hex, from_quantity, to_hex
 from feemodel.ledger.changes import AccountChange, AccountFields, BlockChanges, SlotChange
 from feemodel.ledger.words import ADDRESS_SIZE, WORD_SIZE, hash_bytes
-from feemodel.units import from_hex, from_quantity, to_hex
 
 OPTIONAL_ITEMS = 2  # behind the accounts
 

@@ -1,7 +1,7 @@
 """Addresses, slots and hashes as callers write them: hexadecimal text or bytes in, bytes out."""
 
 from feemodel.errors import InvalidInput
-from feemodel.units import from_hex, to_quantity
+from feemodel.ethereum.quantities import from_hex, to_quantity
 
 ADDRESS_SIZE = 20
 WORD_SIZE = 32

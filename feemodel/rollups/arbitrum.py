@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 
 from feemodel.checks import whole
 from feemodel.equality import compared_by_value
-from feemodel.fees import l1_market
-from feemodel.fees.formula import formula
-from feemodel.fees.integers import Whole, add, maximum, multiply, multiply_divide
+from feemodel.ethereum import fee_market
+from feemodel.formula import formula
+from feemodel.integers import Whole, add, maximum, multiply, multiply_divide
 from feemodel.rollups import upgrades
 from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS as DIA_CONSTRAINTS
 from feemodel.rollups.arbitrum_l2_pricing import GasConstraint as GasConstraint
@@ -176,7 +176,7 @@ def batch_gas(
     *,
     version: str,
     extra_gas: ArrayLike = 0,
-    gas_floor_per_token: ArrayLike = l1_market.FLOOR_GAS_PER_TOKEN,
+    gas_floor_per_token: ArrayLike = fee_market.FLOOR_GAS_PER_TOKEN,
 ) -> Any:
     """The L1 gas that a batch is reported to have cost.
 
@@ -201,10 +201,10 @@ def batch_gas(
     keccak = KECCAK_GAS + multiply("words", KECCAK_WORD_GAS, words)
     bookkeeping = keccak + 2 * STORAGE_WRITE_GAS + row.per_batch_gas
     gas = add(
-        "batch_gas", l1_market.calldata_gas(zero, nonzero), bookkeeping, whole("extra_gas", extra_gas, unit="gas")
+        "batch_gas", fee_market.calldata_gas(zero, nonzero), bookkeeping, whole("extra_gas", extra_gas, unit="gas")
     )
     if not row.counts_floor:
         return gas
     tokens = add("tokens", zero, multiply("nonzero_bytes", 4, nonzero), FLOOR_EXTRA_BYTES)
     per_token = whole("gas_floor_per_token", gas_floor_per_token, unit="gas")
-    return maximum(gas, add("batch_gas", multiply("tokens", per_token, tokens), l1_market.TRANSACTION_GAS))
+    return maximum(gas, add("batch_gas", multiply("tokens", per_token, tokens), fee_market.TRANSACTION_GAS))

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 
 from feemodel.checks import instance, whole, whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.fees.formula import formula
-from feemodel.fees.integers import UINT64_MAX, add, ceiling_divide, one_whole
+from feemodel.formula import formula
+from feemodel.integers import UINT64_MAX, add, ceiling_divide, one_whole
 from feemodel.rollups.arbitrum import BIPS, VERSIONS
 
 LEAST = -(2**256)  # of a surplus, which may be a loss [wei]

@@ -29,8 +29,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from feemodel.checks import INT64_MAX, choice, flag, instance, mapping, sequence, whole
 from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded
-from feemodel.fees.formula import formula
-from feemodel.fees.integers import (
+from feemodel.formula import formula
+from feemodel.integers import (
     UINT64_MAX,
     Whole,
     add,

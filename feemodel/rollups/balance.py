@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 from feemodel.checks import instance
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.fees import l1_market
-from feemodel.fees.integers import one_whole
+from feemodel.ethereum import fee_market
+from feemodel.integers import one_whole
 from feemodel.rollups import arbitrum, optimism
 
 L1_BASE_FEE_DENOMINATOR = 8
@@ -168,14 +168,14 @@ def base_fee_bound(
         one_whole(name, value, minimum=1)
     fees: list[int] = []
     for _ in range(_blocks("blocks", blocks)):
-        fee = int(l1_market.next_base_fee(fee, gas_limit, gas_limit, elasticity=elasticity, denominator=denominator))
+        fee = int(fee_market.next_base_fee(fee, gas_limit, gas_limit, elasticity=elasticity, denominator=denominator))
         fee = max(fee, floor)
         fees.append(fee)
     return fees
 
 
 def l1_fee_bounds(
-    l1_base_fee: int, blob_base_fee: int, l1_blocks: int, rules: l1_market.BlobRules = l1_market.MAINNET.rows[-1]
+    l1_base_fee: int, blob_base_fee: int, l1_blocks: int, rules: fee_market.BlobRules = fee_market.MAINNET.rows[-1]
 ) -> tuple[int, int]:
     """The largest base fee and blob base fee of L1 after some blocks, all of them full [wei / gas].
 
@@ -191,14 +191,14 @@ def l1_fee_bounds(
     (1265625000, 1170047149)
     """
     blocks = _blocks("l1_blocks", l1_blocks)
-    instance("rules", rules, l1_market.BlobRules)
+    instance("rules", rules, fee_market.BlobRules)
     base = one_whole("l1_base_fee", l1_base_fee, unit="wei")
     for _ in range(blocks):
         base += max(1, base // L1_BASE_FEE_DENOMINATOR)
     blob = one_whole("blob_base_fee", blob_base_fee, unit="wei")
     if blocks:
-        risen = blocks * (rules.maximum - rules.target) * l1_market.GAS_PER_BLOB
-        blob = int(l1_market.fake_exponential(blob + 1, risen, rules.update_fraction)) + 1
+        risen = blocks * (rules.maximum - rules.target) * fee_market.GAS_PER_BLOB
+        blob = int(fee_market.fake_exponential(blob + 1, risen, rules.update_fraction)) + 1
     return base, blob
 
 

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from feemodel.errors import InvalidInput
-from feemodel.fees.integers import one_whole
+from feemodel.integers import one_whole
 
 UNKNOWN = "unknown"
 CHECKED = "2026-11-22"

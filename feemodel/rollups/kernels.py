@@ -14,7 +14,7 @@ from feemodel.checks import WholeArray
 from feemodel.compiled import kept
 from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow
-from feemodel.fees.integers import DIVISOR_LIMIT, MILLION
+from feemodel.integers import DIVISOR_LIMIT, MILLION
 from feemodel.processors import cores
 from feemodel.rollups.factors import DOUBLE_EXACT, Factors, with_margin
 
@@ -43,7 +43,7 @@ def l1_sums(factors: Factors, transactions: int, moments: int) -> Sums:
 
     Raises `Int64Overflow` where a fee might pass 2**60 or leave the range in which the arithmetic is proven.
 
-    >>> from feemodel.fees.integers import Parts
+    >>> from feemodel.integers import Parts
     >>> factors = Factors(np.array([7, 8]), Parts(np.array([10, 20, 30]), 0), 4, gas=0, gas_price=0)
     >>> l1_sums(factors, 2, 3).by_moment
     array([ 37.,  75., 112.])

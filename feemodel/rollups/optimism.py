@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike
 
 from feemodel.checks import whole
 from feemodel.errors import InvalidInput
-from feemodel.fees import l1_market
-from feemodel.fees.formula import formula
-from feemodel.fees.integers import (
+from feemodel.ethereum import fee_market
+from feemodel.formula import formula
+from feemodel.integers import (
     Parts,
     Whole,
     add,
@@ -103,7 +103,7 @@ def bedrock_l1_gas(
     """
     row = _with_rule(upgrade, "bedrock")
     nonzero = add("nonzero_bytes", whole("nonzero_bytes", nonzero_bytes, unit="bytes"), row.unsigned_bytes)
-    return add("l1_gas", l1_market.calldata_gas(zero_bytes, nonzero), whole("overhead", overhead, unit="gas"))
+    return add("l1_gas", fee_market.calldata_gas(zero_bytes, nonzero), whole("overhead", overhead, unit="gas"))
 
 
 @formula
@@ -200,7 +200,7 @@ def ecotone_l1_fee(
         base_fee_scalar=base_fee_scalar,
         blob_base_fee_scalar=blob_base_fee_scalar,
     )
-    gas = l1_market.calldata_gas(zero_bytes, nonzero_bytes)
+    gas = fee_market.calldata_gas(zero_bytes, nonzero_bytes)
     return multiply_divide_parts("l1_fee", price, gas, UNITS_PER_BYTE["ecotone"])
 
 
@@ -309,7 +309,7 @@ def oracle_ecotone_l1_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike) -> An
     1144
     """
     nonzero = add("nonzero_bytes", whole("nonzero_bytes", nonzero_bytes, unit="bytes"), SIGNATURE_BYTES)
-    return l1_market.calldata_gas(zero_bytes, nonzero)
+    return fee_market.calldata_gas(zero_bytes, nonzero)
 
 
 @formula
@@ -361,7 +361,7 @@ def next_base_fee(
     footprint : the data footprint of the block, in its header's `blobGasUsed` [gas]; ignored before Jovian.
     min_base_fee : from the header's extra data [wei / gas]; ignored before Jovian.
 
-    Broadcasting, result and errors as `feemodel.fees.l1_market.next_base_fee`.
+    Broadcasting, result and errors as `feemodel.ethereum.fee_market.next_base_fee`.
 
     >>> next_base_fee(10_000, 10_000_000, 30_000_000, upgrade="jovian", elasticity=3, denominator=50,
     ...               footprint=10_000_001, min_base_fee=10_000)
@@ -371,7 +371,7 @@ def next_base_fee(
     used, floor = whole("gas_used", gas_used, unit="gas"), whole("min_base_fee", min_base_fee, unit="wei")
     counted = maximum(used, whole("footprint", footprint, unit="gas")) if row.counts_footprint else used
     own_denominator = row.base_fee_denominator if denominator is None else denominator
-    fee = l1_market.next_base_fee(base_fee, counted, gas_limit, elasticity=elasticity, denominator=own_denominator)
+    fee = fee_market.next_base_fee(base_fee, counted, gas_limit, elasticity=elasticity, denominator=own_denominator)
     return maximum(fee, floor) if row.counts_footprint else fee
 
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from feemodel.checks import flag, instance, real_scalar, text
 from feemodel.errors import InvalidInput
-from feemodel.fees.integers import MILLION, one_whole
-from feemodel.fees.l1_market import GAS_PER_BLOB, TRANSACTION_GAS
+from feemodel.ethereum.fee_market import GAS_PER_BLOB, TRANSACTION_GAS
+from feemodel.integers import MILLION, one_whole
 
 UINT32_MAX = 2**32 - 1
 SCALAR_VERSION = 1  # of the word in the system configuration, since Ecotone

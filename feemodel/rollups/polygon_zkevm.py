@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 
 from feemodel.checks import INT64_MAX, check_fields, instance, real_scalar, whole
 from feemodel.errors import Int64Overflow
-from feemodel.fees.formula import formula
-from feemodel.fees.integers import UINT64_MAX, Whole, add, maximum, multiply, one_whole, truncated, where
+from feemodel.formula import formula
+from feemodel.integers import UINT64_MAX, Whole, add, maximum, multiply, one_whole, truncated, where
 
 EFFECTIVE_PERCENTAGE_BYTES = 1  # of every transaction in a batch, non-zero
 TRANSFER_GAS = 21_000

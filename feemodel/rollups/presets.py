@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from feemodel.checks import check_fields
 from feemodel.errors import InvalidInput
-from feemodel.fees.from_l1 import BLOB_GAS, BYTES_PER_SUBMISSION, EXECUTION_GAS
+from feemodel.linea.from_l1 import BLOB_GAS, BYTES_PER_SUBMISSION, EXECUTION_GAS
 from feemodel.rollups.polygon_zkevm import Pricing
 from feemodel.rollups.zksync import FeeModel
 

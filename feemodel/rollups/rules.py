@@ -22,9 +22,10 @@ from typing import Any
 
 from feemodel.checks import instance
 from feemodel.errors import InvalidInput
-from feemodel.fees import l1_market, pricing
-from feemodel.fees.integers import MILLION, NOTHING, Parts, Whole, add, multiply, require
-from feemodel.fees.record import recorded_cost
+from feemodel.ethereum import fee_market
+from feemodel.integers import MILLION, NOTHING, Parts, Whole, add, multiply, require
+from feemodel.linea import coordinator
+from feemodel.linea.extra_data import recorded_cost
 from feemodel.rollups import (
     arbitrum,
     arbitrum_l1_pricing,
@@ -52,7 +53,7 @@ def linea_rule(row: presets.LineaPricing) -> Rule:
 
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         require("gas", "expected at least 1: a fee per gas", columns["gas"], columns["gas"] > 0)
-        cost = pricing.variable_cost(
+        cost = coordinator.variable_cost(
             base_fee, row.priority_fee, blob_base_fee, execution_gas=row.execution_gas, blob_gas=row.blob_gas,
             bytes_per_submission=row.bytes_per_submission, margin=row.pricing_margin, lower_bound=row.lower_bound,
             upper_bound=row.upper_bound,
@@ -91,7 +92,7 @@ def op_stack_rule(row: presets.OpStackChain, upgrade: str) -> Rule:
         if l1_rule == "bedrock":
             units = optimism.bedrock_l1_gas(*counts, overhead=terms["overhead"], upgrade=upgrade)
         else:
-            units = optimism.scaled_size(*counts) if l1_rule == "fjord" else l1_market.calldata_gas(*counts)
+            units = optimism.scaled_size(*counts) if l1_rule == "fjord" else fee_market.calldata_gas(*counts)
         extra = optimism.operator_fee(
             columns["gas"], scalar=row.operator_fee_scalar, constant=row.operator_fee_constant, upgrade=upgrade
         )
@@ -112,7 +113,7 @@ def arbitrum_rule(row: presets.ArbitrumChain) -> Rule:
     batch_units = arbitrum.poster_units(row.batch_transaction_bytes)
 
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
-        blob_gas = row.batch_blobs * l1_market.GAS_PER_BLOB
+        blob_gas = row.batch_blobs * fee_market.GAS_PER_BLOB
         execution = multiply("batch_cost", base_fee, row.batch_l1_gas)
         cost = add("batch_cost", execution, multiply("batch_cost", blob_base_fee, blob_gas))
         price = arbitrum_l1_pricing.equilibrium_price(cost, batch_units)

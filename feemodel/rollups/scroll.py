@@ -21,9 +21,9 @@ from numpy.typing import ArrayLike
 
 from feemodel.checks import whole
 from feemodel.errors import Int64Overflow
-from feemodel.fees import l1_market
-from feemodel.fees.formula import formula
-from feemodel.fees.integers import (
+from feemodel.ethereum import fee_market
+from feemodel.formula import formula
+from feemodel.integers import (
     MILLION,
     NOTHING,
     Parts,
@@ -95,7 +95,7 @@ def pre_curie_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, overhead: 
     204
     """
     nonzero = add("nonzero_bytes", whole("nonzero_bytes", nonzero_bytes, unit="bytes"), EXTRA_NONZERO_BYTES)
-    return add("gas", l1_market.calldata_gas(zero_bytes, nonzero), whole("overhead", overhead, unit="gas"))
+    return add("gas", fee_market.calldata_gas(zero_bytes, nonzero), whole("overhead", overhead, unit="gas"))
 
 
 @formula

@@ -4,17 +4,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from feemodel.call import parse_call
 from feemodel.checks import function, instance, mapping
 from feemodel.errors import InvalidInput
-from feemodel.fees.integers import one_whole
-from feemodel.fees.l1_market import GAS_PER_BLOB
+from feemodel.ethereum.call import parse_call
+from feemodel.ethereum.fee_market import GAS_PER_BLOB
+from feemodel.ethereum.transaction import Transaction, fill
+from feemodel.integers import one_whole
 from feemodel.rollups import arbitrum, arbitrum_l1_pricing, balance, optimism, presets
 from feemodel.rollups.balance import Sendable
 from feemodel.rollups.chain_history import When, chain
 from feemodel.rollups.rules import rule
 from feemodel.sizes.codecs import SCROLL_ZSTD, Brotli, FastLz
-from feemodel.transaction import Transaction, fill
 
 L1_BLOCK_MILLISECONDS = 12_000
 ETHEREUM = {"gas_limit": 60_000_000, "elasticity": 2, "denominator": 8}  # EIP-1559 as Linea and Ethereum have it

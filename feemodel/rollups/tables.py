@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike
 
 from feemodel.checks import WholeArray, check_table, choice, sequence, whole, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.ethereum.transaction import Transaction, measured_form, parse_transaction
+from feemodel.ethereum.transaction_table import is_transaction_table, known_column, transactions_of
 from feemodel.rollups import kernels
 from feemodel.rollups.chain_history import CHAINS, UNKNOWN, When
 from feemodel.rollups.factors import Factors, Rule
 from feemodel.rollups.rules import CURRENT, rule
 from feemodel.sizes.codecs import SCROLL_ZSTD, Brotli, Codec, FastLz, compressed_sizes
-from feemodel.transaction import Transaction, measured_form, parse_transaction
-from feemodel.transaction_table import is_transaction_table, known_column, transactions_of
 
 PUBDATA = 200  # bytes of state that a transaction publishes, an assumption: it is no function of the bytes
 LARGEST_CUBE = 50_000_000  # fees that `compare` holds at once: 0.8 GB in both parts
@@ -53,7 +53,7 @@ def sizes_table(
     signed_transactions : in their EIP-2718 encoding, or taken apart; or a table of `feemodel.io.read_transactions`,
         whose gas used counts where it is known of all, and whose transactions without a signature have a placeholder
         of its length. A call becomes one by
-        `feemodel.transaction.fill(call, ...).with_placeholder_signature()`.
+        `feemodel.ethereum.transaction.fill(call, ...).with_placeholder_signature()`.
     gas : used by each [gas]; without it the gas limit stands in, which is more.
     senders : 20 bytes each; without them recovered from the signatures.
     pubdata : bytes of state that each publishes on zkSync, an assumption [byte].

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from feemodel.checks import INT64_MAX, check_fields, instance, whole
 from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow
-from feemodel.fees.formula import formula
-from feemodel.fees.integers import Whole, add, maximum, minimum, multiply, multiply_divide, require, where
+from feemodel.formula import formula
+from feemodel.integers import Whole, add, maximum, minimum, multiply, multiply_divide, require, where
 
 ELASTICITY = 2
 BASE_FEE_CHANGE_DENOMINATOR = 8

@@ -5,7 +5,7 @@ from typing import Any, Protocol, TypeVar
 
 from feemodel.checks import choice, sequence
 from feemodel.errors import InvalidInput
-from feemodel.fees.integers import one_whole
+from feemodel.integers import one_whole
 
 
 class Named(Protocol):

@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike
 from feemodel.checks import check_fields, choice, flag, instance, real, whole
 from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput
-from feemodel.fees import l1_market
-from feemodel.fees.formula import formula
-from feemodel.fees.integers import (
+from feemodel.ethereum import fee_market
+from feemodel.formula import formula
+from feemodel.integers import (
     UINT64_MAX,
     Whole,
     add,
@@ -224,7 +224,7 @@ def predicted_blob_base_fee(
     pending_blobs : not yet posted [1].
     l1_blocks : that passed since the last batch was posted [1].
     update_fraction, target_blobs : of L1's blob market; by default what the node has built in, Cancun's fraction with
-        Prague's target. Mainnet's own stand in `feemodel.fees.l1_market.MAINNET`.
+        Prague's target. Mainnet's own stand in `feemodel.ethereum.fee_market.MAINNET`.
     safety_bips : [1/10,000].
 
     Raises
@@ -236,8 +236,8 @@ def predicted_blob_base_fee(
     """
     market_excess = excess_behind(one_whole("blob_base_fee", blob_base_fee), update_fraction)
     target = one_whole("target_blobs", target_blobs) * one_whole("l1_blocks", l1_blocks)
-    own_excess = l1_market.GAS_PER_BLOB * max(0, one_whole("pending_blobs", pending_blobs) - target)
-    fee = l1_market.fake_exponential(l1_market.MIN_BLOB_BASE_FEE, market_excess + own_excess, update_fraction)
+    own_excess = fee_market.GAS_PER_BLOB * max(0, one_whole("pending_blobs", pending_blobs) - target)
+    fee = fee_market.fake_exponential(fee_market.MIN_BLOB_BASE_FEE, market_excess + own_excess, update_fraction)
     return min(int(fee) * one_whole("safety_bips", safety_bips) // 10_000, UINT64_MAX)
 
 
@@ -251,11 +251,11 @@ def excess_behind(blob_base_fee: int, update_fraction: int = PREDICTOR_UPDATE_FR
     if one_whole("update_fraction", update_fraction, minimum=1, unit="gas") > UINT64_MAX:
         raise InvalidInput("update_fraction", "expected at most 2**64 - 1", update_fraction)
     low, high = -1, 1  # the fee of low is too low, that of high is not
-    while l1_market.fake_exponential(l1_market.MIN_BLOB_BASE_FEE, high, update_fraction) < blob_base_fee:
+    while fee_market.fake_exponential(fee_market.MIN_BLOB_BASE_FEE, high, update_fraction) < blob_base_fee:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        enough = l1_market.fake_exponential(l1_market.MIN_BLOB_BASE_FEE, middle, update_fraction) >= blob_base_fee
+        enough = fee_market.fake_exponential(fee_market.MIN_BLOB_BASE_FEE, middle, update_fraction) >= blob_base_fee
         low, high = (low, middle) if enough else (middle, high)
     return high
 

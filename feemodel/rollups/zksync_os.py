@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from feemodel.checks import flag, instance
 from feemodel.errors import InvalidInput
-from feemodel.fees.integers import one_whole
+from feemodel.integers import one_whole
 
 BLOB_NATIVE = 50_000_000  # native units of proving a blob
 BLOB_PUBDATA = 4_095 * 31  # usable bytes of a blob

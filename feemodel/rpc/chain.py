@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from ethereum_rlp import rlp
 
 from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.ethereum.fee_market import ELASTICITY, next_base_fee
+from feemodel.ethereum.hashes import keccak256
+from feemodel.ethereum.quantities import from_hex, from_number, to_hex, to_quantity
 from feemodel.execution.forks import FORKS
-from feemodel.execution.world import Account, Block, World
-from feemodel.fees.l1_market import ELASTICITY, next_base_fee
-from feemodel.hashes import keccak256
+from feemodel.execution.state import Account, Block, World
 from feemodel.ledger.changes import GenesisAccount
 from feemodel.ledger.files import MAX_WORD, parse_genesis, strict_json
-from feemodel.units import from_hex, from_number, to_hex, to_quantity
 
 if TYPE_CHECKING:
     from feemodel.io.replay import Replay

@@ -6,8 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import feemodel
-from feemodel.call import Call, as_integer
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.call import Call, as_integer
+from feemodel.ethereum.fee_market import MIN_BLOB_BASE_FEE
+from feemodel.ethereum.quantities import to_hex, to_quantity
 from feemodel.execution.engines import Engine
 from feemodel.execution.estimate import (
     GasEstimate,
@@ -18,13 +20,11 @@ from feemodel.execution.estimate import (
     rollup_estimate,
 )
 from feemodel.execution.message import Request, parse_request
-from feemodel.execution.world import EMPTY, Account, World, blob_base_fee
-from feemodel.fees.l1_market import MIN_BLOB_BASE_FEE
+from feemodel.execution.state import EMPTY, Account, World, blob_base_fee
 from feemodel.rpc.chain import Chain
 from feemodel.rpc.parameters import Overrides, address, check_block, is_block
 from feemodel.rpc.pricing import Pricing, reward, suggested_tip
 from feemodel.rpc.runner import Found, Runner
-from feemodel.units import to_hex, to_quantity
 
 MAX_HISTORY = 1_024  # blocks of one eth_feeHistory, as geth has it
 FEW_BYTES = 8_192  # of calldata; a contract can make much work of more

@@ -8,8 +8,8 @@ from typing import Any
 
 from feemodel.checks import INT64_MAX
 from feemodel.errors import InvalidInput, UpstreamError
-from feemodel.fees.l1_market import next_base_fee
-from feemodel.units import from_hex, from_quantity
+from feemodel.ethereum.fee_market import next_base_fee
+from feemodel.ethereum.quantities import from_hex, from_quantity
 
 ID_BYTES = 32  # of a chain id
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from feemodel.errors import LedgerDamaged, LimitExceeded, UnreadableFile
+from feemodel.ethereum.quantities import to_quantity
 from feemodel.execution.estimate import GasEstimate, Limits, RollupEstimate, priced
 from feemodel.execution.message import parse_request
 from feemodel.ledger.method import KEY_LIMIT, STEP, proof_steps
@@ -16,7 +17,6 @@ from feemodel.rpc.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, SERVER_ERROR, U
 from feemodel.rpc.parameters import Overrides, block_and_overrides, check_block, check_size
 from feemodel.rpc.pricing import Pricing
 from feemodel.rpc.upstream import PASSED, Upstream
-from feemodel.units import to_quantity
 
 PRODUCTION_PREFIX = "linea"  # under which today's clients call the two methods
 

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from feemodel.call import as_bytes
 from feemodel.checks import MAPPINGS
 from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.ethereum.call import as_bytes
+from feemodel.ethereum.quantities import from_quantity, to_hex
 from feemodel.rpc.chain import Chain
 from feemodel.rpc.jsonrpc import SERVER_ERROR, CallError
-from feemodel.units import from_quantity, to_hex
 
 TAGS = ("latest", "pending", "safe", "finalized", "earliest")
 SHOWN = 100  # characters of a block that is not there

@@ -4,19 +4,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from feemodel.config import Settings
 from feemodel.errors import InvalidInput, UpstreamError
-from feemodel.fees.forms import CostPerByte, Form, VerificationCost, form_of
-from feemodel.fees.from_l1 import recorded_variable_cost
-from feemodel.fees.presets import LineaPreset, linea_preset
-from feemodel.fees.pricing import SAMPLE_COMPRESSED_SIZE, SAMPLE_GAS, average_fees, sample_gas_price
-from feemodel.fees.priority import BASE_FEE
-from feemodel.fees.record import PricingRecord
+from feemodel.ethereum.quantities import to_quantity
+from feemodel.ethereum.transaction import BASE_GAS
 from feemodel.io.node import Node
+from feemodel.linea.coordinator import SAMPLE_COMPRESSED_SIZE, SAMPLE_GAS, average_fees, sample_gas_price
+from feemodel.linea.extra_data import PricingRecord
+from feemodel.linea.from_l1 import recorded_variable_cost
+from feemodel.linea.parameters import LineaPreset, linea_preset
+from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost, form_of
+from feemodel.linea.priority import BASE_FEE
 from feemodel.rpc.head import ChainId, Head
 from feemodel.rpc.polled import Polled
-from feemodel.transaction import BASE_GAS
-from feemodel.units import to_quantity
+from feemodel.rpc.settings import Settings
 
 if TYPE_CHECKING:
     from feemodel.io.l1_fees import FeeHistory

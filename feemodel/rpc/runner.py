@@ -22,7 +22,7 @@ from feemodel.execution.estimate import Limits
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Outcome, Status, Traced
 from feemodel.execution.pool import EnginePool
-from feemodel.execution.world import World
+from feemodel.execution.state import World
 from feemodel.rpc.fair_queue import CLIENT, FairQueue
 
 Found = TypeVar("Found")

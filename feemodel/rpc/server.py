@@ -25,13 +25,13 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
 
-from feemodel.config import Settings
 from feemodel.errors import FeeModelError, LimitExceeded
 from feemodel.rpc import logs
 from feemodel.rpc.head import shared_chain_id
 from feemodel.rpc.listener import GRACE, serve_until
 from feemodel.rpc.metrics import Board, Metrics
 from feemodel.rpc.protocol import Bounds, Connections, most_connections, most_within
+from feemodel.rpc.settings import Settings
 
 if TYPE_CHECKING:
     from feemodel.rpc.app import App
@@ -313,9 +313,9 @@ def _end_with_parent() -> None:
 
 def _application(shared: Shared, metrics: Metrics) -> "tuple[App, Callable[[int], None]]":
     """The application of a worker, and what is told the status of its answers."""
+    from feemodel.explorer.page import page
     from feemodel.rpc.app import LOOPBACK, Access, App, Page
     from feemodel.rpc.openrpc import document
-    from feemodel.rpc.page import page
     from feemodel.rpc.service import Service
 
     settings = shared.settings

@@ -8,15 +8,15 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from feemodel.config import Settings
 from feemodel.errors import InvalidInput, LimitExceeded, UnreadableFile, UpstreamError
+from feemodel.ethereum.transaction import LINEA_CHAIN_ID
 from feemodel.execution.estimate import GasEstimate, Limits
+from feemodel.explorer.methods import explorer_methods
 from feemodel.io.node import Node
 from feemodel.ledger.store import Store
 from feemodel.rpc.chain import Chain, genesis_chain, read_genesis_document, replay_chain
 from feemodel.rpc.chain_methods import ChainMethods
 from feemodel.rpc.development import development_genesis
-from feemodel.rpc.explorer import explorer_methods
 from feemodel.rpc.head import ChainId
 from feemodel.rpc.jsonrpc import Methods
 from feemodel.rpc.methods import (
@@ -39,10 +39,10 @@ from feemodel.rpc.pricing import (
     rounded,
 )
 from feemodel.rpc.runner import Runner
+from feemodel.rpc.settings import Settings
 from feemodel.rpc.upstream import Upstream
 from feemodel.sizes.codecs import Codec, Zstd, get_codec
 from feemodel.sizes.lzss import Lzss
-from feemodel.transaction import LINEA_CHAIN_ID
 
 WARM_UP_AFTER = 1.0  # so that the first callers have the processors to themselves [s]
 

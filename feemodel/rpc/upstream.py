@@ -7,14 +7,14 @@ from contextlib import suppress
 from typing import Any
 
 from feemodel.errors import InvalidInput, UpstreamError
+from feemodel.ethereum.quantities import from_quantity, to_hex, to_quantity
 from feemodel.execution.estimate import Limits, check_rollup_call
 from feemodel.execution.message import parse_request
-from feemodel.execution.world import parse_overrides
+from feemodel.execution.state import parse_overrides
 from feemodel.io.node import Node, NodeError
 from feemodel.rpc.head import ChainId, Head, OtherChain
 from feemodel.rpc.parameters import Overrides
 from feemodel.rpc.polled import Polled
-from feemodel.units import from_quantity, to_hex, to_quantity
 
 CONNECTIONS = 16
 MAX_RESPONSE = 32 << 20  # bytes of one answer, of which as many as there are connections may come at a time

@@ -8,18 +8,18 @@ import xarray as xr
 
 from feemodel.checks import RealArray, WholeArray, instance, real_scalar, whole, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.fees.from_l1 import BLOB_GAS, BYTES_PER_SUBMISSION, EXECUTION_GAS
-from feemodel.fees.pricing import (
+from feemodel.ethereum.quantities import WEI_PER_KWEI
+from feemodel.linea.coordinator import (
     CALLDATA_BLOCKS,
     CALLDATA_FEE_DENOMINATOR,
     MAX_BLOCK_CALLDATA,
     calldata_pressure,
     variable_cost,
 )
-from feemodel.fees.record import recorded_cost
+from feemodel.linea.extra_data import recorded_cost
+from feemodel.linea.from_l1 import BLOB_GAS, BYTES_PER_SUBMISSION, EXECUTION_GAS
 from feemodel.simulation.path_kernels import under_pressure
 from feemodel.simulation.scenarios import check_scenario, duration
-from feemodel.units import WEI_PER_KWEI
 
 BLOCK_TIME = 2.0  # seconds between L2 blocks
 LARGEST_TICKS = 1 << 28  # of a path: 2 GiB a column

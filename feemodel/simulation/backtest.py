@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from feemodel.checks import RealArray, WholeArray, instance, real_scalar, whole, whole_scalar
 from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.fees.priority import priority_fee
+from feemodel.linea.priority import priority_fee
 from feemodel.progress import Progress, reporting
 from feemodel.simulation.announced import PricingRule, announced_variable_cost
 from feemodel.simulation.posting import Posting, post

@@ -1,6 +1,6 @@
 """Calldata pressure over time: how fast it raises the variable cost, and what it makes an attack on block space cost.
 
-The rule is `feemodel.fees.pricing.calldata_variable_cost`; block after block its result goes through the pricing
+The rule is `feemodel.linea.coordinator.calldata_variable_cost`; block after block its result goes through the pricing
 record, which truncates to whole kwei and holds at 2**32 − 1 of them.
 """
 
@@ -12,14 +12,14 @@ import xarray as xr
 
 from feemodel.checks import WholeArray, instance, real_scalar, whole, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.fees.integers import add
-from feemodel.fees.l1_market import FLOOR_GAS_PER_TOKEN, TRANSACTION_GAS
-from feemodel.fees.pricing import CALLDATA_FEE_DENOMINATOR, MAX_BLOCK_CALLDATA, calldata_variable_cost
-from feemodel.fees.priority import priority_fee
-from feemodel.fees.record import MAX_KWEI, PricingRecord
+from feemodel.ethereum.fee_market import FLOOR_GAS_PER_TOKEN, TRANSACTION_GAS
+from feemodel.ethereum.quantities import WEI_PER_KWEI
+from feemodel.integers import add
+from feemodel.linea.coordinator import CALLDATA_FEE_DENOMINATOR, MAX_BLOCK_CALLDATA, calldata_variable_cost
+from feemodel.linea.extra_data import MAX_KWEI, PricingRecord
+from feemodel.linea.priority import priority_fee
 from feemodel.simulation.announced import BLOCK_TIME, CalldataPressure
 from feemodel.simulation.surfaces import Submission
-from feemodel.units import WEI_PER_KWEI
 
 MOST_BLOCKS = 10_000_000  # some 230 days
 LARGEST_ATTACK = 1 << 26  # transactions of all blocks together: some 3 GB

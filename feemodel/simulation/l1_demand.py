@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from feemodel.checks import INT64_MAX, RealArray, instance, real, real_scalar, text, whole_scalar
 from feemodel.equality import summary
 from feemodel.errors import Int64Overflow, InvalidInput
-from feemodel.fees.l1_market import GAS_PER_BLOB, MAINNET, BlobRules, Schedule, blob_base_fee
+from feemodel.ethereum.fee_market import GAS_PER_BLOB, MAINNET, BlobRules, Schedule, blob_base_fee
 from feemodel.simulation.path_kernels import drive
 from feemodel.simulation.scenarios import (
     LATEST_SECOND,
@@ -193,7 +193,7 @@ def simulate(
 
     Raises
     ------
-    InvalidInput : a horizon shorter than a step, and as `feemodel.fees.l1_market.blob_base_fee`: demand for more
+    InvalidInput : a horizon shorter than a step, and as `feemodel.ethereum.fee_market.blob_base_fee`: demand for more
         blobs than the target, kept up, raises the blob base fee past every bound.
 
     >>> from feemodel.simulation.scenarios import replay

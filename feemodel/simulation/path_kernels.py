@@ -9,7 +9,7 @@ from feemodel.compiled import kept
 
 @kept(nogil=True, error_model="numpy")
 def drive(demand, blobs, base_fee, excess, gas_limit, target, maximum, fraction, reserve):  # type: ignore[no-untyped-def]
-    """Base fees, excess blob gas and gas used, block by block: `l1_market`'s rules in integers.
+    """Base fees, excess blob gas and gas used, block by block: `feemodel.ethereum.fee_market`'s rules in integers.
 
     A block uses half its limit times demand over base fee, at most all of it. The blob base fee that EIP-7918
     compares comes from the double exponential, which the integer series follows to less than 1 wei.

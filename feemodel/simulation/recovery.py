@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from feemodel.checks import WholeArray, function, instance, real_scalar, whole
 from feemodel.errors import InvalidInput
-from feemodel.fees.integers import one_whole
-from feemodel.fees.priority import Breakdown
+from feemodel.integers import one_whole
+from feemodel.linea.priority import Breakdown
 
 
 class Revenue(NamedTuple):
@@ -40,7 +40,7 @@ def revenue(parts: Breakdown, gas: WholeArray, *, base_fee: int) -> Revenue:
     gas : shape of the parts [gas].
     base_fee : [wei / gas].
 
-    >>> from feemodel.fees.priority import breakdown
+    >>> from feemodel.linea.priority import breakdown
     >>> parts = breakdown(np.array([128]), 21_000, variable_cost=10**9, fixed_cost=30_000_000, margin=1.2)
     >>> revenue(parts, np.array([21_000]), base_fee=7)
     Revenue(base=147000, fixed=630000000000, size=127999998000, margin=151599987000, floor=0)

@@ -27,7 +27,7 @@ from feemodel.checks import (
     whole_scalar,
 )
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.fees.l1_market import BLOB_BASE_COST, GAS_PER_BLOB, MAINNET, MIN_BLOB_BASE_FEE, blob_base_fee
+from feemodel.ethereum.fee_market import BLOB_BASE_COST, GAS_PER_BLOB, MAINNET, MIN_BLOB_BASE_FEE, blob_base_fee
 
 if TYPE_CHECKING:
     import pandas as pd

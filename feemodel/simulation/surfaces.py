@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from feemodel.checks import RealArray, WholeArray, instance, real, real_scalar, whole, whole_scalar
 from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput
-from feemodel.fees.forms import CostPerByte, VerificationCost
-from feemodel.fees.from_l1 import BLOB_GAS, EXECUTION_GAS, USABLE_BLOB_BYTES
-from feemodel.fees.pricing import variable_cost
-from feemodel.fees.priority import verification_priority_fee
+from feemodel.ethereum.transaction import LINEA_CHAIN_ID
+from feemodel.ethereum.transaction_table import assumptions, known_column, transactions_of
+from feemodel.linea.coordinator import variable_cost
+from feemodel.linea.from_l1 import BLOB_GAS, EXECUTION_GAS, USABLE_BLOB_BYTES
+from feemodel.linea.pricing_forms import CostPerByte, VerificationCost
+from feemodel.linea.priority import verification_priority_fee
 from feemodel.sizes.codecs import Codec, compressed_sizes, get_codec
 from feemodel.sizes.lzss import packed_size
-from feemodel.transaction import LINEA_CHAIN_ID
-from feemodel.transaction_table import assumptions, known_column, transactions_of
 
 if TYPE_CHECKING:
     import pandas

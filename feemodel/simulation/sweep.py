@@ -369,9 +369,9 @@ def _check_dims(samples: Samples, reduce: Over | None) -> None:
 
 
 def _twin(function: Callable[..., Any]) -> Any:
-    if not getattr(function, "__module__", "").startswith("feemodel.fees."):
+    if not getattr(function, "__module__", "").startswith("feemodel.linea."):
         return None
-    from feemodel.fees.sweep_kernels import TWINS
+    from feemodel.linea.sweep_kernels import TWINS
 
     return TWINS.get(function)
 

@@ -24,10 +24,10 @@ import numpy as np
 import zstandard
 
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.transaction_table import is_table, transactions_of
 from feemodel.progress import Progress, reporting
 from feemodel.sizes.batches import chunks, map_in_order, thread_count
 from feemodel.sizes.payloads import Payload, Sizes, lengths_of, payload_bytes, payload_list
-from feemodel.transaction_table import is_table
 
 DICTIONARY_SIZE = 65_536  # bytes, as long as the production compressor's
 SMALLEST_DICTIONARY = 256  # bytes, ZDICT_DICTSIZE_MIN
@@ -327,9 +327,7 @@ def compressed_sizes(
 def _of_table(payloads: Any) -> Any:
     if not is_table(payloads):
         return payloads
-    from feemodel.sizes.measure import fee_payloads  # which stands on this module
-
-    return fee_payloads(payloads)
+    return [sent.measured("sender_unsigned") for sent in transactions_of(payloads)]
 
 
 def train_dictionary(payloads: Iterable[Payload], size: int = DICTIONARY_SIZE, level: int = 3) -> bytes:

@@ -18,7 +18,9 @@ def payload_bytes(data: Any, index: int | None = None) -> bytes:
         return data
     name, place = ("data", None) if index is None else ("payloads", (index,))
     if isinstance(data, str):
-        raise InvalidInput(name, "expected bytes (feemodel.units.from_hex reads hexadecimal text)", data, place)
+        raise InvalidInput(
+            name, "expected bytes (feemodel.ethereum.quantities.from_hex reads hexadecimal text)", data, place
+        )
     if isinstance(data, np.bytes_):
         raise InvalidInput(name, "expected bytes, not NumPy's of fixed width, which drop trailing zeros", data, place)
     try:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any, NamedTuple
 
-from feemodel.units import to_hex
+from feemodel.ethereum.quantities import to_hex
 from tests.development import ALDER, HOLDERS, RECORDS
 from tests.fire import programs
 from tests.fire.client import http, post, rpc

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from feemodel.units import to_hex
+from feemodel.ethereum.quantities import to_hex
 from tests.development import HOLDERS
 from tests.execution_engines import HAS_NATIVE
 from tests.fire import programs

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
-from feemodel.units import to_hex
+from feemodel.ethereum.quantities import to_hex
 from tests.development import HOLDERS
 from tests.fire.calls import balance, token, transfer
 from tests.fire.client import Connection, Latencies, post, run, timed

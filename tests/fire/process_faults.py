@@ -21,8 +21,8 @@ from tempfile import TemporaryDirectory
 
 import psutil
 
+from feemodel.ethereum.quantities import to_hex
 from feemodel.rpc.server import IGNORED, SILENCE
-from feemodel.units import to_hex
 from tests.development import HOLDERS
 from tests.fire import programs
 from tests.fire.calls import Order, quick_orders

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-from feemodel.units import to_hex
+from feemodel.ethereum.quantities import to_hex
 from tests.development import ALDER
 from tests.fire.client import GONE, Connection, http, post, rpc, summed
 

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import psutil
 
-from feemodel.config import ENVIRONMENT_PREFIX
+from feemodel.rpc.settings import ENVIRONMENT_PREFIX
 from tests.fire.processes import tree
 
 PATIENCE = 60.0  # seconds for anything that must happen at last

@@ -13,9 +13,9 @@ from typing import Any
 
 import urllib3
 
+from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, check_proof, import_genesis
 from feemodel.ledger.changes import GenesisAccount
-from feemodel.units import to_hex
 from tests.fire.findings import Finding, counted
 from tests.fire.start import begun, feemodel, wait_until
 from tests.ledger_blocks import address

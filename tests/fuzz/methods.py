@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from feemodel.config import Settings
 from feemodel.rpc.development import copy_development_ledger
 from feemodel.rpc.service import Service
+from feemodel.rpc.settings import Settings
 
 #: Small, so that what a good request costs does not keep the bad ones waiting.
 SETTINGS = Settings(

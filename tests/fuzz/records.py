@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 from feemodel.errors import InvalidInput
-from feemodel.fees.record import LENGTH, PricingRecord, latest_variable_cost
+from feemodel.ethereum.quantities import WEI_PER_KWEI
 from feemodel.io.l1_fees import FeeHistory, parse_fee_history
-from feemodel.units import WEI_PER_KWEI
+from feemodel.linea.extra_data import LENGTH, PricingRecord, latest_variable_cost
 from tests.fuzz.mutators import mutated_json
 from tests.fuzz.target import Target, check, check_equal
 

@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.quantities import to_hex
 from feemodel.io.replay import Replay, ReplayState, ReplayTransaction, parse_replay
-from feemodel.units import to_hex
 from tests.fuzz.mutators import mutated_json
 from tests.fuzz.target import Target, check, check_equal
 

@@ -8,26 +8,38 @@ from importlib import import_module
 from tests.fuzz.target import Target
 
 _RLP = "ethereum_rlp.rlp"
-_CALLS = ("feemodel.call", "feemodel.units", "feemodel.checks", "feemodel.errors")
-_FILES = ("feemodel.ledger.files", "feemodel.ledger.words", "feemodel.units", "feemodel.errors")
+_CALLS = ("feemodel.ethereum.call", "feemodel.ethereum.quantities", "feemodel.checks", "feemodel.errors")
+_FILES = ("feemodel.ledger.files", "feemodel.ledger.words", "feemodel.ethereum.quantities", "feemodel.errors")
 
 #: target → the module of this package that has it, and what is watched
 PLACES: dict[str, tuple[str, tuple[str, ...]]] = {
     "rpc": ("rpc_bodies", ("feemodel.rpc", "feemodel.ledger.method", "feemodel.ledger.words", *_CALLS)),
-    "transaction": ("transactions", ("feemodel.transaction", *_CALLS, _RLP)),
-    "sender_unsigned": ("transactions", ("feemodel.transaction", *_CALLS, _RLP)),
-    "record": ("records", ("feemodel.fees.record", "feemodel.checks", "feemodel.errors")),
-    "fee_history": ("records", ("feemodel.io.l1_fees", "feemodel.io.files", "feemodel.io.values", "feemodel.units")),
-    "proof": ("proofs", ("feemodel.ledger.check", "feemodel.ledger.words", "feemodel.units", "feemodel.errors")),
-    "proof_mimc": ("proofs", ("feemodel.ledger.check", "feemodel.ledger.words", "feemodel.units", "feemodel.errors")),
+    "transaction": ("transactions", ("feemodel.ethereum.transaction", *_CALLS, _RLP)),
+    "sender_unsigned": ("transactions", ("feemodel.ethereum.transaction", *_CALLS, _RLP)),
+    "record": ("records", ("feemodel.linea.extra_data", "feemodel.checks", "feemodel.errors")),
+    "fee_history": (
+        "records",
+        ("feemodel.io.l1_fees", "feemodel.io.files", "feemodel.io.values", "feemodel.ethereum.quantities"),
+    ),
+    "proof": (
+        "proofs",
+        ("feemodel.ledger.check", "feemodel.ledger.words", "feemodel.ethereum.quantities", "feemodel.errors"),
+    ),
+    "proof_mimc": (
+        "proofs",
+        ("feemodel.ledger.check", "feemodel.ledger.words", "feemodel.ethereum.quantities", "feemodel.errors"),
+    ),
     "proof_file": ("proofs", ("feemodel.ledger.check", *_FILES)),
     "state_diff": ("blocks", _FILES),
     "trie_log": ("blocks", ("feemodel.ledger.trie_log", "feemodel.ledger.words", "feemodel.errors", _RLP)),
     "trie_log_lines": ("blocks", ("feemodel.ledger.trie_log", *_FILES, _RLP)),
     "genesis": ("blocks", _FILES),
-    "replay": ("replays", ("feemodel.io.replay", "feemodel.io.values", "feemodel.io.files", "feemodel.units")),
-    "call": ("calls", ("feemodel.transaction", "feemodel.execution.message", *_CALLS)),
-    "overrides": ("calls", ("feemodel.execution.world", *_CALLS)),
+    "replay": (
+        "replays",
+        ("feemodel.io.replay", "feemodel.io.values", "feemodel.io.files", "feemodel.ethereum.quantities"),
+    ),
+    "call": ("calls", ("feemodel.ethereum.transaction", "feemodel.execution.message", *_CALLS)),
+    "overrides": ("calls", ("feemodel.execution.state", *_CALLS)),
 }
 
 

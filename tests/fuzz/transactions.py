@@ -1,14 +1,14 @@
 """Raw transactions, and transactions in the form that blobs carry."""
 
 from feemodel.errors import InvalidInput
-from feemodel.transaction import (
+from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum.transaction import (
     Transaction,
     intrinsic_gas,
     measured_form,
     parse_sender_unsigned,
     parse_transaction,
 )
-from feemodel.units import to_hex
 from tests.fuzz.mutators import mutated_rlp
 from tests.fuzz.target import Target, check, check_equal
 

@@ -20,16 +20,16 @@ from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkerOutcome, WorkR
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = {  # the tests of each module; the fastest first, because the first failure ends a mutant's run
-    "fees/from_l1": "feemodel/fees/from_l1.py tests/test_pricing.py",
-    "fees/glamsterdam_draft": "tests/test_glamsterdam_draft.py feemodel/fees/glamsterdam_draft.py",
-    "fees/integers": "tests/test_integers.py feemodel/fees/integers.py",
-    "fees/kernels": "tests/test_priority.py feemodel/fees/kernels.py",
-    "fees/l1_market": "tests/test_l1_market.py feemodel/fees/l1_market.py",
-    "fees/pricing": "tests/test_pricing.py feemodel/fees/pricing.py",
-    "fees/priority": "tests/test_priority.py feemodel/fees/priority.py",
-    "fees/record": "tests/test_record.py",
-    "fees/stages": "tests/test_stages.py feemodel/fees/stages.py",
-    "fees/sweep_kernels": "tests/test_sweep.py",
+    "linea/from_l1": "feemodel/linea/from_l1.py tests/test_pricing.py",
+    "ethereum/glamsterdam_draft": "tests/test_glamsterdam_draft.py feemodel/ethereum/glamsterdam_draft.py",
+    "integers": "tests/test_integers.py feemodel/integers.py",
+    "linea/kernels": "tests/test_priority.py feemodel/linea/kernels.py",
+    "ethereum/fee_market": "tests/test_fee_market.py feemodel/ethereum/fee_market.py",
+    "linea/coordinator": "tests/test_pricing.py feemodel/linea/coordinator.py",
+    "linea/priority": "tests/test_priority.py feemodel/linea/priority.py",
+    "linea/extra_data": "tests/test_record.py",
+    "linea/node": "tests/test_stages.py feemodel/linea/node.py",
+    "linea/sweep_kernels": "tests/test_sweep.py",
     "ledger/mimc": "tests/test_ledger_hashing.py feemodel/ledger/mimc.py",
     "ledger/poseidon2": "tests/test_ledger_hashing.py",
     "ledger/poseidon2_kernel": "tests/test_ledger_hashing.py",
@@ -55,7 +55,7 @@ SAMPLE, SEED = 20, 1
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/mutate")
-    parser.add_argument("--module", action="append", choices=[*TESTS], help="one of them, such as fees/record")
+    parser.add_argument("--module", action="append", choices=[*TESTS], help="one of them, such as linea/extra_data")
     parser.add_argument("--sample", type=int, default=SAMPLE, help=f"mutants of each module ({SAMPLE})")
     parser.add_argument("--all", action="store_true", help="every mutant: hours")
     parser.add_argument("--seed", type=int, default=SEED, help=f"of the sample ({SEED})")

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from feemodel.errors import InvalidInput
-from feemodel.fees import pricing, priority, stages
-from feemodel.fees.record import PricingRecord, latest_variable_cost
+from feemodel.ethereum.quantities import from_hex
+from feemodel.ethereum.transaction import Transaction, fee_transaction
+from feemodel.linea import coordinator, node, priority
+from feemodel.linea.extra_data import PricingRecord, latest_variable_cost
 from feemodel.sizes.lzss import Lzss, packed_size
-from feemodel.transaction import Transaction, fee_transaction
-from feemodel.units import from_hex
 from tests.conftest import ROOT
 from tests.vectors import Case, compare, guarded, refused
 
@@ -64,7 +64,7 @@ def extra_data_onchain(name: str, row: Row) -> Iterator[Case]:
     record = PricingRecord.from_bytes(from_hex(row["hex"]))
     yield from _record_is(name, row, record)
     yield compare(f"{name} encoded", from_hex(row["hex"])[:32], record.to_bytes())
-    price = pricing.sample_gas_price(record.variable_cost, fixed_cost=record.fixed_cost, compressed_size=250)
+    price = coordinator.sample_gas_price(record.variable_cost, fixed_cost=record.fixed_cost, compressed_size=250)
     sample_kwei = PricingRecord(0, 0, price).to_bytes()[9:13]
     yield compare(f"{name} sample", row["sampleTx250_21000_KWei"], int.from_bytes(sample_kwei, "big"))
     matches = int.from_bytes(sample_kwei, "big") * 1000 == record.eth_gas_price
@@ -73,17 +73,17 @@ def extra_data_onchain(name: str, row: Row) -> Iterator[Case]:
 
 def coordinator_variable_fees(name: str, row: Row) -> Iterator[Case]:
     fees = (row["averageWeightedBaseFee"], row["averageWeightedPriorityFee"], row["averageWeightedBlobBaseFee"])
-    yield compare(name, row["expected"], pricing.variable_cost(*fees, **_submission(row["config"])))
+    yield compare(name, row["expected"], coordinator.variable_cost(*fees, **_submission(row["config"])))
 
 
 def coordinator_weighted_average(name: str, row: Row) -> Iterator[Case]:
     expected = (row["expectedBase"], row["expectedPriority"], row["expectedBlob"])
-    yield compare(name, expected, tuple(pricing.average_fees(*_history(row))))
+    yield compare(name, expected, tuple(coordinator.average_fees(*_history(row))))
 
 
 def coordinator_naive_gas_usage_ratio(name: str, row: Row) -> Iterator[Case]:
     config = row["config"]
-    price = pricing.usage_weighted_gas_price(
+    price = coordinator.usage_weighted_gas_price(
         *_history(row),
         base_fee_coefficient=config["baseFeeCoefficient"],
         priority_fee_coefficient=config["priorityFeeCoefficient"],
@@ -98,7 +98,7 @@ def coordinator_naive_gas_usage_ratio(name: str, row: Row) -> Iterator[Case]:
 
 
 def coordinator_wma(name: str, row: Row) -> Iterator[Case]:
-    fee = pricing.weighted_moving_average_fee(
+    fee = coordinator.weighted_moving_average_fee(
         row["baseFeePerGas"],
         row["reward"],
         row["gasUsedRatio"],
@@ -108,7 +108,7 @@ def coordinator_wma(name: str, row: Row) -> Iterator[Case]:
     if "expected" in row:
         yield compare(name, row["expected"], fee)
     else:
-        tip, max_fee = pricing.submission_fees(
+        tip, max_fee = coordinator.submission_fees(
             fee,
             row["baseFeePerGas"][-1],
             max_fee_cap=row["caps"]["maxFeePerGasCap"],
@@ -121,9 +121,9 @@ def coordinator_wma(name: str, row: Row) -> Iterator[Case]:
 def coordinator_bounds(name: str, row: Row) -> Iterator[Case]:
     bounds = {"fee_margin": row["feeMargin"], "lower_bound": row["lower"], "upper_bound": row["upper"]}
     if "error" in row:
-        yield refused(name, lambda: pricing.bounded(row.get("inner", 0.0), **bounds))
+        yield refused(name, lambda: coordinator.bounded(row.get("inner", 0.0), **bounds))
     else:
-        yield compare(name, row["expected"], pricing.bounded(row["inner"], **bounds))
+        yield compare(name, row["expected"], coordinator.bounded(row["inner"], **bounds))
 
 
 def coordinator_extra_data_calculator(name: str, row: Row) -> Iterator[Case]:
@@ -139,21 +139,23 @@ def coordinator_calldata_pricing(name: str, row: Row) -> Iterator[Case]:
         "denominator": row["config"]["feeChangeDenominator"],
     }
     if "expected" in row:
-        cost = pricing.calldata_variable_cost(row["variableFee"], row["latestVariableCost"], row["sumCalldata"], **rule)
+        cost = coordinator.calldata_variable_cost(
+            row["variableFee"], row["latestVariableCost"], row["sumCalldata"], **rule
+        )
         yield compare(name, row["expected"], cost)
         pressure = {key: rule[key] for key in ("max_block_calldata", "block_count")}
-        yield compare(f"{name} delta", row["delta"], pricing.calldata_pressure(row["sumCalldata"], **pressure))
+        yield compare(f"{name} delta", row["delta"], coordinator.calldata_pressure(row["sumCalldata"], **pressure))
     else:  # full pressure, iterated as often and from where the note says
         iterations, start = 23, 15_000.0
         cost, calldata = start, rule["max_block_calldata"] * rule["block_count"]
         for _ in range(iterations):
-            cost = pricing.calldata_variable_cost(0.0, cost, calldata, **rule)
+            cost = coordinator.calldata_variable_cost(0.0, cost, calldata, **rule)
         yield compare(name, row["value"], cost)
         yield compare(f"{name} grows", True, cost > row["expectedGreaterThan"])
 
 
 def coordinator_calldata_accumulator(name: str, row: Row) -> Iterator[Case]:
-    total = pricing.calldata_sum(
+    total = coordinator.calldata_sum(
         row["blockSizes"], block_count=row["calldataSizeBlockCount"], overhead=row["blockSizeNonCalldataOverhead"]
     )
     yield compare(name, row["expected"], total)
@@ -161,8 +163,8 @@ def coordinator_calldata_accumulator(name: str, row: Row) -> Iterator[Case]:
 
 def coordinator_sample_transaction(name: str, row: Row) -> Iterator[Case]:
     config, submission = row["config"], _submission(row["variable"])
-    cost = pricing.variable_cost(*pricing.average_fees(*_history(row)), **submission)
-    price = pricing.sample_gas_price(
+    cost = coordinator.variable_cost(*coordinator.average_fees(*_history(row)), **submission)
+    price = coordinator.sample_gas_price(
         cost,
         fixed_cost=config["fixedCostWei"],
         compressed_size=config["compressedTxSize"],
@@ -170,7 +172,7 @@ def coordinator_sample_transaction(name: str, row: Row) -> Iterator[Case]:
         multiplier=config["multiplier"],
     )
     coefficient = 0.02  # of all three fees: what the derived figure was computed with
-    usage_weighted = pricing.usage_weighted_gas_price(
+    usage_weighted = coordinator.usage_weighted_gas_price(
         *_history(row),
         base_fee_coefficient=coefficient,
         priority_fee_coefficient=coefficient,
@@ -231,7 +233,7 @@ def selector_early(name: str, row: Row) -> Iterator[Case]:
 
 
 def txpool_validator(name: str, row: Row) -> Iterator[Case]:
-    checked = stages.pool_checks(
+    checked = node.pool_checks(
         local=row["local"],
         api_check=row.get("apiCheck", True),
         p2p_check=row.get("p2pCheck", True),

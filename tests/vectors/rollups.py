@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from feemodel.fees import pricing
-from feemodel.fees.record import PricingRecord
-from feemodel.units import from_hex
+from feemodel.ethereum.quantities import from_hex
+from feemodel.linea import coordinator
+from feemodel.linea.extra_data import PricingRecord
 from tests.rollup_vectors import MODELS as OTHER_CHAINS
 from tests.vectors import Case, compare, guarded
 
@@ -15,7 +15,7 @@ Inputs = dict[str, Any]
 def variable_fees(inputs: Inputs) -> float:
     fees = (inputs["avg_base_fee"], inputs["avg_priority_fee"], inputs["avg_blob_base_fee"])
     return float(
-        pricing.variable_cost(
+        coordinator.variable_cost(
             *fees,
             execution_gas=inputs["exec_gas"],
             blob_gas=inputs["blob_gas"],
@@ -27,7 +27,7 @@ def variable_fees(inputs: Inputs) -> float:
 
 def calldata_variable_fee(inputs: Inputs) -> float:
     return float(
-        pricing.calldata_variable_cost(
+        coordinator.calldata_variable_cost(
             inputs["variable_fee"],
             inputs["previous_variable_cost"],
             inputs["sum_calldata"],
@@ -45,7 +45,7 @@ def extra_data_v1(inputs: Inputs) -> dict[str, int]:
 
 
 def l1_dynamic_gas_price_cap(inputs: Inputs) -> int:
-    return pricing.dynamic_gas_price_cap(
+    return coordinator.dynamic_gas_price_cap(
         inputs["historic_cap"],
         elapsed=inputs["elapsed_h"],
         target=inputs["target_h"],
@@ -55,7 +55,7 @@ def l1_dynamic_gas_price_cap(inputs: Inputs) -> int:
 
 
 def wma_fees(inputs: Inputs) -> float:
-    return pricing.weighted_moving_average_fee(
+    return coordinator.weighted_moving_average_fee(
         inputs["base_fee"],
         inputs["reward"],
         inputs["gas_used_ratio"],

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from feemodel.call import Call
+from feemodel.ethereum.call import Call
+from feemodel.ethereum.transaction import DYNAMIC_FEE, LEGACY, LINEA_CHAIN_ID, Transaction, intrinsic_gas
 from feemodel.simulation.corpus.calldata import Pools, Shape, draw_amounts, draw_calldata
 from feemodel.simulation.corpus.fitted import Fitted, Indices, ShapeFit, Shares, draw_between_strata, draw_keys
-from feemodel.transaction import DYNAMIC_FEE, LEGACY, LINEA_CHAIN_ID, Transaction, intrinsic_gas
 
 GAS_LIMIT_MARGIN = 0.5  # a wallet asks for up to this share more gas than the call will use
 

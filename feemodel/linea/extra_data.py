@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from feemodel.checks import real, whole
 from feemodel.errors import InvalidInput
-from feemodel.units import WEI_PER_KWEI
+from feemodel.ethereum.quantities import WEI_PER_KWEI
 
 VERSION = 1
 LENGTH = 32  # bytes

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 from feemodel.checks import INT64_MAX, WholeArray, flag, instance, raise_first, sequence, text, whole
 from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow, InvalidInput
-from feemodel.fees.formula import formula
-from feemodel.fees.integers import (
+from feemodel.formula import formula
+from feemodel.integers import (
     Truth,
     Whole,
     add,

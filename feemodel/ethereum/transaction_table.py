@@ -1,15 +1,15 @@
 """Tables of transactions, as the readers of `feemodel.io` return them, as the transactions that they are.
 
-A table has fields under any names of `feemodel.transaction_fields`, or `raw` (the signed encoding), or
+A table has fields under any names of `feemodel.ethereum.transaction_fields`, or `raw` (the signed encoding), or
 `sender_and_unsigned_transaction`. Its other columns are not looked at.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from feemodel.call import LEGACY, as_integer, is_missing, parse_call, read_type
 from feemodel.errors import InvalidInput
-from feemodel.transaction import (
+from feemodel.ethereum.call import LEGACY, as_integer, is_missing, parse_call, read_type
+from feemodel.ethereum.transaction import (
     LINEA_CHAIN_ID,
     Transaction,
     fill,
@@ -17,7 +17,7 @@ from feemodel.transaction import (
     parse_sender_unsigned,
     parse_transaction,
 )
-from feemodel.transaction_fields import FIELD_OF
+from feemodel.ethereum.transaction_fields import FIELD_OF
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,10 +16,9 @@ import numpy as np
 
 from feemodel.checks import whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.fees.forms import Form, form_of
-from feemodel.fees.presets import DEFAULT_PRESET, LINEA_PRESETS, LineaPreset, linea_preset
-from feemodel.io.shipped import L1_FEES, shipped_path
-from feemodel.rpc.explorer_fee import (
+from feemodel.ethereum.quantities import to_hex, to_quantity
+from feemodel.ethereum.transaction import LINEA_CHAIN_ID, Transaction
+from feemodel.explorer.fee import (
     along,
     naming,
     price,
@@ -31,14 +30,15 @@ from feemodel.rpc.explorer_fee import (
     unrounded_variable_cost,
     working,
 )
-from feemodel.rpc.explorer_fields import FIELDS, FORMS, FROM_L1, OF_FORM, REAL, Point, read_point, read_value
-from feemodel.rpc.explorer_subject import SUBJECT_BYTES, Estimate, Subjects
-from feemodel.rpc.explorer_texts import ASSUMPTIONS, FORMULAS
+from feemodel.explorer.fields import FIELDS, FORMS, FROM_L1, OF_FORM, REAL, Point, read_point, read_value
+from feemodel.explorer.subject import SUBJECT_BYTES, Estimate, Subjects
+from feemodel.explorer.texts import ASSUMPTIONS, FORMULAS
+from feemodel.io.shipped import L1_FEES, shipped_path
+from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS, LineaPreset, linea_preset
+from feemodel.linea.pricing_forms import Form, form_of
 from feemodel.simulation.recovery import Revenue
 from feemodel.simulation.surfaces import Submission
 from feemodel.sizes.codecs import Codec, get_codec
-from feemodel.transaction import LINEA_CHAIN_ID, Transaction
-from feemodel.units import to_hex, to_quantity
 
 POINTS = 500  # of a curve
 DAY = 144  # ten-minute means of a whole day

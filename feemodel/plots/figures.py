@@ -10,7 +10,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
-from feemodel.units import WEI_PER_GWEI
+from feemodel.ethereum.quantities import WEI_PER_GWEI
 
 if TYPE_CHECKING:
     import xarray

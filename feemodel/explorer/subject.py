@@ -6,19 +6,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
-from feemodel.call import Call, parse_call
 from feemodel.checks import real_scalar, whole_scalar
 from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded
-from feemodel.explanation import explain
-from feemodel.fees.forms import Form
-from feemodel.fees.presets import LineaPreset
-from feemodel.fees.stages import stages
+from feemodel.ethereum.call import Call, parse_call
+from feemodel.ethereum.quantities import from_quantity, to_hex, to_quantity
+from feemodel.ethereum.transaction import Transaction, fill, intrinsic_gas, parse_transaction
+from feemodel.explorer.fee import naming, price, priced_form, recoveries, signed_quantity
+from feemodel.explorer.fields import FIELDS, L1_FEES, TRANSACTION, read_point, read_value
+from feemodel.linea.explanation import explain
+from feemodel.linea.node import stages
+from feemodel.linea.parameters import LineaPreset
+from feemodel.linea.pricing_forms import Form
 from feemodel.rollups.rules import CURRENT, RULES
-from feemodel.rpc.explorer_fee import naming, price, priced_form, recoveries, signed_quantity
-from feemodel.rpc.explorer_fields import FIELDS, L1_FEES, TRANSACTION, read_point, read_value
 from feemodel.sizes.codecs import Codec
-from feemodel.transaction import Transaction, fill, intrinsic_gas, parse_transaction
-from feemodel.units import from_quantity, to_hex, to_quantity
 
 SUBJECT_BYTES = 131_072  # of a transaction: what geth's pool takes
 INLINE_BYTES = 8_192  # of calldata that are measured at once

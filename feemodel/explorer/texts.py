@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from feemodel.fees.forms import CostPerByte, VerificationCost
+from feemodel.linea.pricing_forms import CostPerByte, VerificationCost
 
 FORMULAS: Mapping[str, tuple[tuple[str, str], ...]] = {
     CostPerByte.name: (

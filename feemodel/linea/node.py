@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 
 from feemodel.checks import whole
 from feemodel.errors import InvalidInput
-from feemodel.fees.forms import Form
-from feemodel.fees.formula import formula
-from feemodel.fees.integers import maximum, minimum
-from feemodel.fees.presets import LineaPreset
-from feemodel.fees.priority import BASE_FEE
+from feemodel.formula import formula
+from feemodel.integers import maximum, minimum
+from feemodel.linea.parameters import LineaPreset
+from feemodel.linea.pricing_forms import Form
+from feemodel.linea.priority import BASE_FEE
 
 
 class Stage(NamedTuple):
@@ -40,7 +40,7 @@ class Verdict(NamedTuple):
 def stages(preset: LineaPreset) -> tuple[Stage, ...]:
     """The four checks of a node with this preset, in their order.
 
-    >>> from feemodel.fees.presets import linea_preset
+    >>> from feemodel.linea.parameters import linea_preset
     >>> [(stage.name, stage.gas, stage.margin) for stage in stages(linea_preset())][1]
     ('pool', 'limit', 0.8)
     """
@@ -116,8 +116,8 @@ def verdicts(
     form : with the node's costs.
     checks : see `stages`.
 
-    >>> from feemodel.fees.forms import form_of
-    >>> from feemodel.fees.presets import linea_preset
+    >>> from feemodel.linea.pricing_forms import form_of
+    >>> from feemodel.linea.parameters import linea_preset
     >>> gas = {"estimated": 21_000, "limit": 21_000, "used": 21_000}
     >>> form, checks = form_of("cost-per-byte", linea_preset()), stages(linea_preset())
     >>> answers = verdicts(30_000_000, 128, gas, form=form, checks=checks)

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
 
-from feemodel.plots import BLUE, GREY, ORANGE, VERMILION
-from feemodel.units import WEI_PER_GWEI
+from feemodel.ethereum.quantities import WEI_PER_GWEI
+from feemodel.plots.figures import BLUE, GREY, ORANGE, VERMILION
 
 if TYPE_CHECKING:
     import xarray

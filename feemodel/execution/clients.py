@@ -10,15 +10,15 @@ hyperledger/besu at 3fd224e (2026-03-29), AbstractEstimateGas, EthEstimateGas, T
 from math import inf
 from typing import Protocol
 
-from feemodel.call import Call
 from feemodel.errors import ExecutionFailed
+from feemodel.ethereum.call import Call
+from feemodel.ethereum.hashes import keccak256
+from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum.transaction import BASE_GAS, ZERO_ADDRESS
 from feemodel.execution.failures import UPFRONT_COST
 from feemodel.execution.message import Message, Request, parse_message
 from feemodel.execution.search import BESU, GETH, SearchRules, search_named
-from feemodel.execution.world import UINT64_MAX, World, blob_base_fee
-from feemodel.hashes import keccak256
-from feemodel.transaction import BASE_GAS, ZERO_ADDRESS
-from feemodel.units import to_hex
+from feemodel.execution.state import UINT64_MAX, World, blob_base_fee
 
 BLOB_GAS = 131_072  # EIP-4844, of one blob
 

@@ -6,7 +6,8 @@ from typing import Any, TypeAlias
 
 from feemodel.checks import MAPPINGS, whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.transaction_fields import (
+from feemodel.ethereum.quantities import from_hex, from_quantity
+from feemodel.ethereum.transaction_fields import (
     FIELD_OF,
     IGNORED_NAMES,
     SENT_FIELDS,
@@ -14,7 +15,6 @@ from feemodel.transaction_fields import (
     TYPE_NAMES,
     unknown_field,
 )
-from feemodel.units import from_hex, from_quantity
 
 AccessList: TypeAlias = tuple[tuple[bytes, tuple[bytes, ...]], ...]
 
@@ -59,8 +59,8 @@ def parse_call(call: Mapping[str, Any], *, sent: bool | None = None) -> Call:
 
     Parameters
     ----------
-    call : fields under any of their names in `feemodel.transaction_fields`; hexadecimal text, or ints and bytes from
-        Python. A missing value counts as absent. A pandas row is taken too.
+    call : fields under any of their names in `feemodel.ethereum.transaction_fields`; hexadecimal text, or ints and
+        bytes from Python. A missing value counts as absent. A pandas row is taken too.
     sent : whether it is a transaction that was sent; unless given, one that has a hash, a place or a signature.
 
     Notes

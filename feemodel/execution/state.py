@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
 
-from feemodel.call import as_bytes, as_integer
 from feemodel.checks import MAPPINGS
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.call import as_bytes, as_integer
+from feemodel.ethereum.fee_market import MIN_BLOB_BASE_FEE, fake_exponential
 from feemodel.execution.forks import DEFAULT_FORK, FORKS, Fork
-from feemodel.fees.l1_market import MIN_BLOB_BASE_FEE, fake_exponential
 
 UINT64_MAX = 2**64 - 1
 UINT256_MAX = 2**256 - 1

@@ -1,6 +1,6 @@
 """What the explorer says of a fee: its parts, what they pay in all, what they recover of L1, and how it was worked out.
 
-The formulas are those of `feemodel.fees`; on a curve one of the inputs is an array, and so is what depends on it.
+The formulas are those of `feemodel.linea`; on a curve one of the inputs is an array, and so is what depends on it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from feemodel.errors import InvalidInput
-from feemodel.fees.forms import CostPerByte, Form, VerificationCost
-from feemodel.fees.pricing import variable_cost
-from feemodel.fees.priority import Breakdown
-from feemodel.fees.record import PricingRecord
-from feemodel.rpc.explorer_fields import FIELDS, FROM_L1, OF_FORM, QUANTITY, Point
+from feemodel.explorer.fields import FIELDS, FROM_L1, OF_FORM, QUANTITY, Point
+from feemodel.linea.coordinator import variable_cost
+from feemodel.linea.extra_data import PricingRecord
+from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost
+from feemodel.linea.priority import Breakdown
 from feemodel.simulation.recovery import break_even_margin
 
 POSTED = "blob submission at these L1 fees"
@@ -42,9 +42,9 @@ class Priced(NamedTuple):
 def price(point: Point) -> Priced:
     """The fee of a point, or the fees of a curve.
 
-    >>> from feemodel.fees.forms import form_of
-    >>> from feemodel.fees.presets import linea_preset
-    >>> from feemodel.rpc.explorer_fields import read_point
+    >>> from feemodel.linea.pricing_forms import form_of
+    >>> from feemodel.linea.parameters import linea_preset
+    >>> from feemodel.explorer.fields import read_point
     >>> own = {"form": form_of("cost-per-byte", linea_preset()), "preset": linea_preset()}
     >>> price(read_point({"compressedSize": 128, "gas": "0x5208"}, "point", **own)).parts.total
     43314285

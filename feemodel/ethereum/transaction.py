@@ -18,14 +18,14 @@ from typing import Any, Self
 from ethereum_rlp import rlp
 from ethereum_rlp.exceptions import RLPException
 
-from feemodel.call import ACCESS_LIST as ACCESS_LIST
-from feemodel.call import BLOB, SET_CODE, AccessList, Call, as_bytes, parse_call
-from feemodel.call import DYNAMIC_FEE as DYNAMIC_FEE
-from feemodel.call import LEGACY as LEGACY
 from feemodel.checks import whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.hashes import keccak256
-from feemodel.units import to_hex
+from feemodel.ethereum.call import ACCESS_LIST as ACCESS_LIST
+from feemodel.ethereum.call import BLOB, SET_CODE, AccessList, Call, as_bytes, parse_call
+from feemodel.ethereum.call import DYNAMIC_FEE as DYNAMIC_FEE
+from feemodel.ethereum.call import LEGACY as LEGACY
+from feemodel.ethereum.hashes import keccak256
+from feemodel.ethereum.quantities import to_hex
 
 FORMS = ("sender_unsigned", "unsigned", "signed")
 LINEA_CHAIN_ID = 59_144

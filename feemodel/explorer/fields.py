@@ -9,11 +9,11 @@ from typing import Any
 
 from feemodel.checks import INT64_MAX, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.fees.forms import CostPerByte, Form, VerificationCost, form_of
-from feemodel.fees.from_l1 import BLOB_GAS, EXECUTION_GAS, USABLE_BLOB_BYTES
-from feemodel.fees.presets import LineaPreset
+from feemodel.ethereum.quantities import from_quantity
+from feemodel.linea.from_l1 import BLOB_GAS, EXECUTION_GAS, USABLE_BLOB_BYTES
+from feemodel.linea.parameters import LineaPreset
+from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost, form_of
 from feemodel.rollups.presets import LINEA
-from feemodel.units import from_quantity
 
 QUANTITY, BYTES, REAL = "quantity", "bytes", "real"
 ANNOUNCED, FROM_L1 = "announced", "l1"
@@ -181,7 +181,7 @@ def read_point(
     ------
     InvalidInput : an unknown name, a missing or unreadable value, each with its path.
 
-    >>> from feemodel.fees.presets import linea_preset
+    >>> from feemodel.linea.parameters import linea_preset
     >>> own = {"form": form_of("cost-per-byte", linea_preset()), "preset": linea_preset()}
     >>> read_point({"compressedSize": 128, "gas": "0x5208"}, "point", **own)["variableCost"]
     1000000000

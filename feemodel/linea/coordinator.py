@@ -1,7 +1,7 @@
 """From L1 fees to the prices that a rollup announces: averages, variable cost, gas price, calldata pressure.
 
 All arithmetic is on doubles, one operation after the other in the order written, as the coordinator has it; whole
-numbers appear only in the pricing record (`feemodel.fees.record`).
+numbers appear only in the pricing record (`feemodel.linea.extra_data`).
 
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12), coordinator/ethereum/gas-pricing.
 """
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from feemodel.checks import raise_first, real, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.fees.formula import formula
+from feemodel.formula import formula
 
 Real: TypeAlias = "float | NDArray[np.float64]"
 
@@ -104,7 +104,7 @@ def variable_cost(
     execution_gas : L1 gas of a blob submission [gas].
     blob_gas : blob gas of a submission [gas].
     bytes_per_submission : what the cost of a submission is divided by [byte], above 0; `BYTES_PER_SUBMISSION` of
-        `feemodel.fees.from_l1` is the coordinator's own setting.
+        `feemodel.linea.from_l1` is the coordinator's own setting.
     margin : safety factor [1].
     fee_margin : added [wei / byte].
     lower_bound, upper_bound : what the result is held between, where given [wei / byte].

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import Int64Overflow, InvalidInput
-from feemodel.fees.l1_market import (
+from feemodel.ethereum.fee_market import (
     ARRAY_BLOCK,
     GAS_PER_BLOB,
     MAINNET,

@@ -5,10 +5,10 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from feemodel.checks import real
-from feemodel.fees.formula import formula
-from feemodel.fees.pricing import variable_cost
-from feemodel.fees.priority import priority_fee
-from feemodel.fees.record import recorded_cost
+from feemodel.formula import formula
+from feemodel.linea.coordinator import variable_cost
+from feemodel.linea.extra_data import recorded_cost
+from feemodel.linea.priority import priority_fee
 
 # Consensys/linea-monorepo at cb180134 (2026-06-12), coordinator configuration: `l1-blob-gas` and
 # `blob-submission-expected-execution-gas`. The coordinator divides a submission's cost by the same `l1-blob-gas`.

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from feemodel.call import Call
-from feemodel.fees.forms import Form
-from feemodel.fees.stages import Stage, offered_price, verdicts
-from feemodel.fees.wallets import WALLETS, wallet_fees
+from feemodel.ethereum.call import Call
+from feemodel.ethereum.transaction import DYNAMIC_FEE, LINEA_CHAIN_ID, Transaction
+from feemodel.linea.measure import fee_bytes, fee_size
+from feemodel.linea.node import Stage, offered_price, verdicts
+from feemodel.linea.pricing_forms import Form
+from feemodel.linea.wallets import WALLETS, wallet_fees
 from feemodel.sizes.codecs import Codec, get_codec
-from feemodel.sizes.measure import fee_bytes, fee_size
-from feemodel.transaction import DYNAMIC_FEE, LINEA_CHAIN_ID, Transaction
 
 
 def explain(
@@ -35,9 +35,9 @@ def explain(
     codec, measured, packed : how the size is taken, see `feemodel.fee_size`.
     nonce, chain_id : of a call that names none.
 
-    >>> from feemodel.fees.forms import form_of
-    >>> from feemodel.fees.presets import linea_preset
-    >>> from feemodel.fees.stages import stages
+    >>> from feemodel.linea.pricing_forms import form_of
+    >>> from feemodel.linea.parameters import linea_preset
+    >>> from feemodel.linea.node import stages
     >>> answer = explain(
     ...     Call(to=bytes(20), value=1),
     ...     {"estimated": 21_000, "limit": 21_000},

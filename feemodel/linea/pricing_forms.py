@@ -1,4 +1,4 @@
-"""The two published forms of the fee as values: the costs in one place, the formulas in `feemodel.fees.priority`."""
+"""The two published forms of the fee as values: the costs in one place, the formulas in `feemodel.linea.priority`."""
 
 from __future__ import annotations  # `help` shows ArrayLike, not the union that it stands for
 
@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Protocol
 from numpy.typing import ArrayLike
 
 from feemodel.errors import InvalidInput
-from feemodel.fees.integers import add
-from feemodel.fees.presets import LineaPreset
-from feemodel.fees.priority import (
+from feemodel.integers import add
+from feemodel.linea.parameters import LineaPreset
+from feemodel.linea.priority import (
     GAS_PRICE_RATIO,
     VERIFICATION_CAPACITY,
     VERIFICATION_GAS_COST,
@@ -48,7 +48,7 @@ class CostPerByte:
     base_fee: int = 7  #: [wei / gas]
 
     def parts(self, compressed_size: ArrayLike, gas: ArrayLike, margin: ArrayLike) -> Breakdown:
-        """The priority fee in its parts, see `feemodel.fees.priority.breakdown`."""
+        """The priority fee in its parts, see `feemodel.linea.priority.breakdown`."""
         return breakdown(
             compressed_size, gas, variable_cost=self.variable_cost, fixed_cost=self.fixed_cost, margin=margin
         )
@@ -76,7 +76,7 @@ class VerificationCost:
     base_fee: int = 7  #: [wei / gas]
 
     def parts(self, compressed_size: ArrayLike, gas: ArrayLike, margin: ArrayLike) -> Breakdown:
-        """The priority fee in its parts, see `feemodel.fees.priority.verification_breakdown`."""
+        """The priority fee in its parts, see `feemodel.linea.priority.verification_breakdown`."""
         return verification_breakdown(
             compressed_size,
             gas,
@@ -103,7 +103,7 @@ class VerificationCost:
 def form_of(name: str, preset: LineaPreset) -> Form:
     """A form with a preset's costs; the minimum gas price is the preset's announced one, as nodes set it since 2024.
 
-    >>> from feemodel.fees.presets import linea_preset
+    >>> from feemodel.linea.parameters import linea_preset
     >>> form_of("cost-per-byte", linea_preset())
     CostPerByte(variable_cost=1000000000, fixed_cost=30000000, base_fee=7)
     """

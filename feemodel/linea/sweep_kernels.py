@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from feemodel.checks import WholeArray, real, whole
 from feemodel.compiled import kept
-from feemodel.fees import from_l1, priority
-from feemodel.fees.kernels import PROVEN
-from feemodel.fees.record import MAX_KWEI
-from feemodel.units import WEI_PER_KWEI
+from feemodel.ethereum.quantities import WEI_PER_KWEI
+from feemodel.linea import from_l1, priority
+from feemodel.linea.extra_data import MAX_KWEI
+from feemodel.linea.kernels import PROVEN
 
 Twin: TypeAlias = Callable[[Mapping[str, Any], WholeArray], bool]
 
@@ -53,7 +53,7 @@ def priority_fee(inputs: Mapping[str, Any], out: WholeArray) -> bool:
 
 
 def priority_fee_from_l1(inputs: Mapping[str, Any], out: WholeArray) -> bool:
-    """`feemodel.fees.from_l1.priority_fee_from_l1`, as `priority_fee` above."""
+    """`feemodel.linea.from_l1.priority_fee_from_l1`, as `priority_fee` above."""
     fees = {name: inputs.get(name, default) for name, default in _FEE_INPUTS.items()}
     submission = {name: inputs.get(name, default) for name, default in _SUBMISSION_INPUTS.items()}
     l1_fees = [np.asarray(inputs.get(name, default), np.float64) for name, default in _L1_INPUTS.items()]
@@ -146,7 +146,7 @@ def _scaled_rows(rows, row_of, factor, out):  # type: ignore[no-untyped-def]
 
 @numba.njit(inline="always", error_model="numpy")
 def _fee(size, gas, variable_cost, fixed_cost, margin):  # type: ignore[no-untyped-def]
-    # As in `feemodel.fees.kernels`: the quotient of the doubles is off by one at most, the remainder puts it right.
+    # As in `feemodel.linea.kernels`: the quotient of the doubles is off by one at most, the remainder puts it right.
     product = variable_cost * size
     quotient = np.int64(np.float64(product) / np.float64(gas))
     remainder = product - quotient * gas

@@ -25,8 +25,8 @@ from numpy.typing import ArrayLike, NDArray
 from feemodel.checks import INT64_MAX, WholeArray, raise_first, real, whole, whole_scalar
 from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow, InvalidInput
-from feemodel.fees.formula import formula
-from feemodel.fees.integers import Whole, add, maximum, multiply, multiply_divide, require
+from feemodel.formula import formula
+from feemodel.integers import Whole, add, maximum, multiply, multiply_divide, require
 
 BASE_FEE = 7  # wei; the fixed point that EIP-1559 decays to under a gas target of 1e9
 VERIFICATION_GAS_COST = 1_200_000  # L1 gas
@@ -109,7 +109,7 @@ def priority_fee(
         and isinstance(fixed, int)
         and isinstance(factor, float)
     ):
-        from feemodel.fees import kernels
+        from feemodel.linea import kernels
 
         # Not into memory that it still reads: an element that the kernel leaves to the form below is read again.
         apart = out is not None and not any(np.may_share_memory(out, read) for read in (compressed_size, gas))
@@ -155,7 +155,7 @@ def profitable(
 ) -> Any:
     """Whether a price per gas pays base fee and priority fee: `price ≥ base_fee + priority_fee(…)`.
 
-    Which gas, margin and price a stage takes stands in `feemodel.fees.stages`.
+    Which gas, margin and price a stage takes stands in `feemodel.linea.node`.
 
     Parameters
     ----------

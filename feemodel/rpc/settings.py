@@ -17,9 +17,9 @@ from urllib.parse import SplitResult, urlsplit
 
 from feemodel.checks import real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.fees.presets import DEFAULT_PRESET, LINEA_PRESETS
+from feemodel.ethereum.quantities import from_typed
+from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS
 from feemodel.processors import cores
-from feemodel.units import from_typed
 
 ENVIRONMENT_PREFIX = "FEEMODEL_"
 #: Variables with the prefix that name no setting: the settings file, and what the tests and scripts read.

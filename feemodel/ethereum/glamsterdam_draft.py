@@ -20,9 +20,9 @@ from numpy.typing import ArrayLike
 
 from feemodel.checks import whole
 from feemodel.errors import InvalidInput
-from feemodel.fees import l1_market
-from feemodel.fees.formula import formula
-from feemodel.fees.integers import add, multiply, one_whole
+from feemodel.ethereum import fee_market
+from feemodel.formula import formula
+from feemodel.integers import add, multiply, one_whole
 
 DATE = "2026-08-22"  # of the proposals that the numbers are from
 
@@ -112,7 +112,7 @@ def intrinsic_gas(
     35504
     """
     zero, nonzero = whole("zero_bytes", zero_bytes, unit="bytes"), whole("nonzero_bytes", nonzero_bytes, unit="bytes")
-    gas = add("gas", l1_market.calldata_gas(zero, nonzero), recipient_gas(kind=kind, has_value=has_value).intrinsic)
+    gas = add("gas", fee_market.calldata_gas(zero, nonzero), recipient_gas(kind=kind, has_value=has_value).intrinsic)
     if kind == "create":
         gas = add("gas", gas, multiply("gas", INIT_CODE_WORD, (add("bytes", zero, nonzero) + 31) // 32))
     data = access_list_data(addresses, storage_keys)

@@ -5,11 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from feemodel.call import Call, as_bytes, as_mapping, is_missing, parse_call
-from feemodel.sizes.codecs import Codec, compressed_size, compressed_sizes
-from feemodel.sizes.lzss import packed_size
-from feemodel.sizes.payloads import Sizes
-from feemodel.transaction import (
+from feemodel.ethereum.call import Call, as_bytes, as_mapping, is_missing, parse_call
+from feemodel.ethereum.transaction import (
     LINEA_CHAIN_ID,
     fee_transaction,
     intrinsic_gas,
@@ -17,7 +14,10 @@ from feemodel.transaction import (
     parse_sender_unsigned,
     parse_transaction,
 )
-from feemodel.transaction_table import transactions_of
+from feemodel.ethereum.transaction_table import transactions_of
+from feemodel.sizes.codecs import Codec, compressed_size, compressed_sizes
+from feemodel.sizes.lzss import packed_size
+from feemodel.sizes.payloads import Sizes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,7 +121,7 @@ def fee_size(
     form : what is compressed: "sender_unsigned", "unsigned" or "signed" (a call: with the placeholder signature).
     packed : count the 32-byte field elements of 254 bits that the size fills in a blob.
     gas : the gas estimate of a call [gas]; without it the call's own `gas`, or else its intrinsic gas.
-    nonce, base_fee, chain_id : what a call that names none gets, see `feemodel.transaction.fee_transaction`.
+    nonce, base_fee, chain_id : what a call that names none gets, see `feemodel.ethereum.transaction.fee_transaction`.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Formulas: numbers and arrays in, numbers and arrays out."""
+"""The explorer: a page, and the JSON-RPC methods that compute its numbers."""
 
 from feemodel.lazy import lazy_names
 

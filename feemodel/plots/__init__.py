@@ -1,0 +1,32 @@
+"""Figures: a result of the simulator in, a Matplotlib `Axes` out."""
+
+from typing import TYPE_CHECKING
+
+from feemodel.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from feemodel.plots.figures import plot_comparison as plot_comparison
+    from feemodel.plots.figures import plot_distributions as plot_distributions
+    from feemodel.plots.figures import plot_fee_by_size as plot_fee_by_size
+    from feemodel.plots.figures import plot_fee_curves as plot_fee_curves
+    from feemodel.plots.figures import plot_recovery as plot_recovery
+    from feemodel.plots.figures import plot_verification_surface as plot_verification_surface
+    from feemodel.plots.simulation import plot_charges as plot_charges
+    from feemodel.plots.simulation import plot_fee_fan as plot_fee_fan
+    from feemodel.plots.simulation import plot_recovery_over_time as plot_recovery_over_time
+    from feemodel.plots.simulation import plot_tornado as plot_tornado
+
+_HOME = {
+    "plot_charges": "simulation",
+    "plot_comparison": "figures",
+    "plot_distributions": "figures",
+    "plot_fee_by_size": "figures",
+    "plot_fee_curves": "figures",
+    "plot_fee_fan": "simulation",
+    "plot_recovery": "figures",
+    "plot_recovery_over_time": "simulation",
+    "plot_tornado": "simulation",
+    "plot_verification_surface": "figures",
+}
+__all__ = [*_HOME]
+__getattr__, __dir__ = lazy_names(__name__, _HOME)
