@@ -1,0 +1,193 @@
+"""Filling every L1 block with blobs: for how many blocks a budget lasts, and how long the fee takes to come back.
+
+The published model (arXiv 2509.17126, Fig. 5a; `l1da.py` of StefanosChaliasos/rollup-tfm-attacks at 28831ba) multiplies
+the fee by 1.15 a block and cools as long as it attacks. By the protocol a full block multiplies it by
+e^((maximum − target) · 131,072 / update_fraction) = 1.0817 on every schedule so far; EIP-7918 holds it above
+base_fee / 16; and it falls faster than it rises where the target is more than half the maximum.
+"""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from feemodel.checks import choice, instance, real_scalar, whole_scalar
+from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.fees.l1_market import (
+    BLOB_BASE_COST,
+    ELASTICITY,
+    GAS_PER_BLOB,
+    LARGEST_EXPONENT,
+    MAINNET,
+    MIN_BLOB_BASE_FEE,
+    BlobRules,
+    Schedule,
+    blob_base_fee,
+    next_base_fee,
+    next_excess_blob_gas,
+)
+
+PUBLISHED_GROWTH = 1.15  # of the blob base fee in a full block [1]
+PUBLISHED_BLOBS = 9  # in a full block
+GAS_LIMIT = 60_000_000  # of an L1 block, an assumption: only the ratio to it matters [gas]
+MOST_BLOCKS = 1_000_000
+
+
+def upgrade(name: str) -> BlobRules:
+    """The blob rules of one of mainnet's upgrades by its name.
+
+    >>> upgrade("BPO2").maximum
+    21
+    """
+    return {row.name: row for row in MAINNET.rows}[choice("upgrade", name, tuple(row.name for row in MAINNET.rows))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class L1State:
+    """L1's fees when an attack begins, and what others do during it.
+
+    >>> L1State(base_fee=69_000_000, blob_base_fee=4_000_000).excess_blob_gas
+    177628090
+    """
+
+    rules: BlobRules = MAINNET.rows[-1]
+    base_fee: int = 1_000_000_000  #: [wei / gas]
+    blob_base_fee: int = MIN_BLOB_BASE_FEE  #: [wei / gas]
+    tip: int = 0  #: [wei / gas]
+    other_blobs: int = 0  #: that others post in every block, before the attacked rollup
+    gas_used_ratio: float = 0.5  #: of every block: 0.5 leaves the base fee as it is, 1 raises it by 1/8 [1]
+
+    def __post_init__(self) -> None:
+        instance("rules", self.rules, BlobRules)
+        for name in ("base_fee", "tip"):
+            whole_scalar(name, getattr(self, name), unit="wei")
+        whole_scalar("blob_base_fee", self.blob_base_fee, minimum=MIN_BLOB_BASE_FEE, unit="wei")
+        if whole_scalar("other_blobs", self.other_blobs) > self.rules.maximum:
+            raise InvalidInput("other_blobs", f"expected at most {self.rules.maximum}, a full block", self.other_blobs)
+        if real_scalar("gas_used_ratio", self.gas_used_ratio) > 1.0:
+            raise InvalidInput("gas_used_ratio", "expected at most 1, a full block", self.gas_used_ratio)
+
+    @property
+    def schedule(self) -> Schedule:
+        """The rules at any time, for `feemodel.fees.l1_market`."""
+        return Schedule((replace(self.rules, timestamp=0),))
+
+    @property
+    def excess_blob_gas(self) -> int:
+        """The least excess blob gas whose fee is at least `blob_base_fee` [gas]."""
+        low, high, schedule = 0, LARGEST_EXPONENT * self.rules.update_fraction, self.schedule
+        while low < high:
+            middle = (low + high) // 2
+            if blob_base_fee(middle, 0, schedule) >= self.blob_base_fee:
+                high = middle
+            else:
+                low = middle + 1
+        return low
+
+    @property
+    def reserve(self) -> int:
+        """What EIP-7918 holds the blob base fee above, base_fee / 16 [wei / gas]; 0 where the rules have no reserve.
+
+        >>> L1State(base_fee=1_000_000_000).reserve
+        62500000
+        """
+        return self.base_fee * BLOB_BASE_COST // GAS_PER_BLOB if self.rules.reserve else 0
+
+
+class Saturation(NamedTuple):
+    """A siege of L1's blob space."""
+
+    blocks: int  #: that the budget fills
+    spent: int  #: [wei]
+    blob_base_fee: int  #: after the last of them [wei / gas]
+    cooling: int | None  #: blocks until the fee is at most twice its start; `None`: it never is
+
+
+def published_saturation(
+    budget: float, *, growth: float = PUBLISHED_GROWTH, blobs: int = PUBLISHED_BLOBS, blob_base_fee: float = 1.0
+) -> int:
+    """Full blocks that a budget buys where the blob base fee grows by one factor a block.
+
+    Parameters
+    ----------
+    budget : [wei].
+    growth : of the fee in a full block, above 1 [1].
+    blobs : in a full block.
+    blob_base_fee : in the first [wei / gas].
+
+    Raises `InvalidInput` for a growth that is not above 1, and what is not such a number.
+
+    >>> [published_saturation(ether * 1e18) for ether in (1, 10, 100)]
+    [182, 199, 215]
+    """
+    held, factor = real_scalar("budget", budget), real_scalar("growth", growth)
+    if factor <= 1.0:
+        raise InvalidInput("growth", "expected above 1", growth)
+    first = whole_scalar("blobs", blobs, minimum=1) * GAS_PER_BLOB * real_scalar("blob_base_fee", blob_base_fee)
+    if first == 0.0:
+        raise InvalidInput("blob_base_fee", "expected above 0", blob_base_fee)
+    spent, blocks = 0.0, 0
+    while spent + first * factor**blocks <= held:
+        spent += first * factor**blocks
+        blocks += 1
+        if blocks > MOST_BLOCKS:
+            raise LimitExceeded(f"the budget lasts for more than {MOST_BLOCKS:,} blocks")
+    return blocks
+
+
+def saturate(budget: int, l1: L1State | None = None, *, blobs_while_cooling: int = 0) -> Saturation:
+    """Full blocks of blobs that a budget buys by the protocol's integer rules, and how long the fee cools after them.
+
+    The attacker buys the whole of every block; others are priced out. The base fee moves with `l1.gas_used_ratio`
+    during the siege, and stays where it is while the fee cools.
+
+    Parameters
+    ----------
+    budget : [wei].
+    l1 : the fees at the start; 1 wei and 1 gwei under BPO2 unless given.
+    blobs_while_cooling : in every block after the siege.
+
+    Raises `InvalidInput` for what is not such a number, `LimitExceeded` for a siege of more than 1,000,000 blocks.
+
+    From 1 wei 307 blocks for 1 ETH; from January 2026's fees, where the reserve had held them, 113:
+
+    >>> saturate(10**18).blocks
+    307
+    >>> found = saturate(10**18, L1State(base_fee=69_000_000, blob_base_fee=4_000_000))
+    >>> found.blocks, found.cooling
+    (113, 53)
+    """
+    held, state = whole_scalar("budget", budget, unit="wei"), L1State() if l1 is None else instance("l1", l1, L1State)
+    rules, quiet = state.rules, whole_scalar("blobs_while_cooling", blobs_while_cooling)
+    if quiet > rules.maximum:
+        raise InvalidInput("blobs_while_cooling", f"expected at most {rules.maximum}, a full block", quiet)
+    excess, base_fee, spent, blocks, schedule = state.excess_blob_gas, state.base_fee, 0, 0, state.schedule
+    start = fee = int(blob_base_fee(excess, 0, schedule))
+    while spent + (cost := rules.maximum * GAS_PER_BLOB * fee) <= held:
+        spent, blocks = spent + cost, blocks + 1
+        excess = int(next_excess_blob_gas(excess, rules.maximum * GAS_PER_BLOB, base_fee, 0, schedule))
+        base_fee = moved_base_fee(base_fee, state.gas_used_ratio)
+        fee = int(blob_base_fee(excess, 0, schedule))
+        if blocks > MOST_BLOCKS:
+            raise LimitExceeded(f"the budget lasts for more than {MOST_BLOCKS:,} blocks")
+    return Saturation(blocks, spent, fee, _cooling(excess, 2 * start, quiet, base_fee, schedule))
+
+
+def _cooling(excess: int, least: int, blobs: int, base_fee: int, schedule: Schedule) -> int | None:
+    """Blocks until the fee is at most so much, `None` where it stops falling before."""
+    blocks = 0
+    while blob_base_fee(excess, 0, schedule) > least:
+        following = int(next_excess_blob_gas(excess, blobs * GAS_PER_BLOB, base_fee, 0, schedule))
+        if following >= excess:  # the rule has no other memory: it will not fall later either
+            return None
+        excess, blocks = following, blocks + 1
+    return blocks
+
+
+def moved_base_fee(base_fee: int, gas_used_ratio: float) -> int:
+    """The base fee after a block that used a share of its gas limit [wei / gas].
+
+    >>> moved_base_fee(8_000_000, 1.0)
+    9000000
+    """
+    if gas_used_ratio == 1 / ELASTICITY:
+        return base_fee
+    return int(next_base_fee(base_fee, int(gas_used_ratio * GAS_LIMIT), GAS_LIMIT))
