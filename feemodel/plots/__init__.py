@@ -11,12 +11,14 @@ if TYPE_CHECKING:
     from feemodel.plots.figures import plot_fee_curves as plot_fee_curves
     from feemodel.plots.figures import plot_recovery as plot_recovery
     from feemodel.plots.figures import plot_verification_surface as plot_verification_surface
+    from feemodel.plots.simulation import plot_attack as plot_attack
     from feemodel.plots.simulation import plot_charges as plot_charges
     from feemodel.plots.simulation import plot_fee_fan as plot_fee_fan
     from feemodel.plots.simulation import plot_recovery_over_time as plot_recovery_over_time
     from feemodel.plots.simulation import plot_tornado as plot_tornado
 
 _HOME = {
+    "plot_attack": "simulation",
     "plot_charges": "simulation",
     "plot_comparison": "figures",
     "plot_distributions": "figures",

@@ -3,7 +3,7 @@
 A figure of a backtest says below its axes that transactions were drawn onto the time of the L1 fees, and which.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
 
-from feemodel.ethereum.quantities import WEI_PER_GWEI
-from feemodel.plots.figures import BLUE, GREY, ORANGE, VERMILION
+from feemodel.ethereum.quantities import WEI_PER_ETH, WEI_PER_GWEI
+from feemodel.plots.figures import BLUE, COLOURS, GREY, ORANGE, VERMILION
 
 if TYPE_CHECKING:
     import xarray
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 HOURS_A_DAY = 24
 BANDS = ((0.01, 0.99, 0.15), (0.05, 0.95, 0.2), (0.25, 0.75, 0.3))  # quantiles, and how dark between them
 FEE_NAMES = {"base_fee": "L1 base fee [gwei per gas]", "blob_base_fee": "blob base fee [gwei per gas]"}
+ATTACK_NAMES = {"paid": "paid by the attacker", "data": "of it for data", "posting": "posting costs the operator"}
 
 
 def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes, *, revenue: str = "size_revenue") -> Axes:
@@ -143,6 +144,27 @@ def plot_tornado(swings: "xarray.Dataset", ax: Axes, *, label: str, logarithmic:
     ax.grid(alpha=0.25, axis="x")
     ax.legend(fontsize=8, loc="lower right")
     return _caption(ax, swings)
+
+
+def plot_attack(runs: "Mapping[str, xarray.Dataset]", ax: Axes, *, variable: str = "paid") -> Axes:
+    """Attacks as they go on, one line each, logarithmic: money spent so far in ETH, or a fee in gwei.
+
+    Parameters
+    ----------
+    runs : label → a Dataset over `block` of `feemodel.simulation.attacks.denial`.
+    variable : "paid", "data" or "posting", summed up; "blob_base_fee" or "base_fee", as it is.
+    """
+    is_fee = variable in FEE_NAMES
+    for (label, run), colour in zip(runs.items(), (*COLOURS, GREY), strict=False):
+        values = run[variable]
+        drawn = values / WEI_PER_GWEI if is_fee else values.cumsum("block") / WEI_PER_ETH
+        ax.plot(run["block"], drawn, color=colour, label=label)
+    ax.set(yscale="log", xlabel="L1 blocks since the attack began", xlim=(0, None))
+    ax.set_ylabel(FEE_NAMES[variable] if is_fee else f"{ATTACK_NAMES[variable]} so far [ETH]")
+    ax.yaxis.set_major_formatter(FuncFormatter(_plain))
+    ax.grid(alpha=0.25)
+    ax.legend(fontsize=8)
+    return ax
 
 
 def _trailing(values: Any) -> Any:

@@ -16,8 +16,8 @@ import xarray as xr
 
 from feemodel.checks import instance, real_scalar, text, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.fees.l1_market import GAS_PER_BLOB, LARGEST_EXPONENT, blob_base_fee, next_excess_blob_gas
-from feemodel.fees.pricing import variable_cost
+from feemodel.ethereum.fee_market import GAS_PER_BLOB, LARGEST_EXPONENT, blob_base_fee, next_excess_blob_gas
+from feemodel.linea.coordinator import variable_cost
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.attacks.saturation import (
     MOST_BLOCKS,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from feemodel.checks import choice, instance, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.fees.l1_market import (
+from feemodel.ethereum.fee_market import (
     BLOB_BASE_COST,
     ELASTICITY,
     GAS_PER_BLOB,
@@ -67,7 +67,7 @@ class L1State:
 
     @property
     def schedule(self) -> Schedule:
-        """The rules at any time, for `feemodel.fees.l1_market`."""
+        """The rules at any time, for `feemodel.ethereum.fee_market`."""
         return Schedule((replace(self.rules, timestamp=0),))
 
     @property
