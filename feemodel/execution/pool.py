@@ -1,7 +1,7 @@
 """The reference in a few child processes, which can be killed: no call keeps others waiting, none runs for ever.
 
 A child loads a world once and keeps it for later calls on the same one. A child whose execution is not done at the
-deadline is killed and replaced.
+deadline is killed and replaced. A task whose child dies, as one without memory does, is begun again in a new one.
 """
 
 import os
@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing.connection import Connection, Pipe
 from queue import Empty, LifoQueue
 from time import monotonic
@@ -27,7 +27,11 @@ Found = TypeVar("Found")
 PROCESSES = 2
 DEADLINE = 10.0  # seconds; a call that a rollup block takes is done in two
 START = 60.0  # seconds until a child has its engine and a world; on a busy machine it takes five
-ENDED = "a process of the engine ended by itself"
+ATTEMPTS = 2  # at a task, each in a process of its own
+
+
+class ChildEnded(RuntimeError):
+    """A child process that ended before it answered."""
 
 
 class EnginePool:
@@ -59,11 +63,19 @@ class EnginePool:
     def run(self, world: World, task: Callable[[Execute], Found]) -> Found:
         """What `task` makes of the executions that it asks for, see `feemodel.execution.engines.Engine`.
 
-        Raises `LimitExceeded` at the deadline, `RuntimeError` where the pool is closed.
+        Raises `LimitExceeded` at the deadline and where each process that was given the task died, `RuntimeError` where
+        the pool is closed.
         """
-        with self._taken() as child:
-            child.load(world)
-            return task(_Machine(child, monotonic() + self._deadline, self._deadline))
+        left = self._deadline
+        for _ in range(ATTEMPTS):
+            with suppress(ChildEnded), self._taken() as child:
+                child.load(world)
+                began = monotonic()
+                try:
+                    return task(_Machine(child, began + left, self._deadline))
+                finally:
+                    left -= monotonic() - began
+        raise LimitExceeded(f"{ATTEMPTS} processes of the engine ended while they executed this call: try it again")
 
     def warm_up(self, world: World | None = None) -> None:
         """Start all children and load a world, so that the first calls need not wait for it."""
@@ -93,8 +105,8 @@ class EnginePool:
             raise LimitExceeded(busy) from None
         try:
             yield child
-        except BaseException:
-            if child.is_busy:
+        except BaseException as error:
+            if child.is_busy or isinstance(error, ChildEnded):
                 child.stop()
             raise
         finally:
@@ -194,7 +206,7 @@ class _Child:
         self.is_busy = False
 
     def end(self) -> None:
-        """Kill the process, and start none again. From any thread: who waits for the process is told that it ended."""
+        """Kill the process and start none again. From any thread: the one that uses the process gets `ChildEnded`."""
         with self._starting:
             self._ended = True
             process = self._process
@@ -214,7 +226,7 @@ def _send(pipe: Connection, message: Any) -> None:
     try:
         pipe.send(message)
     except OSError:
-        raise RuntimeError(ENDED) from None
+        raise ChildEnded from None
 
 
 def _received(pipe: Connection, seconds: float) -> Any:
@@ -222,4 +234,4 @@ def _received(pipe: Connection, seconds: float) -> Any:
     try:
         return pipe.recv() if pipe.poll(seconds) else None
     except (EOFError, OSError):
-        raise RuntimeError(ENDED) from None
+        raise ChildEnded from None
