@@ -14,7 +14,7 @@ from feemodel.ethereum.quantities import to_hex
 from feemodel.ethereum.transaction import Transaction, parse_transaction
 from feemodel.explorer import subject as subjects
 from feemodel.explorer.fields import FIELDS, FORMS
-from feemodel.explorer.methods import DAY, POINTS, explorer_methods, warm_up
+from feemodel.explorer.methods import DAY, POINTS, explorer_methods
 from feemodel.explorer.subject import SUBJECT_BYTES
 from feemodel.io.shipped import read_shipped_l1_fees
 from feemodel.linea.explanation import explain
@@ -457,18 +457,3 @@ def test_the_methods_answer_over_json_rpc():
         "code": -32602,
         "message": 'point.gas: expected a quantity such as "0x5208", got 1',
     }
-
-
-def test_warming_up_calls_what_is_there():
-    called = []
-
-    def noted(name):
-        def method(*params):
-            called.append(name)
-            return METHODS[name](*params)
-
-        return method
-
-    asyncio.run(warm_up({name: noted(name) for name in METHODS}))
-
-    assert set(called) == set(METHODS)

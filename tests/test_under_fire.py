@@ -5,7 +5,6 @@ What takes a time is judged by processor time, or with much patience: the machin
 
 import asyncio
 import json
-import os
 import socket
 import time
 from collections import Counter
@@ -147,9 +146,7 @@ def test_a_worker_that_stands_still_is_replaced_and_signals_without_a_meaning_ch
     assert signalled.held, str(signalled)
 
 
-@pytest.mark.skipif(
-    not (process_faults.CLOCK.exists() or "CI" in os.environ), reason="needs libfaketime, of Debian's package faketime"
-)
+@pytest.mark.skipif(not process_faults.CLOCK.exists(), reason="needs libfaketime, of Debian's package faketime")
 def test_a_clock_that_jumps_disturbs_nobody():
     finding = process_faults.clock_moved({"+7h": 7, "-30h": -30}, seconds=TROUBLED)
 

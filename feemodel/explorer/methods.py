@@ -7,7 +7,7 @@ The page at `GET /` calls them, and anybody else may. Integers of wei and gas ar
 import csv
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache
 from itertools import groupby
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -16,8 +16,8 @@ import numpy as np
 
 from feemodel.checks import whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.ethereum.quantities import to_hex, to_quantity
-from feemodel.ethereum.transaction import LINEA_CHAIN_ID, Transaction
+from feemodel.ethereum.quantities import to_quantity
+from feemodel.ethereum.transaction import LINEA_CHAIN_ID
 from feemodel.explorer.fee import (
     along,
     naming,
@@ -84,21 +84,6 @@ def explorer_methods(
     }
 
 
-async def warm_up(methods: Mapping[str, Callable[..., Any]]) -> None:
-    """Call every method once, so that no caller waits for files and compiled kernels to be loaded.
-
-    Only `feemodel_compare` loads much (some 140 MB, in a thread); the others are ready without it.
-    """
-    day = methods["feemodel_presets"]()["days"][0]
-    moment = {name: day[name] for name in ("l1BaseFee", "blobBaseFee")}
-    point = {"compressedSize": 128, "gas": "0x5208"}
-    methods["feemodel_fee"](point)
-    methods["feemodel_curve"]({**point, "axis": "compressedSize", "from": 1, "to": 1_000})
-    transfer = Transaction(gas_limit=21_000, to=bytes(20)).with_placeholder_signature()
-    await methods["feemodel_explain"](to_hex(transfer.signed()))
-    await methods["feemodel_compare"](to_hex(transfer.signed()), moment)
-
-
 @dataclass(frozen=True, eq=False)
 class Explorer:
     """The methods that know numbers only."""
@@ -111,7 +96,7 @@ class Explorer:
         return {
             "server": self._server(),
             "chains": [_chain(preset) for preset in LINEA_PRESETS.values()],
-            "days": self._days,
+            "days": shipped_days(),
             "fields": [_field(name) for name in FIELDS],
             "formulas": {
                 form: [{"gives": name, "how": how} for name, how in lines] for form, lines in FORMULAS.items()
@@ -219,13 +204,6 @@ class Explorer:
             }
         return {"pricing": own.name, **_margins(self.preset), **costs, "baseFee": to_quantity(own.base_fee)}
 
-    @cached_property
-    def _days(self) -> list[dict[str, Any]]:
-        # Not as a table: nothing else that a slider asks for needs pandas, which is most of a process's memory.
-        with shipped_path(L1_FEES).open(encoding="utf-8", newline="") as file:
-            rows = csv.DictReader(file)
-            return l1_days(L1Moment(row["time"], float(row["base_fee"]), float(row["blob_base_fee"])) for row in rows)
-
 
 class L1Moment(NamedTuple):
     """What L1 charged at a time."""
@@ -277,6 +255,15 @@ def l1_days(moments: Iterable[L1Moment]) -> list[dict[str, Any]]:
         }
         for name, label, moment in chosen
     ]
+
+
+@cache
+def shipped_days() -> list[dict[str, Any]]:
+    """`l1_days` of the L1 fees that ship with the package; reading them the first time takes 0.1 s."""
+    # Not as a table: nothing else that a slider asks for needs pandas, which is most of a process's memory.
+    with shipped_path(L1_FEES).open(encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file)
+        return l1_days(L1Moment(row["time"], float(row["base_fee"]), float(row["blob_base_fee"])) for row in rows)
 
 
 def _four_digits(mean: float) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 from feemodel.errors import InvalidInput, LimitExceeded, UnreadableFile, UpstreamError
 from feemodel.ethereum.transaction import LINEA_CHAIN_ID
 from feemodel.execution.estimate import GasEstimate, Limits
-from feemodel.explorer.methods import explorer_methods
+from feemodel.explorer.methods import explorer_methods, shipped_days
 from feemodel.io.node import Node
 from feemodel.ledger.store import Store
 from feemodel.rpc.chain import Chain, genesis_chain, read_genesis_document, replay_chain
@@ -187,11 +187,12 @@ class Service:
         return LINEA_CHAIN_ID if known is None else known
 
     async def start(self) -> None:
-        """Look at the nodes for the first time, then again and again; get ready what takes long, beside other work.
+        """Look at the nodes for the first time, then again and again; load what a first request would wait for.
 
-        The compiled hashing is there before the first request: a proof that had to wait for the compiler would hold the
-        serving thread, for half a minute on a busy machine that keeps no kernels.
+        The compiled hashing and the shipped L1 fees are loaded before the first request, in a thread. A proof that
+        waited for the compiler would hold the serving thread, for half a minute on a busy machine without kept kernels.
         """
+        await asyncio.to_thread(shipped_days)
         if self.store is not None:
             await asyncio.to_thread(self.store.scheme.load)
         first = [asyncio.create_task(polled.refresh()) for polled in self._polled]
@@ -339,10 +340,15 @@ def _measuring(settings: Settings) -> dict[str, Any]:
 
 
 def _codec(settings: Settings) -> Codec:
+    """The codec of the settings, after a first measurement: no request waits until its kernels are compiled."""
+    codec = _named_codec(settings)
+    codec.size(bytes(64))
+    return codec
+
+
+def _named_codec(settings: Settings) -> Codec:
     if settings.codec == "lzss":
-        codec = Lzss.from_file(str(settings.dictionary))
-        codec.size(bytes(1))  # the dictionary is indexed and the kernels are loaded, before somebody waits for it
-        return codec
+        return Lzss.from_file(str(settings.dictionary))
     if settings.dictionary is not None:
         try:
             return Zstd(dictionary=Path(settings.dictionary).read_bytes())
