@@ -129,9 +129,10 @@ def test_a_task_whose_child_is_killed_is_executed_again_in_another_one():
             processes.append(child._process.pid)
             if len(processes) == 1:
                 child._process.kill()
+                child._process.wait()
             return execute(READ, 100_000)
 
-        assert pool.run(WORLD, task).output[-1] == 7
+        assert pool.run(WORLD, task).output[-1] == 7  # on its world, which a new process has to be sent
         assert len(set(processes)) == len(processes) == 2
 
 

@@ -184,10 +184,12 @@ class _Child:
         self.is_busy, self._base = False, world
 
     def ask(self, question: Any, seconds: float) -> Traced | None:
-        """The child's answer; `None` if it did not come in time."""
-        pipe, self.is_busy = self.start(), True
-        _send(pipe, question)
-        answer = _received(pipe, seconds)
+        """The answer of the child that was loaded; `None` if it did not come in time."""
+        if self._pipe is None:
+            raise ChildEnded
+        self.is_busy = True
+        _send(self._pipe, question)
+        answer = _received(self._pipe, seconds)
         if answer is None:
             return None
         self.is_busy = False
