@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from feemodel.simulation.calibrate import calibrate as calibrate
     from feemodel.simulation.posting import Posting as Posting
     from feemodel.simulation.reduce import over as over
+    from feemodel.simulation.reduce import summarize as summarize
     from feemodel.simulation.samples import grid as grid
     from feemodel.simulation.samples import monte_carlo as monte_carlo
     from feemodel.simulation.samples import sobol as sobol
@@ -80,6 +81,7 @@ _HOME = {
     "profitable": "linea.priority",
     "sobol": "simulation.samples",
     "sobol_indices": "simulation.sensitivity",
+    "summarize": "simulation.reduce",
     "sweep": "simulation.sweep",
     "variable_cost": "linea.coordinator",
     "verification_breakdown": "linea.priority",

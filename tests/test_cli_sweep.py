@@ -197,7 +197,9 @@ def test_a_file_of_an_unknown_kind_is_refused_before_any_work(tmp_path, name):
 def test_a_histogram_is_no_table(tmp_path):
     (tmp_path / "spec.toml").write_text('over = ["margin"]\nedges = [1.0]\n' + SPEC)
 
-    with pytest.raises(InvalidInput, match=r"--out: expected a name that ends in .nc, which holds histograms too"):
+    with pytest.raises(
+        InvalidInput, match=r"--out: expected a name that ends in .nc, which holds histograms and quantiles too"
+    ):
         run_verb(str(tmp_path / "spec.toml"), "--out", str(tmp_path / "fees.csv"))
 
 

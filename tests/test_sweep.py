@@ -402,7 +402,7 @@ def test_what_is_wrong_with_a_sweep_is_named(function, samples, options, named):
         (lambda: over(), "over: expected at least one dimension"),
         (
             lambda: over("x", statistics=["median"]),
-            r"statistics\[0\]: expected one of mean, std, min, max, sum, got 'median'",
+            r"statistics\[0\]: expected one of mean, std, min, max, sum, drawdown, got 'median'",
         ),
         (lambda: over("x", edges=[2.0, 1.0]), "edges: expected numbers that rise"),
         (lambda: over("x", edges=[[1.0, 2.0]]), "edges: expected numbers that rise"),

@@ -12,6 +12,9 @@ from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum.quantities import WEI_PER_ETH
 
 if TYPE_CHECKING:
+    import xarray
+
+    from feemodel.simulation.reduce import Over
     from feemodel.simulation.surfaces import Workload
 
 SCENARIOS = ("history", "bootstrap", "demand")
@@ -34,7 +37,45 @@ class Experiment(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment(parser, scenario="history", paths=1, hours=None)
+    add_statistics(parser)
     add_out(parser, "FILE", "write every hour of every path: .csv, .parquet or .nc")
+
+
+def add_statistics(parser: argparse.ArgumentParser) -> None:
+    """The options that ask for statistics over paths."""
+    asked = parser.add_argument_group("statistics over paths")
+    for name, text in (
+        ("quantile", "of every measure, from 0 to 1"),
+        ("cvar-lower", "mean of so large a share of the lowest values of every measure"),
+        ("cvar-upper", "mean of so large a share of the highest"),
+    ):
+        asked.add_argument(f"--{name}", type=number, action="append", default=[], metavar="SHARE",
+                           help=f"{text}; may be repeated")  # fmt: skip
+    asked.add_argument("--below", type=number, action="append", default=[], metavar="VALUE",
+                       help="share of paths whose recovery lies below; may be repeated")  # fmt: skip
+
+
+def read_statistics(options: argparse.Namespace) -> "Over | None":
+    """The statistics that the options ask for, checked before the work."""
+    from feemodel.simulation.reduce import over
+
+    levels = {name: getattr(options, name) for name in ("quantile", "below", "cvar_lower", "cvar_upper")}
+    return over("path", statistics=["mean"], **levels) if any(levels.values()) else None
+
+
+def _statistics(found: "xarray.Dataset", wanted: "Over") -> dict[str, dict[str, dict[str, float]]]:
+    """Measure → statistic → level → value."""
+    from feemodel.simulation.reduce import summarize
+
+    summary = summarize(found[list(MEASURES)], wanted)
+    answer: dict[str, dict[str, dict[str, float]]] = {}
+    for measure in MEASURES:
+        for name, levels in wanted.levels.items():
+            if levels and (name != "below" or measure.endswith("recovery")):
+                values = summary[f"{measure}_{name}"].values.tolist()
+                given = {f"{level:g}": value for level, value in zip(levels, values, strict=True)}
+                answer.setdefault(_camel(measure), {})[_camel(name)] = given
+    return answer
 
 
 def add_experiment(parser: argparse.ArgumentParser, *, scenario: str, paths: int, hours: float | None) -> None:
@@ -133,7 +174,7 @@ def run(options: argparse.Namespace) -> int:
     from feemodel.simulation.backtest import backtest
     from feemodel.simulation.scenarios import duration
 
-    out = checked_out(options, DATASET_SUFFIXES)
+    out, wanted = checked_out(options, DATASET_SUFFIXES), read_statistics(options)
     made = read_experiment(options)
     found = backtest(
         made.workload,
@@ -150,16 +191,38 @@ def run(options: argparse.Namespace) -> int:
         write_dataset(found[hourly], out, overwrite=options.overwrite)
     hours = duration(made.l1_fees) / HOUR
     quantiles = {name: _over_paths(found[name].to_numpy()) for name in MEASURES}
+    statistics = _statistics(found, wanted) if wanted is not None else {}
     if options.json:
+        asked = {"statistics": statistics} if statistics else {}
         counts = {"paths": found.sizes["path"], "hours": hours, "transactions": int(found["transactions"].sum())}
-        print_json(counts | {_camel(name): values for name, values in quantiles.items()} | {"assumed": found.attrs})
+        print_json(
+            counts | {_camel(name): values for name, values in quantiles.items()} | asked | {"assumed": found.attrs}
+        )
         return 0
     rows = [(_LABELS[name], *(_shown(name, value) for value in values.values())) for name, values in quantiles.items()]
     paths, transactions = found.sizes["path"], int(found["transactions"].sum())
     title = f"{transactions:,} transactions on {paths:,} path{'s' * (paths > 1)} of {hours:,.6g} h"
     print_table(title, ("", *next(iter(quantiles.values()))), rows)
+    if statistics:
+        _print_statistics(statistics)
     print_assumptions(found.attrs)
     return 0
+
+
+def _print_statistics(statistics: dict[str, dict[str, dict[str, float]]]) -> None:
+    columns = [(kind, level) for kind, levels in statistics["recovery"].items() for level in levels]
+
+    def cell(name: str, kind: str, level: str) -> str:
+        value = statistics[_camel(name)].get(kind, {}).get(level)
+        if value is None:
+            return ""
+        return f"{value:.2%}" if kind == "below" else _shown(name, value)
+
+    rows = [
+        (_LABELS[name], *(cell(name, *column) for column in columns)) for name in MEASURES if _camel(name) in statistics
+    ]
+    heads = [f"{_STATISTIC_LABELS[kind]} {level}" for kind, level in columns]
+    print_table("Statistics over paths", ("", *heads), rows)
 
 
 def print_assumptions(attributes: dict[str, Any]) -> None:
@@ -168,6 +231,9 @@ def print_assumptions(attributes: dict[str, Any]) -> None:
         print(f"{name.replace('_', ' ')}: {attributes[name]}")
 
 
+_STATISTIC_LABELS = {
+    "quantile": "quantile", "below": "share below", "cvarLower": "CVaR of lowest", "cvarUpper": "CVaR of highest",
+}  # fmt: skip
 _LABELS = {
     "recovery": "revenue over posting cost",
     "size_recovery": "size part over posting cost",

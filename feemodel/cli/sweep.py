@@ -30,8 +30,10 @@ def run(options: argparse.Namespace) -> int:
     out = checked_out(options, DATASET_SUFFIXES)  # before hours of work
     spec = read_sweep_spec(options.spec)
     plan = planned(spec.formula, spec.samples, spec.reduce)
-    if out is not None and out.suffix.lower() != ".nc" and plan.histogram:
-        raise InvalidInput("--out", "expected a name that ends in .nc, which holds histograms too", options.out)
+    if out is not None and out.suffix.lower() != ".nc" and plan.levels:
+        raise InvalidInput(
+            "--out", "expected a name that ends in .nc, which holds histograms and quantiles too", options.out
+        )
     then = f"written to {out}" if out is not None else "only least, mean and most are printed, --out FILE keeps all"
     print(f"feemodel: {plan}; {then}", file=sys.stderr)
     started = time.perf_counter()

@@ -23,7 +23,8 @@ FORMULAS: dict[str, Callable[..., Any]] = {
     "verification_priority_fee": feemodel.verification_priority_fee,
 }
 SHIPPED = "shipped"
-KEYS = ("formula", "over", "statistics", "edges", "transactions", "grid", "monte_carlo", "sobol")
+REDUCTION = ("statistics", "edges", "quantile", "below", "cvar_lower", "cvar_upper")
+KEYS = ("formula", "over", *REDUCTION, "transactions", "grid", "monte_carlo", "sobol")
 LONGEST_AXIS = 10_000_000  # values
 DOUBLE_EXACT = 2**53
 SPACINGS: dict[str, Callable[..., Any]] = {"linear": np.linspace, "log": np.geomspace}
@@ -93,7 +94,7 @@ def parse_sweep_spec(spec: Mapping[str, Any], folder: Path) -> SweepSpec:
 
 
 def _reduction(spec: Mapping[str, Any]) -> Over | None:
-    options = {name: spec[name] for name in ("statistics", "edges") if name in spec}
+    options = {name: spec[name] for name in REDUCTION if name in spec}
     if "over" in spec:
         if not isinstance(spec["over"], list):
             raise InvalidInput("over", 'expected a list of names, such as ["sample"]', spec["over"])

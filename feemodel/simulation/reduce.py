@@ -1,25 +1,32 @@
-"""What a sweep keeps of its evaluations: moments, extremes and histograms over some of the dimensions.
+"""Statistics over some of the dimensions of a sweep or of any result: moments, shares, quantiles, tails, drawdowns.
 
 A worker reduces what it evaluated to sums; the sums of all pieces are merged in the order of the pieces, so that the
-result is the same to the bit whoever evaluated them.
+result is the same to the bit whoever evaluated them. Quantiles, tail means and drawdowns are exact: they need every
+evaluation, which is held until the end.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from feemodel.checks import real
+from feemodel.checks import instance, real
 from feemodel.compiled import kept
 from feemodel.equality import compared_by_value, summary
 from feemodel.errors import InvalidInput
 from feemodel.simulation.blocks import part_of
 
-STATISTICS = ("mean", "std", "min", "max", "sum")
+if TYPE_CHECKING:
+    import xarray
+
+MOMENTS = ("mean", "std", "min", "max", "sum")
+STATISTICS = (*MOMENTS, "drawdown")
 DEFAULT_STATISTICS = STATISTICS[:4]
+LEVELS = ("quantile", "cvar_lower", "cvar_upper")  # statistics that have a dimension of levels
+SORTED_AT_ONCE = 1 << 20  # values
 RUN = 4_096  # elements whose squares are summed around their own mean: they stay in the first cache
 
 
@@ -33,6 +40,7 @@ class Moments(NamedTuple):
     least: NDArray[np.float64]
     most: NDArray[np.float64]
     histogram: NDArray[np.int64]  #: cell × bin; no bins where none were asked for
+    below: NDArray[np.int64]  #: cell × threshold: how many evaluations lie below it
 
 
 @compared_by_value
@@ -47,18 +55,51 @@ class Over:
     dims: tuple[str, ...]
     statistics: tuple[str, ...] = DEFAULT_STATISTICS
     edges: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))  #: a read-only copy
+    quantile: tuple[float, ...] = ()
+    below: tuple[float, ...] = ()
+    cvar_lower: tuple[float, ...] = ()
+    cvar_upper: tuple[float, ...] = ()
 
     def __repr__(self) -> str:  # short, with any number of edges
         edges = f", edges={summary(self.edges.tolist())}" if self.bins else ""
-        return f"Over({self.dims!r}, {self.statistics!r}{edges})"
+        levels = "".join(f", {name}={given!r}" for name, given in self.levels.items() if given)
+        return f"Over({self.dims!r}, {self.statistics!r}{edges}{levels})"
 
     def __hash__(self) -> int:
-        return hash((self.dims, self.statistics, tuple(self.edges.tolist())))
+        return hash((self.dims, self.statistics, tuple(self.edges.tolist()), *self.levels.values()))
 
     def __post_init__(self) -> None:
         for name, given, known in (("over", self.dims, None), ("statistics", self.statistics, STATISTICS)):
             object.__setattr__(self, "dims" if known is None else name, _names(name, given, known))
         object.__setattr__(self, "edges", _rising(self.edges))
+        for name in LEVELS:
+            object.__setattr__(self, name, _shares(name, getattr(self, name)))
+        object.__setattr__(self, "below", _thresholds(self.below))
+        if "drawdown" in self.statistics and len(self.dims) != 1:
+            reason = "expected one dimension, along whose order a drawdown is"
+            raise InvalidInput("over", reason, list(self.dims))
+
+    @property
+    def levels(self) -> dict[str, tuple[float, ...]]:
+        """Levels and thresholds by the statistic that they belong to, whose name is also their dimension."""
+        return {name: getattr(self, name) for name in (*LEVELS, "below")}
+
+    @property
+    def holds_values(self) -> bool:
+        """Whether the statistics need every evaluation until the end."""
+        return "drawdown" in self.statistics or any(getattr(self, name) for name in LEVELS)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """What every result is reduced to, by the end of its name."""
+        levels = [name for name, given in self.levels.items() if given]
+        return (*self.statistics, *(["histogram"] if self.bins else []), *levels)
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Names of the dimensions and coordinates that the statistics add."""
+        levels = [name for name, given in self.levels.items() if given]
+        return (*(["bin", "bin_from"] if self.bins else []), *levels)
 
     @property
     def bins(self) -> int:
@@ -72,41 +113,159 @@ class Over:
         ordered = np.ascontiguousarray(values.transpose(*kept, *axes))
         table = (ordered.view(np.uint8) if ordered.dtype == bool else ordered).reshape(-1, count)
         total, squares, least, most = _moments(table)
-        return Moments(np.full(len(table), count), total, squares, least, most, self._histogram(table))
+        counts = np.full(len(table), count)
+        return Moments(counts, total, squares, least, most, self._histogram(table), self._below(table))
+
+    def of_values(self, table: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
+        """The statistics that need every evaluation: of a table of cells × evaluations, cells × levels by name."""
+        found: dict[str, list[NDArray[np.float64]]] = {name: [] for name in LEVELS if getattr(self, name)}
+        if "drawdown" in self.statistics:
+            found["drawdown"] = []
+        for part in _parts(table):
+            if "drawdown" in found:
+                found["drawdown"].append(_drawdown(part))
+            part.sort(axis=1)
+            if self.quantile:
+                found["quantile"].append(np.quantile(part, self.quantile, axis=1).T)
+            if self.cvar_lower:
+                found["cvar_lower"].append(_tail_means(part, self.cvar_lower))
+            if self.cvar_upper:
+                found["cvar_upper"].append(-_tail_means(-part[:, ::-1], self.cvar_upper))
+        return {name: np.concatenate(parts) for name, parts in found.items()}
+
+    def _below(self, table: NDArray[Any]) -> NDArray[np.int64]:
+        if not self.below:
+            return np.empty((len(table), 0), dtype=np.int64)
+        _check_numbers(table)
+        return np.stack([np.count_nonzero(table < threshold, axis=1) for threshold in self.below], axis=1)
 
     def _histogram(self, table: NDArray[Any]) -> NDArray[np.int64]:
         bins = self.bins
         if not bins:
             return np.empty((len(table), 0), dtype=np.int64)
-        if table.dtype.kind == "f" and (missing := np.isnan(table)).any():
-            raise InvalidInput("function", "expected numbers, to count them in a histogram", float(table[missing][0]))
+        _check_numbers(table)
         places = np.searchsorted(self.edges, table, side="right") + np.arange(len(table))[:, None] * bins
         return np.bincount(places.reshape(-1), minlength=len(table) * bins).reshape(-1, bins).astype(np.int64)
 
 
-def over(*dims: str, statistics: Sequence[str] = DEFAULT_STATISTICS, edges: "ArrayLike | None" = None) -> Over:
-    """A reduction: statistics of the evaluations over some dimensions of a sweep.
+def over(
+    *dims: str,
+    statistics: Sequence[str] = DEFAULT_STATISTICS,
+    edges: "ArrayLike | None" = None,
+    quantile: Sequence[float] = (),
+    below: Sequence[float] = (),
+    cvar_lower: Sequence[float] = (),
+    cvar_upper: Sequence[float] = (),
+) -> Over:
+    """A reduction: statistics of the evaluations over some dimensions, of a sweep or of any result (see `summarize`).
 
     Parameters
     ----------
-    dims : such as "sample" or "transaction".
-    statistics : of "mean", "std" (of the population), "min", "max", "sum"; doubles.
+    dims : such as "sample", "transaction" or "path".
+    statistics : of "mean", "std" (of the population), "min", "max", "sum", and "drawdown": how far the running sum,
+        from 0 on, falls below an earlier height at most, along one dimension in its order; doubles.
     edges : of a histogram, rising [the result's unit]; the bins are below the first edge, from each edge to below the
         next, and from the last edge on, so that every evaluation is in one of them.
+    quantile : levels from 0 to 1, between evaluations by straight lines [1].
+    below : thresholds: the share of evaluations below each, P(x < y) [the result's unit].
+    cvar_lower, cvar_upper : shares above 0 to 1: the mean of the lowest, or of the highest, such share of the
+        evaluations, the conditional value at risk; one evaluation counts in part where the share cuts it [1].
+
+    Quantiles, tail means and drawdowns are exact, and hold every evaluation until the end.
 
     Raises
     ------
-    InvalidInput : no dimension, an unknown statistic, a name given twice, edges that do not rise.
+    InvalidInput : no dimension, an unknown statistic, a name given twice, edges that do not rise, a level out of range,
+        a drawdown over several dimensions.
 
-    >>> over("transaction", statistics=["mean"]).statistics
-    ('mean',)
+    >>> over("transaction", statistics=["mean"], quantile=[0.05, 0.95]).variables
+    ('mean', 'quantile')
     """
-    return Over(dims, tuple(_list("statistics", statistics)), np.empty(0) if edges is None else _some_edges(edges))
+    rising = np.empty(0) if edges is None else _some_edges(edges)
+    levels = {"quantile": quantile, "below": below, "cvar_lower": cvar_lower, "cvar_upper": cvar_upper}
+    given = {name: tuple(_numbers(name, values)) for name, values in levels.items()}
+    return Over(dims, tuple(_list("statistics", statistics)), rising, **given)
 
 
-def _list(name: str, given: Any) -> Sequence[Any]:
+def summarize(result: "xarray.Dataset", reduction: Over) -> "xarray.Dataset":
+    """Statistics of a result over some of its dimensions, as `sweep` gives them of its evaluations.
+
+    Parameters
+    ----------
+    result : of `sweep`, `backtest`, `simulate`, or any Dataset.
+    reduction : of `over`.
+
+    Returns
+    -------
+    Dataset : `<variable>_<statistic>` of every variable of numbers that has all the dimensions; what has none of them
+        stays as it is. The attribute `left_out` names the others.
+
+    Raises `InvalidInput` for a result without such a variable, and for values that are no numbers where they are
+    counted or put in order.
+
+    >>> import xarray
+    >>> recovery = xarray.Dataset({"recovery": ("path", [0.8, 1.0, 1.1, 1.5])})
+    >>> found = summarize(recovery, over("path", statistics=["mean"], below=[1.0], cvar_lower=[0.5]))
+    >>> found.recovery_mean.item(), found.recovery_below.values.tolist(), found.recovery_cvar_lower.values.tolist()
+    (1.1, [0.25], [0.9])
+    """
+    import xarray
+
+    if not isinstance(result, xarray.Dataset):
+        raise InvalidInput("result", "expected a Dataset, as sweep, backtest and simulate return", result)
+    wanted = instance("reduction", reduction, Over)
+    reduced: list[str] = []
+    stays: list[str] = []
+    left_out: list[str] = []
+    for name, values in result.data_vars.items():
+        shared = [dim for dim in wanted.dims if dim in values.dims]
+        group = stays if not shared else reduced if len(shared) == len(wanted.dims) else left_out
+        (group if not shared or values.dtype.kind in "iufb" else left_out).append(str(name))
+    if not reduced:
+        raise InvalidInput("reduction", f"expected dimensions of numbers in {', '.join(map(str, result.dims))}", wanted)
+    for name in wanted.coordinates:
+        if name in result.variables or name in result.dims:
+            raise InvalidInput("result", "expected no variable that is named as a statistic's dimension", name)
+    variables: dict[str, Any] = {name: result[name].variable for name in stays}
+    for name in reduced:
+        variables |= _reduced(name, result[name], wanted)
+    coordinates = {
+        name: values.variable for name, values in result.coords.items() if not set(values.dims) & set(wanted.dims)
+    }
+    attributes = result.attrs | {"reduced_over": ", ".join(wanted.dims), "left_out": ", ".join(left_out)}
+    return xarray.Dataset(variables, coordinates | level_coordinates(wanted), attributes)
+
+
+def _reduced(name: str, values: "xarray.DataArray", wanted: Over) -> dict[str, Any]:
+    kept = [dim for dim in values.dims if dim not in wanted.dims]
+    ordered = values.transpose(*kept, *wanted.dims)
+    shape, units = ordered.shape[: len(kept)], {name: values.attrs[name] for name in ("units",) if name in values.attrs}
+    array = ordered.to_numpy()
+    table = Table(shape, wanted)
+    table.merge((), wanted.moments(array, tuple(range(len(kept), array.ndim))))
+    held = wanted.of_values(array.reshape(prod(shape), -1)) if wanted.holds_values else {}
+    return table.variables(name, tuple(map(str, kept)), held, units)
+
+
+def level_coordinates(wanted: Over, units: "dict[str, str] | None" = None) -> dict[str, Any]:
+    """The coordinates that the statistics of a reduction add; `units` are those of the result.
+
+    >>> level_coordinates(over("path", quantile=[0.5]))
+    {'quantile': ('quantile', [0.5], {'units': '1'})}
+    """
+    found: dict[str, Any] = {
+        name: (name, list(given), (units or {}) if name == "below" else {"units": "1"})
+        for name, given in wanted.levels.items()
+        if given
+    }
+    if wanted.bins:
+        found["bin_from"] = ("bin", np.append(-np.inf, wanted.edges), units or {})
+    return found
+
+
+def _list(name: str, given: Any, what: str = "names") -> Sequence[Any]:
     if not isinstance(given, (list, tuple)):
-        raise InvalidInput(name, "expected a list of names", given)
+        raise InvalidInput(name, f"expected a list of {what}", given)
     return given
 
 
@@ -132,6 +291,61 @@ def _some_edges(edges: Any) -> NDArray[np.float64]:
     return rising
 
 
+def _numbers(name: str, given: Any) -> list[float]:
+    """A list of levels, or an array of one dimension."""
+    values = given.tolist() if isinstance(given, np.ndarray) else given
+    return list(_list(name, values, "numbers"))
+
+
+def _shares(name: str, levels: Any) -> tuple[float, ...]:
+    found = tuple(np.asarray(real(name, level)).item() for level in levels)
+    for place, share in enumerate(found):
+        if not (0.0 if name == "quantile" else np.nextafter(0.0, 1.0)) <= share <= 1.0:
+            least = "0" if name == "quantile" else "above 0"
+            raise InvalidInput(name, f"expected shares from {least} to 1", share, (place,))
+        if share in found[:place]:
+            raise InvalidInput(name, "expected every level once", share, (place,))
+    return found
+
+
+def _thresholds(given: Any) -> tuple[float, ...]:
+    found = tuple(np.asarray(real("below", threshold, minimum=None)).item() for threshold in given)
+    if len(set(found)) != len(found):
+        raise InvalidInput("below", "expected every threshold once", found)
+    return found
+
+
+def _check_numbers(table: NDArray[Any]) -> None:
+    if table.dtype.kind == "f" and (missing := np.isnan(table)).any():
+        raise InvalidInput("function", "expected numbers, to count them or put them in order", float(table[missing][0]))
+
+
+def _parts(table: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
+    """Rows of a table, so many at once that copies of them stay small, as doubles."""
+    rows = max(1, SORTED_AT_ONCE // max(table.shape[1], 1))
+    for start in range(0, len(table), rows):
+        part = np.array(table[start : start + rows], dtype=np.float64)
+        _check_numbers(part)
+        yield part
+
+
+def _tail_means(ordered: NDArray[np.float64], shares: Sequence[float]) -> NDArray[np.float64]:
+    """The mean of the first share of each row."""
+    count = ordered.shape[1]
+    columns = []
+    for share in shares:
+        whole = min(int(share * count), count - 1)
+        part = share * count - whole  # of the evaluation that the share cuts
+        columns.append((ordered[:, :whole].sum(axis=1) + part * ordered[:, whole]) / (share * count))
+    return np.stack(columns, axis=1)
+
+
+def _drawdown(flows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How far the running sum of each row falls below an earlier height, 0 at the start."""
+    height = np.cumsum(flows, axis=1)
+    return np.asarray((np.maximum(np.maximum.accumulate(height, axis=1), 0.0) - height).max(axis=1).clip(0.0))
+
+
 def _rising(edges: Any) -> NDArray[np.float64]:
     rising = np.array(real("edges", edges, minimum=None), dtype=np.float64)
     if rising.ndim != 1 or not (np.diff(rising) > 0).all():
@@ -143,14 +357,16 @@ def _rising(edges: Any) -> NDArray[np.float64]:
 class Table:
     """The cells of a result, into which the moments of block after block are merged."""
 
-    def __init__(self, shape: tuple[int, ...], bins: int) -> None:
+    def __init__(self, shape: tuple[int, ...], wanted: Over) -> None:
+        self._wanted, self._shape = wanted, shape
         self._sums = Moments(
             np.zeros(shape, dtype=np.int64),
             np.zeros(shape),
             np.zeros(shape),
             np.full(shape, np.inf),
             np.full(shape, -np.inf),
-            np.zeros((*shape, bins), dtype=np.int64),
+            np.zeros((*shape, wanted.bins), dtype=np.int64),
+            np.zeros((*shape, len(wanted.below)), dtype=np.int64),
         )
 
     def merge(self, cells: tuple[slice, ...], block: Moments) -> None:
@@ -168,23 +384,39 @@ class Table:
         np.minimum(mine.least, new.least, out=mine.least)
         np.maximum(mine.most, new.most, out=mine.most)
         mine.histogram[...] += new.histogram
+        mine.below[...] += new.below
 
-    def statistics(self, names: Sequence[str]) -> dict[str, NDArray[np.float64]]:
-        """The statistics asked for, of every cell."""
-        sums = self._sums
-        found = {
+    def variables(
+        self, name: str, dims: tuple[str, ...], held: dict[str, NDArray[np.float64]], units: dict[str, str]
+    ) -> dict[str, Any]:
+        """The variables of a Dataset that a result becomes.
+
+        Parameters
+        ----------
+        name : of the result; dims : that are left; units : its attributes.
+        held : of `Over.of_values`, cells in C order.
+        """
+        sums, wanted = self._sums, self._wanted
+        moments = {
             "mean": sums.total / sums.evaluations,
             "std": np.sqrt(sums.squares / sums.evaluations),
             "min": sums.least,
             "max": sums.most,
             "sum": sums.total,
         }
-        return {name: found[name] for name in names}
-
-    @property
-    def histogram(self) -> NDArray[np.int64]:
-        """How many evaluations fell in each bin of each cell."""
-        return self._sums.histogram
+        found: dict[str, Any] = {}
+        for statistic in wanted.statistics:
+            values = moments[statistic] if statistic in moments else held[statistic].reshape(self._shape)
+            found[f"{name}_{statistic}"] = (dims, values, units)
+        if wanted.bins:
+            found[f"{name}_histogram"] = ((*dims, "bin"), sums.histogram, {"units": "1"})
+        if wanted.below:
+            share = sums.below / sums.evaluations[..., None]
+            found[f"{name}_below"] = ((*dims, "below"), share, {"units": "1"})
+        for level in LEVELS:
+            if level in held:
+                found[f"{name}_{level}"] = ((*dims, level), held[level].reshape(*self._shape, -1), units)
+        return found
 
 
 # Reassociation lets the sums run in lanes. Least and most stay in the table's type: of integers they run in lanes too.

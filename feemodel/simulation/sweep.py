@@ -25,14 +25,13 @@ from feemodel.progress import Progress, reporting
 from feemodel.simulation.axes import Constant, Inputs
 from feemodel.simulation.blocks import Blocks, blocks_of, inputs_of, part_of, shape_of
 from feemodel.simulation.executors import THREADS, in_order
-from feemodel.simulation.reduce import Moments, Over, Table
+from feemodel.simulation.reduce import LEVELS, Moments, Over, Table, level_coordinates
 from feemodel.simulation.samples import Samples
 
 if TYPE_CHECKING:
     import xarray
 
 LARGEST_RESULT = 1 << 30  # values kept of a sweep that is not reduced: 8 GiB
-HISTOGRAM_COORDINATES = ("bin", "bin_from")
 UNITS = {
     **dict.fromkeys(("gas", "execution_gas", "blob_gas", "verification_gas_cost"), "gas"),
     **dict.fromkeys(("compressed_size", "bytes_per_submission", "verification_capacity"), "byte"),
@@ -117,7 +116,7 @@ class Plan(NamedTuple):
     evaluations: int
     dimensions: tuple[tuple[str, int], ...]  #: of the result
     result_bytes: int  #: what is held of the result until the end [byte]
-    histogram: bool
+    levels: bool  #: whether results have dimensions of their own: bins, quantiles, thresholds, shares
 
     def __str__(self) -> str:
         dims = " × ".join(f"{size:,} {name}" for name, size in self.dimensions) or "one value"
@@ -137,17 +136,20 @@ def planned(function: Callable[..., Any], samples: Samples, reduce: Over | None 
     axes = [samples.axes[place] for place in job.kept]
     cells = prod(len(axis) for axis in axes)
     sizes = [np.dtype(dtype).itemsize for dtype in results.values()]
-    # Of a reduction: five sums and the counts of each bin, for every cell of every result.
-    held = cells * (sum(sizes) if reduce is None else 8 * (6 + reduce.bins) * len(results))
+    # Of a reduction: five sums and the counts of each bin and threshold, for every cell of every result.
+    held = cells * (sum(sizes) if reduce is None else 8 * _sums(reduce) * len(results))
+    if reduce is not None and reduce.holds_values:
+        held += samples.size * sum(sizes)
     held += sum(np.dtype(inputs[name]).itemsize * len(axis) for axis in axes for name in axis.names if name in inputs)
     dimensions = tuple((axis.dim, len(axis)) for axis in axes)
-    return Plan(_result_name(function), samples.size, dimensions, held, reduce is not None and reduce.bins > 0)
+    return Plan(_result_name(function), samples.size, dimensions, held, reduce is not None and bool(reduce.coordinates))
 
 
 class _Piece(NamedTuple):
     """What a worker gives back for a block, where it could not write it to where it is kept."""
 
-    results: Mapping[str, NDArray[Any]] | Mapping[str, Moments]
+    results: Mapping[str, NDArray[Any]]
+    moments: Mapping[str, Moments]  #: of the results, where they are reduced
     inputs: Inputs  #: those generated for it
 
 
@@ -174,15 +176,13 @@ class _Job:
         if self.shared is not None:
             generated = {}  # they stand where they are kept
         generated = {name: column for name, column in generated.items() if self._axis_of(name) in self.kept}
-        if self.reduce is not None:
-            axes = tuple(self.samples.dims.index(dim) for dim in self.reduce.dims)
-            found = self._evaluated(inputs, shape_of(block))
-            return _Piece({name: self.reduce.moments(values, axes) for name, values in found.items()}, generated)
-        if self.shared is None:
-            return _Piece(self._evaluated(inputs, shape_of(block)), generated)
-        into = {name: part_of(result, block) for name, result in self.shared[0].items()}
-        self._evaluated(inputs, shape_of(block), into)
-        return _Piece({}, generated)
+        into = None if self.shared is None else {name: part_of(kept, block) for name, kept in self.shared[0].items()}
+        found = self._evaluated(inputs, shape_of(block), into or None)
+        if self.reduce is None:
+            return _Piece({} if into else found, {}, generated)
+        axes = tuple(self.samples.dims.index(dim) for dim in self.reduce.dims)
+        moments = {name: self.reduce.moments(values, axes) for name, values in found.items()}
+        return _Piece(found if self.reduce.holds_values and not into else {}, moments, generated)
 
     def types(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Types of the results and of generated inputs, from one evaluation; what is wrong with a function shows."""
@@ -247,18 +247,19 @@ class _Kept:
         if job.reduce is None:
             self.results = {name: np.empty(shape, dtype=dtype) for name, dtype in result_types.items()}
         else:
-            self._tables = {name: Table(shape, job.reduce.bins) for name in result_types}
+            self._tables = {name: Table(shape, job.reduce) for name in result_types}
+            if job.reduce.holds_values:
+                self.results = {name: np.empty(job.samples.shape, dtype) for name, dtype in result_types.items()}
         lengths = {name: len(axis) for axis in self._axes for name in axis.names}
         self.inputs: Inputs = {name: np.empty(lengths[name], dtype=dtype) for name, dtype in input_types.items()}
 
     def put(self, block: tuple[slice, ...], piece: _Piece) -> None:
         """A piece where it belongs."""
         cells = tuple(block[place] for place in self._job.kept)
-        for name, found in piece.results.items():
-            if isinstance(found, Moments):
-                self._tables[name].merge(cells, found)
-            else:
-                _put(name, part_of(self.results[name], cells), found)
+        for name, found in piece.results.items():  # of the samples' shape, reduced or not
+            _put(name, part_of(self.results[name], block), found)
+        for name, moments in piece.moments.items():
+            self._tables[name].merge(cells, moments)
         for axis, part in zip(self._axes, cells, strict=True):
             for name in set(axis.names) & set(piece.inputs):
                 self.inputs[name][part] = piece.inputs[name]
@@ -277,16 +278,24 @@ class _Kept:
             coordinates |= {name: (axis.dim, columns[name], described(name)) for name in axis.names}
         for name, constant in self._job.samples.constants.items():
             coordinates[name] = ((), constant, described(name))
-        variables = {name: (dims, values, described(name)) for name, values in self.results.items()}
+        variables: dict[str, Any] = {}
         reduce = self._job.reduce
-        if reduce is not None:
+        if reduce is None:
+            variables = {name: (dims, values, described(name)) for name, values in self.results.items()}
+        else:
             for name, table in self._tables.items():
-                for statistic, values in table.statistics(reduce.statistics).items():
-                    variables[f"{name}_{statistic}"] = (dims, values, described(name))
-                if reduce.bins:
-                    variables[f"{name}_histogram"] = ((*dims, "bin"), table.histogram, {"units": "1"})
-                    coordinates["bin_from"] = ("bin", np.append(-np.inf, reduce.edges), described(name))
+                variables |= table.variables(name, dims, self._of_values(name, reduce), described(name))
+                coordinates |= level_coordinates(reduce, described(name))
         return xarray.Dataset(variables, coordinates, self._attributes())
+
+    def _of_values(self, name: str, reduce: Over) -> dict[str, NDArray[np.float64]]:
+        """The statistics of a result that need every evaluation."""
+        if not reduce.holds_values:
+            return {}
+        reduced = [place for place in range(len(self._job.samples.axes)) if place not in self._job.kept]
+        ordered = self.results[name].transpose(*self._job.kept, *reduced)
+        cells = prod(len(axis) for axis in self._axes)
+        return reduce.of_values(ordered.reshape(cells, -1))
 
     def _attributes(self) -> dict[str, Constant]:
         job = self._job
@@ -307,12 +316,14 @@ def _checked_job(function: Callable[..., Any], samples: Samples, reduce: Over | 
         raise InvalidInput("reduce", 'expected what over returns, such as over("sample")', reduce)
     _check_inputs(function, samples)
     _check_dims(samples, reduce)
-    if reduce is not None and reduce.bins:
-        for name in (*samples.names, *samples.dims):
-            if name in HISTOGRAM_COORDINATES:
-                raise InvalidInput("samples", "expected another name: it is one of the histogram's coordinates", name)
+    for taken in () if reduce is None else reduce.coordinates:
+        if taken in samples.names or taken in samples.dims:
+            raise InvalidInput("samples", "expected another name: it is one of the statistics' coordinates", taken)
     if reduce is None and samples.size > LARGEST_RESULT:
         raise LimitExceeded(f"{samples.size:,} evaluations are more than {LARGEST_RESULT:,}: give reduce=over(…)")
+    if reduce is not None and reduce.holds_values and samples.size > LARGEST_RESULT:
+        advice = "quantiles, tail means and drawdowns hold every evaluation"
+        raise LimitExceeded(f"{samples.size:,} evaluations are more than {LARGEST_RESULT:,}: {advice}")
     if reduce is not None and (cells := _cells(samples, reduce)) > LARGEST_RESULT:
         advice = "reduce over more dimensions, or take fewer edges"
         raise LimitExceeded(f"a reduction to {cells:,} numbers is more than {LARGEST_RESULT:,}: {advice}")
@@ -322,7 +333,12 @@ def _checked_job(function: Callable[..., Any], samples: Samples, reduce: Over | 
 
 def _cells(samples: Samples, reduce: Over) -> int:
     """How many sums a reduction holds."""
-    return prod(len(axis) for axis in samples.axes if axis.dim not in reduce.dims) * (6 + reduce.bins)
+    return prod(len(axis) for axis in samples.axes if axis.dim not in reduce.dims) * _sums(reduce)
+
+
+def _sums(reduce: Over) -> int:
+    """How many numbers a reduction holds of each cell."""
+    return 6 + reduce.bins + len(reduce.below) + sum(len(getattr(reduce, name)) for name in LEVELS)
 
 
 def _check_inputs(function: Callable[..., Any], samples: Samples) -> None:
@@ -358,7 +374,7 @@ def _variables_of(result: str, reduce: Over | None) -> list[str]:
     """The variables of the Dataset that a result becomes."""
     if reduce is None:
         return [result]
-    return [f"{result}_{statistic}" for statistic in (*reduce.statistics, *(["histogram"] if reduce.bins else []))]
+    return [f"{result}_{statistic}" for statistic in reduce.variables]
 
 
 def _check_dims(samples: Samples, reduce: Over | None) -> None:
