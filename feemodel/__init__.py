@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from feemodel.simulation.calibrate import calibrate as calibrate
     from feemodel.simulation.posting import Posting as Posting
     from feemodel.simulation.reduce import over as over
-    from feemodel.simulation.reduce import summarize as summarize
     from feemodel.simulation.samples import grid as grid
     from feemodel.simulation.samples import monte_carlo as monte_carlo
     from feemodel.simulation.samples import sobol as sobol
     from feemodel.simulation.sensitivity import sobol_indices as sobol_indices
+    from feemodel.simulation.summarize import summarize as summarize
     from feemodel.simulation.sweep import sweep as sweep
     from feemodel.sizes.codecs import Brotli as Brotli
     from feemodel.sizes.codecs import Deflate as Deflate
@@ -81,7 +81,7 @@ _HOME = {
     "profitable": "linea.priority",
     "sobol": "simulation.samples",
     "sobol_indices": "simulation.sensitivity",
-    "summarize": "simulation.reduce",
+    "summarize": "simulation.summarize",
     "sweep": "simulation.sweep",
     "variable_cost": "linea.coordinator",
     "verification_breakdown": "linea.priority",

@@ -11,8 +11,9 @@ from scipy import stats
 
 from feemodel.cli import main
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.simulation.reduce import over, summarize
+from feemodel.simulation.reduce import over
 from feemodel.simulation.samples import grid, monte_carlo
+from feemodel.simulation.summarize import summarize
 from feemodel.simulation.sweep import planned, sweep
 
 EVERYTHING = {

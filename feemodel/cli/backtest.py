@@ -65,7 +65,7 @@ def read_statistics(options: argparse.Namespace) -> "Over | None":
 
 def _statistics(found: "xarray.Dataset", wanted: "Over") -> dict[str, dict[str, dict[str, float]]]:
     """Measure → statistic → level → value."""
-    from feemodel.simulation.reduce import summarize
+    from feemodel.simulation.summarize import summarize
 
     summary = summarize(found[list(MEASURES)], wanted)
     answer: dict[str, dict[str, dict[str, float]]] = {}

@@ -8,19 +8,16 @@ evaluation, which is held until the end.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from feemodel.checks import instance, real
+from feemodel.checks import real
 from feemodel.compiled import kept
 from feemodel.equality import compared_by_value, summary
 from feemodel.errors import InvalidInput
 from feemodel.simulation.blocks import part_of
-
-if TYPE_CHECKING:
-    import xarray
 
 MOMENTS = ("mean", "std", "min", "max", "sum")
 STATISTICS = (*MOMENTS, "drawdown")
@@ -157,7 +154,7 @@ def over(
     cvar_lower: Sequence[float] = (),
     cvar_upper: Sequence[float] = (),
 ) -> Over:
-    """A reduction: statistics of the evaluations over some dimensions, of a sweep or of any result (see `summarize`).
+    """A reduction: statistics of the evaluations over some dimensions, of a sweep or of any result.
 
     Parameters
     ----------
@@ -185,66 +182,6 @@ def over(
     levels = {"quantile": quantile, "below": below, "cvar_lower": cvar_lower, "cvar_upper": cvar_upper}
     given = {name: tuple(_numbers(name, values)) for name, values in levels.items()}
     return Over(dims, tuple(_list("statistics", statistics)), rising, **given)
-
-
-def summarize(result: "xarray.Dataset", reduction: Over) -> "xarray.Dataset":
-    """Statistics of a result over some of its dimensions, as `sweep` gives them of its evaluations.
-
-    Parameters
-    ----------
-    result : of `sweep`, `backtest`, `simulate`, or any Dataset.
-    reduction : of `over`.
-
-    Returns
-    -------
-    Dataset : `<variable>_<statistic>` of every variable of numbers that has all the dimensions; what has none of them
-        stays as it is. The attribute `left_out` names the others.
-
-    Raises `InvalidInput` for a result without such a variable, and for values that are no numbers where they are
-    counted or put in order.
-
-    >>> import xarray
-    >>> recovery = xarray.Dataset({"recovery": ("path", [0.8, 1.0, 1.1, 1.5])})
-    >>> found = summarize(recovery, over("path", statistics=["mean"], below=[1.0], cvar_lower=[0.5]))
-    >>> found.recovery_mean.item(), found.recovery_below.values.tolist(), found.recovery_cvar_lower.values.tolist()
-    (1.1, [0.25], [0.9])
-    """
-    import xarray
-
-    if not isinstance(result, xarray.Dataset):
-        raise InvalidInput("result", "expected a Dataset, as sweep, backtest and simulate return", result)
-    wanted = instance("reduction", reduction, Over)
-    reduced: list[str] = []
-    stays: list[str] = []
-    left_out: list[str] = []
-    for name, values in result.data_vars.items():
-        shared = [dim for dim in wanted.dims if dim in values.dims]
-        group = stays if not shared else reduced if len(shared) == len(wanted.dims) else left_out
-        (group if not shared or values.dtype.kind in "iufb" else left_out).append(str(name))
-    if not reduced:
-        raise InvalidInput("reduction", f"expected dimensions of numbers in {', '.join(map(str, result.dims))}", wanted)
-    for name in wanted.coordinates:
-        if name in result.variables or name in result.dims:
-            raise InvalidInput("result", "expected no variable that is named as a statistic's dimension", name)
-    variables: dict[str, Any] = {name: result[name].variable for name in stays}
-    for name in reduced:
-        variables |= _reduced(name, result[name], wanted)
-    coordinates = {
-        name: values.variable for name, values in result.coords.items() if not set(values.dims) & set(wanted.dims)
-    }
-    attributes = result.attrs | {"reduced_over": ", ".join(wanted.dims), "left_out": ", ".join(left_out)}
-    return xarray.Dataset(variables, coordinates | level_coordinates(wanted), attributes)
-
-
-def _reduced(name: str, values: "xarray.DataArray", wanted: Over) -> dict[str, Any]:
-    kept = [dim for dim in values.dims if dim not in wanted.dims]
-    ordered = values.transpose(*kept, *wanted.dims)
-    shape, units = ordered.shape[: len(kept)], {name: values.attrs[name] for name in ("units",) if name in values.attrs}
-    array = ordered.to_numpy()
-    table = Table(shape, wanted)
-    table.merge((), wanted.moments(array, tuple(range(len(kept), array.ndim))))
-    held = wanted.of_values(array.reshape(prod(shape), -1)) if wanted.holds_values else {}
-    return table.variables(name, tuple(map(str, kept)), held, units)
 
 
 def level_coordinates(wanted: Over, units: "dict[str, str] | None" = None) -> dict[str, Any]:
