@@ -1,0 +1,269 @@
+"""Peers in the same run: the production compressor and gnark-crypto (Go), SALib, NumPy; one table of ratios.
+
+The Go peer is built with the `go` on PATH from the versions that `benchmarks/peers_go/go.mod` pins. A peer that is not
+installed is named in a line, the others run. Results are compared before times are: a peer that answers otherwise
+ends the benchmark.
+"""
+
+import json
+import platform
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.codecs import transactions
+from benchmarks.lzss import DICTIONARY
+from feemodel import sobol_indices, sweep
+from feemodel.ethereum.transaction import measured_form, parse_transaction
+from feemodel.ledger import mimc, poseidon2
+from feemodel.ledger.poseidon2_kernel import _absorb_narrow, _absorb_wide
+from feemodel.linea.priority import priority_fee
+from feemodel.simulation.samples import grid
+from feemodel.sizes.lzss import LONGEST_INPUT, Lzss
+
+SOURCE = Path(__file__).with_name("peers_go")
+NODES = 65_536
+PAIRS = 2_000
+ROUNDS = 7
+TABLE = Path("out/peers.json")
+
+
+class Row(NamedTuple):
+    """One kind of work, done by both in turns."""
+
+    work: str
+    peer: str
+    items: int
+    ours: list[float]  #: [s] of each round
+    theirs: list[float]
+
+    def shown(self) -> list[str]:
+        ratios = [theirs / ours for ours, theirs in zip(self.ours, self.theirs, strict=True)]
+        ours, theirs = (statistics.median(seconds) / self.items * 1e9 for seconds in (self.ours, self.theirs))
+        return [
+            self.work, f"{ours:,.0f} ns", f"{theirs:,.0f} ns", f"{statistics.median(ratios):.2f}",
+            f"{min(ratios):.2f} to {max(ratios):.2f}", self.peer,
+        ]  # fmt: skip
+
+
+def main() -> None:
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as folder:
+        program = _go_program(Path(folder))
+        if program is not None:
+            rows += _go_rows(program, Path(folder))
+    rows += [_sweep(), _salib()]
+    header = ["work", "ours, each", "peer, each", "times as fast", "rounds", "peer"]
+    table = [header, *(row.shown() for row in rows)]
+    widths = [max(len(line[column]) for line in table) for column in range(len(header))]
+    for line in table:
+        print("  " + "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)))
+    print(f"  one core each, {ROUNDS} rounds in turns; {_processor()}; Python {platform.python_version()}")
+    TABLE.parent.mkdir(exist_ok=True)
+    TABLE.write_text(json.dumps([dict(zip(header, line, strict=True)) for line in table[1:]], indent=1) + "\n")
+
+
+def in_turns(ours: Callable[[], object], theirs: Callable[[], float], rounds: int = ROUNDS) -> list[list[float]]:
+    """Seconds of both, round by round; the peer tells its own."""
+    seconds: list[list[float]] = [[], []]
+    for _ in range(rounds):
+        started = time.perf_counter()
+        ours()
+        seconds[0].append(time.perf_counter() - started)
+        seconds[1].append(theirs())
+    return seconds
+
+
+def _go_program(folder: Path) -> Path | None:
+    """The Go peer, built; `None`, with a line that says so, where it cannot be."""
+    if shutil.which("go") is None:
+        print("  not measured: the compressor's and gnark-crypto's peers need go on PATH")
+        return None
+    shutil.copytree(SOURCE, folder / "source")
+    built = subprocess.run(
+        ["go", "build", "-mod=mod", "-o", str(folder / "peers"), "."],
+        cwd=folder / "source", capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if built.returncode:
+        print(f"  not measured: the Go peer did not build: {built.stderr.strip().splitlines()[-1]}")
+        return None
+    return folder / "peers"
+
+
+class _Peer:
+    def __init__(self, process: "subprocess.Popen[str]", folder: Path) -> None:
+        self._process, self._folder = process, folder
+        self.version = self._line()
+
+    def _line(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().strip()
+
+    def seconds(self, work: str) -> float:
+        return self._asked(work)
+
+    def result(self, work: str) -> bytes:
+        path = self._folder / "result"
+        self._asked(f"{work}\t{path}")
+        return path.read_bytes()
+
+    def _asked(self, line: str) -> float:
+        assert self._process.stdin is not None
+        print(line, file=self._process.stdin, flush=True)
+        return float(self._line())
+
+
+@contextmanager
+def _running(program: Path, folder: Path, **inputs: bytes) -> Iterator[_Peer]:
+    paths = [folder / name for name in inputs]
+    for path, data in zip(paths, inputs.values(), strict=True):
+        path.write_bytes(data)
+    arguments = [str(program), *map(str, paths)]
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield _Peer(process, folder)
+        process.kill()
+
+
+def _go_rows(program: Path, folder: Path) -> Iterator[Row]:
+    payloads = _payloads()
+    dictionary = DICTIONARY.read_bytes() if DICTIONARY.exists() else b"".join(payloads)[:65_536]
+    rng = np.random.default_rng(1)
+    nodes = rng.integers(0, poseidon2.P, (NODES, 16), dtype=np.uint32)
+    pairs = b"".join(_element(rng) for _ in range(2 * PAIRS))
+    framed = b"".join(len(payload).to_bytes(4, "little") + payload for payload in payloads)
+    with _running(program, folder, dictionary=dictionary, payloads=framed, nodes=nodes.tobytes(), pairs=pairs) as peer:
+        yield from _lzss(peer, payloads, Lzss(dictionary))
+        yield from _poseidon2(peer, nodes)
+        _same("MiMC", mimc.digests(pairs, 64), peer.result("mimc"))
+        ours, theirs = in_turns(lambda: mimc.digests(pairs, 64), lambda: peer.seconds("mimc"))
+        yield Row("MiMC, two elements", _gnark(peer), PAIRS, ours, theirs)
+
+
+def _lzss(peer: _Peer, payloads: list[bytes], codec: Lzss) -> Iterator[Row]:
+    name = f"consensys/compress {_pinned('compress')}, {peer.version}"
+    _same("LZSS sizes", _sizes(codec._raw_sizes(payloads)), peer.result("sizes"))
+    ours, theirs = in_turns(lambda: codec.sizes(payloads), lambda: peer.seconds("sizes"))
+    yield Row("LZSS size of a real transaction", name, len(payloads), ours, theirs)
+    piece = b"".join(payloads)[:LONGEST_INPUT]
+    _same("LZSS size of a piece", _sizes([codec.raw_size(piece)]), peer.result("piece"))
+    ours, theirs = in_turns(lambda: codec.raw_size(piece), lambda: peer.seconds("piece"))
+    yield Row(f"LZSS size of {len(piece):,} bytes of transactions", name, 1, ours, theirs)
+
+
+def _poseidon2(peer: _Peer, nodes: NDArray[Any]) -> Iterator[Row]:
+    result = np.empty((len(nodes), 8), dtype=np.uint32)
+    _absorb_wide(nodes, result)
+    for work in ("poseidon2", "poseidon2 in lanes"):
+        _same(work, result.tobytes(), peer.result(work))
+    ours, theirs = in_turns(lambda: _absorb_wide(nodes, result), lambda: peer.seconds("poseidon2 in lanes"))
+    yield Row("Poseidon2 node (two compressions), in lanes", _gnark(peer), NODES, ours, theirs)
+    singles = [nodes[at : at + 1] for at in range(4_096)]
+    out = np.empty((1, 8), dtype=np.uint32)
+
+    def one_at_a_time() -> None:
+        for node in singles:
+            _absorb_narrow(node, out)
+
+    ours, theirs = in_turns(one_at_a_time, lambda: peer.seconds("poseidon2") * len(singles) / NODES)
+    yield Row("Poseidon2 node, one at a time, with the call", _gnark(peer), len(singles), ours, theirs)
+
+
+def _sweep(elements: int = 20_000_000) -> Row:
+    """The priority fee over a grid of two axes, beside the same expression in NumPy; equal where a double is exact."""
+    sizes, margins = np.arange(1, 2_001), np.linspace(1.0, 2.0, elements // 2_000)
+    fixed = {"gas": 21_000, "variable_cost": 1_000_000_000, "fixed_cost": 30_000_000}
+    samples = grid(compressed_size=sizes, margin=margins, **fixed)
+
+    def ours() -> Any:
+        return sweep(priority_fee, samples, workers=1)
+
+    def plain() -> NDArray[Any]:
+        before = fixed["variable_cost"] * sizes // fixed["gas"] + fixed["fixed_cost"]
+        return np.trunc(before[:, None] * margins[None, :]).astype(np.int64)
+
+    def theirs() -> float:
+        started = time.perf_counter()
+        plain()
+        return time.perf_counter() - started
+
+    found = ours()["priority_fee"].transpose("compressed_size", "margin")
+    _same("sweep", found.values.tobytes(), plain().tobytes())
+    return Row("sweep, an evaluation", f"NumPy {np.__version__}", elements, *in_turns(ours, theirs))
+
+
+def _salib(count: int = 1 << 12, resamples: int = 100) -> Row:
+    """First-order and total Sobol indices with their intervals, each with its own design of the same size."""
+    from SALib.analyze import sobol as analyze
+    from SALib.sample import sobol as sample
+
+    ranges = {"compressed_size": (100.0, 2_000.0), "base_fee": (1e8, 2e10), "blob_base_fee": (1.0, 1e9)}
+    problem = {"num_vars": 3, "names": [*ranges], "bounds": [[*ends] for ends in ranges.values()]}
+    indices: list[NDArray[Any]] = []
+
+    def cost(compressed_size: NDArray[Any], base_fee: NDArray[Any], blob_base_fee: NDArray[Any]) -> NDArray[Any]:
+        return compressed_size * (base_fee * 65_250 + blob_base_fee * 131_072) / 131_072
+
+    def ours() -> Any:
+        return sobol_indices(cost, count, rng=1, resamples=resamples, workers=1, **ranges)
+
+    def theirs() -> float:
+        started = time.perf_counter()
+        design = sample.sample(problem, count, calc_second_order=False, seed=1)
+        found = analyze.analyze(problem, cost(*design.T), calc_second_order=False, num_resamples=resamples, seed=1)
+        indices[:] = [found["S1"], found["ST"]]
+        return time.perf_counter() - started
+
+    theirs()
+    found = ours()
+    mine = [found[name].values.reshape(-1) for name in ("first_order", "total_order")]
+    if not np.allclose(mine, indices, atol=0.05):
+        raise AssertionError(f"Sobol indices: {mine} here, {indices} there")
+    return Row("Sobol indices, an evaluation", f"SALib {version('SALib')}", 5 * count, *in_turns(ours, theirs))
+
+
+def _payloads() -> list[bytes]:
+    kind, some = transactions("linea_blob_24288348_24288678", "sender_and_unsigned_transaction")
+    signed = transactions("linea_mainnet_transactions", "raw")[1] if kind == "real" else []
+    return some + [measured_form(parse_transaction(raw), "sender_unsigned") for raw in signed]
+
+
+def _sizes(numbers: object) -> bytes:
+    return np.asarray(numbers, dtype="<u4").tobytes()
+
+
+def _element(rng: np.random.Generator) -> bytes:
+    return (int.from_bytes(rng.bytes(32)) % mimc.FIELD).to_bytes(32)
+
+
+def _same(work: str, ours: bytes, theirs: bytes) -> None:
+    if ours != theirs:
+        raise AssertionError(f"{work}: the peer's results are others")
+
+
+def _gnark(peer: _Peer) -> str:
+    return f"gnark-crypto {_pinned('gnark-crypto')}, {peer.version}"
+
+
+def _pinned(module: str) -> str:
+    lines = (SOURCE / "go.mod").read_text().splitlines()
+    return next(line.split()[-1] for line in lines if f"/{module} " in line)
+
+
+def _processor() -> str:
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text().splitlines() if path.exists() else []
+    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.processor())
+
+
+if __name__ == "__main__":
+    main()
