@@ -123,7 +123,7 @@ def _checked(settings: Settings, store: Path | None, *, ask_nodes: bool, as_json
             if ask_nodes:
                 await service.start()
                 unready = service.unready()
-            return {"settings": _public(settings), "methods": sorted(service.methods), "unready": unready}
+            return {"settings": _public(settings), "methods": sorted(service.answered), "unready": unready}
         finally:
             await service.close()
 

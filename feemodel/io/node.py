@@ -101,7 +101,7 @@ class Node:
         connections: int = 8,
         max_response: int = MAX_RESPONSE,
     ) -> None:
-        address = _address(url)
+        address = node_address(url)
         real_scalar("timeout", timeout, minimum=0.001, unit="seconds")
         real_scalar("backoff", backoff, unit="seconds")
         whole_scalar("retries", retries)
@@ -125,7 +125,7 @@ class Node:
         self.connections_made = 0  #: so far; one more may lead to another node
         self._pool.ConnectionCls = connection_class(str(address.scheme), self._connected)
         self._ids = itertools.count(1)
-        self._takes_batches = True  # until it has refused one and answered its calls
+        self.takes_batches = True  #: until it has refused one and answered its calls
         self._closed = threading.Event()
 
     def call(self, method: str, params: Sequence[Any] = ()) -> Any:
@@ -151,13 +151,13 @@ class Node:
         A node that refuses batches is asked for each of them, and for those of later batches at once.
         """
         calls = list(calls)
-        if self._takes_batches and calls:
+        if self.takes_batches and calls:
             requests = [self._request(method, params) for method, params in calls]
             methods = [request["method"] for request in requests]
             try:
                 return self._answer(methods, requests, lambda replies: self._results(requests, replies))
             except _BatchRefused as refused:
-                if any(map(_changes, methods)):  # the node may have acted on a part of the batch
+                if any(map(changes_state, methods)):  # the node may have acted on a part of the batch
                     raise refused.error from None
         outcomes: list[Any] = []
         for method, params in calls:
@@ -165,7 +165,7 @@ class Node:
                 outcomes.append(self.call(method, params))
             except NodeError as error:
                 outcomes.append(error)
-            self._takes_batches = False  # now that its calls are answered
+            self.takes_batches = False  # now that its calls are answered
         return outcomes
 
     def _connected(self) -> None:
@@ -176,6 +176,20 @@ class Node:
         for address in (self.name, self._netloc, *self._hosts):
             text = re.sub(rf"(?<![\w.]){re.escape(address)}(?![\w])", "the node", text, flags=re.IGNORECASE)
         return text
+
+    def _anonymous_data(self, data: Any) -> Any:
+        if isinstance(data, str):
+            return self.anonymous(data)
+        if isinstance(data, list):
+            return [self._anonymous_data(part) for part in data]
+        if isinstance(data, dict):
+            return {self.anonymous(name): self._anonymous_data(part) for name, part in data.items()}
+        return data
+
+    def error_of(self, method: str, error: Any) -> UpstreamError:
+        """The exception for the `error` of a response: `NodeError` where that is an error object."""
+        failure = self._error(method, error)
+        return failure.error if isinstance(failure, _TryAgain) else failure
 
     def close(self) -> None:
         """Close the idle connections, and end the pauses of threads that wait to try again."""
@@ -196,7 +210,7 @@ class Node:
 
     def _answer(self, methods: list[str], payload: Any, read: Callable[[Any], Answer]) -> Answer:
         body = json.dumps(payload).encode()
-        changing = any(map(_changes, methods))
+        changing = any(map(changes_state, methods))
         attempt = 0
         while True:
             try:
@@ -335,7 +349,7 @@ class Node:
         failure = self._error("batch", error)
         return failure if isinstance(failure, _TryAgain) else _BatchRefused(failure)
 
-    def _error(self, method: str, error: Any) -> Exception:
+    def _error(self, method: str, error: Any) -> UpstreamError | _TryAgain:
         code = error.get("code") if isinstance(error, dict) else None
         if isinstance(code, bool) or not isinstance(code, int):
             return UpstreamError(f"{self.name}: {method}: an error without a code")
@@ -343,11 +357,12 @@ class Node:
             return UpstreamError(f"{self.name}: {method}: an error whose code does not fit 64 bits")
         # Half a surrogate pair is shown escaped: as it is, nothing could write it.
         message = str(error.get("message", "")).encode(errors="backslashreplace").decode()
-        failure = NodeError(method, code, self.anonymous(message), error.get("data"))
+        failure = NodeError(method, code, self.anonymous(message), self._anonymous_data(error.get("data")))
         return _TryAgain(failure, received=False) if code in RATE_LIMITED else failure
 
 
-def _address(url: str) -> urllib3.util.Url:
+def node_address(url: str) -> urllib3.util.Url:
+    """The parts of a node's address; raises `InvalidInput` for another form."""
     expected = "expected an address such as https://host:port/path"
     if not isinstance(url, str):
         raise InvalidInput("url", expected, url)
@@ -367,7 +382,7 @@ def _retry_after(response: urllib3.BaseHTTPResponse) -> float:
         return 0.0
 
 
-def _changes(method: str) -> bool:
+def changes_state(method: str) -> bool:
     """Whether asking twice may not be the same as asking once."""
     return method.startswith("eth_send")
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from feemodel.rpc.http import Head
-from feemodel.rpc.jsonrpc import BATCH_LIMIT, Batches, Methods, Observe, respond, unobserved
+from feemodel.rpc.jsonrpc import BATCH_LIMIT, Batches, Methods, Observe, Streamed, respond, unobserved
 from feemodel.rpc.protocol import JSON, HeaderField, Reply
 
 KNOWN_HOSTS = 64  # Host headers that are remembered as good
@@ -141,7 +141,11 @@ class App:
             response = await respond(
                 body, self._methods, batch_limit=limit, observe=self._observe, batches=self._batches
             )
-            return Reply(204, (JSON, *cors), b"") if response is None else Reply(200, (JSON, *cors), response)
+            if response is None:
+                return Reply(204, (JSON, *cors), b"")
+            if isinstance(response, Streamed):
+                return Reply(200, (JSON, *cors), response.head, response)
+            return Reply(200, (JSON, *cors), response)
         if head.method == "OPTIONS":
             return Reply(204, (*cors, *_PREFLIGHT), b"")
         reply = await self._got(head.path)

@@ -24,11 +24,13 @@ class FairQueue:
     places : calls that run at the same time.
     brought : of these, calls of code that the caller brought.
     queue : calls of each kind that may wait.
+    what : a place is, in the errors.
 
     Belongs to one event loop.
     """
 
-    def __init__(self, places: int, brought: int, queue: int) -> None:
+    def __init__(self, places: int, brought: int, queue: int, *, what: str = "process") -> None:
+        self._what = what
         self._free, self._free_for_brought, self._queue = places, brought, queue
         self._most_brought = max(brought - 1, 1)  # of one client
         self._brought = Counter[str]()  # that each client has running
@@ -46,7 +48,7 @@ class FairQueue:
                 async with asyncio.timeout(seconds):
                     await turn
             except TimeoutError:
-                raise LimitExceeded(f"no process came free within {seconds:g} s") from None
+                raise LimitExceeded(f"no {self._what} came free within {seconds:g} s") from None
             yield
         finally:
             self._leave(turn, client, known=known)
@@ -55,7 +57,7 @@ class FairQueue:
         turns = {key: len(calls) for key, calls in self._waiting.items() if key[1] == known}
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if sum(turns.values()) >= self._queue and not self._has_place(client, known=known):
-            excess = LimitExceeded(f"{self._queue} calls wait for a process already")
+            excess = LimitExceeded(f"{self._queue} calls wait for a {self._what} already")
             greediest = max(turns, key=lambda key: turns[key], default=(client, known))
             if turns.get(greediest, 0) <= turns.get((client, known), 0) + 1:
                 raise excess

@@ -45,6 +45,7 @@ class Head(NamedTuple):
     length: int | None = 0  #: of the body [byte]; `None` where it is chunked
     keeps_open: bool = True  #: whether another request may follow
     target: bytes = b""  #: the path and the query as they were sent
+    is_newest: bool = True  #: whether it is of HTTP/1.1, whose answers may be chunked
 
 
 def read_head(head: bytes) -> Head:
@@ -76,7 +77,7 @@ def read_head(head: bytes) -> Head:
         raise Malformed(400, "expected a host field")
     keeps_open = is_newest and b"close" not in _options(headers.get(b"connection", b""))
     path = unquote_to_bytes(target.partition(b"?")[0]).decode("utf-8", "replace")
-    return Head(method.decode(), path, headers, _length(headers, is_newest=is_newest), keeps_open, target)
+    return Head(method.decode(), path, headers, _length(headers, is_newest=is_newest), keeps_open, target, is_newest)
 
 
 #: The verdict on a head depends on its bytes alone, so that the same bytes need not be read again.

@@ -12,7 +12,8 @@ import inspect
 import logging
 import math
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache
 from time import perf_counter
 from types import CoroutineType, NoneType
@@ -54,6 +55,48 @@ class CallError(FeeModelError):
         super().__init__(message)
 
 
+class Streamed(ABC):
+    """A result that is passed on while it arrives."""
+
+    head = b""  #: of the response, up to the result
+
+    @abstractmethod
+    def pieces(self) -> AsyncIterator[bytes]:
+        """The result and the end of the response; raises `UpstreamError` where they break off."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Give back what it holds, whether it was read or not."""
+
+
+class GroupedMethod(ABC):
+    """A method whose calls in one batch are answered together."""
+
+    @abstractmethod
+    async def __call__(self, *params: Any) -> Any:
+        """The result of one call."""
+
+    @abstractmethod
+    async def together(self, calls: "Sequence[tuple[GroupedMethod, Sequence[Any]]]") -> list[Any]:
+        """The result of each call, or the exception that it ends with; never one that is streamed."""
+
+
+class Unavailable:
+    """A method that is known and not answered, with the reason in its error.
+
+    Parameters
+    ----------
+    reason : what would answer it.
+    """
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+    def __call__(self, *params: Any) -> Any:
+        """Raise the error."""
+        raise CallError(METHOD_NOT_FOUND, self.reason)
+
+
 def unobserved(method: str, code: int, seconds: float) -> None:
     """Nobody is told."""
 
@@ -82,7 +125,7 @@ async def respond(
     batch_limit: int = BATCH_LIMIT,
     observe: Observe = unobserved,
     batches: Batches | None = None,
-) -> bytes | None:
+) -> bytes | Streamed | None:
     """The response to a request or to a batch of them; `None` where only notifications were sent.
 
     Parameters
@@ -109,10 +152,15 @@ async def respond(
 
 async def _answer_batch(calls: list[Any], methods: Methods, observe: Observe, batches: Batches) -> bytes | None:
     answered, size, began = [], 0, perf_counter()
+    group = _Group(calls, methods)
     try:
-        for call in calls:
+        for place, call in enumerate(calls):
             excess = _excess(size, batches.held, perf_counter() - began)
-            response = await _answer(call, methods, observe) if excess is None else _refused(call, excess, observe)
+            if excess is None:
+                response = await _answer(call, methods, observe, group.outcomes.get(place))
+                assert not isinstance(response, Streamed)
+            else:
+                response = _refused(call, excess, observe)
             if response is not None:
                 answered.append(msgspec.Raw(response))
                 size += len(response)
@@ -120,7 +168,48 @@ async def _answer_batch(calls: list[Any], methods: Methods, observe: Observe, ba
             await batches.turn()
     finally:
         batches.held -= size
+        group.close()
     return _encoded(answered) if answered else None
+
+
+class _Group:
+    """The calls of a batch that are answered together.
+
+    Parameters
+    ----------
+    calls : of the batch.
+    methods : name → function.
+    """
+
+    def __init__(self, calls: list[Any], methods: Methods) -> None:
+        grouped: dict[int, tuple[GroupedMethod, Sequence[Any]]] = {}
+        for place, call in enumerate(calls):
+            method = methods.get(call["method"]) if _is_request(call) else None
+            if isinstance(method, GroupedMethod) and isinstance(params := call.get("params") or [], list):
+                grouped[place] = method, params
+        self.outcomes: dict[int, Awaitable[Any]] = {}  #: by the place of the call
+        self._task: asyncio.Task[list[Any]] | None = None
+        if len(grouped) > 1:
+            first, _ = next(iter(grouped.values()))
+            self._task = asyncio.ensure_future(first.together(list(grouped.values())))
+            self.outcomes = {place: self._outcome(self._task, index) for index, place in enumerate(grouped)}
+
+    @staticmethod
+    async def _outcome(task: "asyncio.Task[list[Any]]", index: int) -> Any:
+        outcome = (await asyncio.shield(task))[index]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def close(self) -> None:
+        """End what nobody waits for any more."""
+        for outcome in self.outcomes.values():
+            if isinstance(outcome, CoroutineType):
+                outcome.close()
+        if self._task is not None:
+            self._task.cancel()
+            if self._task.done() and not self._task.cancelled():
+                self._task.exception()  # which is told by the calls
 
 
 def _excess(size: int, held: int, seconds: float) -> str | None:
@@ -141,20 +230,35 @@ def _refused(request: Any, reason: str, observe: Observe) -> bytes | None:
     return _encoded(_failure(request["id"], error)) if "id" in request else None
 
 
-async def _answer(request: Any, methods: Methods, observe: Observe) -> bytes | None:
+async def _answer(
+    request: Any, methods: Methods, observe: Observe, outcome: Awaitable[Any] | None = None
+) -> bytes | Streamed | None:
+    """The response to one call; `outcome` is its result where it is answered together with others."""
     if not _is_request(request):
         observe("", INVALID_REQUEST, 0.0)
         return failure(CallError(INVALID_REQUEST, "Invalid Request"))
     name, identity, code, began = request["method"], request.get("id"), 0, perf_counter()
     try:
-        result = _called(name, request.get("params") or [], methods)
+        result = _called(name, request.get("params") or [], methods) if outcome is None else outcome
         if isinstance(result, AWAITABLE):
             result = await result
+        if isinstance(result, Streamed):
+            observe(name, 0, perf_counter() - began)
+            return await _begun(result, request)
         response = _encoded({"jsonrpc": "2.0", "id": identity, "result": result})
     except Exception as error:
         code, response = _failed(identity, _as_call_error(error))
     observe(name if name in methods else "unknown", code, perf_counter() - began)
     return response if "id" in request else None
+
+
+async def _begun(result: Streamed, request: Any) -> Streamed | None:
+    """The response that a result in pieces belongs to."""
+    if "id" not in request:
+        await result.close()
+        return None
+    result.head = _encoded({"jsonrpc": "2.0", "id": request["id"], "result": 0})[:-2]
+    return result
 
 
 def _failed(identity: Any, error: CallError) -> tuple[int, bytes]:

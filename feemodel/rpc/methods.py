@@ -3,20 +3,23 @@
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from feemodel.errors import LedgerDamaged, LimitExceeded, UnreadableFile
-from feemodel.ethereum.quantities import to_quantity
+from feemodel.ethereum.quantities import from_quantity, to_quantity
 from feemodel.execution.estimate import GasEstimate, Limits, RollupEstimate, priced
 from feemodel.execution.message import parse_request
 from feemodel.ledger.method import KEY_LIMIT, STEP, proof_steps
 from feemodel.ledger.store import Store
 from feemodel.rpc.chain_methods import ChainMethods, client_version
-from feemodel.rpc.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, SERVER_ERROR, UNAVAILABLE, CallError, Methods
+from feemodel.rpc.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, SERVER_ERROR, UNAVAILABLE, CallError, Methods, Unavailable
 from feemodel.rpc.parameters import Overrides, block_and_overrides, check_block, check_size
+from feemodel.rpc.pass_through import PASSED, PassedOn
 from feemodel.rpc.pricing import Pricing
-from feemodel.rpc.upstream import PASSED, Upstream
+from feemodel.rpc.upstream import Upstream
 
 PRODUCTION_PREFIX = "linea"  # under which today's clients call the two methods
 
@@ -125,9 +128,15 @@ def upstream_methods(
     override_accounts: int,
     override_slots: int,
     prefix: str = "rollup",
+    more: Sequence[str] = (),
     **measuring: Any,
 ) -> dict[str, Method]:
-    """The same answered through a node: its gas estimate, our fee; the `eth_` methods and the proof as it has them."""
+    """`rollup_estimateGas` with a node's gas and this server's fee; everything else as the node answers it.
+
+    Parameters
+    ----------
+    more : methods that are passed on beside `feemodel.rpc.pass_through.PASSED`.
+    """
 
     async def estimate(call: Any, second: Any = None, third: Any = None) -> dict[str, str]:
         block, overrides = block_and_overrides(second, third)
@@ -141,13 +150,28 @@ def upstream_methods(
         return found.reply()
 
     def passed(name: str) -> Method:
-        async def method(*params: Any) -> Any:
-            return await upstream.call(name, params)
-
-        return method
+        return PassedOn(name, upstream.passing.call, upstream.passing.together)
 
     proof = both_names(prefix, "getProof", passed(f"{PRODUCTION_PREFIX}_getProof"))
-    return {**both_names(prefix, "estimateGas", estimate), **{name: passed(name) for name in PASSED}, **proof}
+    names = dict.fromkeys((*PASSED, *more))
+    return {
+        **{name: passed(name) for name in names},
+        **both_names(prefix, "estimateGas", estimate),
+        **proof,
+        "eth_accounts": lambda: [],  # those of the node are not the caller's
+    }
+
+
+def absent_methods(prefix: str = "rollup") -> dict[str, Method]:
+    """Methods that are known and not answered here, with what would answer them."""
+    node = "needs a node: feemodel serve --node URL passes it on"
+    own = f"is not answered: it proves under a node's own state root; {prefix}_getProof proves under the rollup's"
+    subscribe = "needs a WebSocket"
+    return {
+        **{name: Unavailable(f"{name} {node}") for name in PASSED},
+        "eth_getProof": Unavailable(f"eth_getProof {own}"),
+        **{name: Unavailable(f"{name} {subscribe}") for name in ("eth_subscribe", "eth_unsubscribe")},
+    }
 
 
 def common_methods(pricing: Pricing) -> dict[str, Method]:
@@ -159,7 +183,9 @@ def gas_of(methods: Methods) -> Callable[[Mapping[str, Any], Overrides | None], 
     """How the explorer has the gas of a call estimated: by the server's own `eth_estimateGas`."""
 
     async def estimate(call: Mapping[str, Any], overrides: Overrides | None) -> int:
-        answer = methods["eth_estimateGas"](call, "latest", *([overrides] if overrides else []))
-        return int(await answer, 16)
+        answer = await methods["eth_estimateGas"](call, "latest", *([overrides] if overrides else []))
+        if isinstance(answer, msgspec.Raw):  # as a node wrote it
+            answer = msgspec.json.decode(answer)
+        return from_quantity(answer, "eth_estimateGas")
 
     return estimate

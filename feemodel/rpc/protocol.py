@@ -15,8 +15,10 @@ from email.utils import formatdate
 from http import HTTPStatus
 from typing import Any, NamedTuple, Protocol, cast
 
+from feemodel.errors import UpstreamError
 from feemodel.rpc.fair_queue import CLIENT
 from feemodel.rpc.http import Head, Malformed, Reader
+from feemodel.rpc.jsonrpc import Streamed
 
 BODY_LIMIT = 1 << 20  # bytes of a request
 READ_BYTES = 1 << 15  # taken from a connection at a time
@@ -43,6 +45,7 @@ class Reply(NamedTuple):
     status: int
     headers: tuple[HeaderField, ...]
     body: bytes
+    rest: Streamed | None = None  #: what follows the body, piece by piece
 
 
 class Application(Protocol):
@@ -235,9 +238,11 @@ class Connections:
             other.end()
             excess -= size
 
-    def taken(self, connection: "Connection") -> None:
-        """Note that it is."""
+    def taken(self, connection: "Connection", *, is_answering: bool) -> None:
+        """Note that it is; `is_answering` says that more of the same answer follows."""
         self._untaken.pop(connection, None)
+        if is_answering:
+            self._idle.pop(connection, None)
 
     def drain(self) -> None:
         """Close the connections on which no request has begun; the others close when they have their answer."""
@@ -283,6 +288,7 @@ class Connection(asyncio.BufferedProtocol):
         self._dropped = 0  # bytes
         self._skips = self._lingers = self._is_paused = self._is_untaken = self._has_ended = False
         self._is_answered = False  # at least once
+        self._taken: asyncio.Future[None] | None = None  # set when an answer in pieces can be sent on
 
     @property
     def has_begun(self) -> bool:
@@ -300,6 +306,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone."""
         self._stop_waiting()
+        self._send_on()
         self._connections.closed(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -393,15 +400,48 @@ class Connection(asyncio.BufferedProtocol):
     async def _answer(self, head: Head, body: bytes) -> None:
         try:
             reply = await self._app.answer(head, body)
+            if reply.rest is not None:
+                await self._stream(reply, reply.rest, head)
         except Exception:
             _log.exception("unforeseen error in a request")
             reply = self._app.refused(500, "internal error", head)
         finally:
             self._connections.ends()
             self._task = None
-        if not self.transport.is_closing():
+        if self.transport.is_closing():
+            return
+        if reply.rest is None:
             self._respond(reply, head)
-            self._go_on()
+        elif not self._keeps_open(head):
+            self._finish()
+        self._go_on()
+
+    async def _stream(self, reply: Reply, rest: Streamed, head: Head) -> None:
+        """Send an answer while it arrives; an answer that breaks off ends the connection."""
+        kind = b"transfer-encoding: chunked\r\n" if head.is_newest else b""
+        self.transport.write(self._head_of(reply, kind, closes=not self._keeps_open(head)))
+        try:
+            self._send_piece(reply.body, head)
+            async for piece in rest.pieces():
+                if self.transport.is_closing():
+                    return
+                self._send_piece(piece, head)
+                while self._is_untaken and not self.transport.is_closing():
+                    self._taken = self.loop.create_future()
+                    await self._taken
+            if head.is_newest:
+                self.transport.write(b"0\r\n\r\n")
+        except UpstreamError as error:
+            _log.warning("an answer broke off: %s", error)
+            self.transport.abort()
+        finally:
+            await rest.close()
+
+    def _send_piece(self, piece: bytes, head: Head) -> None:
+        self.transport.write(b"%x\r\n%b\r\n" % (len(piece), piece) if head.is_newest else piece)
+
+    def _keeps_open(self, head: Head) -> bool:
+        return head.keeps_open and not self._connections.is_draining
 
     def _go_on(self) -> None:
         """Read the next request, which others may go before."""
@@ -460,17 +500,19 @@ class Connection(asyncio.BufferedProtocol):
             self._finish()
 
     def _write(self, reply: Reply, head: Head | None, *, closes: bool) -> None:
+        length = b"" if reply.status == HTTPStatus.NO_CONTENT else b"content-length: %d\r\n" % len(reply.body)
+        lines = self._head_of(reply, length, closes=closes)
+        self.transport.write(lines if head is not None and head.method == "HEAD" else lines + reply.body)
+
+    def _head_of(self, reply: Reply, framing: bytes, *, closes: bool) -> bytes:
+        """What comes before the body; the answer is counted."""
         lines = [_STATUS_LINES[reply.status], b"date: ", self._connections.date(), b"\r\n"]
         for name, value in reply.headers:
             lines += (name, b": ", value, b"\r\n")
-        if reply.status != HTTPStatus.NO_CONTENT:
-            lines.append(b"content-length: %d\r\n" % len(reply.body))
-        lines.append(b"connection: close\r\n\r\n" if closes else b"\r\n")
-        if head is None or head.method != "HEAD":
-            lines.append(reply.body)
-        self.transport.write(b"".join(lines))
+        lines += (framing, b"connection: close\r\n\r\n" if closes else b"\r\n")
         self._connections.observe(reply.status)
         self._is_answered = True
+        return b"".join(lines)
 
     def _close_with(self, reply: Reply, head: Head | None = None) -> None:
         """Answer for the last time."""
@@ -497,9 +539,14 @@ class Connection(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         """The client has taken its answer."""
         self._is_untaken = False
-        self._connections.taken(self)
+        self._connections.taken(self, is_answering=self._task is not None)
+        self._send_on()
         if self._task is None:
             self._go_on()
+
+    def _send_on(self) -> None:
+        if self._taken is not None and not self._taken.done():
+            self._taken.set_result(None)
 
     def give_way(self) -> None:
         """Close the connection for another one; where it has had no answer yet, this is one."""

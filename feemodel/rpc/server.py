@@ -360,7 +360,7 @@ def _application(shared: Shared, metrics: Metrics) -> "tuple[App, Callable[[int]
         ),
         state=service,
         page=Page(body, headers),
-        openrpc=document(service.methods),
+        openrpc=document(service.answered),
         metrics=measured,
         observe=observe,
     )

@@ -18,8 +18,9 @@ from feemodel.rpc.chain import Chain, genesis_chain, read_genesis_document, repl
 from feemodel.rpc.chain_methods import ChainMethods
 from feemodel.rpc.development import development_genesis
 from feemodel.rpc.head import ChainId
-from feemodel.rpc.jsonrpc import Methods
+from feemodel.rpc.jsonrpc import Methods, Unavailable
 from feemodel.rpc.methods import (
+    absent_methods,
     chain_methods,
     common_methods,
     gas_of,
@@ -152,7 +153,9 @@ class Service:
         }
         methods: dict[str, Any] = {}
         if self.upstream is not None:
-            methods |= upstream_methods(self.upstream, self.pricing, limits, **shared)
+            methods |= upstream_methods(
+                self.upstream, self.pricing, limits, more=settings.pass_methods, **shared
+            )
         elif self.chain is not None:
             self.runner = Runner(settings.engine, limits, processes=settings.processes, queue=settings.queue)
             chain = ChainMethods(
@@ -177,7 +180,12 @@ class Service:
         if self.upstream is not None:
             for name in ("feemodel_pricing", "feemodel_explain"):  # with the base fee that an estimate has now
                 methods[name] = _after(self.upstream.look, methods[name])
-        return methods
+        return absent_methods(settings.prefix) | methods
+
+    @property
+    def answered(self) -> Methods:
+        """The methods that are answered, without those that are known and refused."""
+        return {name: method for name, method in self.methods.items() if not isinstance(method, Unavailable)}
 
     def _chain_id(self) -> int:
         """Of the chain that is served, or of Linea until a node has told its own."""

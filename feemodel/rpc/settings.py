@@ -108,6 +108,13 @@ def _is_ipv6(text: str) -> bool:
         return False
 
 
+def _method(name: str, value: Any) -> str:
+    """The name of a method as nodes have it."""
+    if not isinstance(value, str) or not re.fullmatch(r"[a-z][a-zA-Z0-9]*_[a-zA-Z0-9_]{1,64}", value):
+        raise InvalidInput(name, "expected the name of a method, such as debug_traceCall", value)
+    return value
+
+
 def _origin(name: str, value: Any) -> str:
     """An origin as browsers send it: in lower case, without a path, and without the scheme's own port."""
     text = _text(name, value)
@@ -210,6 +217,8 @@ class Settings:
     replay: str | None = _setting("chain", _text, None, "block replay FILE to answer from, at its last block")
     node: str | None = _setting("chain", _url, None, "URL of a node to answer from")
     node_timeout: float = _setting("chain", _seconds(0.001), 5.0, "of a request to the node [s]")
+    pass_methods: tuple[str, ...] = _setting(
+        "chain", _texts(_method), (), "methods that the node answers beside those that wallets need, such as debug_traceCall")
     store: str | None = _setting("chain", _text, None, "ledger FILE to prove from")
 
     pricing: str = _setting(
@@ -278,6 +287,8 @@ def _check_together(settings: Settings) -> None:
     chains = [name for name in ("genesis", "replay", "node") if getattr(settings, name) is not None]
     if len(chains) > 1:
         raise InvalidInput(chains[1], f"expected either this or {chains[0]}", _told(settings, chains[1]))
+    if settings.pass_methods and settings.node is None:
+        raise InvalidInput("pass_methods", "expected only with node", settings.pass_methods)
     if (settings.costs == "l1") != (settings.l1_node is not None):
         expected = "expected the URL of an L1 node with costs = l1, and only then"
         raise InvalidInput("l1_node", expected, _told(settings, "l1_node"))

@@ -1,4 +1,4 @@
-"""A node that answers in place of a chain of our own: estimates, counts and headers come from it, with its errors."""
+"""A node behind the server: its newest block is polled, and estimates and all other calls are answered from it."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -14,17 +14,11 @@ from feemodel.execution.state import parse_overrides
 from feemodel.io.node import Node, NodeError
 from feemodel.rpc.head import ChainId, Head, OtherChain
 from feemodel.rpc.parameters import Overrides
+from feemodel.rpc.pass_through import PassThrough
 from feemodel.rpc.polled import Polled
 
 CONNECTIONS = 16
 MAX_RESPONSE = 32 << 20  # bytes of one answer, of which as many as there are connections may come at a time
-
-#: What is passed on as it came; the rest is answered here or refused.
-PASSED = (
-    "eth_chainId", "eth_blockNumber", "eth_getBlockByNumber", "eth_getTransactionCount", "eth_getBalance",
-    "eth_getCode", "eth_call", "eth_estimateGas", "eth_gasPrice", "eth_maxPriorityFeePerGas", "eth_feeHistory",
-    "net_version",
-)  # fmt: skip
 _HEAD = ("eth_getBlockByNumber", ["latest", False])
 _FEE_HISTORY: tuple[str, list[Any]] = ("eth_feeHistory", ["0x1", "latest", []])
 _CHAIN_ID: tuple[str, list[Any]] = ("eth_chainId", [])
@@ -52,13 +46,7 @@ class Upstream:
             node=self.node,
         )  # fmt: skip
         self.chain = chain or ChainId()
-        self._verified = 0  # connections that there had been when the chain's id was last asked for
-
-    async def call(self, method: str, params: Sequence[Any]) -> Any:
-        """The node's answer; raises `NodeError` with the node's error, `UpstreamError` where there is no answer."""
-        if self.chain.refusal is not None:
-            raise self.chain.refusal
-        return await self._asked(self._call, method, params)
+        self.passing = PassThrough(self.node, url, self.chain, self.head.fail)
 
     async def estimate(
         self, call: Any, block: Any, overrides: Overrides | None, limits: Limits
@@ -97,6 +85,7 @@ class Upstream:
 
     def close(self) -> None:
         """Close the connections."""
+        self.passing.close()
         self.node.close()
         self.threads.shutdown(wait=False, cancel_futures=True)
 
@@ -113,27 +102,6 @@ class Upstream:
             raise UpstreamError(f"the node: no answer in {self.node.timeout:g} s") from None
         except UpstreamError as error:  # where the node stands is not for every caller
             raise UpstreamError(self.node.anonymous(str(error))) from None
-
-    def _call(self, method: str, params: Sequence[Any]) -> Any:
-        """The answer to a call. A new connection may lead to another node: then its chain's id is asked for too."""
-        outcome: Any
-        try:
-            outcome = self.node.call(method, params)
-        except NodeError as error:
-            outcome = error
-        made = self.node.connections_made
-        if method == "eth_chainId":
-            self.chain.check(_own(outcome))
-        elif made != self._verified:
-            self.chain.check(self._ask_chain_id())
-            self._verified = made
-        if isinstance(outcome, NodeError):
-            raise outcome
-        return outcome
-
-    def _ask_chain_id(self) -> Any:
-        (answer,) = self.node.outcomes([_CHAIN_ID])
-        return _own(answer)
 
     def _outcomes(self, calls: Sequence[tuple[str, Sequence[Any]]]) -> list[Any]:
         """What calls came to, the first of which asks for the chain's id; it comes as a number."""

@@ -1,0 +1,370 @@
+"""Calls that a node answers: which ones, sent with a check of the chain id, answered in the node's own bytes.
+
+The chain id is asked for in the same request as the calls, so that no answer of another chain is given out, whatever
+stands behind an open connection. An answer of more than a mebibyte is passed on while it arrives.
+"""
+
+import asyncio
+import json
+import random
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from feemodel.errors import InvalidInput, LimitExceeded, UpstreamError
+from feemodel.io.node import RETRIED_STATUSES, Node, changes_state
+from feemodel.rpc.fair_queue import CLIENT, FairQueue
+from feemodel.rpc.head import ChainId, OtherChain
+from feemodel.rpc.jsonrpc import BATCH_SECONDS, GroupedMethod, Streamed
+from feemodel.rpc.node_connections import ConnectionFailed, NodeConnection, NodeConnections
+
+#: Methods that wallets and tools call. `admin_`, `debug_`, `personal_` and `txpool_` are not among them, nor is what
+#: would use accounts of the node.
+PASSED = (
+    "eth_blobBaseFee", "eth_blockNumber", "eth_call", "eth_chainId", "eth_createAccessList", "eth_estimateGas",
+    "eth_feeHistory", "eth_gasPrice", "eth_getBalance", "eth_getBlockByHash", "eth_getBlockByNumber",
+    "eth_getBlockReceipts", "eth_getBlockTransactionCountByHash", "eth_getBlockTransactionCountByNumber",
+    "eth_getCode", "eth_getFilterChanges", "eth_getFilterLogs", "eth_getLogs", "eth_getRawTransactionByHash",
+    "eth_getStorageAt", "eth_getTransactionByBlockHashAndIndex", "eth_getTransactionByBlockNumberAndIndex",
+    "eth_getTransactionByHash", "eth_getTransactionCount", "eth_getTransactionReceipt",
+    "eth_getUncleByBlockHashAndIndex", "eth_getUncleByBlockNumberAndIndex", "eth_getUncleCountByBlockHash",
+    "eth_getUncleCountByBlockNumber", "eth_maxPriorityFeePerGas", "eth_newBlockFilter", "eth_newFilter",
+    "eth_newPendingTransactionFilter", "eth_sendRawTransaction", "eth_simulateV1", "eth_syncing",
+    "eth_uninstallFilter", "net_listening", "net_peerCount", "net_version", "web3_sha3",
+)  # fmt: skip
+
+CALLS_AT_A_TIME = 64  # requests to one node
+CALLS_WAITING = 1_024  # for one of these
+STREAMED_FROM = 1 << 20  # bytes of an answer; a shorter one is read as a whole first
+MAX_RESPONSE = 32 << 20  # bytes of an answer that cannot be passed on while it arrives
+HELD_BYTES = 64 << 20  # of all answers that are being read as a whole
+STREAM_SECONDS = 120.0  # for an answer that is passed on while it arrives
+ERROR_BYTES = 1 << 20  # of an error object
+RETRY_SECONDS = 0.25  # before the second attempt
+TAIL = 64  # bytes of an answer that are held back, behind which it may end
+
+_CHAIN_ID = b'{"jsonrpc":"2.0","id":0,"method":"eth_chainId","params":[]}'
+_BEGINS = rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*%d\s*,\s*"result"\s*:\s*'
+_SINGLE = re.compile(_BEGINS % 1)
+_BATCH = re.compile(rb"\s*\[" + _BEGINS % 0 + rb'("0x[0-9a-fA-F]+")\s*\}\s*,' + _BEGINS % 1)
+
+
+class _Reply(msgspec.Struct):
+    """A JSON-RPC response whose result stays as the node wrote it."""
+
+    id: Any = None
+    result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    error: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+class _TryAgain(Exception):
+    """A failure that may pass."""
+
+    def __init__(self, error: UpstreamError, *, received: bool) -> None:
+        self.error, self.received = error, received
+
+
+class _NoBatches(Exception):
+    """A node that answered a batch with something else."""
+
+    def __init__(self, error: UpstreamError) -> None:
+        self.error = error
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(list[_Reply] | _Reply).decode
+
+Call = tuple[str, Sequence[Any]]
+
+
+class PassedOn(GroupedMethod):
+    """A method that a node answers.
+
+    Parameters
+    ----------
+    name : under which the node has it.
+    ask : see `PassThrough.call`.
+    ask_together : see `PassThrough.together`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        ask: Callable[[str, Sequence[Any]], Awaitable[Any]],
+        ask_together: Callable[[Sequence[Call]], Awaitable[list[Any]]],
+    ) -> None:
+        self.name, self._ask, self._ask_together = name, ask, ask_together
+
+    async def __call__(self, *params: Any) -> Any:
+        """The node's answer."""
+        return await self._ask(self.name, params)
+
+    async def together(self, calls: Sequence[tuple[GroupedMethod, Sequence[Any]]]) -> list[Any]:
+        """The node's answers to calls of one batch."""
+        named = [(method.name, params) for method, params in calls if isinstance(method, PassedOn)]
+        return await self._ask_together(named)
+
+
+class PassThrough:
+    """The calls that one node answers.
+
+    Parameters
+    ----------
+    node : whose address, name and manners it has.
+    url : of the node.
+    chain : whose id the node must have.
+    failed : told of a node of another chain.
+
+    Belongs to one event loop.
+    """
+
+    def __init__(self, node: Node, url: str, chain: ChainId, failed: Callable[[Exception], None]) -> None:
+        self._node, self._chain, self._failed = node, chain, failed
+        self._connections = NodeConnections(url)
+        self._places = FairQueue(CALLS_AT_A_TIME, CALLS_AT_A_TIME, CALLS_WAITING, what="connection to the node")
+        self._held = 0
+
+    async def call(self, method: str, params: Sequence[Any]) -> msgspec.Raw | Streamed:
+        """The result of one call, in the node's bytes.
+
+        Raises `feemodel.io.node.NodeError` with the node's error, `UpstreamError` where there is no answer.
+        """
+        (outcome,) = await self._asked([(method, params)], streams=True)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    async def together(self, calls: Sequence[Call]) -> list[Any]:
+        """The results of calls sent in one request, with an exception for each that failed."""
+        return await self._asked(calls, streams=False)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._connections.close()
+
+    async def _asked(self, calls: Sequence[Call], *, streams: bool) -> list[Any]:
+        seconds = min(self._node.timeout * len(calls), max(BATCH_SECONDS, self._node.timeout))
+        try:
+            async with asyncio.timeout(seconds), AsyncExitStack() as held:
+                await held.enter_async_context(self._places.place(CLIENT.get(), known=False, seconds=seconds))
+                outcomes = await self._attempted(calls, streams=streams)
+                if isinstance(outcomes[0], NodeStream):
+                    outcomes[0].held = held.pop_all()
+                return outcomes
+        except TimeoutError:
+            raise UpstreamError(f"the node: no answer in {seconds:g} s") from None
+        except OtherChain as error:
+            self._failed(error)
+            raise
+
+    async def _attempted(self, calls: Sequence[Call], *, streams: bool) -> list[Any]:
+        changes = any(changes_state(method) for method, _ in calls)
+        for attempt in range(2):
+            try:
+                return await self._exchanged(calls, streams=streams, changes=changes)
+            except ConnectionFailed as error:
+                again = _TryAgain(UpstreamError(f"the node: {error}"), received=error.received)
+            except _TryAgain as error:
+                again = error
+            if attempt or (changes and again.received):
+                break
+            await asyncio.sleep(RETRY_SECONDS * random.uniform(0.5, 1.0))
+        raise again.error from None
+
+    async def _exchanged(self, calls: Sequence[Call], *, streams: bool, changes: bool) -> list[Any]:
+        try:
+            requests = [_encode({"jsonrpc": "2.0", "id": place, "method": method, "params": params})
+                        for place, (method, params) in enumerate(calls, 1)]  # fmt: skip
+        except (OverflowError, TypeError, ValueError):
+            raise InvalidInput("params", "expected JSON whose integers fit 64 bits", "others") from None
+        if self._node.takes_batches:
+            try:
+                return await self._batched(calls, requests, streams=streams, changes=changes)
+            except _NoBatches as error:
+                if changes:  # the node may have acted on a part of it
+                    raise error.error from None
+        outcomes = [await self._single(call, body, streams=streams)
+                    for call, body in zip(calls, requests, strict=True)]  # fmt: skip
+        self._node.takes_batches = False  # now that its calls are answered
+        return outcomes
+
+    async def _batched(
+        self, calls: Sequence[Call], requests: list[bytes], *, streams: bool, changes: bool
+    ) -> list[Any]:
+        body = b"[" + b",".join((_CHAIN_ID, *requests)) + b"]"
+        connection = await self._connections.post(body, changes=changes)
+        read = await self._read(connection, _BATCH if streams else None)
+        if isinstance(read, NodeStream):
+            return [read]
+        replies = self._replies(connection, read, is_batch=True)
+        if not isinstance(replies, list):
+            if replies.error is not msgspec.UNSET:
+                raise self._refusal(replies.error)
+            raise _NoBatches(UpstreamError("the node: the answer to a batch is not a list"))
+        by_id = {reply.id: reply for reply in replies if type(reply.id) is int}
+        if len(replies) != len(calls) + 1 or by_id.keys() != set(range(len(calls) + 1)):
+            for reply in replies:  # an error whose id is null says more than the count
+                if reply.id is None and reply.error is not msgspec.UNSET:
+                    raise self._refusal(reply.error)
+            raise UpstreamError(f"the node: the answers to a batch do not have the ids of its {len(calls)} calls")
+        self._check_chain(by_id[0])
+        return [self._outcome(method, by_id[place]) for place, (method, _) in enumerate(calls, 1)]
+
+    async def _single(self, call: Call, body: bytes, *, streams: bool) -> Any:
+        """The outcome of a call of a node without batches, behind the chain id on the same connection."""
+        connection = await self._connections.post(_CHAIN_ID)
+        self._check_chain(self._reply(connection, await self._read(connection, None), identity=0))
+        connection = await self._connections.post(body, changes=changes_state(call[0]))
+        read = await self._read(connection, _SINGLE if streams else None)
+        if isinstance(read, NodeStream):
+            return read
+        return self._outcome(call[0], self._reply(connection, read, identity=1))
+
+    async def _read(self, connection: NodeConnection, begins: "re.Pattern[bytes] | None") -> "bytes | NodeStream":
+        """The answer as a whole, or a long one as a stream where it begins as expected."""
+        data = bytearray()
+        try:
+            while piece := await connection.piece():
+                data += piece
+                self._held += len(piece)
+                if begins is not None and len(data) > STREAMED_FROM:
+                    found = begins.match(data) if connection.status == HTTPStatus.OK else None
+                    if found is not None:
+                        self._check_streamed_chain(found)
+                        return NodeStream(bytes(data[found.end() :]), connection, self._connections, begins is _BATCH)
+                    begins = None
+                if len(data) > MAX_RESPONSE:
+                    raise UpstreamError(f"the node: the answer is longer than {MAX_RESPONSE:,} bytes")
+                if self._held > HELD_BYTES:
+                    raise LimitExceeded(f"answers of the node under way: at most {HELD_BYTES:,} bytes")
+        except BaseException:
+            connection.abort()
+            raise
+        finally:
+            self._held -= len(data)
+        self._connections.release(connection)
+        return bytes(data)
+
+    def _check_streamed_chain(self, found: "re.Match[bytes]") -> None:
+        if found.re is _BATCH:
+            self._chain.check(found[1][1:-1].decode())
+
+    def _check_chain(self, reply: _Reply) -> None:
+        outcome = self._outcome("eth_chainId", reply)
+        if isinstance(outcome, Exception):
+            raise UpstreamError(f"the node: {outcome}")
+        self._chain.check(json.loads(bytes(outcome)))
+
+    def _reply(self, connection: NodeConnection, data: "bytes | NodeStream", *, identity: int) -> _Reply:
+        assert isinstance(data, bytes)
+        reply = self._replies(connection, data, is_batch=False)
+        if isinstance(reply, list):
+            raise UpstreamError("the node: the answer is not a JSON-RPC response")
+        if reply.id is None and reply.error is not msgspec.UNSET:
+            return reply  # a node that could not read the request
+        if type(reply.id) is not int or reply.id != identity:
+            raise UpstreamError(f"the node: the answer is to request {reply.id!r:.100}, asked was {identity}")
+        return reply
+
+    def _replies(self, connection: NodeConnection, data: bytes, *, is_batch: bool) -> list[_Reply] | _Reply:
+        """The parsed answer; raises `_TryAgain` and `UpstreamError` for what is none."""
+        status = connection.status
+        phrase = f"HTTP {status} {_phrase(status)}".strip()
+        if status in RETRIED_STATUSES:
+            error = UpstreamError(f"the node: {phrase}")
+            raise _TryAgain(error, received=status != HTTPStatus.TOO_MANY_REQUESTS)
+        replies: list[_Reply] | _Reply | None = None
+        try:
+            if connection.encoding in ("", "identity") and (data.isascii() or data.decode()):
+                replies = _decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            pass
+        is_error = isinstance(replies, _Reply) and replies.error is not msgspec.UNSET
+        if status != HTTPStatus.OK and not is_error:
+            replies, reason = None, f"the node: {phrase}"
+        else:
+            kind = self._node.anonymous(connection.content_type[:100]) or "no content type"
+            reason = f"the node: the answer is not JSON-RPC ({len(data):,} bytes, {kind})"
+        if replies is None:
+            failure = UpstreamError(reason)
+            raise _NoBatches(failure) if is_batch else failure
+        return replies
+
+    def _outcome(self, method: str, reply: _Reply) -> "msgspec.Raw | Exception":
+        """The result in the node's bytes, or its error."""
+        error = reply.error
+        if error is not msgspec.UNSET and bytes(error) != b"null":
+            return self._error(method, error)
+        if reply.result is msgspec.UNSET:
+            return UpstreamError(f"the node: {method}: the answer has neither result nor error")
+        return reply.result
+
+    def _error(self, method: str, error: "msgspec.Raw | msgspec.UnsetType") -> UpstreamError:
+        text = b"" if isinstance(error, msgspec.UnsetType) else bytes(error)
+        if len(text) > ERROR_BYTES:
+            return UpstreamError(f"the node: {method}: an error of {len(text):,} bytes")
+        return self._node.error_of(method, json.loads(text))
+
+    def _refusal(self, error: "msgspec.Raw | msgspec.UnsetType") -> Exception:
+        """The error of a batch as a whole, whose calls are asked one by one."""
+        return _NoBatches(self._error("batch", error))
+
+
+class NodeStream(Streamed):
+    """The result of a call that is still arriving.
+
+    Parameters
+    ----------
+    first : what has come of it.
+    connection : on which the rest comes.
+    connections : to which that belongs.
+    is_batch : whether the response is the last of a batch.
+    """
+
+    def __init__(self, first: bytes, connection: NodeConnection, connections: NodeConnections, is_batch: bool) -> None:
+        self._first, self._connection, self._connections, self._is_batch = first, connection, connections, is_batch
+        self.held: AsyncExitStack | None = None  #: a place among the calls to the node
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """The result and the end of the response object, as they come; raises `UpstreamError` where they break off."""
+        tail, end = b"", asyncio.get_running_loop().time() + STREAM_SECONDS
+        piece, self._first = self._first, b""
+        while piece:
+            tail += piece
+            if len(tail) > TAIL:
+                yield tail[:-TAIL]
+                tail = tail[-TAIL:]
+            try:
+                async with asyncio.timeout_at(end):
+                    piece = await self._connection.piece()
+            except ConnectionFailed as error:
+                raise UpstreamError(f"the node: {error}") from None
+            except TimeoutError:
+                raise UpstreamError(f"the node: no whole answer in {STREAM_SECONDS:g} s") from None
+        tail = tail.rstrip()
+        if self._is_batch:
+            if not tail.endswith(b"]"):
+                raise UpstreamError("the node: the answer does not end")
+            tail = tail[:-1].rstrip()
+        if not tail.endswith(b"}"):
+            raise UpstreamError("the node: the answer does not end")
+        yield tail
+
+    async def close(self) -> None:
+        """Give the connection back, or close it where the answer was not read as a whole."""
+        self._connections.release(self._connection)
+        if self.held is not None:
+            await self.held.aclose()
+            self.held = None
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""
+
