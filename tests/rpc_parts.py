@@ -16,6 +16,7 @@ from feemodel.rpc.app import App
 from feemodel.rpc.chain import Chain
 from feemodel.rpc.chain_methods import ChainMethods
 from feemodel.rpc.http import Head
+from feemodel.rpc.jsonrpc import Unavailable
 from feemodel.rpc.listener import serve_until
 from feemodel.rpc.methods import chain_methods, common_methods
 from feemodel.rpc.pricing import Prices, Pricing, configured_prices
@@ -76,6 +77,11 @@ class Client:
     app: App
     loop: asyncio.Runner
     methods: Mapping[str, Callable[..., Any]] | None = None  #: that it answers, where it knows them
+
+    @property
+    def answered(self) -> Mapping[str, Callable[..., Any]]:
+        """The methods without those that are known and refused."""
+        return {name: method for name, method in (self.methods or {}).items() if not isinstance(method, Unavailable)}
 
     def http(self, method: str, path: str = "/", body: Any = b"", **headers: str) -> Answer:
         """The answer to one request; headers with underscores."""

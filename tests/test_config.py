@@ -31,6 +31,7 @@ EXAMPLES = {
     "genesis": ('"genesis.json"', "genesis.json", "genesis.json"),
     "replay": ('"replay.json.gz"', "replay.json.gz", "replay.json.gz"),
     "node": ('"http://127.0.0.1:1/key"', "http://127.0.0.1:1/key", "http://127.0.0.1:1/key"),
+    "pass_methods": ('["debug_traceCall"]', "debug_traceCall", ("debug_traceCall",)),
     "node_timeout": ("2.5", "2.5", 2.5),
     "store": ('"ledger.db"', "ledger.db", "ledger.db"),
     "pricing": ('"verification-cost"', "verification-cost", "verification-cost"),
@@ -74,6 +75,7 @@ EXAMPLES = {
 }
 #: What a setting cannot be without.
 BESIDE = {
+    "pass_methods": {"node": "http://127.0.0.1:1"},
     "l1_node": {"costs": "l1"}, "min_gas_price": {"pricing": "verification-cost"},
     "verification_gas_cost": {"pricing": "verification-cost"},
     "verification_capacity": {"pricing": "verification-cost"}, "gas_price_ratio": {"pricing": "verification-cost"},
@@ -360,7 +362,7 @@ def test_a_server_that_would_answer_is_described_and_is_0(capsys):
     code, said, errors = checked(capsys)
     assert (code, errors) == (0, "")
     assert "gas_cap                50,000,000\n" in said
-    assert f"{len(found['methods'])} methods: eth_blockNumber, " in said
+    assert f"{len(found['methods'])} methods: eth_accounts, eth_blockNumber, " in said
 
 
 def test_a_server_that_could_not_answer_yet_says_why_and_is_1(capsys):

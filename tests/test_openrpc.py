@@ -9,9 +9,9 @@ from jsonschema import Draft202012Validator
 from feemodel.io.shipped import shipped_path
 from feemodel.rpc.development import LEDGER
 from feemodel.rpc.openrpc import CALL, FAILURES, OVERRIDES, document
+from feemodel.rpc.pass_through import PASSED
 from feemodel.rpc.service import Service
 from feemodel.rpc.settings import Settings
-from feemodel.rpc.upstream import PASSED
 from tests.rpc_calls import ANNA, BERT, LIST, TOKEN, TRANSFER, data
 from tests.rpc_parts import opened
 
@@ -36,6 +36,8 @@ CALLS = {
     "eth_gasPrice": [[]],
     "eth_maxPriorityFeePerGas": [[]],
     "eth_feeHistory": [["0x1", "latest"], ["0x4", "0x0", [10, 50.5]]],
+    "eth_accounts": [[]],
+    "eth_syncing": [[]],
     "net_version": [[]],
     "web3_clientVersion": [[]],
     "feemodel_pricing": [[]],
@@ -56,7 +58,7 @@ def client():
 @pytest.fixture(scope="module")
 def described(client):
     """The document of a server with everything, and its methods by name."""
-    found = json.loads(document(client.methods))
+    found = json.loads(document(client.answered))
     return found, {method["name"]: method for method in found["methods"]}
 
 
@@ -94,14 +96,15 @@ def test_its_errors_are_the_table_of_errors(described):
 
 def test_every_method_is_described_and_tried_here(client, described):
     _, methods = described
-    assert methods.keys() == client.methods.keys() == CALLS.keys()
+    assert methods.keys() == client.answered.keys() == CALLS.keys()
 
 
 @pytest.mark.parametrize("settings", [{"prefix": "my_chain"}, {"node": "http://127.0.0.1:1"}], ids=str)
 def test_whatever_a_server_is_made_of_can_be_described(settings):
     service = Service(Settings(**settings), None)
-    described = {method["name"] for method in json.loads(document(service.methods))["methods"]}
-    assert described == service.methods.keys() > {f"{service.settings.prefix}_estimateGas", *PASSED}
+    described = {method["name"] for method in json.loads(document(service.answered))["methods"]}
+    passed = PASSED if service.upstream is not None else ()
+    assert described == service.answered.keys() > {f"{service.settings.prefix}_estimateGas", *passed}
     for part in (service.runner, service.upstream):
         if part is not None:
             part.close()

@@ -104,7 +104,9 @@ ERRORS = [
             {NOBODY: {"stateDiff": dict.fromkeys(SLOTS, EMPTY)}, OTHER: {"state": dict.fromkeys(SLOTS, EMPTY)}}),
 
     refused(-32600, "block 0x1 is not final: the newest final block is 0", "rollup_getProof", ANNA, [], "0x1"),
-    refused(-32601, "Method not found", "eth_sendRawTransaction", "0x", data="eth_sendRawTransaction"),
+    refused(-32601, "Method not found", "eth_sendTransaction", "0x", data="eth_sendTransaction"),
+    refused(-32601, "eth_sendRawTransaction needs a node: feemodel serve --node URL passes it on",
+            "eth_sendRawTransaction", "0x"),
     refused(-32601, "Method not found", "", data=""),
 
     refused(-32602, "Invalid params: missing a required argument: 'call', expected (call, second=None, third=None)",

@@ -42,7 +42,7 @@ ASKED = [
     (("rollup_estimateGas", {"from": ANNA, "to": TOKEN}, {TOKEN: {"code": "0x5f1e50"}}), 0, 2),  # CLZ
     (("rollup_estimateGas", {"value": f"0x0{CALLDATA}"}), -32602, 3),
     (("eth_getBalance", ANNA, "0x5"), -32000, 2),
-    (("eth_sendRawTransaction", "0x" + CALLDATA), -32601, 5),
+    (("eth_sendTransaction", "0x" + CALLDATA), -32601, 5),
     ((KEY,), -32601, 1),
 ]
 REFUSED = Counter({401: 2, 404: 1, 415: 2, 403: 1, 413: 1, 400: 3})  # of the requests of `refused`

@@ -1,21 +1,27 @@
 """A node behind the server: its gas, its errors as it gave them, and a clear error for whatever else it does."""
 
 import asyncio
+import functools
 import json
+import socket
 import time
 from contextlib import contextmanager
 
 import pytest
+import urllib3
 
 import feemodel
 from feemodel.io.shipped import shipped_path
+from feemodel.rpc.app import App
+from feemodel.rpc.chain_methods import client_version
 from feemodel.rpc.development import LEDGER
+from feemodel.rpc.pass_through import PASSED
+from feemodel.rpc.service import Service
 from feemodel.rpc.settings import Settings
-from feemodel.rpc.upstream import PASSED
 from tests import node_server
 from tests.development import RECORDS
 from tests.rpc_calls import ANNA, BERT, LIST, NOBODY, SWAP, TOKEN, TOKENS, TRANSFER, data
-from tests.rpc_parts import ANY_AGE, PATIENCE, behind, exchange, head_block, opened, request
+from tests.rpc_parts import ANY_AGE, PATIENCE, behind, exchange, head_block, listening, opened, request
 
 
 def results():
@@ -105,9 +111,29 @@ def test_what_the_node_answers_is_answered(client, direct, method, params):
     assert "result" in direct.ask(method, *params)
 
 
-def test_every_method_that_is_passed_on_is_looked_at_here():
-    (table,) = [mark for mark in test_what_the_node_answers_is_answered.pytestmark if mark.name == "parametrize"]
-    assert {method for method, _ in table.args[1]} >= set(PASSED)
+def test_what_wallets_call_reaches_the_node_behind_the_chain_id(node):
+    with on(node) as client:
+        for method in PASSED:
+            answering(node, **{method: ["0x539"] if method != "eth_chainId" else "0x539"})
+            node.requests.clear()
+            assert client.result(method, "0x1", None) in (["0x539"], "0x539")
+            ((_, _, batch),) = node.requests
+            asked = [(call["method"], call["params"]) for call in batch]
+            assert asked == [("eth_chainId", []), (method, ["0x1", None])]
+
+
+def test_calls_of_one_batch_reach_the_node_together_and_are_answered_in_their_order(node):
+    answering(node, eth_blockNumber="0x6", eth_getBalance="0x7")
+    calls = [("eth_blockNumber",), ("web3_clientVersion",), ("eth_getBalance", ANNA), ("eth_gasPrice",), ("nothing",)]
+    batch = [{"jsonrpc": "2.0", "id": place, "method": name, "params": params}
+             for place, (name, *params) in enumerate(calls)]  # fmt: skip
+    with on(node) as client:
+        answers = client.http("POST", "/", json.dumps(batch).encode()).json()
+        ((_, _, asked),) = node.requests
+    assert [call["method"] for call in asked] == ["eth_chainId", "eth_blockNumber", "eth_getBalance", "eth_gasPrice"]
+    assert [answer["id"] for answer in answers] == [0, 1, 2, 3, 4]
+    assert [answer.get("result") for answer in answers[:4]] == ["0x6", client_version(), "0x7", None]
+    assert answers[4]["error"]["code"] == -32601
 
 
 @pytest.mark.parametrize(
@@ -126,12 +152,30 @@ def test_the_errors_of_the_node_are_passed_on_with_code_and_data(client, direct,
 
 
 @pytest.mark.parametrize(
-    "method", ["eth_sendRawTransaction", "eth_accounts", "debug_traceCall", "admin_peers", "echo", ""]
+    "method",
+    ["eth_sendTransaction", "eth_sign", "debug_traceCall", "admin_peers", "personal_sign", "txpool_status", "echo", ""],
 )
 def test_nothing_else_reaches_the_node(node, method):
     with on(node) as client:
         assert client.error(method, "0x") == {"code": -32601, "message": "Method not found", "data": method}
+        assert client.result("eth_accounts") == []
+        assert client.error("eth_getProof", ANNA, [], "latest")["message"].endswith(
+            "rollup_getProof proves under the rollup's"
+        )
         assert node.requests == []
+
+
+def test_a_method_that_is_named_is_passed_on(node):
+    answering(node, debug_traceCall={"gas": 1})
+    with on(node, pass_methods=("debug_traceCall",)) as client:
+        assert client.result("debug_traceCall", {}) == {"gas": 1}
+
+
+@pytest.mark.parametrize("method", ["eth_sendRawTransaction", "eth_getLogs", "eth_getProof", "eth_subscribe"])
+def test_a_method_that_only_a_node_answers_says_so(direct, method):
+    error = direct.error(method, "0x")
+    reason = {"eth_getProof": "rollup_getProof", "eth_subscribe": "WebSocket"}.get(method, "feemodel serve --node URL")
+    assert (error["code"], reason in error["message"]) == (-32601, True)
 
 
 def test_a_node_without_proofs_refuses_them_in_its_own_words():
@@ -241,6 +285,13 @@ def test_the_error_of_an_estimate_has_the_nodes_code(node, code):
 
 # A node that misbehaves
 
+
+def each(change):
+    """The right answers, each changed."""
+    return node_server.edited(lambda batch: [change(reply) for reply in batch])
+
+
+IDS = "the answers to a batch do not have the ids of its 1 calls"
 MISBEHAVIOUR = {
     "torn down": (node_server.reset, "the connection broke before the answer was whole"),
     "truncated": (node_server.truncated, "the connection broke before the answer was whole"),
@@ -249,12 +300,21 @@ MISBEHAVIOUR = {
     "bad gateway": (node_server.status(502), "HTTP 502 Bad Gateway"),
     "a web page": (node_server.body(b"<html>", content_type="text/html"), "the answer is not JSON-RPC"),
     "nothing": (node_server.body(b""), "the answer is not JSON-RPC"),
-    "another id": (node_server.edited(lambda reply: {**reply, "id": reply["id"] + 1}), "the answer is to request"),
-    "the id as text": (node_server.edited(lambda reply: {**reply, "id": str(reply["id"])}), "the answer is to request"),
-    "no id": (node_server.edited(lambda reply: {"result": "0x1"}), "the answer is to request None"),
-    "a batch": (node_server.edited(lambda reply: [reply]), "the answer is not a JSON-RPC response"),
-    "neither": (node_server.edited(lambda reply: {"id": reply["id"]}), "the answer has neither result nor error"),
-    "no code": (node_server.edited(lambda reply: {"id": reply["id"], "error": {}}), "an error without a code"),
+    "compressed unasked": (node_server.zipped, "the answer is not JSON-RPC"),
+    "no HTTP": (lambda handler, _: handler.wfile.write(b"SSH-2.0\r\n\r\n"), "the answer cannot be read"),
+    "a head without end": (lambda handler, _: handler.wfile.write(b"HTTP/1.1 200 OK\r\nx: " + b"x" * 70_000),
+                           "more than 65,536 bytes before the answer"),
+    "no text": (node_server.body(b'[{"jsonrpc":"2.0","id":0,"result":"0x539"},{"id":1,"result":"\xff"}]'),
+                "the answer is not JSON-RPC"),
+    "another id": (each(lambda reply: {**reply, "id": reply["id"] + 1}), IDS),
+    "the id as text": (each(lambda reply: {**reply, "id": str(reply["id"])}), IDS),
+    "no id": (each(lambda reply: {"result": "0x1"}), IDS),
+    "neither": (each(lambda reply: {"id": reply["id"]}), "the answer has neither result nor error"),
+    "no code": (each(lambda reply: {"id": reply["id"], "error": {}}), "an error without a code"),
+    "its name in an error": (
+        lambda handler, payload: node_server.rpc_error(-32000, handler.server.url)(handler, payload),
+        "the node: eth_chainId: the node (code -32000)",
+    ),
 }  # fmt: skip
 
 
@@ -266,7 +326,7 @@ def test_a_node_that_misbehaves_is_a_clear_error(node, name):
         error = client.error("eth_blockNumber")
         assert (error["code"], message in error["message"]) == (-32002, True), error
         assert error["message"].startswith("the node: ")
-        assert node.url not in error["message"]
+        assert node.url.removeprefix("http://") not in json.dumps(error)
         answering(node, eth_blockNumber="0x6")
         assert client.result("eth_blockNumber") == "0x6"
 
@@ -326,12 +386,88 @@ def test_what_is_no_quantity_is_no_answer(node, method, value):
         assert client.result("rollup_estimateGas", TRANSFER)["gasLimit"] == "0x5208"
 
 
-@pytest.mark.parametrize("result", ["\ud800", ["\udfff"], {"\ud800": 1}], ids=repr)
-def test_an_answer_that_is_no_text_is_an_error_with_an_id(node, result):
+def test_an_answer_that_is_no_text_is_no_answer(node):
     with on(node) as client:
-        answering(node, eth_call=result)
+        answering(node, eth_call=["\ud800"])
         error = client.error("eth_call", {})
-        assert (error["code"], error["message"], len(error["data"]["id"])) == (-32603, "Internal error", 16)
+        assert (error["code"], "the answer is not JSON-RPC" in error["message"]) == (-32002, True)
+
+
+def long_answer(handler, payload, cut=0):
+    """A result of five megabytes, as a whole or cut off."""
+    answers = [{"jsonrpc": "2.0", "id": call["id"], "result": "0x539" if call["method"] == "eth_chainId" else LONG}
+               for call in payload]  # fmt: skip
+    data = json.dumps(answers).encode()
+    handler.send(200, data[: len(data) - cut], content_length=str(len(data)))
+    handler.close_connection = bool(cut)
+
+
+LONG = ["ab" * 50_000] * 50
+
+
+def served(node):
+    """The application of a server before a node, made in the thread that serves."""
+
+    def made():
+        service = Service(Settings(node=node.url, poll_seconds=PATIENCE, node_timeout=PATIENCE), None)
+        return App(service.methods, state=service)
+
+    return listening(made, factory=True)
+
+
+def test_a_long_answer_is_passed_on_while_it_arrives(node):
+    with served(node) as port:
+        node.always = long_answer
+        for _ in range(2):
+            answer = urllib3.request("POST", f"http://127.0.0.1:{port}", json=json.loads(request("eth_getLogs", {})))
+            assert answer.headers["transfer-encoding"] == "chunked"
+            assert answer.json() == {"jsonrpc": "2.0", "id": 1, "result": LONG}
+
+
+def test_a_client_of_http_1_0_gets_a_long_answer_too(node):
+    body = request("eth_getLogs", {})
+    head = b"POST / HTTP/1.0\r\ncontent-type: application/json\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n"
+    with served(node) as port, socket.create_connection(("127.0.0.1", port)) as client:
+        node.always = long_answer
+        client.sendall(head % len(body) + body)
+        head, _, answer = client.makefile("rb").read().partition(b"\r\n\r\n")
+    assert b"chunked" not in head
+    assert json.loads(answer) == {"jsonrpc": "2.0", "id": 1, "result": LONG}
+
+
+def test_a_long_answer_that_breaks_off_is_no_whole_answer(node):
+    with served(node) as port:
+        node.always = functools.partial(long_answer, cut=100)
+        with pytest.raises(urllib3.exceptions.ProtocolError):
+            urllib3.request(
+                "POST", f"http://127.0.0.1:{port}", json=json.loads(request("eth_getLogs", {})), retries=False
+            )
+        answering(node)
+        answer = urllib3.request("POST", f"http://127.0.0.1:{port}", json=json.loads(request("eth_chainId")))
+        assert answer.json()["result"] == "0x539"
+
+
+def test_a_long_answer_of_another_chain_is_not_passed_on(node):
+    with served(node) as port:
+        urllib3.request("POST", f"http://127.0.0.1:{port}", json=json.loads(request("eth_chainId")))
+        node.always = lambda handler, payload: handler.send(200, json.dumps([
+            {"jsonrpc": "2.0", "id": call["id"], "result": "0x1" if call["method"] == "eth_chainId" else LONG}
+            for call in payload]).encode())  # fmt: skip
+        answer = urllib3.request("POST", f"http://127.0.0.1:{port}", json=json.loads(request("eth_getLogs", {})))
+        assert "its chain id is 1" in answer.json()["error"]["message"]
+
+
+def test_a_transaction_is_sent_once_where_the_node_may_have_it(node):
+    with on(node) as client:
+        for fault in (node_server.reset, node_server.truncated, node_server.status(503)):
+            node.requests.clear()
+            node.faults.append(fault)
+            assert client.error("eth_sendRawTransaction", "0x02")["code"] == -32002
+            assert len(node.requests) == 1
+        node.requests.clear()
+        node.faults.append(node_server.status(429))  # which says that it was not taken
+        assert client.result("eth_sendRawTransaction", "0x02") is None
+        assert len(node.requests) == 2
 
 
 def test_an_answer_without_bounds_is_passed_on_as_it_is(node):

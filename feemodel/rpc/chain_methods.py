@@ -73,7 +73,7 @@ class ChainMethods:
             "eth_gasPrice": lambda: to_quantity(self._gas_price()),
             "eth_maxPriorityFeePerGas": lambda: to_quantity(self._priority_fee()),
             "eth_feeHistory": self._fee_history,
-            "eth_accounts": lambda: [],
+            "eth_accounts": list,
             "eth_syncing": lambda: False,
             "net_version": lambda: str(self.chain.world.chain_id),
         }

@@ -15,7 +15,15 @@ from feemodel.execution.message import parse_request
 from feemodel.ledger.method import KEY_LIMIT, STEP, proof_steps
 from feemodel.ledger.store import Store
 from feemodel.rpc.chain_methods import ChainMethods, client_version
-from feemodel.rpc.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, SERVER_ERROR, UNAVAILABLE, CallError, Methods, Unavailable
+from feemodel.rpc.jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    SERVER_ERROR,
+    UNAVAILABLE,
+    CallError,
+    Methods,
+    Unavailable,
+)
 from feemodel.rpc.parameters import Overrides, block_and_overrides, check_block, check_size
 from feemodel.rpc.pass_through import PASSED, PassedOn
 from feemodel.rpc.pricing import Pricing
@@ -158,7 +166,7 @@ def upstream_methods(
         **{name: passed(name) for name in names},
         **both_names(prefix, "estimateGas", estimate),
         **proof,
-        "eth_accounts": lambda: [],  # those of the node are not the caller's
+        "eth_accounts": list,  # those of the node are not the caller's
     }
 
 

@@ -192,6 +192,51 @@ METHODS = {
 }  # fmt: skip
 
 
+_HASH = ("hash", HASH, True)
+_BLOCK = ("block", BLOCK, True)
+_INDEX = ("index", QUANTITY, True)
+_FILTER = ("filter", OBJECT, True)
+_IDENTITY = ("id", QUANTITY, True)
+_NULLABLE = {"type": ["object", "null"]}
+_COUNT = {"oneOf": [QUANTITY, {"type": "null"}]}
+_LIST = {"type": ["array", "null"]}
+#: What a node answers.
+METHODS |= {
+    "eth_accounts": Described("The accounts that the server signs for: none", (), {"type": "array", "maxItems": 0}),
+    "eth_blobBaseFee": Described("The base fee of the next block's blob gas", (), QUANTITY),
+    "eth_createAccessList": Described("The access list of a call", (("call", CALL, True), _AT), OBJECT),
+    "eth_getBlockByHash": Described("A block", (_HASH, ("full", {"type": "boolean"}, False)), _NULLABLE),
+    "eth_getBlockReceipts": Described("The receipts of a block", (_BLOCK,), _LIST),
+    "eth_getBlockTransactionCountByHash": Described("How many transactions a block has", (_HASH,), _COUNT),
+    "eth_getBlockTransactionCountByNumber": Described("How many transactions a block has", (_BLOCK,), _COUNT),
+    "eth_getFilterChanges": Described("What is new for a filter", (_IDENTITY,), {"type": "array"}),
+    "eth_getFilterLogs": Described("The logs of a filter", (_IDENTITY,), {"type": "array"}),
+    "eth_getLogs": Described("Logs", (_FILTER,), {"type": "array"}),
+    "eth_getRawTransactionByHash": Described("A signed transaction", (_HASH,), {"oneOf": [DATA, {"type": "null"}]}),
+    "eth_getStorageAt": Described("A slot", (("address", ADDRESS, True), ("slot", WORD, True), _AT), DATA),
+    "eth_getTransactionByBlockHashAndIndex": Described("A transaction", (_HASH, _INDEX), _NULLABLE),
+    "eth_getTransactionByBlockNumberAndIndex": Described("A transaction", (_BLOCK, _INDEX), _NULLABLE),
+    "eth_getTransactionByHash": Described("A transaction", (_HASH,), _NULLABLE),
+    "eth_getTransactionReceipt": Described("A transaction's receipt", (_HASH,), _NULLABLE),
+    "eth_getUncleByBlockHashAndIndex": Described("An uncle", (_HASH, _INDEX), _NULLABLE),
+    "eth_getUncleByBlockNumberAndIndex": Described("An uncle", (_BLOCK, _INDEX), _NULLABLE),
+    "eth_getUncleCountByBlockHash": Described("How many uncles a block has", (_HASH,), _COUNT),
+    "eth_getUncleCountByBlockNumber": Described("How many uncles a block has", (_BLOCK,), _COUNT),
+    "eth_newBlockFilter": Described("A filter for new blocks", (), QUANTITY),
+    "eth_newFilter": Described("A filter for logs", (_FILTER,), QUANTITY),
+    "eth_newPendingTransactionFilter": Described("A filter for new transactions", (), QUANTITY),
+    "eth_sendRawTransaction": Described("Send a signed transaction", (("transaction", DATA, True),), HASH),
+    "eth_simulateV1": Described("Calls of blocks that build on each other", (("simulation", OBJECT, True), _AT),
+                                {"type": "array"}),
+    "eth_syncing": Described("Whether the node is still synchronizing", (), {"type": ["boolean", "object"]}),
+    "eth_uninstallFilter": Described("Remove a filter", (_IDENTITY,), {"type": "boolean"}),
+    "net_listening": Described("Whether the node accepts peers", (), {"type": "boolean"}),
+    "net_peerCount": Described("How many peers the node has", (), QUANTITY),
+    "web3_sha3": Described("Keccak-256", (("data", DATA, True),), HASH),
+}  # fmt: skip
+_UNKNOWN = Described("Passed on to the node", (), {})
+
+
 def document(methods: Mapping[str, Callable[..., Any]]) -> bytes:
     """The OpenRPC document of the methods that a server has, JSON.
 
@@ -215,7 +260,7 @@ def document(methods: Mapping[str, Callable[..., Any]]) -> bytes:
 
 
 def _method(name: str, errors: list[str]) -> dict[str, Any]:
-    described = METHODS.get(name) or METHODS[name.rpartition("_")[2]]
+    described = METHODS.get(name) or METHODS.get(name.rpartition("_")[2]) or _UNKNOWN
     return {
         "name": name,
         "summary": described.summary,

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from feemodel.errors import InvalidInput, LimitExceeded, UpstreamError
-from feemodel.io.node import RETRIED_STATUSES, Node, changes_state
+from feemodel.io.node import RETRIED_STATUSES, Node, NodeError, changes_state
 from feemodel.rpc.fair_queue import CLIENT, FairQueue
 from feemodel.rpc.head import ChainId, OtherChain
 from feemodel.rpc.jsonrpc import BATCH_SECONDS, GroupedMethod, Streamed
@@ -133,6 +133,7 @@ class PassThrough:
 
         Raises `feemodel.io.node.NodeError` with the node's error, `UpstreamError` where there is no answer.
         """
+        outcome: msgspec.Raw | Streamed | Exception
         (outcome,) = await self._asked([(method, params)], streams=True)
         if isinstance(outcome, Exception):
             raise outcome
@@ -307,7 +308,8 @@ class PassThrough:
         text = b"" if isinstance(error, msgspec.UnsetType) else bytes(error)
         if len(text) > ERROR_BYTES:
             return UpstreamError(f"the node: {method}: an error of {len(text):,} bytes")
-        return self._node.error_of(method, json.loads(text))
+        failure = self._node.error_of(method, json.loads(text))
+        return failure if isinstance(failure, NodeError) else UpstreamError(self._node.anonymous(str(failure)))
 
     def _refusal(self, error: "msgspec.Raw | msgspec.UnsetType") -> Exception:
         """The error of a batch as a whole, whose calls are asked one by one."""
@@ -367,4 +369,3 @@ def _phrase(status: int) -> str:
         return HTTPStatus(status).phrase
     except ValueError:
         return ""
-

@@ -153,9 +153,7 @@ class Service:
         }
         methods: dict[str, Any] = {}
         if self.upstream is not None:
-            methods |= upstream_methods(
-                self.upstream, self.pricing, limits, more=settings.pass_methods, **shared
-            )
+            methods |= upstream_methods(self.upstream, self.pricing, limits, more=settings.pass_methods, **shared)
         elif self.chain is not None:
             self.runner = Runner(settings.engine, limits, processes=settings.processes, queue=settings.queue)
             chain = ChainMethods(

@@ -218,7 +218,7 @@ class Settings:
     node: str | None = _setting("chain", _url, None, "URL of a node to answer from")
     node_timeout: float = _setting("chain", _seconds(0.001), 5.0, "of a request to the node [s]")
     pass_methods: tuple[str, ...] = _setting(
-        "chain", _texts(_method), (), "methods that the node answers beside those that wallets need, such as debug_traceCall")
+        "chain", _texts(_method), (), "methods passed on to the node beside those that wallets call")
     store: str | None = _setting("chain", _text, None, "ledger FILE to prove from")
 
     pricing: str = _setting(

@@ -43,6 +43,8 @@ PARAMS: dict[str, list[Any]] = {
     "feemodel_pricing": [],
     "linea_estimateGas": [CALL, OVERRIDES],
     "linea_getProof": [OTHER, [], "0x0"],
+    "eth_accounts": [],
+    "eth_syncing": [],
     "net_version": [],
     "rollup_estimateGas": [CALL],
     "rollup_getProof": [ADDRESS, ["0x1", "0x" + "00" * 31 + "02"], "latest"],
