@@ -22,11 +22,11 @@ ATTEMPTS = 5  # at finding a port that nobody takes in between
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
-def binary() -> Path:
-    """Where npm puts anvil for this machine, whether it is there or not."""
+def binary(tool: str = "anvil") -> Path:
+    """Where npm puts a tool of Foundry for this machine, whether it is there or not."""
     machine = platform.machine().lower()
-    name = f"anvil-{platform.system().lower()}-{_ARCHITECTURES.get(machine, machine)}"
-    return PEERS / "node_modules" / "@foundry-rs" / name / "bin" / "anvil"
+    name = f"{tool}-{platform.system().lower()}-{_ARCHITECTURES.get(machine, machine)}"
+    return PEERS / "node_modules" / "@foundry-rs" / name / "bin" / tool
 
 
 def needed() -> bool:

@@ -115,7 +115,7 @@ FAILURES = (
     Failure(-32004, "Upfront cost exceeds account balance", "the sender cannot pay for any gas limit, rollup methods"),
     Failure(-32005, "the limit and its value", "gas, time, override size, calls that wait"),
     Failure(-32600, "Invalid Request, or the block", "not a request; a batch too long; a block that is not final"),
-    Failure(-32601, "Method not found", "any other method"),
+    Failure(-32601, "Method not found, or what would answer it", "any other method; one that needs a node"),
     Failure(-32602, "the field and its value", "a parameter that cannot be read; too many storage keys"),
     Failure(-32603, "Internal error", "the unforeseen; data has the id under which the log has it"),
     Failure(-32700, "Parse error", "not JSON"),

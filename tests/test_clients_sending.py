@@ -1,0 +1,108 @@
+"""Deployments and transactions of unmodified tools through the server, in front of anvil."""
+
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+from tests import anvil
+from tests.anvil import PEERS
+from tests.clients import require, script, told, value
+from tests.serving import serving
+
+CHAIN_ID = 31_337  # anvil's own
+HARDHAT = PEERS / "node_modules" / "hardhat" / "internal" / "cli" / "bootstrap.js"
+PYTHON = PEERS / ".venv" / "bin" / "python"
+#: The last of the accounts that anvil funds; nothing of value belongs there.
+KEY = "0x2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6"
+RECEIVER = "0x57a49e4057a49e4057a49e4057a49e4057a49e40"
+
+
+@pytest.fixture(scope="module")
+def node():
+    require(anvil.binary())
+    with anvil.running(None, base_fee=10**9) as node:
+        yield node
+
+
+@pytest.fixture(scope="module")
+def server(node):
+    with serving("--workers", "1", "--node", node.url) as server:
+        yield server
+
+
+def run(*command, folder=None, **environment):
+    """What a tool says on standard output; it must end with 0."""
+    known = {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1", "HARDHAT_DISABLE_TELEMETRY_PROMPT": "true", "CI": "1"}
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=120, env={**os.environ, **known, **environment}
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def contract(node):
+    """The contract of the Hardhat project."""
+    require("node", PEERS / "node_modules" / "solc")
+    source = (PEERS / "hardhat" / "contracts" / "Counter.sol").read_text()
+    asked = {
+        "language": "Solidity",
+        "sources": {"Counter.sol": {"content": source}},
+        "settings": {"outputSelection": {"*": {"*": ["abi", "evm.bytecode.object"]}}},
+    }
+    done = subprocess.run(
+        ["node", PEERS / "solc.cjs"], input=json.dumps(asked), capture_output=True, text=True, timeout=60, check=True
+    )
+    built = json.loads(done.stdout)["contracts"]["Counter.sol"]["Counter"]
+    return {"abi": built["abi"], "bytecode": "0x" + built["evm"]["bytecode"]["object"]}
+
+
+def test_cast_sends(server, node):
+    require(anvil.binary("cast"))
+    receipt = run(
+        anvil.binary("cast"), "send", "--rpc-url", server.address, "--private-key", KEY, "--value", "5", "--json",
+        RECEIVER,
+    )  # fmt: skip
+    assert json.loads(receipt)["status"] == "0x1"
+    assert node.ask("eth_getBalance", RECEIVER, "latest")["result"] == "0x5"
+
+
+def test_forge_creates(server, node, tmp_path):
+    require(anvil.binary("forge"), PEERS / "node_modules" / "solc")
+    (tmp_path / "src").mkdir()
+    source = (PEERS / "hardhat" / "contracts" / "Counter.sol").read_text()
+    (tmp_path / "src" / "Counter.sol").write_text(source)
+    said = run(
+        anvil.binary("forge"), "create", "--root", tmp_path, "--use", PEERS / "solc.cjs", "--rpc-url",
+        server.address, "--private-key", KEY, "--broadcast", "src/Counter.sol:Counter", HOME=str(tmp_path),
+    )  # fmt: skip
+    (created,) = re.findall(r"Deployed to: (0x[0-9a-fA-F]{40})", said)
+    assert len(node.ask("eth_getCode", created, "latest")["result"]) > 100
+
+
+def test_hardhat_deploys_and_tests(server, tmp_path):
+    require("node", HARDHAT, PEERS / "node_modules" / "ethers")
+    said = run("node", HARDHAT, "test", folder=PEERS / "hardhat", SERVED=server.address, BUILT=str(tmp_path))
+    assert "1 passing" in said
+
+
+@pytest.mark.parametrize("client", ["viem", "ethers"])
+def test_a_wallet_deploys_writes_and_watches(server, contract, client):
+    steps = told(["node", script("sending.mjs")], server.address, client, contract=contract, chainId=CHAIN_ID)
+    assert value(steps, "deployed") in ("success", 1)
+    assert value(steps, "written") in (["success", 1, 1], [1, 1, 1])
+    assert value(steps, "watchedBlocks") is True
+    assert value(steps, "watchedEvents") == 2
+    assert value(steps, "accounts") == []
+
+
+def test_web3_deploys_writes_and_filters(server, contract):
+    require(PYTHON)
+    steps = told([PYTHON, script("web3_sending.py")], server.address, "http", contract=contract)
+    assert value(steps, "deployed") == 1
+    assert value(steps, "written") == [1, 1, 1]
+    assert value(steps, "filtered") is True
+    assert value(steps, "accounts") == []
