@@ -246,8 +246,9 @@ def test_a_stored_path_holds_as_its_hashes_say():
         below = scheme.digest(message) + bytes(32)
         top = nothing + scheme.digest(below)
         path = StoredPath(scheme.digest(top), 2, [top, below], [bytes(64)], message, b"", scheme.word_hash(bytes(32)))
-        assert scheme.path_holds(path, value)
-        assert not scheme.path_holds(path, value + value)
+        for count in (1, 2, 9):
+            assert scheme.paths_hold([path] * count, [value] * count)
+            assert not scheme.paths_hold([path] * count, [value] * (count - 1) + [value + value])
         changed = [
             path._replace(digest=bytes(32)), path._replace(leaf_index=3), path._replace(leaf_index=0),
             path._replace(nodes=[top, top]), path._replace(siblings=[below]), path._replace(leaf=message[:-32]),
@@ -255,7 +256,8 @@ def test_a_stored_path_holds_as_its_hashes_say():
             path._replace(digest=b"\xff" * 32), path._replace(leaf=b"\xff" * len(message)),
         ]  # fmt: skip
         for wrong in changed:
-            assert not scheme.path_holds(wrong, value)
+            assert not scheme.paths_hold([wrong], [value])
+            assert not scheme.paths_hold([path, path, wrong, path], [value] * 4)
 
 
 def test_messages_of_any_lengths_are_told_from_wrong_ones():

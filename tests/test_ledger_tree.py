@@ -132,7 +132,7 @@ def test_a_tree_in_a_file_is_walked_as_one_in_memory(hashing, next_free, tmp_pat
             places = [in_file.locate(hkey) for hkey in hkeys]
             assert places == [in_memory.locate(hkey) for hkey in hkeys]
             for index in {index for pair in places for index in pair}:
-                assert in_file.proven_leaf(index) == in_memory.proven_leaf(index)
+                assert in_file.proven_leaves([index]) == in_memory.proven_leaves([index])
         assert [len(pair) for pair in places] == [2, 1, 1] * 30 + [2] * 10
 
 
@@ -166,7 +166,7 @@ def test_ways_that_were_undone_are_not_kept(tmp_path):
                     tree._next_free = 2**33
                     for hkey in order:
                         tree.put(hkey, NOTHING)
-                in_file, in_memory = ([tree.proven_leaf(2**33 + place) for place in range(5)] for tree in trees)
+                in_file, in_memory = (tree.proven_leaves([2**33 + place for place in range(5)]) for tree in trees)
                 assert in_file == in_memory
                 raise ZeroDivisionError
 

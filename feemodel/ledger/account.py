@@ -1,7 +1,7 @@
 """An account as the state tree holds it: six words, flat in proofs, hashed in the encoding of its generation."""
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -93,11 +93,14 @@ def account_message(scheme: Scheme, value: bytes) -> bytes:
     """What is hashed of one flat account value, nothing of one that is not 192 bytes long."""
     if len(value) != ACCOUNT_SIZE:
         return b""
-    numbers, roots = value[: 2 * WORD_SIZE], value[2 * WORD_SIZE : 4 * WORD_SIZE]
-    keccak, size = value[4 * WORD_SIZE : 5 * WORD_SIZE], value[5 * WORD_SIZE :]
-    if scheme.numbers is scheme.words:  # one call: this is on the path of every proof
-        return scheme.numbers(numbers) + roots + scheme.numbers(keccak + size)
-    return scheme.numbers(numbers) + roots + scheme.words(keccak) + scheme.numbers(size)
+    return scheme.numbers(value[: 2 * WORD_SIZE]) + _suffix_message(scheme, value[2 * WORD_SIZE :])
+
+
+@lru_cache(1_024)
+def _suffix_message(scheme: Scheme, suffix: bytes) -> bytes:
+    """What is hashed of the last four words, which all accounts without code share."""
+    roots, keccak, size = suffix[: 2 * WORD_SIZE], suffix[2 * WORD_SIZE : 3 * WORD_SIZE], suffix[3 * WORD_SIZE :]
+    return roots + scheme.words(keccak) + scheme.numbers(size)
 
 
 def account_hash(scheme: Scheme, value: bytes) -> bytes:

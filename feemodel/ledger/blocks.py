@@ -114,7 +114,7 @@ def _works(scheme: Scheme, accounts: Tree, changes: Sequence[AccountChange]) -> 
         stored = Account.from_bytes(leaf.value) if leaf else None
         fields = AccountFields(stored.nonce, stored.balance, stored.keccak_code_hash) if stored else None
         if (change.same and fields is None) or (not change.same and change.before != fields):
-            proven(accounts, hkey)  # raises where the ledger is wrong, not the block
+            proven(accounts, [hkey])  # raises where the ledger is wrong, not the block
         if change.same and fields is None:
             raise InvalidInput(to_hex(change.address), "expected an account that exists, to change its storage", None)
         if not change.same and change.before != fields:
@@ -134,7 +134,7 @@ def _apply_storage(store: Store, work: _Work, hashes: Mapping[bytes, bytes]) -> 
         leaf = leaves.get(hashes[slot])
         value = int.from_bytes(leaf.value) if leaf else 0
         if value != before:
-            proven(stands, hashes[slot])  # raises where the ledger is wrong, not the block
+            proven(stands, [hashes[slot]])  # raises where the ledger is wrong, not the block
             where = f"{name} slot {to_hex(slot)}"
             raise InvalidInput(where, f"expected the value as it stands, {value:#x}", hex(before))
         if before != after or work.destroyed:

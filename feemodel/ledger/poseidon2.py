@@ -7,8 +7,12 @@ Source: `Poseidon2.sol` of Consensys/linea-monorepo at cb180134 (2026-06), `fiel
 Consensys/gnark-crypto at e07d4d57; "Poseidon2: A Faster Version of the Poseidon Hash Function" (eprint 2023/323).
 """
 
+import struct
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import chain, islice
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from Crypto.Hash import keccak
@@ -16,6 +20,9 @@ from numpy.typing import NDArray
 
 from feemodel.checks import raise_first
 from feemodel.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from feemodel.ledger.scheme import StoredPath
 
 P = 2**31 - 2**24 + 1
 WIDTH = 16
@@ -58,11 +65,11 @@ def digests(data: bytes, size: int) -> bytes:
     padding = -size % BLOCK_SIZE
     if padding:
         data = _padded_last_blocks(data, size, padding)
-    messages = _elements(data).reshape(-1, (size + padding) // 4)
-    result, largest = _absorbed(messages)
-    if largest >= P:
-        raise_first("data", f"expected elements below {P:,}", messages, messages >= P)
-    return _bytes(result)
+    result: NDArray[np.uint8] | None = _kernel().absorb(np.frombuffer(data, dtype=np.uint8), size + padding)
+    if result is None:
+        elements = np.frombuffer(data, dtype=">u4").reshape(-1, (size + padding) // 4)
+        raise_first("data", f"expected elements below {P:,}", elements, elements >= P)
+    return result.tobytes()
 
 
 def climb(feet: bytes, siblings: bytes, indices: Sequence[int]) -> bytes:
@@ -85,12 +92,15 @@ def climb(feet: bytes, siblings: bytes, indices: Sequence[int]) -> bytes:
         raise InvalidInput("feet", f"expected a hash of {BLOCK_SIZE} bytes for each of {len(indices)} paths", len(feet))
     if len(siblings) % len(feet):
         raise InvalidInput("siblings", f"expected as many hashes for each of {len(indices)} paths", len(siblings))
-    hashes = _elements(feet).reshape(len(indices), -1)
-    beside = _elements(siblings).reshape(len(indices), -1, BLOCK_SIZE // 4)
+    hashes = np.frombuffer(feet, dtype=">u4").reshape(len(indices), -1)
+    beside = np.frombuffer(bytearray(siblings), dtype=">u4").reshape(len(indices), -1, BLOCK_SIZE // 4)
     for name, elements in (("feet", hashes), ("siblings", beside)):
         if elements.size and elements.max() >= P:
             raise_first(name, f"expected elements below {P:,}", elements, elements >= P)
-    return _bytes(_climbed(hashes, beside, np.array(indices, dtype=np.int64)))
+    tops: NDArray[np.uint8] = _kernel().climb(
+        hashes.view(np.uint8).ravel(), beside.view(np.uint8).ravel(), np.array(indices, dtype=np.int64)
+    )
+    return tops.tobytes()
 
 
 def first_wrong(messages: Sequence[bytes], digests: Sequence[bytes]) -> int | None:
@@ -103,32 +113,36 @@ def first_wrong(messages: Sequence[bytes], digests: Sequence[bytes]) -> int | No
     for place, size in enumerate(sizes):
         if size % BLOCK_SIZE or not size or len(digests[place]) != BLOCK_SIZE:
             return place
-    from feemodel.ledger.poseidon2_kernel import first_wrong as compiled
-
     data = np.frombuffer(b"".join([*messages, *digests]), dtype=np.uint8)
-    place = compiled(data, np.array(sizes, dtype=np.int64))
-    return place if place < len(messages) else None
+    first: int = _kernel().first_wrong(data, np.array(sizes, dtype=np.int64))
+    return first if first < len(messages) else None
 
 
-def path_holds(
-    digest: bytes,
-    index: int,
-    nodes: Sequence[bytes],
-    siblings: Sequence[bytes],
-    leaf: bytes,
-    beside: bytes,
-    hval: bytes,
-    value: bytes,
-) -> bool:
-    """`Scheme.path_holds` in one compiled call."""
-    data = b"".join((digest, *nodes, *siblings, leaf, beside, hval, value))
-    sizes, height = (len(leaf), len(beside), len(value)), len(nodes)
-    fits = len(data) == 4 * BLOCK_SIZE * height + sum(sizes) and len(siblings) == height - 1
-    if not fits or not leaf or (len(leaf) | len(beside) | len(value)) % BLOCK_SIZE:
+def paths_hold(paths: Sequence["StoredPath"], values: Sequence[bytes]) -> bool:
+    """`Scheme.paths_hold` in one compiled call.
+
+    >>> from feemodel.ledger.scheme import StoredPath
+    >>> below = digest(bytes(192)) + bytes(32)
+    >>> path = StoredPath(digest(below), 0, [below], [], bytes(192), b"", digest(bytes(32)))
+    >>> paths_hold([path], [bytes(32)]), paths_hold([path], [bytes(64)])
+    (True, False)
+    """
+    numbers: list[int] = []
+    parts: list[bytes] = [b""]
+    size = 0
+    for (top, index, nodes, siblings, leaf, beside, hval), value in zip(paths, values, strict=True):
+        height, leaf_size, beside_size, value_size = len(nodes), len(leaf), len(beside), len(value)
+        if len(siblings) != height - 1 or not leaf or (leaf_size | beside_size | value_size) % BLOCK_SIZE:
+            return False
+        numbers += (height, index & (1 << height) - 1, leaf_size, beside_size, value_size)
+        parts += (top, *nodes, *siblings, leaf, beside, hval, value)
+        size += 4 * BLOCK_SIZE * height + leaf_size + beside_size + value_size
+    parts[0] = struct.pack(f">{len(numbers)}I", *numbers)
+    data = b"".join(parts)
+    if len(data) != len(parts[0]) + size:
         return False
-    from feemodel.ledger.poseidon2_kernel import path_holds as compiled
-
-    return compiled(np.frombuffer(data, dtype=np.uint8), height, index, *sizes)
+    holds: bool = _kernel().paths_hold(np.frombuffer(data, dtype=np.uint8), len(paths))
+    return holds
 
 
 def round_keys() -> list[list[int]]:
@@ -151,28 +165,16 @@ def _keys() -> Iterator[int]:
         yield int.from_bytes(state) % P
 
 
+@cache
+def _kernel() -> ModuleType:
+    """Compiled when the first hash is asked for."""
+    from feemodel.ledger import poseidon2_kernel
+
+    return poseidon2_kernel
+
+
 def _padded_last_blocks(data: bytes, size: int, padding: int) -> bytes:
     messages = np.frombuffer(data, dtype=np.uint8).reshape(-1, size)
     whole = size - size % BLOCK_SIZE
     zeros = np.zeros((len(messages), padding), dtype=np.uint8)
     return np.concatenate([messages[:, :whole], zeros, messages[:, whole:]], axis=1).tobytes()
-
-
-def _elements(data: bytes) -> NDArray[np.uint32]:
-    return np.frombuffer(data, dtype=">u4").astype(np.uint32)
-
-
-def _bytes(elements: NDArray[np.uint32]) -> bytes:
-    return elements.astype(">u4").tobytes()
-
-
-def _climbed(feet: NDArray[np.uint32], siblings: NDArray[np.uint32], indices: NDArray[np.int64]) -> NDArray[np.uint32]:
-    from feemodel.ledger.poseidon2_kernel import climb
-
-    return climb(feet, siblings, indices)
-
-
-def _absorbed(messages: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], int]:
-    from feemodel.ledger.poseidon2_kernel import absorb  # compiled when the first hash is asked for
-
-    return absorb(messages)

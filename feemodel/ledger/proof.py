@@ -24,7 +24,7 @@ def prove(tree: Tree, hkey: bytes, key: bytes) -> dict[str, Any]:
 
     Raises `LedgerDamaged` where the stored rows prove neither.
     """
-    return _shown(proven(tree, hkey), key)
+    return _shown(proven(tree, [hkey])[0], key)
 
 
 def prove_account(
@@ -43,22 +43,24 @@ def prove_account(
     """
     scheme = accounts.scheme
     hkey = scheme.account_key(address)
-    found = proven(accounts, hkey)
+    (found,) = proven(accounts, [hkey])
     storage_proofs = []
     if len(found) == 1 and slots:
         tree = storage(Account.from_bytes(found[0].leaf.value).storage_root)
-        hkeys = scheme.word_hashes(slots)
-        storage_proofs = [prove(tree, hkey, slot) for hkey, slot in zip(hkeys, slots, strict=True)]
+        proofs = proven(tree, scheme.word_hashes(slots))
+        storage_proofs = [_shown(proof, slot) for proof, slot in zip(proofs, slots, strict=True)]
     return {"accountProof": _shown(found, address), "storageProofs": storage_proofs}
 
 
-def proven(tree: Tree, hkey: bytes) -> list[ProvenLeaf]:
-    """The leaf of a key, or the two leaves between which it is missing.
+def proven(tree: Tree, hkeys: Sequence[bytes]) -> list[list[ProvenLeaf]]:
+    """The leaf of each key, or the two leaves between which it is missing; all paths are checked in one call.
 
     Raises `LedgerDamaged` where the stored rows prove neither.
     """
-    found = [tree.proven_leaf(index) for index in tree.locate(hkey)]
-    if not _is_proof(hkey, found):
+    located = [tree.locate(hkey) for hkey in hkeys]
+    leaves = iter(tree.proven_leaves([index for indices in located for index in indices]))
+    found = [[next(leaves) for _ in indices] for indices in located]
+    if not all(map(_is_proof, hkeys, found)):
         raise LedgerDamaged("the sorted index of a tree contradicts its leaves")
     return found
 

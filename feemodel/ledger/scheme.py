@@ -23,6 +23,7 @@ HEAD, TAIL = 0, 1  # leaf indices of the two ends of the linked list
 FIRST_FREE = 2
 HASH_SIZE = 32
 PIECE_SIZE = 16  # of code
+MANY = 8  # messages that are hashed by another kernel than one is
 NOTHING = bytes(HASH_SIZE)  # hash of an empty leaf, hval of head and tail, hkey of the head
 
 
@@ -47,7 +48,7 @@ class StoredPath(NamedTuple):
     hval: bytes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scheme:
     """One generation of the tree.
 
@@ -61,7 +62,7 @@ class Scheme:
     address_word : an address → the number that stands for it in a message.
     pieces : 16-byte pieces of code, one after the other → their bytes in a message.
     first_wrong : (messages of any lengths, their hashes) → the first whose hash is another, `None` where all are right.
-    check_path : `path_holds` in one call, from the fields of the path and the value, where there is one.
+    check_paths : `paths_hold` in one compiled call, where there is one.
     climb : `climbed` in one call, all bytes one after the other, where there is one.
     """
 
@@ -74,15 +75,17 @@ class Scheme:
     address_word: Callable[[bytes], bytes]
     pieces: Callable[[bytes], bytes]
     first_wrong: Callable[[Sequence[bytes], Sequence[bytes]], int | None]
-    check_path: Callable[..., bool] | None = None
+    check_paths: Callable[[Sequence[StoredPath], Sequence[bytes]], bool] | None = None
     climb: Callable[[bytes, bytes, Sequence[int]], bytes] | None = None
 
     def load(self) -> None:
         """Compile what is compiled, or load it, before somebody waits for it."""
-        self.account_keys([bytes(20)])
-        self.climbed([NOTHING], [[NOTHING]], [0])
+        path = StoredPath(NOTHING, 0, [2 * NOTHING], [], NOTHING, b"", NOTHING)
+        for count in (1, MANY):
+            self.account_keys([bytes(20)] * count)
+            self.climbed([NOTHING] * count, [[NOTHING]] * count, [0] * count)
+            self.paths_hold([path] * count, [b""] * count)
         self.first_wrong([NOTHING], [NOTHING])
-        self.path_holds(StoredPath(NOTHING, 0, [2 * NOTHING], [], NOTHING, b"", NOTHING))
 
     def digest(self, message: bytes) -> bytes:
         """The hash of one message."""
@@ -116,23 +119,25 @@ class Scheme:
             hashes = self.hashes(b"".join(pairs), len(pairs))
         return hashes
 
-    def path_holds(self, path: StoredPath, value: bytes = b"") -> bool:
-        """Whether every node of a path has the hash that the node above it holds, and the value its own.
+    def paths_hold(self, paths: Sequence[StoredPath], values: Sequence[bytes]) -> bool:
+        """Whether every node of each path has the hash that the node above it holds, and the value its own.
 
         Parameters
         ----------
-        value : as it is hashed, nothing where it is not to be checked.
+        values : of the leaves, as they are hashed; nothing where one is not to be checked.
         """
-        if self.check_path:
-            return self.check_path(*path, value)
-        links, digest, other = path_links(path.digest, len(path.nodes), path.leaf_index, path.nodes, path.siblings)
-        links.append((path.leaf, digest))
-        if path.beside:
-            links.append((path.beside, other))
-        if value:
-            links.append((value, path.hval))
+        if self.check_paths:
+            return self.check_paths(paths, values)
+        links = []
+        for path, value in zip(paths, values, strict=True):
+            nodes, digest, other = path_links(path.digest, len(path.nodes), path.leaf_index, path.nodes, path.siblings)
+            if not path.beside and other != NOTHING:
+                return False
+            links += [*nodes, (path.leaf, digest)]
+            links += [(path.beside, other)] if path.beside else []
+            links += [(value, path.hval)] if value else []
         messages, hashes = zip(*links, strict=True)
-        return (bool(path.beside) or other == NOTHING) and self.first_wrong(messages, hashes) is None
+        return self.first_wrong(messages, hashes) is None
 
     def leaf(self, previous: int, following: int, hkey: bytes, hval: bytes) -> bytes:
         """The bytes of a leaf: its neighbours' indices, its key and its value."""
@@ -294,7 +299,7 @@ POSEIDON2 = Scheme(
     address_word=_in_two_pieces,
     pieces=_limbs,
     first_wrong=poseidon2.first_wrong,
-    check_path=poseidon2.path_holds,
+    check_paths=poseidon2.paths_hold,
     climb=poseidon2.climb,
 )
 MIMC = Scheme(

@@ -360,7 +360,7 @@ class Store:
 
 
 def _proven_leaf(tree: Tree, hkey: bytes) -> Leaf | None:
-    found = proven(tree, hkey)
+    (found,) = proven(tree, [hkey])
     return found[0].leaf if len(found) == 1 else None
 
 

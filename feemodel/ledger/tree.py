@@ -183,33 +183,35 @@ class Tree:
 
         Raises `LedgerDamaged` where the stored path of the leaf does not lead to the root.
         """
-        return self._way(index).leaf
+        return self._ways([index])[0].leaf
 
     def related_nodes(self, index: int) -> list[bytes]:
         """The 42 entries that prove a leaf, see `ProvenLeaf`."""
-        return self.proven_leaf(index).related_nodes
+        return self.proven_leaves([index])[0].related_nodes
 
-    def proven_leaf(self, index: int) -> ProvenLeaf:
-        """The leaf of an index that is in use, and what proves it.
+    def proven_leaves(self, indices: Sequence[int]) -> list[ProvenLeaf]:
+        """The leaves of indices that are in use, and what proves them.
 
-        Raises `LedgerDamaged` where the stored path of the leaf does not lead to the root.
+        Raises `LedgerDamaged` where the stored path of a leaf does not lead to the root.
         """
-        return self._proven(index, self._way(index))
+        return [self._proven(index, way) for index, way in zip(indices, self._ways(indices), strict=True)]
 
-    def _check(self, index: int, way: Way) -> Way:
-        """A path whose value has its hash and whose hashes lead to the root; what is kept in memory is hashed once.
+    def _check(self, indices: Sequence[int], ways: Sequence[Way]) -> None:
+        """Raise `LedgerDamaged` unless each value has its hash and the hashes lead to the root.
 
-        Raises `LedgerDamaged` for another one.
+        What is kept in memory is hashed once.
         """
-        for stored in way.unchecked:
-            leaf, value = way.leaf, b""
-            if self._value_message is not None and (index not in (HEAD, TAIL) or leaf.value != NOTHING):
-                value = self._value_message(leaf.value)
-            if not self.scheme.path_holds(stored, value):
-                raise LedgerDamaged("a leaf or a node has not the hash that its parent holds")
+        paths, values = [], []
+        for index, way in zip(indices, ways, strict=True):
+            for stored in way.unchecked:
+                has_value = self._value_message is not None and (index not in (HEAD, TAIL) or way.leaf.value != NOTHING)
+                paths.append(stored)
+                values.append(self._value_message(way.leaf.value) if has_value and self._value_message else b"")
+        if paths and not self.scheme.paths_hold(paths, values):
+            raise LedgerDamaged("a leaf or a node has not the hash that its parent holds")
         if self._value_message is not None:
-            way.unchecked.clear()
-        return way
+            for way in ways:
+                way.unchecked.clear()
 
     def _proven(self, index: int, way: Way) -> ProvenLeaf:
         scheme, version = self.scheme, self.version
@@ -219,11 +221,14 @@ class Tree:
         entries += [sibling or empty for sibling, empty in zip(way.siblings, within, strict=True)]
         return ProvenLeaf(index, way.leaf, [*entries, way.beside, way.encoded], way.hkey)
 
-    def _way(self, index: int) -> Way:
+    def _ways(self, indices: Sequence[int]) -> list[Way]:
         version = self.version
-        if not 0 <= index < version.next_free:
-            raise LedgerDamaged(f"a key has leaf {index}, and the next free one is {version.next_free}")
-        return self._check(index, self.rows.way(version, index))
+        for index in indices:
+            if not 0 <= index < version.next_free:
+                raise LedgerDamaged(f"a key has leaf {index}, and the next free one is {version.next_free}")
+        ways = [self.rows.way(version, index) for index in indices]
+        self._check(indices, ways)
+        return ways
 
     def _neighbours(self, hkey: bytes) -> Neighbours:
         _check_hash("hkey", hkey)

@@ -33,6 +33,7 @@ TESTS = {  # the tests of each module; the fastest first, because the first fail
     "ledger/mimc": "tests/test_ledger_hashing.py feemodel/ledger/mimc.py",
     "ledger/poseidon2": "tests/test_ledger_hashing.py",
     "ledger/poseidon2_kernel": "tests/test_ledger_hashing.py",
+    "ledger/poseidon2_permutation": "tests/test_ledger_hashing.py",
     "rollups/arbitrum": "tests/test_rollups_arbitrum.py feemodel/rollups/arbitrum.py",
     "rollups/arbitrum_kernels": "tests/test_rollups_arbitrum_l2_pricing.py",
     "rollups/arbitrum_l1_pricing": "tests/test_rollups_arbitrum.py feemodel/rollups/arbitrum_l1_pricing.py",
