@@ -12,6 +12,7 @@ import statistics
 import subprocess
 import tempfile
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -27,9 +28,11 @@ from feemodel import sobol_indices, sweep
 from feemodel.ethereum.transaction import measured_form, parse_transaction
 from feemodel.ledger import mimc, poseidon2
 from feemodel.ledger.poseidon2_kernel import _absorb_narrow, _absorb_wide
+from feemodel.linea.from_l1 import USABLE_BLOB_BYTES
 from feemodel.linea.priority import priority_fee
 from feemodel.simulation.samples import grid
-from feemodel.sizes.lzss import LONGEST_INPUT, Lzss
+from feemodel.sizes.lzss import Lzss
+from feemodel.sizes.lzss_kernel import lzss_sizes
 
 SOURCE = Path(__file__).with_name("peers_go")
 NODES = 65_536
@@ -44,7 +47,7 @@ class Row(NamedTuple):
     work: str
     peer: str
     items: int
-    ours: list[float]  #: [s] of each round
+    ours: list[float]  #: processor time of each round [s]
     theirs: list[float]
 
     def shown(self) -> list[str]:
@@ -68,18 +71,18 @@ def main() -> None:
     widths = [max(len(line[column]) for line in table) for column in range(len(header))]
     for line in table:
         print("  " + "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)))
-    print(f"  one core each, {ROUNDS} rounds in turns; {_processor()}; Python {platform.python_version()}")
+    print(f"  processor time, {ROUNDS} rounds in turns; {_processor()}; Python {platform.python_version()}")
     TABLE.parent.mkdir(exist_ok=True)
     TABLE.write_text(json.dumps([dict(zip(header, line, strict=True)) for line in table[1:]], indent=1) + "\n")
 
 
 def in_turns(ours: Callable[[], object], theirs: Callable[[], float], rounds: int = ROUNDS) -> list[list[float]]:
-    """Seconds of both, round by round; the peer tells its own."""
+    """Processor time of both [s], round by round; the peer tells its own."""
     seconds: list[list[float]] = [[], []]
     for _ in range(rounds):
-        started = time.perf_counter()
+        started = time.process_time()
         ours()
-        seconds[0].append(time.perf_counter() - started)
+        seconds[0].append(time.process_time() - started)
         seconds[1].append(theirs())
     return seconds
 
@@ -141,23 +144,39 @@ def _go_rows(program: Path, folder: Path) -> Iterator[Row]:
     nodes = rng.integers(0, poseidon2.P, (NODES, 16), dtype=np.uint32)
     pairs = b"".join(_element(rng) for _ in range(2 * PAIRS))
     framed = b"".join(len(payload).to_bytes(4, "little") + payload for payload in payloads)
-    with _running(program, folder, dictionary=dictionary, payloads=framed, nodes=nodes.tobytes(), pairs=pairs) as peer:
-        yield from _lzss(peer, payloads, Lzss(dictionary))
+    codec = Lzss(dictionary)
+    blob = _one_blob(payloads, codec)
+    inputs = {"payloads": framed, "blob": blob, "nodes": nodes.tobytes(), "pairs": pairs}
+    with _running(program, folder, dictionary=dictionary, **inputs) as peer:
+        yield from _lzss(peer, payloads, blob, codec)
         yield from _poseidon2(peer, nodes)
         _same("MiMC", mimc.digests(pairs, 64), peer.result("mimc"))
         ours, theirs = in_turns(lambda: mimc.digests(pairs, 64), lambda: peer.seconds("mimc"))
         yield Row("MiMC, two elements", _gnark(peer), PAIRS, ours, theirs)
 
 
-def _lzss(peer: _Peer, payloads: list[bytes], codec: Lzss) -> Iterator[Row]:
+def _lzss(peer: _Peer, payloads: list[bytes], blob: bytes, codec: Lzss) -> Iterator[Row]:
     name = f"consensys/compress {_pinned('compress')}, {peer.version}"
     _same("LZSS sizes", _sizes(codec._raw_sizes(payloads)), peer.result("sizes"))
     ours, theirs = in_turns(lambda: codec.sizes(payloads), lambda: peer.seconds("sizes"))
     yield Row("LZSS size of a real transaction", name, len(payloads), ours, theirs)
-    piece = b"".join(payloads)[:LONGEST_INPUT]
-    _same("LZSS size of a piece", _sizes([codec.raw_size(piece)]), peer.result("piece"))
-    ours, theirs = in_turns(lambda: codec.raw_size(piece), lambda: peer.seconds("piece"))
-    yield Row(f"LZSS size of {len(piece):,} bytes of transactions", name, 1, ours, theirs)
+    _same("LZSS size of a blob", _sizes(_size_of_blob(blob, codec)), peer.result("blob"))
+    ours, theirs = in_turns(lambda: _size_of_blob(blob, codec), lambda: peer.seconds("blob"), rounds=3)
+    yield Row(f"LZSS size of a whole blob, {len(blob):,} bytes", name, 1, ours, theirs)
+
+
+def _one_blob(payloads: list[bytes], codec: Lzss) -> bytes:
+    """As many transactions as a blob holds when they are compressed together."""
+    fits = bisect_right(
+        range(len(payloads)), USABLE_BLOB_BYTES, key=lambda count: _size_of_blob(b"".join(payloads[:count]), codec)
+    )
+    return b"".join(payloads[: fits - 1])
+
+
+def _size_of_blob(data: bytes, codec: Lzss) -> int:
+    """As `Lzss.raw_size`, without the limit of 256 KiB that the sequencer's function has for one transaction."""
+    bounds = np.array([0, len(data)])
+    return int(lzss_sizes(np.frombuffer(data, dtype=np.uint8), bounds, codec._index, patience=len(data))[0])
 
 
 def _poseidon2(peer: _Peer, nodes: NDArray[Any]) -> Iterator[Row]:
@@ -192,9 +211,9 @@ def _sweep(elements: int = 20_000_000) -> Row:
         return np.trunc(before[:, None] * margins[None, :]).astype(np.int64)
 
     def theirs() -> float:
-        started = time.perf_counter()
+        started = time.process_time()
         plain()
-        return time.perf_counter() - started
+        return time.process_time() - started
 
     found = ours()["priority_fee"].transpose("compressed_size", "margin")
     _same("sweep", found.values.tobytes(), plain().tobytes())
@@ -217,11 +236,11 @@ def _salib(count: int = 1 << 12, resamples: int = 100) -> Row:
         return sobol_indices(cost, count, rng=1, resamples=resamples, workers=1, **ranges)
 
     def theirs() -> float:
-        started = time.perf_counter()
+        started = time.process_time()
         design = sample.sample(problem, count, calc_second_order=False, seed=1)
         found = analyze.analyze(problem, cost(*design.T), calc_second_order=False, num_resamples=resamples, seed=1)
         indices[:] = [found["S1"], found["ST"]]
-        return time.perf_counter() - started
+        return time.process_time() - started
 
     theirs()
     found = ours()
