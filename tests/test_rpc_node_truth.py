@@ -8,8 +8,12 @@ from contextlib import contextmanager
 
 import pytest
 
+from feemodel.cli import main
 from feemodel.errors import UpstreamError
 from feemodel.ethereum.fee_market import next_base_fee
+from feemodel.ethereum.quantities import to_hex
+from feemodel.ledger import Store, import_block, import_genesis
+from feemodel.ledger.changes import GenesisAccount
 from feemodel.linea.node import stages
 from feemodel.rpc.development import development_genesis
 from feemodel.rpc.head import ChainId, Head, OtherChain, shared_chain_id
@@ -17,6 +21,7 @@ from feemodel.rpc.pricing import configured_prices, reward, suggested_tip
 from feemodel.rpc.settings import Settings
 from tests import node_server
 from tests.conftest import ROOT
+from tests.ledger_blocks import address, block, block_hash, change, fields
 from tests.rpc_calls import TRANSFER
 from tests.rpc_parts import PATIENCE, head_block, opened
 
@@ -288,6 +293,63 @@ def test_the_chain_is_asked_for_again_where_a_connection_is_new(node):
         node.faults.append(node_server.reset)  # which ends the connection
         answering(node, eth_chainId="0x1", eth_blockNumber="0x99")
         assert "its chain id is 1" in client.error("eth_blockNumber")["message"]
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    """A ledger of chain 1337 with one block behind its genesis."""
+    path = tmp_path / "ledger.db"
+    with Store(path) as store:
+        import_genesis(store, [GenesisAccount(address(1), balance=1)])
+        import_block(store, block(1, change(2, None, fields(balance=5))))
+        store.set_chain_id(1337)
+        store.finalize(1)
+    return path
+
+
+def serve_check(capsys, node, ledger, *more):
+    """The exit code of a start with a node and a ledger, and what was said."""
+    code = main(["serve", "--node", node.url, "--store", str(ledger), "--check", *more])
+    printed = capsys.readouterr()
+    return code, printed.out + printed.err
+
+
+def test_a_ledger_of_another_chain_than_the_node_is_refused_at_the_start(node, ledger, capsys):
+    blocks = {"0x1": head_block(number="0x1", hash=to_hex(block_hash(1)))}
+
+    def by_number(params):
+        return blocks.get(params[0], None if params[0].startswith("0x") else head_block())
+
+    answering(node, eth_getBlockByNumber=by_number)
+    assert serve_check(capsys, node, ledger)[0] == 0
+    answering(node, eth_getBlockByNumber=by_number, eth_chainId="0x1")
+    code, said = serve_check(capsys, node, ledger)
+    assert (code, f"expected a ledger of the chain 1, which {node.url.rstrip('/')} serves" in said) == (2, True)
+    assert serve_check(capsys, node, ledger)[1].endswith("ledger.db of the chain 1337'\n")
+    answering(node, eth_getBlockByNumber=by_number)
+    blocks["0x1"]["hash"] = to_hex(block_hash(7))
+    code, said = serve_check(capsys, node, ledger)
+    assert (code, f"expected a ledger whose block 1 has the hash {to_hex(block_hash(7))}" in said) == (2, True)
+    del blocks["0x1"]  # a node that is behind, or keeps no old blocks
+    assert serve_check(capsys, node, ledger)[0] == 0
+
+
+def test_a_node_that_was_down_at_the_start_is_compared_with_the_ledger_when_it_is_there(node, ledger):
+    settings = Settings(node=node.url, store=str(ledger), poll_seconds=0.05, node_timeout=PATIENCE)
+    wrong = lambda params: head_block(hash=to_hex(block_hash(7)))  # noqa: E731
+    answers = (
+        ({"eth_chainId": "0x1"}, "the node: its chain id is 1, the chain that is served has 1337"),
+        ({"eth_getBlockByNumber": wrong}, f"the node: its block 1 has the hash {to_hex(block_hash(7))}, the ledger's"),
+    )
+    for changed, message in answers:
+        answering(node, **changed)
+        with opened(settings, store=ledger) as client:
+            assert client.error("rollup_estimateGas", TRANSFER)["message"].startswith(message)
+            assert client.http("GET", "/ready").status == 503
+            assert "accountProof" in client.result("rollup_getProof", to_hex(address(2)), [], "finalized")
+    answering(node, eth_getBlockByNumber=lambda params: head_block(hash=to_hex(block_hash(1))))
+    with opened(settings, store=ledger) as client:
+        assert client.result("rollup_estimateGas", TRANSFER)["gasLimit"] == "0x5208"
 
 
 def test_an_l1_node_of_another_chain_is_refused(node):

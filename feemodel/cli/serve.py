@@ -65,6 +65,8 @@ def run(options: argparse.Namespace) -> int:
 
     with Signals() as signals, _ledger(settings) as folder:
         store = _store(settings, folder)
+        if settings.store is not None and settings.node is not None and not options.check_settings:
+            _check_node(settings.node, settings)
         if options.check or options.check_settings:
             return _checked(settings, store, ask_nodes=options.check, as_json=options.json)
         serve(settings, signals, store=store, ready=lambda address: _announce(address, settings, store, options))
@@ -108,6 +110,19 @@ def _check_genesis(genesis: str, store: "Store") -> None:
     if root != held:
         reason = f"expected a ledger of {genesis}, whose state root is 0x{root.hex()}"
         raise InvalidInput("store", reason, f"{store.path}, whose block 0 has 0x{held.hex()}")
+
+
+def _check_node(address: str, settings: Settings) -> None:
+    """Raise `InvalidInput` where the node is of another chain than the ledger."""
+    from feemodel.io.node import Node
+    from feemodel.ledger.store import Store
+    from feemodel.rpc.service import check_same_node
+
+    with (
+        Node(address, timeout=settings.node_timeout, retries=0) as node,
+        Store(str(settings.store), read_only=True) as store,
+    ):
+        check_same_node(node, store)
 
 
 def _checked(settings: Settings, store: Path | None, *, ask_nodes: bool, as_json: bool) -> int:

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from feemodel.errors import InvalidInput, LimitExceeded, UnreadableFile, UpstreamError
+from feemodel.ethereum.quantities import from_quantity, to_hex, to_quantity
 from feemodel.ethereum.transaction import LINEA_CHAIN_ID
 from feemodel.execution.estimate import GasEstimate, Limits
 from feemodel.explorer.methods import explorer_methods, shipped_days
-from feemodel.io.node import Node
-from feemodel.ledger.store import Store
+from feemodel.io.node import Node, NodeError
+from feemodel.ledger.store import Block, Store
 from feemodel.rpc.chain import Chain, genesis_chain, read_genesis_document, replay_chain
 from feemodel.rpc.chain_methods import ChainMethods
 from feemodel.rpc.development import development_genesis
@@ -41,7 +42,7 @@ from feemodel.rpc.pricing import (
 )
 from feemodel.rpc.runner import Runner
 from feemodel.rpc.settings import Settings
-from feemodel.rpc.upstream import Upstream
+from feemodel.rpc.upstream import Upstream, block_call, block_hash
 from feemodel.sizes.codecs import Codec, Zstd, get_codec
 from feemodel.sizes.lzss import Lzss
 
@@ -94,9 +95,14 @@ class Service:
         settings = self.settings
         if settings.node is None:
             return None
+        held = None
+        if self.store is not None:
+            if self.store.chain_id is not None:
+                chain.check(to_quantity(self.store.chain_id))  # the node must have it from its first answer on
+            held = hashed_head(self.store)
         upstream = Upstream(
             settings.node, timeout=settings.node_timeout, poll_seconds=settings.poll_seconds,
-            max_age=settings.max_age, chain=chain,
+            max_age=settings.max_age, chain=chain, held=held,
         )  # fmt: skip
         self._polled.append(upstream.head)
         return upstream
@@ -335,6 +341,36 @@ def check_same_chain(chain: Chain, store: Store) -> None:
     if held.hash not in (None, chain.hash):
         reason = f"expected a ledger whose block {number} has the hash 0x{chain.hash.hex()}"
         raise InvalidInput("store", reason, f"0x{(held.hash or b'').hex()}")
+
+
+def hashed_head(store: Store) -> Block | None:
+    """The newest block of a ledger whose hash is that of a chain's header; `None` where it has none.
+
+    A genesis has no hash, or one of our own.
+    """
+    head = store.head
+    return head if head is not None and head.number and head.hash is not None else None
+
+
+def check_same_node(node: Node, store: Store) -> None:
+    """Raise `InvalidInput` where a node is of another chain than a ledger says.
+
+    A node that does not answer is no error: it is compared again with every look at its newest block.
+    """
+    head = hashed_head(store)
+    try:
+        chain_id, *blocks = node.outcomes([("eth_chainId", []), *([block_call(head.number)] if head else [])])
+        found = None if isinstance(chain_id, NodeError) else from_quantity(chain_id, "eth_chainId")
+        hashes = [block_hash(block) for block in blocks]
+    except (UpstreamError, InvalidInput):
+        return
+    if None not in (store.chain_id, found) and store.chain_id != found:
+        reason = f"expected a ledger of the chain {found}, which {node.name} serves"
+        raise InvalidInput("store", reason, f"{store.path} of the chain {store.chain_id}")
+    if head is not None and hashes[0] not in (None, head.hash):
+        theirs, ours = to_hex(hashes[0] or b""), to_hex(head.hash or b"")
+        reason = f"expected a ledger whose block {head.number} has the hash {theirs}, as {node.name} has it"
+        raise InvalidInput("store", reason, f"{store.path}, where it has {ours}")
 
 
 def _genesis_root(store: Store | None) -> bytes | None:

@@ -12,6 +12,8 @@ from feemodel.execution.estimate import Limits, check_rollup_call
 from feemodel.execution.message import parse_request
 from feemodel.execution.state import parse_overrides
 from feemodel.io.node import Node, NodeError
+from feemodel.ledger.store import Block
+from feemodel.ledger.words import hash_bytes
 from feemodel.rpc.head import ChainId, Head, OtherChain
 from feemodel.rpc.parameters import Overrides
 from feemodel.rpc.pass_through import PassThrough
@@ -34,10 +36,19 @@ class Upstream:
     poll_seconds : between two looks at its newest block [s].
     max_age : of the newest block and of the last look at it, beyond which it is not given out [s].
     chain : whose id the node must have.
+    held : the newest block of the ledger that is served with it, which must be the node's where the node has one of
+        that number; its hash is compared, for a rollup's header has another tree's state root.
     """
 
     def __init__(
-        self, url: str, *, timeout: float, poll_seconds: float, max_age: float, chain: ChainId | None = None
+        self,
+        url: str,
+        *,
+        timeout: float,
+        poll_seconds: float,
+        max_age: float,
+        chain: ChainId | None = None,
+        held: Block | None = None,
     ) -> None:
         self.node = Node(url, timeout=timeout, retries=1, connections=CONNECTIONS, max_response=MAX_RESPONSE)
         self.threads = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="upstream")
@@ -46,6 +57,7 @@ class Upstream:
             node=self.node,
         )  # fmt: skip
         self.chain = chain or ChainId()
+        self._held = held  # until the node has shown its own
         self.passing = PassThrough(self.node, url, self.chain, self.head.fail)
 
     async def estimate(
@@ -105,12 +117,38 @@ class Upstream:
 
     def _outcomes(self, calls: Sequence[tuple[str, Sequence[Any]]]) -> list[Any]:
         """What calls came to, the first of which asks for the chain's id; it comes as a number."""
-        chain_id, *rest = self.node.outcomes(calls)
-        return [self.chain.check(_own(chain_id)), *rest]
+        held = self._held
+        if held is None:
+            chain_id, *rest = self.node.outcomes(calls)
+            return [self.chain.check(_own(chain_id)), *rest]
+        chain_id, *rest, block = self.node.outcomes([*calls, block_call(held.number)])
+        number = self.chain.check(_own(chain_id))
+        if (found := block_hash(block)) is not None:
+            if found != held.hash:
+                ours = to_hex(held.hash or b"")
+                reason = f"its block {held.number} has the hash {to_hex(found)}, the ledger's has {ours}"
+                raise OtherChain(f"the node: {reason}")
+            self._held = None
+        return [number, *rest]
 
     def _fetch_head(self) -> Head:
         _, head, history = self._outcomes([_CHAIN_ID, _HEAD, _FEE_HISTORY])
         return Head.parse(_own(head), history)  # which not every node has
+
+
+def block_call(number: int) -> tuple[str, list[Any]]:
+    """The call for a block by its number."""
+    return "eth_getBlockByNumber", [to_quantity(number), False]
+
+
+def block_hash(block: Any) -> bytes | None:
+    """The hash in a node's answer; `None` where it has no such block."""
+    if isinstance(block, NodeError) or block is None:
+        return None
+    try:
+        return hash_bytes(block["hash"], "hash")
+    except (InvalidInput, TypeError, KeyError) as error:
+        raise UpstreamError(f"the node: eth_getBlockByNumber: {error}") from None
 
 
 def _own(outcome: Any) -> Any:
