@@ -1,5 +1,6 @@
 """The margin that keeps the risk: against break-even margins that are known, and on real L1 fees."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,9 +11,10 @@ from scipy.stats import binomtest
 
 from feemodel.errors import InvalidInput
 from feemodel.io import read_shipped_l1_fees, read_shipped_transactions
-from feemodel.simulation.announced import PricingRule
+from feemodel.simulation.announced import CalldataPressure, PricingRule
 from feemodel.simulation.backtest import backtest
-from feemodel.simulation.calibrate import calibrate, smallest_margin
+from feemodel.simulation.calibrate import Calibration, calibrate, smallest_margin
+from feemodel.simulation.history_uncertainty import calibrate_histories, without_dearest_days
 from feemodel.simulation.scenarios import bootstrap, replay
 from feemodel.simulation.surfaces import Workload
 
@@ -159,3 +161,77 @@ def test_all_that_users_pay_needs_less_margin(real, days, found):
 def test_an_unknown_choice_is_refused(real, days, change):
     with pytest.raises(InvalidInput, match=next(iter(change))):
         calibrate(real, days, arrival_rate=0.5, loss_probability=0.1, rng=5, **change)
+
+
+@pytest.mark.parametrize(
+    ("rule", "options"),
+    [
+        (RULE, {}),
+        (RULE, {"counted": "revenue"}),
+        (RULE, {"vary": "margin"}),
+        (PricingRule(), {"vary": "margin"}),
+        (PricingRule(upper_bound=None, pressure=CalldataPressure()), {"vary": "margin"}),
+        (PricingRule(fixed_cost=0, base_fee=0), {"counted": "revenue"}),
+    ],
+)
+def test_the_closed_form_finds_what_pricing_every_transaction_finds(days, rule, options):
+    """Fees of few wei, where rounding is as large as the fees, are priced transaction by transaction."""
+    few, counted = days.isel(path=slice(0, 8)), options.get("counted", "size_revenue")
+    workload = Workload("two", np.array([40, 900]), np.array([60_000, 2_000_000]), calldata=np.array([9, 40_000]))
+    found = calibrate(workload, few, rule, arrival_rate=0.1, loss_probability=0.3, rng=3, **options)
+    seeds = np.random.default_rng(3).integers(2**63, size=8).tolist()
+
+    def surplus(path, margin):
+        at = replace(rule, **{options.get("vary", "estimate_margin"): margin})
+        one = backtest(workload, few.isel(path=[path]), at, arrival_rate=0.1, rng=seeds[path])
+        return float((one[f"total_{counted}"] - one["total_cost"]).item())
+
+    slow = smallest_margin(surplus, 8, loss_probability=0.3)
+
+    assert (found.margin, found.low, found.high, found.losing) == (slow.margin, slow.low, slow.high, slow.losing)
+    assert found.evaluations < slow.evaluations
+    for path, margin in enumerate(found.break_even):
+        if 0.0 < margin < np.inf:
+            assert surplus(path, margin * 0.999) < 0.0 <= surplus(path, margin * 1.001)
+
+
+def test_any_number_of_workers_finds_the_same(real, days, found):
+    options = {"arrival_rate": 0.5, "loss_probability": 0.1, "rng": 5}
+
+    assert calibrate(real, days, RULE, workers=1, **options) == found
+    assert calibrate(real, days, RULE, executor="processes", workers=2, **options) == found
+
+
+def test_the_loss_curve_falls_from_all_paths_to_none(found):
+    curve = found.loss_curve(np.array([0.0, found.margin, 1e6]))
+
+    assert curve["loss_probability"].values.tolist() == [1.0, found.losing / 40, 0.0]
+    expected = binomtest(found.losing, 40).proportion_ci(0.95, "exact")
+    assert (curve["low"][1].item(), curve["high"][1].item()) == pytest.approx(expected)
+    assert (np.diff(found.loss_curve()["loss_probability"]) <= 0).all()
+    with pytest.raises(InvalidInput, match="break_even: expected what calibrate returns"):
+        Calibration(None, None, None, 0.1, 0.95, 4, 0, 0, "").loss_curve()
+
+
+def test_the_historys_shortness_widens_the_interval(real, found):
+    """The dearest days make the margin: histories that miss or repeat them differ more than paths of one do."""
+    history = replay(read_shipped_l1_fees(), source="the shipped month")
+    drawn = calibrate_histories(
+        real, history, RULE, loss_probability=0.1, arrival_rate=0.1, rng=5, histories=8, paths=30, horizon=DAY / 2,
+        block_seconds=[DAY, 3 * DAY], workers=1,
+    )  # fmt: skip
+
+    assert (drawn["low"] <= drawn["high"]).all()
+    assert drawn.attrs["low"] == drawn["low"].min() < drawn.attrs["high"] == drawn["high"].max()
+    assert drawn["drawn_margin"].shape == (2, 8)
+
+
+def test_the_dearest_days_can_be_left_out():
+    history = replay(read_shipped_l1_fees(), source="the shipped month")
+    without = without_dearest_days(history, 2)
+
+    assert without.sizes["step"] == history.sizes["step"] - 2 * 144
+    assert without["base_fee"].mean() < 0.8 * history["base_fee"].mean()
+    assert without.attrs["source"] == "the shipped month, without the 2 dearest days"
+    with pytest.raises(InvalidInput, match="days: expected fewer than the 31 days"):
+        without_dearest_days(history, 31)

@@ -72,6 +72,16 @@ def test_statistics_over_paths_are_those_of_the_function(capsys):
     assert complaint(capsys, "backtest", "--quantile", "2") == (2, "quantile[0]: expected shares from 0 to 1, got 2.0")
 
 
+def test_calibrate_gives_the_loss_curve_and_the_historys_interval(capsys):
+    found = answer(capsys, "calibrate", "--hours", "3", "--arrival-rate", "0.2", "--paths", "40", "--histories", "2",
+                   "--loss-probability", "0.2", "--lower-bound", "none", "--upper-bound", "none")  # fmt: skip
+
+    assert [point["margin"] for point in found["loss_curve"]] == sorted(p["margin"] for p in found["loss_curve"])
+    assert found["loss_curve"][-1]["loss_probability"] == 0.0
+    assert [block["block_hours"] for block in found["histories"]["blocks"]] == [24.0, 72.0]
+    assert complaint(capsys, "calibrate", "--scenario", "demand", "--histories", "2")[1].startswith("--histories: exp")
+
+
 def test_hours_land_in_a_file(tmp_path, capsys):
     path = tmp_path / "hours.csv"
     found = answer(capsys, "backtest", *QUICK, "--out", str(path))

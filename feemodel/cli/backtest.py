@@ -284,9 +284,7 @@ def _scenario(options: argparse.Namespace) -> Any:
 
     if options.scenario != "bootstrap" and options.block_hours != BLOCK_HOURS:
         raise InvalidInput("--block-hours", "expected only with --scenario bootstrap", options.block_hours)
-    history = _history(options.l1, read_columns(options.l1_columns))
-    if options.tip is not None:
-        history = history.drop_vars("tip", errors="ignore")  # what is asked for counts before what the file says
+    history = read_history(options)
     horizon = None if options.hours is None else options.hours * HOUR
     if options.scenario == "history":
         if options.paths != 1:
@@ -305,6 +303,13 @@ def _scenario(options: argparse.Namespace) -> Any:
         blocks_per_step=5,
         rng=options.seed,
     )
+
+
+def read_history(options: argparse.Namespace) -> Any:
+    """The L1 fees that the options name, as they were."""
+    history = _history(options.l1, read_columns(options.l1_columns))
+    # What is asked for counts before what the file says.
+    return history if options.tip is None else history.drop_vars("tip", errors="ignore")
 
 
 def _beginning(history: Any, hours: float) -> Any:

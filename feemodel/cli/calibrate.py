@@ -1,13 +1,18 @@
 """`feemodel calibrate`: the smallest margin that keeps the probability of a loss below a bound."""
 
 import argparse
+from typing import TYPE_CHECKING, Any
 
-from feemodel.cli.backtest import HOUR, add_experiment, read_experiment
-from feemodel.cli.options import number
+from feemodel.cli.backtest import HOUR, Experiment, add_experiment, read_experiment, read_history
+from feemodel.cli.options import count, number
 from feemodel.cli.output import print_json
 from feemodel.errors import InvalidInput
 
+if TYPE_CHECKING:
+    from feemodel.simulation.calibrate import Calibration
+
 PATHS, HOURS = 200, 24.0
+CURVE_POINTS = 201
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,6 +24,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--counted", default="size_revenue", choices=("size_revenue", "revenue"), help="what pays for"
                         " posting: what the size adds to fees, or all of them (%(default)s)")  # fmt: skip
     parser.add_argument("--highest", type=number, default=100.0, help="margin that is tried (%(default)s)")
+    parser.add_argument("--histories", type=count, metavar="COUNT", help="also draw the history anew so often, for an"
+                        " interval that holds its shortness too; with blocks of --block-hours and three times"
+                        " that")  # fmt: skip
+    parser.add_argument("--executor", choices=("threads", "processes"), default="threads", help="(%(default)s)")
+    parser.add_argument("--workers", type=count, help="threads or processes (the number of processors)")
     add_experiment(parser, scenario="bootstrap", paths=PATHS, hours=HOURS)
 
 
@@ -28,6 +38,8 @@ def run(options: argparse.Namespace) -> int:
 
     if options.scenario == "history":
         raise InvalidInput("--scenario", "expected bootstrap or demand: history has one path", options.scenario)
+    if options.histories is not None and options.scenario != "bootstrap":
+        raise InvalidInput("--histories", "expected only with --scenario bootstrap", options.histories)
     made = read_experiment(options)
     found = calibrate(
         made.workload,
@@ -42,14 +54,17 @@ def run(options: argparse.Namespace) -> int:
         arrival_rate=made.arrival_rate,
         calldata=made.calldata,
         rng=made.rng,
+        executor=options.executor,
+        workers=options.workers,
         progress=not options.json,
     )
+    drawn = None if options.histories is None else _drawn_histories(options, made)
     hours = duration(made.l1_fees) / HOUR
     if options.json:
         source = made.l1_fees.attrs["source"]
-        print_json(
-            found._asdict() | {"vary": options.vary, "counted": options.counted, "l1_fees": source, "hours": hours}
-        )
+        answer = {name: value for name, value in found._asdict().items() if name != "break_even"}
+        answer |= {"vary": options.vary, "counted": options.counted, "l1_fees": source, "hours": hours}
+        print_json(answer | {"loss_curve": _loss_curve(found), "histories": drawn})
     else:
         bound, size = f"{found.loss_probability:.2%}", f"{found.paths:,} paths of {hours:g} h"
         if found.margin is not None:
@@ -60,6 +75,53 @@ def run(options: argparse.Namespace) -> int:
             print(f"{found.confidence:.0%} interval {low} to {high}.")
         if found.reason:
             print(found.reason[0].upper() + found.reason[1:] + ".")
+        if drawn is not None:
+            count, low, high = drawn["histories"], drawn["low"], drawn["high"]
+            print(
+                f"{count} histories drawn anew: {found.confidence:.0%} of their margins from {low:.3f} to {high:.3f}."
+            )
         print(f"L1 fees: {made.l1_fees.attrs['source']}. Counted: {options.counted}.")
         print(f"Transactions of another time, drawn onto L1 time at {made.arrival_rate:g} a second.")
     return 0 if found.margin is not None else 1
+
+
+def _drawn_histories(options: argparse.Namespace, made: Experiment) -> dict[str, Any]:
+    from feemodel.simulation.history_uncertainty import calibrate_histories
+
+    found = calibrate_histories(
+        made.workload,
+        read_history(options),
+        made.rule,
+        made.posting,
+        loss_probability=options.loss_probability,
+        arrival_rate=made.arrival_rate,
+        rng=made.rng,
+        histories=options.histories,
+        paths=options.paths,
+        horizon=options.hours * HOUR,
+        block_seconds=[options.block_hours * HOUR, 3 * options.block_hours * HOUR],
+        vary=options.vary,
+        counted=options.counted,
+        confidence=options.confidence,
+        highest=options.highest,
+        executor=options.executor,
+        workers=options.workers,
+        progress=not options.json,
+    )
+    blocks = [
+        {"block_hours": float(one["block_seconds"]) / HOUR}
+        | {name: float(one[name]) for name in ("margin", "low", "high")}
+        for one in (found.isel(block_seconds=place) for place in range(found.sizes["block_seconds"]))
+    ]
+    return {"histories": options.histories, "low": found.attrs["low"], "high": found.attrs["high"], "blocks": blocks}
+
+
+def _loss_curve(found: "Calibration") -> list[dict[str, float]]:
+    """The loss curve at no more than so many of the paths' break-even margins, evenly among them."""
+    import numpy as np
+
+    curve = found.loss_curve()
+    if curve.sizes["margin"] > CURVE_POINTS:
+        curve = curve.isel(margin=np.linspace(0, curve.sizes["margin"] - 1, CURVE_POINTS).round().astype(int))
+    columns = {name: curve[name].values.tolist() for name in ("margin", "loss_probability", "low", "high")}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

@@ -102,7 +102,7 @@ def backtest(
         workload = Workload.from_transactions(workload)
     if calldata is None and rule.pressure is not None:
         calldata = workload.calldata
-    _check(workload, calldata)
+    check_workload(workload, calldata)
     calldata = None if calldata is None else np.asarray(calldata)
     check_scenario("l1_fees", l1_fees)
     rate, paths = real_scalar("arrival_rate", arrival_rate), l1_fees.sizes["path"]
@@ -110,7 +110,7 @@ def backtest(
     with reporting(progress, paths, "paths") as advance:
         for path, stream in enumerate(generator_of(rng).spawn(paths)):
             one = l1_fees.isel(path=[path])
-            ticks = _ticks(one, rule, rate)
+            ticks = path_ticks(one, rule, rate)
             traffic = draw_traffic(len(workload), rate * rule.tick, ticks, stream)
             found.append(_path(workload, one, rule, posting, traffic, calldata))
             advance(1)
@@ -118,8 +118,16 @@ def backtest(
     return result.assign_attrs(_attributes(workload, l1_fees, rule, posting, rate))
 
 
-def _ticks(l1_fees: xr.Dataset, rule: PricingRule, rate: float) -> int:
-    """The whole ticks of a path, whose transactions fit memory."""
+def path_ticks(l1_fees: xr.Dataset, rule: PricingRule, rate: float) -> int:
+    """The whole ticks of a path, whose transactions fit memory.
+
+    Raises `LimitExceeded` for a path of more than 268,435,456 ticks or transactions.
+
+    >>> from feemodel.simulation.scenarios import replay
+    >>> fees = replay({"timestamp": [0, 600], "base_fee": [7e7, 7e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
+    >>> path_ticks(fees, PricingRule(), rate=1.0)
+    100
+    """
     length = duration(l1_fees)
     for what, number in (("ticks", length / rule.tick), ("transactions", length * rate)):
         _check_length(what, number)
@@ -161,9 +169,9 @@ def _path(
     calldata: WholeArray | None,
 ) -> xr.Dataset:
     ticks = len(traffic.ends)
-    ends = posting.stream_ratio * np.append(0, np.cumsum(workload.compressed_size[traffic.kind]))  # in the stream
+    ends = posted_bytes(workload, traffic, posting)
     posted = post(ends[traffic.ends], rule.tick, posting, l1_fees)
-    calldata_by_tick = None if calldata is None else _sums_by_tick(calldata[traffic.kind], traffic)
+    calldata_by_tick = None if calldata is None else sums_by_tick(calldata[traffic.kind], traffic)
     announced = announced_variable_cost(l1_fees, rule, ticks=ticks, calldata=calldata_by_tick)
     tick_hour = (np.arange(ticks) * rule.tick // HOUR).astype(np.int64)
     hours = int(tick_hour[-1]) + 1
@@ -212,7 +220,23 @@ def _paid(
     return (rule.base_fee + fee) * used, (fee - without_size) * used
 
 
-def _sums_by_tick(values: WholeArray, traffic: Traffic) -> WholeArray:
+def posted_bytes(workload: Workload, traffic: Traffic, posting: Posting) -> RealArray:
+    """How long the posted stream is before the first transaction and after each one [byte].
+
+    >>> traffic = Traffic(np.array([0, 1, 0]), np.array([2, 3]))
+    >>> posted_bytes(Workload("two", np.array([10, 30]), np.array([1, 1])), traffic, Posting(stream_ratio=0.5)).tolist()
+    [0.0, 5.0, 20.0, 25.0]
+    """
+    sizes = workload.compressed_size[traffic.kind]
+    return np.asarray(posting.stream_ratio * np.append(0, np.cumsum(sizes)), np.float64)
+
+
+def sums_by_tick(values: WholeArray, traffic: Traffic) -> WholeArray:
+    """Sums of what each transaction has over the transactions of each tick.
+
+    >>> sums_by_tick(np.array([10, 30, 10]), Traffic(np.array([0, 1, 0]), np.array([2, 3]))).tolist()
+    [40, 10]
+    """
     return np.diff(np.append(0, np.cumsum(values))[traffic.ends], prepend=0)
 
 
@@ -268,7 +292,11 @@ def _attributes(
     }
 
 
-def _check(workload: Workload, calldata: WholeArray | None) -> None:
+def check_workload(workload: Workload, calldata: WholeArray | None) -> None:
+    """Raises `InvalidInput` for a workload that nothing can be drawn from, or calldata of another length.
+
+    >>> check_workload(Workload("transfers", np.array([128]), np.array([21_000])), None)
+    """
     if not isinstance(workload, Workload):
         raise InvalidInput("workload", "expected a Workload", workload)
     whole("compressed_size", workload.compressed_size, minimum=1, unit="bytes")

@@ -1,17 +1,22 @@
 """The smallest margin that keeps the probability of a loss below a stated bound, with its interval."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from contextlib import closing
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import WholeArray, choice, function, instance, real_scalar, whole_scalar
+from feemodel.checks import RealArray, WholeArray, choice, function, instance, real, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.progress import Progress, reporting
 from feemodel.simulation.announced import PricingRule
-from feemodel.simulation.backtest import backtest
+from feemodel.simulation.backtest import backtest, check_workload
+from feemodel.simulation.break_even import Bracket, PathBrackets
+from feemodel.simulation.executors import in_order
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import Rng, check_scenario, generator_of
 from feemodel.simulation.surfaces import Workload
@@ -29,8 +34,48 @@ class Calibration(NamedTuple):
     confidence: float  #: of the interval [1]
     paths: int
     losing: int  #: how many paths lose at `margin`, or at the highest that was tried
-    evaluations: int  #: paths backtested, each at some margin
+    evaluations: int  #: paths drawn, and paths priced transaction by transaction at some margin
     reason: str
+    break_even: tuple[float, ...] = ()  #: each path's break-even margin, infinite where none was found [1]
+
+    def loss_curve(self, margins: RealArray | None = None) -> xr.Dataset:
+        """The share of paths that lose at each margin, with its Clopper-Pearson interval.
+
+        Parameters
+        ----------
+        margins : where; every path's own break-even margin unless given [1].
+
+        Returns
+        -------
+        Dataset over `margin`: `loss_probability`, `low`, `high` [1].
+
+        Raises `InvalidInput` where no break-even margins are known, as of `smallest_margin`.
+
+        >>> found = Calibration(None, None, None, 0.1, 0.95, 4, 0, 0, "", (0.5, 1.0, 1.5, 2.0))
+        >>> found.loss_curve(np.array([0.4, 1.0, 3.0])).loss_probability.values.tolist()
+        [1.0, 0.5, 0.0]
+        """
+        from scipy.stats import beta
+
+        if not self.break_even:
+            raise InvalidInput(
+                "break_even", "expected what calibrate returns, which knows every path's", self.break_even
+            )
+        known = np.sort(self.break_even)
+        given = np.unique(known[np.isfinite(known)]) if margins is None else np.atleast_1d(real("margins", margins))
+        losing, paths = len(known) - np.searchsorted(known, given, side="right"), len(known)
+        tail = (1.0 - self.confidence) / 2.0
+        low = np.where(losing > 0, beta.ppf(tail, np.maximum(losing, 1), paths - losing + 1), 0.0)
+        high = np.where(losing < paths, beta.ppf(1.0 - tail, losing + 1, np.maximum(paths - losing, 1)), 1.0)
+        return xr.Dataset(
+            {
+                "loss_probability": ("margin", losing / paths, {"units": "1"}),
+                "low": ("margin", low, {"units": "1"}),
+                "high": ("margin", high, {"units": "1"}),
+            },
+            {"margin": ("margin", given, {"units": "1"})},
+            {"paths": paths, "confidence": self.confidence},
+        )
 
 
 def calibrate(
@@ -48,12 +93,16 @@ def calibrate(
     highest: float = 100.0,
     tolerance: float = 1e-3,
     calldata: WholeArray | None = None,
+    executor: str | Executor | None = None,
+    workers: int | None = None,
     progress: Progress = None,
 ) -> Calibration:
     """The smallest margin at which users pay for posting on all but a stated share of the paths of L1 fees.
 
     Each path is one horizon: a loss is a path on which what is counted is less than what posting cost. Every margin
-    meets the same transactions on the same L1 fees.
+    meets the same transactions on the same L1 fees. A path's break-even margin follows in closed form from one drawing
+    of its transactions (`feemodel.simulation.break_even`); it is priced transaction by transaction only where the
+    rounding of fees could decide.
 
     Parameters
     ----------
@@ -64,7 +113,8 @@ def calibrate(
     counted : what pays for posting: all that users pay, or only what their size adds, where the fixed cost is there
         for other things.
     confidence, highest, tolerance : as `smallest_margin`.
-    progress : see `feemodel.progress`; told of each path that is backtested.
+    executor, workers : as in `feemodel.sweep`; the result is the same for all.
+    progress : see `feemodel.progress`; told of each path that is drawn.
 
     The interval is that of the drawing of paths. That the history behind them is like the future is another question.
 
@@ -79,6 +129,8 @@ def calibrate(
     (None, 'the interval has no upper end: that takes at least 36 paths, there are 4')
     """
     chosen = PricingRule() if rule is None else instance("rule", rule, PricingRule)
+    for name, share in (("loss_probability", loss_probability), ("confidence", confidence)):
+        _share(name, share)  # before hours of work
     choice("vary", vary, ("estimate_margin", "margin"))
     choice("counted", counted, ("revenue", "size_revenue"))
 
@@ -86,31 +138,57 @@ def calibrate(
         return replace(chosen, margin=at) if vary == "margin" else replace(chosen, estimate_margin=at)
 
     check_scenario("l1_fees", l1_fees)
-    paths = l1_fees.sizes["path"]
+    paths, policy = l1_fees.sizes["path"], Posting() if posting is None else instance("posting", posting, Posting)
+    _check_paths(paths)
     seeds = generator_of(rng).integers(2**63, size=paths).tolist()  # each path's own, at every margin
-    with reporting(progress, None, "paths") as advance:
+    given = Workload.from_transactions(workload) if not isinstance(workload, Workload) else workload
+    if calldata is None and chosen.pressure is not None:
+        calldata = given.calldata
+    check_workload(given, calldata)
+    job = PathBrackets(
+        given,
+        l1_fees,
+        chosen,
+        policy,
+        real_scalar("arrival_rate", arrival_rate),
+        None if calldata is None else np.asarray(calldata),
+        tuple(seeds),
+        vary,
+        counted,
+        real_scalar("highest", highest),
+    )
 
-        def surplus(path: int, margin: float) -> float:
-            found = backtest(
-                workload,
-                l1_fees.isel(path=[path]),
-                priced(margin),
-                posting,
-                arrival_rate=arrival_rate,
-                calldata=calldata,
-                rng=seeds[path],
-            )
-            advance(1)
-            return float((found[f"total_{counted}"] - found["total_cost"]).item())
-
-        return smallest_margin(
-            surplus,
-            paths,
-            loss_probability=loss_probability,
-            confidence=confidence,
-            highest=highest,
-            tolerance=tolerance,
+    def surplus(path: int, margin: float) -> float:
+        found = backtest(
+            given,
+            l1_fees.isel(path=[path]),
+            priced(margin),
+            policy,
+            arrival_rate=arrival_rate,
+            calldata=calldata,
+            rng=seeds[path],
         )
+        return float((found[f"total_{counted}"] - found["total_cost"]).item())
+
+    with (
+        reporting(progress, paths, "paths") as advance,
+        closing(in_order(job, paths, executor=executor, workers=workers)) as pieces,
+    ):
+        brackets = []
+        for bracket in pieces:
+            brackets.append(bracket)
+            advance(1)
+    found = smallest_margin(
+        surplus,
+        paths,
+        loss_probability=loss_probability,
+        confidence=confidence,
+        highest=highest,
+        tolerance=tolerance,
+        brackets=brackets,
+    )
+    break_even = tuple(math.inf if math.isinf(one.pays) else max(0.0, (one.loses + one.pays) / 2) for one in brackets)
+    return found._replace(evaluations=found.evaluations + paths, break_even=break_even)
 
 
 def smallest_margin(
@@ -121,6 +199,7 @@ def smallest_margin(
     confidence: float = 0.95,
     highest: float = 100.0,
     tolerance: float = 1e-3,
+    brackets: Sequence[Bracket] | None = None,
 ) -> Calibration:
     """The smallest margin at which few enough of independent paths lose, and the interval of it.
 
@@ -136,6 +215,7 @@ def smallest_margin(
     confidence : of the interval, between 0 and 1 [1].
     highest : where the search gives up [1].
     tolerance : how far above the true ones the margins may lie [1].
+    brackets : where each path's break-even margin is known to lie, so that it is tried only in between.
 
     Raises
     ------
@@ -150,13 +230,12 @@ def smallest_margin(
     """
     bound, level = _share("loss_probability", loss_probability), _share("confidence", confidence)
     count = whole_scalar("paths", paths, minimum=1)
-    if count > MOST_PATHS:
-        raise LimitExceeded(f"{count:,} paths are more than {MOST_PATHS:,}")
+    _check_paths(count)
     function("surplus", surplus)
     step, most = real_scalar("tolerance", tolerance), real_scalar("highest", highest)
     if step == 0.0 or most < step:
         raise InvalidInput("tolerance", f"expected more than 0 and at most {most:g}", tolerance)
-    search = _Search(surplus, count)
+    search = _Search(surplus, count, brackets)
     fewest, allowed, unproven = _allowed_losses(count, bound, level)
     margin, low = (search.smallest(losses, most, step) for losses in (allowed, unproven))
     high = search.smallest(fewest, most, step) if fewest >= 0 else None
@@ -174,9 +253,15 @@ def smallest_margin(
 class _Search:
     """What is known of each path's break-even margin, so that no path is tried where the answer follows."""
 
-    def __init__(self, surplus: Callable[[int, float], float], paths: int) -> None:
+    def __init__(
+        self, surplus: Callable[[int, float], float], paths: int, brackets: Sequence[Bracket] | None = None
+    ) -> None:
         self.surplus, self.evaluations = surplus, 0
         self.loses_at, self.pays_at = np.full(paths, -np.inf), np.full(paths, np.inf)
+        if brackets is not None:
+            if len(brackets) != paths:
+                raise InvalidInput("brackets", f"expected one for each of {paths:,} paths", len(brackets))
+            self.loses_at, self.pays_at = (np.array(ends, dtype=np.float64) for ends in zip(*brackets, strict=True))
 
     def losing(self, margin: float) -> int:
         """How many paths lose at a margin."""
@@ -208,6 +293,11 @@ def _allowed_losses(paths: int, bound: float, confidence: float) -> tuple[int, i
     proven = int((binom.cdf(counts, paths, bound) <= tail).sum()) - 1
     not_disproven = int((binom.sf(counts - 1, paths, bound) > tail).sum()) - 1
     return proven, int((counts / paths <= bound).sum()) - 1, not_disproven
+
+
+def _check_paths(count: int) -> None:
+    if count > MOST_PATHS:
+        raise LimitExceeded(f"{count:,} paths are more than {MOST_PATHS:,}")
 
 
 def _share(name: str, value: float) -> float:
