@@ -92,8 +92,8 @@ def calibrate(
     confidence: float = 0.95,
     highest: float = 100.0,
     tolerance: float = 1e-3,
-    calldata: WholeArray | None = None,
-    executor: str | Executor | None = None,
+    calldata: "WholeArray | None" = None,
+    executor: "str | Executor | None" = None,
     workers: int | None = None,
     progress: Progress = None,
 ) -> Calibration:
