@@ -60,9 +60,9 @@ def without_dearest_days(history: xr.Dataset, days: int) -> xr.Dataset:
 
 def calibrate_histories(
     workload: Workload,
-    history: xr.Dataset,
-    rule: PricingRule | None = None,
-    posting: Posting | None = None,
+    history: "xr.Dataset",
+    rule: "PricingRule | None" = None,
+    posting: "Posting | None" = None,
     *,
     loss_probability: float,
     arrival_rate: float,
@@ -70,12 +70,12 @@ def calibrate_histories(
     histories: int = 40,
     paths: int = 200,
     horizon: float = DAY,
-    block_seconds: Sequence[float] = BLOCKS,
+    block_seconds: "Sequence[float]" = BLOCKS,
     vary: Literal["estimate_margin", "margin"] = "estimate_margin",
     counted: Literal["revenue", "size_revenue"] = "size_revenue",
     confidence: float = 0.95,
     highest: float = 100.0,
-    executor: str | Executor | None = None,
+    executor: "str | Executor | None" = None,
     workers: int | None = None,
     progress: Progress = None,
 ) -> xr.Dataset:
