@@ -30,6 +30,7 @@ from feemodel.rpc.chain import (
 from feemodel.rpc.development import LEDGER, development_genesis
 from feemodel.rpc.settings import Settings
 from tests.development import ALDER, HOLDERS
+from tests.rpc_calls import word
 from tests.rpc_parts import on_chain, opened
 
 HOLDER, TOKEN, NOBODY = to_hex(HOLDERS[0]), to_hex(ALDER), "0x" + "77" * 20
@@ -347,3 +348,38 @@ def test_the_recorded_head_is_answered_as_it_was(shared, recorded):
     assert {name: block[name] for name in same} == {name: replied["result"][name] for name in same}
     assert recorded.result("eth_getBalance", NOBODY, {"blockHash": replied["result"]["hash"]}) == "0x0"
     assert from_quantity(recorded.result("eth_blockNumber")) == 54
+
+
+#: Opcode, field, value, word that a contract returns.
+OF_BLOCK = [
+    ("43", "number", "0x64", 100),
+    ("42", "time", "0x65", 101),
+    ("45", "gasLimit", "0x66", 102),
+    ("48", "baseFeePerGas", "0x0", 0),
+    ("41", "feeRecipient", "0x" + "11" * 20, int("11" * 20, 16)),
+    ("44", "prevRandao", "0x" + "22" * 32, int("22" * 32, 16)),
+    ("4a", "blobBaseFee", "0x2", 2),
+]
+
+
+@pytest.mark.parametrize(("opcode", "field", "value", "expected"), OF_BLOCK)
+def test_a_block_override_is_what_the_call_reads(opcode, field, value, expected):
+    code = {NOBODY: {"code": f"0x{opcode}5f5260205ff3"}}
+    with opened(Settings(), started=False) as client:
+        before = client.result("eth_call", {"to": NOBODY}, "latest", code)
+        assert word(expected) == client.result("eth_call", {"to": NOBODY}, "latest", code, {field: value})
+        assert before == client.result("eth_call", {"to": NOBODY}, "latest", code)
+
+
+def test_a_block_override_changes_an_estimate():
+    """A call that stores where the number is 100: 22,100 gas more."""
+    code = {NOBODY: {"code": "0x60644314600857005b60015f55"}}
+    with opened(Settings(tolerance=0.0), started=False) as client:
+        plain, stored = (int(client.result("eth_estimateGas", {"to": NOBODY}, "latest", code, block), 16)
+                         for block in ({}, {"number": "0x64"}))  # fmt: skip
+    assert stored > plain + 20_000
+
+
+def test_the_blob_base_fee_is_that_of_the_chain():
+    with opened(Settings(), started=False) as client:
+        assert client.result("eth_blobBaseFee") == "0x1"

@@ -109,8 +109,8 @@ ERRORS = [
             "eth_sendRawTransaction", "0x"),
     refused(-32601, "Method not found", "", data=""),
 
-    refused(-32602, "Invalid params: missing a required argument: 'call', expected (call, second=None, third=None)",
-            ESTIMATE),
+    refused(-32602, "Invalid params: missing a required argument: 'call', expected (call, second=None, third=None, "
+            "fourth=None)", ESTIMATE),
     refused(-32602, "call: expected an object with the fields of a call, got '0x'", ESTIMATE, "0x"),
     refused(-32602, "call.gas: expected at most 30,000,000, got 30000001", ESTIMATE,
             {**TRANSFER, "gas": hex(30_000_001)}),
@@ -147,8 +147,8 @@ ERRORS = [
             {}, {NOBODY: {"stateDiff": {"0x12": EMPTY}}}),
     refused(-32602, f"overrides.{NOBODY}.fake: expected one of balance, nonce, code, state, stateDiff, got 1", ESTIMATE,
             {}, {NOBODY: {"fake": 1}}),
-    refused(-32602, "blockOverrides: expected none, the block cannot be overridden, got {'number': '0x5'}", "eth_call",
-            {}, "latest", {}, {"number": "0x5"}),
+    refused(-32602, "blockOverrides.base: expected one of number, time, gasLimit, baseFeePerGas, difficulty, "
+            "feeRecipient, prevRandao, blobBaseFee, got '0x5'", "eth_call", {}, "latest", {}, {"base": "0x5"}),
     refused(-32602, "storageKeys: at most 2 a request, got 3", "rollup_getProof", ANNA, [EMPTY] * 3, "0x0"),
     refused(-32602, "Invalid params: missing a required argument: 'block', expected (address, storageKeys, block)",
             "rollup_getProof", ANNA, []),

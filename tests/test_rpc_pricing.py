@@ -368,3 +368,38 @@ def test_a_silent_node_keeps_the_server_from_nothing_else(l1):
         assert client.error("rollup_estimateGas", TRANSFER)["code"] == -32002
         until(client, lambda: client.http("GET", "/health").json()["pricing"]["error"] is not None, "not told")
         l1.stopping.set()  # which ends the answers that hang
+
+
+# Enough for the next blocks
+
+
+@pytest.mark.parametrize(
+    ("blocks", "base_fee"), [(1, 7), (2, 8), (9, 15), (10, 16), (11, 18), (12, 20), (13, 22), (64, 7_715)]
+)
+def test_the_base_fee_of_the_next_blocks_rises_by_an_eighth_or_by_1_wei(blocks, base_fee):
+    with opened(Settings(), started=False) as client:
+        found = client.result("rollup_estimateGas", TRANSFER, {"blocks": blocks})
+    assert base_fee == int(found["baseFeePerGas"], 16)
+
+
+def test_a_fixed_base_fee_stays():
+    with opened(Settings(base_fee=9), started=False) as client:
+        assert client.result("rollup_estimateGas", TRANSFER, {"blocks": 64})["baseFeePerGas"] == "0x9"
+
+
+def test_costs_that_follow_l1_may_become_the_most_that_the_coordinator_announces(l1):
+    """1,000,000,001 wei a byte, in whole kwei; and a base fee of 9 in the third block."""
+    with opened(Settings(variable_cost=1_000_000_000, base_fee=9), started=False) as client:
+        expected = client.result("rollup_estimateGas", TRANSFER)
+    answering(l1, eth_feeHistory=FLAT)
+    with opened(on_l1(l1)) as client:
+        assert expected == client.result("rollup_estimateGas", TRANSFER, {"blocks": 3})
+    with opened(on_l1(l1, pricing="verification-cost")) as client:
+        assert client.error("rollup_estimateGas", TRANSFER, {"blocks": 3})["code"] == -32602
+
+
+@pytest.mark.parametrize("blocks", [0, 65, -1, True, "5", None])
+def test_a_number_of_blocks_without_bound_is_refused(blocks):
+    with opened(Settings(), started=False) as client:
+        error = client.error("rollup_estimateGas", TRANSFER, {"blocks": blocks})
+    assert (error["code"], "blocks" in error["message"]) == (-32602, True)

@@ -80,7 +80,8 @@ class Native:
         if base is None or not world.same_base(base.world):
             base = self._base = _Base(world)
         state = _overridden(base.state, world) if world.changes else base.state
-        return task(_Machine(state, base.block, world, self._seconds))
+        block = base.block if world.block is base.world.block else _block(world)
+        return task(_Machine(state, block, world, self._seconds))
 
 
 class _Base:

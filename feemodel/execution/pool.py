@@ -20,7 +20,7 @@ from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.execution.engines import Execute
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Outcome, Traced
-from feemodel.execution.state import World
+from feemodel.execution.state import Overlay, World
 
 Found = TypeVar("Found")
 
@@ -173,8 +173,8 @@ class _Child:
     def load(self, world: World) -> None:
         """Tell the child on which world the next messages run; a new one is there when this returns."""
         pipe = self.start()
-        if world.same_base(self._base):
-            _send(pipe, world.changes)
+        if self._base is not None and world.same_base(self._base):
+            _send(pipe, Overlay.of(world, self._base))
             return
         self.is_busy = True
         _send(pipe, world)

@@ -1,6 +1,5 @@
 """Real blocks executed again, transaction by transaction, and compared with what was recorded of them."""
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -8,7 +7,6 @@ from typing import Any
 
 from feemodel.errors import FeeModelError, InvalidInput
 from feemodel.ethereum.call import BLOB, SET_CODE, Call
-from feemodel.ethereum.fee_market import LARGEST_EXPONENT
 from feemodel.ethereum.transaction import DYNAMIC_FEE, LEGACY, Signature, Transaction, measured_form
 from feemodel.execution.clients import node_named
 from feemodel.execution.engines import Engine, engine_named
@@ -18,7 +16,7 @@ from feemodel.execution.message import Authorization, Message, Request
 from feemodel.execution.outcome import Outcome
 from feemodel.execution.replay_state import after_transaction, with_recorded
 from feemodel.execution.search import TOLERANCE
-from feemodel.execution.state import Block, World, blob_base_fee
+from feemodel.execution.state import Block, World, excess_at
 from feemodel.io.replay import Replay, ReplayBlock, ReplayTransaction
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.node import Verdict, offered_price, stages, verdicts
@@ -297,17 +295,10 @@ def _block(replay: Replay, block: ReplayBlock, fork: Fork) -> Block:
 
 @cache
 def _excess_blob_gas(price: int, fork: Fork) -> int:
-    """The least excess from which a blob base fee follows: a capture has the price, a block the excess [blob gas]."""
+    """The excess that a block of a capture had, which has its price [blob gas]."""
     if price == 1 or fork.blob_update_fraction is None:  # rules before Cancun have no blobs
         return 0
-
-    def price_at(excess: int) -> int:
-        return blob_base_fee(World(accounts={}, block=Block(excess_blob_gas=excess), fork=fork))
-
-    excess = bisect_left(range(LARGEST_EXPONENT * fork.blob_update_fraction), price, key=price_at)
-    if price_at(excess) != price:
-        raise InvalidInput("blobBaseFees", "expected a price that some excess blob gas comes to", price)
-    return excess
+    return excess_at(price, fork, "blobBaseFees")
 
 
 def estimate_request(transaction: ReplayTransaction) -> Request:

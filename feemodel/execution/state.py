@@ -4,16 +4,17 @@ A world is never changed. Overriding it gives another world, which holds what wa
 is nothing to restore after a call, also when it failed.
 """
 
+from bisect import bisect_left
 from collections import ChainMap
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from feemodel.checks import MAPPINGS
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import as_bytes, as_integer
-from feemodel.ethereum.fee_market import MIN_BLOB_BASE_FEE, fake_exponential
+from feemodel.ethereum.fee_market import LARGEST_EXPONENT, MIN_BLOB_BASE_FEE, fake_exponential
 from feemodel.execution.forks import DEFAULT_FORK, FORKS, Fork
 
 UINT64_MAX = 2**64 - 1
@@ -82,13 +83,32 @@ class World:
             changes={**self.changes, **changed},
         )  # fmt: skip
 
+    def in_block(self, overrides: Mapping[Any, Any] | None) -> Self:
+        """This world with a block override applied, see `parse_block_overrides`."""
+        changed = parse_block_overrides(overrides, self.fork)
+        return replace(self, block=replace(self.block, **changed)) if changed else self
+
     def same_base(self, other: "World | None") -> bool:
-        """Whether both worlds differ in nothing but what overrides replaced."""
+        """Whether both worlds differ in nothing but what overrides of accounts and of the block replaced."""
         return (
             other is not None
             and self.accounts is other.accounts
-            and (self.block, self.chain_id, self.fork) == (other.block, other.chain_id, other.fork)
+            and (self.chain_id, self.fork, self.block.hashes) == (other.chain_id, other.fork, other.block.hashes)
         )
+
+
+class Overlay(NamedTuple):
+    """What overrides replaced of a world."""
+
+    changes: Mapping[bytes, Account]
+    block: dict[str, Any]  #: fields of the block
+
+    @classmethod
+    def of(cls, world: World, base: World) -> "Overlay":
+        """What a world replaces of its base."""
+        names = () if world.block is base.block else (name for name in Block.__slots__ if name != "hashes")
+        changed = {name: getattr(world.block, name) for name in names}
+        return cls(world.changes, changed)
 
 
 def blob_base_fee(world: World) -> int:
@@ -100,6 +120,78 @@ def blob_base_fee(world: World) -> int:
     if world.fork.blob_update_fraction is None:
         raise InvalidInput("fork", "expected Cancun or later for blobs", world.fork.name)
     return int(fake_exponential(MIN_BLOB_BASE_FEE, world.block.excess_blob_gas, world.fork.blob_update_fraction))
+
+
+def excess_at(price: int, fork: Fork, name: str = "blobBaseFee") -> int:
+    """The least excess blob gas at which blob gas has a price [blob gas].
+
+    Raises `InvalidInput` for a price that no excess gives, and for rules without blobs.
+
+    >>> excess_at(1, FORKS["cancun"]), excess_at(2, FORKS["cancun"])
+    (0, 2314058)
+    """
+    fraction = fork.blob_update_fraction
+    if fraction is None:
+        raise InvalidInput(name, "expected none under rules without blobs", price)
+
+    def price_at(excess: int) -> int:
+        return int(fake_exponential(MIN_BLOB_BASE_FEE, excess, fraction))
+
+    excess = bisect_left(range(LARGEST_EXPONENT * fraction), price, key=price_at)
+    if price_at(excess) != price:
+        raise InvalidInput(name, "expected a price that some excess blob gas gives", price)
+    return excess
+
+
+#: Fields of a block override as geth has them: the field of `Block`, and the largest value.
+_BLOCK_NUMBERS = {
+    "number": ("number", UINT64_MAX),
+    "time": ("timestamp", UINT64_MAX),
+    "gasLimit": ("gas_limit", UINT64_MAX),
+    "baseFeePerGas": ("base_fee", UINT64_MAX),
+    "difficulty": ("difficulty", UINT256_MAX),
+}
+_BLOCK_BYTES = {"feeRecipient": ("coinbase", 20), "prevRandao": ("prev_randao", 32)}
+
+
+def parse_block_overrides(overrides: Mapping[Any, Any] | None, fork: Fork) -> dict[str, Any]:
+    """A JSON-RPC block override as fields of `Block`, checked.
+
+    Parameters
+    ----------
+    overrides : `number`, `time`, `gasLimit`, `baseFeePerGas`, `difficulty`, `feeRecipient`, `prevRandao` and
+        `blobBaseFee`. A field that is `null` counts as absent.
+    fork : whose rules say which excess blob gas gives a `blobBaseFee`.
+
+    Raises `InvalidInput` for a field that cannot be read or is not known, named as `blockOverrides.<field>`.
+
+    >>> parse_block_overrides({"time": "0x5"}, FORKS["osaka"])
+    {'timestamp': 5}
+    """
+    if overrides is None:
+        return {}
+    if not isinstance(overrides, MAPPINGS):
+        raise InvalidInput("blockOverrides", "expected an object", overrides)
+    changed: dict[str, Any] = {}
+    for key, value in overrides.items():
+        name = f"blockOverrides.{key}"
+        if key not in (*_BLOCK_NUMBERS, *_BLOCK_BYTES, "blobBaseFee"):
+            known = ", ".join((*_BLOCK_NUMBERS, *_BLOCK_BYTES, "blobBaseFee"))
+            raise InvalidInput(name, f"expected one of {known}", value)
+        if value is None:
+            continue
+        if key in _BLOCK_NUMBERS:
+            field_name, maximum = _BLOCK_NUMBERS[key]
+            changed[field_name] = _number(name, value, maximum)
+        elif key in _BLOCK_BYTES:
+            field_name, size = _BLOCK_BYTES[key]
+            data = as_bytes(name, value)
+            if len(data) != size:
+                raise InvalidInput(name, f"expected {size} bytes, counted {len(data)}", value)
+            changed[field_name] = data
+        else:
+            changed["excess_blob_gas"] = excess_at(_number(name, value, UINT256_MAX), fork, name)
+    return changed
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The child process of `feemodel.execution.pool`: executes what it is asked to until the pipe closes.
 
-It is sent a world, or the changes of an override to the world that it has, or a message, a gas limit and whether to
+It is sent a world, or what overrides change of the world that it has, or a message, a gas limit and whether to
 trace. A world is answered once all is loaded that executing on it needs; a message by the execution, or by the
 exception that was raised.
 """
@@ -20,7 +20,7 @@ from feemodel.ethereum.transaction import BASE_GAS
 from feemodel.execution.engines import Engine, Execute, engine_named
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Traced
-from feemodel.execution.state import World
+from feemodel.execution.state import Overlay, World
 
 LOOK = 1_000  # milliseconds between looks at who the parent is: another of its children may hold the pipe open
 
@@ -30,7 +30,7 @@ def main(descriptor: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal; the parent decides when to end
     threading.Thread(target=_end_with_parent, args=(os.getppid(), descriptor), daemon=True).start()
     engine = engine_named("reference")
-    world = World(accounts={})
+    world = overridden = World(accounts={})
     with Connection(descriptor) as pipe:
         while True:
             try:
@@ -38,13 +38,13 @@ def main(descriptor: int) -> None:
             except EOFError:
                 return
             if isinstance(asked, World):
-                world = asked
+                world = overridden = asked
                 _load(engine, world)
                 pipe.send(True)
-            elif isinstance(asked, dict):
-                world = replace(world, changes=asked)
+            elif isinstance(asked, Overlay):
+                overridden = replace(world, changes=asked.changes, block=replace(world.block, **asked.block))
             else:
-                pipe.send(_answer(engine, world, *asked))
+                pipe.send(_answer(engine, overridden, *asked))
 
 
 def _end_with_parent(parent: int, descriptor: int) -> None:

@@ -70,6 +70,7 @@ class ChainMethods:
             "eth_getCode": self._get_code,
             "eth_call": self._call,
             "eth_estimateGas": self._eth_estimate_gas,
+            "eth_blobBaseFee": lambda: to_quantity(self._blob_base_fee()),
             "eth_gasPrice": lambda: to_quantity(self._gas_price()),
             "eth_maxPriorityFeePerGas": lambda: to_quantity(self._priority_fee()),
             "eth_feeHistory": self._fee_history,
@@ -78,9 +79,11 @@ class ChainMethods:
             "net_version": lambda: str(self.chain.world.chain_id),
         }
 
-    async def gas(self, call: Any, overrides: Overrides | None, search: str) -> int:
+    async def gas(
+        self, call: Any, overrides: Overrides | None, search: str, block_overrides: Overrides | None = None
+    ) -> int:
         """The gas limit of a call by one node's search."""
-        request, world = parse_request(call), self.chain.world.overridden(overrides)
+        request, world = parse_request(call), self.chain.world.overridden(overrides).in_block(block_overrides)
 
         def task(engine: Engine) -> GasEstimate:
             return estimate_gas(
@@ -91,9 +94,17 @@ class ChainMethods:
         self._count_estimate(found)
         return found.gas_limit
 
-    async def rollup_estimate(self, call: Any, overrides: Overrides | None, **measuring: Any) -> RollupEstimate:
-        """What `rollup_estimateGas` answers, priced now; `measuring` as in `feemodel.execution.rollup_estimate`."""
-        request, world, prices = parse_request(call), self.chain.world, self._pricing.current()
+    async def rollup_estimate(
+        self, call: Any, overrides: Overrides | None, *, blocks: int | None = None, **measuring: Any
+    ) -> RollupEstimate:
+        """What `rollup_estimateGas` answers, priced now; `measuring` as in `feemodel.execution.rollup_estimate`.
+
+        Parameters
+        ----------
+        blocks : see `feemodel.rpc.pricing.Pricing.upper_bound`; `None` for the prices now.
+        """
+        request, world = parse_request(call), self.chain.world
+        prices = self._pricing.current() if blocks is None else self._pricing.upper_bound(blocks)
         if overrides:
             sender = request.call.sender
             if sender is not None and request.call.nonce is None:  # what is measured has the nonce of the chain
@@ -137,8 +148,9 @@ class ChainMethods:
         return to_hex(self.chain.world.account(address("address", account)).code)
 
     async def _call(self, call: Any, block: Any = "latest", overrides: Any = None, blockOverrides: Any = None) -> str:  # noqa: N803 the wire's name
-        self._check(block, overrides, blockOverrides)
-        request, world = parse_request(call), self.chain.world.overridden(overrides)
+        self._check(block, overrides)
+        world = self.chain.world.overridden(overrides).in_block(blockOverrides)
+        request = parse_request(call)
 
         def task(engine: Engine) -> bytes:
             return execute_call(request, world, engine=engine, limits=self._limits)
@@ -148,14 +160,12 @@ class ChainMethods:
     async def _eth_estimate_gas(
         self, call: Any, block: Any = "latest", overrides: Any = None, blockOverrides: Any = None  # noqa: N803 the wire's name
     ) -> str:  # fmt: skip
-        self._check(block, overrides, blockOverrides)
-        return to_quantity(await self.gas(call, overrides, "geth"))
+        self._check(block, overrides)
+        return to_quantity(await self.gas(call, overrides, "geth", blockOverrides))
 
-    def _check(self, block: Any, overrides: Any, block_overrides: Any) -> None:
+    def _check(self, block: Any, overrides: Any) -> None:
         check_block(block, self.chain)
         self._check_overrides(overrides)
-        if block_overrides:
-            raise InvalidInput("blockOverrides", "expected none, the block cannot be overridden", block_overrides)
 
     def _gas_price(self) -> int:
         """What the rollup announces for wallets that know one price only: the next base fee and the suggested tip."""

@@ -24,7 +24,7 @@ from feemodel.rpc.jsonrpc import (
     Methods,
     Unavailable,
 )
-from feemodel.rpc.parameters import Overrides, block_and_overrides, check_block, check_size
+from feemodel.rpc.parameters import Overrides, check_block, check_size, estimate_options
 from feemodel.rpc.pass_through import PASSED, PassedOn
 from feemodel.rpc.pricing import Pricing
 from feemodel.rpc.upstream import Upstream
@@ -115,11 +115,11 @@ def chain_methods(
     measuring : `codec`, `measured` and `packed`, see `feemodel.execution.rollup_estimate`.
     """
 
-    async def estimate(call: Any, second: Any = None, third: Any = None) -> dict[str, str]:
-        block, overrides = block_and_overrides(second, third)
+    async def estimate(call: Any, second: Any = None, third: Any = None, fourth: Any = None) -> dict[str, str]:
+        block, overrides, blocks = estimate_options(second, third, fourth)
         check_block(block, chain.chain)
         check(overrides)
-        found: RollupEstimate = await chain.rollup_estimate(call, overrides, **measuring)
+        found: RollupEstimate = await chain.rollup_estimate(call, overrides, blocks=blocks, **measuring)
         return found.reply()
 
     def check(overrides: Any) -> None:
@@ -146,11 +146,12 @@ def upstream_methods(
     more : methods that are passed on beside `feemodel.rpc.pass_through.PASSED`.
     """
 
-    async def estimate(call: Any, second: Any = None, third: Any = None) -> dict[str, str]:
-        block, overrides = block_and_overrides(second, third)
+    async def estimate(call: Any, second: Any = None, third: Any = None, fourth: Any = None) -> dict[str, str]:
+        block, overrides, blocks = estimate_options(second, third, fourth)
         check_size(overrides, accounts=override_accounts, slots=override_slots)
         gas, nonce, chain_id = await upstream.estimate(call, block, overrides, limits)
-        prices = pricing.current()  # with the newest block, which came with the estimate
+        # With the newest block, which came with the estimate.
+        prices = pricing.current() if blocks is None else pricing.upper_bound(blocks)
         found = priced(
             GasEstimate(gas, gas, 0, "node"), parse_request(call).call, form=prices.form,
             margin=prices.preset.estimate_margin, nonce=nonce, chain_id=chain_id, **measuring,

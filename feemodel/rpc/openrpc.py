@@ -130,10 +130,22 @@ class Described(NamedTuple):
     result: Mapping[str, Any]
 
 
+_BLOCKS = {
+    "title": "blocks for which the fee is to be enough",
+    "type": "object",
+    "properties": {"blocks": {"oneOf": [{"type": "integer", "minimum": 1, "maximum": 64}, QUANTITY]}},
+    "required": ["blocks"],
+    "additionalProperties": False,
+}
 _AT = ("block", BLOCK, False)
 _ESTIMATE = Described(
     "Gas limit, base fee and the priority fee that pays for L1",
-    (("call", CALL, True), ("stateOverride", {"oneOf": [OVERRIDES, BLOCK]}, False), ("overrides", OVERRIDES, False)),
+    (
+        ("call", CALL, True),
+        ("stateOverride", {"anyOf": [OVERRIDES, BLOCK, _BLOCKS]}, False),
+        ("overrides", {"anyOf": [OVERRIDES, _BLOCKS]}, False),
+        ("blocks", _BLOCKS, False),
+    ),
     {
         "type": "object",
         "properties": dict.fromkeys(("gasLimit", "baseFeePerGas", "priorityFeePerGas"), QUANTITY),
@@ -145,6 +157,20 @@ _PROOF = Described(
     (("address", ADDRESS, True), ("storageKeys", {"type": "array", "items": WORD}, True), ("block", FINAL_BLOCK, True)),
     _PROOFS,
 )
+BLOCK_OVERRIDES = {
+    "title": "block override",
+    "type": "object",
+    "properties": {
+        **dict.fromkeys(
+            ("number", "time", "gasLimit", "baseFeePerGas", "difficulty", "blobBaseFee"), QUANTITY
+        ),
+        "feeRecipient": ADDRESS, "prevRandao": HASH,
+    },
+    "additionalProperties": False,
+}  # fmt: skip
+_CALLED = (
+    ("call", CALL, True), _AT, ("overrides", OVERRIDES, False), ("blockOverrides", BLOCK_OVERRIDES, False),
+)  # fmt: skip
 _SUBJECT = ("subject", {"oneOf": [CALL, DATA]}, True)
 METHODS = {
     "estimateGas": _ESTIMATE,
@@ -157,10 +183,8 @@ METHODS = {
     "eth_getTransactionCount": Described("An account's nonce", (("address", ADDRESS, True), _AT), QUANTITY),
     "eth_getBalance": Described("An account's balance in wei", (("address", ADDRESS, True), _AT), QUANTITY),
     "eth_getCode": Described("An account's code", (("address", ADDRESS, True), _AT), DATA),
-    "eth_call": Described("What a call returns", (("call", CALL, True), _AT, ("overrides", OVERRIDES, False)), DATA),
-    "eth_estimateGas": Described(
-        "The gas limit that a call needs", (("call", CALL, True), _AT, ("overrides", OVERRIDES, False)), QUANTITY
-    ),
+    "eth_call": Described("What a call returns", _CALLED, DATA),
+    "eth_estimateGas": Described("The gas limit that a call needs", _CALLED, QUANTITY),
     "eth_gasPrice": Described("The gas price that the rollup announces", (), QUANTITY),
     "eth_maxPriorityFeePerGas": Described("What of it is priority fee", (), QUANTITY),
     "eth_feeHistory": Described(
@@ -173,6 +197,7 @@ METHODS = {
         _HISTORY,
     ),
     "net_version": Described("The chain's id, decimal", (), {"type": "string"}),
+    "rpc.discover": Described("This description", (), OBJECT),
     "web3_clientVersion": Described("Name and version", (), {"type": "string"}),
     "feemodel_pricing": Described(
         "What estimates are priced with now, where it comes from, how old it is", (), _PRICING

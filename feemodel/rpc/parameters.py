@@ -5,12 +5,13 @@ from typing import Any
 
 from feemodel.checks import MAPPINGS
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.ethereum.call import as_bytes
+from feemodel.ethereum.call import as_bytes, as_integer
 from feemodel.ethereum.quantities import from_quantity, to_hex
 from feemodel.rpc.chain import Chain
 from feemodel.rpc.jsonrpc import SERVER_ERROR, CallError
 
 TAGS = ("latest", "pending", "safe", "finalized", "earliest")
+MAX_BLOCKS = 64  # for which an estimate can be asked to be enough: base fees may rise by 1,700 times until then
 SHOWN = 100  # characters of a block that is not there
 _BLOCK_FIELDS = {"blockNumber", "blockHash", "requireCanonical"}  # EIP-1898
 
@@ -34,6 +35,28 @@ def block_and_overrides(second: Any, third: Any) -> tuple[Any, Overrides | None]
     if third is not None and not isinstance(third, Mapping):
         raise InvalidInput("overrides", "expected an object of addresses", third)
     return second, third
+
+
+def estimate_options(*given: Any) -> tuple[Any, Overrides | None, int | None]:
+    """What stands behind the call of an estimate: block, override, and for how many blocks the fee must be enough.
+
+    The last is `{"blocks": k}` behind whichever of the others are named; `None` where it is absent.
+
+    >>> estimate_options("latest", {"blocks": 5}, None)
+    ('latest', None, 5)
+    """
+    named = list(given)
+    while named and named[-1] is None:
+        named.pop()
+    blocks = None
+    if named and isinstance(named[-1], Mapping) and named[-1].keys() == {"blocks"}:
+        blocks = as_integer("blocks", named.pop()["blocks"])
+        if not 1 <= blocks <= MAX_BLOCKS:
+            raise InvalidInput("blocks", f"expected 1 to {MAX_BLOCKS}", blocks)
+    if len(named) > 2:
+        raise InvalidInput("parameter 4", 'expected {"blocks": k}', named[-1])
+    block, overrides = block_and_overrides(*named, *[None] * (2 - len(named)))
+    return block, overrides, blocks
 
 
 def check_size(overrides: Overrides | None, *, accounts: int, slots: int) -> None:

@@ -5,15 +5,17 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from feemodel.errors import InvalidInput, UpstreamError
+from feemodel.ethereum.fee_market import BASE_FEE_CHANGE_DENOMINATOR
 from feemodel.ethereum.quantities import to_quantity
 from feemodel.ethereum.transaction import BASE_GAS
 from feemodel.io.node import Node
 from feemodel.linea.coordinator import SAMPLE_COMPRESSED_SIZE, SAMPLE_GAS, average_fees, sample_gas_price
-from feemodel.linea.extra_data import PricingRecord
+from feemodel.linea.extra_data import PricingRecord, recorded_cost
 from feemodel.linea.from_l1 import recorded_variable_cost
 from feemodel.linea.parameters import LineaPreset, linea_preset
 from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost, form_of
 from feemodel.linea.priority import BASE_FEE
+from feemodel.rollups.presets import LINEA
 from feemodel.rpc.head import ChainId, Head
 from feemodel.rpc.polled import Polled
 from feemodel.rpc.settings import Settings
@@ -48,6 +50,7 @@ class Pricing:
     polled : what they come from, where that is looked up again and again.
     least_base_fee : the next base fee of the chain that is served, 0 where the settings fix another [wei / gas];
         likewise. `None` where no chain is served.
+    base_fee_is_fixed : whether the settings fix the base fee.
     """
 
     def __init__(
@@ -56,7 +59,10 @@ class Pricing:
         costs: Callable[[], Prices],
         polled: Polled[Any] | None = None,
         least_base_fee: Callable[[], int] | None = None,
+        *,
+        base_fee_is_fixed: bool = False,
     ) -> None:
+        self._base_fee_is_fixed = base_fee_is_fixed
         self.source, self.polled = source, polled
         self._costs, self._least_base_fee = costs, least_base_fee
 
@@ -68,6 +74,35 @@ class Pricing:
         prices = self._costs()
         base_fee = 0 if self._least_base_fee is None else self._least_base_fee()
         return prices if base_fee <= prices.form.base_fee else _on_base_fee(prices, base_fee)
+
+    def upper_bound(self, blocks: int) -> Prices:
+        """Prices that are enough for the next blocks, however far the rules let them move.
+
+        The base fee rises in each block by EIP-1559's eighth, or by 1 wei where that is more; one that the settings fix
+        stays, and so do configured costs. A variable cost that follows L1 fees or a node's blocks may become the most
+        that the coordinator announces with any update, 1,000,000,001 wei a byte in whole kwei; a price ratio that
+        follows L1 fees has no bound.
+
+        Parameters
+        ----------
+        blocks : for how many blocks the fee must be enough; 1 is the next one.
+
+        Raises `InvalidInput` where the prices have no upper bound, `UpstreamError` as `current` does.
+        """
+        prices = self.current()
+        form = prices.form
+        if self.polled is not None and isinstance(form, CostPerByte):
+            most = recorded_cost(LINEA.upper_bound)
+            form = replace(form, variable_cost=max(form.variable_cost, int(most)))
+        elif self.polled is not None:
+            raise InvalidInput(
+                "blocks", "expected costs with an upper bound: a price ratio of L1 fees has none", blocks
+            )
+        base_fee = form.base_fee
+        if not self._base_fee_is_fixed:
+            for _ in range(blocks - 1):
+                base_fee += max(base_fee // BASE_FEE_CHANGE_DENOMINATOR, 1)
+        return _on_base_fee(Prices(form, prices.preset), base_fee)
 
     @property
     def age(self) -> float | None:

@@ -8,6 +8,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from feemodel.errors import InvalidInput, LimitExceeded, UnreadableFile, UpstreamError
 from feemodel.ethereum.quantities import from_quantity, to_hex, to_quantity
 from feemodel.ethereum.transaction import LINEA_CHAIN_ID
@@ -30,6 +32,7 @@ from feemodel.rpc.methods import (
     proof_methods,
     upstream_methods,
 )
+from feemodel.rpc.openrpc import document
 from feemodel.rpc.polled import Polled
 from feemodel.rpc.pricing import (
     Prices,
@@ -134,7 +137,7 @@ class Service:
             head = upstream.head.value  # which must be new even where the base fee is fixed: the gas is its state's
             return 0 if is_fixed else head.next_base_fee()
 
-        return Pricing(source, costs, polled, least_base_fee)
+        return Pricing(source, costs, polled, least_base_fee, base_fee_is_fixed=is_fixed)
 
     def _recorded_pricing(self) -> Pricing:
         settings, upstream = self.settings, self.upstream
@@ -184,6 +187,7 @@ class Service:
         if self.upstream is not None:
             for name in ("feemodel_pricing", "feemodel_explain"):  # with the base fee that an estimate has now
                 methods[name] = _after(self.upstream.look, methods[name])
+        methods["rpc.discover"] = lambda: msgspec.Raw(document(self.answered))
         return absent_methods(settings.prefix) | methods
 
     @property
