@@ -184,6 +184,16 @@ def test_compare_takes_the_first_rule_as_reference_where_linea_is_not_among_them
     assert found[1]["ratio"] == pytest.approx(found[1]["total"] / found[0]["total"])
 
 
+def test_max_send_says_what_is_held_back(capsys):
+    fees = ["--base-fee", "1000000", "--l1-base-fee", "1000000000", "--blob-base-fee", "10000000"]
+    found = answer(capsys, "max-send", "op-mainnet", '{"to": "0x%s"}' % ("11" * 20), "--balance", str(10**15), *fees)
+
+    assert (found["maxValue"], found["held"]) == (999_968_410_338_679, 31_589_661_321)
+    assert found["held"] == found["gasLimit"] * found["maxFeePerGas"] + found["l1Fee"]
+    code = main(["max-send", "linea", "{}", "--balance", "5", "--base-fee", "7"])
+    assert (code, "the balance does not cover the fees" in capsys.readouterr().out) == (0, True)
+
+
 def test_compare_a_file_and_a_call(transactions, capsys):
     two, one = (answer(capsys, "compare", subject, "--rules", "taiko,linea") for subject in (transactions, RAW))
     call = answer(capsys, "compare", json.dumps(CALL), "--rules", "linea,op-mainnet/bedrock")
@@ -285,7 +295,7 @@ BAD = [
     (["explain", RAW[:-1]], 2, "transaction: expected an even number of hexadecimal digits, counted 243"),
     (["explain", '{"data": "0x123"}', "--gas", "1"], 2, "call.data: expected an even number of hexadecimal digits"),
     (["explain", '{"data": "0x12"}'], 2, "--gas: expected the estimate of a call that executes code"),
-    (["explain", "{"], 2, "call: expected JSON"),
+    (["explain", "{"], 2, "call: not JSON"),
     (["explain", "no-such-file.json"], 3, "no-such-file.json: no such file"),
     (["explain", RAW, "--codec", "lzss"], 2, "--codec: expected --dictionary FILE with lzss"),
     (["explain", RAW, "--codec", "gzip"], 2, "codec: expected one of zstd, brotli, deflate, fastlz"),
@@ -296,6 +306,10 @@ BAD = [
     (["train", "no-such-file.jsonl", "--out", "x"], 3, "no-such-file.jsonl: no such file"),
     (["fetch", "--node", "http://x", "--blocks", "7", "--out", "x.parquet"], 2, "blocks: expected A:B"),
     (["fetch", "--node", "ftp://x", "--blocks", "7:9", "--out", "x.parquet"], 2, "url: "),
+    (["max-send", "op-mainnet", "{}", "--balance", "1", "--base-fee", "1"], 2, "--l1-base-fee: expected one"),
+    (["max-send", "linea", "{", "--balance", "1", "--base-fee", "1"], 2, "call: not JSON"),
+    (["max-send", "linea", "[]", "--balance", "1", "--base-fee", "1"], 2, "call: expected a mapping"),
+    (["max-send", "moon", "{}", "--balance", "1", "--base-fee", "1"], 2, "chain: expected one of op-mainnet"),
     (["compare", RAW, "--rules", "linea,arbitrum"], 2, "rule: expected one of linea, op-mainnet/bedrock"),
     (["compare", RAW, "--rules", "taiko", "--reference", "linea"], 2, "reference: expected one of taiko, got 'linea'"),
     (["compare", "no-such-file"], 3, "no-such-file: no such file"),

@@ -17,6 +17,7 @@ from tests.rpc_parts import opened
 
 SUM = {"to": LIST, "data": data("sum(uint256)", 20)}
 POINT = {"compressedSize": 128, "gas": "0x5208"}
+SEND = {"gas": "0x5208", "baseFee": "0x4c4b40", "maxFeePerGas": "0x5b8d80", "l1BaseFee": "0x1", "blobBaseFee": "0x1"}
 
 #: Of every method what it may be called with; the first has no optional parameter.
 CALLS = {
@@ -49,7 +50,10 @@ CALLS = {
     "feemodel_fee": [[POINT]],
     "feemodel_curve": [[{**POINT, "axis": "compressedSize", "from": 1, "to": 1_000}]],
     "feemodel_explain": [[TRANSFER], [SUM, {"gas": "0x10000"}]],
-    "feemodel_compare": [[TRANSFER, {"l1BaseFee": "0x3b9aca00", "blobBaseFee": "0x1"}]],
+    "feemodel_compare": [[TRANSFER, {"l1BaseFee": "0x3b9aca00", "blobBaseFee": "0x1"}],
+                         [TRANSFER, {"at": "2026-02-01"}], [TRANSFER, {"at": "2026-02-01", "rules": ["base"]}]],
+    "feemodel_maxSend": [["base", "0xde0b6b3a7640000", {"to": TOKEN}, SEND],
+                         ["op-mainnet", "0x1", {"to": TOKEN}, {**SEND, "blocksAhead": 0, "at": "2026-02-01"}]],
 }  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """The common form of all rules: equal to the chains' own formulas, and its compiled sums equal to it."""
 
 from dataclasses import replace
+from fractions import Fraction
 from inspect import signature
 from typing import Any
 
@@ -22,6 +23,7 @@ from feemodel.rollups import (
     rules,
     scroll,
     zksync,
+    zksync_os,
 )
 from feemodel.rollups.factors import Factors, evaluate
 from feemodel.rollups.rules import CURRENT, RULES, rule
@@ -70,6 +72,13 @@ def own_formula(name: str, row: dict[str, int], base_fee: int, blob_fee: int) ->
         batch = zksync.batch_fee_input(base_fee, blob_fee, model=zksync.FeeModel())
         fee = zksync.transaction_fee(gas, row["pubdata"], **zksync.base_fee(*batch[1:])._asdict())
         return fee.pubdata, fee.execution
+    if name == "zksync-os":
+        one = Fraction(1)
+        prices = zksync_os.block_prices(native_price_usd=one, base_token_usd=one, settlement_token_usd=one,
+                                        native_per_gas=100, pubdata_price=blob_fee)  # fmt: skip
+        native = 100 * gas + row["pubdata"] * (prices.pubdata_price // prices.native_price)
+        charged = zksync_os.gas_used(gas, native, gas_price=prices.base_fee, native_price=prices.native_price)
+        return (charged.gas_used - gas) * prices.base_fee, gas * prices.base_fee
     if name == "polygon-zkevm":
         counts = row["zero_bytes"], row["nonzero_bytes"], gas
         price = polygon_zkevm.break_even_gas_price(*counts, tx_gas_price=1, l1_gas_price=base_fee)

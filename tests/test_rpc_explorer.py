@@ -8,21 +8,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from feemodel import rollups
 from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded
 from feemodel.ethereum.call import parse_call
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ethereum.transaction import Transaction, parse_transaction
-from feemodel.explorer import subject as subjects
-from feemodel.explorer.fields import FIELDS, FORMS
+from feemodel.explorer.fields import FIELDS, FORMS, SUBJECT_BYTES
 from feemodel.explorer.methods import DAY, POINTS, explorer_methods
-from feemodel.explorer.subject import SUBJECT_BYTES
-from feemodel.io.shipped import read_shipped_l1_fees
+from feemodel.io.shipped import day_l1_fees, read_shipped_l1_fees
 from feemodel.linea.explanation import explain
 from feemodel.linea.from_l1 import recorded_variable_cost
 from feemodel.linea.node import stages
 from feemodel.linea.parameters import LINEA_PRESETS, linea_preset
 from feemodel.linea.pricing_forms import CostPerByte, VerificationCost, form_of
 from feemodel.rollups import tables
+from feemodel.rollups.chain_history import timestamp
 from feemodel.rollups.rules import CURRENT, RULES
 from feemodel.rpc.jsonrpc import respond
 from feemodel.simulation.surfaces import Submission
@@ -328,6 +328,25 @@ def test_without_an_estimate_only_a_transfer_needs_no_gas():
         (lambda: compared(RAW, {**L1, "pubdata": -1}), "moment.pubdata: expected whole bytes of at least 0"),
         (lambda: compared(RAW, {**L1, "rules": ["linea", "moon"]}), "moment.rules[1]: expected one of linea, "),
         (lambda: compared(RAW, {**L1, "rules": []}), 'moment.rules: expected "all" or a list of names'),
+        (lambda: compared(RAW, {**L1, "at": 5}), "moment.at: expected a day such as 2024-06-14, got 5"),
+        (lambda: compared(RAW, {**L1, "at": "June"}), "moment.at: expected a time such as 2024-06-14"),
+        (lambda: compared(RAW, {"at": "2024-06-14"}), "moment.at: expected both L1 fees with it, or a day from 2026-"),
+        (lambda: compared(RAW, {**L1, "at": "2024-06-14", "rules": "all"}), "moment.rules: expected "),
+        (lambda: compared(RAW, {**L1, "at": "2024-06-14", "rules": ["op-mainnet/fjord"]}), "moment.rules[0]: expected"),
+        (lambda: compared(RAW, {**L1, "at": "2024-03-20", "rules": ["linea"]}), "at: expected 2024-05-30 or later"),
+        (lambda: sent(chain="optimism"), "chain: expected one of op-mainnet, base"),
+        (lambda: sent(balance=5), "balance: expected a quantity"),
+        (lambda: sent(balance="0x1" + "0" * 64), "balance: expected at most 2**256 - 1"),
+        (lambda: sent(call=[]), "call: expected a mapping"),
+        (lambda: sent(call={**CALL}), "call.value: expected none: it is the answer"),
+        (lambda: sent(call={"data": "0x" + "00" * (SUBJECT_BYTES + 1)}), "subject: at most 131,072 bytes"),
+        (lambda: sent(options=[]), "options: expected an object"),
+        (lambda: sent(gas="0x0"), "options.gas: expected 1 to 2**63 - 1"),
+        (lambda: sent(l1BaseFee=None), "options.l1BaseFee: expected a quantity"),
+        (lambda: sent(blocksAhead=1_001), "options.blocksAhead: at most 1,000, got 1,001"),
+        (lambda: sent(blocksAhead=-1), "options.blocksAhead: expected"),
+        (lambda: sent(tip="0x1"), "options.tip: expected gas, baseFee, "),
+        (lambda: sent(chain="base"), "max_fee_per_gas: expected one: no source gives gas_limit of base"),
     ],
 )
 def test_what_is_wrong_with_a_subject_is_said(call, message):
@@ -356,13 +375,66 @@ def test_the_other_rollups_take_what_their_rules_say(rules, names):
     assert answer["signedBytes"] == len(SIGNED.signed())
 
 
+def test_a_day_has_its_own_rules_and_l1_fees():
+    answer = compared(RAW, {"at": "2026-02-01"})
+    rules, without = rollups.rules_at("2026-02-01")
+    fees = day_l1_fees("at", timestamp("at", "2026-02-01"))
+    expected = tables.comparison(
+        tables.sizes_table([SIGNED]), base_fee=fees[0], blob_base_fee=fees[1], rules=rules
+    )  # fmt: skip
+
+    assert (answer["at"], answer["without"], answer["reference"]) == ("2026-02-01", without, "linea")
+    assert [one["rule"] for one in answer["rules"]] == [one.name for one in rules]
+    assert "op-mainnet/jovian" in [one["rule"] for one in answer["rules"]], "Karst came later"
+    assert [int(one["total"], 16) for one in answer["rules"]] == [row.total for row in expected]
+    then = compared(RAW, {**L1, "at": "2024-03-20"})
+    assert set(then["without"]) == {"linea", "scroll", "zksync-os"}
+    assert then["reference"] == then["rules"][0]["rule"] == "op-mainnet/ecotone"
+    assert [one["rule"] for one in compared(RAW, {**L1, "at": "2024-06-14", "rules": ["base"]})["rules"]] == [
+        "base/ecotone"
+    ]
+
+
+def test_the_fee_is_named_as_rip_7759_names_it():
+    """R1: a fee is the sum of execution, data and priority fee; R2: none is below 0; O1: one may be 0."""
+    for one in compared(RAW)["rules"]:
+        parts = wei({name: one[name] for name in ("executionFee", "dataFee", "priorityFee")})
+        assert sum(parts.values()) == int(one["total"], 16)
+        assert min(parts.values()) == 0 == parts["priorityFee"]
+        assert (one["dataFee"], one["executionFee"]) == (one["l1Fee"], one["l2Fee"])
+
+
+SEND = {"gas": "0x5208", "baseFee": "0xf4240", "l1BaseFee": "0x3b9aca00", "blobBaseFee": "0x989680"}
+
+
+def sent(chain="op-mainnet", balance="0x38d7ea4c68000", call=None, options=None, **changed):
+    given = SEND | changed if options is None else options
+    return METHODS["feemodel_maxSend"](chain, balance, {"to": "0x" + "11" * 20} if call is None else call, given)
+
+
+def test_the_largest_value_is_the_function_s():
+    answer = sent()
+    now = rollups.Now(base_fee=10**6, l1_base_fee=10**9, blob_base_fee=10**7)
+    expected = rollups.max_send("op-mainnet", 10**15, {"to": "0x" + "11" * 20}, now=now, gas_limit=21_000)
+
+    assert answer.pop("chain") == "op-mainnet"
+    assert wei(answer) == {
+        "maxValue": expected.max_value, "held": expected.held, "gasLimit": 21_000, "maxFeePerGas": 1_004_000,
+        "l1Fee": expected.l1_fee, "operatorFee": 0,
+    }  # fmt: skip
+    assert sent(balance="0x0")["maxValue"] is None
+    units = sent(
+        chain="arbitrum-one", pricePerUnit="0x3b9aca00", l1BaseFee=None, blobBaseFee=None, baseFee=hex(2 * 10**7)
+    )
+    assert int(units["gasLimit"], 16) > 21_000
+
+
 def test_a_rule_that_knows_no_answer_leaves_the_others():
     one_wei = {"l1BaseFee": "0x1", "blobBaseFee": "0x1"}
     answers = {one["rule"]: one for one in compared(RAW, {**one_wei, "rules": "all"})["rules"]}
 
     assert answers["polygon-zkevm"]["error"].startswith("base_fee: expected enough for a gas price of 1 wei")
     assert [name for name, one in answers.items() if "error" in one] == ["polygon-zkevm"]
-    assert subjects.PUBDATA == tables.PUBDATA
 
 
 def test_the_presets_are_real():

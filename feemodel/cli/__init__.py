@@ -29,6 +29,7 @@ VERBS = {
     "fee": "the priority fee of a size and a gas, in its parts",
     "explain": "one transaction or call: size, gas, every part of the fee, accepted or pending",
     "compare": "a transaction, a call or a file of them under every rollup's fee rule",
+    "max-send": "the largest value that a balance can send on a rollup, and what is held back for fees",
     "sweep": "a formula over a grid, Sobol points or random draws, as a file describes it",
     "backtest": "what users would have paid and what posting would have cost, on real or simulated L1 fees",
     "calibrate": "the smallest margin that keeps the probability of a loss below a bound",

@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,6 @@ from feemodel.cli.options import add_codec, count, read_codec, whole_from_0
 from feemodel.cli.output import add_out, checked_out, print_json, print_table
 from feemodel.cli.payloads import add_transaction_file, read_transaction_file
 from feemodel.cli.subjects import estimated_gas, read_subject
-from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import WEI_PER_GWEI
 from feemodel.ethereum.transaction import Transaction, fill
 
@@ -54,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
         "signedBytes": int(table["length"].sum()),
         "l1BaseFee": base_fee,
         "blobBaseFee": blob_base_fee,
-        "rules": [row._asdict() for row in rows],
+        "rules": [row._asdict() | row.in_parts._asdict() for row in rows],
         "said": said,
     }
     if out is not None:
@@ -71,7 +69,18 @@ def run(options: argparse.Namespace) -> int:
          f"{row.ratio:.3f}×")
         for row in rows
     ]  # fmt: skip
-    print_table(title, ("rule", "L1 part", "L2 part", "total", "per byte", f"of {_reference(options, rules)}"), cells)
+    print_table(
+        title,
+        (
+            "rule",
+            "data fee (L1 part)",
+            "execution fee (L2 part)",
+            "total",
+            "per byte",
+            f"of {_reference(options, rules)}",
+        ),
+        cells,
+    )
     for name, reason in without.items():
         print(f"Without {name}: {reason}")
     for text in said:
@@ -123,22 +132,18 @@ def _file(options: argparse.Namespace) -> tuple[list[Transaction], list[int] | N
 
 
 def _l1_fees(options: argparse.Namespace) -> tuple[int, int]:
-    from feemodel.io import read_shipped_l1_fees
+    from feemodel.io.shipped import day_l1_fees, read_shipped_l1_fees
     from feemodel.rollups.chain_history import timestamp
 
     given = options.l1_base_fee, options.blob_base_fee
     if None not in given:
         return given
-    fees = read_shipped_l1_fees()
     if options.at is not None:
-        day = datetime.fromtimestamp(timestamp("at", options.at), UTC).date()
-        known = fees["time"].dt.date
-        fees = fees[known == day]
-        if fees.empty:
-            reason = f"expected --l1-base-fee and --blob-base-fee, or a day from {known.min()} to {known.max()}"
-            raise InvalidInput("--at", reason, options.at)
-    medians = fees[["base_fee", "blob_base_fee"]].median()
-    base_fee, blob_base_fee = (round(m) if fee is None else fee for fee, m in zip(given, medians, strict=True))
+        medians = day_l1_fees("--at", timestamp("at", options.at))
+    else:
+        fees = read_shipped_l1_fees()[["base_fee", "blob_base_fee"]].median()
+        medians = round(fees["base_fee"]), round(fees["blob_base_fee"])
+    base_fee, blob_base_fee = (m if fee is None else fee for fee, m in zip(given, medians, strict=True))
     return base_fee, blob_base_fee
 
 

@@ -1,6 +1,5 @@
 """What a verb is asked about: a signed transaction, or a call, from the command line, a file or standard input."""
 
-import json
 import sys
 from pathlib import Path
 
@@ -21,10 +20,9 @@ def read_subject(subject: str) -> Call | Transaction:
             text = Path(text).read_text(encoding="utf-8").strip()
     if not text.startswith("{"):
         return parse_transaction(text)
-    try:
-        return parse_call(json.loads(text))
-    except json.JSONDecodeError as error:
-        raise InvalidInput("call", f"expected JSON ({error})", text) from None
+    from feemodel.io.files import parse_json
+
+    return parse_call(parse_json(text, "call"))
 
 
 def gas_limit(subject: Call | Transaction) -> int | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from feemodel.checks import INT64_MAX, real_scalar, whole_scalar
-from feemodel.errors import InvalidInput
+from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum.quantities import from_quantity
 from feemodel.linea.from_l1 import BLOB_GAS, EXECUTION_GAS, USABLE_BLOB_BYTES
 from feemodel.linea.parameters import LineaPreset
@@ -18,6 +18,7 @@ from feemodel.rollups.presets import LINEA
 QUANTITY, BYTES, REAL = "quantity", "bytes", "real"
 ANNOUNCED, FROM_L1 = "announced", "l1"
 FORMS = (CostPerByte.name, VerificationCost.name)
+SUBJECT_BYTES = 131_072  # of a transaction: what geth's pool takes
 _TIP = 100_000_000  # wei / gas
 
 
@@ -227,6 +228,18 @@ def read_value(field: Field, value: Any, path: str) -> Any:
     if not minimum <= number <= INT64_MAX:
         raise InvalidInput(path, f"expected {minimum} to 2**63 - 1", value)
     return number
+
+
+def check_subject_size(subject: Any) -> Any:
+    """The subject itself; raises `LimitExceeded` for one of more than 131,072 bytes.
+
+    >>> check_subject_size("0x00")
+    '0x00'
+    """
+    data = (subject.get("data") or subject.get("input")) if isinstance(subject, Mapping) else subject
+    if isinstance(data, str) and len(data) > 2 + 2 * SUBJECT_BYTES:
+        raise LimitExceeded(f"subject: at most {SUBJECT_BYTES:,} bytes, got {len(data) // 2 - 1:,}")
+    return subject
 
 
 def _choice(given: Mapping[str, Any], name: str, path: str, choices: Collection[str], default: str) -> str:

@@ -30,8 +30,19 @@ from feemodel.explorer.fee import (
     unrounded_variable_cost,
     working,
 )
-from feemodel.explorer.fields import FIELDS, FORMS, FROM_L1, OF_FORM, REAL, Point, read_point, read_value
-from feemodel.explorer.subject import SUBJECT_BYTES, Estimate, Subjects
+from feemodel.explorer.fields import (
+    FIELDS,
+    FORMS,
+    FROM_L1,
+    OF_FORM,
+    REAL,
+    SUBJECT_BYTES,
+    Point,
+    read_point,
+    read_value,
+)
+from feemodel.explorer.rollups import max_send
+from feemodel.explorer.subject import Estimate, Subjects
 from feemodel.explorer.texts import ASSUMPTIONS, FORMULAS
 from feemodel.io.shipped import L1_FEES, shipped_path
 from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS, LineaPreset, linea_preset
@@ -69,7 +80,7 @@ def explorer_methods(
     chain_id : of a call that names none.
 
     >>> sorted(explorer_methods())
-    ['feemodel_compare', 'feemodel_curve', 'feemodel_explain', 'feemodel_fee', 'feemodel_presets']
+    ['feemodel_compare', 'feemodel_curve', 'feemodel_explain', 'feemodel_fee', 'feemodel_maxSend', 'feemodel_presets']
     """
     chosen = preset or linea_preset(DEFAULT_PRESET)
     own = form or (lambda: form_of(FORMS[0], chosen))
@@ -81,6 +92,7 @@ def explorer_methods(
         "feemodel_curve": explorer.curve,
         "feemodel_explain": subjects.explain,
         "feemodel_compare": subjects.compare,
+        "feemodel_maxSend": max_send,
     }
 
 

@@ -1,32 +1,30 @@
 """A transaction or a call, explained and priced under the other rollups: what the explorer says of a pasted subject."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
 from feemodel.checks import real_scalar, whole_scalar
-from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded
+from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import Call, parse_call
 from feemodel.ethereum.quantities import from_quantity, to_hex, to_quantity
 from feemodel.ethereum.transaction import Transaction, fill, intrinsic_gas, parse_transaction
 from feemodel.explorer.fee import naming, price, priced_form, recoveries, signed_quantity
-from feemodel.explorer.fields import FIELDS, L1_FEES, TRANSACTION, read_point, read_value
+from feemodel.explorer.fields import FIELDS, L1_FEES, TRANSACTION, check_subject_size, read_point, read_value
+from feemodel.explorer.rollups import compared, read_at, read_l1_fees, read_rules
 from feemodel.linea.explanation import explain
 from feemodel.linea.node import stages
 from feemodel.linea.parameters import LineaPreset
 from feemodel.linea.pricing_forms import Form
-from feemodel.rollups.rules import CURRENT, RULES
+from feemodel.rollups.rules import PUBDATA
 from feemodel.sizes.codecs import Codec
 
-SUBJECT_BYTES = 131_072  # of a transaction: what geth's pool takes
 INLINE_BYTES = 8_192  # of calldata that are measured at once
 OPTIONS = ("gas", "gasUsed", "nonce", "overrides", "poolMargin", "selectionMargin")
-MOMENT = (*L1_FEES, "gas", "overrides", "pubdata", "rules")
+MOMENT = (*L1_FEES, "gas", "overrides", "pubdata", "rules", "at")
 IN_BYTES = ("compressedSize", "measuredBytes")  # of an explanation; its other integers are wei or gas
-REFERENCE = "linea"
-PUBDATA = 200  # bytes of state that a transaction publishes on zkSync, an assumption
 
 Estimate: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any] | None], Awaitable[int]]
 Subject: TypeAlias = Call | Transaction
@@ -91,7 +89,8 @@ class Subjects:
         ----------
         subject : as `feemodel_explain`.
         moment : `l1BaseFee` and `blobBaseFee`; `gas` where a call should not be run, and `overrides` where it is;
-            `pubdata` [byte], what the transaction publishes on zkSync, an assumption; `rules`, names or "all".
+            `pubdata` [byte], what the transaction publishes on zkSync, an assumption; `rules`, names or "all"; `at`, a
+            day whose rules hold (then `rules` are names of chains), and whose median L1 fees where they ship.
 
         Raises
         ------
@@ -102,22 +101,24 @@ class Subjects:
         for name in moment:
             if name not in MOMENT:
                 raise InvalidInput(f"moment.{name}", f"expected {', '.join(MOMENT)} here", moment[name])
-        base_fee, blob_base_fee = (read_value(FIELDS[name], moment.get(name), f"moment.{name}") for name in L1_FEES)
+        at = read_at(moment, "moment")
+        base_fee, blob_base_fee = read_l1_fees(moment, at)
         read = read_subject(subject)
-        names = _rules(moment.get("rules"))
+        rules, without = read_rules(moment.get("rules"), at)
         gas = (await self._gas(subject, read, moment, "moment"))["estimated"]
         pubdata = whole_scalar("moment.pubdata", moment.get("pubdata", PUBDATA), unit="bytes")
         # In a thread: the first time much has to be loaded.
-        rows, signed_bytes = await asyncio.to_thread(
-            _compared, read, gas, names, base_fee, blob_base_fee, pubdata, self.codec, self.chain_id()
+        rows, signed_bytes, reference = await asyncio.to_thread(
+            compared, read, gas, rules, base_fee, blob_base_fee, pubdata, self.codec, self.chain_id()
         )
         return {
+            **({} if at is None else {"at": at, "without": without}),
             "gas": to_quantity(gas),
             "signedBytes": signed_bytes,
             "l1BaseFee": to_quantity(base_fee),
             "blobBaseFee": to_quantity(blob_base_fee),
             "pubdata": pubdata,
-            "reference": REFERENCE,
+            "reference": reference,
             "rules": rows,
         }
 
@@ -153,10 +154,7 @@ def read_subject(subject: Any) -> Subject:
     >>> read_subject({"to": "0x" + "11" * 20, "gas": "0x5208"}).gas
     21000
     """
-    data = (subject.get("data") or subject.get("input")) if isinstance(subject, Mapping) else subject
-    if isinstance(data, str) and len(data) > 2 + 2 * SUBJECT_BYTES:
-        raise LimitExceeded(f"subject: at most {SUBJECT_BYTES:,} bytes, got {len(data) // 2 - 1:,}")
-    if isinstance(subject, Mapping):
+    if isinstance(check_subject_size(subject), Mapping):
         return parse_call(subject)
     if not isinstance(subject, str):
         raise InvalidInput("subject", "expected a signed transaction (0x…) or a call object", subject)
@@ -165,56 +163,6 @@ def read_subject(subject: Any) -> Subject:
 
 def _gas_of(options: Mapping[str, Any], name: str, path: str) -> int:
     return int(read_value(FIELDS["gas"], options[name], f"{path}.{name}"))
-
-
-def _rules(given: Any) -> tuple[str, ...]:
-    if given is None:
-        return CURRENT
-    if given == "all":
-        return tuple(RULES)
-    if not isinstance(given, list) or not given:
-        raise InvalidInput("moment.rules", 'expected "all" or a list of names', given)
-    for place, name in enumerate(given):
-        if not isinstance(name, str) or name not in RULES:
-            raise InvalidInput(f"moment.rules[{place}]", f"expected one of {', '.join(RULES)}", name)
-    return tuple(dict.fromkeys(given))
-
-
-def _compared(
-    read: Subject,
-    gas: int,
-    names: Iterable[str],
-    base_fee: int,
-    blob_base_fee: int,
-    pubdata: int,
-    codec: Codec,
-    chain_id: int,
-) -> tuple[list[dict[str, Any]], int]:
-    """A row for every rule, and how long the signed transaction is [byte]."""
-    from feemodel.rollups.tables import comparison, sizes_table
-
-    senders = None
-    if isinstance(read, Call):  # a placeholder stands in for its signature, as in a node's estimate
-        signed = fill(read, gas=gas, chain_id=chain_id).with_placeholder_signature()
-        senders = [read.sender or bytes(20)]
-    else:
-        signed = read
-    table = sizes_table([signed], gas=[gas], senders=senders, pubdata=pubdata, linea_codec=codec)
-
-    def row(name: str) -> dict[str, Any]:
-        """One rule beside the reference; a rule that knows no answer here says why, and the others stand."""
-        known = {"rule": name, "source": RULES[name].preset.source, "date": RULES[name].preset.date}
-        try:
-            found = comparison(
-                table, base_fee=base_fee, blob_base_fee=blob_base_fee, rules=list(dict.fromkeys((REFERENCE, name)))
-            )[-1]
-        except FeeModelError as error:
-            return {**known, "error": str(error)}
-        fees = {"l1Fee": found.l1_fee, "l2Fee": found.l2_fee, "total": found.total}
-        return {**known, **{part: to_quantity(fee) for part, fee in fees.items()}, "perByte": found.per_byte,
-                "ratio": found.ratio}  # fmt: skip
-
-    return [row(name) for name in names], int(table["length"].iloc[0])
 
 
 def _on_wire(value: Any, name: str = "") -> Any:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from feemodel.errors import UnreadableFile
+from feemodel.errors import InvalidInput, UnreadableFile
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +29,32 @@ def read_shipped_transactions() -> "pd.DataFrame":
     import pandas as pd  # where a file's path is all that is asked for, it is not needed
 
     return pd.read_csv(shipped_path(TRANSACTIONS)).convert_dtypes()
+
+
+def day_l1_fees(name: str, timestamp: int) -> tuple[int, int]:
+    """The median L1 base fee and blob base fee of a day (UTC) of the shipped thirty days [wei / gas].
+
+    Parameters
+    ----------
+    name : of the argument that gave the time, for the error.
+    timestamp : any second of the day, Unix time [s].
+
+    Raises `InvalidInput` for another day.
+
+    >>> day_l1_fees("at", 1_769_904_000)
+    (161870624, 9105544)
+    """
+    from datetime import UTC, datetime
+
+    fees = read_shipped_l1_fees()
+    day = datetime.fromtimestamp(timestamp, UTC).date()
+    days = fees["time"].dt.date
+    fees = fees[days == day]
+    if fees.empty:
+        reason = f"expected both L1 fees with it, or a day from {days.min()} to {days.max()}"
+        raise InvalidInput(name, reason, day.isoformat())
+    base_fee, blob_base_fee = fees[["base_fee", "blob_base_fee"]].median()
+    return round(base_fee), round(blob_base_fee)
 
 
 def read_shipped_l1_fees() -> "pd.DataFrame":

@@ -15,15 +15,19 @@ OffchainLabs/nitro at 6dce8d1, arbos/tx_processor.go; scroll-tech/go-ethereum, c
 matter-labs/era-contracts, TransactionHelper.sol; matter-labs/zksync-os at 0a82da0.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from feemodel.checks import instance
+from feemodel.checks import instance, sequence
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum import fee_market
 from feemodel.integers import one_whole
-from feemodel.rollups import arbitrum, optimism
+from feemodel.rollups import arbitrum, optimism, taiko
+from feemodel.rollups.arbitrum_l2_pricing import BIPS, GasConstraint, constraint_base_fee
 
 L1_BASE_FEE_DENOMINATOR = 8
+ARBITRUM_BLOCK_GAS = 2 * 32_000_000  # the last transaction of a block may pass the block limit, by one more limit
+TAIKO_GAS_LIMIT = 240_000_000  # any even one: the fee sees gas used over the target
 
 MOST_BLOCKS = 100_000  # to look ahead: two weeks of Ethereum
 
@@ -36,6 +40,7 @@ class Sendable(NamedTuple):
     gas_limit: int  #: [gas]
     l1_fee: int = 0  #: part of what is held back [wei]
     operator_fee: int = 0  #: part of what is held back [wei]
+    max_fee_per_gas: int = 0  #: of the transaction [wei / gas]
 
 
 def sendable(balance: int, *, gas_limit: int, max_fee_per_gas: int, l1_fee: int = 0, operator_fee: int = 0) -> Sendable:
@@ -55,9 +60,10 @@ def sendable(balance: int, *, gas_limit: int, max_fee_per_gas: int, l1_fee: int 
     """
     limit = one_whole("gas_limit", gas_limit, unit="gas")
     data, operator = one_whole("l1_fee", l1_fee, unit="wei"), one_whole("operator_fee", operator_fee, unit="wei")
-    held = limit * one_whole("max_fee_per_gas", max_fee_per_gas, unit="wei") + data + operator
+    fee = one_whole("max_fee_per_gas", max_fee_per_gas, unit="wei")
+    held = limit * fee + data + operator
     left = one_whole("balance", balance, unit="wei") - held
-    return Sendable(left if left >= 0 else None, held, limit, data, operator)
+    return Sendable(left if left >= 0 else None, held, limit, data, operator, fee)
 
 
 def op_stack_sendable(
@@ -172,6 +178,57 @@ def base_fee_bound(
         fee = max(fee, floor)
         fees.append(fee)
     return fees
+
+
+def arbitrum_base_fee_bound(
+    base_fee: int, blocks: int, *, constraints: Sequence[GasConstraint], min_base_fee: int
+) -> int:
+    """The largest base fee of Arbitrum after some blocks: each as full as a block can be, and no time between them.
+
+    The backlogs are only known through the fee, so the exponent is the largest that gives it. Each block adds 64
+    million gas to every backlog.
+
+    Parameters
+    ----------
+    base_fee : of the newest block [wei / gas].
+    blocks : how many to look ahead.
+    constraints : of the chain; the legacy rule is one of its speed limit and inertia.
+    min_base_fee : of the chain, at least 1 [wei / gas].
+
+    64 million gas on empty backlogs, 1,186 + 301 + 68 + 16 + 4 + 1 basis points with each term rounded up:
+
+    >>> arbitrum_base_fee_bound(20_000_000, 1, constraints=DIA_CONSTRAINTS, min_base_fee=20_000_000)
+    23412000
+    """
+    count = _blocks("blocks", blocks)
+    floor = one_whole("min_base_fee", min_base_fee, minimum=1, unit="wei")
+    fee = max(one_whole("base_fee", base_fee, unit="wei"), floor)
+    low, high = 0, 1  # the exponent of low is not too large, that of high is
+    while constraint_base_fee(high, min_base_fee=floor) <= fee:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        fits = constraint_base_fee(middle, min_base_fee=floor) <= fee
+        low, high = (middle, high) if fits else (low, middle)
+    gas = count * ARBITRUM_BLOCK_GAS * BIPS
+    added = [-(-gas // (one.window * one.target)) for one in sequence("constraints", constraints)]
+    return constraint_base_fee(low + sum(added), min_base_fee=floor)
+
+
+def taiko_base_fee_bound(base_fee: int, blocks: int, *, chain: taiko.Chain = taiko.MAINNET) -> int:
+    """The largest base fee of Taiko after some blocks: each full, and no time between them, up to the chain's maximum.
+
+    A quarter more for each block:
+
+    >>> taiko_base_fee_bound(25_000_000, 2)
+    39062500
+    """
+    fee = one_whole("base_fee", base_fee, unit="wei")
+    for _ in range(_blocks("blocks", blocks)):
+        if fee >= chain.max_base_fee:
+            break
+        fee = int(taiko.next_base_fee(fee, TAIKO_GAS_LIMIT, TAIKO_GAS_LIMIT, 0, chain=chain))
+    return fee
 
 
 def l1_fee_bounds(

@@ -47,14 +47,14 @@ class Chain:
     """A chain, and its rows in order of time."""
 
     name: str
-    family: str  #: whose rule it follows: "op-stack", "arbitrum", "scroll", "zksync", "taiko", "linea", "polygon"
+    family: str  #: whose rule it follows: "op-stack", "arbitrum", "scroll", "zksync", "zksync-os", "taiko", …
     rows: tuple[Row, ...]
     archived: str | None = None  #: the day of its end, or `UNKNOWN`; `None` while it lives
 
     @property
-    def chain_id(self) -> int:
-        """As EIP-155 has it."""
-        return _CHAIN_IDS[self.name]
+    def chain_id(self) -> int | None:
+        """As EIP-155 has it; `None` for ZKsync OS, which many chains run."""
+        return _CHAIN_IDS.get(self.name)
 
     def at(self, when: When | None = None) -> dict[str, Any]:
         """Every parameter at a time, with the rows' `source` and `checked_on`; `None`: the newest.
@@ -318,6 +318,13 @@ _OTHERS = (
     Chain(
         name="zksync-era", family="zksync",
         rows=(_row(UNKNOWN, "node defaults, matter-labs/zksync-era at 3e29e4a (2026-07-02)"),),
+    ),
+    Chain(
+        name="zksync-os", family="zksync-os",
+        rows=(
+            _row("2025-07-04", "matter-labs/zksync-os at 0a82da0, matter-labs/zksync-os-server at a8ebf6b", "the date "
+                 "of the first version that was read; the prices are of a test configuration"),
+        ),
     ),
     Chain(
         name="taiko", family="taiko",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from feemodel.checks import check_fields
 from feemodel.errors import InvalidInput
+from feemodel.integers import one_whole
 from feemodel.linea.from_l1 import BLOB_GAS, BYTES_PER_SUBMISSION, EXECUTION_GAS
 from feemodel.rollups.polygon_zkevm import Pricing
 from feemodel.rollups.zksync import FeeModel
@@ -84,6 +85,20 @@ class ZkSyncChain(Preset):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ZkSyncOsChain(Preset):
+    """The prices of a chain on ZKsync OS whose token is the settlement layer's."""
+
+    native_price: int  #: of a unit of proving, at least 1 [wei / native unit]
+    native_per_gas: int  #: native units that a unit of gas pays for, at least 1
+    pubdata_mode: str = "blobs"
+
+    def __post_init__(self) -> None:
+        Preset.__post_init__(self)
+        for name in ("native_price", "native_per_gas"):
+            one_whole(name, getattr(self, name), minimum=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaikoChain(Preset):
     """Nothing but a base fee."""
 
@@ -129,6 +144,11 @@ SCROLL = ScrollChain(
 ZKSYNC_ERA = ZkSyncChain(
     name="zksync-era", model=FeeModel(), date="2026-07-02", source="node defaults, matter-labs/zksync-era at 3e29e4a",
 )  # fmt: skip
+ZKSYNC_OS = ZkSyncOsChain(
+    name="zksync-os", native_price=1, native_per_gas=100, l2_gas_price=100, date="2025-07-04",
+    source="matter-labs/zksync-os-server at a8ebf6b, matter-labs/zksync-os at 0a82da0; assumption: prices of its test "
+    "configuration, half-full blobs, execution that uses all native units its gas pays for",
+)  # fmt: skip
 TAIKO = TaikoChain(
     name="taiko", l2_gas_price=10_000_000, date="2026-08-21",
     source="minimum base fee of mainnet, taikoxyz/taiko-mono at b9c5bb2",
@@ -141,7 +161,7 @@ POLYGON_ZKEVM = PolygonChain(
 PRESETS = {
     row.name: row
     for row in (
-        LINEA, OP_MAINNET, BASE, ARBITRUM_ONE, SCROLL_CURIE, SCROLL, ZKSYNC_ERA, TAIKO, POLYGON_ZKEVM
+        LINEA, OP_MAINNET, BASE, ARBITRUM_ONE, SCROLL_CURIE, SCROLL, ZKSYNC_ERA, ZKSYNC_OS, TAIKO, POLYGON_ZKEVM
     )
 }  # fmt: skip
 

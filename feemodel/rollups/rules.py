@@ -10,7 +10,7 @@
 | zstd_size                   | Scroll's zstd, at most the length [byte]     | Scroll from Galileo on                 |
 | data_length, zstd_data_size | its calldata, plain, Scroll's zstd [byte]    | Scroll at Feynman                      |
 | linea_size                  | what Linea measures [byte]                   | Linea                                  |
-| pubdata                     | bytes of state that it publishes [byte]      | zkSync                                 |
+| pubdata                     | bytes of state that it publishes [byte]      | zkSync, ZKsync OS                      |
 
 A column `transaction_type`, where there is one, is looked at for blob transactions, which no rollup prices.
 """
@@ -35,6 +35,7 @@ from feemodel.rollups import (
     scroll,
     upgrades,
     zksync,
+    zksync_os,
 )
 from feemodel.rollups.chain_history import CHAINS, Chain, When, timestamp
 from feemodel.rollups.factors import Columns, Factors, Rule, given, with_margin
@@ -176,6 +177,31 @@ def zksync_rule(row: presets.ZkSyncChain) -> Rule:
     return Rule(row.name, ("gas", "pubdata"), row, taken_apart)
 
 
+def zksync_os_rule(row: presets.ZkSyncOsChain) -> Rule:
+    """A chain on ZKsync OS: gas at native price · native_per_gas, and pubdata as the gas that its native units take.
+
+    A transaction is charged max(gas, native units // native_per_gas). Here execution uses all the native units that
+    its gas pays for, so every byte of pubdata is charged; execution that uses fewer gets some bytes free.
+
+    200 bytes at (1 + 393) · 2 // 1 = 788 native units, 1,576 gas of 100 wei:
+
+    >>> zksync_os_rule(presets.ZKSYNC_OS).fees({"gas": 21_000, "pubdata": 200}, base_fee=10**9, blob_base_fee=1)
+    Fees(l1=157600, l2=2100000)
+    """
+    instance("row", row, presets.ZkSyncOsChain)
+    gas_price = row.native_price * row.native_per_gas
+
+    def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
+        price: Whole = zksync.l1_pubdata_price(base_fee, blob_base_fee, mode=row.pubdata_mode)
+        if row.pubdata_mode == "blobs":
+            price = zksync_os.blob_pubdata_price(price, native_price=row.native_price)
+        native: Whole = price // row.native_price
+        return Factors(columns["pubdata"], Parts(native, 0), row.native_per_gas, columns["gas"], gas_price,
+                       step=gas_price)  # fmt: skip
+
+    return Rule(row.name, ("gas", "pubdata"), row, taken_apart)
+
+
 def taiko_rule(row: presets.TaikoChain) -> Rule:
     """Taiko: gas at its base fee, and nothing for the bytes.
 
@@ -248,13 +274,17 @@ def _all_rules() -> dict[str, Rule]:
     rules += [op_stack_rule(presets.BASE, row.name) for row in optimism.UPGRADES if row.l1_rule != "bedrock"]
     rules += [arbitrum_rule(presets.ARBITRUM_ONE), scroll_rule(presets.SCROLL_CURIE, "curie")]
     rules += [scroll_rule(presets.SCROLL, "galileo"), scroll_rule(presets.SCROLL, "galileo-v2")]
-    rules += [zksync_rule(presets.ZKSYNC_ERA), taiko_rule(presets.TAIKO), polygon_rule(presets.POLYGON_ZKEVM)]
+    rules += [zksync_rule(presets.ZKSYNC_ERA), zksync_os_rule(presets.ZKSYNC_OS), taiko_rule(presets.TAIKO)]
+    rules += [polygon_rule(presets.POLYGON_ZKEVM)]
     return {rule.name: rule for rule in rules}
 
 
+PUBDATA = 200  # bytes of state that a transaction publishes on zkSync, an assumption: no function of its bytes
 RULES: Mapping[str, Rule] = MappingProxyType(_all_rules())
 #: One rule for each chain that lives in 2026, the reference first.
-CURRENT = ("linea", "op-mainnet/karst", "base/jovian", "arbitrum-one", "scroll/galileo-v2", "zksync-era", "taiko")
+CURRENT = (
+    "linea", "op-mainnet/karst", "base/jovian", "arbitrum-one", "scroll/galileo-v2", "zksync-era", "zksync-os", "taiko",
+)  # fmt: skip
 
 
 def rule(name: str, *, at: When | None = None) -> Rule:
@@ -294,7 +324,7 @@ def rules_at(at: When) -> tuple[tuple[Rule, ...], dict[str, str]]:
 
     >>> found, without = rules_at("2024-06-14")
     >>> [one.name for one in found][:3], list(without)
-    (['linea', 'op-mainnet/ecotone', 'base/ecotone'], ['scroll'])
+    (['linea', 'op-mainnet/ecotone', 'base/ecotone'], ['scroll', 'zksync-os'])
     """
     timestamp("at", at)
     found, without = [], {}

@@ -10,7 +10,8 @@ from feemodel.ethereum.call import parse_call
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.ethereum.transaction import Transaction, fill
 from feemodel.integers import one_whole
-from feemodel.rollups import arbitrum, arbitrum_l1_pricing, balance, optimism, presets
+from feemodel.rollups import arbitrum, arbitrum_l1_pricing, balance, optimism, presets, zksync_os
+from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, PRICING_INERTIA, GasConstraint
 from feemodel.rollups.balance import Sendable
 from feemodel.rollups.chain_history import When, chain
 from feemodel.rollups.rules import rule
@@ -30,7 +31,8 @@ class Now:
     base_fee: int  #: of the chain's newest block [wei / gas]
     l1_base_fee: int = 0  #: that the chain sees [wei / gas]
     blob_base_fee: int = 1  #: that the chain sees [wei / gas]
-    price_per_unit: int | None = None  #: of Arbitrum's L1 controller; `None`: where it rests at these L1 fees
+    price_per_unit: int | None = None  #: of Arbitrum's L1 controller, which only a batch report moves; `None`: where it
+    #: rests at these L1 fees [wei / unit]
 
 
 def max_send(
@@ -131,9 +133,6 @@ def _on_arbitrum(
     balance_wei: int, unsigned: Transaction, sign: Sign | None, now: Now, l1_fees: tuple[int, int],
     parameters: Mapping[str, Any], fee: int,
 ) -> Sendable:  # fmt: skip
-    floor = parameters["min_base_fee"]
-    if floor is None:
-        raise InvalidInput("at", "no source gives the minimum base fee at that time", parameters["since"])
     price = now.price_per_unit
     if price is None:
         row = presets.ARBITRUM_ONE
@@ -144,11 +143,12 @@ def _on_arbitrum(
     size = Brotli().size(sign(widest)) if sign is not None else _brotli_bound(widest)
     return balance.arbitrum_sendable(
         balance_wei, execution_gas=unsigned.gas_limit, max_fee_per_gas=fee, brotli_size=size, price_per_unit=price,
-        lowest_base_fee=floor,
+        lowest_base_fee=_arbitrum_minimum(parameters),
     )  # fmt: skip
 
 
 def _max_fee(name: str, family: str, parameters: Mapping[str, Any], now: Now, blocks: int) -> int:
+    """The largest base fee that the chain's rule allows after so many blocks."""
     if not blocks:
         return now.base_fee
     if family == "op-stack":
@@ -160,13 +160,34 @@ def _max_fee(name: str, family: str, parameters: Mapping[str, Any], now: Now, bl
         return balance.base_fee_bound(now.base_fee, blocks, **terms)[-1]
     if family == "linea":
         return balance.base_fee_bound(now.base_fee, blocks, **ETHEREUM)[-1]
+    if family == "arbitrum":
+        floor = _arbitrum_minimum(parameters)  # whose rows also know the version
+        speed_limit = arbitrum.version(parameters["version"]).speed_limit
+        legacy = None if speed_limit is None else [GasConstraint(speed_limit, PRICING_INERTIA)]
+        return balance.arbitrum_base_fee_bound(
+            now.base_fee, blocks, constraints=legacy or DIA_CONSTRAINTS, min_base_fee=floor
+        )
+    if family == "taiko":
+        return balance.taiko_base_fee_bound(now.base_fee, blocks)
+    if family == "zksync-os":
+        per_gas = presets.ZKSYNC_OS.native_per_gas
+        return zksync_os.native_price_bound(-(-now.base_fee // per_gas), blocks) * per_gas
     reason = f"expected one: the base fee of {name} has no bound of so many blocks that is published"
     raise InvalidInput("max_fee_per_gas", reason, None)
 
 
-def _transaction(call: Mapping[str, Any], chain_id: int, gas_limit: int, fee: int, tip: int) -> Transaction:
+def _arbitrum_minimum(parameters: Mapping[str, Any]) -> int:
+    floor = parameters["min_base_fee"]
+    if floor is None:
+        raise InvalidInput("at", "no source gives the minimum base fee at that time", parameters["since"])
+    return int(floor)
+
+
+def _transaction(call: Mapping[str, Any], chain_id: int | None, gas_limit: int, fee: int, tip: int) -> Transaction:
     parsed = parse_call({**call, "maxFeePerGas": fee, "maxPriorityFeePerGas": tip})
-    return fill(parsed, gas=one_whole("gas_limit", gas_limit, unit="gas"), chain_id=chain_id)
+    if chain_id is None and parsed.chain_id is None:
+        raise InvalidInput("call.chainId", "expected one: many chains follow this rule", None)
+    return fill(parsed, gas=one_whole("gas_limit", gas_limit, unit="gas"), chain_id=chain_id or 0)
 
 
 def _sizes(transaction: Transaction, sign: Sign | None, columns: tuple[str, ...], gas: int) -> dict[str, int]:

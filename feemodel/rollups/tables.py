@@ -13,14 +13,14 @@ from numpy.typing import ArrayLike
 from feemodel.checks import WholeArray, check_table, choice, sequence, whole, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum.transaction import Transaction, measured_form, parse_transaction
+from feemodel.ethereum.transaction_fee import TransactionFee, transaction_fee
 from feemodel.ethereum.transaction_table import is_transaction_table, known_column, transactions_of
 from feemodel.rollups import kernels
 from feemodel.rollups.chain_history import CHAINS, UNKNOWN, When
 from feemodel.rollups.factors import Factors, Rule
-from feemodel.rollups.rules import CURRENT, rule
+from feemodel.rollups.rules import CURRENT, PUBDATA, rule
 from feemodel.sizes.codecs import SCROLL_ZSTD, Brotli, Codec, FastLz, compressed_sizes
 
-PUBDATA = 200  # bytes of state that a transaction publishes, an assumption: it is no function of the bytes
 LARGEST_CUBE = 50_000_000  # fees that `compare` holds at once: 0.8 GB in both parts
 BLOCK = 1_000_000  # fees computed at a time
 MOMENT_COLUMNS = ("block_number", "timestamp", "base_fee", "blob_base_fee")
@@ -36,6 +36,11 @@ class Row(NamedTuple):
     total: int  #: [wei]
     per_byte: float  #: total over the bytes signed [wei / byte]
     ratio: float  #: total over the reference rule's [1]
+
+    @property
+    def in_parts(self) -> TransactionFee:
+        """The fee in the parts of RIP-7759; a rule says what the chain asks, so there is no priority fee [wei]."""
+        return transaction_fee(total=self.total, data_fee=self.l1_fee)
 
 
 def sizes_table(

@@ -11,9 +11,12 @@ import math
 from fractions import Fraction
 from typing import NamedTuple
 
-from feemodel.checks import flag, instance
+from numpy.typing import ArrayLike
+
+from feemodel.checks import flag, instance, whole
 from feemodel.errors import InvalidInput
-from feemodel.integers import one_whole
+from feemodel.formula import formula
+from feemodel.integers import Whole, add, multiply_divide, one_whole
 
 BLOB_NATIVE = 50_000_000  # native units of proving a blob
 BLOB_PUBDATA = 4_095 * 31  # usable bytes of a blob
@@ -96,9 +99,7 @@ def block_prices(
     price = math.ceil(one_whole("pubdata_price", pubdata_price, unit="wei") * settlement_usd / token_usd)
     if flag("blobs", blobs):
         ratio = DEFAULT_FILL_RATIO if fill_ratio is None else _above_zero("fill_ratio", fill_ratio)
-        if ratio > 1:
-            raise InvalidInput("fill_ratio", "expected at most 1", fill_ratio)
-        price = math.floor((price + native * NATIVE_PER_PUBDATA) / ratio)
+        price = int(blob_pubdata_price(price, native_price=native, fill_ratio=ratio))
     if previous is not None:
         before = one_whole("previous.pubdata_price", previous.pubdata_price, unit="wei")
         price = min(price, before + max(1, before // PUBDATA_RISE_DENOMINATOR))
@@ -106,6 +107,44 @@ def block_prices(
         price = min(price, one_whole("pubdata_price_cap", pubdata_price_cap, unit="wei"))
     price = _overridden("pubdata_price_override", pubdata_price_override, price)
     return Prices(*(min(number, UINT256_MAX) for number in (base_fee, native, price)))
+
+
+@formula
+def blob_pubdata_price(
+    pubdata_price: ArrayLike, *, native_price: ArrayLike, fill_ratio: Fraction = DEFAULT_FILL_RATIO
+) -> Whole:
+    """The price of a byte that is posted in blobs: (pubdata_price + 393 · native_price) / fill_ratio, rounded down.
+
+    Parameters
+    ----------
+    pubdata_price : of a byte on the settlement layer [wei / byte].
+    native_price : [wei / native unit].
+    fill_ratio : how full the blobs are, above 0 and at most 1 [1].
+
+    The prices broadcast. Returns int for scalars, an int64 array otherwise [wei / byte]. Raises `InvalidInput` for
+    numbers out of range, `Int64Overflow` where an array cannot hold the price.
+
+    >>> blob_pubdata_price(1_000, native_price=1, fill_ratio=Fraction(3, 4))
+    1857
+    """
+    ratio = _above_zero("fill_ratio", fill_ratio)
+    if ratio > 1:
+        raise InvalidInput("fill_ratio", "expected at most 1", fill_ratio)
+    proving: Whole = NATIVE_PER_PUBDATA * whole("native_price", native_price, unit="wei")
+    cost = add("pubdata_price", whole("pubdata_price", pubdata_price, unit="wei"), proving)
+    return multiply_divide("pubdata_price", cost, ratio.denominator, ratio.numerator)
+
+
+def native_price_bound(native_price: int, blocks: int) -> int:
+    """The largest native price that the server allows after some blocks: an eighth more, at least 1, in each.
+
+    >>> native_price_bound(1, 3), native_price_bound(800, 2)
+    (4, 1012)
+    """
+    price = one_whole("native_price", native_price, unit="wei")
+    for _ in range(one_whole("blocks", blocks)):
+        price += max(1, price // CHANGE_DENOMINATOR)
+    return price
 
 
 def gas_used(evm_gas_used: int, native_used: int, *, gas_price: int, native_price: int) -> Charged:

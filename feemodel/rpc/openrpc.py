@@ -60,6 +60,7 @@ OBJECT = {"type": "object"}
 _MAYBE_HASH = {"oneOf": [HASH, {"type": "null"}]}
 _QUANTITIES = {"type": "array", "items": QUANTITY}
 _RATIOS = {"type": "array", "items": {"type": "number"}}
+_TEXT, _NUMBER, _INTEGER = {"type": "string"}, {"type": "number"}, {"type": "integer"}
 _BLOCK_RESULT = {
     "type": ["object", "null"],
     "properties": {
@@ -97,6 +98,58 @@ _PROOFS = {
     "properties": {"accountProof": OBJECT, "storageProofs": {"type": "array", "items": OBJECT}},
     "required": ["accountProof", "storageProofs"],
 }
+
+
+_MOMENT = {
+    "type": "object",
+    "properties": {
+        **dict.fromkeys(("l1BaseFee", "blobBaseFee", "gas"), QUANTITY),
+        "overrides": OVERRIDES, "pubdata": {"type": "integer", "minimum": 0}, "at": {"type": "string"},
+        "rules": {"oneOf": [{"const": "all"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]},
+    },
+    "additionalProperties": False,
+}  # fmt: skip
+_RULE = {
+    "type": "object",
+    "properties": {
+        **dict.fromkeys(("rule", "source", "date", "error"), _TEXT),
+        **dict.fromkeys(("dataFee", "executionFee", "priorityFee", "l1Fee", "l2Fee", "total"), QUANTITY),
+        **dict.fromkeys(("perByte", "ratio"), _NUMBER),
+    },
+    "required": ["rule", "source", "date"],
+    "additionalProperties": False,
+}
+_COMPARED = {
+    "type": "object",
+    "properties": {
+        **dict.fromkeys(("gas", "l1BaseFee", "blobBaseFee"), QUANTITY),
+        **dict.fromkeys(("signedBytes", "pubdata"), _INTEGER),
+        **dict.fromkeys(("reference", "at"), _TEXT),
+        "without": {"type": "object", "additionalProperties": _TEXT},
+        "rules": {"type": "array", "items": _RULE},
+    },
+    "required": ["gas", "signedBytes", "l1BaseFee", "blobBaseFee", "pubdata", "reference", "rules"],
+    "additionalProperties": False,
+}
+_SEND = {
+    "type": "object",
+    "properties": {
+        **dict.fromkeys(("gas", "baseFee", "l1BaseFee", "blobBaseFee", "pricePerUnit"), QUANTITY),
+        **dict.fromkeys(("maxPriorityFeePerGas", "maxFeePerGas"), QUANTITY),
+        "blocksAhead": {"type": "integer", "minimum": 0, "maximum": 1_000}, "at": {"type": "string"},
+    },
+    "required": ["gas", "baseFee"],
+    "additionalProperties": False,
+}  # fmt: skip
+_SENDABLE = {
+    "type": "object",
+    "properties": {
+        "chain": {"type": "string"}, "maxValue": {"oneOf": [QUANTITY, {"type": "null"}]},
+        **dict.fromkeys(("held", "gasLimit", "maxFeePerGas", "l1Fee", "operatorFee"), QUANTITY),
+    },
+    "required": ["chain", "maxValue", "held", "gasLimit", "maxFeePerGas", "l1Fee", "operatorFee"],
+    "additionalProperties": False,
+}  # fmt: skip
 
 
 class Failure(NamedTuple):
@@ -212,7 +265,13 @@ METHODS = {
         (_SUBJECT, ("options", OBJECT, False)), OBJECT,
     ),
     "feemodel_compare": Described(
-        "The same under every rollup's fee rule", (_SUBJECT, ("moment", OBJECT, True)), OBJECT
+        "The same under every rollup's fee rule, today's or (moment.at) that of a day",
+        (_SUBJECT, ("moment", _MOMENT, True)), _COMPARED,
+    ),
+    "feemodel_maxSend": Described(
+        "The largest value that a balance can send on a rollup, some blocks ahead",
+        (("chain", _TEXT, True), ("balance", QUANTITY, True), ("call", CALL, True), ("options", _SEND, True)),
+        _SENDABLE,
     ),
 }  # fmt: skip
 

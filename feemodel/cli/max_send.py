@@ -1,0 +1,67 @@
+"""`feemodel max-send`: the largest value that a balance can send on a rollup, and what is held back for fees."""
+
+import argparse
+
+from feemodel.cli.options import count, whole_from_0
+from feemodel.cli.output import print_json, print_table
+from feemodel.errors import InvalidInput
+from feemodel.ethereum.quantities import WEI_PER_ETH
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("chain", help="op-mainnet, base, arbitrum-one, scroll, linea, zksync-era, …")
+    parser.add_argument("call", help='a call without a value: {"to": "0x…"}')
+    parser.add_argument("--balance", type=whole_from_0, required=True, metavar="WEI", help="of the sender")
+    parser.add_argument(
+        "--base-fee", type=whole_from_0, required=True, metavar="WEI", help="of the chain's newest block"
+    )
+    parser.add_argument("--l1-base-fee", type=whole_from_0, metavar="WEI", help="that the chain sees")
+    parser.add_argument("--blob-base-fee", type=whole_from_0, metavar="WEI", help="that the chain sees")
+    parser.add_argument("--price-per-unit", type=whole_from_0, metavar="WEI", help="of Arbitrum's L1 pricing")
+    parser.add_argument("--gas", type=count, default=21_000, help="that the call needs; Arbitrum: without its L1 part")
+    parser.add_argument("--blocks-ahead", type=whole_from_0, default=1, metavar="N", help="until inclusion")
+    parser.add_argument("--priority-fee", type=whole_from_0, default=0, metavar="WEI", help="offered, per gas")
+    parser.add_argument("--max-fee", type=whole_from_0, metavar="WEI", help="offered (the largest base fee by then)")
+    parser.add_argument("--at", metavar="DATE", help="the rule of that day (the newest)")
+
+
+def run(options: argparse.Namespace) -> int:
+    from feemodel.io.files import parse_json
+    from feemodel.rollups import Now, max_send
+    from feemodel.rollups.chain_history import chain
+
+    call = parse_json(options.call, "call")
+    family = chain(options.chain).family
+    if family in ("op-stack", "scroll") or (family == "arbitrum" and options.price_per_unit is None):
+        for name in ("l1_base_fee", "blob_base_fee"):
+            if getattr(options, name) is None:
+                raise InvalidInput(
+                    "--" + name.replace("_", "-"), f"expected one: {options.chain} charges for data", None
+                )
+    now = Now(
+        base_fee=options.base_fee, l1_base_fee=options.l1_base_fee or 0,
+        blob_base_fee=1 if options.blob_base_fee is None else options.blob_base_fee,
+        price_per_unit=options.price_per_unit,
+    )  # fmt: skip
+    found = max_send(
+        options.chain, options.balance, call, now=now, gas_limit=options.gas, blocks_ahead=options.blocks_ahead,
+        max_priority_fee=options.priority_fee, max_fee_per_gas=options.max_fee, at=options.at,
+    )  # fmt: skip
+    if options.json:
+        print_json({
+            "chain": options.chain, "maxValue": found.max_value, "held": found.held, "gasLimit": found.gas_limit,
+            "maxFeePerGas": found.max_fee_per_gas, "l1Fee": found.l1_fee, "operatorFee": found.operator_fee,
+        })  # fmt: skip
+        return 0
+    title = f"{options.chain}, blocks ahead: {options.blocks_ahead:,}; gas limit {found.gas_limit:,}, "
+    title += f"max fee {found.max_fee_per_gas:,} wei per gas"
+    gas = found.held - found.l1_fee - found.operator_fee
+    rows = [("balance", options.balance), ("gas limit · max fee", gas), ("data fee (L1 part)", found.l1_fee),
+            ("operator fee", found.operator_fee), ("held back", found.held)]  # fmt: skip
+    cells = [(name, f"{wei:,}", f"{wei / WEI_PER_ETH:.9f} ETH") for name, wei in rows]
+    if found.max_value is None:
+        cells.append(("largest value", "none", "the balance does not cover the fees"))
+    else:
+        cells.append(("largest value", f"{found.max_value:,}", f"{found.max_value / WEI_PER_ETH:.9f} ETH"))
+    print_table(title, ("", "wei", ""), cells)
+    return 0

@@ -1,0 +1,180 @@
+"""The other rollups: a transaction under their rules on any day, and the largest value that a balance can send."""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from feemodel.checks import INT64_MAX, mapping, whole_scalar
+from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded
+from feemodel.ethereum.call import Call
+from feemodel.ethereum.quantities import from_quantity, to_quantity
+from feemodel.ethereum.transaction import Transaction, fill
+from feemodel.explorer.fields import FIELDS, L1_FEES, check_subject_size, read_value
+from feemodel.io.shipped import day_l1_fees
+from feemodel.rollups import chain_history
+from feemodel.rollups.chain_history import CHAINS, timestamp
+from feemodel.rollups.rules import CURRENT, RULES, rule, rules_at
+from feemodel.sizes.codecs import Codec
+
+if TYPE_CHECKING:
+    from feemodel.rollups.factors import Rule
+
+REFERENCE = "linea"
+SEND_FEES = ("gas", "baseFee", *L1_FEES, "pricePerUnit", "maxPriorityFeePerGas", "maxFeePerGas")
+SEND_OPTIONS = (*SEND_FEES, "blocksAhead", "at")
+MOST_BLOCKS = 1_000  # that `feemodel_maxSend` looks ahead
+UINT256_MAX = 2**256 - 1
+
+
+def read_at(options: Mapping[str, Any], path: str) -> str | None:
+    """The day that is asked for, ISO 8601 text; `None`: the newest rules."""
+    at = options.get("at")
+    if at is None:
+        return None
+    if not isinstance(at, str):
+        raise InvalidInput(f"{path}.at", "expected a day such as 2024-06-14", at)
+    timestamp(f"{path}.at", at)
+    return at
+
+
+def read_l1_fees(moment: Mapping[str, Any], at: str | None) -> tuple[int, int]:
+    """L1 base fee and blob base fee of a request; with a day, what it leaves out is that day's shipped median."""
+    missing = [name for name in L1_FEES if moment.get(name) is None]
+    known: dict[str, int] = {}
+    if at is not None and missing:
+        fees = zip(L1_FEES, day_l1_fees("moment.at", timestamp("moment.at", at)), strict=True)
+        known = {name: fee for name, fee in fees if name in missing}
+    base_fee, blob_base_fee = (
+        known[name] if name in known else read_value(FIELDS[name], moment.get(name), f"moment.{name}")
+        for name in L1_FEES
+    )
+    return base_fee, blob_base_fee
+
+
+def read_rules(given: Any, at: str | None) -> "tuple[list[Rule], dict[str, str]]":
+    """The rules that are compared, and why some chains have none on that day."""
+    if given is None and at is not None:
+        found, without = rules_at(at)
+        return list(found), without
+    if given is None:
+        return [RULES[name] for name in CURRENT], {}
+    if given == "all" and at is None:
+        return list(RULES.values()), {}
+    if not isinstance(given, list) or not given:
+        raise InvalidInput("moment.rules", 'expected "all" or a list of names, with a day a list of chains', given)
+    known = RULES if at is None else CHAINS
+    for place, name in enumerate(given):
+        if not isinstance(name, str) or name not in known:
+            raise InvalidInput(f"moment.rules[{place}]", f"expected one of {', '.join(known)}", name)
+    return [rule(name, at=at) for name in dict.fromkeys(given)], {}
+
+
+def compared(
+    read: Call | Transaction,
+    gas: int,
+    rules: "Iterable[Rule]",
+    base_fee: int,
+    blob_base_fee: int,
+    pubdata: int,
+    codec: Codec,
+    chain_id: int,
+) -> tuple[list[dict[str, Any]], int, str]:
+    """A row for every rule, how long the signed transaction is [byte], and the rule that ratios are taken to."""
+    from feemodel.rollups.tables import comparison, sizes_table
+
+    senders = None
+    if isinstance(read, Call):  # a placeholder signature, as in a node's estimate
+        signed = fill(read, gas=gas, chain_id=chain_id).with_placeholder_signature()
+        senders = [read.sender or bytes(20)]
+    else:
+        signed = read
+    table = sizes_table([signed], gas=[gas], senders=senders, pubdata=pubdata, linea_codec=codec)
+    by_name = {one.name: one for one in rules}
+    reference = RULES[REFERENCE] if REFERENCE in by_name else next(iter(by_name.values()))
+
+    def row(one: "Rule") -> dict[str, Any]:
+        """One rule and its ratio to the reference; a rule that has no answer here says why."""
+        known = {"rule": one.name, "source": one.preset.source, "date": one.preset.date}
+        try:
+            both = list({each.name: each for each in (reference, one)}.values())
+            found = comparison(table, base_fee=base_fee, blob_base_fee=blob_base_fee, rules=both)[-1]
+        except FeeModelError as error:
+            return {**known, "error": str(error)}
+        fees = {"l1Fee": found.l1_fee, "l2Fee": found.l2_fee, "total": found.total}
+        named = found.in_parts
+        parts = {"dataFee": named.data_fee, "executionFee": named.execution_fee, "priorityFee": named.priority_fee}
+        return {
+            **known,
+            **{part: to_quantity(fee) for part, fee in (fees | parts).items()},
+            "perByte": found.per_byte,
+            "ratio": found.ratio,
+        }
+
+    return [row(one) for one in by_name.values()], int(table["length"].iloc[0]), reference.name
+
+
+def max_send(chain: Any, balance: Any, call: Any, options: Any) -> dict[str, Any]:
+    """The largest value that a balance can send on a chain, and what is held back for fees.
+
+    Parameters
+    ----------
+    chain : its name, such as "op-mainnet".
+    balance : of the sender [wei].
+    call : without `value`.
+    options : `gas` (on Arbitrum without the gas that pays for L1) and `baseFee`; `l1BaseFee` and `blobBaseFee` where
+        the chain charges for data, or `pricePerUnit` on Arbitrum; `blocksAhead` (1, at most 1,000),
+        `maxPriorityFeePerGas` (0), `maxFeePerGas` where it is decided, `at`, a day.
+
+    Raises
+    ------
+    InvalidInput : an unknown chain, anything out of range, a call with a value; see `feemodel.rollups.max_send`.
+    LimitExceeded : a call of more than 131,072 bytes.
+
+    >>> fees = {"gas": "0x5208", "baseFee": "0xf4240", "l1BaseFee": "0x3b9aca00", "blobBaseFee": "0x989680"}
+    >>> answer = max_send("op-mainnet", "0x38d7ea4c68000", {"to": "0x" + "11" * 20}, fees)
+    >>> int(answer["maxValue"], 16)
+    999968410338679
+    """
+    from feemodel.rollups import sending
+
+    family = chain_history.chain(chain).family
+    if not isinstance(options, Mapping):
+        raise InvalidInput("options", "expected an object", options)
+    for option in options:
+        if option not in SEND_OPTIONS:
+            raise InvalidInput(f"options.{option}", f"expected {', '.join(SEND_OPTIONS)} here", options[option])
+    needed = ["gas", "baseFee"]
+    if family in ("op-stack", "scroll") or (family == "arbitrum" and options.get("pricePerUnit") is None):
+        needed += L1_FEES
+    known = {name: _quantity(options, name) for name in SEND_FEES if name in needed or options.get(name) is not None}
+    blocks = whole_scalar("options.blocksAhead", options.get("blocksAhead", 1))
+    if blocks > MOST_BLOCKS:
+        raise LimitExceeded(f"options.blocksAhead: at most {MOST_BLOCKS:,}, got {blocks:,}")
+    now = sending.Now(
+        base_fee=known["baseFee"], l1_base_fee=known.get("l1BaseFee", 0), blob_base_fee=known.get("blobBaseFee", 1),
+        price_per_unit=known.get("pricePerUnit"),
+    )  # fmt: skip
+    wei = from_quantity(balance, "balance")
+    if wei > UINT256_MAX:
+        raise InvalidInput("balance", "expected at most 2**256 - 1", balance)
+    found = sending.max_send(
+        chain, wei, check_subject_size(mapping("call", call)), now=now, gas_limit=known["gas"], blocks_ahead=blocks,
+        max_priority_fee=known.get("maxPriorityFeePerGas", 0), max_fee_per_gas=known.get("maxFeePerGas"),
+        at=read_at(options, "options"),
+    )  # fmt: skip
+    wire = {
+        "held": found.held, "gasLimit": found.gas_limit, "maxFeePerGas": found.max_fee_per_gas, "l1Fee": found.l1_fee,
+        "operatorFee": found.operator_fee,
+    }  # fmt: skip
+    return {
+        "chain": chain,
+        "maxValue": None if found.max_value is None else to_quantity(found.max_value),
+        **{part: to_quantity(value) for part, value in wire.items()},
+    }
+
+
+def _quantity(options: Mapping[str, Any], name: str) -> int:
+    number = from_quantity(options.get(name, ""), f"options.{name}")
+    least = 1 if name == "gas" else 0
+    if not least <= number <= INT64_MAX:
+        raise InvalidInput(f"options.{name}", f"expected {least} to 2**63 - 1", options[name])
+    return number
