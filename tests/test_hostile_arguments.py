@@ -26,7 +26,7 @@ NOT_CALLED = {
     "feemodel.rollups.polygon_zkevm": {"Pricing"},
     "feemodel.rollups.presets": {
         "ArbitrumChain", "LineaPricing", "OpStackChain", "PolygonChain", "Preset", "ScrollChain", "TaikoChain",
-        "ZkSyncChain",
+        "ZkSyncChain", "ZkSyncOsChain",
     },
     "feemodel.rollups.scroll": {"Upgrade"},
     "feemodel.rollups.taiko": {"Chain"},

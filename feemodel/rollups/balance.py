@@ -18,11 +18,11 @@ matter-labs/era-contracts, TransactionHelper.sol; matter-labs/zksync-os at 0a82d
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from feemodel.checks import instance, sequence
+from feemodel.checks import INT64_MAX, instance, sequence
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum import fee_market
 from feemodel.integers import one_whole
-from feemodel.rollups import arbitrum, optimism, taiko
+from feemodel.rollups import arbitrum, optimism, taiko, zksync_os
 from feemodel.rollups.arbitrum_l2_pricing import BIPS, GasConstraint, constraint_base_fee
 
 L1_BASE_FEE_DENOMINATOR = 8
@@ -197,12 +197,15 @@ def arbitrum_base_fee_bound(
 
     64 million gas on empty backlogs, 1,186 + 301 + 68 + 16 + 4 + 1 basis points with each term rounded up:
 
+    >>> from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS
     >>> arbitrum_base_fee_bound(20_000_000, 1, constraints=DIA_CONSTRAINTS, min_base_fee=20_000_000)
     23412000
     """
     count = _blocks("blocks", blocks)
     floor = one_whole("min_base_fee", min_base_fee, minimum=1, unit="wei")
     fee = max(one_whole("base_fee", base_fee, unit="wei"), floor)
+    if fee >= constraint_base_fee(INT64_MAX, min_base_fee=floor):
+        raise InvalidInput("base_fee", "expected less than the fee at which the node's arithmetic saturates", base_fee)
     low, high = 0, 1  # the exponent of low is not too large, that of high is
     while constraint_base_fee(high, min_base_fee=floor) <= fee:
         low, high = high, 2 * high
@@ -211,7 +214,8 @@ def arbitrum_base_fee_bound(
         fits = constraint_base_fee(middle, min_base_fee=floor) <= fee
         low, high = (middle, high) if fits else (low, middle)
     gas = count * ARBITRUM_BLOCK_GAS * BIPS
-    added = [-(-gas // (one.window * one.target)) for one in sequence("constraints", constraints)]
+    each = [instance("constraints", one, GasConstraint) for one in sequence("constraints", constraints)]
+    added = [-(-gas // (one.window * one.target)) for one in each]
     return constraint_base_fee(low + sum(added), min_base_fee=floor)
 
 
@@ -223,12 +227,32 @@ def taiko_base_fee_bound(base_fee: int, blocks: int, *, chain: taiko.Chain = tai
     >>> taiko_base_fee_bound(25_000_000, 2)
     39062500
     """
+    instance("chain", chain, taiko.Chain)
     fee = one_whole("base_fee", base_fee, unit="wei")
     for _ in range(_blocks("blocks", blocks)):
         if fee >= chain.max_base_fee:
             break
         fee = int(taiko.next_base_fee(fee, TAIKO_GAS_LIMIT, TAIKO_GAS_LIMIT, 0, chain=chain))
     return fee
+
+
+def zksync_os_base_fee_bound(base_fee: int, blocks: int, *, native_per_gas: int) -> int:
+    """The largest base fee of ZKsync OS after some blocks: the native price may rise by an eighth, at least 1, in each.
+
+    Parameters
+    ----------
+    base_fee : of the newest block [wei / gas].
+    blocks : how many to look ahead.
+    native_per_gas : of the chain, at least 1 [native unit / gas].
+
+    >>> zksync_os_base_fee_bound(100, 3, native_per_gas=100), zksync_os_base_fee_bound(80_000, 2, native_per_gas=100)
+    (400, 101200)
+    """
+    per_gas = one_whole("native_per_gas", native_per_gas, minimum=1)
+    native = -(-one_whole("base_fee", base_fee, unit="wei") // per_gas)
+    for _ in range(_blocks("blocks", blocks)):
+        native += max(1, native // zksync_os.CHANGE_DENOMINATOR)
+    return native * per_gas
 
 
 def l1_fee_bounds(

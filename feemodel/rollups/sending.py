@@ -10,7 +10,7 @@ from feemodel.ethereum.call import parse_call
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.ethereum.transaction import Transaction, fill
 from feemodel.integers import one_whole
-from feemodel.rollups import arbitrum, arbitrum_l1_pricing, balance, optimism, presets, zksync_os
+from feemodel.rollups import arbitrum, arbitrum_l1_pricing, balance, optimism, presets
 from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, PRICING_INERTIA, GasConstraint
 from feemodel.rollups.balance import Sendable
 from feemodel.rollups.chain_history import When, chain
@@ -171,7 +171,7 @@ def _max_fee(name: str, family: str, parameters: Mapping[str, Any], now: Now, bl
         return balance.taiko_base_fee_bound(now.base_fee, blocks)
     if family == "zksync-os":
         per_gas = presets.ZKSYNC_OS.native_per_gas
-        return zksync_os.native_price_bound(-(-now.base_fee // per_gas), blocks) * per_gas
+        return balance.zksync_os_base_fee_bound(now.base_fee, blocks, native_per_gas=per_gas)
     reason = f"expected one: the base fee of {name} has no bound of so many blocks that is published"
     raise InvalidInput("max_fee_per_gas", reason, None)
 

@@ -135,18 +135,6 @@ def blob_pubdata_price(
     return multiply_divide("pubdata_price", cost, ratio.denominator, ratio.numerator)
 
 
-def native_price_bound(native_price: int, blocks: int) -> int:
-    """The largest native price that the server allows after some blocks: an eighth more, at least 1, in each.
-
-    >>> native_price_bound(1, 3), native_price_bound(800, 2)
-    (4, 1012)
-    """
-    price = one_whole("native_price", native_price, unit="wei")
-    for _ in range(one_whole("blocks", blocks)):
-        price += max(1, price // CHANGE_DENOMINATOR)
-    return price
-
-
 def gas_used(evm_gas_used: int, native_used: int, *, gas_price: int, native_price: int) -> Charged:
     """The gas that a transaction is charged: max(evm_gas_used, native_used // ⌈gas_price / native_price⌉).
 
