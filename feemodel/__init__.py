@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from feemodel.simulation.announced import PricingRule as PricingRule
     from feemodel.simulation.backtest import backtest as backtest
     from feemodel.simulation.calibrate import calibrate as calibrate
+    from feemodel.simulation.closed_loop.simulator import simulate as simulate
     from feemodel.simulation.posting import Posting as Posting
     from feemodel.simulation.reduce import over as over
     from feemodel.simulation.samples import grid as grid
@@ -79,6 +80,7 @@ _HOME = {
     "priority_fee": "linea.priority",
     "priority_fee_from_l1": "linea.from_l1",
     "profitable": "linea.priority",
+    "simulate": "simulation.closed_loop.simulator",
     "sobol": "simulation.samples",
     "sobol_indices": "simulation.sensitivity",
     "summarize": "simulation.summarize",

@@ -32,6 +32,7 @@ VERBS = {
     "max-send": "the largest value that a balance can send on a rollup, and what is held back for fees",
     "sweep": "a formula over a grid, Sobol points or random draws, as a file describes it",
     "backtest": "what users would have paid and what posting would have cost, on real or simulated L1 fees",
+    "simulate": "a rollup in a closed loop: prices, demand, posting and the operator's balance act on each other",
     "calibrate": "the smallest margin that keeps the probability of a loss below a bound",
     "sizes": "measure a file of transactions under every codec",
     "train": "train a zstd dictionary on a file of transactions",

@@ -307,7 +307,7 @@ def _scenario(options: argparse.Namespace) -> Any:
 
 def read_history(options: argparse.Namespace) -> Any:
     """The L1 fees that the options name, as they were."""
-    history = _history(options.l1, read_columns(options.l1_columns))
+    history = l1_history(options.l1, read_columns(options.l1_columns))
     # What is asked for counts before what the file says.
     return history if options.tip is None else history.drop_vars("tip", errors="ignore")
 
@@ -326,7 +326,7 @@ def _beginning(history: Any, hours: float) -> Any:
     return scenarios.beginning(history, hours * HOUR)
 
 
-def _history(path: str | None, columns: dict[str, str] | None = None) -> Any:
+def l1_history(path: str | None, columns: dict[str, str] | None = None) -> Any:
     from feemodel.io import read_l1_fees, read_shipped_l1_fees
     from feemodel.simulation.scenarios import replay
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from feemodel.io.fetch import fetch_blocks as fetch_blocks
     from feemodel.io.fetch import get_blocks as get_blocks
     from feemodel.io.fetch import parse_block_range as parse_block_range
+    from feemodel.io.finished_paths import PathFolder as PathFolder
     from feemodel.io.l1_fees import FeeHistory as FeeHistory
     from feemodel.io.l1_fees import parse_fee_history as parse_fee_history
     from feemodel.io.l1_fees import read_l1_fees as read_l1_fees
@@ -41,6 +42,7 @@ _HOME = {
     "fetch_blocks": "fetch",
     "get_blocks": "fetch",
     "parse_block_range": "fetch",
+    "PathFolder": "finished_paths",
     "FeeHistory": "l1_fees",
     "parse_fee_history": "l1_fees",
     "read_l1_fees": "l1_fees",

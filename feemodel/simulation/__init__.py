@@ -1,5 +1,52 @@
-"""Experiments: sample, evaluate, analyse."""
+"""Experiments: sample, evaluate, analyse; and a rollup in a closed loop."""
+
+from typing import TYPE_CHECKING
 
 from feemodel.lazy import lazy_names
 
-__getattr__, __dir__ = lazy_names(__name__, {})
+if TYPE_CHECKING:
+    from feemodel.simulation.closed_loop.baseline import baseline_pricing as baseline_pricing
+    from feemodel.simulation.closed_loop.baseline import break_even as break_even
+    from feemodel.simulation.closed_loop.baseline import fitted as fitted
+    from feemodel.simulation.closed_loop.costs import Costs as Costs
+    from feemodel.simulation.closed_loop.demand import Demand as Demand
+    from feemodel.simulation.closed_loop.execution_prices import ArbitrumExecution as ArbitrumExecution
+    from feemodel.simulation.closed_loop.execution_prices import Eip1559 as Eip1559
+    from feemodel.simulation.closed_loop.execution_prices import FixedExecution as FixedExecution
+    from feemodel.simulation.closed_loop.execution_prices import TaikoPricing as TaikoPricing
+    from feemodel.simulation.closed_loop.finality import price_of_finality as price_of_finality
+    from feemodel.simulation.closed_loop.paths import Bootstrap as Bootstrap
+    from feemodel.simulation.closed_loop.policies import ArbitrumPricing as ArbitrumPricing
+    from feemodel.simulation.closed_loop.policies import Fixed as Fixed
+    from feemodel.simulation.closed_loop.policies import LineaPricing as LineaPricing
+    from feemodel.simulation.closed_loop.policies import OpStackPricing as OpStackPricing
+    from feemodel.simulation.closed_loop.policies import VaultEip1559 as VaultEip1559
+    from feemodel.simulation.closed_loop.policies import VaultPricing as VaultPricing
+    from feemodel.simulation.closed_loop.simulator import simulate as simulate
+    from feemodel.simulation.posting import Posting as Posting
+    from feemodel.simulation.posting import PriceCap as PriceCap
+
+_HOME = {
+    "ArbitrumExecution": "closed_loop.execution_prices",
+    "ArbitrumPricing": "closed_loop.policies",
+    "Bootstrap": "closed_loop.paths",
+    "Costs": "closed_loop.costs",
+    "Demand": "closed_loop.demand",
+    "Eip1559": "closed_loop.execution_prices",
+    "Fixed": "closed_loop.policies",
+    "FixedExecution": "closed_loop.execution_prices",
+    "LineaPricing": "closed_loop.policies",
+    "OpStackPricing": "closed_loop.policies",
+    "Posting": "posting",
+    "PriceCap": "posting",
+    "TaikoPricing": "closed_loop.execution_prices",
+    "VaultEip1559": "closed_loop.policies",
+    "VaultPricing": "closed_loop.policies",
+    "baseline_pricing": "closed_loop.baseline",
+    "break_even": "closed_loop.baseline",
+    "fitted": "closed_loop.baseline",
+    "price_of_finality": "closed_loop.finality",
+    "simulate": "closed_loop.simulator",
+}
+__all__ = [*_HOME]
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

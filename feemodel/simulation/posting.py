@@ -1,4 +1,4 @@
-"""When compressed bytes are posted to L1, and what that costs: fill the blob, or post at a deadline."""
+"""When compressed bytes are posted to L1, and what that costs: fill the blob, post at a deadline, wait for a price."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -6,26 +6,69 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import RealArray, instance, raise_first, real, real_scalar
+from feemodel.checks import RealArray, choice, flag, instance, raise_first, real, real_scalar, whole_scalar
 from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.linea import price_cap
 from feemodel.simulation.scenarios import check_scenario
 from feemodel.simulation.surfaces import Submission
 
 MOST_SUBMISSIONS = 1 << 26  # that are held at once: some 2 GB
+MOST_BLOBS = 72  # in one submission: more than any block of L1 holds today
+KINDS = ("fill", "deadline", "price-cap", "blob-or-calldata", "alternative-layer", "clairvoyant")
+TIPS_PAID = ("paid", "constant")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceCap:
+    """Linea's price cap for submissions, see `feemodel.linea.price_cap`."""
+
+    target_delay: float = price_cap.TARGET_DELAY  #: after which the multiplier is 1 + adjustment [s]
+    adjustment: float = price_cap.ADJUSTMENT  #: [1]
+    tip_cap: float = price_cap.TIP  #: before waiting; 0 leaves the caps without a tip [wei / gas]
+    tip: str = "paid"  #: "paid": what the caps leave, which grows with waiting; "constant": the submission's tip
+    from_first_byte: bool = True  #: whether waiting counts from the first byte on, or from the full submission
+    time_of_day: bool = True  #: whether the hourly factors count
+    coefficient: float = price_cap.COEFFICIENT  #: of the caps that must cover the present fees [1]
+    window: float = price_cap.WINDOW  #: of the percentile [s]
+
+    def __post_init__(self) -> None:
+        for name in ("target_delay", "window"):
+            if real_scalar(name, getattr(self, name), unit="s") < 1.0:
+                raise InvalidInput(name, "expected at least 1 s", getattr(self, name))
+        for name in ("adjustment", "tip_cap"):
+            real_scalar(name, getattr(self, name))
+        if real_scalar("coefficient", self.coefficient) == 0.0:
+            raise InvalidInput("coefficient", "expected a number above 0", self.coefficient)
+        choice("tip", self.tip, TIPS_PAID)
+        flag("from_first_byte", self.from_first_byte)
+        flag("time_of_day", self.time_of_day)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posting:
     """How the stream of compressed bytes reaches L1.
 
+    `kind` says when a submission leaves: "fill", when its blobs are full; "deadline", then or when its first byte has
+    waited that long; "price-cap", when it is full and the cap covers L1's fees; "blob-or-calldata", when it is full, as
+    blobs or as calldata, whichever is cheaper; "alternative-layer", when it is full, to another layer; "clairvoyant",
+    at the cheapest moment between full and the deadline, a bound that nobody reaches. `backtest` knows the first two.
+
     >>> Posting(deadline=3_600.0, stream_ratio=0.52).submission.capacity
     130048
+    >>> Posting(deadline=3_600.0).kind
+    'deadline'
     """
 
     submission: Submission = field(default_factory=Submission)
-    deadline: float | None = None  #: the longest that a byte waits; without it every blob is filled [s]
+    deadline: float | None = None  #: longest wait of a byte; of a full submission where it is clairvoyant [s]
     stream_ratio: float = 1.0  #: bytes of the shared stream over bytes measured one by one [1]
+    kind: str = "fill"
+    blobs: int = 1  #: in one submission
+    further_blob_gas: float = 0.0  #: execution gas of each blob after the first [gas]
+    cap: PriceCap = field(default_factory=PriceCap)  #: of "price-cap"
+    layer_cost_per_mib: float = 0.0  #: of "alternative-layer" [wei / MiB]
+    commitment_gas: float = 21_000.0  #: L1 gas of the transaction that commits to another layer's data [gas]
 
     def __post_init__(self) -> None:
         instance("submission", self.submission, Submission)
@@ -33,6 +76,18 @@ class Posting:
             value = getattr(self, name)
             if value is not None and real_scalar(name, value) == 0.0:
                 raise InvalidInput(name, "expected a number above 0", value)
+        if choice("kind", self.kind, KINDS) == "fill" and self.deadline is not None:
+            object.__setattr__(self, "kind", "deadline")
+        if (self.deadline is None) == (self.kind in ("deadline", "clairvoyant")):
+            wanted = "a deadline" if self.deadline is None else "no deadline"
+            raise InvalidInput("deadline", f"expected {wanted} with kind {self.kind}", self.deadline)
+        if whole_scalar("blobs", self.blobs, minimum=1) > MOST_BLOBS:
+            raise InvalidInput("blobs", f"expected at most {MOST_BLOBS}", self.blobs)
+        if self.blobs > 1 and self.kind == "clairvoyant":
+            raise InvalidInput("blobs", "expected 1 with kind clairvoyant", self.blobs)
+        for name in ("further_blob_gas", "layer_cost_per_mib", "commitment_gas"):
+            real_scalar(name, getattr(self, name))
+        instance("cap", self.cap, PriceCap)
 
 
 @compared_by_value
@@ -77,6 +132,9 @@ def post(stream: RealArray, tick: float, posting: Posting, l1_fees: xr.Dataset) 
     ([120.0, 180.0], [130048.0, 195072.0], [11616788000000.0, 11616788000000.0])
     """
     instance("posting", posting, Posting)
+    if posting.kind not in ("fill", "deadline") or posting.blobs > 1:
+        kind = f"kind {posting.kind}, {posting.blobs} blobs"
+        raise InvalidInput("posting", "expected fill or deadline with one blob; the rest is for simulate", kind)
     check_scenario("l1_fees", l1_fees)
     tick = real_scalar("tick", tick, unit="s")
     if tick == 0.0:

@@ -181,7 +181,7 @@ def bootstrap(
     check_scenario_size(count, steps)
     choice("method", method, ("stationary", "circular"))
     streams = generator_of(rng).spawn(count)
-    index = np.stack([_drawn_rows(stream, rows, steps, length, method) for stream in streams])
+    index = np.stack([drawn_rows(stream, rows, steps, length, method) for stream in streams])
     drawn = {str(name): values.to_numpy()[0][index] for name, values in history.data_vars.items()}
     found = scenario(drawn, np.arange(steps) * step, source=f"{method} block bootstrap of: {history.attrs['source']}")
     return found.assign_attrs(block_seconds=length * step, assumed=history.attrs.get("assumed", "nothing"))
@@ -377,7 +377,19 @@ def _begins(name: str, found: xr.Dataset) -> RealArray:
     return elapsed
 
 
-def _drawn_rows(stream: Generator, rows: int, steps: int, length: int, method: str) -> WholeArray:
+def drawn_rows(stream: Generator, rows: int, steps: int, length: int, method: str) -> WholeArray:
+    """Which row of a history each step of a block bootstrap takes.
+
+    Parameters
+    ----------
+    stream : of the path.
+    rows : of the history; steps : of the path; length : of a block, or its mean [steps].
+    method : "stationary" or "circular".
+
+    >>> drawn = drawn_rows(np.random.default_rng(1), rows=10, steps=6, length=3, method="circular")
+    >>> ((np.diff(drawn) % 10)[[0, 1, 3, 4]] == 1).all()
+    np.True_
+    """
     if method == "circular":
         begins = np.arange(steps) % length == 0
     else:

@@ -1,0 +1,47 @@
+"""Figures of a simulated rollup: a Dataset of `feemodel.simulate` in, axes out. Nothing here computes a fee."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from feemodel.ethereum.quantities import WEI_PER_ETH, WEI_PER_GWEI
+from feemodel.plots.figures import BLUE, GREY, ORANGE, VERMILION
+
+if TYPE_CHECKING:
+    import xarray
+
+DAY = 86_400.0  # seconds
+MOST_POINTS = 4_000  # of a line
+
+
+def plot_path(result: "xarray.Dataset", figure: Figure) -> list[Axes]:
+    """A recorded path along time: data price, backlog, balance, and each day's recovery.
+
+    Parameters
+    ----------
+    result : of `feemodel.simulate` with `record` of at least 1; the first recorded path is drawn.
+    figure : that four axes are added to.
+    """
+    axes = list(figure.subplots(4, 1, sharex=True))
+    days = result["elapsed"].to_numpy() / DAY
+    thin = slice(None, None, max(1, len(days) // MOST_POINTS))
+    price = result["price"].to_numpy()[0] / WEI_PER_GWEI
+    axes[0].plot(days[thin], price[thin], color=BLUE, linewidth=0.9)
+    axes[0].set(ylabel="data price\n[gwei per byte]", yscale="log" if (price > 0.0).all() else "linear")
+    backlog = result["backlog"].to_numpy()[0] / 130_048
+    axes[1].plot(days[thin], backlog[thin], color=GREY, linewidth=0.7)
+    axes[1].set_ylabel("backlog [blobs]")
+    balance = result["balance"].to_numpy()[0] / WEI_PER_ETH
+    axes[2].plot(days[thin], balance[thin], color=ORANGE, linewidth=0.9)
+    axes[2].set_ylabel("balance [ETH]")
+    fees, cost = result["data_fees"].to_numpy()[0], result["accrued_data_cost"].to_numpy()[0]
+    recovery = fees / np.where(cost > 0.0, cost, np.nan)
+    middle = np.arange(len(recovery)) + 0.5
+    axes[3].bar(middle, recovery, width=0.9, color=np.where(recovery < 1.0, VERMILION, BLUE))
+    axes[3].axhline(1.0, color="black", linewidth=0.8)
+    axes[3].set(ylabel="data fees over\naccrued cost, by day", xlabel="days", xlim=(0.0, days[-1]))
+    for ax in axes:
+        ax.grid(alpha=0.25)
+    return axes

@@ -1,0 +1,148 @@
+"""The baseline of comparisons: every policy on the same month, demand and posting, with stated parameters.
+
+1.45 transactions a second of 119.42 bytes, fluid; one blob of 130,048 bytes a submission of 65,250 gas at a tip of
+0.1 gwei; what is left at the end is posted in one last blob. Prices are compared for data alone.
+"""
+
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
+
+import xarray as xr
+
+from feemodel.checks import choice
+from feemodel.errors import InvalidInput
+from feemodel.linea.from_l1 import USABLE_BLOB_BYTES
+from feemodel.simulation.closed_loop.costs import Costs
+from feemodel.simulation.closed_loop.demand import Demand
+from feemodel.simulation.closed_loop.paths import DAY
+from feemodel.simulation.closed_loop.policies import (
+    ArbitrumPricing,
+    Fixed,
+    LineaPricing,
+    OpStackPricing,
+    Pricing,
+    VaultEip1559,
+    VaultPricing,
+)
+from feemodel.simulation.closed_loop.simulator import simulate
+from feemodel.simulation.posting import Posting
+from feemodel.simulation.scenarios import RATIOS
+
+TARGET_DAYS = 10.0  # of mean cost that a vault aims to hold
+REPAID_DAYS = 1.0  # in which the P term repays a deficit
+INTEGRAL_DAYS = 4.0  # after which the I term of a steady error is as large as the P term
+KINDS = ("fixed", "linea", "linea-unbounded", "op-stack", "arbitrum", "vault-p", "vault-pi", "feed-forward",
+         "vault-eip1559")  # fmt: skip
+FIT_TOLERANCE, MOST_FITS = 1e-9, 40
+
+
+class BreakEven(NamedTuple):
+    """What posting costs where demand does not answer prices."""
+
+    price: float  #: at which the fees of the whole history pay for it [wei / byte]
+    cost_per_day: float  #: [wei]
+    bytes_per_day: float  #: [byte]
+
+
+def unweighted(l1_fees: xr.Dataset) -> xr.Dataset:
+    """L1 fees without usage ratios, so that averages over a window count every block alike.
+
+    >>> from feemodel.simulation.scenarios import replay
+    >>> rows = {"timestamp": [0, 12], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2, "gas_used_ratio": [0.5] * 2}
+    >>> [*unweighted(replay(rows, source="by hand")).data_vars]
+    ['base_fee', 'blob_base_fee']
+    """
+    return l1_fees.drop_vars([name for name in RATIOS if name in l1_fees])
+
+
+def break_even(l1_fees: xr.Dataset, posting: Posting, demand: Demand, *, step: float = 12.0) -> BreakEven:
+    """The fixed price at which a history breaks even at elasticity 0, and its mean cost.
+
+    >>> from feemodel.simulation.scenarios import replay
+    >>> rows = {"timestamp": [0, 86_400], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2}
+    >>> round(break_even(replay(rows, source="by hand"), Posting(), Demand()).price / 1e6, 1)  # a last part blob
+    90.1
+    """
+    still = replace(demand, elasticity=0.0, poisson=False)
+    found = simulate(l1_fees, Fixed(price=1.0), posting, still, step=step)
+    days = float(found["covered"].sum())
+    cost, size = float(found["data_cost"][0]), float(found["bytes"][0].sum())
+    return BreakEven(cost / size, cost / days, size / days)
+
+
+def baseline_pricing(kind: str, even: BreakEven, *, window_blocks: int = 1_000, step: float = 12.0) -> Pricing:
+    """A policy by its short name, at the baseline's parameters.
+
+    Parameters
+    ----------
+    kind : one of `KINDS`.
+    even : what the controllers start from: the break-even price, the mean cost.
+    window_blocks : of Linea's average, in steps.
+
+    >>> pricing = baseline_pricing("linea", BreakEven(1e8, 1e15, 1e7), window_blocks=50)
+    >>> pricing.window, pricing.estimate_margin, pricing.lower_bound
+    (600.0, 1.0, 90000001.0)
+    """
+    choice("pricing", kind, KINDS)
+    target = TARGET_DAYS * even.cost_per_day
+    proportional = target / (even.bytes_per_day * REPAID_DAYS)
+    if kind in ("linea", "linea-unbounded"):
+        bounds: dict[str, Any] = {} if kind == "linea" else {"lower_bound": None, "upper_bound": None}
+        return LineaPricing(
+            base_fee=0, fixed_cost=0, estimate_margin=1.0, window=window_blocks * step, update_interval=step,
+            bytes_per_submission=USABLE_BLOB_BYTES, **bounds,
+        )  # fmt: skip
+    if kind == "op-stack":
+        return OpStackPricing()
+    if kind == "arbitrum":
+        return ArbitrumPricing(price=even.price)
+    if kind == "feed-forward":
+        return VaultPricing()
+    if kind == "vault-p":
+        return VaultPricing(kp=proportional, target_balance=target)
+    if kind == "vault-pi":
+        steps = INTEGRAL_DAYS * DAY / step
+        return VaultPricing(kp=proportional, ki=proportional / steps, greatest_integral=10.0 * steps,
+                            target_balance=target)  # fmt: skip
+    if kind == "vault-eip1559":
+        return VaultEip1559(price=even.price, target_balance=target)
+    return Fixed(price=even.price)
+
+
+def fitted(
+    l1_fees: xr.Dataset, pricing: Pricing, posting: Posting, demand: Demand, costs: Costs | None = None,
+    *, step: float = 12.0,
+) -> Pricing:  # fmt: skip
+    """The policy at the level that recovers the history's posting cost at elasticity 0.
+
+    A level fitted on the history that it is judged on is an upper bound of what anybody could have known.
+
+    Raises `InvalidInput` where no level does.
+
+    >>> from feemodel.simulation.scenarios import replay
+    >>> rows = {"timestamp": [0, 86_400], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2}
+    >>> fees = replay(rows, source="by hand")
+    >>> half = Fixed(price=break_even(fees, Posting(), Demand()).price / 2.0)
+    >>> round(fitted(fees, half, Posting(), Demand()).level, 9)
+    2.0
+    """
+    if not any(field.name == "level" for field in fields(pricing)):  # type: ignore[arg-type]
+        raise InvalidInput("level", "expected a policy with a level", pricing)
+    still = replace(demand, elasticity=0.0, poisson=False)
+
+    def surplus(level: float) -> float:
+        at_level = replace(pricing, level=level)  # type: ignore[type-var]
+        return float(simulate(l1_fees, at_level, posting, still, costs, step=step)["recovery"].mean()) - 1.0
+
+    low, left = 1.0, surplus(1.0)
+    high = 1.0 / (1.0 + left) if left > -1.0 else 1.0  # exact where fees are proportional to the level
+    for _ in range(MOST_FITS):
+        right = surplus(high)
+        if abs(right) <= FIT_TOLERANCE:
+            return replace(pricing, level=high)  # type: ignore[type-var]
+        if right == left:
+            break
+        low, high, left = high, high - right * (high - low) / (right - left), right
+        if not high > 0.0:
+            break
+    raise InvalidInput("level", "expected a policy that some level makes recover", type(pricing).__name__)

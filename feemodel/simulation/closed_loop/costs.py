@@ -1,0 +1,60 @@
+"""The operator's costs beside posting data: finalization with its proof, proving, overhead."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from feemodel.checks import RealArray, real_scalar, whole_scalar
+from feemodel.errors import InvalidInput
+
+#: Cost lines, in the order of the compiled loop; all in wei.
+LINES = (
+    "data_base_fee", "data_tip", "data_blob_fee", "data_calldata", "data_alternative_layer",
+    "finalization_base_fee", "finalization_tip", "proving", "overhead",
+)  # fmt: skip
+DATA_LINES = tuple(line for line in LINES if line.startswith("data_"))
+MONTH = 30 * 86_400.0  # seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Costs:
+    """What the operator pays apart from submissions; everything is 0 unless given.
+
+    Linea paid as much for finalization as for data in January 2026: 66,000–67,000 gas for each blob posted.
+
+    >>> Costs(finalization_gas=66_500, finalize_blobs=1).finalizes
+    True
+    """
+
+    finalization_gas: float = 0.0  #: L1 gas of a finalization with its proof [gas]
+    finalization_gas_per_blob: float = 0.0  #: further gas for each blob that it finalizes [gas]
+    finalize_blobs: int | None = None  #: finalize whenever so many blobs are posted
+    finalize_seconds: float | None = None  #: or whenever so much time has passed [s]
+    proving_per_gas: float = 0.0  #: of L2 gas [wei / gas]
+    proving_per_byte: float = 0.0  #: of data [wei / byte]
+    overhead_per_month: float = 0.0  #: of 30 days [wei]
+
+    def __post_init__(self) -> None:
+        for name in ("finalization_gas", "finalization_gas_per_blob", "proving_per_gas", "proving_per_byte",
+                     "overhead_per_month"):  # fmt: skip
+            real_scalar(name, getattr(self, name))
+        if self.finalize_blobs is not None:
+            whole_scalar("finalize_blobs", self.finalize_blobs, minimum=1)
+        if self.finalize_seconds is not None and real_scalar("finalize_seconds", self.finalize_seconds) == 0.0:
+            raise InvalidInput("finalize_seconds", "expected a number above 0", self.finalize_seconds)
+        if self.finalizes and (self.finalize_blobs is None) == (self.finalize_seconds is None):
+            reason = "expected it, or finalize_seconds, with finalization gas"
+            raise InvalidInput("finalize_blobs", reason, self.finalize_blobs)
+
+    @property
+    def finalizes(self) -> bool:
+        """Whether finalization costs anything."""
+        return bool(self.finalization_gas or self.finalization_gas_per_blob)
+
+    def terms(self, step: float) -> RealArray:
+        """The numbers that the compiled loop takes, in its order."""
+        every = (self.finalize_blobs or 0, 0.0 if self.finalize_seconds is None else self.finalize_seconds)
+        gas = (self.finalization_gas, self.finalization_gas_per_blob)
+        proving = (self.proving_per_gas, self.proving_per_byte)
+        overhead = self.overhead_per_month * step / MONTH
+        return np.array([float(self.finalizes), *gas, *every, *proving, overhead], dtype=np.float64)

@@ -1,0 +1,94 @@
+"""Demand in a closed loop: transactions a second that answer the price, the time of day and L1 congestion."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from feemodel.checks import RealArray, choice, flag, real, real_scalar, whole_scalar
+from feemodel.errors import InvalidInput, LimitExceeded
+
+HOURS = (24, 168)  # lengths of a cycle: a day, or a week from Monday on
+MOST_RATE = 1e9  # transactions a second
+MOST_ELASTICITY = 100.0
+MOST_LAG = 1 << 20  # steps
+ANSWERS = ("data", "total")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demand:
+    """Who sends how much.
+
+        arrivals = rate · cycle · (l1_base_fee / median)^l1_correlation · min(choke, (f / reference_fee)^−elasticity)
+
+    a second, as that number or as a Poisson draw. f is what a typical transaction pays: for its data alone, or in all.
+    At 2026 fees data is 0.2–3 % of the total on Linea, so policies for data are compared at `answers="data"`.
+
+    >>> Demand(rate=1.45).bytes_per_transaction
+    119.42
+    """
+
+    rate: float = 1.45  #: at the reference fee [1 / s]
+    bytes_per_transaction: float = 119.42  #: in the compressed stream [byte]
+    gas_per_transaction: float = 165_000.0  #: of L2 execution [gas]
+    calldata_per_transaction: float = 0.0  #: which calldata pressure counts [byte]
+    elasticity: float = 0.0  #: ε: not identified by any data here, sweep it [1]
+    reference_fee: float | None = None  #: f₀ of a transaction, needed where elasticity is not 0 [wei]
+    choke: float = 10.0  #: the most that a low price multiplies demand by [1]
+    answers: str = "data"  #: "data": f is the data fee; "total": data, execution and operator fees
+    cycle: tuple[float, ...] | None = None  #: factor of each hour, 24 from UTC midnight or 168 from Monday [1]
+    l1_correlation: float = 0.0  #: κ [1]
+    lag: int = 0  #: how old the price is that users answer [steps]
+    poisson: bool = False
+
+    def __post_init__(self) -> None:
+        for name, most in (("rate", MOST_RATE), ("elasticity", MOST_ELASTICITY)):
+            if real_scalar(name, getattr(self, name)) > most:
+                raise InvalidInput(name, f"expected at most {most:g}", getattr(self, name))
+        for name in ("bytes_per_transaction", "choke"):
+            if real_scalar(name, getattr(self, name)) == 0.0:
+                raise InvalidInput(name, "expected a number above 0", getattr(self, name))
+        for name in ("gas_per_transaction", "calldata_per_transaction"):
+            real_scalar(name, getattr(self, name))
+        if self.reference_fee is not None and real_scalar("reference_fee", self.reference_fee) == 0.0:
+            raise InvalidInput("reference_fee", "expected a number above 0", self.reference_fee)
+        if self.elasticity and self.reference_fee is None:
+            raise InvalidInput("reference_fee", "expected a fee where elasticity is not 0", None)
+        choice("answers", self.answers, ANSWERS)
+        if self.cycle is not None:
+            factors = np.atleast_1d(real("cycle", self.cycle))
+            if factors.shape not in [(hours,) for hours in HOURS] or not factors.any():
+                raise InvalidInput("cycle", "expected 24 or 168 factors, not all 0", self.cycle)
+        if abs(real_scalar("l1_correlation", self.l1_correlation, minimum=None)) > MOST_ELASTICITY:
+            raise InvalidInput("l1_correlation", f"expected within ±{MOST_ELASTICITY:g}", self.l1_correlation)
+        if whole_scalar("lag", self.lag) > MOST_LAG:
+            raise LimitExceeded(f"lag: {self.lag:,} steps are more than {MOST_LAG:,}")
+        flag("poisson", self.poisson)
+
+    def activity(self, base_fee: RealArray, typical_base_fee: float, times: RealArray) -> RealArray:
+        """Demand over the rate before users see the price, step by step; a single 1 where it is constant [1].
+
+        Parameters
+        ----------
+        base_fee : of L1 [wei / gas].
+        typical_base_fee : what κ is relative to, the history's median [wei / gas].
+        times : of the steps, since 1970 [s].
+
+        >>> Demand(l1_correlation=0.5).activity(np.array([4.0, 16.0]), 4.0, np.array([0.0, 12.0])).tolist()
+        [1.0, 2.0]
+        """
+        factors: Any = np.ones(1)
+        if self.l1_correlation:
+            factors = factors * (base_fee / typical_base_fee) ** self.l1_correlation
+        if self.cycle is not None:
+            # 1970-01-01 was a Thursday: three days after a Monday.
+            hour = (times // 3_600.0).astype(np.int64) + 3 * 24
+            factors = factors * np.asarray(self.cycle, dtype=np.float64)[hour % len(self.cycle)]
+        return np.asarray(factors)
+
+    def terms(self) -> RealArray:
+        """The numbers that the compiled loop takes, in its order."""
+        reference = 1.0 if self.reference_fee is None else self.reference_fee
+        sizes = (self.bytes_per_transaction, self.gas_per_transaction, self.calldata_per_transaction)
+        answer = (self.elasticity, reference, self.choke, float(self.answers == "total"), self.lag)
+        return np.array([self.rate, *sizes, *answer, float(self.poisson)], dtype=np.float64)

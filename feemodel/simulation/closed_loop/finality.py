@@ -1,0 +1,119 @@
+"""The price of finality: what waiting for cheaper L1 fees saves, and how long it takes, on a schedule of its own."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from feemodel.checks import instance, real_scalar
+from feemodel.compiled import kept
+from feemodel.errors import InvalidInput
+from feemodel.linea import price_cap
+from feemodel.simulation.closed_loop import loop
+from feemodel.simulation.closed_loop.l1_steps import held_fees, posting_terms, price_percentiles
+from feemodel.simulation.closed_loop.loop import capped_tip, hour_of_week
+from feemodel.simulation.closed_loop.windows import cheapest_step
+from feemodel.simulation.posting import Posting
+
+INTERVAL = 751.0  # seconds in which 1.45 transactions a second of 119.42 bytes fill a blob
+FIRST_DUE = 7 * 86_400.0  # seconds: what the percentiles look back on
+
+
+def price_of_finality(
+    l1_fees: xr.Dataset,
+    posting: Posting,
+    *,
+    interval: float = INTERVAL,
+    first_due: float = FIRST_DUE,
+    step: float = 12.0,
+) -> xr.Dataset:
+    """When submissions that are due one after the other leave, what they cost, and what they would have cost at once.
+
+    Parameters
+    ----------
+    l1_fees : a scenario of one path with dates, longer than `first_due`.
+    posting : of kind "price-cap" or "clairvoyant"; others leave at once.
+    interval : between two submissions; the first byte of one comes when the one before is due [s].
+    first_due : [s].
+    step : in which L1 fees are looked at [s].
+
+    Returns
+    -------
+    Dataset over `submission`: `due` and `left` since the beginning, `delay` [s], `cost` and `cost_at_once` [wei]; and
+    `saving`, the part of the cost at once, negative where waiting costs [1]; `mean_delay` [s]. The cost at once has
+    the submission's own tip. What has not left at the end leaves then.
+
+    Raises `InvalidInput` for a scenario that ends before a submission is due, or has several paths.
+
+    Fees that never move leave nothing to wait for, and the tip has risen since the first byte:
+
+    >>> from feemodel.simulation.scenarios import replay
+    >>> rows = {"timestamp": [1767795167, 1767795167 + 700_000], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2}
+    >>> found = price_of_finality(replay(rows, source="by hand"), Posting(kind="price-cap"))
+    >>> found.sizes["submission"], round(found.saving.item(), 4), found.mean_delay.item()
+    (127, -0.002, 0.0)
+    """
+    instance("posting", posting, Posting)
+    for name, value in (("interval", interval), ("first_due", first_due), ("step", step)):
+        if real_scalar(name, value, unit="s") == 0.0:
+            raise InvalidInput(name, "expected a number above 0", value)
+    columns, start_time = held_fees(l1_fees, step, posting.submission.tip)
+    base_fee, blob_base_fee, tip = columns
+    count = len(base_fee)
+    due_times = first_due + interval * np.arange(max(0.0, np.ceil((count * step - first_due) / interval)))
+    due = np.ceil(due_times / step - 1e-9).astype(np.int64)
+    due_times, due = due_times[due < count], due[due < count]
+    if not due.size:
+        raise InvalidInput("l1_fees", f"expected more than {first_due:,.0f} s", count * step)
+    submission = posting.submission
+    at_tip = (base_fee + tip) * submission.execution_gas + blob_base_fee * submission.blob_gas
+    left, paid_tip = due.copy(), tip[due]
+    if posting.kind == "clairvoyant":
+        left = cheapest_step(at_tip, round((posting.deadline or 0.0) / step))[due]
+        paid_tip = tip[left]
+    elif posting.kind == "price-cap":
+        caps = price_percentiles(base_fee, blob_base_fee, posting, step)
+        factors = np.array(price_cap.TIME_OF_DAY_MULTIPLIERS) if posting.cap.time_of_day else np.ones(168)
+        since = due_times - (interval if posting.cap.from_first_byte else 0.0)
+        left, paid_tip = _leave(due, since, start_time, step, base_fee, blob_base_fee, tip, posting_terms(posting),
+                                caps, factors)  # fmt: skip
+    cost = (base_fee[left] + paid_tip) * submission.execution_gas + blob_base_fee[left] * submission.blob_gas
+    delay = np.where(left > due, left * step - due_times, 0.0)
+    return _dataset(due_times, left * step, delay, cost, at_tip[due])
+
+
+@kept(nogil=True, error_model="numpy")
+def _leave(due, since, start_time, step, base_fee, blob_base_fee, tip, terms, caps, factors):  # type: ignore[no-untyped-def]
+    """The step in which each submission leaves and the tip that it pays, at the last step in any case."""
+    left, paid = np.empty(due.size, dtype=np.int64), np.empty(due.size)
+    last = base_fee.size - 1
+    for i in range(due.size):
+        k = due[i]
+        found = -1.0
+        while True:
+            factor = factors[hour_of_week(start_time + k * step)]
+            elapsed = max(k * step - since[i], 0.0)
+            found = capped_tip(terms, base_fee[k], blob_base_fee[k], caps[0, k], caps[1, k], elapsed, factor, False)
+            if found >= 0.0 or k == last:
+                break
+            k += 1
+        left[i] = k
+        paid[i] = found if found >= 0.0 and terms[loop.TIP_PAID] > 0.0 else tip[k]
+    return left, paid
+
+
+def _dataset(due: Any, left: Any, delay: Any, cost: Any, at_once: Any) -> xr.Dataset:
+    columns = {
+        "due": (due, "s", "when the submission is full"),
+        "left": (left, "s", "when it leaves"),
+        "delay": (delay, "s", "how long it waits after it is full"),
+        "cost": (cost, "wei", "what it costs"),
+        "cost_at_once": (at_once, "wei", "what it would cost when it is full"),
+    }
+    made = xr.Dataset(
+        {name: ("submission", values, {"units": units, "long_name": text})
+         for name, (values, units, text) in columns.items()}
+    )  # fmt: skip
+    made["saving"] = ((), float(1.0 - cost.sum() / at_once.sum()), {"units": "1", "long_name": "part of cost at once"})
+    made["mean_delay"] = ((), float(delay.mean()), {"units": "s", "long_name": "mean delay"})
+    return made

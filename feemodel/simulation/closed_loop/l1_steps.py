@@ -1,0 +1,85 @@
+"""L1 fees and posting as the compiled loop takes them: one row a step, numbers in the loop's order."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from feemodel.checks import RealArray
+from feemodel.errors import InvalidInput
+from feemodel.linea import price_cap
+from feemodel.simulation.closed_loop.windows import rolling_quantile
+from feemodel.simulation.posting import KINDS, Posting
+from feemodel.simulation.scenarios import TIP, check_scenario
+
+MIB = 1 << 20
+
+
+def held_rows(elapsed: RealArray, step: float) -> Any:
+    """Which row of a scenario holds in each step: rows a step apart as they are, others until the next one.
+
+    >>> held_rows(np.array([0.0, 24.0, 48.0]), 12.0).tolist(), held_rows(np.array([0.0, 12.0]), 12.0).tolist()
+    ([0, 0, 1, 1], [0, 1])
+    """
+    if len(elapsed) > 1 and np.all(np.diff(elapsed) == step):
+        return np.arange(len(elapsed))
+    times = step * np.arange(int((elapsed[-1] - elapsed[0]) / step + 1e-9)) + elapsed[0]
+    return np.searchsorted(elapsed, times, side="right") - 1
+
+
+def first_second(l1_fees: xr.Dataset) -> float | None:
+    """When a scenario begins, since 1970, where it has dates [s].
+
+    >>> from feemodel.simulation.scenarios import replay
+    >>> first_second(replay({"timestamp": [60, 72], "base_fee": [7.0] * 2, "blob_base_fee": [1.0] * 2}, source="x"))
+    60.0
+    """
+    if "time" not in l1_fees.coords:
+        return None
+    return float(l1_fees["time"].to_numpy()[0].astype("datetime64[ns]").astype(np.int64)) / 1e9
+
+
+def held_fees(l1_fees: xr.Dataset, step: float, tip: float) -> tuple[tuple[RealArray, RealArray, RealArray], float]:
+    """Base fee, blob base fee and tip of a one-path scenario in each step [wei / gas], and its first second.
+
+    >>> from feemodel.simulation.scenarios import replay
+    >>> rows = {"timestamp": [60, 72], "base_fee": [7.0, 8.0], "blob_base_fee": [1.0, 2.0]}
+    >>> held_fees(replay(rows, source="by hand"), 12.0, 5.0)
+    ((array([7., 8.]), array([1., 2.]), array([5., 5.])), 60.0)
+    """
+    check_scenario("l1_fees", l1_fees)
+    if l1_fees.sizes["path"] != 1:
+        raise InvalidInput("l1_fees", "expected one path", l1_fees.sizes["path"])
+    rows = held_rows(l1_fees["elapsed"].to_numpy(), step)
+    base_fee, blob_base_fee = (
+        l1_fees[name].to_numpy()[0][rows].astype(np.float64) for name in ("base_fee", "blob_base_fee")
+    )
+    tips = l1_fees[TIP].to_numpy()[0][rows].astype(np.float64) if TIP in l1_fees else np.full(len(rows), float(tip))
+    return (base_fee, blob_base_fee, tips), first_second(l1_fees) or 0.0
+
+
+def price_percentiles(base_fee: RealArray, blob_base_fee: RealArray, posting: Posting, step: float) -> RealArray:
+    """The percentiles that the price cap starts from, in each step: base fee, blob base fee [wei / gas].
+
+    >>> price_percentiles(np.array([10.0, 20.0]), np.array([1.0, 3e8]), Posting(), 12.0).tolist()
+    [[10.0, 11.0], [100000000.0, 100000000.0]]
+    """
+    window = max(1, round(posting.cap.window / step))
+    found = [np.floor(rolling_quantile(fee, window, price_cap.PERCENTILE)) for fee in (base_fee, blob_base_fee)]
+    return np.stack([found[0], np.maximum(found[1], price_cap.LEAST_BLOB_FEE)])
+
+
+def posting_terms(posting: Posting) -> RealArray:
+    """The numbers of a `Posting` that the compiled loop takes, in its order.
+
+    >>> posting_terms(Posting())[:4].tolist()
+    [0.0, 130048.0, 1.0, 65250.0]
+    """
+    submission, cap = posting.submission, posting.cap
+    terms = (KINDS.index(posting.kind), submission.capacity, posting.blobs, submission.execution_gas,
+             posting.further_blob_gas, submission.blob_gas, posting.deadline or 0.0,
+             posting.layer_cost_per_mib / MIB, posting.commitment_gas)  # fmt: skip
+    cap_terms = (cap.target_delay, cap.adjustment, cap.tip == "paid", cap.from_first_byte, cap.coefficient,
+                 cap.tip_cap, price_cap.MOST_FEE, price_cap.MOST_TIP, price_cap.MOST_BLOB_FEE,
+                 price_cap.MOST_FINALIZATION_FEE, price_cap.MOST_FINALIZATION_TIP)  # fmt: skip
+    return np.array([*terms, *cap_terms], dtype=np.float64)

@@ -1,0 +1,316 @@
+"""One path of a closed loop by its number: the checked arguments of `simulate`, and what a worker does with them."""
+
+import json
+import platform
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from functools import cached_property
+from typing import Any
+
+import numba
+import numpy as np
+import xarray as xr
+from numpy.random import Generator, SeedSequence
+
+import feemodel
+from feemodel.checks import RealArray, choice, instance, real_scalar, whole_scalar
+from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.linea import price_cap
+from feemodel.simulation.announced import PricingRule
+from feemodel.simulation.closed_loop import loop, policy_kernels
+from feemodel.simulation.closed_loop.costs import Costs
+from feemodel.simulation.closed_loop.demand import Demand
+from feemodel.simulation.closed_loop.l1_steps import first_second, held_rows, posting_terms, price_percentiles
+from feemodel.simulation.closed_loop.observations import Setting
+from feemodel.simulation.closed_loop.policies import LineaPricing, Pricing
+from feemodel.simulation.closed_loop.results import PathResult, summarized
+from feemodel.simulation.closed_loop.windows import cheapest_step
+from feemodel.simulation.posting import Posting
+from feemodel.simulation.scenarios import RATIOS, TIP, Rng, check_scenario, drawn_rows, generator_of
+
+DAY = 86_400.0  # seconds
+MOST_STEPS = 1 << 27  # of a path: 1 GiB a series
+MOST_PATHS = 10_000_000
+LONGEST_WAIT = 1 << 15  # steps that are told apart in the distribution of waits
+DAYS = ("elapsed", "utc")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bootstrap:
+    """Paths drawn from a history of L1 fees one by one, as `feemodel.simulation.scenarios.bootstrap` draws them.
+
+    A path is drawn where it is simulated, so memory does not grow with the number of paths.
+    """
+
+    paths: int
+    block_seconds: float = DAY  #: [s]
+    horizon: float | None = None  #: of a path; the history's own unless given [s]
+    method: str = "stationary"
+
+    def __post_init__(self) -> None:
+        if whole_scalar("paths", self.paths, minimum=1) > MOST_PATHS:
+            raise LimitExceeded(f"{self.paths:,} paths are more than {MOST_PATHS:,}")
+        real_scalar("block_seconds", self.block_seconds, unit="s")
+        if self.horizon is not None:
+            real_scalar("horizon", self.horizon, unit="s")
+        choice("method", self.method, ("stationary", "circular"))
+
+
+def path_job(
+    l1_fees: xr.Dataset,
+    pricing: Pricing | PricingRule,
+    posting: Posting | None = None,
+    demand: Demand | None = None,
+    costs: Costs | None = None,
+    *,
+    step: float = 12.0,
+    bootstrap: Bootstrap | None = None,
+    days: str = "elapsed",
+    record: int = 0,
+    rng: Rng = 1,
+) -> "PathJob":
+    """The checked arguments of `simulate` as what computes a path by its number.
+
+    >>> from feemodel.simulation.scenarios import replay
+    >>> rows = {"timestamp": [0, 12], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2}
+    >>> path_job(replay(rows, source="by hand"), PricingRule()).steps
+    2
+    """
+    check_scenario("l1_fees", l1_fees)
+    if real_scalar("step", step, unit="s") == 0.0:
+        raise InvalidInput("step", "expected a number above 0", step)
+    if abs(DAY / step - round(DAY / step)) > 1e-9:
+        raise InvalidInput("step", "expected a whole number of steps in a day", step)
+    if bootstrap is not None and instance("bootstrap", bootstrap, Bootstrap) and l1_fees.sizes["path"] != 1:
+        raise InvalidInput("l1_fees", "expected one path to draw from", l1_fees.sizes["path"])
+    choice("days", days, DAYS)
+    if days == "utc" and "time" not in l1_fees.coords:
+        raise InvalidInput("days", "expected elapsed: the scenario has no dates", days)
+    job = PathJob(
+        l1_fees=l1_fees,
+        pricing=checked_pricing(pricing),
+        posting=Posting() if posting is None else instance("posting", posting, Posting),
+        demand=Demand() if demand is None else instance("demand", demand, Demand),
+        costs=Costs() if costs is None else instance("costs", costs, Costs),
+        step=float(step),
+        bootstrap=bootstrap,
+        days=days,
+        record=whole_scalar("record", record),
+        seed=_seed_sequence(rng),
+    )
+    if not 1 <= job.steps <= MOST_STEPS:
+        raise InvalidInput("l1_fees", f"expected from 1 to {MOST_STEPS:,} steps of {step:g} s", job.steps)
+    if job.record > job.paths:
+        raise InvalidInput("record", f"expected at most the {job.paths:,} paths", job.record)
+    job.pricing.start(job.setting)
+    return job
+
+
+def checked_pricing(pricing: Any) -> Pricing:
+    """A policy; a `PricingRule` becomes `LineaPricing`. Raises `InvalidInput` for what lacks a function.
+
+    >>> checked_pricing(PricingRule(window=600.0)).window
+    600.0
+    """
+    if isinstance(pricing, PricingRule) and not isinstance(pricing, LineaPricing):
+        return LineaPricing(**{field.name: getattr(pricing, field.name) for field in fields(pricing)})
+    for name in ("start", "announce", "settle"):
+        if isinstance(pricing, type) or not callable(getattr(pricing, name, None)):
+            raise InvalidInput("pricing", "expected a policy with start, announce and settle", pricing)
+    return pricing  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PathJob:
+    """What simulates a path by its number; workers are sent this."""
+
+    l1_fees: xr.Dataset
+    pricing: Pricing
+    posting: Posting
+    demand: Demand
+    costs: Costs
+    step: float
+    bootstrap: Bootstrap | None
+    days: str
+    record: int
+    seed: SeedSequence
+
+    @cached_property
+    def rows(self) -> Any:
+        """The scenario's row in each step of its own time."""
+        return held_rows(self.l1_fees["elapsed"].to_numpy(), self.step)
+
+    @property
+    def steps(self) -> int:
+        """Of a path."""
+        if self.bootstrap is None or self.bootstrap.horizon is None:
+            return len(self.rows)
+        return round(self.bootstrap.horizon / self.step)
+
+    @property
+    def paths(self) -> int:
+        """How many."""
+        return int(self.l1_fees.sizes["path"]) if self.bootstrap is None else self.bootstrap.paths
+
+    @property
+    def day_steps(self) -> int:
+        """Of a day."""
+        return round(DAY / self.step)
+
+    @property
+    def start_time(self) -> float | None:
+        """Of the first step, since 1970, where the scenario has dates [s]."""
+        return first_second(self.l1_fees)
+
+    @property
+    def day_offset(self) -> int:
+        """Steps of the first day before the path begins."""
+        return 0 if self.days == "elapsed" else int((self.start_time or 0.0) % DAY // self.step)
+
+    @property
+    def setting(self) -> Setting:
+        """What the policy may know."""
+        target = float(getattr(self.pricing, "target_balance", 0.0))
+        demand, tips_known = self.demand, TIP in self.l1_fees
+        return Setting(self.step, demand.bytes_per_transaction, demand.gas_per_transaction, target, tips_known)
+
+    def columns(self, path: int) -> dict[str, RealArray]:
+        """L1 fees of a path, step by step; what the scenario lacks as one value."""
+        row = 0 if self.bootstrap is not None else path
+        names = [str(name) for name in self.l1_fees.data_vars]
+        held = {name: np.asarray(self.l1_fees[name].to_numpy()[row], dtype=np.float64)[self.rows] for name in names}
+        if self.bootstrap is not None:
+            stream = Generator(np.random.PCG64(self._seed(path)))
+            length = max(1, round(self.bootstrap.block_seconds / self.step))
+            index = drawn_rows(stream, len(self.rows), self.steps, length, self.bootstrap.method)
+            held = {name: values[index] for name, values in held.items()}
+        held.setdefault(TIP, np.array([float(self.posting.submission.tip)]))
+        for name in RATIOS:
+            held.setdefault(name, np.ones(1))
+        return {name: np.ascontiguousarray(values) for name, values in held.items()}
+
+    def _seed(self, path: int, *further: int) -> SeedSequence:
+        return SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, path, *further))
+
+    @cached_property
+    def typical_base_fee(self) -> float:
+        """The median that demand's correlation with L1 is relative to [wei / gas]."""
+        return float(np.median(self.l1_fees["base_fee"].to_numpy()))
+
+    def __call__(self, path: int) -> PathResult:
+        """Simulate one path."""
+        columns, count = self.columns(path), self.steps
+        demand, day_steps, offset = self.demand, self.day_steps, self.day_offset
+        start_time = self.start_time or 0.0
+        activity = np.ones(1)
+        if demand.l1_correlation or demand.cycle is not None:
+            times = np.asarray(start_time + self.step * np.arange(count), dtype=np.float64)
+            activity = demand.activity(columns["base_fee"], self.typical_base_fee, times)
+            activity = np.broadcast_to(activity, count).copy() if activity.size == 1 else activity
+        caps, best = self._looked_ahead(columns)
+        prices, arrived = np.empty(count), np.empty(count)
+        days = np.zeros(((count + offset - 1) // day_steps + 1, loop.COLUMNS))
+        days[:, loop.LEAST_BALANCE] = np.inf
+        waits, accounts = np.zeros(min(count, LONGEST_WAIT)), np.zeros(loop.ACCOUNTS)
+        accounts[loop.BALANCE] = self.setting.target_balance
+        series = np.empty((loop.RECORDED, count if path < self.record else 0))
+        factors = np.array(price_cap.TIME_OF_DAY_MULTIPLIERS) if self.posting.cap.time_of_day else np.ones(168)
+        state = np.ascontiguousarray(self.pricing.start(self.setting), dtype=np.float64)
+        self._runner()(
+            state,
+            (columns["base_fee"], columns["blob_base_fee"], columns[TIP], *(columns[name] for name in RATIOS)),
+            activity,
+            np.array([start_time, self.step, day_steps, offset]),
+            np.array([float(getattr(self.pricing, name, 0)) for name in ("l1_lag", "balance_lag")]),
+            float(getattr(self.pricing, "level", 1.0)),
+            demand.terms(),
+            posting_terms(self.posting),
+            self.costs.terms(self.step),
+            caps,
+            factors,
+            best,
+            Generator(np.random.PCG64(self._seed(path, 1))),
+            prices,
+            arrived,
+            days,
+            waits,
+            series,
+            accounts,
+        )
+        if not np.isfinite(prices).all():
+            bad = int(np.argmin(np.isfinite(prices)))
+            raise InvalidInput("pricing", f"expected finite prices, in step {bad:,} of path {path:,}", prices[bad])
+        summary = summarized(days, prices, waits, accounts, step=self.step, day_steps=day_steps)
+        return PathResult(days, summary, series if path < self.record else None)
+
+    def _runner(self) -> Callable[..., None]:
+        announce, settle = self.pricing.announce, self.pricing.settle
+        if announce is policy_kernels.announce and settle is policy_kernels.settle:
+            return loop.run_built_in
+        if hasattr(announce, "py_func") and hasattr(settle, "py_func"):
+            return lambda *arguments: loop.run_loop(announce, settle, *arguments)
+        slowly: Any = loop.run_loop
+        return lambda *arguments: slowly.py_func(announce, settle, *arguments)
+
+    def _looked_ahead(self, columns: dict[str, RealArray]) -> tuple[RealArray, Any]:
+        """Percentiles of the price cap, and the cheapest steps of the clairvoyant; of no length where not needed."""
+        posting = self.posting
+        caps, best = np.empty((2, 0)), np.empty(0, dtype=np.int64)
+        if posting.kind == "price-cap":
+            caps = price_percentiles(columns["base_fee"], columns["blob_base_fee"], posting, self.step)
+        if posting.kind == "clairvoyant":
+            cost = (columns["base_fee"] + columns[TIP]) * posting.submission.execution_gas
+            cost = cost + columns["blob_base_fee"] * posting.submission.blob_gas
+            best = cheapest_step(cost, round((posting.deadline or 0.0) / self.step))
+        return caps, best
+
+    @cached_property
+    def attributes(self) -> dict[str, Any]:
+        """What the result rests on."""
+        l1_fees = self.l1_fees
+        return {
+            "l1_fees": str(l1_fees.attrs["source"]),
+            "l1_fees_assumed": str(l1_fees.attrs.get("assumed", "nothing")),
+            **{name: described(getattr(self, name)) for name in ("pricing", "posting", "demand", "costs")},
+            "bootstrap": "none" if self.bootstrap is None else described(self.bootstrap),
+            "step": self.step,
+            "days": self.days,
+            "tips": "of the series" if TIP in l1_fees else f"assumed: {self.posting.submission.tip:g} wei / gas",
+            "seed": f"{self.seed.entropy}, spawn key {self.seed.spawn_key}",
+            "versions": f"feemodel {feemodel.__version__}, Python {platform.python_version()}, "
+            f"numpy {np.__version__}, numba {numba.__version__}",
+            "not_counted": self.not_counted,
+        }
+
+    @property
+    def not_counted(self) -> str:
+        """Cost lines that are 0 by assumption."""
+        costs = self.costs
+        lines = {
+            "finalization": costs.finalizes,
+            "proving": bool(costs.proving_per_gas or costs.proving_per_byte),
+            "overhead": bool(costs.overhead_per_month),
+        }
+        return ", ".join(name for name, counted in lines.items() if not counted) or "nothing"
+
+    @property
+    def description(self) -> str:
+        """All that decides the result, as text."""
+        values = [self.l1_fees[name].to_numpy() for name in sorted(map(str, self.l1_fees.data_vars))]
+        digest = [float(np.sum(one * np.arange(1, one.size + 1).reshape(one.shape))) for one in values]
+        return json.dumps([self.attributes, digest, self.steps, self.record], sort_keys=True, default=str)
+
+
+def described(value: Any) -> str:
+    """A class and its fields as JSON.
+
+    >>> described(Bootstrap(paths=2))
+    '{"kind": "Bootstrap", "paths": 2, "block_seconds": 86400.0, "horizon": null, "method": "stationary"}'
+    """
+    terms = asdict(value) if is_dataclass(value) and not isinstance(value, type) else {}
+    return json.dumps({"kind": type(value).__name__, **terms}, default=str)
+
+
+def _seed_sequence(rng: Rng) -> SeedSequence:
+    sequence = generator_of(rng).bit_generator.seed_seq
+    return sequence if isinstance(sequence, SeedSequence) else SeedSequence(0)

@@ -1,0 +1,128 @@
+"""A rollup simulated in a closed loop: prices, demand, posting and the operator's balance act on each other."""
+
+from concurrent.futures import Executor
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import xarray as xr
+
+from feemodel.checks import RealArray
+from feemodel.progress import Progress, reporting
+from feemodel.simulation.announced import PricingRule
+from feemodel.simulation.closed_loop.costs import Costs
+from feemodel.simulation.closed_loop.demand import Demand
+from feemodel.simulation.closed_loop.paths import Bootstrap, PathJob, path_job
+from feemodel.simulation.closed_loop.policies import Pricing
+from feemodel.simulation.closed_loop.results import PathResult, dataset
+from feemodel.simulation.executors import in_order
+from feemodel.simulation.posting import Posting
+from feemodel.simulation.scenarios import Rng
+
+
+class FinishedPaths(Protocol):
+    """Where finished paths are kept, so that an interrupted run goes on; `feemodel.io.PathFolder` is one."""
+
+    def open(self, experiment: str) -> None:
+        """Take an experiment's description; raises where another one's paths are kept."""
+        ...
+
+    def get(self, path: int) -> tuple[RealArray, dict[str, float], RealArray | None] | None:
+        """A finished path."""
+        ...
+
+    def put(self, path: int, finished: tuple[RealArray, dict[str, float], RealArray | None]) -> None:
+        """Keep a finished path."""
+        ...
+
+
+def simulate(
+    l1_fees: xr.Dataset,
+    pricing: "Pricing | PricingRule",
+    posting: "Posting | None" = None,
+    demand: "Demand | None" = None,
+    costs: "Costs | None" = None,
+    *,
+    step: float = 12.0,
+    bootstrap: "Bootstrap | None" = None,
+    days: str = "elapsed",
+    record: int = 0,
+    rng: "Rng" = 1,
+    executor: "str | Executor | None" = None,
+    workers: int | None = None,
+    finished: "FinishedPaths | None" = None,
+    progress: "Progress" = None,
+) -> xr.Dataset:
+    """A rollup in a closed loop with L1, its users and its operator, path by path.
+
+    Parameters
+    ----------
+    l1_fees : a scenario, see `feemodel.simulation.scenarios`. Rows further apart than a step are held until the next
+        one; the last of them only ends the one before.
+    pricing : a policy of `feemodel.simulation.closed_loop.policies`, a `PricingRule`, or one's own, see `Pricing`.
+    posting : when data leaves; filled blobs unless given. Its `stream_ratio` does not count here.
+    demand : who sends how much; the defaults of `Demand` unless given.
+    costs : beside submissions; none unless given.
+    step : [s].
+    bootstrap : draw paths from the history `l1_fees` instead of taking its own.
+    days : "elapsed": 24 hours from the first step on; "utc": from midnight to midnight, the ends being parts of days.
+    record : of how many paths the series over steps are kept.
+    rng : seed, SeedSequence or Generator; each path has its own stream.
+    executor, workers : as in `feemodel.sweep`; the result is the same to the bit.
+    finished : where paths are kept as they come, so that an interrupted run goes on.
+    progress : see `feemodel.progress`.
+
+    Returns
+    -------
+    Dataset over `path` and `day`: fees, cost lines in cash, accrued costs [wei], transactions, bytes, submissions,
+    prices; over `path`: statistics, see `feemodel.simulation.closed_loop.results`; over `recorded_path` and `step`
+    what is recorded.
+
+    Raises
+    ------
+    InvalidInput : an argument of another kind, a scenario shorter than a step, a policy without its functions.
+    LimitExceeded : more steps or paths than memory should hold.
+
+    At 1,000 wei a byte users pay 119.42 · 1,000 · 1.45 · 12 wei a step:
+
+    >>> from feemodel.simulation.scenarios import replay
+    >>> from feemodel.simulation.closed_loop.policies import Fixed
+    >>> fees = replay({"timestamp": [0, 12, 24], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}, source="by hand")
+    >>> round(simulate(fees, Fixed(price=1_000.0)).data_fees.sum().item() / 3)
+    2077908
+    """
+    job = path_job(l1_fees, pricing, posting, demand, costs, step=step, bootstrap=bootstrap, days=days,
+                   record=record, rng=rng)  # fmt: skip
+    if finished is not None:
+        finished.open(job.description)
+    results: list[PathResult] = []
+    missing = [path for path in range(job.paths) if finished is None or finished.get(path) is None]
+    with (
+        reporting(progress, job.paths, "paths") as advance,
+        closing(in_order(_Missing(job, tuple(missing)), len(missing), executor=executor, workers=workers)) as found,
+    ):
+        for path in range(job.paths):
+            kept = None if finished is None else finished.get(path)
+            result = next(found) if kept is None else PathResult(*kept)
+            if finished is not None and kept is None:
+                finished.put(path, result)
+            results.append(result)
+            advance(1)
+    made = dataset(results, day_steps=job.day_steps, step=job.step, recorded=job.record)
+    if job.start_time is not None:
+        first = np.datetime64(round(job.start_time), "s").astype("datetime64[D]" if days == "utc" else "datetime64[s]")
+        dates = first.astype("datetime64[ns]") + np.arange(made.sizes["day"]) * np.timedelta64(86_400, "s")
+        made = made.assign_coords(date=("day", dates, {"long_name": "start of the day, UTC"}))
+    return made.assign_attrs(job.attributes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Missing:
+    """The paths that are still to be simulated, numbered from 0."""
+
+    job: PathJob
+    paths: tuple[int, ...]
+
+    def __call__(self, number: int) -> PathResult:
+        return self.job(self.paths[number])

@@ -1,0 +1,336 @@
+"""The closed loop: accounts balance, costs follow bytes, demand answers, and nothing depends on who computes a path."""
+
+import numba
+import numpy as np
+import pytest
+
+import feemodel
+from feemodel import simulation
+from feemodel.errors import InvalidInput
+from feemodel.io import PathFolder
+from feemodel.linea.price_cap import TIME_OF_DAY_MULTIPLIERS
+from feemodel.simulation.announced import PricingRule, announced_variable_cost
+from feemodel.simulation.backtest import backtest
+from feemodel.simulation.closed_loop.baseline import BreakEven, baseline_pricing, break_even, fitted
+from feemodel.simulation.closed_loop.costs import DATA_LINES, Costs
+from feemodel.simulation.closed_loop.demand import Demand
+from feemodel.simulation.closed_loop.finality import price_of_finality
+from feemodel.simulation.closed_loop.paths import Bootstrap
+from feemodel.simulation.closed_loop.policies import Fixed, LineaPricing, VaultPricing
+from feemodel.simulation.closed_loop.simulator import simulate
+from feemodel.simulation.closed_loop.windows import cheapest_step, rolling_quantile
+from feemodel.simulation.posting import Posting, PriceCap, post
+from feemodel.simulation.scenarios import bootstrap, replay
+from feemodel.simulation.surfaces import Submission, Workload
+
+STEPS = 15_000
+RNG = np.random.default_rng(3)
+COLUMNS = {
+    "timestamp": 1_767_795_167 + 12 * np.arange(STEPS),
+    "base_fee": np.exp(RNG.normal(18.0, 1.0, STEPS)).round(),
+    "blob_base_fee": np.exp(RNG.normal(15.0, 1.0, STEPS)).round(),
+}
+HISTORY = replay(COLUMNS, source="random")
+FLAT = replay(COLUMNS | {"base_fee": np.full(STEPS, 7e7), "blob_base_fee": np.full(STEPS, 4e6)}, source="flat")
+MONTH = "data/l1_fees_every10_24183321_24399311.csv.gz"
+
+
+def of_path(found, name):
+    return float(found[name][0])
+
+
+@pytest.mark.parametrize("posting", [
+    Posting(), Posting(blobs=3, further_blob_gas=5_000.0), Posting(deadline=300.0), Posting(kind="price-cap"),
+    Posting(kind="blob-or-calldata"), Posting(kind="alternative-layer", layer_cost_per_mib=1e13),
+    Posting(kind="clairvoyant", deadline=7_200.0),
+], ids=lambda posting: posting.kind)  # fmt: skip
+def test_every_byte_is_posted_once_and_carries_its_cost(posting):
+    costs = Costs(finalization_gas=66_500.0, finalize_blobs=2)
+    found = simulate(HISTORY, Fixed(price=1e8), posting, costs=costs)
+    data_cost = sum(float(found[line].sum()) for line in DATA_LINES)
+    finalization = float((found["finalization_base_fee"] + found["finalization_tip"]).sum())
+
+    assert float(found["bytes"].sum()) == pytest.approx(STEPS * 12.0 * 1.45 * 119.42, rel=1e-12)
+    assert float(found["accrued_data_cost"].sum()) == pytest.approx(data_cost, rel=1e-9)
+    assert float(found["accrued_finalization_cost"].sum()) == pytest.approx(finalization, rel=1e-9)
+    assert of_path(found, "total_cost") == pytest.approx(data_cost + finalization, rel=1e-12)
+    overcharge, undercharge = of_path(found, "overcharge"), of_path(found, "undercharge")
+    assert overcharge - undercharge == pytest.approx(of_path(found, "recovery") - 1.0, abs=1e-9)
+
+
+def test_clairvoyance_costs_least_and_waiting_for_a_price_less_than_not_waiting():
+    cost = {
+        kind: of_path(simulate(HISTORY, Fixed(price=1.0), posting), "data_cost")
+        for kind, posting in {
+            "fill": Posting(), "clairvoyant": Posting(kind="clairvoyant", deadline=7_200.0),
+            "cap": Posting(kind="price-cap", cap=PriceCap(target_delay=7_200.0)),
+            "either": Posting(kind="blob-or-calldata"),
+        }.items()
+    }  # fmt: skip
+
+    assert cost["clairvoyant"] < cost["cap"] < cost["fill"]
+    assert cost["either"] <= cost["fill"]
+
+
+def test_the_price_path_and_the_submissions_are_those_of_backtest():
+    rule = PricingRule(window=600.0, estimate_margin=1.0)
+    found = simulate(HISTORY, LineaPricing(window=600.0, estimate_margin=1.0, l1_lag=1), record=1)
+    expected = announced_variable_cost(HISTORY, rule, ticks=STEPS)
+    stream = np.arange(1.0, STEPS + 1) * 12.0 * 1.45 * 119.42
+    posted = post(stream, 12.0, Posting(), HISTORY)
+
+    # From where the window is past the first row, which a policy that sees late sees twice.
+    assert np.abs(found["price"].to_numpy()[0] - expected)[51:].max() <= 1_000
+    assert of_path(found, "data_cost") == pytest.approx(posted.cost.sum(), rel=1e-12)
+    assert len(posted.cost) == float(found["submissions"].sum())
+
+
+def test_backtest_and_simulate_agree_on_revenue_and_cost():
+    rule = PricingRule(estimate_margin=1.0, fixed_cost=0, base_fee=0)
+    drawn = backtest(Workload("one kind", [120], [21_000]), HISTORY, rule, arrival_rate=20.0, rng=1)
+    found = simulate(HISTORY, rule, demand=Demand(rate=20.0, bytes_per_transaction=120.0, gas_per_transaction=21_000.0))
+
+    assert of_path(drawn, "total_cost") == pytest.approx(of_path(found, "data_cost"), rel=1e-2)
+    assert of_path(drawn, "total_size_revenue") == pytest.approx(float(found["data_fees"].sum()), rel=1e-2)
+
+
+def test_a_whole_deadline_posts_parts_of_blobs():
+    found = simulate(FLAT, Fixed(price=1.0), Posting(deadline=120.0))
+
+    assert of_path(found, "wait_p99") == 120.0
+    assert pytest.approx(of_path(found, "deadline_share"), abs=1e-3) == 1.0
+
+
+def test_demand_answers_the_price_up_to_the_choke():
+    still = float(simulate(FLAT, Fixed(price=100.0))["transactions"].sum())
+    demand = Demand(elasticity=0.5, reference_fee=119.42 * 25.0)
+    halved = simulate(FLAT, Fixed(price=100.0), demand=demand)
+    free = simulate(FLAT, Fixed(price=0.0), demand=demand)
+
+    assert float(halved["transactions"].sum()) == pytest.approx(still / 2.0)
+    assert of_path(halved, "lost_demand") == pytest.approx(0.5)
+    assert float(free["transactions"].sum()) == pytest.approx(10.0 * still)
+
+
+def test_users_who_look_late_answer_an_old_price():
+    demand = Demand(elasticity=1.0, reference_fee=119.42 * 1e8, lag=5)
+    found = simulate(HISTORY, VaultPricing(l1_lag=0), demand=demand, record=1)
+    price, number = (found[name].to_numpy()[0] for name in ("price", "transactions_in_step"))
+
+    answered = 1.45 * 12.0 * np.minimum(10.0, 1e8 / price)
+    np.testing.assert_allclose(number[5:], answered[:-5])
+    np.testing.assert_allclose(number[:5], answered[0])
+
+
+def test_a_cycle_and_congestion_move_demand():
+    hours = tuple(float(hour % 2) for hour in range(24))
+    found = simulate(HISTORY, Fixed(price=1.0), demand=Demand(cycle=hours, l1_correlation=0.4), record=1)
+    number = found["transactions_in_step"].to_numpy()[0]
+    odd = (COLUMNS["timestamp"] // 3_600) % 2 == 1
+    expected = 17.4 * (COLUMNS["base_fee"] / np.median(COLUMNS["base_fee"])) ** 0.4
+
+    np.testing.assert_allclose(number, np.where(odd, expected, 0.0))
+
+
+def test_poisson_arrivals_keep_the_mean_and_their_stream():
+    once, again = (simulate(FLAT, Fixed(price=1.0), demand=Demand(poisson=True), rng=5) for _ in range(2))
+
+    assert float(once["transactions"].sum()) == pytest.approx(17.4 * STEPS, rel=5e-3)
+    assert once.identical(again)
+
+
+def test_finalization_by_the_clock_pays_each_time():
+    found = simulate(FLAT, Fixed(price=1.0), costs=Costs(finalization_gas=1e6, finalize_seconds=3_600.0))
+
+    assert float(found["finalizations"].sum()) == 50.0
+    assert pytest.approx(float(found["finalization_base_fee"].sum())) == 50 * 1e6 * 7e7
+
+
+def test_days_from_midnight_begin_in_the_middle_of_one():
+    found = simulate(FLAT, Fixed(price=1.0), days="utc")
+
+    assert str(found["date"].to_numpy()[0])[:19] == "2026-01-07T00:00:00"
+    assert round((1.0 - float(found["covered"][0])) * 7_200) == 1_767_795_167 % 86_400 // 12
+
+
+@numba.njit
+def _user_announce(state, seen, price):
+    price[0] = state[0]
+    price[1] = 0.0
+    price[2] = 0.0
+
+
+@numba.njit
+def _user_settle(state, settled):
+    state[0] += 1e-10 * (1e18 - settled[5])
+
+
+class _User:
+    """A policy of somebody's own: an integrator on the balance."""
+
+    target_balance = 1e18
+    announce, settle = staticmethod(_user_announce), staticmethod(_user_settle)
+
+    def start(self, setting):
+        return np.array([1e8])
+
+
+class _SlowUser(_User):
+    announce, settle = staticmethod(_user_announce.py_func), staticmethod(_user_settle.py_func)
+
+
+def test_a_policy_of_ones_own_runs_compiled_or_slowly_with_the_same_answer():
+    demand = Demand(poisson=True, elasticity=0.5, reference_fee=119.42 * 1e8)
+    fast, slow = (simulate(HISTORY.isel(step=slice(2_000)), user(), demand=demand) for user in (_User, _SlowUser))
+
+    xr_names = [name for name in fast.data_vars if name not in ("volatility",)]
+    assert fast[xr_names].equals(slow[xr_names])
+
+
+def test_paths_are_the_same_whoever_computes_them_and_however_many():
+    draw = {"demand": Demand(poisson=True), "step": 12.0, "rng": 9}
+    few = simulate(HISTORY, LineaPricing(), bootstrap=Bootstrap(paths=2, block_seconds=3_600.0), **draw)
+    many = simulate(HISTORY, LineaPricing(), bootstrap=Bootstrap(paths=5, block_seconds=3_600.0), workers=1, **draw)
+    side_by_side = simulate(
+        HISTORY, LineaPricing(), bootstrap=Bootstrap(paths=5, block_seconds=3_600.0), workers=4, **draw
+    )
+
+    assert many.identical(side_by_side)
+    assert few.drop_attrs().equals(many.isel(path=slice(2)).drop_attrs())
+
+
+def test_a_bootstrap_draws_the_rows_that_the_scenario_of_that_name_draws():
+    lazily = simulate(HISTORY, LineaPricing(), bootstrap=Bootstrap(paths=2, block_seconds=3_600.0), rng=9)
+    at_once = simulate(bootstrap(HISTORY, paths=2, block_seconds=3_600.0, rng=9), LineaPricing(), rng=9)
+
+    for name in ("data_cost", "data_fees", "volatility"):
+        assert lazily[name].to_numpy().tolist() == at_once[name].to_numpy().tolist()
+
+
+def test_an_interrupted_run_goes_on_with_the_same_result(tmp_path):
+    drawn = {"bootstrap": Bootstrap(paths=4, block_seconds=3_600.0), "rng": 2, "record": 1}
+    whole = simulate(HISTORY, LineaPricing(), **drawn)
+
+    def interrupted(count, done=[]):  # noqa: B006
+        done.append(count)
+        if len(done) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate(HISTORY, LineaPricing(), finished=PathFolder(tmp_path), progress=interrupted, **drawn)
+    kept = len(list(tmp_path.glob("path-*.npz")))
+    resumed = simulate(HISTORY, LineaPricing(), finished=PathFolder(tmp_path), **drawn)
+
+    assert kept == 2
+    assert whole.identical(resumed)
+    with pytest.raises(InvalidInput, match="another's"):
+        simulate(HISTORY, LineaPricing(margin=2.0), finished=PathFolder(tmp_path), **drawn)
+
+
+def test_the_break_even_price_breaks_even_and_levels_fit():
+    even = break_even(HISTORY, Posting(), Demand())
+
+    assert pytest.approx(of_path(simulate(HISTORY, Fixed(price=even.price)), "recovery"), abs=1e-12) == 1.0
+    for kind in ("linea-unbounded", "op-stack", "vault-p", "feed-forward"):
+        pricing = fitted(HISTORY, baseline_pricing(kind, even), Posting(), Demand())
+        assert pytest.approx(of_path(simulate(HISTORY, pricing), "recovery"), abs=1e-8) == 1.0
+
+
+def test_a_user_of_the_package_finds_the_names():
+    assert feemodel.simulate is simulate
+    for name in ("Demand", "Costs", "Posting", "Fixed", "LineaPricing", "OpStackPricing", "ArbitrumPricing",
+                 "VaultPricing", "VaultEip1559", "Eip1559", "TaikoPricing", "simulate"):  # fmt: skip
+        assert getattr(simulation, name) is not None
+
+
+def test_a_rolling_quantile_is_numpy_s():
+    values = RNG.integers(0, 40, 500).astype(float)
+    found = rolling_quantile(values, 60, 0.1)
+
+    assert [np.quantile(values[max(0, k - 59) : k + 1], 0.1) for k in range(500)] == pytest.approx(found.tolist())
+
+
+def test_the_cheapest_step_ahead_is_found():
+    costs = RNG.integers(0, 20, 300).astype(float)
+    found = cheapest_step(costs, 25)
+
+    for k in range(300):
+        ahead = costs[k : k + 26]
+        assert k + len(ahead) - 1 - int(np.argmin(ahead[::-1])) == found[k]
+    assert (np.diff(found) >= 0).all()
+
+
+def test_a_week_of_hourly_factors_has_the_published_mean():
+    assert len(TIME_OF_DAY_MULTIPLIERS) == 168
+    assert round(float(np.mean(TIME_OF_DAY_MULTIPLIERS)), 3) == 1.147
+
+
+def test_the_tip_that_is_really_paid_grows_with_waiting(shared):
+    history = replay(feemodel.io.read_l1_fees(shared / MONTH), source="real")
+
+    def saved(hours, tip):
+        cap = PriceCap(target_delay=hours * 3_600.0, tip=tip)
+        return float(price_of_finality(history, Posting(kind="price-cap", cap=cap))["saving"])
+
+    saving = {tip: [saved(hours, tip) for hours in (0.5, 16.0)] for tip in ("paid", "constant")}
+    bound = float(price_of_finality(history, Posting(kind="clairvoyant", deadline=57_600.0))["saving"])
+
+    assert saving["paid"][0] < 0.0 < saving["constant"][0] < saving["constant"][1] < bound
+
+
+def test_the_baseline_month_has_its_steps_and_its_break_even_price(shared):
+    history = replay(feemodel.io.read_l1_fees(shared / MONTH), source="real")
+    even = break_even(history, Posting(), Demand())
+    found = simulate(history, Fixed(price=even.price))
+
+    assert round(float(found["covered"].sum()) * 7_200) == 217_014
+    assert of_path(found, "whole_days") == 30.0
+    assert float(found["submissions"].sum()) == 3_468.0
+    assert round(even.price) == 230_717_101
+
+
+def test_elasticity_of_one_where_cost_follows_bytes_leaves_recovery_near_one():
+    even = break_even(FLAT, Posting(), Demand())
+    for elasticity in (0.0, 1.0):
+        demand = Demand(elasticity=elasticity, reference_fee=even.price * 119.42)
+        assert pytest.approx(of_path(simulate(FLAT, Fixed(price=even.price), demand=demand), "recovery")) == 1.0
+
+
+WRONG = [
+    (lambda: simulate(1, Fixed(price=1.0)), "l1_fees"),
+    (lambda: simulate(FLAT, 7), "pricing"),
+    (lambda: simulate(FLAT, Fixed), "pricing"),
+    (lambda: simulate(FLAT, Fixed(price=1.0), Demand()), "posting"),
+    (lambda: simulate(FLAT, Fixed(price=1.0), None, Costs()), "demand"),
+    (lambda: simulate(FLAT, Fixed(price=1.0), costs=Demand()), "costs"),
+    (lambda: simulate(FLAT, Fixed(price=1.0), step=0.0), "step"),
+    (lambda: simulate(FLAT, Fixed(price=1.0), step=7.0), "step"),
+    (lambda: simulate(FLAT, Fixed(price=1.0), record=2), "record"),
+    (lambda: simulate(FLAT, Fixed(price=1.0), days="week"), "days"),
+    (lambda: simulate(FLAT, Fixed(price=1.0), rng=-1), "rng"),
+    (lambda: simulate(FLAT, Fixed(price=1.0), bootstrap=3), "bootstrap"),
+    (lambda: Demand(elasticity=1.0), "reference_fee"),
+    (lambda: Demand(rate=-1.0), "rate"),
+    (lambda: Demand(cycle=(1.0,) * 23), "cycle"),
+    (lambda: Demand(lag=1.5), "lag"),
+    (lambda: Demand(answers="price"), "answers"),
+    (lambda: Costs(finalization_gas=1.0), "finalize_blobs"),
+    (lambda: Costs(finalize_seconds=0.0), "finalize_seconds"),
+    (lambda: Posting(kind="fast"), "kind"),
+    (lambda: Posting(kind="clairvoyant"), "deadline"),
+    (lambda: Posting(blobs=0), "blobs"),
+    (lambda: PriceCap(tip="none"), "tip"),
+    (lambda: Bootstrap(paths=0), "paths"),
+    (lambda: baseline_pricing("lineal", BreakEven(1.0, 1.0, 1.0)), "pricing"),
+    (lambda: price_of_finality(FLAT, Posting()), "l1_fees"),
+    (lambda: post(np.ones(2), 12.0, Posting(kind="price-cap"), FLAT), "posting"),
+    (lambda: Submission(capacity=0), "capacity"),
+]
+
+
+@pytest.mark.parametrize(("call", "name"), WRONG, ids=[f"{name}-{i}" for i, (_, name) in enumerate(WRONG)])
+def test_a_wrong_argument_is_named(call, name):
+    with pytest.raises(InvalidInput) as caught:
+        call()
+
+    assert name == caught.value.name
