@@ -4,11 +4,13 @@
 //! - `message`: what is executed, and in which block
 //! - `machine`: revm put together, and what a few opcodes and every frame report
 //! - `least_gas`: what they report it for, the least gas limit on which an execution takes the same path
+//! - `inspection`: what they report where it is asked for, gas by contract and the accounts and slots that code names
 //! - `fields`: bytes and names as Python hands them over
 //!
 //! What the EVM does is never an exception: an execution answers with a number that says how it ended.
 
 mod fields;
+mod inspection;
 mod least_gas;
 mod machine;
 mod message;
@@ -21,6 +23,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use revm::primitives::U256;
 
 use machine::{Executed, Failure};
 use message::{Block, Message};
@@ -39,6 +42,12 @@ create_exception!(feemodel_native, NativeError, PyException, "A fault of the eng
 /// Ending, gas used, refund, floor, output, opcode.
 type Outcome<'py> = (u8, u64, u64, u64, Bound<'py, PyBytes>, u8);
 
+/// A contract, and the gas that its code used.
+type Gas<'py> = (Bound<'py, PyBytes>, u64);
+
+/// An account, and slots of it.
+type Touched<'py> = (Bound<'py, PyBytes>, Vec<Bound<'py, PyBytes>>);
+
 /// Execute a message with a gas limit; the interpreter's lock is released meanwhile.
 #[pyfunction]
 #[pyo3(signature = (state, block, message, gas_limit, seconds=None))]
@@ -50,7 +59,7 @@ fn execute<'py>(
     gas_limit: u64,
     seconds: Option<f64>,
 ) -> PyResult<Outcome<'py>> {
-    Ok(outcome(py, &run(py, state, block, message, gas_limit, seconds)?))
+    Ok(outcome(py, &run(py, state, block, message, gas_limit, seconds, false)?))
 }
 
 /// The same with what it proves: the least gas limit on which the same path succeeds, whether nothing on the path
@@ -65,8 +74,31 @@ fn trace<'py>(
     gas_limit: u64,
     seconds: Option<f64>,
 ) -> PyResult<(Outcome<'py>, u64, bool, bool)> {
-    let executed = run(py, state, block, message, gas_limit, seconds)?;
+    let executed = run(py, state, block, message, gas_limit, seconds, false)?;
     Ok((outcome(py, &executed), executed.least, executed.oblivious, executed.single_frame))
+}
+
+/// The outcome; gas by the contract whose code used it; accounts that code named, each with the slots it read or wrote.
+#[pyfunction]
+#[pyo3(signature = (state, block, message, gas_limit, seconds=None))]
+fn inspect<'py>(
+    py: Python<'py>,
+    state: &State,
+    block: &Block,
+    message: &Message,
+    gas_limit: u64,
+    seconds: Option<f64>,
+) -> PyResult<(Outcome<'py>, Vec<Gas<'py>>, Vec<Touched<'py>>)> {
+    let executed = run(py, state, block, message, gas_limit, seconds, true)?;
+    let found = executed.inspection.as_ref();
+    let gas = found.map_or(&[][..], |found| &found.gas).iter();
+    let touched = found.map_or(&[][..], |found| &found.touched).iter();
+    let slots = |slots: &Vec<U256>| slots.iter().map(|slot| PyBytes::new(py, &slot.to_be_bytes::<32>())).collect();
+    Ok((
+        outcome(py, &executed),
+        gas.map(|(contract, gas)| (PyBytes::new(py, contract.as_slice()), *gas)).collect(),
+        touched.map(|(account, keys)| (PyBytes::new(py, account.as_slice()), slots(keys))).collect(),
+    ))
 }
 
 /// The version of this package, and the forks that it executes.
@@ -82,11 +114,13 @@ fn run(
     message: &Message,
     gas_limit: u64,
     seconds: Option<f64>,
+    inspects: bool,
 ) -> PyResult<Executed> {
     let until = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).map(|left| Instant::now() + left);
     // What a panic leaves behind is not used again: the machine of the thread is put back only where there was none.
-    let executed =
-        py.detach(|| catch_unwind(AssertUnwindSafe(|| machine::execute(state, block, message, gas_limit, until))));
+    let executed = py.detach(|| {
+        catch_unwind(AssertUnwindSafe(|| machine::execute(state, block, message, gas_limit, until, inspects)))
+    });
     executed.map_err(|panic| NativeError::new_err(words(panic.as_ref())))?.map_err(|failure| match failure {
         Failure::MissingHash(number) => MissingHash::new_err(number),
         Failure::Late => Exceeded::new_err("the execution took more time than it had"),
@@ -114,6 +148,7 @@ fn feemodel_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Message>()?;
     module.add_function(wrap_pyfunction!(execute, module)?)?;
     module.add_function(wrap_pyfunction!(trace, module)?)?;
+    module.add_function(wrap_pyfunction!(inspect, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     let py = module.py();
     module.add("MissingHash", py.get_type::<MissingHash>())?;

@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::time::Instant;
 
-use revm::bytecode::opcode;
+use revm::bytecode::{Bytecode, opcode};
 use revm::context::result::{EVMError, ExecutionResult, HaltReason, OutOfGasError};
 use revm::context::{
     BlockEnv, Cfg, CfgEnv, Context, ContextError, ContextTr, Evm, FrameStack, Journal, JournalTr, Transaction, TxEnv,
@@ -27,6 +27,7 @@ use revm::interpreter::{
 use revm::primitives::hardfork::SpecId;
 use revm::primitives::{Address, Bytes, KECCAK_EMPTY, U256};
 
+use crate::inspection::Inspection;
 use crate::least_gas::{End, Recorder};
 use crate::message::{Block, Message};
 use crate::state::{Missing, Reader, State};
@@ -78,6 +79,8 @@ pub struct Executed {
     pub oblivious: bool,
     /// Whether there was no call and no creation.
     pub single_frame: bool,
+    /// What was asked for beside the outcome.
+    pub inspection: Option<Inspection>,
 }
 
 /// Why there is no outcome.
@@ -108,6 +111,23 @@ pub struct Run {
     recorder: Recorder,
     opcode: u8,
     failure: Option<Failure>,
+    inspecting: Option<Box<Inspecting>>,
+}
+
+/// What an inspecting machine has beside the others.
+#[derive(Clone, Debug)]
+struct Inspecting {
+    /// The opcodes of other machines.
+    ordinary: Table,
+    found: Inspection,
+}
+
+impl Inspecting {
+    /// An opcode of other machines, and what it costs at least.
+    fn of(&self, opcode: u8) -> (Instruction<EthInterpreter, Ctx>, u64) {
+        let place = opcode as usize;
+        (self.ordinary.instruction_table()[place], self.ordinary.gas_table()[place].into())
+    }
 }
 
 impl Run {
@@ -123,29 +143,51 @@ thread_local! {
     static MACHINE: Cell<Option<Box<Machine>>> = const { Cell::new(None) };
 }
 
-/// Execute a message with a gas limit, on this thread.
+/// Execute a message with a gas limit, on this thread; `inspects` records gas by contract and what code names.
 pub fn execute(
     state: &State,
     block: &Block,
     message: &Message,
     gas_limit: u64,
     until: Option<Instant>,
+    inspects: bool,
 ) -> Result<Executed, Failure> {
+    if inspects {
+        return Machine::new(block.spec, true).execute(state, block, message, gas_limit, until);
+    }
     let kept = MACHINE.take().filter(|machine| machine.0.ctx.cfg.spec == block.spec);
-    let mut machine = kept.unwrap_or_else(|| Box::new(Machine::new(block.spec)));
+    let mut machine = kept.unwrap_or_else(|| Box::new(Machine::new(block.spec, false)));
     let executed = machine.execute(state, block, message, gas_limit, until);
     MACHINE.set(Some(machine));
     executed
 }
 
+type Table = EthInstructions<EthInterpreter, Ctx>;
+
+/// The opcodes that name accounts or slots.
+const NAMING: [u8; 11] = [
+    opcode::SLOAD,
+    opcode::SSTORE,
+    opcode::BALANCE,
+    opcode::EXTCODESIZE,
+    opcode::EXTCODECOPY,
+    opcode::EXTCODEHASH,
+    opcode::SELFDESTRUCT,
+    opcode::CALL,
+    opcode::CALLCODE,
+    opcode::DELEGATECALL,
+    opcode::STATICCALL,
+];
+
 /// revm with the hooks of the recorder.
-struct Machine(Evm<Ctx, (), EthInstructions<EthInterpreter, Ctx>, EthPrecompiles, Frame>);
+struct Machine(Evm<Ctx, (), Table, EthPrecompiles, Frame>);
 
 impl Machine {
-    fn new(spec: SpecId) -> Self {
+    /// The opcodes of an inspecting machine are wrapped once more; others pay nothing for that.
+    fn new(spec: SpecId, inspects: bool) -> Self {
         let mut context = Ctx::new(Reader::default(), spec);
         context.cfg.tx_gas_limit_cap = Some(u64::MAX); // EIP-7825 is the caller's
-        let mut instructions = EthInstructions::new_mainnet_with_spec(spec);
+        let mut instructions = Table::new_mainnet_with_spec(spec);
         let table = instructions.instruction_table_mut();
         table[opcode::SSTORE as usize] = Instruction::new(sstore);
         table[opcode::GAS as usize] = Instruction::new(gas);
@@ -156,6 +198,14 @@ impl Machine {
         table[opcode::GASPRICE as usize] = Instruction::new(gasprice);
         table[opcode::BASEFEE as usize] = Instruction::new(basefee);
         table[opcode::BLOBBASEFEE as usize] = Instruction::new(blobbasefee);
+        if inspects {
+            let ordinary = instructions.clone();
+            for opcode in NAMING {
+                // What it names counts even where it cannot be paid for, so its gas is charged behind that.
+                instructions.insert_instruction(opcode, Instruction::new(naming), 0);
+            }
+            context.chain.inspecting = Some(Box::new(Inspecting { ordinary, found: Inspection::default() }));
+        }
         Self(Evm {
             ctx: context,
             inspector: (),
@@ -199,6 +249,7 @@ impl Machine {
             recorder: Recorder::new(block.spec.is_enabled_in(SpecId::TANGERINE)),
             opcode: 0,
             failure: None,
+            inspecting: context.chain.inspecting.take(),
         };
         let result = Rules.run(self);
         let context = &mut self.0.ctx;
@@ -211,7 +262,9 @@ impl Machine {
             (Err(error), None) => Err(Failure::Other(error.to_string())),
             (Ok(result), _) => {
                 let least = intrinsic.saturating_add(run.recorder.least).max(floor);
-                Ok(Executed::new(result, floor, run.opcode, least, &run.recorder))
+                let mut executed = Executed::new(result, floor, run.opcode, least, &run.recorder);
+                executed.inspection = run.inspecting.map(|inspecting| inspecting.found);
+                Ok(executed)
             }
         }
     }
@@ -229,6 +282,7 @@ impl Executed {
             least: 0,
             oblivious: false,
             single_frame: false,
+            inspection: None,
         }
     }
 
@@ -249,6 +303,7 @@ impl Executed {
             least,
             oblivious: recorder.oblivious,
             single_frame: recorder.single_frame,
+            inspection: None,
         }
     }
 }
@@ -336,7 +391,7 @@ impl Handler for Rules {
 
 impl EvmTr for Machine {
     type Context = Ctx;
-    type Instructions = EthInstructions<EthInterpreter, Ctx>;
+    type Instructions = Table;
     type Precompiles = EthPrecompiles;
     type Frame = Frame;
 
@@ -355,13 +410,14 @@ impl EvmTr for Machine {
         if run.until.is_some_and(|until| Instant::now() >= until) {
             return Err(run.give_up(Failure::Late));
         }
-        let (given, sender, stipend) = match &init.frame_input {
+        let (given, sender, stipend, called) = match &init.frame_input {
             FrameInput::Call(call) => {
                 let has_value = call.transfer_value().is_some_and(|value| !value.is_zero());
-                (call.gas_limit, call.caller, if has_value { ctx.cfg.gas_params.call_stipend() } else { 0 })
+                let stipend = if has_value { ctx.cfg.gas_params.call_stipend() } else { 0 };
+                (call.gas_limit, call.caller, stipend, Some(call.bytecode_address))
             }
-            FrameInput::Create(create) => (create.gas_limit(), create.caller(), 0),
-            FrameInput::Empty => (0, Address::ZERO, 0),
+            FrameInput::Create(create) => (create.gas_limit(), create.caller(), 0, None),
+            FrameInput::Empty => (0, Address::ZERO, 0, None),
         };
         let is_creation = matches!(init.frame_input, FrameInput::Create(_));
         if frame_stack.index().is_some() {
@@ -378,11 +434,17 @@ impl EvmTr for Machine {
             ItemOrResult::Item(_) => None,
             ItemOrResult::Result(result) => Some(result),
         };
-        let run = &mut self.0.ctx.chain;
         let Some(result) = result else {
-            run.recorder.begins(given);
+            let Evm { ctx, frame_stack, .. } = &mut self.0;
+            ctx.chain.recorder.begins(given);
+            if ctx.chain.inspecting.is_some() {
+                let contract = called.unwrap_or_else(|| frame_stack.get().interpreter.input.target_address());
+                let contract = delegate(ctx, contract);
+                ctx.chain.inspecting.as_mut().map(|inspecting| inspecting.found.begins(contract, given));
+            }
             return Ok(ItemOrResult::Item(self.0.frame_stack.get()));
         };
+        let run = &mut self.0.ctx.chain;
         let end = match result.instruction_result() {
             InstructionResult::OverflowPayment => return Err(run.give_up(Failure::Overflow)),
             InstructionResult::OutOfFunds | InstructionResult::CallTooDeep => {
@@ -392,6 +454,10 @@ impl EvmTr for Machine {
             end if end.is_ok_or_revert() => End::Needed(given - result.gas().remaining()),
             _ => End::Halted,
         };
+        if let (Some(inspecting), Some(precompile)) = (&mut run.inspecting, called) {
+            let left = if end == End::Halted { 0 } else { result.gas().remaining() };
+            inspecting.found.called_precompile(precompile, given - left);
+        }
         run.recorder.returns(end);
         Ok(ItemOrResult::Result(result))
     }
@@ -410,11 +476,46 @@ impl EvmTr for Machine {
                 let code = &frame.interpreter.bytecode;
                 run.opcode = code.bytecode_slice().get(code.pc().wrapping_sub(1)).copied().unwrap_or_default();
             }
+            if let Some(inspecting) = &mut run.inspecting {
+                inspecting.found.ends(if end.is_ok_or_revert() { result.gas().remaining() } else { 0 });
+            }
             let need = run.recorder.ends(result.gas().remaining());
             run.recorder.returns(if end.is_ok_or_revert() { End::Needed(need) } else { End::Halted });
         }
         self.0.frame_return_result(result)
     }
+}
+
+/// Records what an opcode names, and then executes it: the address on top of the stack, or below the gas of a call, or a
+/// slot of the contract. Like geth's tracer it does so before it looks whether the opcode can be executed at all.
+fn naming(context: Opcode<'_>) -> InstructionExecResult {
+    let InstructionContext { interpreter, host } = context;
+    let code = &interpreter.bytecode;
+    let opcode = code.bytecode_slice()[code.pc() - 1];
+    let own = interpreter.input.target_address();
+    let stack = interpreter.stack.data();
+    let Some(inspecting) = &mut host.chain.inspecting else { return Err(InstructionResult::FatalExternalError) };
+    match (opcode, stack.len()) {
+        (_, 0) => (),
+        (opcode::SLOAD | opcode::SSTORE, depth) => inspecting.found.touches(own, stack[depth - 1]),
+        (opcode::CALL | opcode::CALLCODE | opcode::DELEGATECALL | opcode::STATICCALL, depth) => {
+            if depth >= 5 {
+                inspecting.found.names(address(&stack[depth - 2]));
+            }
+        }
+        (_, depth) => inspecting.found.names(address(&stack[depth - 1])),
+    }
+    let (instruction, gas) = inspecting.of(opcode);
+    if interpreter.gas.record_cost_unsafe(gas) {
+        return Err(InstructionResult::OutOfGas);
+    }
+    instruction.execute(InstructionContext { interpreter, host })
+}
+
+/// The account whose code an account runs: its own, or that of its delegate, EIP-7702.
+fn delegate(context: &Ctx, account: Address) -> Address {
+    let loaded = context.journaled_state.state.get(&account).and_then(|account| account.info.code.as_ref());
+    loaded.and_then(Bytecode::eip7702_address).unwrap_or(account)
 }
 
 fn sstore(context: Opcode<'_>) -> InstructionExecResult {
