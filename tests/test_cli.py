@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from feemodel.cli import VERBS, main
+from feemodel.ethereum.quantities import to_hex
 from feemodel.io import read_blocks
 from tests import node_server
+from tests.development import ALDER, GENESIS, HOLDERS, UNIT, encoded
 
 # Linea mainnet block 41,640, transaction 0: a transfer that offers 5 gwei
 RAW = (
@@ -80,6 +82,19 @@ def test_explain_a_call_from_a_file_and_from_standard_input(tmp_path, capsys, mo
 
     assert from_file == from_stdin == answer(capsys, "explain", json.dumps(CALL))
     assert from_file["offeredPricePerGas"] is None
+
+
+def test_explain_executes_on_a_genesis(capsys):
+    """An ERC-20 transfer on the development chain: what it takes by part, and that no access list pays off."""
+    to, data = to_hex(ALDER), to_hex(encoded("transfer(address,uint256)", bytes(19) + b"\x01", UNIT))
+    call = json.dumps({"from": to_hex(HOLDERS[0]), "to": to, "data": data})
+
+    found = answer(capsys, "explain", call, "--genesis", str(GENESIS))
+    parts = found["gasParts"]
+
+    assert parts["contracts"] == [{"address": to, "gas": parts["execution"]}]
+    assert parts["used"] == parts["intrinsic"] + parts["execution"] == found["gas"]["used"] <= found["gas"]["estimated"]
+    assert found["gasUsedWithAccessList"] == parts["used"] + 2_400 - 2 * 100  # one account, two slots: 200 gas saved
 
 
 def test_explain_can_answer_by_its_exit_code(capsys):

@@ -23,7 +23,7 @@ SEND = {"gas": "0x5208", "baseFee": "0x4c4b40", "maxFeePerGas": "0x5b8d80", "l1B
 CALLS = {
     "rollup_estimateGas": [[TRANSFER], [TRANSFER, {ANNA: {"nonce": "0x1"}}], [TRANSFER, {"blockNumber": "0x0"}],
                            [TRANSFER, "latest", {ANNA: {"balance": "0xffffffffffff"}}], [TRANSFER, {"blocks": 5}],
-                           [TRANSFER, "latest", {}, {"blocks": "0x5"}]],
+                           [TRANSFER, "latest", {}, {"blocks": "0x5"}], [SUM, None, None, {"details": True}]],
     "linea_estimateGas": [[TRANSFER]],
     "rollup_getProof": [[LIST, ["0x0", "0x1"], "latest"], [BERT, [], "0x0"]],
     "linea_getProof": [["0x" + "77" * 20, [], "finalized"]],
@@ -36,6 +36,7 @@ CALLS = {
     "eth_call": [[SUM], [SUM, "latest", {LIST: {"stateDiff": {"0x" + "00" * 32: "0x" + "00" * 31 + "ff"}}}],
                  [SUM, "latest", {}, {"number": "0x5", "feeRecipient": ANNA}]],
     "eth_estimateGas": [[TRANSFER], [SUM, "latest", {LIST: {"code": "0x00", "state": {}}}]],
+    "eth_createAccessList": [[TRANSFER], [{**SUM, "from": ANNA}, "latest", {ANNA: {"balance": hex(10**20)}}]],
     "eth_gasPrice": [[]],
     "eth_maxPriorityFeePerGas": [[]],
     "eth_feeHistory": [["0x1", "latest"], ["0x4", "0x0", [10, 50.5]]],

@@ -137,3 +137,28 @@ def main():
 
 if __name__ == "__main__":
     sys.exit(main())
+
+
+def access_list(node, call):
+    """Accounts with their slots, and the gas with them; or `None` where the call is refused or fails."""
+    answer = node.ask("eth_createAccessList", call, "latest")
+    if "result" not in answer or "error" in answer["result"]:
+        return None
+    entries = answer["result"]["accessList"]
+    return {entry["address"]: set(entry["storageKeys"]) for entry in entries}, answer["result"]["gasUsed"]
+
+
+def test_access_lists_are_those_of_anvil(peer, server):
+    """Where anvil is as geth: it takes no override, gives back for consents that are listed, keeps warm accounts that a
+    caller lists, answers senders without funds, and gives no list of a call that fails."""
+    compared = 0
+    for generated in generated_calls(SEED, 120):
+        call = generated.call
+        if generated.overrides or "authorizationList" in call or "accessList" in call:
+            continue
+        answer = access_list(server, call)
+        if answer is None:
+            continue
+        assert answer == access_list(peer, call), generated
+        compared += 1
+    assert compared > 40

@@ -98,6 +98,7 @@ def on(node, **settings):
         ("eth_call", [{"to": LIST, "data": data("sum(uint256)", 20)}, "latest"]),
         ("eth_call", [{"to": LIST}, "latest", {LIST: {"code": "0x305f5260205ff3"}}]),
         ("eth_estimateGas", [TOKENS]),
+        ("eth_createAccessList", [TOKENS]),
         ("eth_gasPrice", []),
         ("eth_maxPriorityFeePerGas", []),
         ("eth_feeHistory", ["0x1", "latest", [10]]),

@@ -1,15 +1,19 @@
 """`feemodel explain`: one transaction or call, priced part by part, and whether each stage of a node would take it."""
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from feemodel.cli.options import add_codec, add_pricing, count, read_codec, read_pricing, whole_from_0
 from feemodel.cli.output import in_eth, in_gwei, print_json, print_table
-from feemodel.cli.subjects import estimated_gas, gas_limit, read_subject, signing_fields
+from feemodel.cli.subjects import as_call, estimated_gas, gas_limit, read_subject, signing_fields
 from feemodel.ethereum.call import Call
+from feemodel.ethereum.quantities import from_quantity
 from feemodel.ethereum.transaction import FORMS, LINEA_CHAIN_ID, Transaction
 from feemodel.linea.explanation import explain
 from feemodel.linea.node import stages
+
+if TYPE_CHECKING:
+    from feemodel.execution.details import GasDetails
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,6 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--nonce", type=whole_from_0, help="of a call that names none (0)")
     parser.add_argument("--chain-id", type=whole_from_0, help=f"of a call that names none ({LINEA_CHAIN_ID})")
     parser.add_argument("--form", default="sender_unsigned", choices=FORMS, help="what is measured (%(default)s)")
+    state = parser.add_mutually_exclusive_group()
+    state.add_argument("--genesis", metavar="FILE", help="a geth genesis to execute on: gas by part, the access list")
+    state.add_argument("--replay", metavar="FILE", help="a captured block to execute on, at its state before it")
     parser.add_argument("--check", action="store_true", help="exit with 1 unless every stage accepts it")
     add_codec(parser)
     add_pricing(parser)
@@ -28,9 +35,10 @@ def run(options: argparse.Namespace) -> int:
     preset, form = read_pricing(options)
     subject = read_subject(options.subject)
     nonce, chain_id = signing_fields(subject, options.nonce, options.chain_id)
+    executed = None if _state_file(options) is None else _executed(subject, options)
     answer = explain(
         subject,
-        _gas(subject, options),
+        _gas(subject, options, executed),
         form=form,
         checks=stages(preset),
         codec=read_codec(options),
@@ -39,6 +47,8 @@ def run(options: argparse.Namespace) -> int:
         nonce=nonce,
         chain_id=chain_id,
     )
+    if executed is not None:
+        answer |= executed.answer()
     if options.json:
         print_json(answer)
     else:
@@ -60,6 +70,22 @@ def _print(answer: dict[str, Any]) -> None:
     print_table(title, ("stage", "margin", "gas", "asks wei per gas", "outcome"), checks)
     if "used" not in answer["gas"]:
         print("The check after execution needs --gas-used.")
+    if "gasParts" in answer:
+        _print_execution(answer)
+
+
+def _print_execution(answer: dict[str, Any]) -> None:
+    parts = [(name, f"{gas:,}") for name, gas in answer["gasParts"].items() if name != "contracts" and gas]
+    print_table("Gas by part", ("part", "gas"), parts)
+    contracts = [(row["address"], f"{row['gas']:,}") for row in answer["gasParts"]["contracts"]]
+    if contracts:
+        print_table("Gas of execution, by the contract whose code used it", ("contract", "gas"), contracts)
+    if "accessList" in answer:
+        keys = sum(len(entry["storageKeys"]) for entry in answer["accessList"])
+        listed = f"{len(answer['accessList'])} accounts and {keys} slots"
+        saved = answer["gasParts"]["used"] - answer["gasUsedWithAccessList"]
+        verb = f"saves {saved:,}" if saved > 0 else f"does not pay off: {-saved:,} more"
+        print(f"An access list of {listed} {verb} gas.")
 
 
 def _print_fee(answer: dict[str, Any]) -> None:
@@ -78,7 +104,54 @@ def _grouped(cell: Any) -> str:
     return f"{cell:,}" if isinstance(cell, (int, float)) else str(cell)
 
 
-def _gas(subject: Call | Transaction, options: argparse.Namespace) -> dict[str, int]:
-    estimated, limit = estimated_gas(subject, options.gas), gas_limit(subject)
+def _gas(subject: Call | Transaction, options: argparse.Namespace, executed: "Executed | None") -> dict[str, int]:
+    given = options.gas if executed is None or options.gas is not None else executed.gas_limit
+    estimated, limit = estimated_gas(subject, given), gas_limit(subject)
     gas = {"estimated": estimated, "limit": limit if limit is not None else estimated}
-    return gas if options.gas_used is None else gas | {"used": options.gas_used}
+    used = options.gas_used if executed is None or options.gas_used is not None else executed.details.parts.used
+    return gas if used is None else gas | {"used": used}
+
+
+def _state_file(options: argparse.Namespace) -> str | None:
+    found: str | None = options.genesis or options.replay
+    return found
+
+
+class Executed(NamedTuple):
+    """What executing the subject on a state told."""
+
+    gas_limit: int  #: that a node estimates [gas]
+    details: "GasDetails"
+
+    def answer(self) -> dict[str, Any]:
+        """Its part of the answer, amounts as numbers."""
+        return {_RENAMED.get(name, name): _numbers(value) for name, value in self.details.reply().items()}
+
+
+_RENAMED = {"gas": "gasParts"}
+
+
+def _numbers(value: Any) -> Any:
+    """Quantities of gas as numbers; addresses and slots stay text."""
+    if isinstance(value, dict):
+        return {name: one if name in ("address", "storageKeys") else _numbers(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_numbers(one) for one in value]
+    return from_quantity(value, "gas")
+
+
+def _executed(subject: Call | Transaction, options: argparse.Namespace) -> Executed:
+    """Estimate and execute the subject on the state of a file, by Besu's search."""
+    from feemodel.execution.details import gas_details
+    from feemodel.execution.estimate import estimate_gas
+    from feemodel.rpc.chain import genesis_chain, read_genesis_document, replay_chain
+
+    if options.genesis is not None:
+        chain = genesis_chain(read_genesis_document(options.genesis))
+    else:
+        from feemodel.io.replay import read_replay
+
+        chain = replay_chain(read_replay(options.replay))
+    call = subject if isinstance(subject, Call) else as_call(subject)
+    gas_limit = options.gas if options.gas is not None else estimate_gas(call, chain.world).gas_limit
+    return Executed(gas_limit, gas_details(call, chain.world, gas_limit))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import Call, parse_call
-from feemodel.ethereum.transaction import LINEA_CHAIN_ID, Transaction, intrinsic_gas, parse_transaction
+from feemodel.ethereum.transaction import DYNAMIC_FEE, LINEA_CHAIN_ID, Transaction, intrinsic_gas, parse_transaction
 
 
 def read_subject(subject: str) -> Call | Transaction:
@@ -23,6 +23,18 @@ def read_subject(subject: str) -> Call | Transaction:
     from feemodel.io.files import parse_json
 
     return parse_call(parse_json(text, "call"))
+
+
+def as_call(transaction: Transaction) -> Call:
+    """The call that a signed transaction makes; its gas limit and nonce do not bound an execution, so they stay out."""
+    is_dynamic = transaction.type == DYNAMIC_FEE
+    return Call(
+        sender=transaction.sender(), to=transaction.to, value=transaction.value, data=transaction.data,
+        gas_price=None if is_dynamic else transaction.gas_price,
+        max_fee=transaction.max_fee if is_dynamic else None,
+        max_priority_fee=transaction.max_priority_fee if is_dynamic else None,
+        chain_id=transaction.chain_id, access_list=transaction.access_list or None,
+    )  # fmt: skip
 
 
 def gas_limit(subject: Call | Transaction) -> int | None:

@@ -109,18 +109,11 @@ class Transaction:
 
     def sender(self) -> bytes:
         """The address that signed, 20 bytes."""
-        from coincurve import PublicKey
-
         if self.signature is None:
             raise InvalidInput("signature", "expected a signed transaction", None)
-        v, r, s = self.signature.v, self.signature.r, self.signature.s
+        v = self.signature.v
         parity = v if self.type != LEGACY else v - 27 if self.chain_id is None else v - 35 - 2 * self.chain_id
-        try:
-            compact = r.to_bytes(32, "big") + s.to_bytes(32, "big") + bytes([parity])
-            key = PublicKey.from_signature_and_message(compact, keccak256(self.unsigned()), hasher=None)
-        except (ValueError, OverflowError) as error:
-            raise InvalidInput("signature", "expected one that a key can be recovered from", self.signature) from error
-        return keccak256(key.format(compressed=False)[1:])[12:]
+        return signer(keccak256(self.unsigned()), Signature(parity, self.signature.r, self.signature.s))
 
     def with_placeholder_signature(self) -> Self:
         """The same transaction under the fixed signature that a node's estimate measures."""
@@ -303,6 +296,21 @@ def created_address(sender: bytes, nonce: int) -> bytes:
     'cd234a471b72ba2f1ccf0a70fcaba648a5eecd8d'
     """
     return keccak256(_encode([sender, _minimal(nonce)]))[12:]
+
+
+def signer(digest: bytes, signature: Signature) -> bytes:
+    """The address whose key signed a hash, 20 bytes; `v` of the signature is its parity, 0 or 1.
+
+    Raises `InvalidInput` where no key can be recovered.
+    """
+    from coincurve import PublicKey
+
+    try:
+        compact = signature.r.to_bytes(32, "big") + signature.s.to_bytes(32, "big") + bytes([signature.v])
+        key = PublicKey.from_signature_and_message(compact, digest, hasher=None)
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput("signature", "expected one that a key can be recovered from", signature) from error
+    return keccak256(key.format(compressed=False)[1:])[12:]
 
 
 def intrinsic_gas(call: Call | Transaction) -> int:

@@ -54,7 +54,7 @@ class Geth:
     def message(self, request: Request, world: World) -> Message:
         """A call without a price pays nothing, and reads a base fee of zero."""
         call, base_fee = request.call, world.block.base_fee
-        _check_chain(call, world, "chainId does not match node's (have={have}, want={want})")
+        self.check_chain(request, world)
         cap, tip = _fee_cap(call), _tip(call)
         if tip > cap:
             raise ExecutionFailed(
@@ -68,6 +68,10 @@ class Geth:
         _check_blob_fee(request, world)
         price = min(cap, tip + base_fee)
         return parse_message(request, gas_price=price, base_fee=base_fee if price else 0, pays=True)
+
+    def check_chain(self, request: Request, world: World) -> None:
+        """Refuse a call of another chain."""
+        _check_chain(request.call, world, "chainId does not match node's (have={have}, want={want})")
 
     def upper_bound(self, request: Request, world: World, gas_cap: int) -> int:
         """The call's own `gas`, or the block's limit; then what the balance can pay for."""
@@ -93,11 +97,12 @@ class Geth:
         return _fee_cap(request.call)
 
     def unpayable(self, request: Request, world: World, gas_limit: int) -> str:
+        return f"failed with {gas_limit} gas: {self.insufficient_funds(request, world, gas_limit)}"
+
+    def insufficient_funds(self, request: Request, world: World, gas_limit: int) -> str:
+        """What a transaction with this gas limit is told that its sender cannot pay for."""
         have, want = _balance(request, world), gas_limit * self.price(request, world) + fixed_cost(request)
-        return (
-            f"failed with {gas_limit} gas: insufficient funds for gas * price + value: "
-            f"{_who(request.call)} have {have} want {want}"
-        )
+        return f"insufficient funds for gas * price + value: {_who(request.call)} have {have} want {want}"
 
 
 class Besu:

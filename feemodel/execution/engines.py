@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 from feemodel.errors import InvalidInput
 from feemodel.execution.message import Message
-from feemodel.execution.outcome import Outcome, Traced
+from feemodel.execution.outcome import Inspected, Outcome, Traced
 from feemodel.execution.state import Account, World
 
 Found = TypeVar("Found")
@@ -25,6 +25,10 @@ class Execute(Protocol):
 
     def trace(self, message: Message, gas_limit: int) -> Traced:
         """The same execution with what it proves about other gas limits; an engine that cannot tell proves nothing."""
+        ...
+
+    def inspect(self, message: Message, gas_limit: int) -> Inspected:
+        """The same execution with its gas by contract, and the accounts and slots that its code named."""
         ...
 
 
@@ -70,6 +74,11 @@ def engine_named(name: str) -> Engine:
     if name == "native":
         raise InvalidInput("engine", "expected the package feemodel-native to be installed", name)
     raise InvalidInput("engine", f"expected one of {', '.join(ENGINES)}", name)
+
+
+def engine_of(engine: str | Engine) -> Engine:
+    """An engine, or the one of this name."""
+    return engine_named(engine) if isinstance(engine, str) else engine
 
 
 def is_native(name: str) -> bool:

@@ -11,7 +11,7 @@ from feemodel.ethereum.call import Call
 from feemodel.ethereum.quantities import to_quantity
 from feemodel.ethereum.transaction import ZERO_ADDRESS
 from feemodel.execution.clients import Geth, Node, check_rules, node_named, payable_gas
-from feemodel.execution.engines import Engine, Execute, engine_named
+from feemodel.execution.engines import Engine, Execute, engine_of
 from feemodel.execution.failures import failure
 from feemodel.execution.message import Message, Request, parse_request
 from feemodel.execution.outcome import Outcome, Status, Traced
@@ -53,7 +53,7 @@ class RollupEstimate:
     fee: Breakdown  #: the priority fee in its parts [wei / gas]
     compressed_size: int  #: [byte]
 
-    def reply(self) -> dict[str, str]:
+    def reply(self) -> dict[str, Any]:
         """The three quantities on the wire, in the order in which a node has them."""
         return {
             "gasLimit": to_quantity(self.gas.gas_limit),
@@ -117,7 +117,7 @@ def estimate_gas(
             raise failure(found.outcome, upper, estimating=True)
         return GasEstimate(found.gas_limit, found.outcome.charged, found.executed, execute.engine, found.proven)
 
-    return _engine(engine).run(changed, task)
+    return engine_of(engine).run(changed, task)
 
 
 def execute_call(
@@ -140,7 +140,7 @@ def execute_call(
     gas = limits.gas_cap if request.call.gas is None else min(request.call.gas, limits.gas_cap)
     if gas > payable_gas(node, request, changed):
         raise ExecutionFailed(node.unpayable(request, changed, gas))
-    outcome = _engine(engine).run(changed, lambda execute: execute(message, gas))
+    outcome = engine_of(engine).run(changed, lambda execute: execute(message, gas))
     if not outcome.succeeded:
         raise failure(outcome, gas, estimating=False)
     return outcome.output
@@ -234,10 +234,6 @@ def check_rollup_call(call: Call, limits: Limits) -> None:
         raise InvalidInput("call.gasPrice", "expected either gasPrice or maxFeePerBlobGas", call.gas_price)
 
 
-def _engine(engine: str | Engine) -> Engine:
-    return engine_named(engine) if isinstance(engine, str) else engine
-
-
 class _Allowed:
     """The largest gas limit with which a node would execute a call."""
 
@@ -253,13 +249,34 @@ class _Allowed:
         return f"transaction gas limit too high (cap: {self._cap}, tx: {gas_limit})"
 
 
+class Budget:
+    """What the executions of one estimate may take together.
+
+    Parameters
+    ----------
+    limits : of which `total_gas` and `seconds` count.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits, self._began = limits, monotonic()
+        self.spent = 0  #: by those that were executed [gas]
+
+    def check(self) -> None:
+        """Raise `LimitExceeded` where it is spent."""
+        if self.spent > self._limits.total_gas:
+            raise LimitExceeded(
+                f"the executions of one estimate took more than {self._limits.total_gas:,} gas together"
+            )
+        if monotonic() - self._began > self._limits.seconds:
+            raise LimitExceeded(f"the executions of one estimate took more than {self._limits.seconds:g} s together")
+
+
 class _Meter:
     """Executes one message with different limits, and ends what takes too much."""
 
     def __init__(self, execute: Execute, message: Message, limits: Limits, allowed: "_Allowed") -> None:
-        self._execute, self._message, self._limits, self._allowed = execute, message, limits, allowed
-        self._began = monotonic()
-        self._spent = 0
+        self._execute, self._message, self._allowed = execute, message, allowed
+        self._budget = Budget(limits)
 
     def execute(self, gas_limit: int) -> Outcome:
         return self._measured(gas_limit, lambda: Traced(self._execute(self._message, gas_limit))).outcome
@@ -270,12 +287,7 @@ class _Meter:
     def _measured(self, gas_limit: int, executed: Callable[[], Traced]) -> Traced:
         if gas_limit > self._allowed.most:
             return Traced(Outcome(Status.REFUSED, gas_used=0, halt=self._allowed.refusal(gas_limit)))
-        if self._spent > self._limits.total_gas:
-            raise LimitExceeded(
-                f"the executions of one estimate took more than {self._limits.total_gas:,} gas together"
-            )
-        if monotonic() - self._began > self._limits.seconds:
-            raise LimitExceeded(f"the executions of one estimate took more than {self._limits.seconds:g} s together")
+        self._budget.check()
         traced = executed()
-        self._spent += traced.outcome.gas_used
+        self._budget.spent += traced.outcome.gas_used
         return traced

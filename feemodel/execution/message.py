@@ -4,13 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from ethereum_rlp import rlp
+
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import AccessList, Call, as_bytes, as_integer, parse_call
+from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import to_hex, to_quantity
-from feemodel.ethereum.transaction import ZERO_ADDRESS
+from feemodel.ethereum.transaction import ZERO_ADDRESS, Signature, signer
 from feemodel.execution.state import UINT64_MAX, UINT256_MAX
 
 MAX_AUTHORIZATIONS = 10_000
+SECP256K1_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 _AUTHORIZATION = ("chainId", "address", "nonce", "yParity", "v", "r", "s")
 
 _NUMBERS = {  # fields of a call: their names on the wire, and the largest value that a transaction can carry
@@ -35,6 +39,16 @@ class Authorization:
     y_parity: int
     r: int
     s: int
+
+    def authority(self) -> bytes | None:
+        """The account that consents, 20 bytes; `None` where the signature is of none."""
+        if self.y_parity > 1 or not 0 < self.s <= SECP256K1_ORDER // 2:
+            return None
+        items = [_minimal(self.chain_id), self.address, _minimal(self.nonce)]
+        try:
+            return signer(keccak256(b"\x05" + rlp.encode(items)), Signature(self.y_parity, self.r, self.s))
+        except InvalidInput:
+            return None
 
 
 class Request(NamedTuple):
@@ -118,6 +132,10 @@ def parse_message(
         base_fee=base_fee,
         pays=parsed.sender is not None if pays is None else pays,
     )
+
+
+def _minimal(value: int) -> bytes:
+    return value.to_bytes((value.bit_length() + 7) // 8)
 
 
 def _authorizations(entries: Any) -> tuple[Authorization, ...]:

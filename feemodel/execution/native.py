@@ -11,19 +11,20 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib.util import find_spec
 from time import monotonic
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.execution.engines import Execute, check_payable
 from feemodel.execution.message import Message
-from feemodel.execution.outcome import Outcome, Status, Traced
+from feemodel.execution.outcome import Inspected, Outcome, Status, Traced
 from feemodel.execution.state import EMPTY, UINT256_MAX, Account, World, blob_base_fee
 
 if TYPE_CHECKING or find_spec("feemodel_native"):  # see `feemodel.execution.engines.engine_named`
     import feemodel_native as native
 
 Found = TypeVar("Found")
+Answer = TypeVar("Answer")
 
 KEPT_CODE = 24_576  # bytes that code on a chain can have, EIP-170; longer code comes once and is not kept
 
@@ -52,6 +53,7 @@ _PRECOMPILE_FAULTS = {5: "ExceptionalHalt", 10: "KZGProofError"}
 _PRECOMPILE_FAULT = "InvalidParameter"
 _PAIRINGS = frozenset((6, 7, 8))  # of which the specification says that they ran out of gas
 
+_Function: TypeAlias = "Callable[[native.State, native.Block, native.Message, int, float | None], Answer]"
 _Answer = tuple[int, int, int, int, bytes, int]  # ending, gas used, refund, floor, output, opcode
 
 
@@ -107,13 +109,25 @@ class _Machine:
 
     def trace(self, message: Message, gas_limit: int) -> Traced:
         """The execution with what it proves about other gas limits."""
+        answer, least, oblivious, single_frame = self._executed(native.trace, message, gas_limit)
+        if message.pays and message.gas_price and self._world.account(message.sender).balance > UINT256_MAX // 2:
+            oblivious = False  # a smaller limit leaves it more, which could then be more than a balance can be
+        return Traced(_outcome(answer, message), least, oblivious, single_frame)
+
+    def inspect(self, message: Message, gas_limit: int) -> Inspected:
+        """The execution with its gas by contract, and what its code named."""
+        answer, contracts, touched = self._executed(native.inspect, message, gas_limit)
+        named = tuple((account, tuple(slots)) for account, slots in touched)
+        return Inspected(_outcome(answer, message), tuple(contracts), named)
+
+    def _executed(self, function: _Function[Answer], message: Message, gas_limit: int) -> Answer:
         if message is not self._message:  # a search asks for the same one again and again
             self._blob_cost = _blob_cost(self._world, message)
             self._given, self._message = _given(message, self._world, self._blob_cost), message
-        sender = check_payable(self._world, message, gas_limit, self._blob_cost)
+        check_payable(self._world, message, gas_limit, self._blob_cost)
         left = None if self._until is None else max(self._until - monotonic(), 0.0)
         try:
-            traced = native.trace(self._state, self._block, self._given, gas_limit, left)
+            return function(self._state, self._block, self._given, gas_limit, left)
         except native.MissingHash as error:
             reason = "expected the hash that BLOCKHASH asks for"
             raise InvalidInput("block.hashes", reason, error.args[0]) from None
@@ -122,10 +136,6 @@ class _Machine:
         except native.Exceeded:
             late = f"the executions of one estimate took more than {self._seconds:g} s together"
             raise LimitExceeded(late) from None
-        answer, least, oblivious, single_frame = traced
-        if message.pays and message.gas_price and sender.balance > UINT256_MAX // 2:
-            oblivious = False  # a smaller limit leaves it more, which could then be more than a balance can be
-        return Traced(_outcome(answer, message), least, oblivious, single_frame)
 
 
 def _outcome(answer: _Answer, message: Message) -> Outcome:

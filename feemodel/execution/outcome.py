@@ -3,6 +3,8 @@
 from enum import StrEnum
 from typing import NamedTuple
 
+from feemodel.ethereum.call import AccessList
+
 
 class Status(StrEnum):
     """How an execution ended."""
@@ -51,3 +53,11 @@ class Traced(NamedTuple):
     least: int = 0  #: the least gas limit on which the same path succeeds; means nothing where it failed [gas]
     oblivious: bool = False  #: whether nothing on the path reads gas, or a balance that pays for it
     single_frame: bool = False  #: whether the path has no call and no creation
+
+
+class Inspected(NamedTuple):
+    """An execution, the gas of each contract's code, and what the code named."""
+
+    outcome: Outcome
+    contracts: tuple[tuple[bytes, int], ...] = ()  #: address and gas of the code that used any, precompiles too [gas]
+    touched: AccessList = ()  #: accounts that code named, each with the slots of it that were read or written

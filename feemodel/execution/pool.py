@@ -14,12 +14,12 @@ from multiprocessing.connection import Connection, Pipe
 from queue import Empty, LifoQueue
 from time import monotonic
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.execution.engines import Execute
 from feemodel.execution.message import Message
-from feemodel.execution.outcome import Outcome, Traced
+from feemodel.execution.outcome import Inspected, Outcome, Traced
 from feemodel.execution.state import Overlay, World
 
 Found = TypeVar("Found")
@@ -130,16 +130,22 @@ class _Machine:
         self._child, self._until, self._deadline = child, until, deadline
 
     def __call__(self, message: Message, gas_limit: int) -> Outcome:
-        return self._asked(message, gas_limit, trace=False).outcome
+        answer: Outcome = self._asked("execute", message, gas_limit)
+        return answer
 
     def trace(self, message: Message, gas_limit: int) -> Traced:
-        return self._asked(message, gas_limit, trace=True)
+        answer: Traced = self._asked("trace", message, gas_limit)
+        return answer
 
-    def _asked(self, message: Message, gas_limit: int, *, trace: bool) -> Traced:
-        traced = self._child.ask((message, gas_limit, trace), max(self._until - monotonic(), 0))
-        if traced is None:
+    def inspect(self, message: Message, gas_limit: int) -> Inspected:
+        answer: Inspected = self._asked("inspect", message, gas_limit)
+        return answer
+
+    def _asked(self, how: Literal["execute", "trace", "inspect"], message: Message, gas_limit: int) -> Any:
+        answer = self._child.ask((how, message, gas_limit), max(self._until - monotonic(), 0))
+        if answer is None:
             raise LimitExceeded(f"the executions of one estimate took more than {self._deadline:g} s together")
-        return traced
+        return answer
 
 
 class _Child:
@@ -183,7 +189,7 @@ class _Child:
             raise LimitExceeded(f"a process of the engine took more than {START:g} s to start")
         self.is_busy, self._base = False, world
 
-    def ask(self, question: Any, seconds: float) -> Traced | None:
+    def ask(self, question: Any, seconds: float) -> Any:
         """The answer of the child that was loaded; `None` if it did not come in time."""
         if self._pipe is None:
             raise ChildEnded
@@ -195,7 +201,7 @@ class _Child:
         self.is_busy = False
         if isinstance(answer, BaseException):
             raise answer
-        return answer  # type: ignore[no-any-return]
+        return answer
 
     def stop(self) -> None:
         """Kill the process, whatever it does."""

@@ -19,8 +19,9 @@ from ethereum_types.numeric import U8, U64, U256, Uint
 
 from feemodel.errors import ExecutionFailed, InvalidInput
 from feemodel.execution.engines import Execute, check_payable
+from feemodel.execution.inspection import Inspector
 from feemodel.execution.message import Message
-from feemodel.execution.outcome import Outcome, Status, Traced
+from feemodel.execution.outcome import Inspected, Outcome, Status, Traced
 from feemodel.execution.recursion import recursion_limit
 from feemodel.execution.state import UINT256_MAX, Account, Block, World, blob_base_fee
 from feemodel.execution.trace import Recorder
@@ -30,6 +31,7 @@ with recursion_limit():  # the specification and py_ecc raise it for the whole p
     from ethereum.trace import TraceEvent, TransactionEnd, set_evm_trace
 
 Found = TypeVar("Found")
+_Tracer = Callable[[Any, TraceEvent], None]
 
 #: A call can nest 1,024 deep; each level takes the specification some ten Python frames.
 RECURSION_LIMIT = 20_000
@@ -126,7 +128,13 @@ class _Machine:
             single_frame=record.single_frame,
         )
 
-    def _execute(self, message: Message, gas_limit: int, record: Recorder | None) -> tuple[Outcome, int]:
+    def inspect(self, message: Message, gas_limit: int) -> Inspected:
+        """The execution with its gas by contract, and what its code named."""
+        inspector = Inspector()
+        outcome, _ = self._execute(message, gas_limit, inspector)
+        return Inspected(outcome, inspector.contracts(), inspector.touched())
+
+    def _execute(self, message: Message, gas_limit: int, record: _Tracer | None) -> tuple[Outcome, int]:
         """The outcome, and what the message costs before its first instruction [gas]."""
         rules, fork = self._rules, self._world.fork
         blob_cost = _blob_cost(self._world, message) if message.blob_hashes else 0
@@ -160,7 +168,7 @@ class _Machine:
         return outcome, intrinsic
 
 
-def _process(rules: _Rules, prepared: Any, record: Recorder | None) -> tuple[Any, bytes]:
+def _process(rules: _Rules, prepared: Any, record: _Tracer | None) -> tuple[Any, bytes]:
     """What executing a message came to, and what it returned."""
     has_output = "return_data" in _names(rules.interpreter.MessageCallOutput)
     if has_output and record is None:

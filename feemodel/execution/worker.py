@@ -1,7 +1,7 @@
 """The child process of `feemodel.execution.pool`: executes what it is asked to until the pipe closes.
 
-It is sent a world, or what overrides change of the world that it has, or a message, a gas limit and whether to
-trace. A world is answered once all is loaded that executing on it needs; a message by the execution, or by the
+It is sent a world, or what overrides change of the world that it has, or how to execute, a message and a gas limit.
+A world is answered once all is loaded that executing on it needs; a message by the execution, or by the
 exception that was raised.
 """
 
@@ -19,7 +19,7 @@ from feemodel.errors import FeeModelError
 from feemodel.ethereum.transaction import BASE_GAS
 from feemodel.execution.engines import Engine, Execute, engine_named
 from feemodel.execution.message import Message
-from feemodel.execution.outcome import Traced
+from feemodel.execution.outcome import Inspected, Outcome, Traced
 from feemodel.execution.state import Overlay, World
 
 LOOK = 1_000  # milliseconds between looks at who the parent is: another of its children may hold the pipe open
@@ -62,9 +62,13 @@ def _load(engine: Engine, world: World) -> None:
         engine.run(world, lambda execute: execute(Message(to=bytes(20)), BASE_GAS))
 
 
-def _answer(engine: Engine, world: World, message: Message, gas_limit: int, trace: bool) -> Traced | BaseException:
-    def task(execute: Execute) -> Traced:
-        return execute.trace(message, gas_limit) if trace else Traced(execute(message, gas_limit))
+def _answer(
+    engine: Engine, world: World, how: str, message: Message, gas_limit: int
+) -> Outcome | Traced | Inspected | BaseException:
+    def task(execute: Execute) -> Outcome | Traced | Inspected:
+        if how == "trace":
+            return execute.trace(message, gas_limit)
+        return execute.inspect(message, gas_limit) if how == "inspect" else execute(message, gas_limit)
 
     try:
         return engine.run(world, task)

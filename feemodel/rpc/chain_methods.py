@@ -10,6 +10,8 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import Call, as_integer
 from feemodel.ethereum.fee_market import MIN_BLOB_BASE_FEE
 from feemodel.ethereum.quantities import to_hex, to_quantity
+from feemodel.execution.access_list import AccessListFound, create_access_list
+from feemodel.execution.details import GasDetails, gas_details
 from feemodel.execution.engines import Engine
 from feemodel.execution.estimate import (
     GasEstimate,
@@ -71,6 +73,7 @@ class ChainMethods:
             "eth_call": self._call,
             "eth_estimateGas": self._eth_estimate_gas,
             "eth_blobBaseFee": lambda: to_quantity(self._blob_base_fee()),
+            "eth_createAccessList": self._create_access_list,
             "eth_gasPrice": lambda: to_quantity(self._gas_price()),
             "eth_maxPriorityFeePerGas": lambda: to_quantity(self._priority_fee()),
             "eth_feeHistory": self._fee_history,
@@ -122,6 +125,15 @@ class ChainMethods:
         self._count_estimate(found.gas)
         return found
 
+    async def details(self, call: Any, overrides: Overrides | None, gas_limit: int, search: str) -> GasDetails:
+        """Gas by part with a gas limit, and the access list."""
+        request, world = parse_request(call), self.chain.world.overridden(overrides)
+
+        def task(engine: Engine) -> GasDetails:
+            return gas_details(request, world, gas_limit, search=search, engine=engine, limits=self._limits)
+
+        return await self._run(task, request, world)
+
     def _run(self, task: Callable[[Engine], Found], request: Request, world: World) -> Coroutine[Any, Any, Found]:
         code, brought = _code(request.call, world), _brought(world)
         known = not (brought or request.authorizations) and _is_known(request.call)
@@ -162,6 +174,15 @@ class ChainMethods:
     ) -> str:  # fmt: skip
         self._check(block, overrides)
         return to_quantity(await self.gas(call, overrides, "geth", blockOverrides))
+
+    async def _create_access_list(self, call: Any, block: Any = "latest", overrides: Any = None) -> dict[str, Any]:
+        self._check(block, overrides)
+        request, world, tip = parse_request(call), self.chain.world.overridden(overrides), self._priority_fee()
+
+        def task(engine: Engine) -> AccessListFound:
+            return create_access_list(request, world, tip=tip, engine=engine, limits=self._limits)
+
+        return (await self._run(task, request, world)).reply()
 
     def _check(self, block: Any, overrides: Any) -> None:
         check_block(block, self.chain)

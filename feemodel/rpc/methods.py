@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from feemodel.errors import LedgerDamaged, LimitExceeded, UnreadableFile
+from feemodel.errors import InvalidInput, LedgerDamaged, LimitExceeded, UnreadableFile
 from feemodel.ethereum.quantities import from_quantity, to_quantity
 from feemodel.execution.estimate import GasEstimate, Limits, RollupEstimate, priced
 from feemodel.execution.message import parse_request
@@ -115,12 +115,15 @@ def chain_methods(
     measuring : `codec`, `measured` and `packed`, see `feemodel.execution.rollup_estimate`.
     """
 
-    async def estimate(call: Any, second: Any = None, third: Any = None, fourth: Any = None) -> dict[str, str]:
-        block, overrides, blocks = estimate_options(second, third, fourth)
+    async def estimate(call: Any, second: Any = None, third: Any = None, fourth: Any = None) -> dict[str, Any]:
+        block, overrides, blocks, wants_details = estimate_options(second, third, fourth)
         check_block(block, chain.chain)
         check(overrides)
         found: RollupEstimate = await chain.rollup_estimate(call, overrides, blocks=blocks, **measuring)
-        return found.reply()
+        if not wants_details:
+            return found.reply()
+        details = await chain.details(call, overrides, found.gas.gas_limit, "besu")
+        return {**found.reply(), "details": details.reply()}
 
     def check(overrides: Any) -> None:
         check_size(overrides, accounts=override_accounts, slots=override_slots)
@@ -146,8 +149,10 @@ def upstream_methods(
     more : methods that are passed on beside `feemodel.rpc.pass_through.PASSED`.
     """
 
-    async def estimate(call: Any, second: Any = None, third: Any = None, fourth: Any = None) -> dict[str, str]:
-        block, overrides, blocks = estimate_options(second, third, fourth)
+    async def estimate(call: Any, second: Any = None, third: Any = None, fourth: Any = None) -> dict[str, Any]:
+        block, overrides, blocks, wants_details = estimate_options(second, third, fourth)
+        if wants_details:
+            raise InvalidInput("details", "expected false: a node's estimate has no details", True)
         check_size(overrides, accounts=override_accounts, slots=override_slots)
         gas, nonce, chain_id = await upstream.estimate(call, block, overrides, limits)
         # With the newest block, which came with the estimate.

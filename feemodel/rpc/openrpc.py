@@ -183,25 +183,62 @@ class Described(NamedTuple):
     result: Mapping[str, Any]
 
 
-_BLOCKS = {
-    "title": "blocks for which the fee is to be enough",
+_OPTIONS = {
+    "title": "options: blocks for which the fee is to be enough; whether gas by part and the access list are told",
     "type": "object",
-    "properties": {"blocks": {"oneOf": [{"type": "integer", "minimum": 1, "maximum": 64}, QUANTITY]}},
-    "required": ["blocks"],
+    "properties": {
+        "blocks": {"oneOf": [{"type": "integer", "minimum": 1, "maximum": 64}, QUANTITY]},
+        "details": {"type": "boolean"},
+    },
+    "minProperties": 1,
     "additionalProperties": False,
 }
 _AT = ("block", BLOCK, False)
+_ACCESS_LIST = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {"address": ADDRESS, "storageKeys": {"type": "array", "items": HASH}},
+        "required": ["address", "storageKeys"],
+    },
+}
+_NULL = {"type": "null"}
+_GAS_PARTS = (
+    "used", "intrinsic", "base", "calldata", "creation", "accessList", "authorizations", "execution", "refund", "floor",
+)  # fmt: skip
+_DETAILS = {
+    "title": "gas by part and the access list, where options.details is true",
+    "type": "object",
+    "properties": {
+        "gas": {
+            "type": "object",
+            "properties": {
+                **dict.fromkeys(_GAS_PARTS, QUANTITY),
+                "contracts": {
+                    "type": "array",
+                    "items": {"type": "object", "properties": {"address": ADDRESS, "gas": QUANTITY}},
+                },
+            },
+        },
+        "accessList": _ACCESS_LIST,
+        "gasUsedWithAccessList": QUANTITY,
+    },
+    "required": ["gas"],
+}
 _ESTIMATE = Described(
     "Gas limit, base fee and the priority fee that pays for L1",
     (
         ("call", CALL, True),
-        ("stateOverride", {"anyOf": [OVERRIDES, BLOCK, _BLOCKS]}, False),
-        ("overrides", {"anyOf": [OVERRIDES, _BLOCKS]}, False),
-        ("blocks", _BLOCKS, False),
+        ("stateOverride", {"anyOf": [OVERRIDES, BLOCK, _OPTIONS, _NULL]}, False),
+        ("overrides", {"anyOf": [OVERRIDES, _OPTIONS, _NULL]}, False),
+        ("options", {"anyOf": [_OPTIONS, _NULL]}, False),
     ),
     {
         "type": "object",
-        "properties": dict.fromkeys(("gasLimit", "baseFeePerGas", "priorityFeePerGas"), QUANTITY),
+        "properties": {
+            **dict.fromkeys(("gasLimit", "baseFeePerGas", "priorityFeePerGas"), QUANTITY),
+            "details": _DETAILS,
+        },
         "required": ["gasLimit", "baseFeePerGas", "priorityFeePerGas"],
     },
 )
@@ -238,6 +275,15 @@ METHODS = {
     "eth_getCode": Described("An account's code", (("address", ADDRESS, True), _AT), DATA),
     "eth_call": Described("What a call returns", _CALLED, DATA),
     "eth_estimateGas": Described("The gas limit that a call needs", _CALLED, QUANTITY),
+    "eth_createAccessList": Described(
+        "The accounts and slots that a call touches, and its gas with them listed",
+        (("call", CALL, True), _AT, ("overrides", OVERRIDES, False)),
+        {
+            "type": "object",
+            "properties": {"accessList": _ACCESS_LIST, "gasUsed": QUANTITY, "error": {"type": "string"}},
+            "required": ["accessList", "gasUsed"],
+        },
+    ),
     "eth_gasPrice": Described("The gas price that the rollup announces", (), QUANTITY),
     "eth_maxPriorityFeePerGas": Described("What of it is priority fee", (), QUANTITY),
     "eth_feeHistory": Described(

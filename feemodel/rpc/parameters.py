@@ -1,7 +1,7 @@
 """Parameters that several methods take: a block, a state override, an address."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from feemodel.checks import MAPPINGS
 from feemodel.errors import InvalidInput, LimitExceeded
@@ -13,6 +13,7 @@ from feemodel.rpc.jsonrpc import SERVER_ERROR, CallError
 TAGS = ("latest", "pending", "safe", "finalized", "earliest")
 MAX_BLOCKS = 64  # for which an estimate can be asked to be enough: base fees may rise by 1,700 times until then
 SHOWN = 100  # characters of a block that is not there
+_OPTIONS = {"blocks", "details"}  # of an estimate
 _BLOCK_FIELDS = {"blockNumber", "blockHash", "requireCanonical"}  # EIP-1898
 
 Overrides = Mapping[str, Any]
@@ -37,26 +38,42 @@ def block_and_overrides(second: Any, third: Any) -> tuple[Any, Overrides | None]
     return second, third
 
 
-def estimate_options(*given: Any) -> tuple[Any, Overrides | None, int | None]:
-    """What stands behind the call of an estimate: block, override, and for how many blocks the fee must be enough.
+class EstimateOptions(NamedTuple):
+    """What stands behind the call of an estimate."""
 
-    The last is `{"blocks": k}` behind whichever of the others are named; `None` where it is absent.
+    block: Any
+    overrides: Overrides | None
+    blocks: int | None = None  #: for which the fee must be enough
+    details: bool = False  #: whether the answer tells gas by part and the access list
 
-    >>> estimate_options("latest", {"blocks": 5}, None)
-    ('latest', None, 5)
+
+def estimate_options(*given: Any) -> EstimateOptions:
+    """What stands behind the call of an estimate: a block, a state override, options.
+
+    Options are an object of `blocks` and `details` behind whichever of the others are named.
+
+    >>> estimate_options("latest", {"blocks": 5}, None).blocks
+    5
+    >>> estimate_options(None, None, {"details": True}).details
+    True
     """
     named = list(given)
     while named and named[-1] is None:
         named.pop()
-    blocks = None
-    if named and isinstance(named[-1], Mapping) and named[-1].keys() == {"blocks"}:
-        blocks = as_integer("blocks", named.pop()["blocks"])
-        if not 1 <= blocks <= MAX_BLOCKS:
-            raise InvalidInput("blocks", f"expected 1 to {MAX_BLOCKS}", blocks)
+    blocks, details = None, False
+    if named and isinstance(named[-1], Mapping) and named[-1] and named[-1].keys() <= _OPTIONS:
+        options = named.pop()
+        if options.get("blocks") is not None:
+            blocks = as_integer("blocks", options["blocks"])
+            if not 1 <= blocks <= MAX_BLOCKS:
+                raise InvalidInput("blocks", f"expected 1 to {MAX_BLOCKS}", blocks)
+        details = options.get("details", False)
+        if not isinstance(details, bool):
+            raise InvalidInput("details", "expected true or false", details)
     if len(named) > 2:
-        raise InvalidInput("parameter 4", 'expected {"blocks": k}', named[-1])
+        raise InvalidInput("parameter 4", 'expected options such as {"blocks": k}', named[-1])
     block, overrides = block_and_overrides(*named, *[None] * (2 - len(named)))
-    return block, overrides, blocks
+    return EstimateOptions(block, overrides, blocks, details)
 
 
 def check_size(overrides: Overrides | None, *, accounts: int, slots: int) -> None:

@@ -20,7 +20,7 @@ from feemodel.errors import FeeModelError
 from feemodel.execution.engines import Engine, Execute, is_native
 from feemodel.execution.estimate import Limits
 from feemodel.execution.message import Message
-from feemodel.execution.outcome import Outcome, Status, Traced
+from feemodel.execution.outcome import Inspected, Outcome, Status, Traced
 from feemodel.execution.pool import EnginePool
 from feemodel.execution.state import World
 from feemodel.rpc.fair_queue import CLIENT, FairQueue
@@ -99,6 +99,10 @@ class _Brief:
             raise Beyond(f"{self._left:,} gas do not tell")
         self._left -= traced.outcome.gas_used
         return traced
+
+    def inspect(self, message: Message, gas_limit: int) -> Inspected:
+        """Nothing that is asked for often enough to be done here."""
+        raise Beyond("an inspection")
 
 
 class Runner:

@@ -26,6 +26,7 @@ PARAMS: dict[str, list[Any]] = {
     "eth_call": [CALL, "latest", OVERRIDES],
     "eth_chainId": [],
     "eth_estimateGas": [CALL, "latest", OVERRIDES],
+    "eth_createAccessList": [CALL, "latest", OVERRIDES],
     "eth_feeHistory": ["0x1", "latest", [10, 50.5]],
     "eth_gasPrice": [],
     "eth_getBalance": [ADDRESS, "latest"],

@@ -1,0 +1,222 @@
+"""The access list of a call, as geth's `eth_createAccessList` finds it: what the call touches, found to a fixed point.
+
+The call is executed with what its last execution touched, until it touches no more. The sender, the target, the
+precompiles and the accounts of authorizations are warm without a list, so they are listed only where slots of them are.
+
+Source: ethereum/go-ethereum at 02b73d4 (2026-08-20), internal/ethapi/api.go `AccessList`, transaction_args.go
+`setFeeDefaults` and `CallDefaults`, eth/tracers/logger/access_list_tracer.go.
+"""
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, replace
+from typing import Any
+
+from feemodel.errors import ExecutionFailed, InvalidInput
+from feemodel.ethereum.call import AccessList, Call
+from feemodel.ethereum.hashes import keccak256
+from feemodel.ethereum.quantities import to_hex, to_quantity
+from feemodel.ethereum.transaction import (
+    AUTHORIZATION_GAS,
+    DYNAMIC_FEE,
+    LEGACY,
+    ZERO_ADDRESS,
+    Signature,
+    Transaction,
+    created_address,
+)
+from feemodel.execution.clients import Geth, check_rules, payable_gas
+from feemodel.execution.engines import Engine, Execute, engine_of
+from feemodel.execution.estimate import Budget, Limits
+from feemodel.execution.forks import Fork
+from feemodel.execution.gas_parts import intrinsic_parts
+from feemodel.execution.message import Message, Request, parse_request
+from feemodel.execution.outcome import Outcome, Status
+from feemodel.execution.state import UINT64_MAX, World, blob_base_fee
+
+_CLIENT, _LIMITS = Geth(), Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class AccessListFound:
+    """An access list, and what the call takes with it."""
+
+    access_list: AccessList
+    outcome: Outcome  #: of the execution with the list
+    executions: int
+
+    def reply(self) -> dict[str, Any]:
+        """The answer as geth has it; a call that fails has `error` beside its list."""
+        answer: dict[str, Any] = {
+            "accessList": list_reply(self.access_list), "gasUsed": to_quantity(self.outcome.charged),
+        }  # fmt: skip
+        return answer if self.outcome.succeeded else {**answer, "error": self.outcome.halt}
+
+
+def list_reply(access_list: AccessList) -> list[dict[str, Any]]:
+    """An access list as JSON-RPC has it."""
+    return [{"address": to_hex(account), "storageKeys": list(map(to_hex, keys))} for account, keys in access_list]
+
+
+def create_access_list(
+    call: Request | Call | Mapping[str, Any],
+    world: World,
+    *,
+    tip: int = 0,
+    overrides: Mapping[Any, Any] | None = None,
+    engine: str | Engine = "auto",
+    limits: Limits = _LIMITS,
+) -> AccessListFound:
+    """The access list of a call, as geth's `eth_createAccessList` answers.
+
+    Parameters
+    ----------
+    call, world, overrides, engine, limits : as in `feemodel.execution.estimate_gas`. A call without `gas` is executed
+        with `limits.gas_cap`, and its sender must be able to pay for that.
+    tip : priority fee of a call that names none; the node's suggestion [wei / gas].
+
+    Raises
+    ------
+    ExecutionFailed : a call that geth does not execute, in its words. A call that reverts or halts has an answer.
+    LimitExceeded : the executions together took more gas or time than `limits` allows.
+    InvalidInput : a call or an override that cannot be read; rules before Berlin, which have no access lists.
+
+    >>> reader = {"0x" + "22" * 20: {"code": "0x5f5460015400"}, bytes(20): {"balance": 10**18}}
+    >>> found = create_access_list({"to": "0x" + "22" * 20}, World(accounts={}), overrides=reader)
+    >>> len(found.access_list[0][1]), found.outcome.charged, found.executions
+    (2, 27405, 2)
+    """
+    changed = world.overridden(overrides)
+    if not world.fork.access_lists:
+        raise InvalidInput("fork", "expected Berlin or later for an access list", world.fork.name)
+    request = _with_fees(parse_request(call), changed, tip)
+    given = request.call
+    gas_limit = limits.gas_cap if given.gas is None else min(given.gas, limits.gas_cap)
+    nonce = changed.account(given.sender or ZERO_ADDRESS).nonce if given.nonce is None else given.nonce
+    request = request._replace(call=replace(given, gas=gas_limit, nonce=nonce))
+    _CLIENT.check_chain(request, changed)
+    if len(request.authorizations) > gas_limit // AUTHORIZATION_GAS:
+        raise ExecutionFailed("insufficient gas to process all authorizations")
+    excluded = warm_accounts(request, changed)
+    listed = without(request.call.access_list or (), excluded)
+    try:
+        message = _CLIENT.message(request, changed)._replace(access_list=listed)
+        check_rules(message, changed)
+        if gas_limit > payable_gas(_CLIENT, request, changed):
+            raise ExecutionFailed(_CLIENT.insufficient_funds(request, changed, gas_limit))
+        found = engine_of(engine).run(
+            changed, lambda execute: fixed_point(execute, message, gas_limit, excluded, limits)
+        )
+        if found.outcome.status is Status.INTRINSIC:
+            raise ExecutionFailed(
+                _too_little(message._replace(access_list=found.access_list), found, gas_limit, world.fork)
+            )
+    except ExecutionFailed as error:
+        raise ExecutionFailed(
+            f"failed to apply transaction: {_hash(request, listed, world)} err: {error.message}"
+        ) from None
+    return found
+
+
+def fixed_point(
+    execute: Execute, message: Message, gas_limit: int, excluded: Set[bytes], limits: Limits
+) -> AccessListFound:
+    """The access list with which an execution touches no more than is listed.
+
+    Parameters
+    ----------
+    message : with the list that its caller brought.
+    gas_limit : of every execution [gas].
+    excluded : accounts that are listed only where slots of them are.
+    limits : of all executions together.
+    """
+    budget, executions = Budget(limits), 0
+    while True:
+        budget.check()
+        inspected = execute.inspect(message, gas_limit)
+        executions += 1
+        budget.spent += inspected.outcome.gas_used
+        touched = _union(message.access_list, without(inspected.touched, excluded))
+        if touched == message.access_list:
+            return AccessListFound(message.access_list, inspected.outcome, executions)
+        message = message._replace(access_list=touched)
+
+
+def warm_accounts(request: Request, world: World) -> frozenset[bytes]:
+    """The accounts that are warm without a list: sender, target, precompiles, and authorities of valid consents."""
+    call = request.call
+    sender = call.sender or ZERO_ADDRESS
+    target = created_address(sender, call.nonce or 0) if call.to is None else call.to
+    consents = (
+        entry.authority()
+        for entry in request.authorizations
+        if entry.chain_id in (0, world.chain_id) and entry.nonce < UINT64_MAX
+    )
+    authorities = {authority for authority in consents if authority is not None}
+    return frozenset({sender, target, *precompiles(world.fork), *authorities})
+
+
+def precompiles(fork: Fork) -> list[bytes]:
+    """The addresses of the precompiles of a fork since Berlin.
+
+    >>> from feemodel.execution.forks import fork_named
+    >>> len(precompiles(fork_named("osaka"))), len(precompiles(fork_named("london")))
+    (18, 9)
+    """
+    last = 17 if fork.calldata_floor else 9 if fork.blob_update_fraction is None else 10  # Prague, London, Cancun
+    numbers = [*range(1, last + 1), *([0x100] if fork.max_transaction_gas is not None else [])]  # Osaka: P-256
+    return [number.to_bytes(20, "big") for number in numbers]
+
+
+def without(access_list: AccessList, excluded: Set[bytes]) -> AccessList:
+    """A list with each account once, and no account that is excluded and has no slots."""
+    return tuple((account, keys) for account, keys in _union(access_list, ()) if keys or account not in excluded)
+
+
+def _union(one: AccessList, other: AccessList) -> AccessList:
+    accounts: dict[bytes, dict[bytes, None]] = {}
+    for account, keys in (*one, *other):
+        accounts.setdefault(account, {}).update(dict.fromkeys(keys))
+    return tuple((account, tuple(keys)) for account, keys in accounts.items())
+
+
+def _with_fees(request: Request, world: World, tip: int) -> Request:
+    """The call with the fees that geth sets where none are named."""
+    call = request.call
+    if call.max_fee_per_blob_gas == 0:
+        raise ExecutionFailed("maxFeePerBlobGas, if specified, must be non-zero")
+    if request.blob_hashes and call.max_fee_per_blob_gas is None:
+        call = replace(call, max_fee_per_blob_gas=2 * blob_base_fee(world))
+    if call.gas_price is not None:
+        if call.gas_price == 0:
+            raise ExecutionFailed("gasPrice must be non-zero after london fork")
+        return request._replace(call=call)
+    if call.max_fee == 0 and call.max_priority_fee is not None:
+        raise ExecutionFailed("maxFeePerGas must be non-zero")
+    priority = tip if call.max_priority_fee is None else call.max_priority_fee
+    cap = priority + 2 * world.block.base_fee if call.max_fee is None else call.max_fee
+    if cap < priority:
+        words = f"maxFeePerGas ({to_quantity(cap)}) < maxPriorityFeePerGas ({to_quantity(priority)})"
+        raise ExecutionFailed(words)
+    return request._replace(call=replace(call, max_fee=cap, max_priority_fee=priority))
+
+
+def _too_little(message: Message, found: AccessListFound, gas_limit: int, fork: Fork) -> str:
+    intrinsic = intrinsic_parts(message, fork).total
+    if gas_limit < intrinsic:
+        return f"intrinsic gas too low: have {gas_limit}, want {intrinsic}"
+    return f"insufficient gas for floor data gas cost: have {gas_limit}, want {found.outcome.floor}"
+
+
+def _hash(request: Request, listed: AccessList, world: World) -> str:
+    """The hash of the transaction without a signature, by which geth names what it could not execute."""
+    call = request.call
+    if request.authorizations or request.blob_hashes:
+        return "unsigned"  # types 3 and 4 are not encoded here
+    kind = LEGACY if call.gas_price is not None else DYNAMIC_FEE
+    unsigned = Transaction(
+        type=kind, chain_id=None if kind == LEGACY else world.chain_id, nonce=call.nonce or 0,
+        gas_price=call.gas_price or 0, max_priority_fee=call.max_priority_fee or 0, max_fee=call.max_fee or 0,
+        gas_limit=call.gas or 0, to=call.to, value=call.value or 0, data=call.data, access_list=listed,
+        signature=Signature(0, 0, 0),
+    )  # fmt: skip
+    return to_hex(keccak256(unsigned.signed()))

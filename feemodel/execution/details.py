@@ -1,0 +1,89 @@
+"""What the gas of an estimate goes to, and whether an access list would pay off: a few executions for who asks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from feemodel.errors import ExecutionFailed
+from feemodel.ethereum.call import Call
+from feemodel.ethereum.quantities import to_quantity
+from feemodel.execution.access_list import AccessListFound, fixed_point, list_reply, warm_accounts, without
+from feemodel.execution.clients import check_rules, node_named
+from feemodel.execution.engines import Engine, Execute, engine_of
+from feemodel.execution.estimate import Limits
+from feemodel.execution.failures import failure
+from feemodel.execution.gas_parts import GasParts, gas_parts
+from feemodel.execution.message import Request, parse_request
+from feemodel.execution.state import World
+
+_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class GasDetails:
+    """Gas by part, and the access list of the call."""
+
+    parts: GasParts
+    access_list: AccessListFound | None  #: `None` by rules before Berlin, which have no access lists
+
+    @property
+    def saved(self) -> int:
+        """What the access list saves; negative where it costs more than it saves [gas]."""
+        return 0 if self.access_list is None else self.parts.used - self.access_list.outcome.charged
+
+    def reply(self) -> dict[str, Any]:
+        """The details as JSON-RPC has them."""
+        answer: dict[str, Any] = {"gas": self.parts.reply()}
+        if self.access_list is not None:
+            answer["accessList"] = list_reply(self.access_list.access_list)
+            answer["gasUsedWithAccessList"] = to_quantity(self.access_list.outcome.charged)
+        return answer
+
+
+def gas_details(
+    call: Request | Call | Mapping[str, Any],
+    world: World,
+    gas_limit: int,
+    *,
+    overrides: Mapping[Any, Any] | None = None,
+    search: str = "besu",
+    engine: str | Engine = "auto",
+    limits: Limits = _LIMITS,
+) -> GasDetails:
+    """The gas of a call by part, executed with a gas limit that suffices, and its access list.
+
+    Parameters
+    ----------
+    gas_limit : such as `estimate_gas` answers [gas].
+    call, world, overrides, search, engine, limits : as in `feemodel.execution.estimate_gas`.
+
+    Raises
+    ------
+    ExecutionFailed : the call fails with this gas limit.
+    LimitExceeded, InvalidInput : as `estimate_gas`.
+
+    >>> reader = {"0x" + "22" * 20: {"code": "0x5f5460015400"}}
+    >>> found = gas_details({"to": "0x" + "22" * 20}, World(accounts={}), 30_000, overrides=reader)
+    >>> found.parts.execution, found.parts.contracts[0][1], found.saved
+    (4205, 4205, -2200)
+    """
+    node, request, changed = node_named(search), parse_request(call), world.overridden(overrides)
+    message = node.message(request, changed)
+    check_rules(message, changed)
+    most = max(node.upper_bound(request, changed, limits.gas_cap), gas_limit)
+    excluded = warm_accounts(request, changed) if world.fork.access_lists else frozenset()
+
+    def task(execute: Execute) -> GasDetails:
+        inspected = execute.inspect(message, gas_limit)
+        if not inspected.outcome.succeeded:
+            raise failure(inspected.outcome, gas_limit, estimating=True)
+        parts = gas_parts(message, inspected, world.fork)
+        if not world.fork.access_lists:
+            return GasDetails(parts, None)
+        listed = message._replace(access_list=without(message.access_list, excluded))
+        found = fixed_point(execute, listed, most, excluded, limits)
+        if not found.outcome.succeeded:
+            raise ExecutionFailed(f"with its access list: {found.outcome.halt}")
+        return GasDetails(parts, found)
+
+    return engine_of(engine).run(changed, task)

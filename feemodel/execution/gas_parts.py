@@ -1,0 +1,103 @@
+"""The gas of one execution by part: before the first instruction, of the code of each contract, refund, floor."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from feemodel.ethereum.quantities import to_hex, to_quantity
+from feemodel.ethereum.transaction import (
+    ACCESS_LIST_ADDRESS_GAS,
+    ACCESS_LIST_KEY_GAS,
+    AUTHORIZATION_GAS,
+    BASE_GAS,
+    CREATION_GAS,
+    INIT_CODE_WORD_GAS,
+    OTHER_BYTE_GAS,
+    ZERO_BYTE_GAS,
+)
+from feemodel.execution.forks import Fork
+from feemodel.execution.message import Message
+from feemodel.execution.outcome import Inspected
+
+OTHER_BYTE_GAS_BEFORE_ISTANBUL = 68  # EIP-2028 lowered it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intrinsic:
+    """What a transaction costs before its first instruction, by part [gas]."""
+
+    base: int = BASE_GAS
+    calldata: int = 0
+    creation: int = 0  #: with the words of its code, EIP-3860
+    access_list: int = 0
+    authorizations: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.base + self.calldata + self.creation + self.access_list + self.authorizations
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GasParts:
+    """The gas of one execution by part; `used` is max(intrinsic + execution − refund, floor)."""
+
+    used: int  #: as a receipt reports it [gas]
+    intrinsic: Intrinsic
+    execution: int  #: of all code together [gas]
+    refund: int  #: that is given back [gas]
+    floor: int  #: the least that is charged, EIP-7623; 0 before Prague [gas]
+    contracts: tuple[tuple[bytes, int], ...]  #: of `execution`, by the address whose code used it [gas]
+
+    def reply(self) -> dict[str, Any]:
+        """The parts as JSON-RPC has them."""
+        intrinsic = self.intrinsic
+        return {
+            "used": to_quantity(self.used),
+            "intrinsic": to_quantity(intrinsic.total),
+            "base": to_quantity(intrinsic.base),
+            "calldata": to_quantity(intrinsic.calldata),
+            "creation": to_quantity(intrinsic.creation),
+            "accessList": to_quantity(intrinsic.access_list),
+            "authorizations": to_quantity(intrinsic.authorizations),
+            "execution": to_quantity(self.execution),
+            "refund": to_quantity(self.refund),
+            "floor": to_quantity(self.floor),
+            "contracts": [{"address": to_hex(address), "gas": to_quantity(gas)} for address, gas in self.contracts],
+        }
+
+
+def intrinsic_parts(message: Message, fork: Fork) -> Intrinsic:
+    """What a message costs before its first instruction, by part.
+
+    Source: EIP-2, EIP-2028, EIP-2930, EIP-3860, EIP-7702.
+
+    >>> from feemodel.execution.forks import fork_named
+    >>> intrinsic_parts(Message(to=bytes(20), data=bytes(3) + b"abc"), fork_named("osaka")).total
+    21060
+    """
+    zeros = message.data.count(0)
+    byte_gas = OTHER_BYTE_GAS if fork.sstore_sentry else OTHER_BYTE_GAS_BEFORE_ISTANBUL  # both since Istanbul
+    creation = 0
+    if message.to is None and fork.name != "frontier":
+        creation = CREATION_GAS
+        if fork.max_init_code is not None:
+            creation += INIT_CODE_WORD_GAS * -(-len(message.data) // 32)
+    keys = sum(len(slots) for _, slots in message.access_list)
+    return Intrinsic(
+        calldata=ZERO_BYTE_GAS * zeros + byte_gas * (len(message.data) - zeros),
+        creation=creation,
+        access_list=ACCESS_LIST_ADDRESS_GAS * len(message.access_list) + ACCESS_LIST_KEY_GAS * keys,
+        authorizations=AUTHORIZATION_GAS * len(message.authorizations),
+    )
+
+
+def gas_parts(message: Message, inspected: Inspected, fork: Fork) -> GasParts:
+    """The gas of an execution by part."""
+    outcome, intrinsic = inspected.outcome, intrinsic_parts(message, fork)
+    return GasParts(
+        used=outcome.charged,
+        intrinsic=intrinsic,
+        execution=outcome.gas_used - intrinsic.total,
+        refund=outcome.refund,
+        floor=outcome.floor,
+        contracts=inspected.contracts,
+    )
