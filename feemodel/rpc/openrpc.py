@@ -334,7 +334,6 @@ _LIST = {"type": ["array", "null"]}
 METHODS |= {
     "eth_accounts": Described("The accounts that the server signs for: none", (), {"type": "array", "maxItems": 0}),
     "eth_blobBaseFee": Described("The base fee of the next block's blob gas", (), QUANTITY),
-    "eth_createAccessList": Described("The access list of a call", (("call", CALL, True), _AT), OBJECT),
     "eth_getBlockByHash": Described("A block", (_HASH, ("full", {"type": "boolean"}, False)), _NULLABLE),
     "eth_getBlockReceipts": Described("The receipts of a block", (_BLOCK,), _LIST),
     "eth_getBlockTransactionCountByHash": Described("How many transactions a block has", (_HASH,), _COUNT),

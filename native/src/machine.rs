@@ -440,7 +440,9 @@ impl EvmTr for Machine {
             if ctx.chain.inspecting.is_some() {
                 let contract = called.unwrap_or_else(|| frame_stack.get().interpreter.input.target_address());
                 let contract = delegate(ctx, contract);
-                ctx.chain.inspecting.as_mut().map(|inspecting| inspecting.found.begins(contract, given));
+                if let Some(inspecting) = &mut ctx.chain.inspecting {
+                    inspecting.found.begins(contract, given);
+                }
             }
             return Ok(ItemOrResult::Item(self.0.frame_stack.get()));
         };
