@@ -36,7 +36,10 @@ if TYPE_CHECKING:
     from feemodel.simulation.reduce import over as over
     from feemodel.simulation.samples import grid as grid
     from feemodel.simulation.samples import monte_carlo as monte_carlo
+    from feemodel.simulation.samples import rows as rows
     from feemodel.simulation.samples import sobol as sobol
+    from feemodel.simulation.samples import whole_numbers as whole_numbers
+    from feemodel.simulation.screening import morris_screening as morris_screening
     from feemodel.simulation.sensitivity import sobol_indices as sobol_indices
     from feemodel.simulation.summarize import summarize as summarize
     from feemodel.simulation.sweep import sweep as sweep
@@ -76,10 +79,12 @@ _HOME = {
     "fee_transaction": "ethereum.transaction",
     "grid": "simulation.samples",
     "monte_carlo": "simulation.samples",
+    "morris_screening": "simulation.screening",
     "over": "simulation.reduce",
     "priority_fee": "linea.priority",
     "priority_fee_from_l1": "linea.from_l1",
     "profitable": "linea.priority",
+    "rows": "simulation.samples",
     "simulate": "simulation.closed_loop.simulator",
     "sobol": "simulation.samples",
     "sobol_indices": "simulation.sensitivity",
@@ -89,6 +94,7 @@ _HOME = {
     "verification_breakdown": "linea.priority",
     "verification_margin": "linea.priority",
     "verification_priority_fee": "linea.priority",
+    "whole_numbers": "simulation.samples",
 }
 __all__ = [*_HOME]
 __getattr__, __dir__ = lazy_names(__name__, _HOME)

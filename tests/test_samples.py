@@ -6,13 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+import feemodel
+from feemodel.cli.sweep_spec import parse_sweep_spec
 from feemodel.errors import InvalidInput
+from feemodel.linea.sweep_kernels import TWINS
 from feemodel.simulation.axes import DRAW_BLOCK, from_unit
 from feemodel.simulation.blocks import blocks_of, inputs_of, shape_of
-from feemodel.simulation.samples import grid, monte_carlo, sobol
+from feemodel.simulation.samples import grid, monte_carlo, rows, sobol, whole_numbers
 from feemodel.simulation.sensitivity import sobol_indices
 from feemodel.simulation.surfaces import Workload
 from feemodel.simulation.sweep import sweep
+from tests.conftest import ROOT
 
 WORKLOAD = Workload("three", np.array([128, 200, 300]), np.array([21_000, 46_000, 90_000]))
 
@@ -180,3 +184,85 @@ def test_a_block_of_draws_is_not_drawn_for_two():
 def test_what_is_no_sample_is_named(make, named):
     with pytest.raises(InvalidInput, match=named):
         make()
+
+
+def test_rows_stay_together_however_they_are_met():
+    """The base fee and the blob base fee of one block never part."""
+    from feemodel.io import read_shipped_l1_fees
+
+    table = read_shipped_l1_fees()
+    fees = {name: table[name].to_numpy() for name in ("base_fee", "blob_base_fee")}
+    pairs = set(zip(*fees.values(), strict=True))
+    for samples in (
+        monte_carlo(5_000, rng=1, l1=rows(**fees), margin=stats.uniform(1, 1)),
+        sobol(4_096, rng=1, l1=rows(**fees), margin=(1.0, 2.0)),
+        grid(l1=rows(**fees)),
+    ):
+        drawn = sweep(lambda base_fee, blob_base_fee, margin=1.0: base_fee * margin, samples)
+        assert set(zip(drawn.base_fee.values, drawn.blob_base_fee.values, strict=True)) <= pairs
+        assert np.corrcoef(np.log(drawn.base_fee), np.log(drawn.blob_base_fee))[0, 1] > 0.8
+    assert sweep(lambda base_fee, blob_base_fee: base_fee, grid(l1=rows(**fees))).sizes == {"l1": len(table)}
+
+
+@pytest.mark.parametrize("chunk", [1_000, None])
+def test_rows_drawn_in_pieces_are_the_same_rows(chunk):
+    joint = rows(x=np.arange(50.0), y=np.arange(50.0) ** 2)
+    found = sweep(lambda x, y: y - x**2, monte_carlo(200_000, rng=1, j=joint), chunk=chunk)
+
+    assert not found.result.any()
+    assert found.attrs["j_drawn_from"] == "one of 50 rows of x, y"
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [stats.poisson(120), stats.randint(30, 4_000), stats.nbinom(5, 0.05), whole_numbers(stats.lognorm(1, scale=120))],
+    ids=["poisson", "randint", "nbinom", "lognorm rounded"],
+)
+@pytest.mark.parametrize("make", [monte_carlo, sobol])
+def test_distributions_of_whole_numbers_keep_the_compiled_formula(make, sizes):
+    costs = {"variable_cost": 10**9, "fixed_cost": 30_000_000, "margin": 1.2, "gas": 21_000}
+    samples = make(1_024, rng=1, compressed_size=sizes, **costs)
+    column = samples.axes[0].values(0, 1_024)["compressed_size"]
+    out = np.empty(1_024, dtype=np.int64)
+
+    assert column.dtype == np.int64
+    assert TWINS[feemodel.priority_fee]({"compressed_size": column, **costs}, out)
+    np.testing.assert_array_equal(sweep(feemodel.priority_fee, samples).priority_fee, out)
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda: rows(), "rows: expected at least one column"),
+        (lambda: rows(x=[1.0], y=[1.0, 2.0]), "rows: expected columns of one length"),
+        (lambda: rows(x=[float("nan")]), r"x\[0\]: expected a finite number"),
+        (lambda: whole_numbers(5), "distribution: expected a frozen scipy.stats distribution, got 5"),
+        (lambda: monte_carlo(9, x=whole_numbers(stats.norm(0, 1e300))), "x: expected a distribution of finite numbers"),
+        (lambda: monte_carlo(9, l1=rows(x=[1.0]), x=[1.0, 2.0]), "expected every input once"),
+    ],
+)
+def test_what_is_wrong_with_rows_is_named(make, named):
+    with pytest.raises(InvalidInput, match=named):
+        make()
+
+
+def test_a_sweep_file_draws_rows_and_whole_numbers():
+    spec = {
+        "formula": "priority_fee_from_l1",
+        "monte_carlo": {
+            "count": 500,
+            "rng": 1,
+            "inputs": {
+                "l1": {"rows": "shipped", "columns": ["base_fee", "blob_base_fee"]},
+                "compressed_size": {"distribution": "lognorm", "s": 0.5, "scale": 120, "whole": True},
+            },
+        },
+        "grid": {"gas": 21_000, "tip": 1e8, "fixed_cost": 30_000_000, "margin": 1.2},
+    }
+    samples = parse_sweep_spec(spec, ROOT).samples
+
+    assert samples.names[:3] == ("base_fee", "blob_base_fee", "compressed_size")
+    assert samples.axes[0].values(0, 9)["compressed_size"].dtype == np.int64
+    spec["monte_carlo"]["inputs"]["l1"]["columns"] = ["base_fees"]
+    with pytest.raises(InvalidInput, match=r"l1\.columns: no such name, did you mean base_fee\?"):
+        parse_sweep_spec(spec, ROOT)

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import feemodel
-from feemodel.checks import real_scalar, whole_scalar
+from feemodel.checks import flag, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.linea.from_l1 import priority_fee_from_l1
+from feemodel.simulation.axes import Rows
 from feemodel.simulation.reduce import Over, over
-from feemodel.simulation.samples import Samples, grid, monte_carlo, sobol
+from feemodel.simulation.samples import Samples, grid, monte_carlo, rows, sobol, whole_numbers
 from feemodel.simulation.surfaces import Workload
 
 FORMULAS: dict[str, Callable[..., Any]] = {
@@ -75,7 +76,7 @@ def parse_sweep_spec(spec: Mapping[str, Any], folder: Path) -> SweepSpec:
         axes["transactions"] = _transactions(_table(spec, "transactions"), folder)
     if axes:
         parts.append(grid(**axes))
-    random: dict[str, tuple[Callable[..., Samples], Callable[[str, Any], Any]]] = {
+    random: dict[str, tuple[Callable[..., Samples], Callable[[str, Any, Path], Any]]] = {
         "monte_carlo": (monte_carlo, _distribution),
         "sobol": (sobol, _range),
     }
@@ -83,7 +84,7 @@ def parse_sweep_spec(spec: Mapping[str, Any], folder: Path) -> SweepSpec:
         if name in spec:
             table = _table(spec, name)
             _check_keys(f"[{name}]", table, ("count", "rng", "inputs"))
-            inputs = {key: value_of(key, value) for key, value in _table(table, "inputs").items()}
+            inputs = {key: value_of(key, value, folder) for key, value in _table(table, "inputs").items()}
             parts.append(make(table.get("count"), rng=table.get("rng"), **inputs))
     if not parts:
         raise InvalidInput("the sweep file", "expected [grid], [monte_carlo] or [sobol]", sorted(spec))
@@ -131,26 +132,47 @@ def _axis(name: str, value: Any) -> Any:
     return whole
 
 
-def _distribution(name: str, value: Any) -> Any:
+def _distribution(name: str, value: Any, folder: Path) -> Any:
     if not isinstance(value, dict):
         return value
+    if "rows" in value:
+        return _rows(name, value, folder)
     from scipy import stats
 
     shape = dict(value)
-    asked = shape.pop("distribution", None)
+    asked, whole = shape.pop("distribution", None), flag(f"{name}.whole", shape.pop("whole", False))
     known = {
         key: made
         for key in dir(stats)
         if isinstance(made := getattr(stats, key), (stats.rv_continuous, stats.rv_discrete))
     }
     try:
-        return _one_of(f"{name}.distribution", asked, known)(**shape)
+        frozen = _one_of(f"{name}.distribution", asked, known)(**shape)
     except (TypeError, ValueError, ArithmeticError) as error:
         raise InvalidInput(name, f"expected the shape of a scipy.stats.{asked} ({error})", shape) from None
+    return whole_numbers(frozen) if whole else frozen
 
 
-def _range(name: str, value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else _distribution(name, value)
+def _rows(name: str, value: dict[str, Any], folder: Path) -> Rows:
+    """Rows of a table of L1 fees, of which an input each has the values of a column."""
+    from feemodel.io.l1_fees import read_l1_fees
+    from feemodel.io.shipped import read_shipped_l1_fees
+
+    _check_keys(name, value, ("rows", "columns"))
+    file, columns = value["rows"], value.get("columns")
+    if not isinstance(file, str):
+        raise InvalidInput(f"{name}.rows", 'expected "shipped" or the name of a file of L1 fees', file)
+    if not isinstance(columns, list) or not all(isinstance(column, str) for column in columns):
+        raise InvalidInput(f"{name}.columns", 'expected a list of names, such as ["base_fee"]', columns)
+    table = read_shipped_l1_fees() if file == SHIPPED else read_l1_fees(folder / file)
+    for column in columns:
+        if column not in table:
+            raise InvalidInput(f"{name}.columns", _hint(column, [*map(str, table)]), column)
+    return rows(**{column: table[column].to_numpy() for column in columns})
+
+
+def _range(name: str, value: Any, folder: Path) -> Any:
+    return tuple(value) if isinstance(value, list) else _distribution(name, value, folder)
 
 
 def _transactions(table: Mapping[str, Any], folder: Path) -> Workload:

@@ -20,6 +20,7 @@ Constant: TypeAlias = int | float | str
 Rng: TypeAlias = int | np.random.SeedSequence | np.random.Generator | None
 
 DRAW_BLOCK = 1 << 16  # draws a stream; setting a stream up costs as much as drawing some hundred
+LARGEST_EXACT = 2.0**53  # of whole numbers that doubles count one by one
 HALF_CELL = 0.5**31  # of the Sobol sequence, whose points are multiples of 2**-30
 SAMPLE = "sample"  # the dimension of draws and points
 
@@ -80,6 +81,42 @@ class Listed:
 
 
 @dataclass(frozen=True, eq=False)
+class Rows:
+    """Inputs whose values stay together, row by row: drawn, or met, as whole rows; `rows` makes one."""
+
+    columns: Inputs
+
+    def __len__(self) -> int:
+        return int(next(iter(self.columns.values())).size)
+
+    def at(self, index: NDArray[np.int64]) -> Inputs:
+        """The rows at some places."""
+        return {name: column[index] for name, column in self.columns.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class WholeNumbers:
+    """A distribution whose draws and quantiles are rounded to int64; `whole_numbers` makes one."""
+
+    distribution: Any
+
+    def rvs(self, size: int, random_state: np.random.Generator) -> NDArray[np.int64]:
+        """Random draws, rounded."""
+        return _rounded(self.distribution.rvs(size=size, random_state=random_state))
+
+    def ppf(self, share: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Quantiles, rounded."""
+        return _rounded(self.distribution.ppf(share))
+
+
+def _rounded(values: Any) -> NDArray[np.int64]:
+    nearest = np.rint(np.asarray(values, dtype=np.float64))
+    if not (np.abs(nearest) < LARGEST_EXACT).all():  # which NaN fails too
+        raise ValueError("expected whole numbers below 2**53, which doubles count one by one")
+    return nearest.astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
 class Draws:
     """Independent random draws."""
 
@@ -91,7 +128,7 @@ class Draws:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(self.distributions)
+        return input_names(self.distributions)
 
     def __len__(self) -> int:
         return self.count
@@ -136,7 +173,7 @@ class SobolPoints:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(self.ranges)
+        return input_names(self.ranges)
 
     def __len__(self) -> int:
         return self.count
@@ -150,6 +187,26 @@ class SobolPoints:
     def attributes(self) -> dict[str, Constant]:
         described = {f"{name}_range": described_values(of) for name, of in self.ranges.items()}
         return {"sampling": "Sobol", "samples": self.count, **seed_attributes(self.seed), **described}
+
+
+def input_names(within: Mapping[str, Any]) -> tuple[str, ...]:
+    """The inputs that distributions, ranges and rows stand for: of rows, their columns.
+
+    >>> input_names({"gas": (1, 2), "l1": Rows({"base_fee": np.ones(2), "tip": np.ones(2)})})
+    ('gas', 'base_fee', 'tip')
+    """
+    return tuple(name for key, of in within.items() for name in (of.columns if isinstance(of, Rows) else (key,)))
+
+
+def columns_at(name: str, within: Any, unit: NDArray[np.float64]) -> Inputs:
+    """The inputs at points of a Sobol sequence or of a design, in [0, 1).
+
+    >>> columns_at("l1", Rows({"base_fee": np.array([7, 8]), "tip": np.array([1, 2])}), np.array([0.0, 0.6]))
+    {'base_fee': array([7, 8]), 'tip': array([1, 2])}
+    """
+    if isinstance(within, Rows):
+        return within.at(np.minimum((unit * len(within)).astype(np.int64), len(within) - 1))
+    return {name: finite_numbers(name, within, partial(from_unit, unit, within), len(unit))}
 
 
 def from_unit(values: NDArray[np.float64], within: Any) -> NDArray[Any]:
@@ -218,6 +275,17 @@ def finite_numbers(name: str, within: Any, make: Callable[[], Any], count: int) 
     if column.dtype.kind == "f" and not (finite := np.isfinite(column)).all():
         reason = f"expected a distribution of finite numbers, not {described_values(within)}"
         raise_first(name, reason, column, ~finite)
+    return _as_whole(column) if _is_discrete(within) else column
+
+
+def _is_discrete(within: Any) -> bool:
+    return hasattr(getattr(within, "dist", None), "pmf")
+
+
+def _as_whole(column: NDArray[Any]) -> NDArray[Any]:
+    """Draws of a discrete distribution as int64, which SciPy's quantiles are not, where each is a whole number."""
+    if column.dtype.kind == "f" and (np.rint(column) == column).all() and (np.abs(column) < LARGEST_EXACT).all():
+        return column.astype(np.int64)
     return column
 
 
@@ -231,6 +299,10 @@ def described_values(within: Any) -> str:
         return f"{within[0]} to {within[1]}"
     if isinstance(within, np.ndarray):
         return f"one of {within.size:,} values" if within.size > 20 else f"one of {within.tolist()}"
+    if isinstance(within, Rows):
+        return f"one of {len(within):,} rows of {', '.join(within.columns)}"
+    if isinstance(within, WholeNumbers):
+        return f"{described_values(within.distribution)}, rounded"
     frozen = getattr(within, "dist", None)
     if frozen is None:
         return repr(within)
@@ -251,11 +323,13 @@ def _drawn(
 ) -> Inputs:
     drawn: Inputs = {}
     for name, of in distributions.items():
-        if isinstance(of, np.ndarray):
-            column = of[stream.integers(0, of.size, count)]
+        if isinstance(of, Rows):
+            columns = of.at(stream.integers(0, len(of), count))
+        elif isinstance(of, np.ndarray):
+            columns = {name: of[stream.integers(0, of.size, count)]}
         else:
-            column = finite_numbers(name, of, partial(of.rvs, size=count, random_state=stream), count)
-        drawn |= _put({name: column}, into)  # one by one: a column is put while it is in the cache
+            columns = {name: finite_numbers(name, of, partial(of.rvs, size=count, random_state=stream), count)}
+        drawn |= _put(columns, into)  # one by one: a column is put while it is in the cache
     return drawn
 
 
@@ -285,10 +359,10 @@ def _recent_sobol_points(points: SobolPoints, start: int, stop: int) -> Inputs:
         sequence.fast_forward(start)
     # SciPy warns of a first stretch that is no power of two; here the whole is one, and a stretch a part of it.
     unit = sequence.random(stop - start) if start else sequence.random_base2((stop - 1).bit_length())[:stop]
-    return {
-        name: finite_numbers(name, within, partial(from_unit, unit[:, place], within), stop - start)
-        for place, (name, within) in enumerate(points.ranges.items())
-    }
+    found: Inputs = {}
+    for place, (name, within) in enumerate(points.ranges.items()):
+        found |= columns_at(name, within, unit[:, place])
+    return found
 
 
 def is_frozen(value: Any) -> TypeGuard[Any]:

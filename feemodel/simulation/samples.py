@@ -17,7 +17,9 @@ from feemodel.simulation.axes import (
     Draws,
     Listed,
     Rng,
+    Rows,
     SobolPoints,
+    WholeNumbers,
     is_frozen,
     seed_sequence,
 )
@@ -85,13 +87,56 @@ class Samples:
         return Samples((*self.axes, *other.axes), {**self.constants, **other.constants})
 
 
+def rows(**columns: Any) -> Rows:
+    """Inputs whose values stay together: rows of a table, such as the base fee and the blob base fee of one block.
+
+    `grid` meets every row, along a dimension of its own; `monte_carlo` draws whole rows, each as likely; `sobol` spends
+    one coordinate on the row, in the order given.
+
+    Parameters
+    ----------
+    columns : input = its values, as many of each; at least one.
+
+    Raises `InvalidInput` for columns of different lengths, and what `grid` refuses of a list.
+
+    >>> l1 = rows(base_fee=[70.0, 80.0, 90.0], blob_base_fee=[1.0, 2.0, 3.0])
+    >>> drawn = monte_carlo(1_000, rng=1, l1=l1).axes[0].values(0, 1_000)
+    >>> bool((drawn["base_fee"] == 60 + 10 * drawn["blob_base_fee"]).all())
+    True
+    """
+    if not columns:
+        raise InvalidInput("rows", "expected at least one column, such as base_fee=[7e7, 8e7]", columns)
+    checked = {name: _axis_values(name, values) for name, values in columns.items()}
+    lengths = {name: column.size for name, column in checked.items()}
+    if len(set(lengths.values())) > 1:
+        raise InvalidInput("rows", "expected columns of one length", lengths)
+    return Rows(checked)
+
+
+def whole_numbers(distribution: Any) -> WholeNumbers:
+    """A distribution rounded to whole numbers, such as a lognormal one of sizes: int64, as compiled formulas take them.
+
+    Distributions of whole numbers, such as `scipy.stats.poisson`, need it not.
+
+    Raises `InvalidInput` for what is no frozen `scipy.stats` distribution.
+
+    >>> from scipy import stats
+    >>> sizes = monte_carlo(3, rng=1, compressed_size=whole_numbers(stats.lognorm(s=0.5, scale=120)))
+    >>> sizes.axes[0].values(0, 3)["compressed_size"].dtype
+    dtype('int64')
+    """
+    if not is_frozen(distribution):
+        raise InvalidInput("distribution", "expected a frozen scipy.stats distribution", distribution)
+    return WholeNumbers(distribution)
+
+
 def grid(**axes: Any) -> Samples:
     """Every combination of the values of all axes.
 
     Parameters
     ----------
     axes : input = its values, one-dimensional; one number (or text) for an input that stays the same; or a
-        `Workload`, whose sizes and gas vary together along the dimension "transaction".
+        `Workload`, whose sizes and gas vary together along the dimension "transaction"; or `rows`.
 
     Raises
     ------
@@ -115,8 +160,8 @@ def sobol(count: int, /, *, rng: Rng = None, **ranges: Any) -> Samples:
     count : of points, a power of two: other counts lose the balance that the points are used for.
     rng : of the scrambling; an int gives the same points every time.
     ranges : input = `(low, high)`, whole numbers from low to high where both are whole, doubles from low to below high
-        otherwise; or a frozen `scipy.stats` distribution, met at its quantiles; a number stays the same; a `Workload`
-        is one more axis.
+        otherwise; or a frozen `scipy.stats` distribution, met at its quantiles; or `rows`, on one coordinate; a number
+        stays the same; a `Workload` is one more axis.
 
     Raises
     ------
@@ -129,10 +174,13 @@ def sobol(count: int, /, *, rng: Rng = None, **ranges: Any) -> Samples:
     if number & (number - 1) or number > SOBOL_LIMIT:
         nearest = SOBOL_LIMIT if number > SOBOL_LIMIT else 1 << round(math.log2(number))
         raise InvalidInput("count", f"expected a power of two up to 2**30, such as {nearest:,}", number)
-    varied, rest = _split(ranges, lambda value: isinstance(value, tuple) or is_frozen(value))
+    varied, rest = _split(ranges, lambda value: isinstance(value, (tuple, Rows)) or is_frozen(value))
     if not varied:
         raise InvalidInput("sobol", "expected at least one range, such as margin=(1.0, 2.0)", ranges)
-    checked = {name: value if is_frozen(value) else _checked_range(name, value) for name, value in varied.items()}
+    checked = {
+        name: value if is_frozen(value) or isinstance(value, Rows) else _checked_range(name, value)
+        for name, value in varied.items()
+    }
     listed, constants = _listed_and_constants(rest)
     points = SobolPoints(number, checked, seed_sequence(rng))
     points.example()  # what is wrong with a distribution is said here
@@ -146,8 +194,9 @@ def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samp
     ----------
     count : of draws.
     rng : an int, a `SeedSequence` or a `Generator`; an int gives the same draws every time.
-    distributions : input = a frozen `scipy.stats` distribution; a list of numbers, drawn with equal chances; a number
-        stays the same; a `Workload` is one more axis: every draw meets every transaction.
+    distributions : input = a frozen `scipy.stats` distribution; a list of numbers, drawn with equal chances; `rows`,
+        drawn as a whole, under any name; a number stays the same; a `Workload` is one more axis: every draw meets
+        every transaction.
 
     Raises
     ------
@@ -157,10 +206,13 @@ def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samp
     [21000, 46000, 21000, 21000, 46000]
     """
     number = whole_scalar("count", count, minimum=1)
-    varied, rest = _split(distributions, lambda value: is_frozen(value) or isinstance(value, (list, np.ndarray)))
+    varied, rest = _split(distributions, lambda value: is_frozen(value) or isinstance(value, (list, np.ndarray, Rows)))
     if not varied:
         raise InvalidInput("monte_carlo", "expected at least one distribution or list of choices", distributions)
-    checked = {name: value if is_frozen(value) else _axis_values(name, value) for name, value in varied.items()}
+    checked = {
+        name: value if is_frozen(value) or isinstance(value, Rows) else _axis_values(name, value)
+        for name, value in varied.items()
+    }
     listed, constants = _listed_and_constants(rest)
     draws = Draws(number, checked, seed_sequence(rng))
     draws.example()  # what is wrong with a distribution is said here
@@ -178,6 +230,8 @@ def _listed_and_constants(values: Mapping[str, Any]) -> tuple[tuple[Axis, ...], 
     for name, value in values.items():
         if isinstance(value, Workload):
             listed.append(_transactions(name, value))
+        elif isinstance(value, Rows):
+            listed.append(Listed(name, value.columns, f"{len(value):,} rows of {', '.join(value.columns)}"))
         elif isinstance(value, str):
             constants[name] = value
         elif isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_)):

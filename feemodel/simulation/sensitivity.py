@@ -1,18 +1,18 @@
-"""Which inputs a result depends on: first and total Sobol indices with bootstrap intervals."""
+"""Which inputs a result depends on: Sobol indices of first, second and total order with bootstrap intervals."""
 
 import warnings
 from collections.abc import Callable
 from concurrent.futures import Executor
-from functools import partial
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import raise_first, real_scalar, whole_scalar
+from feemodel.checks import flag, raise_first, real_scalar, whole_scalar
 from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.simulation.axes import SAMPLE, Listed, Rng, SobolPoints, finite_numbers, from_unit, stream_of
+from feemodel.simulation.axes import SAMPLE, Listed, Rng, SobolPoints, columns_at, stream_of
 from feemodel.simulation.samples import Samples, sobol
 from feemodel.simulation.sweep import sweep
 
@@ -46,6 +46,7 @@ def sobol_indices(
     confidence: float = 0.95,
     resamples: int = 1_000,
     tolerance: float = 0.1,
+    second_order: bool = False,
     executor: str | Executor | None = None,
     workers: int | None = None,
     **ranges: Any,
@@ -57,7 +58,9 @@ def sobol_indices(
 
         first = E[f_B · (f_AB − f_A)] / Var[f];   total = E[(f_A − f_AB)²] / (2 · Var[f])
 
-    and the intervals are percentiles of resampled rows.
+    and the intervals are percentiles of resampled rows. Second orders, the variance that two inputs explain together
+    beyond what each explains alone, are SALib's (Saltelli 2002, doi:10.1016/S0010-4655(02)00280-1), on the matrices B
+    with one column of A too: `count · (2 · inputs + 2)` evaluations.
 
     Parameters
     ----------
@@ -67,14 +70,16 @@ def sobol_indices(
     confidence : of the intervals [1].
     resamples : of the bootstrap, 2 to 1,000,000.
     tolerance : the width of an interval from which `NotConverged` is warned [1].
+    second_order : whether second orders are computed, which needs `pip install 'feemodel[sensitivity]'`.
     executor, workers : as in `feemodel.sweep`.
-    ranges : as in `feemodel.sobol`: a pair (low, high), a frozen `scipy.stats` distribution, or a number that stays
-        the same.
+    ranges : as in `feemodel.sobol`: a pair (low, high), a frozen `scipy.stats` distribution, `rows`, which count
+        as one input, or a number that stays the same.
 
     Returns
     -------
     Dataset : `first_order` and `total_order` over "input" (and "result", where the function has several), each
-        with `…_low` and `…_high` [1]. Rounding and chance can put an index a little below 0 or above 1.
+        with `…_low` and `…_high` [1]; where asked for, `second_order` over "input" and "other_input", with NaN of an
+        input with itself. Rounding and chance can put an index a little below 0 or above 1.
 
     Raises
     ------
@@ -99,21 +104,23 @@ def sobol_indices(
     if draws > MOST_RESAMPLES or draws * len(points) > LARGEST_BOOTSTRAP:
         limits = f"{MOST_RESAMPLES:,} resamples, or {LARGEST_BOOTSTRAP:,} rows drawn"
         raise LimitExceeded(f"{draws:,} resamples of {len(points):,} rows are more than {limits}: take fewer")
-    design = _design(points)
+    design = _design(points, second_order=flag("second_order", second_order))
     evaluated = sweep(function, Samples((design,), samples.constants), executor=executor, workers=workers)
     names = [str(name) for name in evaluated.data_vars]
-    found = []
+    found, pairs = [], []
     for name in names:
-        matrices = _matrices(name, evaluated[name].to_numpy(), len(points))
+        matrices = _matrices(name, evaluated[name].to_numpy(), len(points), len(points.ranges))
         bootstrap = _bootstrap(matrices, draws, stream_of(points.seed, 1))
         found.append({"": _scipy_indices(matrices), **_interval(bootstrap, share)})
+        if second_order:
+            pairs.append(_second_orders(matrices, draws, share, stream_of(points.seed, 2)))
     widest = max(float((one["_high"][kind] - one["_low"][kind]).max()) for one in found for kind in (0, 1))
     if widest > widest_accepted:
         reason = f"the widest of the {share:.0%} intervals is {widest:.2f} at {len(points):,} rows"
         warnings.warn(f"{reason}; widths fall with the root of the rows", NotConverged, stacklevel=2)
     attributes = {"evaluations": evaluated.sizes[SAMPLE], "confidence": share, "resamples": draws}
     attributes |= {"widest_interval": widest, "converged": int(widest <= widest_accepted)}
-    return _dataset(found, names, points).assign_attrs({**evaluated.attrs, **points.attributes(), **attributes})
+    return _dataset(found, pairs, names, points).assign_attrs({**evaluated.attrs, **points.attributes(), **attributes})
 
 
 @compared_by_value
@@ -123,27 +130,30 @@ class _Matrices(NamedTuple):
     a: NDArray[np.float64]  #: row
     b: NDArray[np.float64]  #: row
     ab: NDArray[np.float64]  #: input × row
+    ba: NDArray[np.float64]  #: on B with one column of A, input × row; empty without second orders
 
 
-def _design(points: SobolPoints) -> Listed:
-    """The rows of A, of B, and of A with one column of B for each input, one after the other."""
+def _design(points: SobolPoints, *, second_order: bool) -> Listed:
+    """The rows of A, of B, of A with one column of B for each input, and of B with one of A, one after the other."""
     from scipy.stats import qmc
 
-    inputs, count = len(points.names), len(points)
-    if (size := inputs * count * (inputs + 2)) > LARGEST_DESIGN:
+    inputs, count = len(points.ranges), len(points)
+    if (size := len(points.names) * count * (inputs * (1 + second_order) + 2)) > LARGEST_DESIGN:
         raise LimitExceeded(f"a design of {size:,} numbers is more than {LARGEST_DESIGN:,}: take fewer rows")
     unit = qmc.Sobol(2 * inputs, scramble=True, rng=stream_of(points.seed, 0)).random_base2(count.bit_length() - 1)
     columns = {}
     for place, (name, within) in enumerate(points.ranges.items()):
-        a, b = (
-            finite_numbers(name, within, partial(from_unit, unit[:, column], within), count)
-            for column in (place, inputs + place)
-        )
-        columns[name] = np.concatenate([a, b, *(b if other == place else a for other in range(inputs))])
+        of_a, of_b = (columns_at(name, within, unit[:, column]) for column in (place, inputs + place))
+        for key in of_a:
+            a, b = of_a[key], of_b[key]
+            parts = [a, b, *(b if other == place else a for other in range(inputs))]
+            if second_order:
+                parts += [a if other == place else b for other in range(inputs)]
+            columns[key] = np.concatenate(parts)
     return Listed(SAMPLE, columns, f"a Saltelli design of {count:,} rows")
 
 
-def _matrices(name: str, values: NDArray[Any], count: int) -> _Matrices:
+def _matrices(name: str, values: NDArray[Any], count: int, inputs: int) -> _Matrices:
     results = values.astype(np.float64)
     if not np.isfinite(results).all():
         raise_first(name, "expected finite results everywhere", results, ~np.isfinite(results))
@@ -151,7 +161,8 @@ def _matrices(name: str, values: NDArray[Any], count: int) -> _Matrices:
     if independent.min() == independent.max():
         raise InvalidInput(name, "expected a result that varies with the inputs", float(independent[0]))
     results -= independent.mean()  # which leaves the indices, and lowers the error of their estimates
-    return _Matrices(results[:count], results[count : 2 * count], results[2 * count :].reshape(-1, count))
+    mixed = results[2 * count :].reshape(-1, count)
+    return _Matrices(results[:count], results[count : 2 * count], mixed[:inputs], mixed[inputs:])
 
 
 def _scipy_indices(matrices: _Matrices) -> Indices:
@@ -171,7 +182,7 @@ def _bootstrap(matrices: _Matrices, resamples: int, stream: np.random.Generator)
     Every term of the indices is a mean over rows, so that a resample is a vector of weights, and all resamples are
     one product of matrices.
     """
-    a, b, ab = matrices
+    a, b, ab, _ = matrices
     terms = np.vstack([(a + b) / 2, (a**2 + b**2) / 2, b * (ab - a), (a - ab) ** 2 / 2])
     batch = max(1, RESAMPLES_AT_ONCE // a.size)
     means = np.vstack(
@@ -191,13 +202,47 @@ def _interval(bootstrap: Indices, confidence: float) -> dict[str, Indices]:
     return {end: Indices(*(np.quantile(kind, tail, axis=0) for kind in bootstrap)) for end, tail in tails.items()}
 
 
-def _dataset(found: list[dict[str, Indices]], names: list[str], points: SobolPoints) -> "xarray.Dataset":
+def _second_orders(
+    matrices: _Matrices, resamples: int, confidence: float, stream: np.random.Generator
+) -> dict[str, NDArray[np.float64]]:
+    """Second orders by SALib's estimator, input × input, and percentiles of resampled rows."""
+    try:
+        from SALib.analyze.sobol import second_order
+    except ImportError:
+        reason = "expected SALib to be installed: pip install 'feemodel[sensitivity]'"
+        raise InvalidInput("second_order", reason, True) from None
+    a, b, ab, ba = matrices
+    inputs, rows = len(ab), a.size
+    found = {end: np.full((inputs, inputs), np.nan) for end in ("", "_low", "_high")}
+    batch = max(1, RESAMPLES_AT_ONCE // rows)
+    resampled = np.empty((resamples, inputs, inputs))
+    for done in range(0, resamples, batch):
+        drawn = stream.integers(0, rows, (rows, min(batch, resamples - done)))
+        for j, k in combinations(range(inputs), 2):
+            values = (column[drawn] for column in (a, ab[j], ab[k], ba[j], b))
+            resampled[done : done + batch, j, k] = second_order(*values)
+    for j, k in combinations(range(inputs), 2):
+        low, high = np.quantile(resampled[:, j, k], [(1.0 - confidence) / 2, (1.0 + confidence) / 2])
+        for end, value in (("", second_order(a, ab[j], ab[k], ba[j], b)), ("_low", low), ("_high", high)):
+            found[end][j, k] = found[end][k, j] = value
+    return found
+
+
+def _dataset(
+    found: list[dict[str, Indices]], pairs: list[dict[str, NDArray[np.float64]]], names: list[str], points: SobolPoints
+) -> "xarray.Dataset":
     import xarray
 
-    variables = {
+    variables: dict[str, Any] = {
         f"{order}_order{end}": (("result", "input"), np.array([one[end][kind] for one in found]), {"units": "1"})
         for kind, order in enumerate(("first", "total"))
         for end in ("", "_low", "_high")
     }
-    dataset = xarray.Dataset(variables, {"result": names, "input": list(points.names)})
+    coordinates = {"result": names, "input": list(points.ranges)}
+    if pairs:
+        coordinates["other_input"] = list(points.ranges)
+        for end in ("", "_low", "_high"):
+            values = np.array([one[end] for one in pairs])
+            variables[f"second_order{end}"] = (("result", "input", "other_input"), values, {"units": "1"})
+    dataset = xarray.Dataset(variables, coordinates)
     return dataset if len(names) > 1 else dataset.squeeze("result")
