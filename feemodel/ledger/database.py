@@ -15,6 +15,8 @@ ADVICE = {
     sqlite3.SQLITE_LOCKED: "another process writes to it",
     sqlite3.SQLITE_CANTOPEN: "check that the file and its folder exist and can be written",
 }
+# A full disk, beside SQLITE_FULL; the first two are of a file that processes share.
+NO_ROOM = {sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_WRITE}
 # Everything else says that the bytes of the file are wrong.
 NO_DAMAGE = {
     *ADVICE, sqlite3.SQLITE_PERM, sqlite3.SQLITE_ABORT, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY,
@@ -33,8 +35,8 @@ class Database:
     path : the file.
     mode : "ro" to read, "rw" to write, "rwc" to write and to create a missing file.
 
-    A file that is only read is mapped into memory. On a disk that cannot be written SQLite may read it only as a file
-    that never changes; `check_file` then opens it anew when it did.
+    A file that is only read is mapped into memory. On a disk that is full or cannot be written SQLite may read it only
+    as a file that never changes; `check_file` then opens it anew when it did.
 
     Raises `UnreadableFile` for a file that cannot be opened, `LedgerDamaged` where SQLite finds its content malformed.
     """
@@ -55,10 +57,9 @@ class Database:
             self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except sqlite3.OperationalError as error:
             self._connection.close()
-            if (
-                error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
-                or self._has_log()
-            ):
+            code = error.sqlite_errorcode
+            no_files = code in NO_ROOM or code & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+            if not no_files or self._has_log():
                 raise self._named(error) from None
             # SQLite coordinates readers and a writer through two files beside the ledger, and can make neither here.
             self.is_immutable = True
@@ -162,10 +163,13 @@ class Database:
             return LedgerDamaged(f"{self.path}: a row number beyond 64 bits")
         if isinstance(error, (sqlite3.ProgrammingError, sqlite3.InterfaceError)):  # closed, or used by another thread
             return error
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+        extended = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
+        code = extended & 0xFF
         if code not in NO_DAMAGE:
             return LedgerDamaged(f"{self.path}: {error}")
         advice = f" ({ADVICE[code]})" if code in ADVICE else ""
+        if extended in NO_ROOM:
+            advice = " (check that its disk has room)"
         return UnreadableFile(f"{self.path}: {error}{advice}")
 
 
