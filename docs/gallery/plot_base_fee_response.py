@@ -1,0 +1,20 @@
+"""
+How fast Ethereum's base fee rises
+==================================
+
+EIP-1559: a full block raises the base fee by an eighth, an empty one lowers it by an eighth.
+"""
+
+import matplotlib.pyplot as plt
+
+from feemodel.ethereum.fee_market import next_base_fee
+
+LIMIT = 60_000_000
+fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+for share in (0.0, 0.25, 0.5, 0.75, 1.0):
+    path = [1_000_000_000]
+    for _ in range(50):
+        path.append(next_base_fee(path[-1], gas_used=int(share * LIMIT), gas_limit=LIMIT))
+    ax.plot(path, label=f"blocks {share:.0%} full")
+ax.set(yscale="log", xlabel="blocks", ylabel="base fee [wei]")
+ax.legend()

@@ -1,0 +1,20 @@
+"""
+The priority fee over gas, for three sizes
+==========================================
+
+The same bytes cost the same; a transaction with more gas spreads them over more units.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import feemodel
+
+gas = np.geomspace(21_000, 2_000_000, 200).astype(np.int64)
+fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+for size in (64, 128, 512):
+    fee = feemodel.priority_fee(size, gas, variable_cost=1_000_000_000, fixed_cost=30_000_000, margin=1.2)
+    ax.plot(gas, fee / 1e9, label=f"{size} bytes")
+ax.axhline(1.2 * 0.03, color="grey", linewidth=1, linestyle=":", label="the fixed cost alone")
+ax.set(xscale="log", yscale="log", xlabel="gas", ylabel="priority fee [gwei per gas]")
+ax.legend()

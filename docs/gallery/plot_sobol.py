@@ -1,0 +1,28 @@
+"""
+Which input moves the fee most
+==============================
+
+Sobol indices: the share of the variance that each input explains, alone and with all others.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import feemodel
+
+
+def variable_cost(base_fee, tip, blob_base_fee, cost_margin):
+    return feemodel.variable_cost(
+        base_fee, tip, blob_base_fee,
+        execution_gas=65_250, blob_gas=131_072, bytes_per_submission=131_072, margin=cost_margin,
+    )  # fmt: skip
+
+
+ranges = {"base_fee": (1e8, 2e9), "tip": (0.0, 1e9), "blob_base_fee": (1e6, 5e8), "cost_margin": (0.8, 1.5)}
+indices = feemodel.sobol_indices(variable_cost, 4_096, rng=1, **ranges)
+names = indices["input"].values
+fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+ax.barh(np.arange(len(names)) + 0.2, indices.first_order, height=0.4, label="alone")
+ax.barh(np.arange(len(names)) - 0.2, indices.total_order, height=0.4, label="with all others")
+ax.set(yticks=np.arange(len(names)), yticklabels=names, xlabel="share of the variance")
+ax.legend()

@@ -1,0 +1,135 @@
+"""
+A margin for your transactions, with a stated risk
+==================================================
+
+You have a file of transactions and want to know: **which margin keeps the chance that a day's fees do not pay for a
+day's posting below five percent?** Seven steps, each with its figure.
+"""
+
+# %%
+# 1. Read the transactions
+# ------------------------
+#
+# ``feemodel.io.read_transactions("mine.csv")`` reads CSV, Parquet and JSON as cryo, ethereum-etl, Dune and nodes write
+# them. Here we take real Linea transactions that come with the package.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import feemodel
+from feemodel.io import read_shipped_l1_fees, read_shipped_transactions
+
+table = read_shipped_transactions().dropna(subset=["gas_used"])
+gas = table["gas_used"].to_numpy(np.int64)
+
+fig, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
+ax.hist(gas, bins=np.geomspace(21_000, gas.max(), 50))
+ax.set(xscale="log", xlabel="gas used", ylabel="transactions", title=f"{len(table):,} transactions")
+
+# %%
+# 2. Measure what the fee depends on
+# ----------------------------------
+#
+# The fee depends on the compressed size. For a table with calldata, ``feemodel.fee_sizes(table)`` measures it; the
+# table here holds sizes that were measured already, under several codecs.
+
+sizes = table["zstd"].to_numpy(np.int64)
+
+fig, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
+for codec in ("zstd", "lzss"):
+    ordered = np.sort(table[codec].to_numpy(np.int64))
+    ax.plot(ordered, np.linspace(0, 1, len(ordered)), label=codec)
+ax.set(xscale="log", xlabel="compressed size [byte]", ylabel="share of transactions", title="Sizes under two codecs")
+ax.legend()
+
+# %%
+# 3. Compute the fee
+# ------------------
+#
+# The variable cost is what a compressed byte costs on L1, the fixed cost what every unit of gas pays. These are the
+# costs of Linea mainnet in January 2026.
+
+fees = feemodel.priority_fee(sizes, gas, variable_cost=1_000_000_000, fixed_cost=30_000_000, margin=1.2)
+
+fig, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
+ax.scatter(gas, fees / 1e9, s=4)
+ax.set(xscale="log", xlabel="gas used", ylabel="priority fee [gwei]", title="Small transactions pay more for each gas")
+
+# %%
+# 4. Look at L1
+# -------------
+#
+# What posting costs follows L1's base fee and blob base fee: here thirty days of them.
+
+history = read_shipped_l1_fees()
+
+fig, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
+ax.plot(history["time"], history["base_fee"] / 1e9, label="base fee")
+ax.plot(history["time"], history["blob_base_fee"] / 1e9, label="blob base fee")
+ax.set(yscale="log", ylabel="gwei", title="Ethereum's fees")
+ax.legend()
+ax.tick_params(axis="x", rotation=30)
+
+# %%
+# 5. Backtest a rule
+# ------------------
+#
+# A pricing rule follows L1 and announces costs; users pay them; bytes are posted in blobs. Only what the size adds to
+# the fees (``size_revenue``) is counted here, for the fixed cost is there for other things.
+
+from feemodel.plots import plot_recovery_over_time
+from feemodel.simulation import scenarios
+from feemodel.simulation.surfaces import Workload
+
+workload = Workload("my transactions", sizes, gas)
+l1_fees = scenarios.replay(history, source="Ethereum, 2026-01-07 to 2026-02-06")
+rule = feemodel.PricingRule(lower_bound=None, upper_bound=None)
+posting = feemodel.Posting(stream_ratio=0.52)
+month = feemodel.backtest(workload, l1_fees, rule, posting, arrival_rate=1.45, rng=1)
+
+fig, ax = plt.subplots(figsize=(8, 3.8), layout="constrained")
+plot_recovery_over_time(month, ax)
+print(f"the size part of the fees is {month.size_recovery.item():.2f} times what posting cost")
+
+# %%
+# 6. Draw many days
+# -----------------
+#
+# One month is one history. A bootstrap of its days gives many days that could have been: whole days are drawn, for
+# L1's fees move together for hours.
+
+days = scenarios.bootstrap(l1_fees, paths=200, block_seconds=86_400, horizon=86_400, rng=7)
+
+fig, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
+ax.hist(days["base_fee"].mean("step") / 1e9, bins=30)
+ax.set(xlabel="mean base fee of a day [gwei]", ylabel="days", title="200 days drawn from the month")
+
+# %%
+# 7. Find the margin
+# ------------------
+#
+# The smallest margin at which at most five percent of the days lose, with an interval: the confidence interval of
+# drawing 200 days, and not a promise that next month is like this one.
+
+found = feemodel.calibrate(
+    workload, days, rule, posting, loss_probability=0.05, arrival_rate=1.45, rng=3, tolerance=0.01
+)
+margins = np.linspace(0.5 * found.margin, 1.5 * found.margin, 7)
+recovery = []
+for margin in margins:
+    tried = feemodel.PricingRule(lower_bound=None, upper_bound=None, estimate_margin=margin)
+    result = feemodel.backtest(workload, days, tried, posting, arrival_rate=1.45, rng=3)
+    recovery.append(float((result.size_recovery < 1).mean()))
+
+fig, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
+ax.plot(margins, 100 * np.array(recovery), marker="o")
+ax.axhline(5, color="grey", linewidth=1)
+ax.axvspan(found.low, found.high, alpha=0.2, label="95 % interval")
+ax.axvline(found.margin, color="black", linewidth=1, label=f"margin {found.margin:.2f}")
+ax.set(xlabel="margin", ylabel="days at a loss [%]", title="The margin that keeps the risk")
+ax.legend()
+print(found)
+
+# %%
+# Your own numbers go in at three places: the file of step 1, your rule and posting in step 5, and your bound in
+# step 7. From a shell, ``feemodel calibrate`` does the same.
