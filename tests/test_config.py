@@ -26,6 +26,8 @@ EXAMPLES = {
     "prefix": ('"scroll"', "scroll", "scroll"),
     "allowed_hosts": ('["a.example", "b.example"]', "a.example, b.example", ("a.example", "b.example")),
     "api_key": ('"s3cret"', "s3cret", "s3cret"),
+    "api_keys": ('"keys.toml"', "keys.toml", "keys.toml"),
+    "guarded": ('["metrics"]', "metrics", ("metrics",)),
     "cors_origins": ('["*"]', "*", ("*",)),
     "log": ('"requests"', "requests", "requests"),
     "genesis": ('"genesis.json"', "genesis.json", "genesis.json"),
@@ -75,6 +77,7 @@ EXAMPLES = {
 }
 #: What a setting cannot be without.
 BESIDE = {
+    "guarded": {"api_key": "k"},
     "pass_methods": {"node": "http://127.0.0.1:1"},
     "l1_node": {"costs": "l1"}, "min_gas_price": {"pricing": "verification-cost"},
     "verification_gas_cost": {"pricing": "verification-cost"},

@@ -236,7 +236,7 @@ def test_with_a_key_only_its_path_answers_calls(loop, method, path, status):
     assert answer.status == status
     assert b"s3cret-key" not in answer.body
     if status == 401:
-        assert answer.json() == {"error": "this path does not have the key"}
+        assert answer.json() == {"error": "this request does not have a key that is known here"}
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_a_page_elsewhere_reads_answers_only_where_its_origin_was_named(loop, na
     asked = client.http("OPTIONS", "/", **headers, access_control_request_method="POST")
     assert asked.status == (204 if allowed else 405)
     assert asked.headers.get("access-control-allow-methods") == (allowed and "POST")
-    assert asked.headers.get("access-control-allow-headers") == (allowed and "content-type")
+    assert asked.headers.get("access-control-allow-headers") == (allowed and "content-type, x-api-key, authorization")
 
 
 def test_a_batch_is_held_to_its_limit(loop):

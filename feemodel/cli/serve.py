@@ -129,7 +129,11 @@ def _checked(settings: Settings, store: Path | None, *, ask_nodes: bool, as_json
     """Open what would be served, say what that is, and close it; the exit code is that of `EPILOG`."""
     import asyncio
 
+    from feemodel.rpc.keys import read_keys
     from feemodel.rpc.service import Service
+
+    if settings.api_keys is not None:
+        read_keys(settings.api_keys)
 
     async def opened() -> dict[str, Any]:
         service = Service(settings, store)

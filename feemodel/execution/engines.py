@@ -38,6 +38,40 @@ class Engine(Protocol):
     def run(self, world: World, task: Callable[[Execute], Found]) -> Found: ...
 
 
+class Metered:
+    """Counts the gas that engines execute."""
+
+    def __init__(self) -> None:
+        self.gas = 0  #: of all executions so far
+
+    def on(self, engine: Engine) -> Engine:
+        """An engine whose executions are counted."""
+        return _MeteredEngine(engine, self)
+
+
+class _MeteredEngine:
+    def __init__(self, engine: Engine, meter: Metered) -> None:
+        self._engine, self._meter = engine, meter
+
+    def run(self, world: World, task: Callable[[Execute], Found]) -> Found:
+        return self._engine.run(world, lambda execute: task(_MeteredExecute(execute, self._meter)))
+
+
+class _MeteredExecute:
+    def __init__(self, execute: Execute, meter: Metered) -> None:
+        self._execute, self._meter, self.engine = execute, meter, execute.engine
+
+    def __call__(self, message: Message, gas_limit: int) -> Outcome:
+        outcome = self._execute(message, gas_limit)
+        self._meter.gas += outcome.gas_used
+        return outcome
+
+    def trace(self, message: Message, gas_limit: int) -> Traced:
+        traced = self._execute.trace(message, gas_limit)
+        self._meter.gas += traced.outcome.gas_used
+        return traced
+
+
 def check_payable(world: World, message: Message, gas_limit: int, blob_cost: int = 0) -> Account:
     """The sender's account, which has what the value, the gas limit and the blobs cost.
 

@@ -7,20 +7,23 @@
     GET  /ready             503 while an estimate would not be answered
     GET  /metrics           for Prometheus, over all processes
 
-Where a key is set, only its path answers calls. What may not be answered is refused before the body is read: a `Host`
+Where keys are set, calls are answered on a key's path, or on / with the key in a header (`X-API-Key: KEY` or
+`Authorization: Bearer KEY`). What may not be answered is refused before the body is read: a `Host`
 that is a name and not ours (a page elsewhere whose name points here), a body that is not JSON or compressed.
 """
 
-import hmac
 import ipaddress
+import math
 import re
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from feemodel.rpc.fair_queue import CLIENT
 from feemodel.rpc.http import Head
 from feemodel.rpc.jsonrpc import BATCH_LIMIT, Batches, Methods, Observe, Streamed, respond, unobserved
+from feemodel.rpc.keys import CALLER, Caller, Key, Keys
 from feemodel.rpc.protocol import JSON, HeaderField, Reply
 
 KNOWN_HOSTS = 64  # Host headers that are remembered as good
@@ -51,13 +54,17 @@ class Access(NamedTuple):
     Parameters
     ----------
     hosts : names in the `Host` header that are answered, beside every IP address; "*" for any.
-    api_key : which the path must have, `None` for none.
+    api_key : which a request must have, `None` for none.
+    keys : of which it must have one, with their limits; `None` for `api_key`.
+    guarded : paths that only a key of an operator opens, of `OPEN_PATHS`.
     cors_origins : whose pages may read answers; "*" for any.
     batch_limit : calls in a batch.
     """
 
     hosts: frozenset[str] = frozenset(LOOPBACK)
     api_key: str | None = None
+    keys: Keys | None = None
+    guarded: frozenset[str] = frozenset()
     cors_origins: tuple[str, ...] = ()
     batch_limit: int = BATCH_LIMIT
 
@@ -89,8 +96,9 @@ class App:
     ) -> None:
         self._methods, self._access, self._state = methods, access or Access(), state
         self._page, self._openrpc, self._metrics, self._observe = page, openrpc, metrics, observe
-        key = self._access.api_key
-        self._call_path = b"/" if key is None else b"/v3/" + key.encode()
+        key, self.keys = self._access.api_key, self._access.keys  #: the second may be replaced at any time
+        if key is not None:
+            self.keys = Keys.of({key: Key(name="api_key", operator=True)})
         self._any_host = "*" in self._access.hosts
         self._known_hosts: set[bytes] = set()  # headers that were found to be good
         self._batches = Batches()
@@ -113,20 +121,39 @@ class App:
         if _wants_websocket(head):
             reason = "expected JSON-RPC by POST; there is no WebSocket"
             return self.refused(426, reason, head, (b"upgrade", b"HTTP/1.1"), (b"connection", b"upgrade"))
-        is_ours = self._is_call_path(head.path)
+        is_keyed = self.keys is not None and (head.path == "/" or head.path.startswith("/v3/"))
+        caller = self._caller(head)
+        is_ours = caller is not None if self.keys is not None and is_keyed else head.path == "/"
         if is_ours and head.method == "POST":
-            return self._content_refusal(head)
-        if is_ours and head.method == "OPTIONS" and self._cors(head):
-            return None
-        if not (is_ours or head.path in OPEN_PATHS):
-            if self._access.api_key is not None and (head.path == "/" or head.path.startswith("/v3/")):
-                return self.refused(401, "this path does not have the key", head)
-            return self.refused(404, "not found", head)
+            return self._content_refusal(head) or self._rate_refusal(caller, head)
+        if head.method == "OPTIONS" and (is_ours or head.path == "/") and self._cors(head):
+            return None  # a browser asks without the headers of the request that follows
+        if head.path in self._access.guarded:
+            if caller is None or not caller.key.operator:
+                return self._unknown(head)
+        elif not (is_ours or head.path in OPEN_PATHS):
+            return self._unknown(head) if is_keyed else self.refused(404, "not found", head)
         if head.method not in ("GET", "HEAD") or (is_ours and self._page is None):
             allowed = ["GET", "HEAD"] if not is_ours or self._page is not None else []
             names = ", ".join([*allowed, *["POST"] * is_ours]).encode()
             return self.refused(405, "method not allowed", head, (b"allow", names))
         return None
+
+    def _unknown(self, head: Head) -> Reply:
+        """The answer to a request without a key that opens its path."""
+        if self.keys is not None:
+            self.keys.refused(CLIENT.get(), given=given_key(head) is not None)
+        return self.refused(401, "this request does not have a key that is known here", head)
+
+    def _rate_refusal(self, caller: Caller | None, head: Head) -> Reply | None:
+        wait = 0.0 if caller is None else caller.wait()
+        if not wait:
+            return None
+        return self.refused(429, "the rate of this key is used up", head, (b"retry-after", b"%d" % math.ceil(wait)))
+
+    def _caller(self, head: Head) -> Caller | None:
+        """Whose key a request has; `None` where it has none that is known."""
+        return None if self.keys is None else self.keys.find(given_key(head))
 
     def refused(self, status: int, reason: str, head: Head | None, *headers: HeaderField) -> Reply:
         """An HTTP status with its reason."""
@@ -137,10 +164,12 @@ class App:
         """The answer to a request that has come as a whole, and that was not refused."""
         cors = self._cors(head)
         if head.method == "POST":
-            limit = self._access.batch_limit
+            limit, caller = self._access.batch_limit, self._caller(head)
+            CALLER.set(caller)
             response = await respond(
-                body, self._methods, batch_limit=limit, observe=self._observe, batches=self._batches
-            )
+                body, self._methods, batch_limit=limit, observe=self._observe, batches=self._batches,
+                admit=None if caller is None else caller.admit,
+            )  # fmt: skip
             if response is None:
                 return Reply(204, (JSON, *cors), b"")
             if isinstance(response, Streamed):
@@ -167,11 +196,6 @@ class App:
         if path == "/openrpc.json":
             return None if self._openrpc is None else Reply(200, (JSON,), self._openrpc)
         return None if self._page is None else Reply(200, self._page.headers, self._page.body)
-
-    def _is_call_path(self, path: str) -> bool:
-        if self._access.api_key is None:
-            return path == "/"
-        return hmac.compare_digest(path.encode(), self._call_path)  # a key cannot be guessed by its beginning
 
     def _content_refusal(self, head: Head) -> Reply | None:
         """A page elsewhere may send other types without asking; a compressed body may be larger than it looks."""
@@ -206,7 +230,7 @@ class App:
 _METRICS: HeaderField = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
 _PREFLIGHT: tuple[HeaderField, ...] = (
     (b"access-control-allow-methods", b"POST"),
-    (b"access-control-allow-headers", b"content-type"),
+    (b"access-control-allow-headers", b"content-type, x-api-key, authorization"),
     (b"access-control-max-age", b"600"),
 )
 
@@ -214,6 +238,20 @@ _PREFLIGHT: tuple[HeaderField, ...] = (
 def _wants_websocket(head: Head) -> bool:
     protocols = head.headers.get(b"upgrade", b"").lower().split(b",")
     return any(protocol.strip().partition(b"/")[0] == b"websocket" for protocol in protocols)
+
+
+def given_key(head: Head) -> str | None:
+    """The key in the path or the headers of a request; `None` where there is none.
+
+    >>> given_key(Head("POST", "/v3/abc", {})), given_key(Head("POST", "/", {b"authorization": b"Bearer abc"}))
+    ('abc', 'abc')
+    """
+    if head.path.startswith("/v3/"):
+        return head.path[len("/v3/") :]
+    if (key := head.headers.get(b"x-api-key")) is not None:
+        return key.decode("latin-1")
+    scheme, _, credentials = head.headers.get(b"authorization", b"").partition(b" ")
+    return credentials.strip().decode("latin-1") if scheme.lower() == b"bearer" else None
 
 
 def host_name(host: str) -> str:

@@ -12,7 +12,7 @@ from feemodel.ethereum.fee_market import MIN_BLOB_BASE_FEE
 from feemodel.ethereum.quantities import to_hex, to_quantity
 from feemodel.execution.access_list import AccessListFound, create_access_list
 from feemodel.execution.details import GasDetails, gas_details
-from feemodel.execution.engines import Engine
+from feemodel.execution.engines import Engine, Metered
 from feemodel.execution.estimate import (
     GasEstimate,
     Limits,
@@ -24,6 +24,7 @@ from feemodel.execution.estimate import (
 from feemodel.execution.message import Request, parse_request
 from feemodel.execution.state import EMPTY, Account, World, blob_base_fee
 from feemodel.rpc.chain import Chain
+from feemodel.rpc.keys import CALLER
 from feemodel.rpc.parameters import Overrides, address, check_block, is_block
 from feemodel.rpc.pricing import Pricing, reward, suggested_tip
 from feemodel.rpc.runner import Found, Runner
@@ -139,7 +140,18 @@ class ChainMethods:
         known = not (brought or request.authorizations) and _is_known(request.call)
         keys = sum(len(slots) for _, slots in request.call.access_list or ())
         size = len(request.call.data) + brought + SLOT_BYTES * keys
-        return self.runner.run(task, code=code, size=size, known=known)
+        return self._charged(task, code=code, size=size, known=known)
+
+    async def _charged(self, task: Callable[[Engine], Found], **place: Any) -> Found:
+        """What a task answers; the gas that it executed counts against the key of the caller."""
+        caller = CALLER.get()
+        if caller is None:
+            return await self.runner.run(task, **place)
+        metered = Metered()
+        try:
+            return await self.runner.run(lambda engine: task(metered.on(engine)), **place)
+        finally:
+            caller.charge(metered.gas)
 
     def _chain_id(self) -> str:
         return to_quantity(self.chain.world.chain_id)

@@ -44,6 +44,7 @@ _encoded = msgspec.json.Encoder().encode
 
 Methods: TypeAlias = Mapping[str, Callable[..., Any]]
 Observe: TypeAlias = Callable[[str, int, float], None]  # method, error code or 0, time [s]
+Admit: TypeAlias = Callable[[str], None]  # method
 _log = logging.getLogger(__name__)
 
 
@@ -125,6 +126,7 @@ async def respond(
     batch_limit: int = BATCH_LIMIT,
     observe: Observe = unobserved,
     batches: Batches | None = None,
+    admit: Admit | None = None,
 ) -> bytes | Streamed | None:
     """The response to a request or to a batch of them; `None` where only notifications were sent.
 
@@ -135,6 +137,7 @@ async def respond(
     batch_limit : the most calls that a batch may hold; those behind 32 MiB of answers, or 30 s, are refused.
     observe : told of every call; "unknown" stands for a method that does not exist, "" for what is no call.
     batches : that are under way in the same loop.
+    admit : asked before each call; raises `CallError` where it is not to be answered.
     """
     try:
         request = _decode(body)
@@ -142,22 +145,25 @@ async def respond(
         observe("", PARSE_ERROR, 0.0)
         return _encoded(_failure(None, CallError(PARSE_ERROR, "Parse error", str(error))))
     if not isinstance(request, list):
-        return await _answer(request, methods, observe)
+        return await _answer(request, methods, observe, admit=admit)
     if not request or len(request) > batch_limit:
         reason = f"a batch holds 1 to {batch_limit:,} calls, this one {len(request):,}"
         observe("", INVALID_REQUEST, 0.0)
         return _encoded(_failure(None, CallError(INVALID_REQUEST, "Invalid Request", reason)))
-    return await _answer_batch(request, methods, observe, batches or Batches())
+    return await _answer_batch(request, methods, observe, batches or Batches(), admit)
 
 
-async def _answer_batch(calls: list[Any], methods: Methods, observe: Observe, batches: Batches) -> bytes | None:
+async def _answer_batch(
+    calls: list[Any], methods: Methods, observe: Observe, batches: Batches, admit: Admit | None
+) -> bytes | None:
     answered, size, began = [], 0, perf_counter()
-    group = _Group(calls, methods)
+    group = _Group(calls, methods, admit)
     try:
         for place, call in enumerate(calls):
             excess = _excess(size, batches.held, perf_counter() - began)
             if excess is None:
-                response = await _answer(call, methods, observe, group.outcomes.get(place))
+                outcome = group.outcomes.get(place)
+                response = await _answer(call, methods, observe, outcome, admit=admit if outcome is None else None)
                 assert not isinstance(response, Streamed)
             else:
                 response = _refused(call, excess, observe)
@@ -179,9 +185,10 @@ class _Group:
     ----------
     calls : of the batch.
     methods : name → function.
+    admit : asked before each call.
     """
 
-    def __init__(self, calls: list[Any], methods: Methods) -> None:
+    def __init__(self, calls: list[Any], methods: Methods, admit: Admit | None) -> None:
         grouped: dict[int, tuple[GroupedMethod, Sequence[Any]]] = {}
         for place, call in enumerate(calls):
             method = methods.get(call["method"]) if _is_request(call) else None
@@ -189,10 +196,19 @@ class _Group:
                 grouped[place] = method, params
         self.outcomes: dict[int, Awaitable[Any]] = {}  #: by the place of the call
         self._task: asyncio.Task[list[Any]] | None = None
-        if len(grouped) > 1:
+        if len(grouped) < 2:
+            return
+        if admit is not None:
+            for place in list(grouped):
+                try:
+                    admit(calls[place]["method"])
+                except CallError as error:
+                    self.outcomes[place] = _raised(error)
+                    del grouped[place]
+        if grouped:
             first, _ = next(iter(grouped.values()))
             self._task = asyncio.ensure_future(first.together(list(grouped.values())))
-            self.outcomes = {place: self._outcome(self._task, index) for index, place in enumerate(grouped)}
+            self.outcomes |= {place: self._outcome(self._task, index) for index, place in enumerate(grouped)}
 
     @staticmethod
     async def _outcome(task: "asyncio.Task[list[Any]]", index: int) -> Any:
@@ -230,8 +246,17 @@ def _refused(request: Any, reason: str, observe: Observe) -> bytes | None:
     return _encoded(_failure(request["id"], error)) if "id" in request else None
 
 
+async def _raised(error: CallError) -> Any:
+    raise error
+
+
 async def _answer(
-    request: Any, methods: Methods, observe: Observe, outcome: Awaitable[Any] | None = None
+    request: Any,
+    methods: Methods,
+    observe: Observe,
+    outcome: Awaitable[Any] | None = None,
+    *,
+    admit: Admit | None = None,
 ) -> bytes | Streamed | None:
     """The response to one call; `outcome` is its result where it is answered together with others."""
     if not _is_request(request):
@@ -239,6 +264,8 @@ async def _answer(
         return failure(CallError(INVALID_REQUEST, "Invalid Request"))
     name, identity, code, began = request["method"], request.get("id"), 0, perf_counter()
     try:
+        if admit is not None:
+            admit(name)
         result = _called(name, request.get("params") or [], methods) if outcome is None else outcome
         if isinstance(result, AWAITABLE):
             result = await result

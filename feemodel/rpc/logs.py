@@ -40,6 +40,7 @@ def set_up(kind: str) -> None:
     handler.setFormatter(JsonLines())
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
+    logging.getLogger("feemodel.lifecycle").setLevel(logging.INFO)
     logging.getLogger("urllib3").setLevel(logging.ERROR)  # its warnings quote whole addresses, which may hold a key
 
 

@@ -24,6 +24,7 @@ from feemodel.rpc.jsonrpc import (
     Methods,
     Unavailable,
 )
+from feemodel.rpc.keys import CALLER
 from feemodel.rpc.parameters import Overrides, check_block, check_size, estimate_options
 from feemodel.rpc.pass_through import PASSED, PassedOn
 from feemodel.rpc.pricing import Pricing
@@ -155,6 +156,7 @@ def upstream_methods(
             raise InvalidInput("details", "expected false: a node's estimate has no details", True)
         check_size(overrides, accounts=override_accounts, slots=override_slots)
         gas, nonce, chain_id = await upstream.estimate(call, block, overrides, limits)
+        _charge(gas)
         # With the newest block, which came with the estimate.
         prices = pricing.current() if blocks is None else pricing.upper_bound(blocks)
         found = priced(
@@ -174,6 +176,11 @@ def upstream_methods(
         **proof,
         "eth_accounts": list,  # those of the node are not the caller's
     }
+
+
+def _charge(gas: int) -> None:
+    if (caller := CALLER.get()) is not None:
+        caller.charge(gas)
 
 
 def absent_methods(prefix: str = "rollup") -> dict[str, Method]:

@@ -352,7 +352,8 @@ class Connection(asyncio.BufferedProtocol):
             self._refuse(error.status, error.reason)
 
     def _admit(self, head: Head) -> None:
-        refusal, limit = self._app.refusal(head), self._connections.bounds.body_limit
+        # In the context of the connection, which knows the client.
+        refusal, limit = self._context.run(self._app.refusal, head), self._connections.bounds.body_limit
         if refusal is None:
             self._head = head
             self._read_body(head)

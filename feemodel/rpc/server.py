@@ -2,7 +2,7 @@
 
 The kernel spreads connections over sockets that share a port (`SO_REUSEPORT`), so that no process stands in front of
 the others. A worker that dies or no longer answers is replaced; SIGTERM, SIGINT and SIGQUIT let every worker finish
-what it has accepted; SIGHUP and signals that mean nothing here are noted and change nothing.
+what it has accepted; SIGHUP has the keys read again; signals that mean nothing here are noted and change nothing.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
@@ -28,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Self
 from feemodel.errors import FeeModelError, LimitExceeded
 from feemodel.rpc import logs
 from feemodel.rpc.head import shared_chain_id
+from feemodel.rpc.keys import Keys, Rates, read_keys, shared_rates
 from feemodel.rpc.listener import GRACE, serve_until
 from feemodel.rpc.metrics import Board, Metrics
 from feemodel.rpc.protocol import Bounds, Connections, most_connections, most_within
@@ -51,6 +53,7 @@ IGNORED = frozenset({
 
 _SPAWN = multiprocessing.get_context("spawn")  # a fork would share the parent's locks and open files
 _log = logging.getLogger(__name__)
+_lifecycle = logging.getLogger("feemodel.lifecycle")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,7 @@ class Shared:
     failures: "SimpleQueue[FeeModelError]"  #: why a worker could not begin
     chain_ids: tuple[Any, Any]  #: of the nodes, see `feemodel.rpc.service.Service`
     listening: Semaphore  #: released by each worker that listens
+    rates: Any  #: of the keys, see `feemodel.rpc.keys.Rates`
 
 
 @dataclass(slots=True)
@@ -98,12 +102,14 @@ class Signals:
     def __init__(self) -> None:
         self.stopping: list[int] = []
         self.interrupts = True
+        self.reloads = 0  #: signals to read again what can be read again
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             self._before = {number: signal.signal(number, self._stop) for number in STOPPING}
             self._before |= {number: signal.signal(number, _ignored) for number in IGNORED}
+            signal.signal(signal.SIGHUP, self._reload)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -114,6 +120,9 @@ class Signals:
         self.stopping.append(number)
         if self.interrupts:
             raise SystemExit(128 + number)
+
+    def _reload(self, _: int, __: FrameType | None) -> None:
+        self.reloads += 1
 
 
 def _ignored(number: int, _: FrameType | None) -> None:
@@ -139,13 +148,21 @@ def serve(
     die as fast as they start.
     """
     logs.set_up(settings.log)
+    if settings.api_keys is not None:
+        read_keys(settings.api_keys)  # whose errors are told before anything begins
     # Sockets that share a port would share it with another server too: whether it is free is asked without sharing.
     _bound(settings.host, settings.port, shared=False).close()
     with _bound(settings.host, settings.port) as held:  # never listens, but keeps the port
         port = held.getsockname()[1]
         board = Board(settings.workers + 1)
         shared = Shared(
-            replace(settings, port=port), store, board, _SPAWN.SimpleQueue(), _chain_ids(), _SPAWN.Semaphore(0)
+            replace(settings, port=port),
+            store,
+            board,
+            _SPAWN.SimpleQueue(),
+            _chain_ids(),
+            _SPAWN.Semaphore(0),
+            shared_rates(_SPAWN),
         )
         workers: list[Worker] = []
         try:
@@ -158,7 +175,7 @@ def serve(
                 _check_first(workers, shared)
             if not signals.stopping:
                 ready(f"http://{_written(settings.host)}:{port}")
-            _watch(workers, shared, signals.stopping)
+            _watch(workers, shared, signals)
         finally:
             for worker in workers:
                 worker.process.terminate()
@@ -180,13 +197,17 @@ def _check_first(workers: list[Worker], shared: Shared) -> None:
         raise FeeModelError(f"a worker ended with {worker.end} before it listened")
 
 
-def _watch(workers: list[Worker], shared: Shared, stopping: list[int]) -> None:
-    """Replace workers that end or fall silent, until a signal is there."""
+def _watch(workers: list[Worker], shared: Shared, signals: Signals) -> None:
+    """Replace workers that end or fall silent, and have keys read again, until a signal says stop."""
+    stopping, reloads = signals.stopping, signals.reloads
     metrics = Metrics(shared.board, len(workers))
     early, looked = 0, time.monotonic()
     while not stopping:
         wait([worker.process.sentinel for worker in workers], timeout=LOOK)
         now = time.monotonic()
+        if signals.reloads != reloads:
+            reloads = signals.reloads
+            _reload(workers, shared.settings)
         for place, worker in enumerate(workers):
             if now - looked > BEAT and worker.heard is not None:  # this process stood still itself
                 worker.heard = now
@@ -209,6 +230,22 @@ def _watch(workers: list[Worker], shared: Shared, stopping: list[int]) -> None:
                 )
             workers[place] = _started(shared, place)
         looked = time.monotonic()
+
+
+def _reload(workers: list[Worker], settings: Settings) -> None:
+    """Have all workers read the keys again; a file with an error changes nothing."""
+    if settings.api_keys is None:
+        _log.warning("SIGHUP changes nothing: there is no file of keys")
+        return
+    try:
+        count = len(read_keys(settings.api_keys))
+    except FeeModelError as error:
+        _log.error("the keys were not read again: %s", error)
+        return
+    for worker in workers:
+        with suppress(ProcessLookupError):
+            os.kill(worker.process.pid or 0, signal.SIGHUP)
+    _lifecycle.info("reloaded %d keys", count)
 
 
 def _started(shared: Shared, place: int) -> Worker:
@@ -245,6 +282,8 @@ async def _serving(shared: Shared, metrics: Metrics) -> None:
         loop.add_signal_handler(number, stop.set)
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
+    if settings.api_keys is not None:
+        loop.add_signal_handler(signal.SIGHUP, _read_keys_again, app, shared)
     with _bound(settings.host, settings.port) as listener:
         listener.setblocking(False)
         listener.listen(BACKLOG)  # from here on connections wait instead of being refused
@@ -254,6 +293,18 @@ async def _serving(shared: Shared, metrics: Metrics) -> None:
         await serve_until(stop, listener, app, connections)
         beating.cancel()
         metrics.write()
+
+
+def _read_keys_again(app: "App", shared: Shared) -> None:
+    try:
+        app.keys = _keys(shared)
+    except FeeModelError as error:  # which the parent has not met a moment before
+        _log.error("the keys were not read again: %s", error)
+
+
+def _keys(shared: Shared) -> Keys | None:
+    path = shared.settings.api_keys
+    return None if path is None else Keys.of(read_keys(path), Rates(shared.rates))
 
 
 async def _beat(metrics: Metrics) -> None:
@@ -355,6 +406,8 @@ def _application(shared: Shared, metrics: Metrics) -> "tuple[App, Callable[[int]
         access=Access(
             hosts=frozenset({*LOOPBACK, settings.host.lower(), *map(str.lower, settings.allowed_hosts)}),
             api_key=settings.api_key,
+            keys=_keys(shared),
+            guarded=frozenset(f"/{name}" for name in settings.guarded),
             cors_origins=settings.cors_origins,
             batch_limit=settings.batch_limit,
         ),

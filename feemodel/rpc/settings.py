@@ -45,7 +45,7 @@ def _text(name: str, value: Any) -> str:
     return value
 
 
-def _key(name: str, value: Any) -> str:
+def read_key(name: str, value: Any) -> str:
     """The API key: a part of the path, of which errors show nothing."""
     if not isinstance(value, str) or not value:
         raise InvalidInput(name, "expected text", value if value == "" else HIDDEN)
@@ -208,7 +208,11 @@ class Settings:
     prefix: str = _setting("server", _prefix, "rollup", "of estimateGas and getProof, beside linea")
     allowed_hosts: tuple[str, ...] = _setting(
         "server", _texts(_host), (), "Host headers that are answered beside those of loopback and --host; * for any")
-    api_key: str | None = _setting("server", _key, None, "asked for in the path, /v3/KEY")
+    api_key: str | None = _setting("server", read_key, None, "asked for in the path, /v3/KEY")
+    api_keys: str | None = _setting("server", _text, None, "FILE of keys with their limits, read again on SIGHUP")
+    guarded: tuple[str, ...] = _setting(
+        "server", _texts(_one_of("metrics", "openrpc.json", "health", "ready")), (),
+        "paths that only a key of an operator opens: metrics, openrpc.json, health, ready")
     cors_origins: tuple[str, ...] = _setting(
         "server", _texts(_origin), (), "origins whose pages may read answers; * for any")
     log: str = _setting("server", _one_of("requests", "errors", "off"), "errors", "what is logged, a JSON line each")
@@ -287,6 +291,10 @@ def _check_together(settings: Settings) -> None:
     chains = [name for name in ("genesis", "replay", "node") if getattr(settings, name) is not None]
     if len(chains) > 1:
         raise InvalidInput(chains[1], f"expected either this or {chains[0]}", _told(settings, chains[1]))
+    if settings.api_keys is not None and settings.api_key is not None:
+        raise InvalidInput("api_keys", "expected either this or api_key", settings.api_keys)
+    if settings.guarded and settings.api_keys is None and settings.api_key is None:
+        raise InvalidInput("guarded", "expected only with api_key or api_keys", settings.guarded)
     if settings.pass_methods and settings.node is None:
         raise InvalidInput("pass_methods", "expected only with node", settings.pass_methods)
     if (settings.costs == "l1") != (settings.l1_node is not None):
