@@ -365,7 +365,7 @@ def test_a_server_that_would_answer_is_described_and_is_0(capsys):
     code, said, errors = checked(capsys)
     assert (code, errors) == (0, "")
     assert "gas_cap                50,000,000\n" in said
-    assert f"{len(found['methods'])} methods: eth_accounts, eth_blockNumber, " in said
+    assert f"{len(found['methods'])} methods: eth_accounts, eth_blobBaseFee, eth_blockNumber, " in said
 
 
 def test_a_server_that_could_not_answer_yet_says_why_and_is_1(capsys):

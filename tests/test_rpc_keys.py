@@ -45,9 +45,8 @@ def client():
 
 def asked(client, key, *call, where="header"):
     """The answer with a key in a header or in the path."""
-    fields = (
-        {"x_api_key": key} if where == "header" else {"authorization": f"bearer {key}"} if where == "bearer" else {}
-    )
+    headers = {"header": {"x_api_key": key}, "bearer": {"authorization": f"bearer {key}"}}
+    fields = headers.get(where, {})
     return client.http("POST", f"/v3/{key}" if where == "path" else "/", request(*call), **fields)
 
 

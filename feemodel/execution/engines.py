@@ -71,6 +71,11 @@ class _MeteredExecute:
         self._meter.gas += traced.outcome.gas_used
         return traced
 
+    def inspect(self, message: Message, gas_limit: int) -> Inspected:
+        inspected = self._execute.inspect(message, gas_limit)
+        self._meter.gas += inspected.outcome.gas_used
+        return inspected
+
 
 def check_payable(world: World, message: Message, gas_limit: int, blob_cost: int = 0) -> Account:
     """The sender's account, which has what the value, the gas limit and the blobs cost.
