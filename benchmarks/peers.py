@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from benchmarks.codecs import transactions
 from benchmarks.lzss import DICTIONARY
 from feemodel import sobol_indices, sweep
+from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
 from feemodel.ethereum.transaction import measured_form, parse_transaction
 from feemodel.ledger import mimc, poseidon2
-from feemodel.linea.from_l1 import USABLE_BLOB_BYTES
 from feemodel.linea.priority import priority_fee
 from feemodel.simulation.samples import grid
 from feemodel.sizes.lzss import Lzss

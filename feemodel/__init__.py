@@ -9,7 +9,6 @@ from feemodel.lazy import lazy_names
 from feemodel.moved import answer_old_paths
 
 if TYPE_CHECKING:
-    from feemodel.ethereum.transaction import fee_transaction as fee_transaction
     from feemodel.execution.estimate import estimate_gas as estimate_gas
     from feemodel.ledger.check import check_proof as check_proof
     from feemodel.linea.coordinator import variable_cost as variable_cost
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from feemodel.linea.measure import fee_payloads as fee_payloads
     from feemodel.linea.measure import fee_size as fee_size
     from feemodel.linea.measure import fee_sizes as fee_sizes
+    from feemodel.linea.measure import fee_transaction as fee_transaction
     from feemodel.linea.pricing_forms import CostPerByte as CostPerByte
     from feemodel.linea.pricing_forms import VerificationCost as VerificationCost
     from feemodel.linea.priority import breakdown as breakdown
@@ -76,7 +76,7 @@ _HOME = {
     "fee_payloads": "linea.measure",
     "fee_size": "linea.measure",
     "fee_sizes": "linea.measure",
-    "fee_transaction": "ethereum.transaction",
+    "fee_transaction": "linea.measure",
     "grid": "simulation.samples",
     "monte_carlo": "simulation.samples",
     "morris_screening": "simulation.screening",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from pkgutil import resolve_name
 from types import ModuleType
 
 #: Old name → new name; the modules of a package that is listed have moved with it.
@@ -29,7 +30,7 @@ MOVED = {
     "feemodel.fees.priority": "feemodel.linea.priority",
     "feemodel.fees.record": "feemodel.linea.extra_data",
     "feemodel.fees.stages": "feemodel.linea.node",
-    "feemodel.fees.sweep_kernels": "feemodel.linea.sweep_kernels",
+    "feemodel.fees.sweep_kernels": "feemodel.linea.kernels",
     "feemodel.fees.wallets": "feemodel.linea.wallets",
     "feemodel.hashes": "feemodel.ethereum.hashes",
     "feemodel.plots_simulation": "feemodel.plots.simulation",
@@ -47,6 +48,23 @@ MOVED = {
     "feemodel.fees.rollups.rule": "feemodel.rollups.factors",
     "feemodel.fees.rollups.arbitrum_pricing": "feemodel.rollups.arbitrum_l1_pricing",
     "feemodel.simulation.compare": "feemodel.rollups.tables",
+}
+_PARAMETERS = "feemodel.linea.parameters:"
+#: Old module → names that have left it, and where they are.
+ELSEWHERE = {
+    "feemodel.transaction": {"fee_transaction": "feemodel.linea.measure:fee_transaction"},
+    "feemodel.fees.from_l1": {
+        "BLOB_GAS": _PARAMETERS + "COORDINATOR.blob_gas",
+        "BYTES_PER_SUBMISSION": _PARAMETERS + "COORDINATOR.bytes_per_submission",
+        "EXECUTION_GAS": _PARAMETERS + "COORDINATOR.execution_gas",
+        "USABLE_BLOB_BYTES": "feemodel.ethereum.fee_market:USABLE_BLOB_BYTES",
+    },
+    "feemodel.fees.priority": {
+        "BASE_FEE": _PARAMETERS + "NODE.base_fee",
+        "GAS_PRICE_RATIO": _PARAMETERS + "VERIFICATION.gas_price_ratio",
+        "VERIFICATION_CAPACITY": _PARAMETERS + "VERIFICATION.capacity",
+        "VERIFICATION_GAS_COST": _PARAMETERS + "VERIFICATION.gas_cost",
+    },
 }
 
 
@@ -78,6 +96,8 @@ class _Finder(MetaPathFinder, Loader):
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = import_module(new_name(spec.name) or spec.name)
         spec.loader_state = module.__spec__
+        for name, place in ELSEWHERE.get(spec.name, {}).items():
+            setattr(module, name, resolve_name(place))
         return module
 
     def exec_module(self, module: ModuleType) -> None:

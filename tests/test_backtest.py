@@ -125,10 +125,10 @@ def test_pressure_follows_the_formula_update_by_update():
 
 
 def test_pressure_is_held_at_what_a_record_can_carry():
-    kwei = under_pressure(np.full(400, 1e9), np.full(400, 1 + 1 / 32))
+    announced = under_pressure(np.full(400, 1e9), np.full(400, 1 + 1 / 32))
 
-    assert kwei[-1] == 2**32 - 1
-    assert kwei[0] == 10**6
+    assert announced[-1] == (2**32 - 1) * 1_000
+    assert announced[0] == 10**9
 
 
 def test_pressure_without_calldata_is_refused():

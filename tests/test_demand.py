@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from feemodel.errors import InvalidInput
+from feemodel.linea.extra_data import HIGHEST_COST
 from feemodel.linea.priority import priority_fee
 from feemodel.simulation.announced import CalldataPressure
-from feemodel.simulation.demand import HIGHEST_VARIABLE_COST, Attack, attack_cost, doubling_blocks, pressure_path
+from feemodel.simulation.demand import Attack, attack_cost, doubling_blocks, pressure_path
 
 FULL, GWEI = 109_000, 10**9
 TERMS = {"variable_cost": 1e9, "fixed_cost": 30_000_000, "margin": 1.0}
@@ -36,10 +37,10 @@ def test_ten_minutes_of_full_pressure_raise_a_small_cost_ten_thousand_times():
 def test_from_a_gwei_the_record_ends_the_growth_first():
     """2**32 − 1 kwei is all that four bytes hold: 4,295 times 1 gwei."""
     cost = pressure_path(np.full(400, FULL), variable_cost=1e9)["variable_cost"].to_numpy()
-    held = int(np.argmax(cost == HIGHEST_VARIABLE_COST)) + 1
+    held = int(np.argmax(cost == HIGHEST_COST)) + 1
 
-    assert HIGHEST_VARIABLE_COST == 4_294_967_295_000
-    assert cost.max() == HIGHEST_VARIABLE_COST
+    assert HIGHEST_COST == 4_294_967_295_000
+    assert cost.max() == HIGHEST_COST
     assert held == 276  # blocks: 9.2 minutes
 
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import Int64Overflow, InvalidInput
+from feemodel.ethereum import fee_market_kernels
 from feemodel.ethereum.fee_market import (
     ARRAY_BLOCK,
     GAS_PER_BLOB,
@@ -275,3 +276,38 @@ def test_an_excess_that_is_too_large_is_named_by_its_place(excess: int) -> None:
     """Also where rows of times without a reserve come before it."""
     with pytest.raises(InvalidInput, match=r"numerator\[2\]"):
         reserve_binds([0, 0, excess], 7, [CANCUN, OSAKA, OSAKA])
+
+
+@given(st.integers(1, 2**62 - 1), st.integers(1, 2**30), st.floats(0, 2))
+def test_the_compiled_base_fee_is_the_formula_up_to_64_bits(base_fee: int, target: int, share: float) -> None:
+    used = int(target * share)
+
+    assert fee_market_kernels.next_base_fee(base_fee, used, target) == next_base_fee(base_fee, used, 2 * target)
+
+
+ROWS = st.sampled_from(MAINNET.rows)
+
+
+@given(ROWS, st.floats(0, 26))
+def test_the_compiled_blob_base_fee_is_exact_while_64_bits_hold_it(row: BlobRules, exponent: float) -> None:
+    excess = int(row.update_fraction * exponent)
+
+    assert fee_market_kernels.blob_base_fee(excess, row.update_fraction) == blob_base_fee(excess, row.timestamp)
+
+
+@given(ROWS, st.floats(26, 42))
+def test_the_compiled_blob_base_fee_is_close_beyond(row: BlobRules, exponent: float) -> None:
+    excess = int(row.update_fraction * exponent)
+
+    compiled = fee_market_kernels.blob_base_fee(excess, row.update_fraction)
+    assert compiled == pytest.approx(blob_base_fee(excess, row.timestamp), rel=1e-9)
+
+
+@given(ROWS, st.integers(0, 26 * 10**6), st.integers(0, 21), st.integers(1, 10**12))
+def test_the_compiled_excess_is_the_formula(row: BlobRules, excess: int, blobs: int, base_fee: int) -> None:
+    used, target, most = (count * GAS_PER_BLOB for count in (blobs, row.target, row.maximum))
+    compiled = fee_market_kernels.next_excess_blob_gas(
+        excess, used, base_fee, target, most, row.update_fraction, row.reserve
+    )
+
+    assert compiled == next_excess_blob_gas(excess, used, base_fee, row.timestamp)

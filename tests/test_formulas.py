@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import feemodel
 from feemodel.errors import FeeModelError, Int64Overflow, InvalidInput
 from feemodel.linea import kernels
-from feemodel.linea.sweep_kernels import TWINS
+from feemodel.simulation.sweep import compiled_kernels
 from tests.formulas import FORMULAS, Formula, array_parameters, functions
 
 ROWS = 4
@@ -114,7 +114,7 @@ def check_together(found: Any, rows: list[Any], shape: tuple[int, ...]) -> None:
             assert same(expected, row)
 
 
-@pytest.mark.parametrize("function", TWINS, ids=lambda function: function.__name__)
+@pytest.mark.parametrize("function", compiled_kernels(), ids=lambda function: function.__name__)
 @given(data=st.data())
 @settings(max_examples=100, deadline=None)
 def test_compiled_formulas_give_the_same_or_leave_it_to_the_formula(function, data):
@@ -126,7 +126,7 @@ def test_compiled_formulas_give_the_same_or_leave_it_to_the_formula(function, da
     shape = np.broadcast_shapes(*map(np.shape, arguments.values()))
     out = np.empty(shape, dtype=np.int64)
     try:
-        proven = TWINS[function](arguments, out)
+        proven = compiled_kernels()[function](arguments, out)
     except FeeModelError:
         with pytest.raises(FeeModelError):
             function(**arguments)

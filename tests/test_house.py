@@ -102,6 +102,8 @@ with warnings.catch_warnings(record=True) as caught:
     from feemodel.fees.priority import priority_fee
     import feemodel.config, feemodel.plots_simulation
     import feemodel.simulation.compare
+    from feemodel.transaction import fee_transaction
+    from feemodel.fees.priority import VERIFICATION_CAPACITY
 from feemodel.rollups import factors
 print(Rule is factors.Rule, optimism.__spec__.name, feemodel.simulation.compare.compare.__module__)
 print(*(one.category.__name__ for one in caught))

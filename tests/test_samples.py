@@ -9,7 +9,7 @@ from scipy import stats
 import feemodel
 from feemodel.cli.sweep_spec import parse_sweep_spec
 from feemodel.errors import InvalidInput
-from feemodel.linea.sweep_kernels import TWINS
+from feemodel.linea.kernels import sweep_priority_fee
 from feemodel.simulation.axes import DRAW_BLOCK, from_unit
 from feemodel.simulation.blocks import blocks_of, inputs_of, shape_of
 from feemodel.simulation.samples import grid, monte_carlo, rows, sobol, whole_numbers
@@ -226,7 +226,7 @@ def test_distributions_of_whole_numbers_keep_the_compiled_formula(make, sizes):
     out = np.empty(1_024, dtype=np.int64)
 
     assert column.dtype == np.int64
-    assert TWINS[feemodel.priority_fee]({"compressed_size": column, **costs}, out)
+    assert sweep_priority_fee({"compressed_size": column, **costs}, out)
     np.testing.assert_array_equal(sweep(feemodel.priority_fee, samples).priority_fee, out)
 
 

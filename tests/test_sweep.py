@@ -18,7 +18,7 @@ from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded, Unreadab
 from feemodel.io.datasets import read_dataset, write_dataset
 from feemodel.linea.extra_data import MAX_KWEI, PricingRecord
 from feemodel.linea.from_l1 import priority_fee_from_l1, recorded_variable_cost
-from feemodel.linea.sweep_kernels import RUN, TWINS
+from feemodel.linea.kernels import RUN, sweep_priority_fee
 from feemodel.simulation.reduce import Over, over
 from feemodel.simulation.samples import grid, monte_carlo, sobol
 from feemodel.simulation.surfaces import Workload
@@ -220,13 +220,13 @@ def test_the_edges_of_compiled_runs_are_exact_or_refused_as_any_element(place):
         inputs["variable_cost"] = np.full_like(sizes, cost)
         expected = np.full_like(sizes, cost // 2**20)
         expected[place] = size * cost // 2**20
-        assert compiled == TWINS[feemodel.priority_fee](inputs, out)
+        assert compiled == sweep_priority_fee(inputs, out)
         np.testing.assert_array_equal(feemodel.priority_fee(**inputs), expected)
         if compiled:
             np.testing.assert_array_equal(out, expected)
 
     sizes[place] = 2**33
-    assert not TWINS[feemodel.priority_fee](inputs, out)
+    assert not sweep_priority_fee(inputs, out)
     with pytest.raises(Int64Overflow, match=rf"\[{place}\]: .* would wrap"):
         feemodel.priority_fee(**inputs)
 
@@ -249,7 +249,7 @@ def test_the_edges_of_a_sweep_s_chunks_are_exact_or_refused_as_any_element(place
 
 def _declined(inputs, out):
     try:
-        return not TWINS[feemodel.priority_fee](inputs, out)
+        return not sweep_priority_fee(inputs, out)
     except Int64Overflow:
         with pytest.raises(Int64Overflow):
             feemodel.priority_fee(**inputs)

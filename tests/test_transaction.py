@@ -15,12 +15,12 @@ from feemodel.ethereum.transaction import (
     LINEA_CHAIN_ID,
     Signature,
     Transaction,
-    fee_transaction,
     intrinsic_gas,
     measured_form,
     parse_sender_unsigned,
     parse_transaction,
 )
+from feemodel.linea.measure import fee_transaction
 
 # Linea mainnet block 41,640, transaction 0 (2023-07-24)
 RAW = (

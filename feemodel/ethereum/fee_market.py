@@ -34,15 +34,18 @@ from feemodel.integers import (
 
 ELASTICITY = 2  # EIP-1559: gas limit over gas target
 BASE_FEE_CHANGE_DENOMINATOR = 8  # EIP-1559
+LOWEST_BASE_FEE = 7  # wei / gas; below the denominator a block that is not full leaves the fee as it is
 
 GAS_PER_BLOB = 131_072  # EIP-4844
+USABLE_BLOB_BYTES = 130_048  # 4,096 field elements of 254 bits; bounds what is posted, not what Linea prices
 MIN_BLOB_BASE_FEE = 1  # EIP-4844 [wei / gas]
 BLOB_BASE_COST = 8_192  # EIP-7918: the execution gas that a blob is worth at least
 
 TRANSACTION_GAS = 21_000
 ZERO_BYTE_GAS = 4
 NONZERO_BYTE_GAS = 16  # EIP-2028
-FLOOR_GAS_PER_TOKEN = 10  # EIP-7623; a zero byte is one token, any other four
+FLOOR_GAS_PER_TOKEN = 10  # EIP-7623; a zero byte is one token
+TOKENS_OF_NONZERO_BYTE = 4  # EIP-7623
 
 LARGEST_EXPONENT = 178  # e**178 > 2**256: no blob base fee that a block header can hold
 ARRAY_BLOCK = 1 << 15  # elements: the temporaries of a block stay in the cache
@@ -366,15 +369,18 @@ def calldata_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike) -> Any:
 
 
 @formula
-def calldata_floor_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike) -> Any:
-    """The least gas of a transaction with that calldata: 21,000 + 10 · (zero + 4 · nonzero) (EIP-7623).
+def calldata_floor_gas(
+    zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, gas_per_token: ArrayLike = FLOOR_GAS_PER_TOKEN
+) -> Any:
+    """The least gas of a transaction with that calldata: 21,000 + gas_per_token · (zero + 4 · nonzero) (EIP-7623).
 
     >>> calldata_floor_gas(50, 50)
     23500
     """
-    zero = multiply("zero_bytes", FLOOR_GAS_PER_TOKEN, whole("zero_bytes", zero_bytes, unit="bytes"))
-    nonzero = multiply("nonzero_bytes", 4 * FLOOR_GAS_PER_TOKEN, whole("nonzero_bytes", nonzero_bytes, unit="bytes"))
-    return add("calldata_floor_gas", TRANSACTION_GAS, zero, nonzero)
+    nonzero = multiply("nonzero_bytes", TOKENS_OF_NONZERO_BYTE, whole("nonzero_bytes", nonzero_bytes, unit="bytes"))
+    tokens = add("tokens", whole("zero_bytes", zero_bytes, unit="bytes"), nonzero)
+    gas = multiply("gas_per_token · tokens", whole("gas_per_token", gas_per_token, unit="gas"), tokens)
+    return add("calldata_floor_gas", TRANSACTION_GAS, gas)
 
 
 def _taylor(factor: int, numerator: int, denominator: int) -> int:

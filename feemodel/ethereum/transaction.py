@@ -1,17 +1,15 @@
-"""The call and the raw transaction, and the bytes of them that a node measures.
+"""Transactions of type 0, 1 and 2: their encodings, their hash and sender, and the gas before the first instruction.
 
-A node prices a call by a *fee transaction*: the call filled up to a transaction, with the gas estimate as gas limit. It
-measures one of three forms of it:
+Rollups measure one of three encodings:
 
-    sender_unsigned   sender ‖ the bytes that would be signed          (since February 2026)
+    sender_unsigned   sender ‖ the bytes that would be signed          (Linea since February 2026)
     unsigned          the bytes that would be signed
-    signed            the network encoding with a placeholder signature (before; mainnet in January 2026)
+    signed            the network encoding, with a placeholder where there is no signature
 
-Source: Consensys/linea-monorepo at cb180134 (2026-06-12), LineaEstimateGas and TxEncodingUtils;
-EIP-155, EIP-2718, EIP-2930, EIP-1559.
+Source: EIP-155, EIP-2718, EIP-2930, EIP-1559.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -21,20 +19,20 @@ from ethereum_rlp.exceptions import RLPException
 from feemodel.checks import whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import ACCESS_LIST as ACCESS_LIST
-from feemodel.ethereum.call import BLOB, SET_CODE, AccessList, Call, as_bytes, parse_call
+from feemodel.ethereum.call import BLOB, SET_CODE, AccessList, Call, as_bytes
 from feemodel.ethereum.call import DYNAMIC_FEE as DYNAMIC_FEE
 from feemodel.ethereum.call import LEGACY as LEGACY
+from feemodel.ethereum.fee_market import LOWEST_BASE_FEE, TRANSACTION_GAS, calldata_floor_gas, calldata_gas
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import to_hex
 
 FORMS = ("sender_unsigned", "unsigned", "signed")
-LINEA_CHAIN_ID = 59_144
+LINEA_CHAIN_ID = 59_144  # of transactions that name none
 ZERO_ADDRESS = bytes(20)
 PLACEHOLDER_R = 66397251408932042429874251838229702988618145381408295790259650671563847073199
 PLACEHOLDER_S = 24729624138373455972486746091821238755870276413282629437244319694880507882088
 
-BASE_GAS, CREATION_GAS, INIT_CODE_WORD_GAS = 21_000, 32_000, 2
-ZERO_BYTE_GAS, OTHER_BYTE_GAS, FLOOR_TOKEN_GAS = 4, 16, 10
+CREATION_GAS, INIT_CODE_WORD_GAS = 32_000, 2
 ACCESS_LIST_ADDRESS_GAS, ACCESS_LIST_KEY_GAS = 2_400, 1_900
 AUTHORIZATION_GAS = 25_000
 
@@ -133,49 +131,21 @@ class Transaction:
         return found
 
 
-def fee_transaction(
-    call: Call | Mapping[str, Any],
-    *,
-    gas: int,
-    nonce: int = 0,
-    base_fee: int = 7,
-    chain_id: int = LINEA_CHAIN_ID,
-    form: str = "sender_unsigned",
-) -> bytes:
-    """The bytes that a node measures for a call.
+def fill(call: Call, *, gas: int, nonce: int = 0, base_fee: int = LOWEST_BASE_FEE, chain_id: int) -> Transaction:
+    """The transaction that a call becomes, unsigned, or that was sent.
+
+    Any dynamic-fee field makes it type 2, an access list type 1, anything else type 0.
 
     Parameters
     ----------
-    call : a call object, a transaction that was sent (of JSON-RPC, or a table's row), or either already parsed.
-    gas : the gas estimate, which becomes the gas limit [gas].
+    gas : the gas limit [gas].
     nonce : of the account, for a call that names none.
-    base_fee : of the block [wei / gas], the gas price of a call that names no price.
-    chain_id : of the node; a legacy transaction carries one only where the call does.
-    form : "sender_unsigned", "unsigned" or "signed".
+    base_fee : of the block, the gas price of a call that names no price [wei / gas].
+    chain_id : of the chain, for a call that names none; an unsigned legacy transaction carries only its own.
 
-    Notes
-    -----
-    Any dynamic-fee field makes it type 2, an access list type 1, anything else type 0. In the form "sender_unsigned"
-    a node's estimate writes the absent `to` of a contract creation as 20 zero bytes, and so does this function; the
-    encoder of the published blobs leaves it empty, and so does `measured_form`.
-
-    A transfer, as mainnet measured it in January 2026:
-
-    >>> len(fee_transaction({"to": "0x" + "11" * 20, "value": "0x1"}, gas=21_000, form="signed"))
-    97
+    >>> fill(Call(to=bytes(20), data=b"abc"), gas=21_048, chain_id=1).gas_price
+    7
     """
-    parsed = call if isinstance(call, Call) else parse_call(call)
-    transaction = fill(parsed, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id)
-    if form == "signed":
-        return (transaction if transaction.signature else transaction.with_placeholder_signature()).network()
-    if form == "sender_unsigned" and transaction.to is None and not parsed.sent:
-        transaction = replace(transaction, to=ZERO_ADDRESS)
-    sender = parsed.sender if parsed.sent else parsed.sender or ZERO_ADDRESS
-    return measured_form(transaction, form, sender=sender)
-
-
-def fill(call: Call, *, gas: int, nonce: int = 0, base_fee: int = 7, chain_id: int = LINEA_CHAIN_ID) -> Transaction:
-    """The transaction that a call becomes, unsigned, or that was sent; parameters as in `fee_transaction`."""
     gas = whole_scalar("gas", gas, minimum=1, unit="gas")
     if call.sent:
         return _sent(call, gas, chain_id)
@@ -316,24 +286,23 @@ def signer(digest: bytes, signature: Signature) -> bytes:
 def intrinsic_gas(call: Call | Transaction) -> int:
     """The gas that a transaction costs before its first instruction, at least the calldata floor [gas].
 
-        21,000 + 4 · zeros + 16 · others (+ 32,000 + 2 · words for a creation) + 2,400 · addresses + 1,900 · keys
-        floor: 21,000 + 10 · (zeros + 4 · others)
+        21,000 + calldata_gas (+ 32,000 + 2 · words for a creation) + 2,400 · addresses + 1,900 · keys
 
-    and 25,000 · authorizations. Source: EIP-2028, EIP-2930, EIP-3860, EIP-7623, EIP-7702.
+    and 25,000 · authorizations; calldata as in `feemodel.ethereum.fee_market`. Source: EIP-2930, EIP-3860, EIP-7702.
 
     >>> intrinsic_gas(Call(to=bytes(20), data=bytes(3) + b"abc"))
     21150
     """
     zeros = call.data.count(0)
     others = len(call.data) - zeros
-    gas = BASE_GAS + ZERO_BYTE_GAS * zeros + OTHER_BYTE_GAS * others
+    gas = TRANSACTION_GAS + int(calldata_gas(zeros, others))
     if call.to is None:
         gas += CREATION_GAS + INIT_CODE_WORD_GAS * -(-len(call.data) // 32)
     entries = call.access_list or ()
     gas += ACCESS_LIST_ADDRESS_GAS * len(entries) + ACCESS_LIST_KEY_GAS * sum(len(keys) for _, keys in entries)
     if isinstance(call, Call):
         gas += AUTHORIZATION_GAS * call.authorizations
-    return max(gas, BASE_GAS + FLOOR_TOKEN_GAS * (zeros + 4 * others))
+    return max(gas, int(calldata_floor_gas(zeros, others)))
 
 
 def _encode(item: Any) -> bytes:

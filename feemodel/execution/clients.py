@@ -12,15 +12,14 @@ from typing import Protocol
 
 from feemodel.errors import ExecutionFailed
 from feemodel.ethereum.call import Call
+from feemodel.ethereum.fee_market import GAS_PER_BLOB, TRANSACTION_GAS
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import to_hex
-from feemodel.ethereum.transaction import BASE_GAS, ZERO_ADDRESS
+from feemodel.ethereum.transaction import ZERO_ADDRESS
 from feemodel.execution.failures import UPFRONT_COST
 from feemodel.execution.message import Message, Request, parse_message
 from feemodel.execution.search import BESU, GETH, SearchRules, search_named
 from feemodel.execution.state import UINT64_MAX, World, blob_base_fee
-
-BLOB_GAS = 131_072  # EIP-4844, of one blob
 
 
 class Node(Protocol):
@@ -76,7 +75,7 @@ class Geth:
     def upper_bound(self, request: Request, world: World, gas_cap: int) -> int:
         """The call's own `gas`, or the block's limit; then what the balance can pay for."""
         call = request.call
-        upper = call.gas if call.gas is not None and call.gas >= BASE_GAS else world.block.gas_limit
+        upper = call.gas if call.gas is not None and call.gas >= TRANSACTION_GAS else world.block.gas_limit
         if world.fork.max_transaction_gas is not None:
             upper = min(upper, world.fork.max_transaction_gas)
         cap = _fee_cap(call)
@@ -128,7 +127,7 @@ class Besu:
         if call.sender is not None and _fee_cap(call):
             spare = max(world.account(call.sender).balance - (call.value or 0), 0)
             upper = min(upper, spare // _fee_cap(call))
-        if upper < BASE_GAS:
+        if upper < TRANSACTION_GAS:
             raise ExecutionFailed("Upfront cost exceeds account balance", UPFRONT_COST)
         return upper
 
@@ -232,4 +231,4 @@ def _besu_price(call: Call, base_fee: int) -> int:
 
 
 def _blob_cost(request: Request) -> int:
-    return BLOB_GAS * len(request.blob_hashes) * (request.call.max_fee_per_blob_gas or 0)
+    return GAS_PER_BLOB * len(request.blob_hashes) * (request.call.max_fee_per_blob_gas or 0)

@@ -3,29 +3,27 @@
 from dataclasses import dataclass
 from typing import Any
 
+from feemodel.ethereum.fee_market import NONZERO_BYTE_GAS, TRANSACTION_GAS, ZERO_BYTE_GAS
 from feemodel.ethereum.quantities import to_hex, to_quantity
 from feemodel.ethereum.transaction import (
     ACCESS_LIST_ADDRESS_GAS,
     ACCESS_LIST_KEY_GAS,
     AUTHORIZATION_GAS,
-    BASE_GAS,
     CREATION_GAS,
     INIT_CODE_WORD_GAS,
-    OTHER_BYTE_GAS,
-    ZERO_BYTE_GAS,
 )
 from feemodel.execution.forks import Fork
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Inspected
 
-OTHER_BYTE_GAS_BEFORE_ISTANBUL = 68  # EIP-2028 lowered it
+NONZERO_GAS_BEFORE_ISTANBUL = 68  # EIP-2028 lowered it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intrinsic:
     """What a transaction costs before its first instruction, by part [gas]."""
 
-    base: int = BASE_GAS
+    base: int = TRANSACTION_GAS
     calldata: int = 0
     creation: int = 0  #: with the words of its code, EIP-3860
     access_list: int = 0
@@ -75,7 +73,7 @@ def intrinsic_parts(message: Message, fork: Fork) -> Intrinsic:
     21060
     """
     zeros = message.data.count(0)
-    byte_gas = OTHER_BYTE_GAS if fork.sstore_sentry else OTHER_BYTE_GAS_BEFORE_ISTANBUL  # both since Istanbul
+    byte_gas = NONZERO_BYTE_GAS if fork.sstore_sentry else NONZERO_GAS_BEFORE_ISTANBUL  # both since Istanbul
     creation = 0
     if message.to is None and fork.name != "frontier":
         creation = CREATION_GAS

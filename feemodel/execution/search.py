@@ -20,7 +20,7 @@ from math import inf
 from typing import NamedTuple
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.transaction import BASE_GAS
+from feemodel.ethereum.fee_market import TRANSACTION_GAS
 from feemodel.execution.outcome import Outcome, Status, Traced
 
 TOLERANCE = 0.015  # of both nodes
@@ -122,9 +122,9 @@ def search_gas(
     """
     probes = _Probes(execute, trace, most_gas)
     if transfer:
-        outcome = probes.execute(BASE_GAS)
+        outcome = probes.execute(TRANSACTION_GAS)
         if outcome.succeeded:
-            return probes.found(BASE_GAS, outcome)
+            return probes.found(TRANSACTION_GAS, outcome)
     outcome = probes.trace(upper)
     if not outcome.succeeded:
         return probes.found(None, outcome)

@@ -14,7 +14,12 @@ from typing import Any, NamedTuple, Self
 from feemodel.checks import MAPPINGS
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import as_bytes, as_integer
-from feemodel.ethereum.fee_market import LARGEST_EXPONENT, MIN_BLOB_BASE_FEE, fake_exponential
+from feemodel.ethereum.fee_market import (
+    LARGEST_EXPONENT,
+    LOWEST_BASE_FEE,
+    MIN_BLOB_BASE_FEE,
+    fake_exponential,
+)
 from feemodel.execution.forks import DEFAULT_FORK, FORKS, Fork
 
 UINT64_MAX = 2**64 - 1
@@ -41,7 +46,7 @@ class Block:
     number: int = 1
     timestamp: int = 1
     gas_limit: int = 2_000_000_000
-    base_fee: int = 7  #: [wei / gas]
+    base_fee: int = LOWEST_BASE_FEE  #: [wei / gas]
     coinbase: bytes = bytes(20)
     prev_randao: bytes = bytes(32)
     difficulty: int = 0  #: before the merge, and on chains that never had it

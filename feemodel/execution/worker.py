@@ -16,7 +16,7 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 
 from feemodel.errors import FeeModelError
-from feemodel.ethereum.transaction import BASE_GAS
+from feemodel.ethereum.fee_market import TRANSACTION_GAS
 from feemodel.execution.engines import Engine, Execute, engine_named
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Inspected, Outcome, Traced
@@ -59,7 +59,7 @@ def _end_with_parent(parent: int, descriptor: int) -> None:
 def _load(engine: Engine, world: World) -> None:
     """Have the specification load what it needs, which takes longer than a call may."""
     with suppress(FeeModelError):  # whatever it says of this call, it has loaded
-        engine.run(world, lambda execute: execute(Message(to=bytes(20)), BASE_GAS))
+        engine.run(world, lambda execute: execute(Message(to=bytes(20)), TRANSACTION_GAS))
 
 
 def _answer(

@@ -9,17 +9,15 @@ from typing import Any
 
 from feemodel.checks import INT64_MAX, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.ethereum.fee_market import GAS_PER_BLOB, USABLE_BLOB_BYTES
 from feemodel.ethereum.quantities import from_quantity
-from feemodel.linea.from_l1 import BLOB_GAS, EXECUTION_GAS, USABLE_BLOB_BYTES
-from feemodel.linea.parameters import LineaPreset
+from feemodel.linea.parameters import ASSUMED_L1_TIP, COORDINATOR, NODE, VERIFICATION, LineaPreset
 from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost, form_of
-from feemodel.rollups.presets import LINEA
 
 QUANTITY, BYTES, REAL = "quantity", "bytes", "real"
 ANNOUNCED, FROM_L1 = "announced", "l1"
 FORMS = (CostPerByte.name, VerificationCost.name)
 SUBJECT_BYTES = 131_072  # of a transaction: what geth's pool takes
-_TIP = 100_000_000  # wei / gas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +44,8 @@ class Field:
 _BYTE, _VERIFICATION = (CostPerByte.name,), (VerificationCost.name,)
 _GWEI: dict[str, Any] = {"decimals": 9, "shown": "gwei / gas"}
 _SERVER = "the server's own pricing"
-_COORDINATOR = "Consensys/linea-monorepo at cb180134 (2026-06-12), coordinator configuration"
-_SEQUENCER = "Consensys/linea-sequencer, option defaults of 2024-01 to 2024-05"
+_COORDINATOR = f"{COORDINATOR.source} ({COORDINATOR.date})"
+_SEQUENCER = f"{VERIFICATION.source} ({VERIFICATION.date})"
 
 FIELDS: Mapping[str, Field] = {
     field.name: field
@@ -86,7 +84,7 @@ FIELDS: Mapping[str, Field] = {
         ),
         Field(
             name="margin", label="Margin", kind=REAL, unit="1", group="cost", low=0, high=3, scale="linear",
-            source="Consensys/linea-monorepo at cb180134 (2026-06-12), mainnet node profile: 1.2 on an estimate",
+            source=f"{NODE.source} ({NODE.date}): {NODE.estimate_margin} on an estimate",
         ),
         Field(
             name="l1BaseFee", label="L1 base fee", kind=QUANTITY, unit="wei / gas", group="l1", low=1e6, high=1e12,
@@ -98,29 +96,29 @@ FIELDS: Mapping[str, Field] = {
         ),
         Field(
             name="costMargin", label="Margin on L1 cost", kind=REAL, unit="1", group="cost", forms=_BYTE,
-            costs=(FROM_L1,), low=0, high=3, scale="linear", default=LINEA.pricing_margin, source=_COORDINATOR,
+            costs=(FROM_L1,), low=0, high=3, scale="linear", default=COORDINATOR.margin, source=_COORDINATOR,
         ),
         Field(
             name="lowerBound", label="Lower bound", kind=QUANTITY, unit="wei / byte", group="cost", forms=_BYTE,
             costs=(FROM_L1,), low=1e6, high=1e12, decimals=9, shown="gwei / byte", nullable=True,
-            default=int(LINEA.lower_bound), source=_COORDINATOR,
+            default=int(COORDINATOR.lower_bound), source=_COORDINATOR,
         ),
         Field(
             name="upperBound", label="Upper bound", kind=QUANTITY, unit="wei / byte", group="cost", forms=_BYTE,
             costs=(FROM_L1,), low=1e6, high=1e12, decimals=9, shown="gwei / byte", nullable=True,
-            default=int(LINEA.upper_bound), source=_COORDINATOR,
+            default=int(COORDINATOR.upper_bound), source=_COORDINATOR,
         ),
         Field(
             name="l1Tip", label="L1 tip", kind=QUANTITY, unit="wei / gas", group="fine", low=1e6, high=1e11,
-            default=_TIP, source="a choice: the L1 series has no tips", **_GWEI,
+            default=ASSUMED_L1_TIP, source="a choice: the L1 series has no tips", **_GWEI,
         ),
         Field(
             name="executionGas", label="Execution gas of a submission", kind=QUANTITY, unit="gas", group="fine",
-            forms=_BYTE, low=21_000, high=1e6, shown="L1 gas", default=EXECUTION_GAS, source=_COORDINATOR,
+            forms=_BYTE, low=21_000, high=1e6, shown="L1 gas", default=COORDINATOR.execution_gas, source=_COORDINATOR,
         ),
         Field(
             name="blobGas", label="Blob gas of a submission", kind=QUANTITY, unit="gas", group="fine", forms=_BYTE,
-            low=BLOB_GAS, high=9 * BLOB_GAS, default=BLOB_GAS, source="one blob, EIP-4844",
+            low=GAS_PER_BLOB, high=9 * GAS_PER_BLOB, default=COORDINATOR.blob_gas, source="one blob, EIP-4844",
         ),
         Field(
             name="submissionBytes", label="Bytes that a submission carries", kind=BYTES, unit="byte", group="fine",

@@ -8,13 +8,13 @@ from typing import Any
 import pandas as pd
 
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.io.blocks import parse_blocks
 from feemodel.io.files import PathLike, container_of, opened, parse_json, reading
 from feemodel.io.formats import L1_FEE_FILES, read_format, rows_of_json, table_of_objects
 from feemodel.io.tables import L1_FEES, in_order
 from feemodel.io.values import cell
 
-GAS_PER_BLOB = 131_072  # EIP-4844
 LEAST_MEAN = 100_000  # wei / gas that a mean with a fraction has at least
 
 

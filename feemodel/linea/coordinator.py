@@ -17,15 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from feemodel.checks import raise_first, real, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.formula import formula
+from feemodel.linea.parameters import COORDINATOR
 
 Real: TypeAlias = "float | NDArray[np.float64]"
-
-SAMPLE_COMPRESSED_SIZE = 125  # bytes; 250 / 21,000 is what production used on 167 real blocks since February 2025
-SAMPLE_GAS = 21_000
-MAX_BLOCK_CALLDATA = 109_000  # bytes
-CALLDATA_BLOCKS = 5
-CALLDATA_FEE_DENOMINATOR = 32
-BLOCK_OVERHEAD = 540  # bytes of a block that are not calldata
 
 
 class AverageFees(NamedTuple):
@@ -103,8 +97,8 @@ def variable_cost(
     base_fee, priority_fee, blob_base_fee : averages of L1 fees [wei / gas].
     execution_gas : L1 gas of a blob submission [gas].
     blob_gas : blob gas of a submission [gas].
-    bytes_per_submission : what the cost of a submission is divided by [byte], above 0; `BYTES_PER_SUBMISSION` of
-        `feemodel.linea.from_l1` is the coordinator's own setting.
+    bytes_per_submission : what the cost of a submission is divided by [byte], above 0; the coordinator's own setting
+        is `COORDINATOR.bytes_per_submission` of `feemodel.linea.parameters`.
     margin : safety factor [1].
     fee_margin : added [wei / byte].
     lower_bound, upper_bound : what the result is held between, where given [wei / byte].
@@ -157,8 +151,8 @@ def sample_gas_price(
     variable_cost: ArrayLike,
     *,
     fixed_cost: ArrayLike,
-    compressed_size: ArrayLike = SAMPLE_COMPRESSED_SIZE,
-    gas: ArrayLike = SAMPLE_GAS,
+    compressed_size: ArrayLike = COORDINATOR.sample_compressed_size,
+    gas: ArrayLike = COORDINATOR.sample_gas,
     multiplier: ArrayLike = 1.0,
 ) -> Any:
     """The gas price that the rollup announces for wallets that know one price only: a sample transaction's.
@@ -220,7 +214,10 @@ def usage_weighted_gas_price(
 
 
 def calldata_sum(
-    block_sizes: Sequence[int], *, block_count: int = CALLDATA_BLOCKS, overhead: int = BLOCK_OVERHEAD
+    block_sizes: Sequence[int],
+    *,
+    block_count: int = COORDINATOR.calldata_blocks,
+    overhead: int = COORDINATOR.block_overhead,
 ) -> int:
     """Calldata in the last `block_count` L2 blocks: `Σ max(0, size − overhead)` [byte]; 0 while there are fewer.
 
@@ -237,7 +234,10 @@ def calldata_sum(
 
 @formula
 def calldata_pressure(
-    calldata: ArrayLike, *, max_block_calldata: ArrayLike = MAX_BLOCK_CALLDATA, block_count: int = CALLDATA_BLOCKS
+    calldata: ArrayLike,
+    *,
+    max_block_calldata: ArrayLike = COORDINATOR.max_block_calldata,
+    block_count: int = COORDINATOR.calldata_blocks,
 ) -> Any:
     """How far calldata is from half of the blocks' room: `clamp((calldata − target) / target, −1, 1)` [1].
 
@@ -259,9 +259,9 @@ def calldata_variable_cost(
     latest_variable_cost: ArrayLike,
     calldata: ArrayLike,
     *,
-    max_block_calldata: ArrayLike = MAX_BLOCK_CALLDATA,
-    block_count: int = CALLDATA_BLOCKS,
-    denominator: ArrayLike = CALLDATA_FEE_DENOMINATOR,
+    max_block_calldata: ArrayLike = COORDINATOR.max_block_calldata,
+    block_count: int = COORDINATOR.calldata_blocks,
+    denominator: ArrayLike = COORDINATOR.calldata_fee_denominator,
 ) -> Any:
     """The variable cost under calldata pressure: `max(variable_cost, latest · (1 + pressure / denominator))`.
 

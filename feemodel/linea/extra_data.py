@@ -23,6 +23,7 @@ VERSION = 1
 LENGTH = 32  # bytes
 CLIQUE_SEAL = 65  # bytes that followed the record in headers of the proof-of-authority era
 MAX_KWEI = 2**32 - 1
+HIGHEST_COST = MAX_KWEI * WEI_PER_KWEI  # that a record can hold [wei]
 _FIELDS_END = 13
 
 
@@ -49,7 +50,7 @@ class PricingRecord:
     def to_bytes(self) -> bytes:
         """The record as 32 bytes: costs truncated to whole kwei, and held at 2**32 - 1 kwei, as the field is."""
         costs = (self.fixed_cost, self.variable_cost, self.eth_gas_price)
-        fields = b"".join(min(_whole_kwei(cost), MAX_KWEI).to_bytes(4, "big") for cost in costs)
+        fields = b"".join((recorded(cost) // WEI_PER_KWEI).to_bytes(4, "big") for cost in costs)
         return bytes([VERSION]) + fields.ljust(LENGTH - 1, b"\0")
 
     @classmethod
@@ -102,10 +103,17 @@ def recorded_cost(cost: float | NDArray[np.float64]) -> Any:
     >>> recorded_cost(41_904_761.9), recorded_cost(1e14)
     (41904000, 4294967295000)
     """
-    kwei = np.minimum(np.trunc(np.divide(cost, WEI_PER_KWEI)), MAX_KWEI)
-    return kwei.astype(np.int64) * WEI_PER_KWEI if isinstance(cost, np.ndarray) else int(kwei) * WEI_PER_KWEI
+    if isinstance(cost, np.ndarray):
+        return (np.minimum(cost, HIGHEST_COST) / WEI_PER_KWEI).astype(np.int64) * WEI_PER_KWEI
+    return recorded(cost)
 
 
-def _whole_kwei(cost: int | float) -> int:
-    # The coordinator divides a double and truncates; whole wei divide exactly.
-    return int(cost / WEI_PER_KWEI) if isinstance(cost, float) else cost // WEI_PER_KWEI
+def recorded(cost: int | float) -> int:
+    """`recorded_cost` of one number, in terms that `feemodel.linea.kernels` compiles too.
+
+    >>> recorded(999.9), recorded(1_000)
+    (0, 1000)
+    """
+    # The coordinator divides a double and truncates. Below the highest cost a double holds every whole wei, and the
+    # quotient of one that is no whole kwei stays below the next.
+    return int(min(cost, HIGHEST_COST) / WEI_PER_KWEI) * WEI_PER_KWEI

@@ -8,15 +8,8 @@ from feemodel.checks import real
 from feemodel.formula import formula
 from feemodel.linea.coordinator import variable_cost
 from feemodel.linea.extra_data import recorded_cost
+from feemodel.linea.parameters import COORDINATOR
 from feemodel.linea.priority import priority_fee
-
-# Consensys/linea-monorepo at cb180134 (2026-06-12), coordinator configuration: `l1-blob-gas` and
-# `blob-submission-expected-execution-gas`. The coordinator divides a submission's cost by the same `l1-blob-gas`.
-BLOB_GAS = 131_072  # of a submission of one blob [gas]
-EXECUTION_GAS = 65_250  # of a submission [gas]
-BYTES_PER_SUBMISSION = BLOB_GAS  # that the variable cost spreads a submission's cost over [byte]
-# What a blob really carries: 4,096 field elements of 254 bits. It bounds what is posted, not what is priced.
-USABLE_BLOB_BYTES = 130_048
 
 
 @formula
@@ -25,10 +18,10 @@ def recorded_variable_cost(
     blob_base_fee: ArrayLike,
     *,
     tip: ArrayLike = 0,
-    execution_gas: ArrayLike = EXECUTION_GAS,
-    blob_gas: ArrayLike = BLOB_GAS,
-    bytes_per_submission: ArrayLike = BYTES_PER_SUBMISSION,
-    cost_margin: ArrayLike = 1.0,
+    execution_gas: ArrayLike = COORDINATOR.execution_gas,
+    blob_gas: ArrayLike = COORDINATOR.blob_gas,
+    bytes_per_submission: ArrayLike = COORDINATOR.bytes_per_submission,
+    cost_margin: ArrayLike = COORDINATOR.margin,
 ) -> Any:
     """The variable cost that a block's pricing record holds at these L1 fees: whole kwei, at most 2**32 − 1 of them.
 
@@ -69,10 +62,10 @@ def priority_fee_from_l1(
     base_fee: ArrayLike,
     blob_base_fee: ArrayLike,
     tip: ArrayLike = 0,
-    execution_gas: ArrayLike = EXECUTION_GAS,
-    blob_gas: ArrayLike = BLOB_GAS,
-    bytes_per_submission: ArrayLike = BYTES_PER_SUBMISSION,
-    cost_margin: ArrayLike = 1.0,
+    execution_gas: ArrayLike = COORDINATOR.execution_gas,
+    blob_gas: ArrayLike = COORDINATOR.blob_gas,
+    bytes_per_submission: ArrayLike = COORDINATOR.bytes_per_submission,
+    cost_margin: ArrayLike = COORDINATOR.margin,
     fixed_cost: ArrayLike = 0,
     margin: ArrayLike = 1.0,
 ) -> Any:

@@ -1,20 +1,149 @@
-"""Compiled twins of the formulas that sweeps are bound by; equal to the NumPy forms by test.
+"""Compiled kernels of the fee formulas: one over plain arrays, three for a piece of a sweep.
 
-A kernel makes one pass over the memory and reports, instead of raising, that an element left the range in which
-its arithmetic is proven: the caller then takes the NumPy form, which names the element or handles it.
+A kernel makes one pass over the memory. It reports, instead of raising, that an element left the range in which its
+arithmetic is proven: the caller then takes the formula, which names the element or handles it.
+
+A piece of a sweep has inputs that broadcast to a given result. What does not depend on every axis is computed once on
+the axes that it depends on, and only the last step touches every element.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from math import prod
+from typing import Any
 
+import numba
 import numpy as np
+from numpy.typing import NDArray
 
-from feemodel.checks import INT64_MAX, WholeArray
+from feemodel.checks import INT64_MAX, WholeArray, real
 from feemodel.compiled import kept
+from feemodel.linea import extra_data
+from feemodel.linea.parameters import COORDINATOR, NODE, VERIFICATION
 from feemodel.processors import cores
 
 BLOCK = 1 << 18  # elements a task: 2 MiB an array, so that a block's inputs and outputs meet in the cache
+SMALL = 8  # a step on an eighth of the elements is worth a pass of its own
+RUN = 1 << 14  # elements a call: few calls, and inputs that stay in the second cache
 PROVEN = 2.0**52  # below it the double quotient is at most one off and truncation needs no decimal
-SUM_LIMIT = 2.0**53  # of the quotient: 64 bits hold its sum with a fixed cost below `PROVEN`
+PRODUCT_LIMIT = 2.0**62  # of a double that stands for a 64-bit product: rounding does not reach 2**63
+
+
+@numba.njit(inline="always", error_model="numpy")  # a zero divisor is reported, not raised
+def _before_margin(size, gas, variable_cost, fixed_cost):  # type: ignore[no-untyped-def]
+    # A 64-bit integer division has no vector form. The quotient of the doubles is off by one at most where the sum is
+    # below 2**52, and the integer remainder puts it right.
+    product = variable_cost * size
+    quotient = np.int64(np.float64(product) / np.float64(gas))
+    remainder = product - quotient * gas
+    quotient += np.int64(remainder >= gas) - np.int64(remainder < 0)
+    before_margin = quotient + fixed_cost
+    proven = (
+        (size >= 0)
+        & (gas >= 1)
+        & (variable_cost >= 0)
+        & (np.float64(variable_cost) * np.float64(size) < PRODUCT_LIMIT)
+        & (fixed_cost >= 0)
+        & (fixed_cost < PROVEN)
+        & (before_margin < PROVEN)
+    )
+    return before_margin, proven
+
+
+@numba.njit(inline="always", error_model="numpy")
+def _fee(size, gas, variable_cost, fixed_cost, margin):  # type: ignore[no-untyped-def]
+    before_margin, proven = _before_margin(size, gas, variable_cost, fixed_cost)
+    fee = margin * np.float64(before_margin)
+    return np.int64(fee), proven & (margin >= 0.0) & (fee < PROVEN)
+
+
+recorded = numba.njit(inline="always")(extra_data.recorded)
+
+
+@kept(nogil=True, error_model="numpy")
+def _fees_of_rows(size, gas, row_of, variable_cost, fixed_cost, margin, out):  # type: ignore[no-untyped-def]
+    all_proven = True
+    for r in range(out.shape[0]):
+        row, cost, fixed, factor = row_of[r], variable_cost[r], fixed_cost[r], margin[r]
+        for i in range(out.shape[1]):
+            fee, proven = _fee(size[row, i], gas[row, i], cost, fixed, factor)
+            out[r, i] = fee
+            all_proven &= proven
+    return all_proven
+
+
+@kept(nogil=True, error_model="numpy")
+def _fees_of_points(size, gas, variable_cost, fixed_cost, margin, out):  # type: ignore[no-untyped-def]
+    all_proven = True
+    for i in range(out.size):
+        fee, proven = _fee(size[i], gas[i], variable_cost[i], fixed_cost[i], margin[i])
+        out[i] = fee
+        all_proven &= proven
+    return all_proven
+
+
+@kept(nogil=True, error_model="numpy")
+def _sums_before_margin(size, gas, variable_cost, fixed_cost, out):  # type: ignore[no-untyped-def]
+    all_proven = True
+    for i in range(out.size):
+        before_margin, proven = _before_margin(size[i], gas[i], variable_cost[i], fixed_cost[i])
+        out[i] = before_margin
+        all_proven &= proven
+    return all_proven
+
+
+@kept(nogil=True)
+def _scaled_rows(rows, row_of, factor, out):  # type: ignore[no-untyped-def]
+    for r in range(out.shape[0]):
+        row, by = row_of[r], factor[r]
+        for i in range(out.shape[1]):
+            out[r, i] = np.int64(by * rows[row, i])
+
+
+@numba.njit(inline="always", error_model="numpy")
+def _recorded_cost(base_fee, tip, blob_base_fee, margin, execution_gas, blob_gas, capacity):  # type: ignore[no-untyped-def]
+    cost = ((base_fee + tip) * execution_gas + blob_base_fee * blob_gas) * margin / capacity
+    # False for NaN too; and no infinity passes, because products and sums of such are not below infinity.
+    proven = (
+        (base_fee >= 0.0)
+        & (tip >= 0.0)
+        & (blob_base_fee >= 0.0)
+        & (margin >= 0.0)
+        & (execution_gas >= 0.0)
+        & (blob_gas >= 0.0)
+        & (capacity > 0.0)
+        & (capacity < np.inf)
+        & (cost < np.inf)
+    )
+    return recorded(cost), proven
+
+
+@kept(nogil=True, error_model="numpy")
+def _recorded_costs(base_fee, tip, blob_base_fee, margin, execution_gas, blob_gas, capacity, out):  # type: ignore[no-untyped-def]
+    all_proven = True
+    for i in range(out.size):
+        cost, proven = _recorded_cost(
+            base_fee[i], tip[i], blob_base_fee[i], margin[i], execution_gas[i], blob_gas[i], capacity[i]
+        )
+        out[i] = cost
+        all_proven &= proven
+    return all_proven
+
+
+@kept(nogil=True, error_model="numpy")
+def _fees_of_l1_points(  # type: ignore[no-untyped-def]
+    base_fee, tip, blob_base_fee, cost_margin, execution_gas, blob_gas, capacity, size, gas, fixed_cost, margin, out
+):
+    # One transaction under many L1 fees: both steps at once, so that the costs need no memory.
+    all_proven = True
+    for i in range(out.size):
+        cost, cost_proven = _recorded_cost(
+            base_fee[i], tip[i], blob_base_fee[i], cost_margin[i], execution_gas, blob_gas, capacity
+        )
+        fee, fee_proven = _fee(size, gas, cost, fixed_cost, margin)
+        out[i] = fee
+        all_proven &= cost_proven & fee_proven
+    return all_proven
 
 
 def priority_fee(
@@ -35,42 +164,186 @@ def priority_fee(
     >>> priority_fee(np.array([128]), np.array([0]), 1_000_000_000, 30_000_000, 1.2) is None
     True
     """
-    if variable_cost > INT64_MAX or fixed_cost >= PROVEN:
+    if variable_cost > INT64_MAX or fixed_cost > INT64_MAX:
         return None
-    size, gas_ = np.ascontiguousarray(compressed_size).reshape(-1), np.ascontiguousarray(gas).reshape(-1)
+    size, gas_ = (np.ascontiguousarray(array).reshape(1, -1) for array in (compressed_size, gas))
     result = np.empty(compressed_size.shape, dtype=np.int64) if out is None else out
-    fees = result.reshape(-1)
-    size_limit = INT64_MAX // max(variable_cost, 1)
+    fees = result.reshape(1, -1)
+    row = np.zeros(1, dtype=np.int64)
+    costs = np.array([variable_cost]), np.array([fixed_cost]), np.array([margin])
 
     def block(start: int) -> bool:
         part = slice(start, start + BLOCK)
-        return bool(_priority_fee(size[part], gas_[part], variable_cost, fixed_cost, margin, size_limit, fees[part]))
+        return bool(_fees_of_rows(size[:, part], gas_[:, part], row, *costs, fees[:, part]))
 
     with ThreadPoolExecutor(max_workers=cores()) as pool:
         in_range = all(pool.map(block, range(0, size.size, BLOCK)))
     return result if in_range else None
 
 
-@kept(nogil=True, error_model="numpy")  # a zero divisor is reported, not raised
-def _priority_fee(size, gas, variable_cost, fixed_cost, margin, size_limit, fees):  # type: ignore[no-untyped-def]
-    out_of_range = False
-    for i in range(size.size):
-        cost = variable_cost * size[i]
-        # A 64-bit integer division has no vector form. The quotient of the doubles is off by one at most (it is
-        # below 2**52, or the element is reported), and the integer remainder puts it right.
-        ratio = np.float64(cost) / np.float64(gas[i])
-        quotient = np.int64(ratio)
-        remainder = cost - quotient * gas[i]
-        quotient += np.int64(remainder >= gas[i]) - np.int64(remainder < 0)
-        before_margin = quotient + fixed_cost
-        fee = margin * np.float64(before_margin)
-        out_of_range |= (
-            (size[i] < 0)
-            | (size[i] > size_limit)
-            | (gas[i] < 1)
-            | (ratio >= SUM_LIMIT)  # first: beyond it the sum with the fixed cost might wrap to a small number
-            | (before_margin >= PROVEN)
-            | (fee >= PROVEN)
+def sweep_priority_fee(inputs: Mapping[str, Any], out: WholeArray) -> bool:
+    """`feemodel.priority_fee` of inputs that broadcast to the shape of `out`, contiguous, int64, with an axis at least.
+
+    Returns whether all elements stayed in the proven range; where not, `out` is undefined.
+
+    >>> fees = np.empty((2, 1), dtype=np.int64)
+    >>> costs = {"variable_cost": 1_000_000_000, "fixed_cost": 30_000_000, "margin": np.array([[1.0], [1.2]])}
+    >>> inputs = {"compressed_size": np.array([128]), "gas": np.array([21_000]), **costs}
+    >>> sweep_priority_fee(inputs, fees), fees.tolist()
+    (True, [[36095238], [43314285]])
+    """
+    names = ("compressed_size", "gas", "variable_cost", "fixed_cost")
+    whole_inputs = [inputs.get(name, 0) for name in names]
+    if not all(_is_whole(value) for value in whole_inputs):
+        return False
+    if _elements(*whole_inputs) * SMALL <= out.size:
+        before = np.empty(np.broadcast_shapes(*map(np.shape, whole_inputs)), dtype=np.int64)
+        proven = _in_runs(_sums_before_margin, [np.asarray(value, np.int64) for value in whole_inputs], before)
+        return proven and _scaled(before, inputs.get("margin", 1.0), out)
+    arrays = [_as_array(value, out.ndim, np.int64) for value in whole_inputs]
+    margins = _as_array(inputs.get("margin", 1.0), out.ndim, np.float64)
+    if any(costs.shape[-1] > 1 for costs in (*arrays[2:], margins)):
+        return _in_runs(_fees_of_points, [*arrays, margins], out)
+    return _fees_by_rows(arrays[0], arrays[1], [*arrays[2:], margins], out)
+
+
+# No default: NaN is out of range, and the formula names what is missing.
+_L1_INPUTS: dict[str, Any] = {
+    "base_fee": np.nan, "tip": 0.0, "blob_base_fee": np.nan, "cost_margin": COORDINATOR.margin,
+}  # fmt: skip
+_SUBMISSION_INPUTS: dict[str, Any] = {
+    name: getattr(COORDINATOR, name) for name in ("execution_gas", "blob_gas", "bytes_per_submission")
+}
+_FEE_INPUTS: dict[str, Any] = {"compressed_size": np.nan, "gas": np.nan, "fixed_cost": 0, "margin": 1.0}
+
+
+def sweep_priority_fee_from_l1(inputs: Mapping[str, Any], out: WholeArray) -> bool:
+    """`feemodel.priority_fee_from_l1`, as `sweep_priority_fee`."""
+    fees = {name: inputs.get(name, default) for name, default in _FEE_INPUTS.items()}
+    submission = {name: inputs.get(name, default) for name, default in _SUBMISSION_INPUTS.items()}
+    l1_fees = [np.asarray(inputs.get(name, default), np.float64) for name, default in _L1_INPUTS.items()]
+    once = [*submission.values(), *fees.values()]
+    if all(np.size(value) == 1 for value in once) and _elements(*l1_fees) == out.size:
+        if not all(_is_whole(fees[name]) for name in ("compressed_size", "gas", "fixed_cost")):
+            return False
+        lanes = [np.ascontiguousarray(np.broadcast_to(fee, out.shape)).reshape(-1) for fee in l1_fees]
+        numbers = (np.asarray(value).reshape(-1)[0] for value in once)
+        return bool(_fees_of_l1_points(*lanes, *numbers, out.reshape(-1)))
+    cost_inputs = [*l1_fees, *(np.asarray(value, np.float64) for value in submission.values())]
+    cost = np.empty(np.broadcast_shapes(*map(np.shape, cost_inputs)), dtype=np.int64)
+    return _in_runs(_recorded_costs, cost_inputs, cost) and sweep_priority_fee({**fees, "variable_cost": cost}, out)
+
+
+def sweep_verification_priority_fee(inputs: Mapping[str, Any], out: WholeArray) -> bool:
+    """`feemodel.verification_priority_fee` (V1f), as `sweep_priority_fee`, where the margin is an axis of its own."""
+    rest = {name: value for name, value in inputs.items() if name not in ("margin", "version")}
+    if inputs.get("version", "V1f") != "V1f" or _elements(*rest.values()) * SMALL > out.size:
+        return False
+    before_margin, floor, proven = _verification_before_margin(**rest)
+    if not proven or not _scaled(before_margin, inputs.get("margin", 1.0), out):
+        return False
+    np.maximum(out, floor, out=out)
+    return True
+
+
+def _verification_before_margin(
+    compressed_size: Any = np.nan,
+    gas: Any = np.nan,
+    min_gas_price: Any = np.nan,
+    base_fee: Any = NODE.base_fee,
+    verification_gas_cost: Any = VERIFICATION.gas_cost,
+    verification_capacity: Any = VERIFICATION.capacity,
+    gas_price_ratio: Any = VERIFICATION.gas_price_ratio,
+    adjustment: Any = 0,
+) -> tuple[Any, Any, bool]:
+    """The fee before its margin, its floor, and whether every input is one that the formula takes."""
+    at_least_0 = (compressed_size, min_gas_price, base_fee, verification_gas_cost, adjustment)
+    if not all(map(_is_whole, (*at_least_0, gas, verification_capacity))):
+        return 0.0, 0, False
+    divisor = np.multiply(gas, verification_capacity, dtype=np.float64)
+    floor = np.subtract(min_gas_price, base_fee)
+    proven = (
+        all(np.min(value) >= 0 for value in at_least_0)
+        and np.min(gas) >= 1
+        and np.min(verification_capacity) >= 1
+        and np.max(divisor) < PRODUCT_LIMIT
+        and np.min(floor) >= 0
+    )
+    # The order of the operations is the formula's: doubles do not associate.
+    l1_cost = np.float64(1.0) * real("gas_price_ratio", gas_price_ratio) * verification_gas_cost
+    exact_divisor = np.multiply(gas, verification_capacity).astype(np.float64)
+    return l1_cost * compressed_size * min_gas_price / exact_divisor + adjustment, floor, bool(proven)
+
+
+def _fees_by_rows(size: WholeArray, gas: WholeArray, costs: list[NDArray[Any]], out: WholeArray) -> bool:
+    """Transactions along the last axis, costs that do not vary along it."""
+    leading, length = np.broadcast_shapes(size.shape[:-1], gas.shape[:-1]), out.shape[-1]
+    rows = [np.ascontiguousarray(np.broadcast_to(array, (*leading, length))) for array in (size, gas)]
+    numbers = _row_numbers(leading, out)
+    flat = (row.reshape(-1, length) for row in rows)
+    return bool(_fees_of_rows(*flat, numbers, *(_by_row(cost, out) for cost in costs), _by_rows(out)))
+
+
+def _scaled(before_margin: Any, margin: Any, out: WholeArray) -> bool:
+    """`trunc(margin · before_margin)` into `out`."""
+    factors = [_as_array(value, out.ndim, np.float64) for value in (before_margin, real("margin", margin))]
+    if not (factors[0].max() < PROVEN and factors[0].max() * factors[1].max() < PROVEN):
+        return False
+    along, across = sorted(factors, key=lambda factor: -factor.shape[-1])
+    if across.shape[-1] > 1 or along.shape[-1] < out.shape[-1]:
+        np.multiply(along, across, out=out, casting="unsafe")  # which truncates
+        return True
+    rows = np.ascontiguousarray(along)
+    numbers = _row_numbers(rows.shape[:-1], out)
+    _scaled_rows(rows.reshape(-1, out.shape[-1]), numbers, _by_row(across, out), _by_rows(out))
+    return True
+
+
+def _in_runs(kernel: Callable[..., bool], inputs: Sequence[NDArray[Any]], out: WholeArray) -> bool:
+    """A kernel over contiguous stretches of inputs that broadcast to `out`; a single number is spread over one run."""
+    single = [array.size == 1 for array in inputs]
+    lanes = [
+        np.full(RUN, array.reshape(-1)[0])
+        if array.size == 1
+        else np.ascontiguousarray(np.broadcast_to(array, out.shape)).reshape(-1)
+        for array in inputs
+    ]
+    results = out.reshape(-1)
+    for start in range(0, results.size, RUN):
+        run = results[start : start + RUN]
+        parts = (
+            lane[: run.size] if one else lane[start : start + RUN] for lane, one in zip(lanes, single, strict=True)
         )
-        fees[i] = np.int64(fee)
-    return not out_of_range
+        if not kernel(*parts, run):
+            return False
+    return True
+
+
+def _is_whole(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return bool(value.dtype == np.int64)
+    return isinstance(value, int) and abs(value) < PRODUCT_LIMIT
+
+
+def _elements(*values: Any) -> int:
+    return prod(np.broadcast_shapes(*map(np.shape, values)))
+
+
+def _as_array(value: Any, ndim: int, dtype: Any) -> NDArray[Any]:
+    array = np.asarray(value, dtype=dtype)
+    return array.reshape((1,) * (ndim - array.ndim) + array.shape)
+
+
+def _by_rows(out: WholeArray) -> WholeArray:
+    return out.reshape(-1, out.shape[-1])
+
+
+def _by_row(value: NDArray[Any], out: WholeArray) -> NDArray[Any]:
+    """What does not vary along the last axis, as one number a row."""
+    return np.ascontiguousarray(np.broadcast_to(value[..., 0], out.shape[:-1])).reshape(-1)
+
+
+def _row_numbers(leading: tuple[int, ...], out: WholeArray) -> NDArray[np.int64]:
+    """For each row of the result, the row of an input with these leading axes that broadcasts to it."""
+    numbers = np.arange(prod(leading)).reshape(leading)
+    return np.ascontiguousarray(np.broadcast_to(numbers, out.shape[:-1])).reshape(-1)

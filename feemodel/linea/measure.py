@@ -1,6 +1,7 @@
-"""`fee_size`: the size that a fee is computed from, the one function that everybody calls."""
+"""What a node measures of a call or a transaction: the bytes, and their compressed size, which the fee depends on."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,13 +9,15 @@ import numpy as np
 from feemodel.ethereum.call import Call, as_bytes, as_mapping, is_missing, parse_call
 from feemodel.ethereum.transaction import (
     LINEA_CHAIN_ID,
-    fee_transaction,
+    ZERO_ADDRESS,
+    fill,
     intrinsic_gas,
     measured_form,
     parse_sender_unsigned,
     parse_transaction,
 )
 from feemodel.ethereum.transaction_table import transactions_of
+from feemodel.linea.parameters import NODE
 from feemodel.sizes.codecs import Codec, compressed_size, compressed_sizes
 from feemodel.sizes.lzss import packed_size
 from feemodel.sizes.payloads import Sizes
@@ -69,13 +72,56 @@ def fee_sizes(
     return np.asarray(packed_size(sizes)) if packed else sizes
 
 
+def fee_transaction(
+    call: Call | Mapping[str, Any],
+    *,
+    gas: int,
+    nonce: int = 0,
+    base_fee: int = NODE.base_fee,
+    chain_id: int = LINEA_CHAIN_ID,
+    form: str = "sender_unsigned",
+) -> bytes:
+    """The bytes that a node measures for a call.
+
+    Parameters
+    ----------
+    call : a call object, a transaction that was sent (of JSON-RPC, or a table's row), or either already parsed.
+    gas : the gas estimate, which becomes the gas limit [gas].
+    nonce : of the account, for a call that names none.
+    base_fee : of the block [wei / gas], the gas price of a call that names no price.
+    chain_id : of the node; a legacy transaction carries one only where the call does.
+    form : "sender_unsigned", "unsigned" or "signed".
+
+    Notes
+    -----
+    The call becomes a transaction as in `feemodel.ethereum.transaction.fill`. In the form "sender_unsigned" a node's
+    estimate writes the absent `to` of a contract creation as 20 zero bytes, and so does this function; the encoder of
+    the published blobs leaves it empty, and so does `measured_form`.
+
+    Source: Consensys/linea-monorepo at cb180134 (2026-06-12), LineaEstimateGas and TxEncodingUtils.
+
+    A transfer, as mainnet measured it in January 2026:
+
+    >>> len(fee_transaction({"to": "0x" + "11" * 20, "value": "0x1"}, gas=21_000, form="signed"))
+    97
+    """
+    parsed = call if isinstance(call, Call) else parse_call(call)
+    transaction = fill(parsed, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id)
+    if form == "signed":
+        return (transaction if transaction.signature else transaction.with_placeholder_signature()).network()
+    if form == "sender_unsigned" and transaction.to is None and not parsed.sent:
+        transaction = replace(transaction, to=ZERO_ADDRESS)
+    sender = parsed.sender if parsed.sent else parsed.sender or ZERO_ADDRESS
+    return measured_form(transaction, form, sender=sender)
+
+
 def fee_bytes(
     call_or_raw: Call | Mapping[str, Any] | bytes | str,
     *,
     form: str = "sender_unsigned",
     gas: int | None = None,
     nonce: int = 0,
-    base_fee: int = 7,
+    base_fee: int = NODE.base_fee,
     chain_id: int = LINEA_CHAIN_ID,
 ) -> bytes:
     """The bytes that a node measures for a call or for a signed transaction; parameters as in `fee_size`.
@@ -108,7 +154,7 @@ def fee_size(
     packed: bool = False,
     gas: int | None = None,
     nonce: int = 0,
-    base_fee: int = 7,
+    base_fee: int = NODE.base_fee,
     chain_id: int = LINEA_CHAIN_ID,
 ) -> int:
     """The compressed size of a call or a transaction, as a fee is computed from it.
@@ -121,7 +167,7 @@ def fee_size(
     form : what is compressed: "sender_unsigned", "unsigned" or "signed" (a call: with the placeholder signature).
     packed : count the 32-byte field elements of 254 bits that the size fills in a blob.
     gas : the gas estimate of a call [gas]; without it the call's own `gas`, or else its intrinsic gas.
-    nonce, base_fee, chain_id : what a call that names none gets, see `feemodel.ethereum.transaction.fee_transaction`.
+    nonce, base_fee, chain_id : what a call that names none gets, see `fee_transaction`.
 
     Returns
     -------

@@ -13,9 +13,8 @@ from feemodel.checks import whole
 from feemodel.errors import InvalidInput
 from feemodel.formula import formula
 from feemodel.integers import maximum, minimum
-from feemodel.linea.parameters import LineaPreset
+from feemodel.linea.parameters import NODE, LineaPreset
 from feemodel.linea.pricing_forms import Form
-from feemodel.linea.priority import BASE_FEE
 
 
 class Stage(NamedTuple):
@@ -73,7 +72,7 @@ def offered_price(
     gas_price: ArrayLike | None = None,
     max_fee: ArrayLike | None = None,
     max_priority_fee: ArrayLike | None = None,
-    base_fee: ArrayLike = BASE_FEE,
+    base_fee: ArrayLike = NODE.base_fee,
 ) -> Any:
     """The price per gas that a transaction offers: its gas price, or `min(max_fee, base_fee + max_priority_fee)`.
 

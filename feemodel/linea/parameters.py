@@ -1,9 +1,70 @@
-"""Named rows of real parameters, each with its source and date."""
+"""Linea's parameters, each of them once: what nodes and the coordinator run with, and rows read from real blocks.
+
+A default of a formula, a simulation, a comparison or the page is read from here.
+"""
 
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.fee_market import GAS_PER_BLOB, LOWEST_BASE_FEE, TRANSACTION_GAS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeParameters:
+    """What a node of mainnet asks of a price; the costs come from the pricing record of its blocks."""
+
+    base_fee: int = LOWEST_BASE_FEE  #: of L2, which a gas target of 1e9 lets fall to its lowest [wei / gas]
+    fixed_cost: int = 30_000_000  #: before the first pricing record [wei / gas]
+    estimate_margin: float = 1.2  #: what an estimate adds [1]
+    pool_margin: float = 0.8  #: what the transaction pool asks [1]
+    selection_margin: float = 1.0  #: what block building asks [1]
+    block_time: float = 2.0  #: between L2 blocks [s]
+    max_transaction_calldata: int = 60_000  #: that the pool takes [byte]
+    compatibility_multiplier: Decimal = Decimal("1.2")  #: of compatibility mode [1]
+    date: str = "2026-06-12"
+    source: str = "Consensys/linea-monorepo at cb180134, linea-besu/package, advanced-mainnet.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerificationParameters:
+    """What the verification-cost form prices with: defaults of the sequencer's options until V2."""
+
+    gas_cost: int = 1_200_000  #: that verifies one submission on L1 [gas]
+    capacity: int = 90_000  #: bytes that one submission verifies [byte]
+    gas_price_ratio: int = 15  #: L1 gas price over L2 gas price [1]
+    date: str = "2024-03-06"
+    source: str = "Consensys/linea-sequencer, options of commits 4c81fa07 to 8c046a76"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoordinatorParameters:
+    """How the coordinator turns L1 fees into the costs of the pricing record; production's bounds are not published."""
+
+    execution_gas: int = 65_250  #: of a submission: `blob-submission-expected-execution-gas` [gas]
+    blob_gas: int = GAS_PER_BLOB  #: of a submission of one blob: `l1-blob-gas` [gas]
+    bytes_per_submission: int = GAS_PER_BLOB  #: what its cost is divided by, the same `l1-blob-gas` [byte]
+    margin: float = 1.0  #: of the variable cost over what L1 charges [1]
+    lower_bound: float = 90_000_001.0  #: of the variable cost [wei / byte]
+    upper_bound: float = 1_000_000_001.0  #: [wei / byte]
+    update_interval: float = 12.0  #: how long announced costs hold [s]
+    window: float = 12_000.0  #: of L1 fees averaged: 1,000 blocks [s]
+    sample_compressed_size: int = 125  #: 250 / 21,000 is what production used on 167 real blocks since 2025-02 [byte]
+    sample_gas: int = TRANSACTION_GAS  #: of the transaction that the announced gas price is a sample of [gas]
+    max_block_calldata: int = 109_000  #: [byte]
+    calldata_blocks: int = 5  #: that calldata pressure looks back on
+    calldata_fee_denominator: int = 32  #: how slowly calldata pressure moves the cost [1]
+    block_overhead: int = 540  #: bytes of a block that are not calldata [byte]
+    date: str = "2026-06-12"
+    source: str = "Consensys/linea-monorepo at cb180134, coordinator configuration"
+
+
+NODE = NodeParameters()
+VERIFICATION = VerificationParameters()
+COORDINATOR = CoordinatorParameters()
+
+ASSUMED_L1_TIP = 100_000_000  # wei / gas; an assumption, where a series of L1 fees has no tips
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,34 +75,30 @@ class LineaPreset:
     fixed_cost: int  #: [wei / gas]
     variable_cost: int  #: [wei / byte]
     eth_gas_price: int  #: [wei / gas]
-    estimate_margin: float  #: what an estimate adds [1]
-    pool_margin: float  #: what the transaction pool asks [1]
-    selection_margin: float  #: what block building asks [1]
-    date: date  #: of the block or file that the numbers were read from
+    date: date  #: of the block that the costs were read from
     source: str
-    base_fee: int = 7  #: [wei / gas]
+    estimate_margin: float = NODE.estimate_margin  #: [1]
+    pool_margin: float = NODE.pool_margin  #: [1]
+    selection_margin: float = NODE.selection_margin  #: [1]
+    base_fee: int = NODE.base_fee  #: [wei / gas]
 
 
-# The margins of all rows: Consensys/linea-monorepo at cb180134, linea-besu/package, advanced-mainnet.toml and -sepolia.
 _BLOCKS = "pricing record of Linea mainnet block "
 LINEA_PRESETS = {
     preset.name: preset
     for preset in (
         LineaPreset(
-            "linea-mainnet-2026-01", 30_000_000, 1_000_000_000, 41_904_000, 1.2, 0.8, 1.0,
-            date(2026, 1, 25), _BLOCKS + "28,279,180",
+            "linea-mainnet-2026-01", 30_000_000, 1_000_000_000, 41_904_000, date(2026, 1, 25), _BLOCKS + "28,279,180",
         ),
         LineaPreset(
-            "linea-mainnet-2025-02", 30_000_000, 16_827_205_000, 230_323_000, 1.2, 0.8, 1.0,
-            date(2025, 2, 26), _BLOCKS + "16,306,807",
+            "linea-mainnet-2025-02", 30_000_000, 16_827_205_000, 230_323_000, date(2025, 2, 26), _BLOCKS + "16,306,807",
         ),
         LineaPreset(
-            "linea-mainnet-2024-06", 30_000_000, 3_125_000, 50_000_000, 1.2, 0.8, 1.0,
-            date(2024, 6, 27), _BLOCKS + "6,029,455",
+            "linea-mainnet-2024-06", 30_000_000, 3_125_000, 50_000_000, date(2024, 6, 27), _BLOCKS + "6,029,455",
         ),
         LineaPreset(
-            "linea-sepolia-2025-12", 25_000_000, 1_000_000_000, 36_904_000, 1.2, 0.8, 1.0,
-            date(2025, 12, 2), "pricing record of Linea Sepolia block 21,516,247",
+            "linea-sepolia-2025-12", 25_000_000, 1_000_000_000, 36_904_000, date(2025, 12, 2),
+            "pricing record of Linea Sepolia block 21,516,247",
         ),
     )
 }  # fmt: skip

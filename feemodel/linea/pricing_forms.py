@@ -9,15 +9,8 @@ from numpy.typing import ArrayLike
 
 from feemodel.errors import InvalidInput
 from feemodel.integers import add
-from feemodel.linea.parameters import LineaPreset
-from feemodel.linea.priority import (
-    GAS_PRICE_RATIO,
-    VERIFICATION_CAPACITY,
-    VERIFICATION_GAS_COST,
-    Breakdown,
-    breakdown,
-    verification_breakdown,
-)
+from feemodel.linea.parameters import NODE, VERIFICATION, LineaPreset
+from feemodel.linea.priority import Breakdown, breakdown, verification_breakdown
 
 
 class Form(Protocol):
@@ -45,7 +38,7 @@ class CostPerByte:
 
     variable_cost: int  #: [wei / byte]
     fixed_cost: int = 0  #: [wei / gas]
-    base_fee: int = 7  #: [wei / gas]
+    base_fee: int = NODE.base_fee  #: [wei / gas]
 
     def parts(self, compressed_size: ArrayLike, gas: ArrayLike, margin: ArrayLike) -> Breakdown:
         """The priority fee in its parts, see `feemodel.linea.priority.breakdown`."""
@@ -69,11 +62,11 @@ class VerificationCost:
     name: ClassVar[str] = "verification-cost"
 
     min_gas_price: int  #: [wei / gas]
-    verification_gas_cost: int = VERIFICATION_GAS_COST  #: [gas]
-    verification_capacity: int = VERIFICATION_CAPACITY  #: [byte]
-    gas_price_ratio: float = GAS_PRICE_RATIO  #: [1]
+    verification_gas_cost: int = VERIFICATION.gas_cost  #: [gas]
+    verification_capacity: int = VERIFICATION.capacity  #: [byte]
+    gas_price_ratio: float = VERIFICATION.gas_price_ratio  #: [1]
     adjustment: int = 0  #: [wei / gas]
-    base_fee: int = 7  #: [wei / gas]
+    base_fee: int = NODE.base_fee  #: [wei / gas]
 
     def parts(self, compressed_size: ArrayLike, gas: ArrayLike, margin: ArrayLike) -> Breakdown:
         """The priority fee in its parts, see `feemodel.linea.priority.verification_breakdown`."""

@@ -27,12 +27,8 @@ from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.formula import formula
 from feemodel.integers import Whole, add, maximum, multiply, multiply_divide, require
+from feemodel.linea.parameters import NODE, VERIFICATION
 
-BASE_FEE = 7  # wei; the fixed point that EIP-1559 decays to under a gas target of 1e9
-VERIFICATION_GAS_COST = 1_200_000  # L1 gas
-VERIFICATION_CAPACITY = 90_000  # bytes
-GAS_PRICE_RATIO = 15  # L1 gas price / L2 gas price
-COMPATIBILITY_MULTIPLIER = Decimal("1.2")
 LARGEST_EXPONENT = 308  # of a multiplier: what a double has
 VERSIONS = ("V1e", "V1f")
 
@@ -151,7 +147,7 @@ def profitable(
     variable_cost: ArrayLike,
     fixed_cost: ArrayLike = 0,
     margin: ArrayLike = 1.0,
-    base_fee: ArrayLike = BASE_FEE,
+    base_fee: ArrayLike = NODE.base_fee,
 ) -> Any:
     """Whether a price per gas pays base fee and priority fee: `price ≥ base_fee + priority_fee(…)`.
 
@@ -183,10 +179,10 @@ def verification_priority_fee(
     gas: ArrayLike,
     *,
     min_gas_price: ArrayLike,
-    base_fee: ArrayLike = BASE_FEE,
-    verification_gas_cost: ArrayLike = VERIFICATION_GAS_COST,
-    verification_capacity: ArrayLike = VERIFICATION_CAPACITY,
-    gas_price_ratio: ArrayLike = GAS_PRICE_RATIO,
+    base_fee: ArrayLike = NODE.base_fee,
+    verification_gas_cost: ArrayLike = VERIFICATION.gas_cost,
+    verification_capacity: ArrayLike = VERIFICATION.capacity,
+    gas_price_ratio: ArrayLike = VERIFICATION.gas_price_ratio,
     margin: ArrayLike = 1.0,
     adjustment: ArrayLike = 0,
     version: str = "V1f",
@@ -239,10 +235,10 @@ def verification_breakdown(
     gas: ArrayLike,
     *,
     min_gas_price: ArrayLike,
-    base_fee: ArrayLike = BASE_FEE,
-    verification_gas_cost: ArrayLike = VERIFICATION_GAS_COST,
-    verification_capacity: ArrayLike = VERIFICATION_CAPACITY,
-    gas_price_ratio: ArrayLike = GAS_PRICE_RATIO,
+    base_fee: ArrayLike = NODE.base_fee,
+    verification_gas_cost: ArrayLike = VERIFICATION.gas_cost,
+    verification_capacity: ArrayLike = VERIFICATION.capacity,
+    gas_price_ratio: ArrayLike = VERIFICATION.gas_price_ratio,
     margin: ArrayLike = 1.0,
     adjustment: ArrayLike = 0,
     version: str = "V1f",
@@ -287,9 +283,9 @@ def verification_margin(
     gas: ArrayLike,
     *,
     min_gas_price: ArrayLike,
-    verification_gas_cost: ArrayLike = VERIFICATION_GAS_COST,
-    verification_capacity: ArrayLike = VERIFICATION_CAPACITY,
-    gas_price_ratio: ArrayLike = GAS_PRICE_RATIO,
+    verification_gas_cost: ArrayLike = VERIFICATION.gas_cost,
+    verification_capacity: ArrayLike = VERIFICATION.capacity,
+    gas_price_ratio: ArrayLike = VERIFICATION.gas_price_ratio,
     size_adjustment: int = 0,
 ) -> Any:
     """The margin of the first published version (V0): revenue over cost, which the selector held against its minimum.
@@ -331,8 +327,8 @@ def verification_margin(
 def compatibility_priority_fee(
     min_gas_price: ArrayLike,
     *,
-    base_fee: ArrayLike = BASE_FEE,
-    multiplier: Decimal | str | float = COMPATIBILITY_MULTIPLIER,
+    base_fee: ArrayLike = NODE.base_fee,
+    multiplier: Decimal | str | float = NODE.compatibility_multiplier,
 ) -> Any:
     """The compatibility form, which ignores the size: `ceil(multiplier · (min_gas_price − base_fee))`.
 

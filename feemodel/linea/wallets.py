@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from feemodel.checks import whole_scalar
+from feemodel.linea.parameters import NODE
 
 
 class Wallet(NamedTuple):
@@ -34,7 +35,7 @@ WALLETS = (
 )
 
 
-def wallet_fees(priority_fee: int, *, base_fee: int = 7, wallet: Wallet = WALLETS[0]) -> WalletFees:
+def wallet_fees(priority_fee: int, *, base_fee: int = NODE.base_fee, wallet: Wallet = WALLETS[0]) -> WalletFees:
     """What a wallet makes of an estimate: each fee times its multiplier, truncated, and their sum as the cap.
 
     >>> fees = wallet_fees(37_594_352, wallet=WALLETS[2])  # Linea mainnet block 28,279,135, transaction 2

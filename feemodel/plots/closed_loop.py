@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
 from feemodel.ethereum.quantities import WEI_PER_ETH, WEI_PER_GWEI
 from feemodel.plots.figures import BLUE, GREY, ORANGE, VERMILION
 
@@ -30,7 +31,7 @@ def plot_path(result: "xarray.Dataset", figure: Figure) -> list[Axes]:
     price = result["price"].to_numpy()[0] / WEI_PER_GWEI
     axes[0].plot(days[thin], price[thin], color=BLUE, linewidth=0.9)
     axes[0].set(ylabel="data price\n[gwei per byte]", yscale="log" if (price > 0.0).all() else "linear")
-    backlog = result["backlog"].to_numpy()[0] / 130_048
+    backlog = result["backlog"].to_numpy()[0] / USABLE_BLOB_BYTES
     axes[1].plot(days[thin], backlog[thin], color=GREY, linewidth=0.7)
     axes[1].set_ylabel("backlog [blobs]")
     balance = result["balance"].to_numpy()[0] / WEI_PER_ETH

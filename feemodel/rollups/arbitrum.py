@@ -205,6 +205,6 @@ def batch_gas(
     )
     if not row.counts_floor:
         return gas
-    tokens = add("tokens", zero, multiply("nonzero_bytes", 4, nonzero), FLOOR_EXTRA_BYTES)
     per_token = whole("gas_floor_per_token", gas_floor_per_token, unit="gas")
-    return maximum(gas, add("batch_gas", multiply("tokens", per_token, tokens), fee_market.TRANSACTION_GAS))
+    one_token_bytes = add("zero_bytes", zero, FLOOR_EXTRA_BYTES)
+    return maximum(gas, fee_market.calldata_floor_gas(one_token_bytes, nonzero, gas_per_token=per_token))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from feemodel.checks import check_fields
 from feemodel.errors import InvalidInput
 from feemodel.integers import one_whole
-from feemodel.linea.from_l1 import BLOB_GAS, BYTES_PER_SUBMISSION, EXECUTION_GAS
+from feemodel.linea.parameters import COORDINATOR, NODE
 from feemodel.rollups.polygon_zkevm import Pricing
 from feemodel.rollups.zksync import FeeModel
 
@@ -111,10 +111,10 @@ class PolygonChain(Preset):
 
 
 LINEA = LineaPricing(
-    name="linea", fixed_cost=30_000_000, execution_gas=EXECUTION_GAS, blob_gas=BLOB_GAS,
-    bytes_per_submission=BYTES_PER_SUBMISSION, priority_fee=0, pricing_margin=1.0, lower_bound=90_000_001.0,
-    upper_bound=1_000_000_001.0, estimate_margin=1.2, l2_gas_price=7, date="2026-06-12",
-    source="coordinator defaults and mainnet node profile, Consensys/linea-monorepo at cb180134",
+    name="linea", fixed_cost=NODE.fixed_cost, execution_gas=COORDINATOR.execution_gas, blob_gas=COORDINATOR.blob_gas,
+    bytes_per_submission=COORDINATOR.bytes_per_submission, priority_fee=0, pricing_margin=COORDINATOR.margin,
+    lower_bound=COORDINATOR.lower_bound, upper_bound=COORDINATOR.upper_bound, estimate_margin=NODE.estimate_margin,
+    l2_gas_price=NODE.base_fee, date=COORDINATOR.date, source=f"{COORDINATOR.source}; {NODE.source}",
 )  # fmt: skip
 OP_MAINNET = OpStackChain(
     name="op-mainnet", base_fee_scalar=5_227, blob_base_fee_scalar=1_014_213, overhead=188, scalar=684_000,

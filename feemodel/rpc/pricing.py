@@ -5,17 +5,14 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from feemodel.errors import InvalidInput, UpstreamError
-from feemodel.ethereum.fee_market import BASE_FEE_CHANGE_DENOMINATOR
+from feemodel.ethereum.fee_market import BASE_FEE_CHANGE_DENOMINATOR, TRANSACTION_GAS
 from feemodel.ethereum.quantities import to_quantity
-from feemodel.ethereum.transaction import BASE_GAS
 from feemodel.io.node import Node
-from feemodel.linea.coordinator import SAMPLE_COMPRESSED_SIZE, SAMPLE_GAS, average_fees, sample_gas_price
+from feemodel.linea.coordinator import average_fees, sample_gas_price
 from feemodel.linea.extra_data import PricingRecord, recorded_cost
 from feemodel.linea.from_l1 import recorded_variable_cost
-from feemodel.linea.parameters import LineaPreset, linea_preset
+from feemodel.linea.parameters import COORDINATOR, NODE, LineaPreset, linea_preset
 from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost, form_of
-from feemodel.linea.priority import BASE_FEE
-from feemodel.rollups.presets import LINEA
 from feemodel.rpc.head import ChainId, Head
 from feemodel.rpc.polled import Polled
 from feemodel.rpc.settings import Settings
@@ -92,7 +89,7 @@ class Pricing:
         prices = self.current()
         form = prices.form
         if self.polled is not None and isinstance(form, CostPerByte):
-            most = recorded_cost(LINEA.upper_bound)
+            most = recorded_cost(COORDINATOR.upper_bound)
             form = replace(form, variable_cost=max(form.variable_cost, int(most)))
         elif self.polled is not None:
             raise InvalidInput(
@@ -147,7 +144,7 @@ def suggested_tip(prices: Prices) -> int:
     >>> suggested_tip(configured_prices(Settings()))
     41903993
     """
-    announced = prices.preset.eth_gas_price - BASE_FEE
+    announced = prices.preset.eth_gas_price - NODE.base_fee
     return max(announced, _sample_fee(prices, prices.preset.selection_margin))
 
 
@@ -165,7 +162,7 @@ def reward(prices: Prices) -> int:
 
 
 def _sample_fee(prices: Prices, margin: float) -> int:
-    return int(prices.form.parts(SAMPLE_COMPRESSED_SIZE, SAMPLE_GAS, margin).total)
+    return int(prices.form.parts(COORDINATOR.sample_compressed_size, COORDINATOR.sample_gas, margin).total)
 
 
 def configured_prices(settings: Settings) -> Prices:
@@ -240,7 +237,7 @@ def fetch_l1_prices(settings: Settings, node: Node, chain: ChainId) -> PricesAt:
 def _on_base_fee(prices: Prices, base_fee: int) -> Prices:
     form = replace(prices.form, base_fee=base_fee)  # type: ignore[type-var]
     try:
-        form.parts(1, BASE_GAS, prices.preset.estimate_margin)
+        form.parts(1, TRANSACTION_GAS, prices.preset.estimate_margin)
     except InvalidInput as error:
         raise UpstreamError(f"no fee at the chain's next base fee, {base_fee:,} wei: {error}") from None
     return Prices(form, replace(prices.preset, base_fee=base_fee))
@@ -255,7 +252,7 @@ def _prices(settings: Settings, preset: LineaPreset) -> Prices:
         preset = replace(preset, estimate_margin=settings.margin)
     if isinstance(form, CostPerByte):
         preset = replace(preset, variable_cost=form.variable_cost, fixed_cost=form.fixed_cost)
-    form.parts(1, BASE_GAS, preset.estimate_margin)  # costs that no fee comes of are told now, not to every caller
+    form.parts(1, TRANSACTION_GAS, preset.estimate_margin)  # refuse such costs now, not at every call
     return Prices(form, replace(preset, base_fee=form.base_fee))
 
 

@@ -8,20 +8,12 @@ import xarray as xr
 
 from feemodel.checks import RealArray, WholeArray, instance, real_scalar, whole, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.ethereum.quantities import WEI_PER_KWEI
-from feemodel.linea.coordinator import (
-    CALLDATA_BLOCKS,
-    CALLDATA_FEE_DENOMINATOR,
-    MAX_BLOCK_CALLDATA,
-    calldata_pressure,
-    variable_cost,
-)
+from feemodel.linea.coordinator import calldata_pressure, variable_cost
 from feemodel.linea.extra_data import recorded_cost
-from feemodel.linea.from_l1 import BLOB_GAS, BYTES_PER_SUBMISSION, EXECUTION_GAS
+from feemodel.linea.parameters import ASSUMED_L1_TIP, COORDINATOR, NODE
 from feemodel.simulation.path_kernels import under_pressure
 from feemodel.simulation.scenarios import check_scenario, duration
 
-BLOCK_TIME = 2.0  # seconds between L2 blocks
 LARGEST_TICKS = 1 << 28  # of a path: 2 GiB a column
 YEAR = 31_557_600.0  # seconds
 MOST_USAGE_EXPONENT = 10.0  # beyond it the weight of a fee of 1e18 wei leaves the range of a double
@@ -32,9 +24,9 @@ LONGEST_TICK = 60.0  # seconds that transactions are counted over
 class CalldataPressure:
     """The rule that raises the variable cost while blocks are full of calldata."""
 
-    max_block_calldata: int = MAX_BLOCK_CALLDATA  #: [byte]
-    block_count: int = CALLDATA_BLOCKS  #: blocks that are looked back on
-    denominator: int = CALLDATA_FEE_DENOMINATOR  #: how slowly the cost moves [1]
+    max_block_calldata: int = COORDINATOR.max_block_calldata  #: [byte]
+    block_count: int = COORDINATOR.calldata_blocks  #: blocks that are looked back on
+    denominator: int = COORDINATOR.calldata_fee_denominator  #: how slowly the cost moves [1]
 
     def __post_init__(self) -> None:
         whole_scalar("max_block_calldata", self.max_block_calldata, minimum=1, unit="bytes")
@@ -46,8 +38,7 @@ class CalldataPressure:
 class PricingRule:
     """How announced costs follow L1, and what users pay on top.
 
-    The defaults are those of Consensys/linea-monorepo at cb180134 (2026-06-12), coordinator configuration and mainnet
-    node profile; production's own bounds are not published.
+    The defaults are those of `feemodel.linea.parameters`; production's own bounds are not published.
 
     An interval of 150 s is cut into three ticks of 50 s:
 
@@ -55,18 +46,18 @@ class PricingRule:
     (3, 50.0)
     """
 
-    margin: float = 1.0  #: of the variable cost over what L1 charges [1]
-    estimate_margin: float = 1.2  #: of the fee that users pay over what is required [1]
-    fixed_cost: int = 30_000_000  #: [wei / gas]
-    base_fee: int = 7  #: of the rollup [wei / gas]
-    lower_bound: float | None = 90_000_001.0  #: of the variable cost [wei / byte]
-    upper_bound: float | None = 1_000_000_001.0  #: [wei / byte]
-    update_interval: float = 12.0  #: how long announced costs hold [s]
-    window: float = 12_000.0  #: of L1 fees averaged: 1,000 blocks [s]
-    execution_gas: int = EXECUTION_GAS  #: that a submission is taken to need [gas]
-    blob_gas: int = BLOB_GAS  #: the same [gas]
-    bytes_per_submission: int = BYTES_PER_SUBMISSION  #: what its cost is divided by [byte]
-    tip: float = 100_000_000.0  #: L1 priority fee where the scenario has none: an assumption [wei / gas]
+    margin: float = COORDINATOR.margin  #: of the variable cost over what L1 charges [1]
+    estimate_margin: float = NODE.estimate_margin  #: of the fee that users pay over what is required [1]
+    fixed_cost: int = NODE.fixed_cost  #: [wei / gas]
+    base_fee: int = NODE.base_fee  #: of the rollup [wei / gas]
+    lower_bound: float | None = COORDINATOR.lower_bound  #: of the variable cost [wei / byte]
+    upper_bound: float | None = COORDINATOR.upper_bound  #: [wei / byte]
+    update_interval: float = COORDINATOR.update_interval  #: how long announced costs hold [s]
+    window: float = COORDINATOR.window  #: of L1 fees averaged [s]
+    execution_gas: int = COORDINATOR.execution_gas  #: that a submission is taken to need [gas]
+    blob_gas: int = COORDINATOR.blob_gas  #: the same [gas]
+    bytes_per_submission: int = COORDINATOR.bytes_per_submission  #: what its cost is divided by [byte]
+    tip: float = ASSUMED_L1_TIP  #: L1 priority fee where the scenario has none: an assumption [wei / gas]
     usage_exponent: float = 0.0  #: blocks weigh fee**exponent where usage ratios are unknown: an assumption [1]
     pressure: CalldataPressure | None = None  #: applied at every update: an interval of 2 s makes that every block
 
@@ -148,7 +139,7 @@ def announced_variable_cost(
     else:
         if calldata is None:
             raise InvalidInput("calldata", "expected calldata per tick, which calldata pressure depends on", calldata)
-        recorded = WEI_PER_KWEI * under_pressure(cost, _growth(rule, rule.pressure, calldata, len(updates)))
+        recorded = under_pressure(cost, _growth(rule, rule.pressure, calldata, len(updates)))
     return np.asarray(np.repeat(recorded, rule.ticks_per_update)[:ticks])
 
 
@@ -156,7 +147,7 @@ def _growth(rule: PricingRule, pressure: CalldataPressure, calldata: WholeArray,
     # Calldata since the last update, scaled to as many seconds as the blocks that the rule looks back on last.
     starts = np.arange(updates) * rule.ticks_per_update
     since_last = np.concatenate([[0], np.add.reduceat(calldata, starts)[:-1]])
-    seen = since_last * (pressure.block_count * BLOCK_TIME / rule.update_interval)
+    seen = since_last * (pressure.block_count * NODE.block_time / rule.update_interval)
     moved = calldata_pressure(seen, max_block_calldata=pressure.max_block_calldata, block_count=pressure.block_count)
     return np.asarray(1.0 + moved / pressure.denominator)
 

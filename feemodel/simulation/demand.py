@@ -12,30 +12,27 @@ import xarray as xr
 
 from feemodel.checks import WholeArray, instance, real_scalar, whole, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.ethereum.fee_market import FLOOR_GAS_PER_TOKEN, TRANSACTION_GAS
-from feemodel.ethereum.quantities import WEI_PER_KWEI
+from feemodel.ethereum.fee_market import calldata_floor_gas
 from feemodel.integers import add
-from feemodel.linea.coordinator import CALLDATA_FEE_DENOMINATOR, MAX_BLOCK_CALLDATA, calldata_variable_cost
-from feemodel.linea.extra_data import MAX_KWEI, PricingRecord
+from feemodel.linea.coordinator import calldata_variable_cost
+from feemodel.linea.extra_data import PricingRecord
+from feemodel.linea.parameters import COORDINATOR, NODE
 from feemodel.linea.priority import priority_fee
-from feemodel.simulation.announced import BLOCK_TIME, CalldataPressure
+from feemodel.simulation.announced import CalldataPressure
 from feemodel.simulation.surfaces import Submission
 
 MOST_BLOCKS = 10_000_000  # some 230 days
 LARGEST_ATTACK = 1 << 26  # transactions of all blocks together: some 3 GB
 MOST_TRANSACTIONS = 1_000_000  # of an attack in a block
-MAX_TRANSACTION_CALLDATA = 60_000  # bytes; Consensys/linea-monorepo at cb180134, mainnet node profile
-TOKENS_OF_NONZERO_BYTE = 4  # EIP-7623
-HIGHEST_VARIABLE_COST = MAX_KWEI * WEI_PER_KWEI  # that a record can hold [wei / byte]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attack:
     """Blocks kept full of calldata, by transactions as long as a node takes."""
 
-    calldata: int = MAX_BLOCK_CALLDATA  #: in each block [byte]
+    calldata: int = COORDINATOR.max_block_calldata  #: in each block [byte]
     compression: float = 1.0  #: compressed bytes over bytes: 1 for random ones [1]
-    transaction_calldata: int = MAX_TRANSACTION_CALLDATA  #: the most in one transaction [byte]
+    transaction_calldata: int = NODE.max_transaction_calldata  #: the most in one transaction [byte]
 
     def __post_init__(self) -> None:
         most = whole_scalar("transaction_calldata", self.transaction_calldata, minimum=1, unit="bytes")
@@ -58,10 +55,10 @@ class Attack:
         full, rest = divmod(self.calldata, most)
         lengths = np.array([most] * full + [rest] * (rest > 0), dtype=np.int64)
         sizes = np.ceil(lengths * self.compression).astype(np.int64)
-        return sizes, TRANSACTION_GAS + FLOOR_GAS_PER_TOKEN * TOKENS_OF_NONZERO_BYTE * lengths
+        return sizes, calldata_floor_gas(0, lengths)
 
 
-def doubling_blocks(pressure: float = 1.0, denominator: float = CALLDATA_FEE_DENOMINATOR) -> float:
+def doubling_blocks(pressure: float = 1.0, denominator: float = COORDINATOR.calldata_fee_denominator) -> float:
     """Blocks in which a steady pressure doubles the variable cost: `ln 2 / ln(1 + pressure / denominator)`.
 
     Raises `InvalidInput` for a pressure that does not raise it.
@@ -131,7 +128,7 @@ def pressure_path(
             "variable_cost": ("block", announced, {"units": "wei / byte"}),
         },
         {"block": ("block", np.arange(1, len(blocks) + 1), {"units": "1"})},
-        {"l1_variable_cost": float(variable_cost), "block_time": BLOCK_TIME, "block_count": terms.block_count},
+        {"l1_variable_cost": float(variable_cost), "block_time": NODE.block_time, "block_count": terms.block_count},
     )
 
 
@@ -142,7 +139,7 @@ def attack_cost(
     variable_cost: float,
     fixed_cost: int,
     margin: float,
-    base_fee: int = 7,
+    base_fee: int = NODE.base_fee,
     pressure: CalldataPressure | None = None,
     submission: Submission | None = None,
     l1_base_fee: float,
@@ -173,7 +170,7 @@ def attack_cost(
     >>> found.sizes["block"], found.variable_cost[0].values.tolist(), found.variable_cost[-1].values.tolist()
     (900, [1000000000, 1000000000], [4294967295000, 1000000000])
     """
-    blocks = math.ceil(real_scalar("hours", hours) * 3_600 / BLOCK_TIME)
+    blocks = math.ceil(real_scalar("hours", hours) * 3_600 / NODE.block_time)
     if blocks > MOST_BLOCKS:
         raise LimitExceeded(f"{blocks:,} blocks are more than {MOST_BLOCKS:,}")
     if blocks < 1:

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from feemodel.checks import RealArray, WholeArray, instance, real, real_scalar, whole, whole_scalar
 from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
 from feemodel.ethereum.transaction import LINEA_CHAIN_ID
 from feemodel.ethereum.transaction_table import assumptions, known_column, transactions_of
 from feemodel.linea.coordinator import variable_cost
-from feemodel.linea.from_l1 import BLOB_GAS, EXECUTION_GAS, USABLE_BLOB_BYTES
+from feemodel.linea.parameters import ASSUMED_L1_TIP, COORDINATOR
 from feemodel.linea.pricing_forms import CostPerByte, VerificationCost
 from feemodel.linea.priority import verification_priority_fee
 from feemodel.sizes.codecs import Codec, compressed_sizes, get_codec
@@ -122,10 +123,10 @@ class Workload:
 class Submission:
     """How compressed bytes reach L1: one blob a transaction, filled."""
 
-    execution_gas: int = EXECUTION_GAS  #: L1 gas of the transaction that carries the blob [gas]
-    blob_gas: int = BLOB_GAS  #: [gas]
+    execution_gas: int = COORDINATOR.execution_gas  #: L1 gas of the transaction that carries the blob [gas]
+    blob_gas: int = COORDINATOR.blob_gas  #: [gas]
     capacity: int = USABLE_BLOB_BYTES  #: compressed bytes that a blob takes [byte]
-    tip: int = 100_000_000  #: L1 priority fee [wei / gas]
+    tip: int = ASSUMED_L1_TIP  #: L1 priority fee [wei / gas]
 
     def __post_init__(self) -> None:
         for name, least, unit in (("execution_gas", 0, "gas"), ("blob_gas", 0, "gas"), ("capacity", 1, "bytes")):
@@ -135,7 +136,7 @@ class Submission:
     def cost_per_byte(self, base_fee: Any, blob_base_fee: Any) -> Any:
         """What a compressed byte costs to post [wei / byte]: the cost of a submission over the bytes that it carries.
 
-        The coordinator's variable cost is a little less: it divides by 131,072 (`from_l1.BYTES_PER_SUBMISSION`).
+        The coordinator's variable cost is a little less: it divides by `COORDINATOR.bytes_per_submission`.
 
         >>> round(Submission().cost_per_byte(70_000_000, 4_000_000))
         89326925

@@ -31,6 +31,8 @@ from feemodel.simulation.samples import Samples
 if TYPE_CHECKING:
     import xarray
 
+Kernel = Callable[[Mapping[str, Any], NDArray[np.int64]], bool]
+
 LARGEST_RESULT = 1 << 30  # values kept of a sweep that is not reduced: 8 GiB
 UNITS = {
     **dict.fromkeys(("gas", "execution_gas", "blob_gas", "verification_gas_cost"), "gas"),
@@ -59,7 +61,7 @@ def sweep(
     ----------
     function : takes every input of the samples by its name, as arrays that broadcast against each other and cannot be
         written to, and returns one array, or a mapping from names to arrays, of the shape that they broadcast to. The
-        fee formulas have compiled twins that are used in their place.
+        fee formulas have compiled kernels that are used in their place.
     samples : of `grid`, `sobol`, `monte_carlo`, or a product of such.
     reduce : statistics in place of the evaluations, of `over`.
     executor : "threads" (the default), "processes", the address of a Dask scheduler, or any
@@ -189,7 +191,7 @@ class _Job:
         examples = {name: column for axis in self.samples.axes for name, column in axis.example().items()}
         shape = (1,) * len(self.samples.axes)
         inputs = {name: column.reshape(shape) for name, column in examples.items()} | dict(self.samples.constants)
-        found = self._by_twin(inputs, shape) or self._by_function(inputs)
+        found = self._by_kernel(inputs, shape) or self._by_function(inputs)
         results = {name: np.asarray(value).dtype for name, value in found.items()}
         for name, dtype in results.items():
             if dtype.kind not in "iufb":
@@ -204,14 +206,14 @@ class _Job:
     def _axis_of(self, name: str) -> int:
         return next(place for place, axis in enumerate(self.samples.axes) if name in axis.names)
 
-    def _by_twin(self, inputs: dict[str, Any], shape: tuple[int, ...], into: Inputs | None = None) -> Inputs | None:
-        """What the compiled twin makes of the inputs; `None` where there is none, or the inputs are not for it."""
-        twin = _twin(self.function)
-        if twin is None or not shape:
+    def _by_kernel(self, inputs: dict[str, Any], shape: tuple[int, ...], into: Inputs | None = None) -> Inputs | None:
+        """The result of the compiled kernel; `None` where there is none, or an input is out of its range."""
+        kernel = _kernel_of(self.function)
+        if kernel is None or not shape:
             return None
         name = _result_name(self.function)
         out = np.empty(shape, dtype=np.int64) if into is None else into[name]
-        return {name: out} if twin(inputs, out) else None
+        return {name: out} if kernel(inputs, out) else None
 
     def _by_function(self, inputs: dict[str, Any]) -> Mapping[str, Any]:
         """What the function makes of the inputs, which it cannot write to: they are kept, and met again."""
@@ -222,9 +224,9 @@ class _Job:
         return _named(self.function, self.function(**given))
 
     def _evaluated(self, inputs: dict[str, Any], shape: tuple[int, ...], into: Inputs | None = None) -> Inputs:
-        by_twin = self._by_twin(inputs, shape, into)
-        if by_twin is not None:
-            return by_twin
+        by_kernel = self._by_kernel(inputs, shape, into)
+        if by_kernel is not None:
+            return by_kernel
         values = self._by_function(inputs)
         if set(values) != set(self.names):
             raise InvalidInput("function", f"expected the results {', '.join(self.names)} every time", [*values])
@@ -384,12 +386,26 @@ def _check_dims(samples: Samples, reduce: Over | None) -> None:
             raise InvalidInput("reduce", f"expected dimensions of the samples, such as {close[0]}", dim)
 
 
-def _twin(function: Callable[..., Any]) -> Any:
+def compiled_kernels() -> Mapping[Callable[..., Any], Kernel]:
+    """The formulas that have a compiled kernel, each with it.
+
+    >>> from feemodel.linea.priority import priority_fee
+    >>> compiled_kernels()[priority_fee].__name__
+    'sweep_priority_fee'
+    """
+    from feemodel.linea import from_l1, kernels, priority  # numba, which most sweeps do not need
+
+    return {
+        priority.priority_fee: kernels.sweep_priority_fee,
+        priority.verification_priority_fee: kernels.sweep_verification_priority_fee,
+        from_l1.priority_fee_from_l1: kernels.sweep_priority_fee_from_l1,
+    }
+
+
+def _kernel_of(function: Callable[..., Any]) -> Kernel | None:
     if not getattr(function, "__module__", "").startswith("feemodel.linea."):
         return None
-    from feemodel.linea.sweep_kernels import TWINS
-
-    return TWINS.get(function)
+    return compiled_kernels().get(function)
 
 
 def _result_name(function: Callable[..., Any]) -> str:

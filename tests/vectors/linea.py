@@ -11,9 +11,10 @@ from typing import Any
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import from_hex
-from feemodel.ethereum.transaction import Transaction, fee_transaction
+from feemodel.ethereum.transaction import Transaction
 from feemodel.linea import coordinator, node, priority
 from feemodel.linea.extra_data import PricingRecord, latest_variable_cost
+from feemodel.linea.measure import fee_transaction
 from feemodel.sizes.lzss import Lzss, packed_size
 from tests.conftest import ROOT
 from tests.vectors import Case, compare, guarded, refused

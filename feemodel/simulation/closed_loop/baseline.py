@@ -11,7 +11,7 @@ import xarray as xr
 
 from feemodel.checks import choice
 from feemodel.errors import InvalidInput
-from feemodel.linea.from_l1 import USABLE_BLOB_BYTES
+from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
 from feemodel.simulation.closed_loop.costs import Costs
 from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.paths import DAY

@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from feemodel.compiled import kept
+from feemodel.ethereum.fee_market import FLOOR_GAS_PER_TOKEN, TOKENS_OF_NONZERO_BYTE, TRANSACTION_GAS
 from feemodel.linea.price_cap import cap_multiplier, tip_within_caps
 from feemodel.simulation.closed_loop import observations as seen_at
 from feemodel.simulation.closed_loop import policy_kernels
@@ -41,7 +42,7 @@ FILL, BY_DEADLINE, PRICE_CAP, BLOB_OR_CALLDATA, ALTERNATIVE_LAYER, CLAIRVOYANT =
 
 RECORDED = 4  # series of a recorded path: price, balance, backlog, transactions
 WEEK_OFFSET = 72  # hours from Monday 00:00 to 1970-01-01 00:00 UTC
-CALLDATA_GAS, TRANSACTION_GAS = 40.0, 21_000.0  # EIP-7623's floor of a nonzero byte; of a transaction
+CALLDATA_GAS = float(FLOOR_GAS_PER_TOKEN * TOKENS_OF_NONZERO_BYTE)  # of a nonzero byte, at the floor
 
 
 @kept(nogil=True, error_model="numpy")

@@ -11,10 +11,11 @@ from typing import Any, Protocol
 
 from feemodel.checks import RealArray, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.linea.from_l1 import BLOB_GAS, EXECUTION_GAS, USABLE_BLOB_BYTES
+from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
+from feemodel.linea.parameters import COORDINATOR, NODE
 from feemodel.rollups.optimism import MIN_SCALED_SIZE
 from feemodel.rollups.presets import OP_MAINNET
-from feemodel.simulation.announced import BLOCK_TIME, PricingRule
+from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.closed_loop import policy_kernels as kernels
 from feemodel.simulation.closed_loop.execution_prices import FixedExecution, _Execution, built_in_state
 from feemodel.simulation.closed_loop.observations import Setting
@@ -144,7 +145,7 @@ class LineaPricing(PricingRule):
         denominator, target = 0.0, 1.0
         if self.pressure is not None:
             denominator = float(self.pressure.denominator)
-            target = self.pressure.max_block_calldata * updates * setting.step / (2.0 * BLOCK_TIME)
+            target = self.pressure.max_block_calldata * updates * setting.step / (2.0 * NODE.block_time)
         memory = [0.0] * (kernels.LINEA_TIP - 11)
         tip = -1.0 if setting.tips_known else self.tip
         terms = [*costs, updates, window, self.estimate_margin, denominator, target]
@@ -219,8 +220,8 @@ class VaultPricing(_Shared):
     `range` is 1 wei a byte unless `max_price` is finite: then it is `max_price − min_price`, as the source has it.
     """
 
-    gas_per_byte: float = EXECUTION_GAS / USABLE_BLOB_BYTES  #: 0 turns feed-forward of execution gas off [gas / byte]
-    blob_gas_per_byte: float = BLOB_GAS / USABLE_BLOB_BYTES  #: [gas / byte]
+    gas_per_byte: float = COORDINATOR.execution_gas / USABLE_BLOB_BYTES  #: 0 turns it off [gas / byte]
+    blob_gas_per_byte: float = COORDINATOR.blob_gas / USABLE_BLOB_BYTES  #: [gas / byte]
     kp: float = 0.0  #: [range]
     ki: float = 0.0  #: a step [range]
     kd: float = 0.0  #: [range]

@@ -4,11 +4,10 @@ The state of a built-in policy is one float array: the kind of the data rule, wh
 then the data rule's parameters and memory, then the execution rule's kind, parameters and memory.
 """
 
-import math
-
 import numpy as np
 
 from feemodel.compiled import kept
+from feemodel.linea.kernels import recorded
 from feemodel.rollups.arbitrum_kernels import base_fees
 from feemodel.simulation.closed_loop.observations import (
     BALANCE,
@@ -35,7 +34,6 @@ NO_DATA_PRICE, FIXED, LINEA, OP_STACK, ARBITRUM, VAULT, VAULT_EIP1559 = range(7)
 FIXED_EXECUTION, EIP1559, TAIKO, ARBITRUM_L2 = range(4)
 EXECUTION = 1  # where state holds the place of the execution rule
 FIRST = 2  # where the data rule's parameters begin
-MAX_KWEI = 4_294_967_295.0  # that the pricing record holds
 
 
 @kept(nogil=True, error_model="numpy")
@@ -119,7 +117,7 @@ def _linea(rule, seen):  # type: ignore[no-untyped-def]
             pressure = min(max((rule[12] - rule[10]) / rule[10], -1.0), 1.0)
             cost = max(cost, rule[11] * (1.0 + pressure / rule[9]))
         rule[12] = 0.0
-        rule[11] = 1_000.0 * min(math.floor(cost / 1_000.0), MAX_KWEI)
+        rule[11] = recorded(cost)
     return rule[11] * rule[8]
 
 

@@ -1,0 +1,66 @@
+"""Compiled kernels of `feemodel.ethereum.fee_market`, for recurrences: one block's numbers in, the next block's out.
+
+Inputs are int64 and are not checked: the caller keeps base fees and gas below 2**62 and what `blob_base_fee` says.
+"""
+
+import math
+
+import numpy as np
+
+from feemodel.compiled import kept
+from feemodel.ethereum.fee_market import BASE_FEE_CHANGE_DENOMINATOR, BLOB_BASE_COST, GAS_PER_BLOB
+
+EXACT = 2.0**61  # of update_fraction · e**(excess / update_fraction): no term and no sum of the series passes 64 bits
+
+
+@kept(nogil=True, error_model="numpy")
+def next_base_fee(base_fee, gas_used, target):  # type: ignore[no-untyped-def]
+    """`feemodel.ethereum.fee_market.next_base_fee`, with Ethereum's denominator, for a gas target.
+
+    >>> int(next_base_fee(1_000_000_000, 11_000_000, 10_000_000))
+    1012500000
+    """
+    distance = abs(gas_used - target)
+    # base_fee · distance // target in two parts, neither of which passes 64 bits
+    step = base_fee // target * distance + base_fee % target * distance // target
+    step //= BASE_FEE_CHANGE_DENOMINATOR
+    return base_fee + max(step, 1) if gas_used > target else base_fee - step
+
+
+@kept(nogil=True, error_model="numpy")
+def blob_base_fee(excess, update_fraction):  # type: ignore[no-untyped-def]
+    """`feemodel.ethereum.fee_market.blob_base_fee` [wei / gas], for an update fraction below 2**41.
+
+    The integer series as long as 64 bits hold it; above some 100 gwei the double exponential, which differs by less
+    than a part in 10**9, at most 2**62.
+
+    >>> int(blob_base_fee(2_314_058, 3_338_477))
+    2
+    """
+    estimate = math.exp(excess / update_fraction)
+    if not estimate * update_fraction < EXACT:
+        return np.int64(min(estimate, 2.0**62))
+    term, total, i = update_fraction, 0, 1
+    while term > 0:
+        total += term
+        divisor = update_fraction * i
+        # term · excess // divisor: the quotient of the doubles, put right by the remainder modulo 2**64
+        quotient = np.int64(np.float64(term) * np.float64(excess) / np.float64(divisor))
+        remainder = term * excess - quotient * divisor
+        term = quotient + remainder // divisor
+        i += 1
+    return total // update_fraction
+
+
+@kept(nogil=True, error_model="numpy")
+def next_excess_blob_gas(excess, used, base_fee, target, maximum, update_fraction, reserve):  # type: ignore[no-untyped-def]
+    """`feemodel.ethereum.fee_market.next_excess_blob_gas`, the blob rules as numbers, target and maximum in gas.
+
+    >>> int(next_excess_blob_gas(0, 4 * 131_072, 10**9, 3 * 131_072, 6 * 131_072, 3_338_477, False))
+    131072
+    """
+    if excess + used < target:
+        return np.int64(0)
+    if reserve and base_fee > GAS_PER_BLOB // BLOB_BASE_COST * blob_base_fee(excess, update_fraction):
+        return excess + used * (maximum - target) // maximum
+    return excess + used - target
