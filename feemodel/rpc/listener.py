@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import socket
+from collections.abc import Callable
 
 from feemodel.rpc.protocol import Application, Connections
 
@@ -98,6 +99,7 @@ async def serve_until(
     app: Application,
     connections: Connections,
     *,
+    ready: Callable[[], object] = lambda: None,
     drain: float = DRAIN,
     grace: float = GRACE,
 ) -> None:
@@ -105,12 +107,14 @@ async def serve_until(
 
     Parameters
     ----------
+    ready : called once the application has started and connections are accepted.
     drain : in which connections that wait are accepted, and what has come on open ones is read [s].
     grace : after that, for requests under way [s].
     """
     await app.start()
     try:
         accepting = Listener(listener, connections)
+        ready()
         await stop.wait()
         await asyncio.sleep(drain)
         accepting.close()

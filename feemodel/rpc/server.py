@@ -65,7 +65,7 @@ class Shared:
     board: Board  #: what they count; the last place is the parent's
     failures: "SimpleQueue[FeeModelError]"  #: why a worker could not begin
     chain_ids: tuple[Any, Any]  #: of the nodes, see `feemodel.rpc.service.Service`
-    listening: Semaphore  #: released by each worker that listens
+    answering: Semaphore  #: released by each worker that answers
     rates: Any  #: of the keys, see `feemodel.rpc.keys.Rates`
 
 
@@ -136,7 +136,7 @@ def serve(
     store: Path | None = None,
     ready: Callable[[str], object] = lambda address: None,
 ) -> None:
-    """Serve until a signal says stop; `ready` is called with the address when all workers listen.
+    """Serve until a signal says stop; `ready` is called with the address when all workers answer.
 
     Parameters
     ----------
@@ -169,9 +169,9 @@ def serve(
             for place in range(settings.workers):
                 workers.append(_started(shared, place))
             signals.interrupts = False
-            listening = 0
-            while not signals.stopping and listening < settings.workers:
-                listening += shared.listening.acquire(timeout=0.05)
+            answering = 0
+            while not signals.stopping and answering < settings.workers:
+                answering += shared.answering.acquire(timeout=0.05)
                 _check_first(workers, shared)
             if not signals.stopping:
                 ready(f"http://{_written(settings.host)}:{port}")
@@ -194,7 +194,7 @@ def _check_first(workers: list[Worker], shared: Shared) -> None:
     if not shared.failures.empty():  # which a worker says before it ends
         raise shared.failures.get()
     for worker in ended:
-        raise FeeModelError(f"a worker ended with {worker.end} before it listened")
+        raise FeeModelError(f"a worker ended with {worker.end} before it answered")
 
 
 def _watch(workers: list[Worker], shared: Shared, signals: Signals) -> None:
@@ -287,10 +287,9 @@ async def _serving(shared: Shared, metrics: Metrics) -> None:
     with _bound(settings.host, settings.port) as listener:
         listener.setblocking(False)
         listener.listen(BACKLOG)  # from here on connections wait instead of being refused
-        shared.listening.release()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING | IGNORED)
         beating = asyncio.create_task(_beat(metrics))
-        await serve_until(stop, listener, app, connections)
+        await serve_until(stop, listener, app, connections, ready=shared.answering.release)
         beating.cancel()
         metrics.write()
 
