@@ -85,7 +85,6 @@ def test_blocks_of_every_extractor_are_l1_fees(tmp_path: Path) -> None:
     ("text", "message"),
     [
         (FEES + FEES.splitlines()[1] + "\n", "block_number: expected every row once, got 24183331"),
-        (FEES[:-3], "the last line has no line break"),
         (FEES[:-12], "line 3: expected 6 values, found 5"),
         (
             FEES.replace("248255237", "0.248"),
@@ -99,6 +98,15 @@ def test_wrong_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
     path.write_text(text)
     with pytest.raises(UnreadableFile, match=rf"fees\.csv: .*{message}"):
         read_l1_fees(path)
+
+
+def test_a_last_line_without_a_line_break_is_read_and_said(tmp_path: Path) -> None:
+    path = tmp_path / "fees.csv"
+    path.write_text(FEES.rstrip("\n"))
+    with pytest.warns(UserWarning, match=r"fees\.csv: the last line has no line break"):
+        table = read_l1_fees(path)
+    path.write_text(FEES)
+    pd.testing.assert_frame_equal(table, read_l1_fees(path))
 
 
 def test_shared_month_of_fees(shared: Path) -> None:

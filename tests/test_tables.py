@@ -75,8 +75,28 @@ def test_gas_used_and_timestamps_are_kept_where_the_file_has_them(tmp_path):
 
 
 def test_own_names_and_units_are_said_by_the_caller(tmp_path):
-    table = read_transactions(own_csv(tmp_path / "mine.csv"), columns=OWN_COLUMNS)
+    with pytest.warns(UserWarning, match=r"mine\.csv: columns that are not read: note$"):
+        table = read_transactions(own_csv(tmp_path / "mine.csv"), columns=OWN_COLUMNS)
     assert feemodel.fee_payloads(table) == MEASURED
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_a_misspelt_column_is_refused_with_the_column_that_is_meant(tmp_path, suffix):
+    """Without its priority fee the transaction would be taken for another type, and for fewer bytes."""
+    path = tmp_path / f"mine.{suffix}"
+    row = {"from": "0x" + "11" * 20, "to": "0x" + "22" * 20, "nonce": 1, "value": 0, "input": "0x", "gas": 21000,
+           "maxFeePerGas": 10, "maxPriorityFeePerGass": 1}  # fmt: skip
+    rows = [row, row]
+    path.write_text(
+        "\n".join(map(json.dumps, rows)) + "\n"
+        if suffix == "jsonl"
+        else ",".join(row) + "\n" + "\n".join(",".join(map(str, one.values())) for one in rows) + "\n"
+    )
+    message = "unknown column, did you mean maxPriorityFeePerGas.*got 'maxPriorityFeePerGass'"
+    with pytest.raises(UnreadableFile, match=message):
+        read_transactions(path)
+    with pytest.raises(InvalidInput, match=message):
+        feemodel.fee_sizes(pd.DataFrame(rows))
 
 
 @pytest.mark.parametrize(
@@ -89,6 +109,7 @@ def test_own_names_and_units_are_said_by_the_caller(tmp_path):
         ({**OWN_COLUMNS, "gas_price": "price"}, r"row 1: price: expected a whole number, got '1\.000000007'"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:.*not read. note")
 def test_names_that_do_not_fit_are_said(tmp_path, columns, message):
     with pytest.raises(UnreadableFile, match=message):
         read_transactions(own_csv(tmp_path / "mine.csv"), columns=columns)
@@ -205,9 +226,7 @@ SIZED = "zstd,gas_used,calldata_bytes\n100,21000,0\n200,50000,68\n"
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("200,", ",", "row 2: zstd: expected a value"),
         ("200,", "10.5,", r"row 2: zstd: expected a whole number, got '10\.5'"),
-        ("50000", "", "row 2: gas_used: expected a value"),
         ("50000", "-1", "row 2: gas_used: expected a whole number, got '-1'"),
     ],
 )
@@ -217,6 +236,25 @@ def test_a_row_of_sizes_is_neither_dropped_nor_cut(capsys, tmp_path, old, new, m
     code, _, error = run(capsys, "backtest", "--transactions", path)
     assert code == 3
     assert re.search(message, error)
+
+
+@pytest.mark.parametrize(("old", "new", "column"), [("200,", ",", "zstd"), ("50000", "", "gas_used")])
+def test_rows_without_size_or_gas_are_left_out_and_counted(capsys, tmp_path, old, new, column):
+    path = tmp_path / "sizes.csv"
+    path.write_text(SIZED.replace(old, new))
+    code, out, _ = run(capsys, "backtest", "--transactions", path, "--hours", "24", "--arrival-rate", "0.01")
+    assert code == 0
+    assert f"workload: sizes.csv; left out: 1 of 2 rows without {column}\n" in out
+
+
+def test_the_shipped_transactions_are_read_as_a_file(capsys):
+    path = shipped_path("linea_transactions.csv")
+    code, out, _ = run(capsys, "backtest", "--transactions", path, "--hours", "24", "--json")
+    own = run(capsys, "backtest", "--hours", "24", "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert found["assumed"]["workload"] == f"{path.name}; left out: 1,089 of 2,282 rows without gas_used"
+    assert found["recovery"] == json.loads(own[1])["recovery"]
 
 
 def test_the_shipped_l1_fees_are_read_as_a_file(capsys):

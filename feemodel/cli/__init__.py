@@ -99,6 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal without our signs, a file name that is no text
     with warnings.catch_warnings():
+        warnings.simplefilter("default", UserWarning)  # a line on standard error each, whatever the interpreter's flags
         warnings.showwarning = lambda message, *_: print(f"feemodel: warning: {message}", file=sys.stderr)
         try:
             return _run(given)

@@ -270,8 +270,8 @@ def _read_workload(options: argparse.Namespace) -> "Workload":
     columns = read_columns(options.columns)
     measured = read_measured(path, size, columns=columns)
     if measured is not None:
-        return Workload(Path(path).name, **measured)
-    read = read_transaction_file(path, options.columns, options.chain_id)
+        return Workload(**measured)
+    read = read_transaction_file(path, options.columns, options.chain_id).with_gas_used()
     workload = Workload.from_transactions(
         read.table, codec=read_codec(options), packed=options.packed, name=Path(path).name, chain_id=options.chain_id
     )

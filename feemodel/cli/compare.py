@@ -121,6 +121,7 @@ def _transactions(
 
 def _file(options: argparse.Namespace) -> tuple[list[Transaction], list[int] | None, list[bytes] | None, list[str]]:
     read = read_transaction_file(options.subject, options.columns, options.chain_id)
+    read = read if options.gas is not None else read.with_gas_used()
     transactions, said = [one.signed() for one in read.sent], list(read.said)
     if bare := sum(one.transaction.signature is None for one in read.sent):
         said.append(f"assumed: placeholder signatures of {bare:,} transactions")

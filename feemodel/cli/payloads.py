@@ -22,6 +22,18 @@ class TransactionFile(NamedTuple):
         """Their bytes in one of the forms that are measured."""
         return [one.measured(form) for one in self.sent]
 
+    def with_gas_used(self) -> "TransactionFile":
+        """Without the transactions for which the file does not say the gas used; as it is where it says none."""
+        from feemodel.ethereum.transaction_table import is_known
+
+        known = is_known(self.table, "gas_used")
+        if all(known) or not any(known):
+            return self
+        text = f"left out: {known.count(False):,} of {len(known):,} transactions without gas used"
+        kept = [place for place, is_there in enumerate(known) if is_there]
+        sent, rows = [self.sent[place] for place in kept], [self.rows[place] for place in kept]
+        return TransactionFile(self.table.iloc[kept], sent, rows, [*self.said, text])
+
     def gas_used(self) -> list[int] | None:
         """What each used, `None` where the file does not say it [gas]."""
         return known_column(self.table, "gas_used")

@@ -9,7 +9,7 @@ TransactionRequest; MetaMask, TransactionParams; Hardhat, CallRequest; paradigmx
 ethereum-etl, docs/schema.md and the BigQuery tables made with it; Dune, ethereum.transactions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Final
@@ -87,7 +87,23 @@ TYPE_NAMES: Final[Mapping[str, int]] = MappingProxyType(
 FIELD_OF: Final[Mapping[str, str]] = MappingProxyType(
     {name: field for field, others in FIELD_NAMES.items() for name in (field, *others)}
 )
+MISSPELT = 0.85  # likeness of two names, of which one is probably the other misspelt
 _SHOWN = 60  # characters of a name in a message
+
+
+def misspelt(name: str, absent: Iterable[str]) -> str | None:
+    """Which of the names that a table does not have this one seems to be meant for.
+
+    >>> misspelt("gas_usd", ["gas_used", "gas_price"]), misspelt("label", ["gas_used"])
+    ('gas_used', None)
+    """
+    by_letters = {_letters(one): one for one in absent}
+    close = get_close_matches(_letters(name[:_SHOWN]), by_letters, 1, MISSPELT)
+    return by_letters[close[0]] if close else None
+
+
+def _letters(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "").replace(" ", "")
 
 
 def unknown_field(name: str, value: object, *, where: str = "call") -> InvalidInput:

@@ -1,7 +1,7 @@
 """Tables of transactions, as the readers of `feemodel.io` return them, as the transactions that they are.
 
 A table has fields under any names of `feemodel.ethereum.transaction_fields`, or `raw` (the signed encoding), or
-`sender_and_unsigned_transaction`. Its other columns are not looked at.
+`sender_and_unsigned_transaction`. Other columns are ignored, but one that looks like a misspelt field is refused.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ from feemodel.ethereum.transaction import (
     parse_sender_unsigned,
     parse_transaction,
 )
-from feemodel.ethereum.transaction_fields import FIELD_OF
+from feemodel.ethereum.transaction_fields import FIELD_OF, IGNORED_NAMES, misspelt
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,6 +118,12 @@ def assumptions(table: "pd.DataFrame", sent: list[Sent], *, chain_id: int = LINE
     return found
 
 
+def is_known(table: "pd.DataFrame", name: str) -> list[bool]:
+    """For each row of a table whether a field has a value."""
+    columns = _columns(table)
+    return [False] * len(table) if name not in columns else table[columns[name]].notna().tolist()
+
+
 def known_column(table: "pd.DataFrame", name: str, *, partly: bool = False) -> list[int] | None:
     """A column of whole numbers, `None` where the table does not have it; `partly`: also where values are missing.
 
@@ -164,11 +170,22 @@ def _raw_row(raw: Any, unsigned: Any, sender: Any) -> Sent:
 
 def _field_rows(table: "pd.DataFrame", chain_id: int) -> Iterator[Sent]:
     columns = _columns(table)
+    _check_names(table, columns)
     if missing := [name for name in _NEEDED if name not in columns]:
         raise InvalidInput("transactions", f"expected the columns {', '.join(missing)} too", [*table.columns])
     names = [name for name in _READ if name in columns]
     cells = (table[columns[name]].tolist() for name in names)
     return (_field_row(dict(zip(names, row, strict=True)), chain_id) for row in zip(*cells, strict=True))
+
+
+def _check_names(table: "pd.DataFrame", columns: Mapping[str, Any]) -> None:
+    """Raise `InvalidInput` for a column whose name is nearly that of a field which the table does not have."""
+    absent = [name for name, field in FIELD_OF.items() if field not in columns]
+    for name in table.columns:
+        if not isinstance(name, str) or name in FIELD_OF or name in IGNORED_NAMES:
+            continue
+        if (meant := misspelt(name, absent)) is not None:
+            raise InvalidInput("table", f"unknown column, did you mean {meant}?", name)
 
 
 def _field_row(row: Mapping[str, Any], chain_id: int) -> Sent:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import secrets
+import warnings
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -137,8 +138,8 @@ def _read_csv(path: PathLike, names: Sequence[str]) -> Any:
                 f"{path}: line {row.number}: expected {row.expected_columns} values, found {row.actual_columns}"
             ) from None
     if not source.complete:
-        # A row that is cut within its last value looks whole, its number too small.
-        raise UnreadableFile(f"{path}: the last line has no line break: the file may be cut off; end it if it is not")
+        text = "the last line has no line break: if the file was cut off, its last value may be too"
+        warnings.warn(f"{path}: {text}", stacklevel=2)
     return table
 
 

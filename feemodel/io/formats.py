@@ -6,6 +6,7 @@ Sources: paradigmxyz/cryo at 559b654 (2025-01-08), crates/freeze/src/datasets; b
 (2024-03), ethereumetl/jobs/exporters.
 """
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.ethereum.transaction_fields import FIELD_NAMES
+from feemodel.ethereum.transaction_fields import FIELD_NAMES, FIELD_OF, IGNORED_NAMES, SIDECAR_NAMES, misspelt
 from feemodel.io.files import Container, PathLike, column_names, json_documents, read_columns
 from feemodel.io.tables import (
     BLOCKS,
@@ -44,6 +45,7 @@ class Format:
     columns: Columns
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  #: best first
     needs: tuple[str, ...] = ()  #: optional columns of the table without which it is another format
+    ignored: frozenset[str] = IGNORED_NAMES  #: known columns that change nothing
 
     def source_names(self, column: str) -> tuple[str, ...]:
         """The names that a column may have in the file."""
@@ -59,22 +61,37 @@ class Format:
         ]
 
 
-CRYO_BLOCKS = Format("blocks of cryo or `feemodel fetch`", "read_blocks", BLOCKS)
-ETL_BLOCKS = Format(
-    "blocks of ethereum-etl", "read_blocks", BLOCKS, {"block_number": ("number",), "block_hash": ("hash",)}
+#: Fields of a block's header, and what extractors add to them.
+HEADER_NAMES = frozenset(
+    """
+    number hash block_hash parent_hash author miner nonce mix_hash sha3_uncles uncles_hash logs_bloom state_root
+    transactions_root receipts_root withdrawals_root withdrawals parent_beacon_block_root requests_hash difficulty
+    total_difficulty size extra_data chain_id transaction_count timestamp gas_used gas_limit base_fee_per_gas
+    blob_gas_used excess_blob_gas block_number date time
+    """.split()  # noqa: SIM905 as text the names can be read
 )
+CRYO_BLOCKS = Format("blocks of cryo or `feemodel fetch`", "read_blocks", BLOCKS, ignored=HEADER_NAMES)
+ETL_BLOCKS = Format(
+    "blocks of ethereum-etl", "read_blocks", BLOCKS, {"block_number": ("number",), "block_hash": ("hash",)},
+    ignored=HEADER_NAMES,
+)  # fmt: skip
 TRANSACTION_FILES = Format(
     "transactions",
     "read_transactions",
     TRANSACTIONS,
     {name: (name, *FIELD_NAMES[name]) for name in (column.name for column in TRANSACTIONS)}
     | {"value": tuple(dict.fromkeys((*EXACT_VALUES, *FIELD_NAMES["value"])))},
+    ignored=IGNORED_NAMES | SIDECAR_NAMES | {"strict", "block_hash", "blockHash", "item_id", "item_timestamp"},
 )
 RAW_FILES = Format(
-    "raw transactions", "read_transactions", RAW_TRANSACTIONS, {"block_number": ("block_number", "block")}, ("raw",)
-)
+    "raw transactions", "read_transactions", RAW_TRANSACTIONS, {"block_number": ("block_number", "block")}, ("raw",),
+    IGNORED_NAMES | FIELD_OF.keys(),
+)  # fmt: skip
 RAW_UNSIGNED_FILES = replace(RAW_FILES, needs=("sender_and_unsigned_transaction",))
-ETL_RECEIPTS = Format("receipts of ethereum-etl", "read_transactions(receipts=)", RECEIPTS, {"success": ("status",)})
+ETL_RECEIPTS = Format(
+    "receipts of ethereum-etl", "read_transactions(receipts=)", RECEIPTS, {"success": ("status",)},
+    ignored=IGNORED_NAMES | FIELD_OF.keys(),
+)  # fmt: skip
 L1_FEE_FILES = Format(
     "L1 fees",
     "read_l1_fees",
@@ -92,6 +109,7 @@ L1_FEE_FILES = Format(
         "blob_gas_used_ratio": ("blob_gas_used_ratio", "blobGasUsedRatio"),
         "tip": ("tip", "priority_fee", "priority_fee_per_gas", "max_priority_fee_per_gas"),
     },
+    ignored=HEADER_NAMES | {"blocks"},  # how many a mean is of
 )
 
 ALL = (CRYO_BLOCKS, ETL_BLOCKS, TRANSACTION_FILES, L1_FEE_FILES)
@@ -100,6 +118,8 @@ UNITS = {
     "s": Fraction(1), "ms": Fraction(1, 1000),
 }  # fmt: skip
 
+
+SHOWN = 12  # names of columns in a message
 
 #: Columns that extractors write several times, in several forms.
 FIRST_COUNTS = ("value", "transaction_type", "blob_gas_used")
@@ -163,6 +183,25 @@ def sources(found: Sequence[str], form: Format, given: Mapping[str, Source]) -> 
     return chosen
 
 
+def say_unread(place: str, found: Sequence[str], form: Format, read: Mapping[str, Source]) -> None:
+    """Warn of the columns of a file that no column of ours is read from.
+
+    Raises `InvalidInput` for one whose name is nearly that of a column which the file does not have.
+    """
+    known = {name: column.name for column in form.columns for name in form.source_names(column.name)}
+    taken = {source.name for source in read.values()}
+    unread = [name for name in found if name not in known and name not in taken and name not in form.ignored]
+    absent = [name for name, ours in known.items() if ours not in read]
+    for name in unread:
+        if (meant := misspelt(name, absent)) is not None:
+            ours = known[meant]
+            advice = f"unknown column, did you mean {meant}? (--columns {ours}=NAME, or columns={{{ours!r}: NAME}})"
+            raise InvalidInput("columns", advice, name)
+    if unread:
+        shown = ", ".join(unread[:SHOWN]) + (f" and {len(unread) - SHOWN:,} more" if len(unread) > SHOWN else "")
+        warnings.warn(f"{place}: columns that are not read: {shown}", stacklevel=2)
+
+
 def read_format(
     path: PathLike, container: Container, formats: Sequence[Format], columns: Mapping[str, str] | None = None
 ) -> tuple[Format, pd.DataFrame]:
@@ -179,6 +218,7 @@ def read_format(
     wanted = list(dict.fromkeys(source.name for source in read.values()))
     if twice := [name for name in wanted if found.count(name) > 1]:
         raise UnreadableFile(f"{path}: has the column {twice[0]} twice")
+    say_unread(str(path), found, chosen, read)
     table = read_columns(path, container, wanted)
     arrays: dict[str, Any] = {
         column.name: convert(column.kind, table.column(source.name), source.name, source.scale)
@@ -239,6 +279,7 @@ def table_of_objects(
 
     made = table_of_cells(form.columns, cells())
     read = sources(found, form, given)
+    say_unread("the rows", found, form, read)
     made.attrs["not_in_file"] = [column.name for column in form.columns if column.name not in read]
     made.attrs["names_in_file"] = {ours: source.name for ours, source in read.items()}
     return made
