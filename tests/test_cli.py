@@ -97,6 +97,45 @@ def test_explain_executes_on_a_genesis(capsys):
     assert found["gasUsedWithAccessList"] == parts["used"] + 2_400 - 2 * 100  # one account, two slots: 200 gas saved
 
 
+def rows_of(capsys, *arguments):
+    code = main([*map(str, arguments), "--json"])
+    out, error = capsys.readouterr()
+    found = json.loads(out)["transactions"]
+    return code, [(row["place"], row.get("totalWei"), row.get("error")) for row in found], error
+
+
+def test_explain_answers_many_row_by_row_and_one_bad_row_ends_nothing(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "many.txt"
+    path.write_text("\n".join([RAW, json.dumps(CALL), json.dumps(CALL | {"valeu": "0x1"}), "", "neither", RAW]) + "\n")
+    alone = [answer(capsys, "explain", one)["totalWei"] for one in (RAW, json.dumps(CALL))]
+
+    code, rows, error = rows_of(capsys, "explain", path)
+    assert (code, [row[:2] for row in rows]) == (
+        3, [("line 1", alone[0]), ("line 2", alone[1]), ("line 3", None), ("line 5", None), ("line 6", alone[0])]
+    )  # fmt: skip
+    assert rows[2][2] == "call.valeu: unknown field, did you mean value?, got '0x1'"
+    assert rows[3][2].startswith("call: not JSON")
+    assert error == f"feemodel: {path}: 2 of 5 have no fee, the first is line 3: {rows[2][2]}\n"
+    with path.open() as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        assert rows_of(capsys, "explain", "-")[:2] == (code, rows)
+
+
+def test_explain_reads_the_rows_of_a_table_around_a_bad_one(tmp_path, capsys):
+    path, to = tmp_path / "own.csv", CALL["to"]
+    lines = [f"{nonce},{to},{to},0,0x,21000,{price}" for nonce, price in enumerate([10**9] * 20)]
+    lines[7] = lines[7].replace("21000", "many")
+    path.write_text("\n".join(["nonce,from,to,value,input,gas,gas_price", *lines, ""]))
+
+    code, rows, _ = rows_of(capsys, "explain", path)
+    assert (code, len(rows), [row for row in rows if row[2]]) == (
+        3, 20, [("row 8", None, "gas: expected a whole number, got 'many'")]
+    )  # fmt: skip
+    path.write_text("\n".join(["nonce,from,to,value,input,gas,gas_price", *lines[:7], ""]))
+    assert rows_of(capsys, "explain", path, "--check")[0] == 0
+    assert rows_of(capsys, "explain", path, "--check", "--fixed-cost", "1000000000")[0] == 1
+
+
 def test_explain_can_answer_by_its_exit_code(capsys):
     cheap = json.dumps(CALL | {"gasPrice": hex(30_000_000)})
 

@@ -28,6 +28,7 @@ from table_files import (
 import feemodel
 from feemodel.cli import main
 from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.ethereum.transaction_table import without_unpriced
 from feemodel.io import parse_fee_history, read_l1_fees, read_transactions
 from feemodel.io.shipped import L1_FEES, shipped_path
 from feemodel.rollups.tables import comparison, sizes_table
@@ -78,6 +79,19 @@ def test_own_names_and_units_are_said_by_the_caller(tmp_path):
     with pytest.warns(UserWarning, match=r"mine\.csv: columns that are not read: note$"):
         table = read_transactions(own_csv(tmp_path / "mine.csv"), columns=OWN_COLUMNS)
     assert feemodel.fee_payloads(table) == MEASURED
+
+
+@pytest.mark.parametrize("more", [{"blobVersionedHashes": ["0x01" + "22" * 31]}, {"authorizationList": [{}]},
+                                  {"maxFeePerBlobGas": 7}])  # fmt: skip
+def test_transactions_of_type_3_and_4_are_known_by_their_fields_where_no_type_is_given(tmp_path, more):
+    row = {"from": "0x" + "11" * 20, "to": "0x" + "22" * 20, "nonce": 1, "value": 0, "input": "0x", "gas": 21000,
+           "maxFeePerGas": 10, "maxPriorityFeePerGas": 1}  # fmt: skip
+    path = tmp_path / "mine.jsonl"
+    path.write_text(f"{json.dumps(row)}\n{json.dumps(row | more)}\n")
+    table = read_transactions(path)
+    assert without_unpriced(table)[1] == 1
+    with pytest.raises(InvalidInput, match=r"row 2: .*no fee is published"):
+        feemodel.fee_sizes(table)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])

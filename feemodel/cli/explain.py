@@ -1,11 +1,14 @@
-"""`feemodel explain`: one transaction or call, priced part by part, and whether each stage of a node would take it."""
+"""`feemodel explain`: transactions and calls, priced part by part, and whether each check of a node would pass."""
 
 import argparse
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from feemodel.cli.options import add_codec, add_pricing, count, read_codec, read_pricing, whole_from_0
 from feemodel.cli.output import in_eth, in_gwei, print_json, print_table
-from feemodel.cli.subjects import as_call, estimated_gas, gas_limit, read_subject, signing_fields
+from feemodel.cli.payloads import add_columns, read_columns
+from feemodel.cli.subjects import Item, as_call, estimated_gas, gas_limit, read_subjects, signing_fields
+from feemodel.errors import FeeModelError, UnreadableFile
 from feemodel.ethereum.call import Call
 from feemodel.ethereum.quantities import from_quantity
 from feemodel.ethereum.transaction import FORMS, LINEA_CHAIN_ID, Transaction
@@ -14,10 +17,13 @@ from feemodel.linea.node import stages
 
 if TYPE_CHECKING:
     from feemodel.execution.details import GasDetails
+    from feemodel.rpc.chain import Chain
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("subject", help="a signed transaction (0x…), a call ({…}), a file with either, or - for stdin")
+    parser.add_argument("subject", help="a signed transaction (0x…), a call ({…}), a file with one or many in any"
+                        " format that `sizes` takes, or - for standard input")  # fmt: skip
+    add_columns(parser)
     parser.add_argument("--gas", type=count, help="the gas estimate (a transfer's, or the gas limit)")
     parser.add_argument("--gas-used", type=count, help="what execution took, for the check after it")
     parser.add_argument("--nonce", type=whole_from_0, help="of a call that names none (0)")
@@ -33,27 +39,72 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     preset, form = read_pricing(options)
-    subject = read_subject(options.subject)
-    nonce, chain_id = signing_fields(subject, options.nonce, options.chain_id)
-    executed = None if _state_file(options) is None else _executed(subject, options)
-    answer = explain(
-        subject,
-        _gas(subject, options, executed),
-        form=form,
-        checks=stages(preset),
-        codec=read_codec(options),
-        measured=options.form,
-        packed=options.packed,
-        nonce=nonce,
-        chain_id=chain_id,
-    )
-    if executed is not None:
-        answer |= executed.answer()
+    measuring = {"codec": read_codec(options), "measured": options.form, "packed": options.packed}
+    chain = _chain(options)
+
+    def explained(subject: Call | Transaction | FeeModelError) -> dict[str, Any]:
+        return _explained(subject, options, chain, form=form, checks=stages(preset), **measuring)
+
+    subjects = read_subjects(options.subject, read_columns(options.columns))
+    if not subjects:
+        raise UnreadableFile(f"{options.subject}: expected transactions, found none")
+    if [place for place, _ in subjects] != [""]:
+        return _each(subjects, explained, options)
+    answer = explained(subjects[0][1])
     if options.json:
         print_json(answer)
     else:
         _print(answer)
-    return 1 if options.check and not all(stage["accepted"] for stage in answer["stages"]) else 0
+    return 1 if options.check and not _is_accepted(answer) else 0
+
+
+def _explained(
+    subject: Call | Transaction | FeeModelError, options: argparse.Namespace, chain: "Chain | None", **priced: Any
+) -> dict[str, Any]:
+    """One transaction or call; its error is raised where it is none."""
+    if isinstance(subject, FeeModelError):
+        raise subject
+    nonce, chain_id = signing_fields(subject, options.nonce, options.chain_id)
+    executed = None if chain is None else _executed(subject, chain, options)
+    answer = explain(subject, _gas(subject, options, executed), nonce=nonce, chain_id=chain_id, **priced)
+    return answer if executed is None else answer | executed.answer()
+
+
+def _is_accepted(answer: dict[str, Any]) -> bool:
+    return all(stage["accepted"] for stage in answer["stages"])
+
+
+def _each(
+    subjects: list[Item], explained: Callable[[Call | Transaction | FeeModelError], dict[str, Any]],
+    options: argparse.Namespace,
+) -> int:  # fmt: skip
+    """Every transaction of a file: a row each, also for those that cannot be read or priced."""
+    rows: list[dict[str, Any]] = []
+    for place, subject in subjects:
+        try:
+            rows.append({"place": place, **explained(subject)})
+        except FeeModelError as error:
+            rows.append({"place": place, "error": str(error)})
+    failed = [row for row in rows if "error" in row]
+    if options.json:
+        print_json({"transactions": rows, "failed": len(failed)})
+    else:
+        columns = ("", "measured", "compressed", "gas", "priority fee per gas [wei]", "fee [gwei]", "outcome")
+        print_table(f"{len(rows):,} transactions", columns, map(_row, rows))
+    if failed:
+        first = f"{failed[0]['place']}: {failed[0]['error']}"
+        name = "standard input" if options.subject == "-" else options.subject
+        raise UnreadableFile(f"{name}: {len(failed):,} of {len(rows):,} have no fee, the first is {first}")
+    return 1 if options.check and not all(map(_is_accepted, rows)) else 0
+
+
+def _row(row: dict[str, Any]) -> tuple[str, ...]:
+    if "error" in row:
+        return (row["place"], "", "", "", "", "", row["error"])
+    numbers = (row["measuredBytes"], row["compressedSize"], row["gas"]["estimated"], row["priorityFeePerGas"])
+    refused = (stage["outcome"] for stage in row["stages"] if not stage["accepted"])
+    fee = in_gwei(row["totalWei"]).removesuffix(" gwei")
+    return (row["place"], *map(_grouped, numbers), fee, next(refused, "accepted"))
 
 
 def _print(answer: dict[str, Any]) -> None:
@@ -112,11 +163,6 @@ def _gas(subject: Call | Transaction, options: argparse.Namespace, executed: "Ex
     return gas if used is None else gas | {"used": used}
 
 
-def _state_file(options: argparse.Namespace) -> str | None:
-    found: str | None = options.genesis or options.replay
-    return found
-
-
 class Executed(NamedTuple):
     """What executing the subject on a state told."""
 
@@ -140,18 +186,24 @@ def _numbers(value: Any) -> Any:
     return from_quantity(value, "gas")
 
 
-def _executed(subject: Call | Transaction, options: argparse.Namespace) -> Executed:
-    """Estimate and execute the subject on the state of a file, by Besu's search."""
-    from feemodel.execution.details import gas_details
-    from feemodel.execution.estimate import estimate_gas
+def _chain(options: argparse.Namespace) -> "Chain | None":
+    """The chain whose state the options name; `None` where they name none."""
+    if options.genesis is None and options.replay is None:
+        return None
     from feemodel.rpc.chain import genesis_chain, read_genesis_document, replay_chain
 
     if options.genesis is not None:
-        chain = genesis_chain(read_genesis_document(options.genesis))
-    else:
-        from feemodel.io.replay import read_replay
+        return genesis_chain(read_genesis_document(options.genesis))
+    from feemodel.io.replay import read_replay
 
-        chain = replay_chain(read_replay(options.replay))
+    return replay_chain(read_replay(options.replay))
+
+
+def _executed(subject: Call | Transaction, chain: "Chain", options: argparse.Namespace) -> Executed:
+    """Estimate and execute the subject on the state of a file, by Besu's search."""
+    from feemodel.execution.details import gas_details
+    from feemodel.execution.estimate import estimate_gas
+
     call = subject if isinstance(subject, Call) else as_call(subject)
     gas_limit = options.gas if options.gas is not None else estimate_gas(call, chain.world).gas_limit
     return Executed(gas_limit, gas_details(call, chain.world, gas_limit))

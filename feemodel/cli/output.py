@@ -44,13 +44,14 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
     """A table; columns from `right_from` on hold numbers and are set to the right."""
     from rich import box
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(title=escape(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     for place, column in enumerate(columns):
-        table.add_column(column, justify="right" if place >= right_from else "left", no_wrap=True)
+        table.add_column(escape(column), justify="right" if place >= right_from else "left", no_wrap=True)
     for row in rows:
-        table.add_row(*(str(cell) for cell in row))
+        table.add_row(*(escape(str(cell)) for cell in row))
     console = Console(highlight=False)
     # A number that is cut is a wrong number: on a narrow terminal the lines run over.
     unbounded = console.options.update(width=10_000)

@@ -1,28 +1,29 @@
-"""What a verb is asked about: a signed transaction, or a call, from the command line, a file or standard input."""
+"""Transactions and calls that a verb is asked about, from the command line, a file or standard input."""
 
 import sys
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from tempfile import NamedTemporaryFile
+from typing import Any, TypeAlias
 
-from feemodel.errors import InvalidInput
+from feemodel.errors import FeeModelError, InvalidInput, UnreadableFile
 from feemodel.ethereum.call import Call, parse_call
 from feemodel.ethereum.transaction import DYNAMIC_FEE, LINEA_CHAIN_ID, Transaction, intrinsic_gas, parse_transaction
 
+Item: TypeAlias = tuple[str, Call | Transaction | FeeModelError]
+
 
 def read_subject(subject: str) -> Call | Transaction:
-    """The subject of `0x…`, `{…}`, the name of a file with either, or `-` for standard input."""
-    text = subject.strip()
-    if text == "-":
-        text = sys.stdin.read().strip()
-    elif not text.startswith(("0x", "{")):
-        from feemodel.io.files import reading
+    """The subject of `0x…`, `{…}`, the name of a file with either, or `-` for standard input.
 
-        with reading(text):
-            text = Path(text).read_text(encoding="utf-8").strip()
-    if not text.startswith("{"):
-        return parse_transaction(text)
-    from feemodel.io.files import parse_json
-
-    return parse_call(parse_json(text, "call"))
+    Raises `InvalidInput` where there are several.
+    """
+    found = read_subjects(subject)
+    if len(found) != 1:
+        raise InvalidInput("subject", "expected one transaction or call", f"{len(found):,}")
+    ((_, only),) = found
+    if isinstance(only, FeeModelError):
+        raise only
+    return only
 
 
 def as_call(transaction: Transaction) -> Call:
@@ -35,6 +36,116 @@ def as_call(transaction: Transaction) -> Call:
         max_priority_fee=transaction.max_priority_fee if is_dynamic else None,
         chain_id=transaction.chain_id, access_list=transaction.access_list or None,
     )  # fmt: skip
+
+
+def read_subjects(subject: str, columns: Mapping[str, str] | None = None) -> list[Item]:
+    """All transactions and calls of a text, of a file in any format that is read, or of `-` for standard input.
+
+    Each has its place, such as "line 3", which is "" for a text or a document that is one; in place of one that cannot
+    be read stands its error.
+    """
+    text = subject.strip()
+    if text.startswith(("0x", "{")):
+        return _of_text(text, columns)
+    if text != "-":
+        return _of_file(text, columns)
+    with NamedTemporaryFile(prefix="feemodel-") as file:
+        stream = getattr(sys.stdin, "buffer", None)
+        file.write(sys.stdin.read().encode() if stream is None else stream.read())
+        file.flush()
+        try:
+            return _of_file(file.name, columns)
+        except UnreadableFile as error:
+            raise UnreadableFile(str(error).replace(file.name, "standard input")) from None
+
+
+def _of_file(path: str, columns: Mapping[str, str] | None) -> list[Item]:
+    from feemodel.io.files import container_of, opened, reading
+
+    with reading(path):
+        container = container_of(path)
+        if container in ("json", "lines"):
+            with opened(path) as file:
+                return _of_text(file.read().decode("utf-8-sig").strip(), columns)
+    return list(_of_table(path, columns))
+
+
+def _of_table(path: str, columns: Mapping[str, str] | None) -> Iterator[Item]:
+    from feemodel.ethereum.transaction_table import subjects_of
+    from feemodel.io.transactions import read_each_transaction
+
+    for first, piece in read_each_transaction(path, columns=columns):
+        rows = [piece] if isinstance(piece, InvalidInput) else subjects_of(piece)
+        yield from ((f"row {row}", one) for row, one in enumerate(rows, first))
+
+
+def _of_text(text: str, columns: Mapping[str, str] | None) -> list[Item]:
+    """The subjects of JSON, of JSON Lines, or of lines of hexadecimal data."""
+    if text.startswith(("{", "[")):
+        from feemodel.io.files import parse_json
+
+        first, _, rest = text.partition("\n")
+        if not (rest and _is_json(first)):
+            return _of_document(parse_json(text, "call"), text, columns)
+    lines = [(f"line {number}", line.strip()) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if len(lines) == 1:
+        return [("", parse_transaction(text))]
+    return [(place, _tried(line, columns)) for place, line in lines]
+
+
+def _of_document(document: Any, text: str, columns: Mapping[str, str] | None) -> list[Item]:
+    if isinstance(document, list):
+        return [(f"item {number}", _tried(item, columns)) for number, item in enumerate(document, 1)]
+    if not document.keys().isdisjoint(("transactions", "result", "error")):
+        from feemodel.ethereum.transaction_table import subjects_of
+        from feemodel.io.transactions import parse_transactions
+
+        table = parse_transactions(text.encode(), columns=columns)
+        return [(f"row {row}", one) for row, one in enumerate(subjects_of(table), 1)]
+    return [("", _of_item(document, columns))]
+
+
+def _tried(item: Any, columns: Mapping[str, str] | None) -> Call | Transaction | FeeModelError:
+    from feemodel.io.files import parse_json
+
+    try:
+        if isinstance(item, str) and not item.startswith("0x"):
+            item = parse_json(item, "call")
+        return _of_item(item, columns)
+    except FeeModelError as error:
+        return error
+
+
+def _of_item(item: Any, columns: Mapping[str, str] | None) -> Call | Transaction:
+    """A raw transaction, a call object, or a transaction under the names and in the decimal digits of an extractor."""
+    if isinstance(item, str):
+        return parse_transaction(item)
+    if not isinstance(item, Mapping):
+        raise InvalidInput("subject", "expected a transaction or a call", item)
+    if item.get("raw") is not None:
+        return parse_transaction(item["raw"])
+    try:
+        return parse_call(item)
+    except InvalidInput:
+        from feemodel.ethereum.transaction_table import subjects_of
+        from feemodel.io.formats import TRANSACTION_FILES, parse_columns, table_of_objects
+
+        if TRANSACTION_FILES.missing([*item], parse_columns(columns, TRANSACTION_FILES)):
+            raise
+        (found,) = subjects_of(table_of_objects([("transaction", item)], TRANSACTION_FILES, columns))
+        if isinstance(found, InvalidInput):
+            raise found from None
+        return found
+
+
+def _is_json(text: str) -> bool:
+    from feemodel.io.files import parse_json
+
+    try:
+        parse_json(text, "")
+    except InvalidInput:
+        return False
+    return True
 
 
 def gas_limit(subject: Call | Transaction) -> int | None:

@@ -4,11 +4,11 @@ A table has fields under any names of `feemodel.ethereum.transaction_fields`, or
 `sender_and_unsigned_transaction`. Other columns are ignored, but one that looks like a misspelt field is refused.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.call import LEGACY, as_integer, is_missing, parse_call, read_type
+from feemodel.ethereum.call import BLOB, LEGACY, SET_CODE, Call, as_integer, is_missing, parse_call, read_type
 from feemodel.ethereum.transaction import (
     LINEA_CHAIN_ID,
     Transaction,
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 RAW, UNSIGNED = "raw", "sender_and_unsigned_transaction"
 _READ = (
     "transaction_type", "chain_id", "nonce", "from_address", "to_address", "value", "input", "gas_limit", "gas_price",
-    "max_fee_per_gas", "max_priority_fee_per_gas", "access_list", "v", "y_parity", "r", "s",
+    "max_fee_per_gas", "max_priority_fee_per_gas", "max_fee_per_blob_gas", "access_list", "authorization_list",
+    "blob_versioned_hashes", "v", "y_parity", "r", "s",
 )  # fmt: skip
 _NEEDED = ("nonce", "from_address", "to_address", "value", "input", "gas_limit")
 
@@ -88,14 +89,24 @@ def without_unpriced(table: "pd.DataFrame") -> "tuple[pd.DataFrame, int]":
     columns = _columns(table)
     if RAW in table.columns:
         first = [0 if is_missing(raw) or not raw else raw[0] for raw in table[RAW].tolist()]
-        kinds = [one if one < 0x80 else LEGACY for one in first]
-    elif "transaction_type" in columns:
-        given = table[columns["transaction_type"]].tolist()
-        kinds = [LEGACY if is_missing(kind) or kind != kind else read_type(kind) for kind in given]
+        kept = [one not in (BLOB, SET_CODE) for one in first]
     else:
-        return table, 0
-    kept = [kind not in (3, 4) for kind in kinds]
+        kept = [True] * len(table)
+        if "transaction_type" in columns:
+            given = table[columns["transaction_type"]].tolist()
+            kept = [is_missing(kind) or kind != kind or read_type(kind) not in (BLOB, SET_CODE) for kind in given]
+        for name in ("authorization_list", "blob_versioned_hashes", "max_fee_per_blob_gas"):
+            if name in columns:
+                cells = table[columns[name]].tolist()
+                kept = [one and not _is_given(cell) for one, cell in zip(kept, cells, strict=True)]
     return (table, 0) if all(kept) else (table.loc[kept], kept.count(False))
+
+
+def _is_given(cell: Any) -> bool:
+    """Whether a cell holds a fee, or a list with something in it."""
+    if is_missing(cell) or (isinstance(cell, float) and cell != cell):
+        return False
+    return len(cell) > 0 if hasattr(cell, "__len__") else True
 
 
 def assumptions(table: "pd.DataFrame", sent: list[Sent], *, chain_id: int = LINEA_CHAIN_ID) -> list[str]:
@@ -169,13 +180,18 @@ def _raw_row(raw: Any, unsigned: Any, sender: Any) -> Sent:
 
 
 def _field_rows(table: "pd.DataFrame", chain_id: int) -> Iterator[Sent]:
+    return (_field_row(row, chain_id) for row in _rows(table))
+
+
+def _rows(table: "pd.DataFrame") -> Iterator[dict[str, Any]]:
+    """The fields of each row that a transaction is made from."""
     columns = _columns(table)
     _check_names(table, columns)
     if missing := [name for name in _NEEDED if name not in columns]:
         raise InvalidInput("transactions", f"expected the columns {', '.join(missing)} too", [*table.columns])
     names = [name for name in _READ if name in columns]
     cells = (table[columns[name]].tolist() for name in names)
-    return (_field_row(dict(zip(names, row, strict=True)), chain_id) for row in zip(*cells, strict=True))
+    return (dict(zip(names, row, strict=True)) for row in zip(*cells, strict=True))
 
 
 def _check_names(table: "pd.DataFrame", columns: Mapping[str, Any]) -> None:
@@ -188,7 +204,31 @@ def _check_names(table: "pd.DataFrame", columns: Mapping[str, Any]) -> None:
             raise InvalidInput("table", f"unknown column, did you mean {meant}?", name)
 
 
-def _field_row(row: Mapping[str, Any], chain_id: int) -> Sent:
+def subjects_of(table: "pd.DataFrame") -> Iterator[Call | Transaction | InvalidInput]:
+    """Each row of a table as what it was sent as, or as the error that it is; columns as in `transactions_of`."""
+    if {RAW, UNSIGNED} & {*table.columns}:
+        rows: Iterable[Any] = table[RAW].tolist() if RAW in table.columns else [None] * len(table)
+        read: Callable[[Any], Call | Transaction] = _raw_subject
+    else:
+        rows, read = _rows(table), _field_call
+    for row in rows:
+        try:
+            yield read(row)
+        except InvalidInput as error:
+            yield InvalidInput(error.name.removeprefix("call."), error.reason, error.value)
+
+
+def _raw_subject(raw: Any) -> Transaction:
+    if is_missing(raw):
+        raise InvalidInput(RAW, "expected a signed transaction", None)
+    return parse_transaction(raw)
+
+
+def _field_call(row: Mapping[str, Any]) -> Call:
     given = {name: None if isinstance(value, float) and value != value else value for name, value in row.items()}
-    call = parse_call(given, sent=True)
+    return parse_call(given, sent=True)
+
+
+def _field_row(row: Mapping[str, Any], chain_id: int) -> Sent:
+    call = _field_call(row)
     return Sent(call.sender, fill(call, gas=call.gas or 0, chain_id=chain_id))

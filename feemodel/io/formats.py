@@ -209,6 +209,38 @@ def read_format(
 
     The attribute `not_in_file` of the table lists the columns that the file does not have.
     """
+    chosen, read, table = _read_table(path, container, formats, columns)
+    made = _made(chosen, read, table)
+    made.attrs["not_in_file"] = [column.name for column in chosen.columns if column.name not in read]
+    made.attrs["names_in_file"] = {ours: source.name for ours, source in read.items()}
+    return chosen, made
+
+
+def read_each_row(
+    path: PathLike, container: Container, formats: Sequence[Format], columns: Mapping[str, str] | None = None
+) -> Iterator[tuple[int, pd.DataFrame | InvalidInput]]:
+    """A Parquet or CSV file in pieces: tables of rows that can be read, and the error of each row that cannot.
+
+    Yields the number of the first row of a piece, from 1, with the piece. Parameters are those of `read_format`.
+    """
+    chosen, read, table = _read_table(path, container, formats, columns)
+    pieces = [(1, table)] if table.num_rows else []
+    while pieces:
+        first, piece = pieces.pop()
+        try:
+            yield first, _made(chosen, read, piece)
+        except InvalidInput as error:
+            half = piece.num_rows // 2
+            if half:
+                pieces += [(first + half, piece.slice(half)), (first, piece.slice(0, half))]
+            else:
+                yield first, InvalidInput(error.name.removeprefix("row 1: "), error.reason, error.value)
+
+
+def _read_table(
+    path: PathLike, container: Container, formats: Sequence[Format], columns: Mapping[str, str] | None
+) -> tuple[Format, dict[str, Source], Any]:
+    """The first of the formats that a file has the columns of, which columns these are, and their content."""
     found = column_names(path, container)
     given = {form.name: parse_columns(columns, form) for form in formats}
     chosen = next((form for form in formats if not form.missing(found, given[form.name])), None)
@@ -220,15 +252,16 @@ def read_format(
         raise UnreadableFile(f"{path}: has the column {twice[0]} twice")
     say_unread(str(path), found, chosen, read)
     table = read_columns(path, container, wanted)
+    return chosen, read, table
+
+
+def _made(form: Format, read: Mapping[str, Source], table: Any) -> pd.DataFrame:
     arrays: dict[str, Any] = {
         column.name: convert(column.kind, table.column(source.name), source.name, source.scale)
-        for column in chosen.columns
+        for column in form.columns
         if (source := read.get(column.name)) is not None
     }
-    made = make_table(chosen.columns, arrays, table.num_rows)
-    made.attrs["not_in_file"] = [column.name for column in chosen.columns if column.name not in read]
-    made.attrs["names_in_file"] = {ours: source.name for ours, source in read.items()}
-    return chosen, made
+    return make_table(form.columns, arrays, table.num_rows)
 
 
 def rows_of_json(data: bytes) -> list[tuple[str, Mapping[str, Any]]]:

@@ -10,6 +10,7 @@ A column has one of these kinds:
 | fee    | Int64; Float64 where the file has means, with a fraction of a wei                                           |
 | real   | Float64                                                                                                     |
 | accesses | an object column of tuples: an address and its storage keys each                                          |
+| list   | an object column of tuples, as the file has them                                                            |
 | amount | Python ints in an object column: wei may exceed 64 bits, and a double would lose the last digits            |
 | data   | bytes, as pandas' binary[pyarrow]                                                                           |
 | flag   | pandas' boolean                                                                                             |
@@ -39,7 +40,7 @@ ARROW_TYPES = {
     "whole": pa.int64(), "time": pa.int64(), "type": pa.int64(), "real": pa.float64(), "data": pa.binary(),
     "flag": pa.bool_(), "text": pa.string(),
 }  # fmt: skip
-OBJECTS = ("amount", "accesses")  # kinds whose columns hold Python objects
+OBJECTS = ("amount", "accesses", "list")  # kinds whose columns hold Python objects
 INT64 = ("whole", "time", "type")
 _NULLABLE: dict[str, Any] = {
     "whole": pd.Int64Dtype(),
@@ -49,6 +50,7 @@ _NULLABLE: dict[str, Any] = {
     "real": pd.Float64Dtype(),
     "amount": np.dtype(object),
     "accesses": np.dtype(object),
+    "list": np.dtype(object),
     "data": pd.ArrowDtype(pa.binary()),
     "flag": pd.BooleanDtype(),
     "text": pd.StringDtype(),
@@ -107,7 +109,10 @@ TRANSACTIONS: Columns = (
     Column("gas_price", "whole", "wei / gas", "as the node reports it: what was paid, once in a block", "optional"),
     Column("max_fee_per_gas", "whole", "wei / gas", "missing for types 0 and 1", "optional"),
     Column("max_priority_fee_per_gas", "whole", "wei / gas", "missing for types 0 and 1", "optional"),
+    Column("max_fee_per_blob_gas", "whole", "wei / gas", "of type 3 alone", "optional"),
     Column("access_list", "accesses", "", "missing for type 0", "optional"),
+    Column("blob_versioned_hashes", "list", "", "of type 3 alone", "optional"),
+    Column("authorization_list", "list", "", "of type 4 alone", "optional"),
     Column("v", "whole", "1", "of the signature; the parity for types 1 and above", "optional"),
     Column("y_parity", "whole", "1", "of the signature, for types 1 and above", "optional"),
     Column("r", "amount", "1", "of the signature", "optional"),

@@ -11,13 +11,15 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ethereum.transaction_fields import FIELD_OF
 from feemodel.io.blocks import rpc_blocks
-from feemodel.io.files import BOM, PathLike, column_names, container_of, opened, parse_json, reading
+from feemodel.io.files import BOM, Container, PathLike, column_names, container_of, opened, parse_json, reading
 from feemodel.io.formats import (
     ETL_RECEIPTS,
     RAW_FILES,
     RAW_UNSIGNED_FILES,
     TRANSACTION_FILES,
+    Format,
     parse_columns,
+    read_each_row,
     read_format,
     rows_of_json,
     table_of_objects,
@@ -57,12 +59,29 @@ def read_transactions(
             with opened(path) as file:
                 table = parse_transactions(file.read(), columns=columns)
         else:
-            raw = set(PAYLOADS) & {*column_names(path, container), *(columns or {})}
-            forms = (RAW_FILES, RAW_UNSIGNED_FILES) if raw else (TRANSACTION_FILES,)
-            form, table = read_format(path, container, forms, columns)
+            form, table = read_format(path, container, _formats(path, container, columns), columns)
             if form is TRANSACTION_FILES:
                 table = in_order(table, "block_number", "transaction_index")
     return table if receipts is None else _with_receipts(table, receipts)
+
+
+def read_each_transaction(
+    path: PathLike, *, columns: Mapping[str, str] | None = None
+) -> Iterator[tuple[int, pd.DataFrame | InvalidInput]]:
+    """The transactions of a CSV or Parquet file in the file's order, in pieces between rows that cannot be read.
+
+    Yields the number of a piece's first row, from 1, with its table, or with what is wrong with the one row.
+
+    Raises `UnreadableFile` for a file that is not a table of transactions.
+    """
+    with reading(path):
+        container = container_of(path)
+        yield from read_each_row(path, container, _formats(path, container, columns), columns)
+
+
+def _formats(path: PathLike, container: Container, columns: Mapping[str, str] | None) -> tuple[Format, ...]:
+    raw = set(PAYLOADS) & {*column_names(path, container), *(columns or {})}
+    return (RAW_FILES, RAW_UNSIGNED_FILES) if raw else (TRANSACTION_FILES,)
 
 
 def parse_transactions(data: bytes, *, columns: Mapping[str, str] | None = None) -> pd.DataFrame:

@@ -24,7 +24,7 @@ from feemodel.ethereum.call import read_access_list, read_type
 from feemodel.ethereum.quantities import from_hex, from_number, from_quantity
 
 #: whole: below 2**63. amount: below 2**256. fee: wei, whole or a mean. real: a double. time: whole seconds since 1970.
-Kind: TypeAlias = Literal["whole", "amount", "fee", "real", "time", "type", "accesses", "data", "flag", "text"]
+Kind: TypeAlias = Literal["whole", "amount", "fee", "real", "time", "type", "accesses", "list", "data", "flag", "text"]
 
 INT64_MAX = 2**63 - 1
 UINT256_MAX = 2**256 - 1
@@ -59,6 +59,8 @@ def cell(kind: Kind, value: Any, name: str, scale: Fraction = ONE, *, decimal: b
             return read_type(from_number(value, name, maximum=4) if _is_decimal(value) else value, name)
         case "accesses":
             return read_access_list(value, name)
+        case "list":
+            return _list(value, name)
         case "data":
             return from_hex(value, name)
         case "flag":
@@ -91,7 +93,7 @@ def column(kind: Kind, array: Any, name: str, scale: Fraction = ONE) -> Any:
             return pa.array(_each(array, name, partial(_of_column, kind, scale=scale)), pa.int64())
         case "fee" | "real":
             return fees(_each(array, name, partial(_of_column, kind, scale=scale)), whole=kind == "fee")
-        case "amount" | "accesses":
+        case "amount" | "accesses" | "list":
             return objects(_each(array, name, partial(_of_column, kind, scale=scale)))
         case "data":
             return _data_column(array, name)
@@ -107,6 +109,9 @@ def _of_column(kind: Kind, value: Any, name: str, *, scale: Fraction) -> Any:
         return _seconds(value, name, scale)
     if kind == "accesses":
         return read_access_list(_json_list(value, name), name)
+    if kind == "list":  # ethereum-etl joins the hashes of a CSV file
+        joined = isinstance(value, str) and not value.startswith("[")
+        return _list(value.replace(";", ",").split(",") if joined else _json_list(value, name), name)
     if kind == "amount" and isinstance(value, bytes):
         if len(value) > WORD:
             raise InvalidInput(name, "expected at most 32 bytes", value)
@@ -117,6 +122,12 @@ def _of_column(kind: Kind, value: Any, name: str, *, scale: Fraction) -> Any:
     if kind == "real":
         return float(_number(value, name))
     return _scaled(value, name, scale, kind)
+
+
+def _list(value: Any, name: str) -> tuple[Any, ...]:
+    if not isinstance(value, (list, tuple)):
+        raise InvalidInput(name, "expected a list", value)
+    return tuple(value)
 
 
 def _json_list(value: Any, name: str) -> Any:
