@@ -34,6 +34,7 @@ EXAMPLES = {
     "replay": ('"replay.json.gz"', "replay.json.gz", "replay.json.gz"),
     "node": ('"http://127.0.0.1:1/key"', "http://127.0.0.1:1/key", "http://127.0.0.1:1/key"),
     "pass_methods": ('["debug_traceCall"]', "debug_traceCall", ("debug_traceCall",)),
+    "max_lag": ("0", "0", 0),
     "node_timeout": ("2.5", "2.5", 2.5),
     "store": ('"ledger.db"', "ledger.db", "ledger.db"),
     "pricing": ('"verification-cost"', "verification-cost", "verification-cost"),

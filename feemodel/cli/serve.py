@@ -47,6 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         flag = f"--{setting.name.replace('_', '-')}"
         if setting.type is bool:
             group.add_argument(flag, action=argparse.BooleanOptionalAction, default=None, help=help_text)
+        elif setting.name == "node":
+            group.add_argument(flag, metavar="…", action="append", help=f"{help_text}; may be given several times")
         else:
             group.add_argument(flag, metavar="…", help=help_text)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -195,7 +197,7 @@ def _hidden(name: str, value: Any) -> Any:
         return "(set)"
     from feemodel.io.node import Node
 
-    return Node(value).name
+    return ", ".join(Node(url).name for url in value.split())
 
 
 def _shown(value: Any) -> str:

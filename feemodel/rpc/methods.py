@@ -28,7 +28,7 @@ from feemodel.rpc.keys import CALLER
 from feemodel.rpc.parameters import Overrides, check_block, check_size, estimate_options
 from feemodel.rpc.pass_through import PASSED, PassedOn
 from feemodel.rpc.pricing import Pricing
-from feemodel.rpc.upstream import Upstream
+from feemodel.rpc.upstreams import Upstreams
 
 PRODUCTION_PREFIX = "linea"  # under which today's clients call the two methods
 
@@ -133,7 +133,7 @@ def chain_methods(
 
 
 def upstream_methods(
-    upstream: Upstream,
+    upstream: Upstreams,
     pricing: Pricing,
     limits: Limits,
     *,
@@ -166,7 +166,7 @@ def upstream_methods(
         return found.reply()
 
     def passed(name: str) -> Method:
-        return PassedOn(name, upstream.passing.call, upstream.passing.together)
+        return PassedOn(name, upstream.call, upstream.together)
 
     proof = both_names(prefix, "getProof", passed(f"{PRODUCTION_PREFIX}_getProof"))
     names = dict.fromkeys((*PASSED, *more))

@@ -68,6 +68,10 @@ class _TryAgain(Exception):
         self.error, self.received = error, received
 
 
+class NotSent(UpstreamError):
+    """A call that the node cannot have acted on."""
+
+
 class _NoBatches(Exception):
     """A node that answered a batch with something else."""
 
@@ -168,7 +172,8 @@ class PassThrough:
             try:
                 return await self._exchanged(calls, streams=streams, changes=changes)
             except ConnectionFailed as error:
-                again = _TryAgain(UpstreamError(f"the node: {error}"), received=error.received)
+                failure = (UpstreamError if error.received else NotSent)(f"the node: {error}")
+                again = _TryAgain(failure, received=error.received)
             except _TryAgain as error:
                 again = error
             if attempt or (changes and again.received):

@@ -19,6 +19,7 @@ from feemodel.rpc.settings import Settings
 
 if TYPE_CHECKING:
     from feemodel.io.l1_fees import FeeHistory
+    from feemodel.rpc.upstreams import CurrentHead
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Pricing:
         self,
         source: str,
         costs: Callable[[], Prices],
-        polled: Polled[Any] | None = None,
+        polled: "Polled[Any] | CurrentHead | None" = None,
         least_base_fee: Callable[[], int] | None = None,
         *,
         base_fee_is_fixed: bool = False,

@@ -46,6 +46,7 @@ from feemodel.rpc.pricing import (
 from feemodel.rpc.runner import Runner
 from feemodel.rpc.settings import Settings
 from feemodel.rpc.upstream import Upstream, block_call, block_hash
+from feemodel.rpc.upstreams import CurrentHead, Upstreams
 from feemodel.sizes.codecs import Codec, Zstd, get_codec
 from feemodel.sizes.lzss import Lzss
 
@@ -94,7 +95,7 @@ class Service:
         settings = self.settings  # one retry: it is asked again soon enough
         return None if settings.l1_node is None else Node(settings.l1_node, timeout=settings.node_timeout, retries=1)
 
-    def _opened_upstream(self, chain: ChainId) -> Upstream | None:
+    def _opened_upstream(self, chain: ChainId) -> Upstreams | None:
         settings = self.settings
         if settings.node is None:
             return None
@@ -103,12 +104,14 @@ class Service:
             if self.store.chain_id is not None:
                 chain.check(to_quantity(self.store.chain_id))  # the node must have it from its first answer on
             held = hashed_head(self.store)
-        upstream = Upstream(
-            settings.node, timeout=settings.node_timeout, poll_seconds=settings.poll_seconds,
-            max_age=settings.max_age, chain=chain, held=held,
-        )  # fmt: skip
-        self._polled.append(upstream.head)
-        return upstream
+        nodes = [
+            Upstream(
+                url, timeout=settings.node_timeout, poll_seconds=settings.poll_seconds, max_age=settings.max_age,
+                chain=chain, held=held,
+            ) for url in settings.nodes
+        ]  # fmt: skip
+        self._polled += [node.head for node in nodes]
+        return Upstreams(nodes, chain, max_lag=settings.max_lag, max_age=settings.max_age)
 
     def _opened_pricing(self) -> Pricing:
         settings = self.settings
@@ -126,7 +129,9 @@ class Service:
         self._polled.append(polled)
         return self._priced("l1", lambda: polled.value.prices, polled)
 
-    def _priced(self, source: str, costs: Callable[[], Prices], polled: Polled[Any] | None = None) -> Pricing:
+    def _priced(
+        self, source: str, costs: Callable[[], Prices], polled: Polled[Any] | CurrentHead | None = None
+    ) -> Pricing:
         """Prices from these costs and the base fee of the chain that is served."""
         chain, upstream, is_fixed = self.chain, self.upstream, self.settings.base_fee is not None
         still = 0 if chain is None or is_fixed else chain.next_base_fee
@@ -246,6 +251,8 @@ class Service:
             state["node"] = {"chainId": self.upstream.chain.known, **_seen(self.upstream.head)}
             head = self.upstream.head.last
             state["node"]["block"] = None if head is None else head.number
+            if len(self.upstream.nodes) > 1:
+                state["nodes"] = [self._node_seen(node) for node in self.upstream.nodes]
         if self.pricing.polled is not None:
             state["pricing"] = {"source": self.pricing.source, **_seen(self.pricing.polled)}
         if self.store is not None:
@@ -258,6 +265,17 @@ class Service:
                 state |= {"status": "degraded", "ledger": ledger_failed(error).message}
         return state
 
+    def _node_seen(self, node: Upstream) -> dict[str, Any]:
+        upstreams, head = self.upstream, node.head.last
+        assert upstreams is not None
+        return {
+            **_seen(node.head),
+            "block": None if head is None else head.number,
+            "lag": upstreams.lag(node),
+            "latencySeconds": rounded(node.latency),
+            "inUse": node is upstreams.current,
+        }
+
     def unlike_ledger(self) -> str | None:
         """That calls are executed at another block than the ledger's head; `None` where they are not."""
         if self.store is None or self.chain is None:
@@ -266,6 +284,13 @@ class Service:
         if head is None or head.number == number:
             return None
         return f"calls are executed at block {number}, and the head of the ledger that is proved from is {head.number}"
+
+    def _needed(self) -> list[Polled[Any] | CurrentHead]:
+        """What an estimate needs to be looked up: of several nodes the one in use."""
+        if self.upstream is None:
+            return list(self._polled)
+        heads = [node.head for node in self.upstream.nodes]
+        return [self.upstream.head, *(polled for polled in self._polled if polled not in heads)]
 
     @property
     def finalized(self) -> int | None:
@@ -287,7 +312,7 @@ class Service:
                 self.store.check_file()
         except UnreadableFile as error:
             refused.append(ledger_failed(error).message)
-        failed = [polled.error for polled in self._polled if polled.error is not None]
+        failed = [polled.error for polled in self._needed() if polled.error is not None]
         return refused + [error for error in dict.fromkeys(failed) if not any(error in reason for reason in refused)]
 
 
@@ -303,7 +328,7 @@ def _after(first: Callable[[], Awaitable[None]], method: Callable[..., Any]) -> 
     return later
 
 
-def _announced_prices(settings: Settings, upstream: Upstream) -> Prices:
+def _announced_prices(settings: Settings, upstream: Upstreams) -> Prices:
     """The prices of the record in a node's newest block; raises `UpstreamError` where there is none."""
     try:
         return recorded_prices(settings, upstream.extra_data())
@@ -311,7 +336,7 @@ def _announced_prices(settings: Settings, upstream: Upstream) -> Prices:
         raise UpstreamError(f"the newest block has no pricing record: {error}") from None
 
 
-def _seen(polled: Polled[Any]) -> dict[str, Any]:
+def _seen(polled: Polled[Any] | CurrentHead) -> dict[str, Any]:
     return {
         "reachable": polled.error is None,
         "ageSeconds": rounded(polled.age),

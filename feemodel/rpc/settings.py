@@ -73,6 +73,14 @@ def _url(name: str, value: Any) -> str:
     return str(value).strip()
 
 
+def _urls(name: str, value: Any) -> str:
+    """Addresses of nodes as one text, a space between two of them."""
+    listed = value.split() if isinstance(value, str) else value
+    if not isinstance(listed, (list, tuple)) or not listed:
+        raise InvalidInput(name, "expected an address such as https://host:port/path", HIDDEN)
+    return " ".join(_url(name, part) for part in listed)
+
+
 def _has_port(address: SplitResult) -> bool:
     """Whether the port, where one is named, is a number that ports have."""
     try:
@@ -219,7 +227,8 @@ class Settings:
 
     genesis: str | None = _setting("chain", _text, None, "geth genesis FILE to answer from (a development chain)")
     replay: str | None = _setting("chain", _text, None, "block replay FILE to answer from, at its last block")
-    node: str | None = _setting("chain", _url, None, "URL of a node to answer from")
+    node: str | None = _setting("chain", _urls, None, "URL of a node to answer from; several are of the same chain")
+    max_lag: int = _setting("chain", _whole(), 3, "blocks that a node may be behind another one and still price")
     node_timeout: float = _setting("chain", _seconds(0.001), 5.0, "of a request to the node [s]")
     pass_methods: tuple[str, ...] = _setting(
         "chain", _texts(_method), (), "methods passed on to the node beside those that wallets call")
@@ -275,6 +284,11 @@ class Settings:
     idle_seconds: float = _setting("limits", _seconds(0.01), 15.0, "a connection may send nothing [s]")
     body_seconds: float = _setting("limits", _seconds(0.01), 10.0, "until a request has arrived as a whole [s]")
     # fmt: on
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The addresses in `node`."""
+        return () if self.node is None else tuple(self.node.split())
 
     def __post_init__(self) -> None:
         for setting in all_settings():

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from time import monotonic
 from typing import Any
 
 from feemodel.errors import InvalidInput, UpstreamError
@@ -58,6 +58,8 @@ class Upstream:
         )  # fmt: skip
         self.chain = chain or ChainId()
         self._held = held  # until the node has shown its own
+        self.latency = 0.0  #: of the last looks at its newest block, averaged [s]
+        self.is_looked_at = False  #: whether `look` is waiting for the node
         self.passing = PassThrough(self.node, url, self.chain, self.head.fail)
 
     async def estimate(
@@ -87,9 +89,14 @@ class Upstream:
 
     async def look(self) -> None:
         """Look at the newest block now, as a poll does."""
-        with suppress(TimeoutError):  # the poll goes on, and its age shows
-            async with asyncio.timeout(self.node.timeout):
+        self.is_looked_at = True
+        try:
+            async with asyncio.timeout(self.node.timeout):  # the poll goes on
                 await self.head.refresh()
+        except TimeoutError:
+            self.head.fail(UpstreamError(f"the node: no answer in {self.node.timeout:g} s"))
+        finally:
+            self.is_looked_at = False
 
     def extra_data(self) -> bytes:
         """The extra data of the newest block, where its pricing record stands."""
@@ -132,7 +139,10 @@ class Upstream:
         return [number, *rest]
 
     def _fetch_head(self) -> Head:
+        began = monotonic()
         _, head, history = self._outcomes([_CHAIN_ID, _HEAD, _FEE_HISTORY])
+        seconds = monotonic() - began
+        self.latency = (self.latency + seconds) / 2 if self.latency else seconds
         return Head.parse(_own(head), history)  # which not every node has
 
 
