@@ -252,7 +252,7 @@ def test_a_stored_path_holds_as_its_hashes_say():
         changed = [
             path._replace(digest=bytes(32)), path._replace(leaf_index=3), path._replace(leaf_index=0),
             path._replace(nodes=[top, top]), path._replace(siblings=[below]), path._replace(leaf=message[:-32]),
-            path._replace(beside=message), path._replace(hval=bytes(32)),
+            path._replace(sibling_leaf=message), path._replace(hval=bytes(32)),
             path._replace(digest=b"\xff" * 32), path._replace(leaf=b"\xff" * len(message)),
         ]  # fmt: skip
         for wrong in changed:

@@ -97,27 +97,29 @@ def test_extreme_elements_do_not_overflow(element):
 
 @settings(max_examples=30, deadline=None)
 @given(indices=st.lists(st.integers(0, 2**40 - 1), min_size=1, max_size=40), height=st.integers(0, 40))
-def test_paths_climbed_in_one_call_are_as_climbed_level_by_level(indices, height):
+def test_roots_of_paths_in_one_call_equal_those_level_by_level(indices, height):
     hashes = POSEIDON2.word_hashes([number.to_bytes(32) for number in range(len(indices) * (height + 1))])
-    feet, beside = hashes[: len(indices)], hashes[len(indices) :]
+    nodes, beside = hashes[: len(indices)], hashes[len(indices) :]
     paths = [beside[place * height : (place + 1) * height] for place in range(len(indices))]
-    assert POSEIDON2.climbed(feet, paths, indices) == replace(POSEIDON2, climb=None).climbed(feet, paths, indices)
+    assert POSEIDON2.path_roots(nodes, paths, indices) == replace(POSEIDON2, hash_paths=None).path_roots(
+        nodes, paths, indices
+    )
 
 
 @pytest.mark.parametrize(
-    ("feet", "siblings", "indices", "message"),
+    ("nodes", "siblings", "indices", "message"),
     [
-        (b"", b"", [], "feet"),
-        (bytes(33), bytes(32), [0], "feet"),
-        (bytes(32), bytes(64), [0, 1], "feet"),
+        (b"", b"", [], "nodes"),
+        (bytes(33), bytes(32), [0], "nodes"),
+        (bytes(32), bytes(64), [0, 1], "nodes"),
         (bytes(64), bytes(96), [0, 1], "siblings"),
-        (bytes(28) + b"\xff" * 4, bytes(32), [0], r"feet\[0, 7\]"),
+        (bytes(28) + b"\xff" * 4, bytes(32), [0], r"nodes\[0, 7\]"),
         (bytes(32), bytes(60) + b"\xff" * 4, [0], r"siblings\[0, 1, 7\]"),
     ],
 )
-def test_what_is_no_path_is_refused(feet, siblings, indices, message):
+def test_what_is_no_path_is_refused(nodes, siblings, indices, message):
     with pytest.raises(InvalidInput, match=message):
-        poseidon2.climb(feet, siblings, indices)
+        poseidon2.path_roots(nodes, siblings, indices)
 
 
 class Lane(int):

@@ -93,7 +93,7 @@ def test_the_root_is_that_of_the_whole_list_of_leaves(operations):
 
 @settings(max_examples=25, deadline=None)
 @given(count=st.integers(0, 70), chunk=st.integers(1, 30))
-@example(count=1_100, chunk=1_000)  # three bands of levels
+@example(count=1_100, chunk=1_000)  # three levels of subtrees
 def test_a_tree_built_at_once_equals_the_one_built_key_by_key(count, chunk):
     scheme = POSEIDON2
     items = sorted(Item(key_of(scheme, n), key_of(scheme, n + 500), bytes(32), n.to_bytes(2)) for n in range(count))

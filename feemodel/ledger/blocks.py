@@ -24,7 +24,7 @@ from feemodel.ledger.words import WORD_SIZE
 
 @dataclass(slots=True)
 class _Work:
-    """An account under way: its key, its change, the account that stood and the one to be, the storage tree to be."""
+    """An account that a block changes: its key, the change, the account before and after, its storage tree after."""
 
     hkey: bytes
     change: AccountChange

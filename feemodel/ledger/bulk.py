@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feemodel.ledger.index import DIGITS
-from feemodel.ledger.rows import EMPTY, HEAD_KEY, TAIL_KEY, Key, Leaf, Node, Rows, Version, crown, empty_version
+from feemodel.ledger.rows import EMPTY, HEAD_KEY, TAIL_KEY, Key, Leaf, Node, Rows, Version, empty_version, stored_height
 from feemodel.ledger.scheme import DEPTH, FIRST_FREE, HASH_SIZE, HEAD, NOTHING, TAIL, Scheme
 
-BAND = 5  # levels; a subtree of so many, and with it that part of each way through it, fits into a page of the file
+SUBTREE_LEVELS = 5  # each such subtree is stored contiguously, so that a Merkle path reads one page per subtree
 CHUNK = 8_192  # rows that are made and stored together
 
 
@@ -68,37 +68,39 @@ def _leaf_hashes(scheme: Scheme, leaves: Sequence[Leaf], hkeys: Iterable[bytes])
 
 
 def _fill_nodes(rows: Rows, scheme: Scheme, level: bytes, first: int) -> tuple[int, bytes]:
-    """The number of the node at the crown and the sub root, from the leaves' hashes and the number of the first."""
+    """The number of the highest stored node and the sub root, from the leaves' hashes and the number of the first."""
     numbers = first + np.arange(len(level) // HASH_SIZE)
-    top = crown(len(numbers))
-    for bottom in range(0, top, BAND):
-        band = []
-        for zero in scheme.zeros[bottom : min(bottom + BAND, top)]:
+    top = stored_height(len(numbers))
+    for bottom in range(0, top, SUBTREE_LEVELS):
+        subtrees = []
+        for zero in scheme.zeros[bottom : min(bottom + SUBTREE_LEVELS, top)]:
             if len(level) // HASH_SIZE % 2:
                 level += zero
-            band.append(np.frombuffer(level, dtype=np.uint8).reshape(-1, 2 * HASH_SIZE))
+            subtrees.append(np.frombuffer(level, dtype=np.uint8).reshape(-1, 2 * HASH_SIZE))
             level = scheme.digests(level, 2 * HASH_SIZE)
-        numbers = _fill_band(rows, band, numbers)
-    (sub_root,) = scheme.climbed([level], [scheme.zeros[top:DEPTH]], [HEAD])
+        numbers = _fill_subtrees(rows, subtrees, numbers)
+    (sub_root,) = scheme.path_roots([level], [scheme.zeros[top:DEPTH]], [HEAD])
     return int(numbers[0]), sub_root
 
 
-def _fill_band(rows: Rows, band: Sequence[NDArray[np.uint8]], below: NDArray[np.int64]) -> NDArray[np.int64]:
+def _fill_subtrees(rows: Rows, subtrees: Sequence[NDArray[np.uint8]], below: NDArray[np.int64]) -> NDArray[np.int64]:
     """Store some levels, the nodes below each of the highest together, from the top; the numbers of the highest.
 
     Parameters
     ----------
-    band : [nodes, 64] of each level from the lowest, the two hashes of each node.
+    subtrees : [nodes, 64] of each level from the lowest, the two hashes of each node.
     below : numbers of the level under them.
     """
-    height = np.repeat(np.arange(len(band)), [len(level) for level in band])
-    subtree = np.concatenate([np.arange(len(level)) >> len(band) - 1 - place for place, level in enumerate(band)])
+    height = np.repeat(np.arange(len(subtrees)), [len(level) for level in subtrees])
+    subtree = np.concatenate(
+        [np.arange(len(level)) >> len(subtrees) - 1 - place for place, level in enumerate(subtrees)]
+    )
     order = np.lexsort((-height, subtree))
     numbers = np.empty(len(order), dtype=np.int64)
     numbers[order] = rows.nodes.extend([]) + np.arange(len(order))
-    levels: list[NDArray[np.int64]] = [numbers[height == place] for place in range(len(band))]
+    levels: list[NDArray[np.int64]] = [numbers[height == place] for place in range(len(subtrees))]
     children = np.concatenate([_in_pairs(level) for level in (below, *levels[:-1])])
-    hashes = np.concatenate(band)
+    hashes = np.concatenate(subtrees)
     for start in range(0, len(order), CHUNK):
         chosen = order[start : start + CHUNK]
         left, right = children[chosen].T.tolist()

@@ -1,7 +1,7 @@
-"""Is a proof true under a root? Every hash, key, value, neighbour and range is checked, and the step that fails named.
+"""Verify a proof against a root: every hash, key, value, neighbour and range; an error names the step that fails.
 
-The generation of the tree is told by the length of the top node. The paths of all entries are climbed together: their
-siblings are one batch of hashes, and so is each level above their feet.
+The length of the top node tells which hash the tree has. All Merkle paths are verified together: their siblings are one
+batch of hashes, and so is each level of nodes above their leaves.
 """
 
 from collections.abc import Callable, Sequence
@@ -101,7 +101,7 @@ def check_proof(
         _refuse("accountProof.key", f"expected the address asked for, {to_hex(wanted)}", to_hex(account_entry.key))
     leaves = [leaf for entry in (account_entry, *slot_entries) for leaf in entry.leaves]
     scheme = _generation(leaves)
-    seen = dict(zip((leaf.where for leaf in leaves), _climbed(scheme, leaves), strict=True))
+    seen = dict(zip((leaf.where for leaf in leaves), _hash_paths(scheme, leaves), strict=True))
 
     account_key = scheme.account_key(account_entry.key)
     value = _checked(scheme, account_entry, seen, state_root, account_key, partial(account_hash, scheme))
@@ -189,15 +189,17 @@ def _generation(leaves: list[_Leaf]) -> Scheme:
     return scheme
 
 
-def _climbed(scheme: Scheme, leaves: list[_Leaf]) -> list[_Seen]:
+def _hash_paths(scheme: Scheme, leaves: list[_Leaf]) -> list[_Seen]:
     """Each leaf's path hashed from the leaf to the root; the paths side by side."""
     roots = _hashes(scheme, [(leaf, 0) for leaf in leaves])
-    feet = _hashes(scheme, [(leaf, DEPTH + 1) for leaf in leaves])
+    nodes = _hashes(scheme, [(leaf, DEPTH + 1) for leaf in leaves])
     full = [leaf for leaf in leaves if leaf.entries[DEPTH] != NOTHING]
-    beside = dict(zip((leaf.where for leaf in full), _hashes(scheme, [(leaf, DEPTH) for leaf in full]), strict=True))
+    sibling_leaves = dict(
+        zip((leaf.where for leaf in full), _hashes(scheme, [(leaf, DEPTH) for leaf in full]), strict=True)
+    )
     inner = iter(_hashes(scheme, [(leaf, DEPTH - height) for leaf in leaves for height in range(1, DEPTH)]))
-    siblings = [[beside.get(leaf.where, NOTHING), *islice(inner, DEPTH - 1)] for leaf in leaves]
-    sub_roots = scheme.climbed(feet, siblings, [leaf.index for leaf in leaves])
+    siblings = [[sibling_leaves.get(leaf.where, NOTHING), *islice(inner, DEPTH - 1)] for leaf in leaves]
+    sub_roots = scheme.path_roots(nodes, siblings, [leaf.index for leaf in leaves])
     return [_seen(scheme, *path) for path in zip(leaves, roots, sub_roots, strict=True)]
 
 

@@ -2,7 +2,7 @@
 
 The state tree orders its leaves by age; an insertion, a deletion and a proof of absence need neighbours by key. A
 branch has sixteen places: nothing, a key (minus its number) where only one key begins so, or a further branch. Like
-all rows a branch never changes: a changed trie copies the few branches on the way and shares the rest.
+all rows a branch never changes: a changed trie copies the few branches on the path and shares the rest.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ _Changed: TypeAlias = list[_Place]
 
 
 class Neighbours(NamedTuple):
-    """Numbers of the keys at and beside an hkey; 0 where there is none."""
+    """Numbers of the key of an hkey and of its neighbours; 0 where there is none."""
 
     left: int
     exact: int
@@ -62,18 +62,18 @@ class KeyIndex:
 
     def neighbours(self, hkey: bytes) -> Neighbours:
         """The key with that hash, and the nearest below and above it."""
-        way = []
+        path = []
         place, depth = self._root, 0
         while not _is_key(place):
             branch, digit = self._branch(place), digit_at(hkey, depth)
-            way.append((branch, digit))
+            path.append((branch, digit))
             place = branch[digit]
             depth += 1
         left = exact = right = EMPTY
         if key := _key(place):
             found = self._rows.keys[key].hkey
             left, exact, right = (key if found < hkey else 0, key if found == hkey else 0, key if found > hkey else 0)
-        return Neighbours(left or self._nearest(way, -1), exact, right or self._nearest(way, 1))
+        return Neighbours(left or self._nearest(path, -1), exact, right or self._nearest(path, 1))
 
     def insert(self, hkey: bytes, key: int) -> None:
         """Add a key whose hash is not there yet."""
@@ -91,12 +91,12 @@ class KeyIndex:
     def _branch(self, place: _Place) -> Branch | _Changed:
         return self._rows.branches[place] if isinstance(place, int) else place
 
-    def _nearest(self, way: list[tuple[Branch | _Changed, int]], step: int) -> int:
-        """The key beside the way down, the last one below it (step -1) or the first one above (step 1)."""
-        for branch, digit in reversed(way):
-            for beside in range(digit + step, -1 if step < 0 else DIGITS, step):
-                if branch[beside] != EMPTY:
-                    return self._outermost(branch[beside], step)
+    def _nearest(self, path: list[tuple[Branch | _Changed, int]], step: int) -> int:
+        """The nearest key of a path: the last one below it (step -1) or the first one above (step 1)."""
+        for branch, digit in reversed(path):
+            for place in range(digit + step, -1 if step < 0 else DIGITS, step):
+                if branch[place] != EMPTY:
+                    return self._outermost(branch[place], step)
         return EMPTY
 
     def _outermost(self, place: _Place, step: int) -> int:
@@ -140,7 +140,7 @@ class KeyIndex:
 
 
 def _is_key(place: _Place) -> bool:
-    """Whether the way down ends here: at a key, or at nothing."""
+    """Whether the path ends here: at a key, or at nothing."""
     return isinstance(place, int) and place <= EMPTY
 
 

@@ -72,33 +72,35 @@ def digests(data: bytes, size: int) -> bytes:
     return result.tobytes()
 
 
-def climb(feet: bytes, siblings: bytes, indices: Sequence[int]) -> bytes:
+def path_roots(nodes: bytes, siblings: bytes, indices: Sequence[int]) -> bytes:
     """The hashes at the tops of paths through a tree, each of them the hash of two below it.
 
     Parameters
     ----------
-    feet : [bytes] the 32-byte hashes that the paths begin with, one after the other.
-    siblings : [bytes] the hashes beside each path from its foot up, one path after the other, all of one length.
-    indices : of the feet, counted along their level; the lowest bit is 1 where the first sibling is on the left.
+    nodes : [bytes] the 32-byte hashes that the paths begin with, one after the other.
+    siblings : [bytes] the sibling hashes of each path from its lowest up, one path after the other, all of one length.
+    indices : of the nodes, counted along their level; the lowest bit is 1 where the first sibling is on the left.
 
     Returns the 32-byte hashes, one after the other.
 
     Raises `InvalidInput` for an element that is not below P, or other than whole hashes for each path.
 
-    >>> climb(bytes(32), bytes(64), [2]) == digest(bytes(32) + digest(bytes(64)))
+    >>> path_roots(bytes(32), bytes(64), [2]) == digest(bytes(32) + digest(bytes(64)))
     True
     """
-    if not indices or len(feet) != BLOCK_SIZE * len(indices):
-        raise InvalidInput("feet", f"expected a hash of {BLOCK_SIZE} bytes for each of {len(indices)} paths", len(feet))
-    if len(siblings) % len(feet):
+    if not indices or len(nodes) != BLOCK_SIZE * len(indices):
+        raise InvalidInput(
+            "nodes", f"expected a hash of {BLOCK_SIZE} bytes for each of {len(indices)} paths", len(nodes)
+        )
+    if len(siblings) % len(nodes):
         raise InvalidInput("siblings", f"expected as many hashes for each of {len(indices)} paths", len(siblings))
-    hashes = np.frombuffer(feet, dtype=">u4").reshape(len(indices), -1)
-    beside = np.frombuffer(bytearray(siblings), dtype=">u4").reshape(len(indices), -1, BLOCK_SIZE // 4)
-    for name, elements in (("feet", hashes), ("siblings", beside)):
+    hashes = np.frombuffer(nodes, dtype=">u4").reshape(len(indices), -1)
+    sibling_hashes = np.frombuffer(bytearray(siblings), dtype=">u4").reshape(len(indices), -1, BLOCK_SIZE // 4)
+    for name, elements in (("nodes", hashes), ("siblings", sibling_hashes)):
         if elements.size and elements.max() >= P:
             raise_first(name, f"expected elements below {P:,}", elements, elements >= P)
-    tops: NDArray[np.uint8] = _kernel().climb(
-        hashes.view(np.uint8).ravel(), beside.view(np.uint8).ravel(), np.array(indices, dtype=np.int64)
+    tops: NDArray[np.uint8] = _kernel().path_roots(
+        hashes.view(np.uint8).ravel(), sibling_hashes.view(np.uint8).ravel(), np.array(indices, dtype=np.int64)
     )
     return tops.tobytes()
 
@@ -130,13 +132,13 @@ def paths_hold(paths: Sequence["StoredPath"], values: Sequence[bytes]) -> bool:
     numbers: list[int] = []
     parts: list[bytes] = [b""]
     size = 0
-    for (top, index, nodes, siblings, leaf, beside, hval), value in zip(paths, values, strict=True):
-        height, leaf_size, beside_size, value_size = len(nodes), len(leaf), len(beside), len(value)
-        if len(siblings) != height - 1 or not leaf or (leaf_size | beside_size | value_size) % BLOCK_SIZE:
+    for (top, index, nodes, siblings, leaf, sibling, hval), value in zip(paths, values, strict=True):
+        height, leaf_size, sibling_size, value_size = len(nodes), len(leaf), len(sibling), len(value)
+        if len(siblings) != height - 1 or not leaf or (leaf_size | sibling_size | value_size) % BLOCK_SIZE:
             return False
-        numbers += (height, index & (1 << height) - 1, leaf_size, beside_size, value_size)
-        parts += (top, *nodes, *siblings, leaf, beside, hval, value)
-        size += 4 * BLOCK_SIZE * height + leaf_size + beside_size + value_size
+        numbers += (height, index & (1 << height) - 1, leaf_size, sibling_size, value_size)
+        parts += (top, *nodes, *siblings, leaf, sibling, hval, value)
+        size += 4 * BLOCK_SIZE * height + leaf_size + sibling_size + value_size
     parts[0] = struct.pack(f">{len(numbers)}I", *numbers)
     data = b"".join(parts)
     if len(data) != len(parts[0]) + size:

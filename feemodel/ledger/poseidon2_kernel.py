@@ -1,4 +1,4 @@
-"""What the state tree hashes with Poseidon2, compiled: many messages side by side, paths climbed, paths checked.
+"""What the state tree hashes with Poseidon2, compiled: batches of messages, roots of Merkle paths, checks of paths.
 
 Messages and hashes are bytes; each lane of the vectors of the permutation has one message.
 """
@@ -42,10 +42,10 @@ def absorb(data: NDArray[np.uint8], size: int) -> NDArray[np.uint8] | None:
         return result if all(list(sound)) else None
 
 
-def climb(hashes: NDArray[np.uint8], siblings: NDArray[np.uint8], indices: NDArray[np.int64]) -> NDArray[np.uint8]:
+def path_roots(hashes: NDArray[np.uint8], siblings: NDArray[np.uint8], indices: NDArray[np.int64]) -> NDArray[np.uint8]:
     """The digests at the tops of paths from hashes [32·n] past siblings [32·n·height]; all elements below P."""
     result = hashes.copy()
-    (_climb_few if len(indices) <= FEW else _climb_many)(result, siblings, indices)
+    (_path_roots_few if len(indices) <= FEW else _path_roots_many)(result, siblings, indices)
     return result
 
 
@@ -114,7 +114,7 @@ def _absorb(data: Any, size: int, result: Any, lanes: int) -> Any:
 
 
 @numba.njit(inline="always")
-def _climb(hashes: Any, siblings: Any, indices: Any, lanes: int) -> None:
+def _path_roots(hashes: Any, siblings: Any, indices: Any, lanes: int) -> None:
     count = len(indices)
     height = len(siblings) // len(hashes)
     pairs = np.empty(64 * count, dtype=np.uint8)
@@ -179,20 +179,20 @@ def _paths_hold(data: Any, count: int, lanes: int) -> Any:
         digest = 20 * count
         for path in range(count):
             height, index = _element(data, 20 * path), _element(data, 20 * path + 4)
-            leaf_size, beside_size = _element(data, 20 * path + 8), _element(data, 20 * path + 12)
+            leaf_size, sibling_size = _element(data, 20 * path + 8), _element(data, 20 * path + 12)
             value_size = _element(data, 20 * path + 16)
             siblings = digest + 32 + 64 * height
             lowest = siblings - 64  # the two hashes below the lowest node
             leaf = siblings + 64 * (height - 1)
-            beside, hval = leaf + leaf_size, leaf + leaf_size + beside_size
+            sibling, hval = leaf + leaf_size, leaf + leaf_size + sibling_size
             if turn == 0 and value_size:
                 starts[n], sizes[n], expected[n] = hval + 32, value_size, hval
                 n += 1
             elif turn == 1:
                 starts[n], sizes[n], expected[n] = leaf, leaf_size, lowest + 32 * (index & 1)
                 n += 1
-                if beside_size:
-                    starts[n], sizes[n], expected[n] = beside, beside_size, lowest + 32 - 32 * (index & 1)
+                if sibling_size:
+                    starts[n], sizes[n], expected[n] = sibling, sibling_size, lowest + 32 - 32 * (index & 1)
                     n += 1
                 else:
                     for i in range(32):
@@ -223,13 +223,13 @@ def _absorb_many(data: Any, size: int, result: Any) -> Any:
 
 
 @kept(nogil=True)
-def _climb_few(hashes: Any, siblings: Any, indices: Any) -> None:
-    _climb(hashes, siblings, indices, FEW)
+def _path_roots_few(hashes: Any, siblings: Any, indices: Any) -> None:
+    _path_roots(hashes, siblings, indices, FEW)
 
 
 @kept(nogil=True)
-def _climb_many(hashes: Any, siblings: Any, indices: Any) -> None:
-    _climb(hashes, siblings, indices, MANY)
+def _path_roots_many(hashes: Any, siblings: Any, indices: Any) -> None:
+    _path_roots(hashes, siblings, indices, MANY)
 
 
 @kept(nogil=True)

@@ -3,8 +3,8 @@
 Any number of trees is done together, so that the storage trees of a block share their batches. A position is the
 tree's place in the call above the index in its level; a parent's position is half that of its children.
 
-Nodes are stored up to the tree's crown only, the lowest height that covers every leaf given out so far. Above it the
-path runs along the left edge and every sibling is empty.
+Nodes are stored up to the lowest height that covers every leaf given out so far (`stored_height`). Above it the path
+runs along the left edge and every sibling is empty.
 
 The stored rows that a new root is made from are checked against the old root first, so that damage to the file cannot
 give a wrong root.
@@ -15,7 +15,7 @@ from itertools import count
 from typing import Any, NamedTuple, TypeAlias
 
 from feemodel.errors import InvalidInput, LedgerDamaged
-from feemodel.ledger.rows import EMPTY, Leaf, Node, Rows, Version, crown
+from feemodel.ledger.rows import EMPTY, Leaf, Node, Rows, Version, stored_height
 from feemodel.ledger.scheme import DEPTH, HASH_SIZE, HEAD, NOTHING, Scheme
 
 Edit: TypeAlias = dict[str, Any] | None  # the fields of a leaf that change; None: the leaf becomes empty
@@ -48,17 +48,19 @@ def rehash(rows: Rows, scheme: Scheme, changes: Sequence[Change]) -> list[Versio
         zero = EMPTY, scheme.zeros[height - 1]
         parents = [_parent(position, level, nodes[height].get(position), zero) for position in positions[height]]
         hashes = scheme.hashes(b"".join(node.children for node in parents), len(parents))
-        kept = [crown(changes[position >> DEPTH - height].next_free) >= height for position in positions[height]]
+        kept = [
+            stored_height(changes[position >> DEPTH - height].next_free) >= height for position in positions[height]
+        ]
         numbers = count(rows.nodes.extend([node for node, stored in zip(parents, kept, strict=True) if stored]))
         level = {
-            position: (next(numbers) if stored else node.left, digest)  # above the crown: the number of its node
+            position: (next(numbers) if stored else node.left, digest)  # above that height: the number of its node
             for position, node, digest, stored in zip(positions[height], parents, hashes, kept, strict=True)
         }
     return _versions(scheme, changes, level)
 
 
 def _ancestors(leaves: list[int]) -> list[list[int]]:
-    """The positions on the way from the leaves up, by height."""
+    """The positions of the leaves and of the nodes above them, by height."""
     levels = [leaves]
     for _ in range(DEPTH):
         levels.append(list(dict.fromkeys(position >> 1 for position in levels[-1])))
@@ -72,7 +74,7 @@ def _stored(
     nodes: list[dict[int, Node]] = [{} for _ in range(DEPTH + 1)]
     tops: list[dict[int, int]] = [{} for _ in range(DEPTH + 1)]
     for place, change in enumerate(changes):
-        height = crown(change.version.next_free)
+        height = stored_height(change.version.next_free)
         tops[height][place << DEPTH - height] = change.version.node
     numbers: dict[int, int] = {}
     for height in range(DEPTH, 0, -1):
@@ -99,7 +101,7 @@ def _check_stored(
         tops = [
             (place << DEPTH - height, change.version)
             for place, change in enumerate(changes)
-            if crown(change.version.next_free) == height
+            if stored_height(change.version.next_free) == height
         ]
         _check_tops(scheme, height, [(found[position], version) for position, version in tops])
         expected |= {position: found[position] for position, _ in tops}
@@ -132,7 +134,7 @@ def _check_tops(scheme: Scheme, height: int, tops: Sequence[tuple[bytes, Version
         return
     digests, versions = zip(*tops, strict=True)
     zeros = scheme.zeros[height:DEPTH]
-    sub_roots = scheme.climbed(digests, [zeros] * len(tops), [HEAD] * len(tops))
+    sub_roots = scheme.path_roots(digests, [zeros] * len(tops), [HEAD] * len(tops))
     messages = [scheme.top(version.next_free, digest) for version, digest in zip(versions, sub_roots, strict=True)]
     if scheme.hashes(b"".join(messages), len(messages)) != [version.root for version in versions]:
         raise LedgerDamaged("a tree has another root than its nodes")

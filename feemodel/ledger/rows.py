@@ -46,14 +46,14 @@ class Key(NamedTuple):
 Branch: TypeAlias = tuple[int, ...]  # of the sorted index: for each digit a branch, minus a key, or nothing
 
 
-class Way(NamedTuple):
+class MerklePath(NamedTuple):
     """The Merkle path of a leaf, from the highest stored node down.
 
     Parameters
     ----------
     siblings : of each sibling from the top to height 1 its two hashes, `None` where it is empty.
     leaf, hkey, encoded : the leaf, the hash of its key, and the bytes of it that are hashed.
-    beside : the bytes of the sibling leaf, 32 zero bytes where it is empty.
+    sibling_leaf : the bytes of the sibling leaf, 32 zero bytes where it is empty.
     unchecked : the part of the path that was not checked against the root; emptied by the check.
     """
 
@@ -61,7 +61,7 @@ class Way(NamedTuple):
     leaf: Leaf
     hkey: bytes
     encoded: bytes
-    beside: bytes
+    sibling_leaf: bytes
     unchecked: list[StoredPath]
 
 
@@ -107,7 +107,7 @@ class Rows(Protocol):
     def branches(self) -> Table[Branch]:
         """Branches of the sorted index."""
 
-    def way(self, version: Version, index: int) -> Way:
+    def path(self, version: Version, index: int) -> MerklePath:
         """The path of a leaf that is in use."""
 
     def last_key(self, place: int, depth: int, hkey: bytes) -> Key | None:
@@ -145,15 +145,15 @@ class MemoryRows:
         self.branches = MemoryTable[Branch]()
         add_first_rows(self, scheme)
 
-    def way(self, version: Version, index: int) -> Way:
+    def path(self, version: Version, index: int) -> MerklePath:
         """The path of a leaf that is in use; nothing in memory is left to be checked."""
-        siblings, number, beside = [], version.node, EMPTY
-        for level in range(crown(version.next_free) - 1, -1, -1):
+        siblings, number, sibling = [], version.node, EMPTY
+        for level in range(stored_height(version.next_free) - 1, -1, -1):
             left, right, _ = self.nodes[number]
-            number, beside = (right, left) if index >> level & 1 else (left, right)
-            siblings.append(self.nodes[beside].children if beside and level else None)
+            number, sibling = (right, left) if index >> level & 1 else (left, right)
+            siblings.append(self.nodes[sibling].children if sibling and level else None)
         leaf, hkey, message = self._leaf(number)
-        return Way(siblings[:-1], leaf, hkey, message, self._leaf(beside)[2] if beside else NOTHING, [])
+        return MerklePath(siblings[:-1], leaf, hkey, message, self._leaf(sibling)[2] if sibling else NOTHING, [])
 
     def last_key(self, place: int, depth: int, hkey: bytes) -> Key | None:
         """The key to which a place of the index leads by the digits of an hkey, `None` where it leads nowhere."""
@@ -195,10 +195,10 @@ def encoded(scheme: Scheme, leaf: Leaf, hkey: bytes) -> bytes:
     return scheme.leaf(leaf.previous, leaf.following, hkey, leaf.hval)
 
 
-def crown(next_free: int) -> int:
+def stored_height(next_free: int) -> int:
     """The height of the highest stored node.
 
-    >>> crown(2), crown(4), crown(5)
+    >>> stored_height(2), stored_height(4), stored_height(5)
     (1, 2, 3)
     """
     return (next_free - 1).bit_length()

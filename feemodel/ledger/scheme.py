@@ -35,7 +35,7 @@ class StoredPath(NamedTuple):
     digest, leaf_index : that hash; the index of the leaf.
     nodes : from that node down to height 1 the two hashes below each.
     siblings : from the next height down to 1 the two hashes below each sibling.
-    leaf, beside : the bytes of the leaf and of the leaf beside it, nothing where that is empty.
+    leaf, sibling_leaf : the bytes of the leaf and of its sibling, nothing where that is empty.
     hval : the hash of the value.
     """
 
@@ -44,7 +44,7 @@ class StoredPath(NamedTuple):
     nodes: Sequence[bytes]
     siblings: Sequence[bytes]
     leaf: bytes
-    beside: bytes
+    sibling_leaf: bytes
     hval: bytes
 
 
@@ -63,7 +63,7 @@ class Scheme:
     pieces : 16-byte pieces of code, one after the other → their bytes in a message.
     first_wrong : (messages of any lengths, their hashes) → the first whose hash is another, `None` where all are right.
     check_paths : `paths_hold` in one compiled call, where there is one.
-    climb : `climbed` in one call, all bytes one after the other, where there is one.
+    hash_paths : `path_roots` in one compiled call, all bytes one after the other, where there is one.
     """
 
     name: str
@@ -76,14 +76,14 @@ class Scheme:
     pieces: Callable[[bytes], bytes]
     first_wrong: Callable[[Sequence[bytes], Sequence[bytes]], int | None]
     check_paths: Callable[[Sequence[StoredPath], Sequence[bytes]], bool] | None = None
-    climb: Callable[[bytes, bytes, Sequence[int]], bytes] | None = None
+    hash_paths: Callable[[bytes, bytes, Sequence[int]], bytes] | None = None
 
     def load(self) -> None:
         """Compile what is compiled, or load it, before somebody waits for it."""
         path = StoredPath(NOTHING, 0, [2 * NOTHING], [], NOTHING, b"", NOTHING)
         for count in (1, MANY):
             self.account_keys([bytes(20)] * count)
-            self.climbed([NOTHING] * count, [[NOTHING]] * count, [0] * count)
+            self.path_roots([NOTHING] * count, [[NOTHING]] * count, [0] * count)
             self.paths_hold([path] * count, [b""] * count)
         self.first_wrong([NOTHING], [NOTHING])
 
@@ -101,16 +101,16 @@ class Scheme:
         """The hash of an inner node from those of its children."""
         return self.digest(left + right)
 
-    def climbed(
-        self, feet: Sequence[bytes], siblings: Sequence[Sequence[bytes]], indices: Sequence[int]
+    def path_roots(
+        self, nodes: Sequence[bytes], siblings: Sequence[Sequence[bytes]], indices: Sequence[int]
     ) -> list[bytes]:
-        """The hashes at the tops of paths, each from its foot past its siblings, all of one length.
+        """The root of each path, from the hash at its lower end and its siblings; all of one length.
 
         The lowest bit of a path's index is 1 where its first sibling is on the left, and so on upwards.
         """
-        if self.climb:
-            return _cut(self.climb(b"".join(feet), b"".join(chain.from_iterable(siblings)), indices))
-        hashes = list(feet)
+        if self.hash_paths:
+            return _cut(self.hash_paths(b"".join(nodes), b"".join(chain.from_iterable(siblings)), indices))
+        hashes = list(nodes)
         for height, level in enumerate(zip(*siblings, strict=True)):
             pairs = [
                 sibling + digest if index >> height & 1 else digest + sibling
@@ -131,10 +131,10 @@ class Scheme:
         links = []
         for path, value in zip(paths, values, strict=True):
             nodes, digest, other = path_links(path.digest, len(path.nodes), path.leaf_index, path.nodes, path.siblings)
-            if not path.beside and other != NOTHING:
+            if not path.sibling_leaf and other != NOTHING:
                 return False
             links += [*nodes, (path.leaf, digest)]
-            links += [(path.beside, other)] if path.beside else []
+            links += [(path.sibling_leaf, other)] if path.sibling_leaf else []
             links += [(value, path.hval)] if value else []
         messages, hashes = zip(*links, strict=True)
         return self.first_wrong(messages, hashes) is None
@@ -209,7 +209,7 @@ class Scheme:
     def empty_sub_root(self) -> bytes:
         """The sub root of a tree that holds the two ends only."""
         ends = (self.leaf(HEAD, TAIL, hkey, NOTHING) for hkey in (NOTHING, self.tail_key))
-        (sub_root,) = self.climbed([self.node(*map(self.digest, ends))], [self.zeros[1:DEPTH]], [HEAD])
+        (sub_root,) = self.path_roots([self.node(*map(self.digest, ends))], [self.zeros[1:DEPTH]], [HEAD])
         return sub_root
 
     @cached_property
@@ -221,7 +221,7 @@ class Scheme:
 def path_links(
     digest: bytes, height: int, index: int, nodes: Sequence[bytes], siblings: Sequence[bytes]
 ) -> tuple[list[tuple[bytes, bytes]], bytes, bytes]:
-    """Messages of a path and the hashes that they must have; then the hashes of the node at its end and beside that.
+    """Messages of a path and their expected hashes; then the hashes of its last node and of the sibling of that.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ POSEIDON2 = Scheme(
     pieces=_limbs,
     first_wrong=poseidon2.first_wrong,
     check_paths=poseidon2.paths_hold,
-    climb=poseidon2.climb,
+    hash_paths=poseidon2.path_roots,
 )
 MIMC = Scheme(
     name="mimc",

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from feemodel.errors import InvalidInput, LedgerDamaged
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ledger.account import ACCOUNT_SIZE, EMPTY_KECCAK, Account, account_hashes, plain_suffix
-from feemodel.ledger.rows import HEAD_KEY, TAIL_KEY, Version, crown
+from feemodel.ledger.rows import HEAD_KEY, TAIL_KEY, Version, stored_height
 from feemodel.ledger.scheme import DEPTH, HASH_SIZE, Scheme
 from feemodel.ledger.sql_rows import DIGIT_COLUMNS, is_branch, is_key, is_leaf, is_node
 from feemodel.ledger.store import Store
@@ -264,7 +264,7 @@ class _Scrub:
         zeros = _first_words(b"".join(self._scheme.zeros))
         tops: dict[int, list[int]] = {}
         for version in versions:
-            tops.setdefault(crown(version.next_free), []).append(version.node)
+            tops.setdefault(stored_height(version.next_free), []).append(version.node)
         levels: dict[int, Numbers] = {}
         place = np.zeros(len(nodes.digest), dtype=np.int64)  # of a node in its level
         level = np.zeros(0, dtype=np.int64)

@@ -79,7 +79,7 @@ class Store:
     ----------
     path : the file.
     hashing : "poseidon2" or "mimc"; an existing file must have been created with it, `None` takes what it has.
-    read_only : for readers beside the process that imports. The file is mapped into memory, so that a disk that fails
+    read_only : for readers while another process imports. The file is mapped into memory, so that a disk that fails
         to give a page ends the process; a file that is cut short is an error as elsewhere.
     create : whether a missing file is created, where it is not opened `read_only`.
 

@@ -21,11 +21,11 @@ from feemodel.ledger.rows import (
     Key,
     Leaf,
     MemoryRows,
+    MerklePath,
     Rows,
     Version,
-    Way,
-    crown,
     empty_version,
+    stored_height,
 )
 from feemodel.ledger.scheme import DEPTH, HASH_SIZE, HEAD, NOTHING, TAIL, scheme_of
 
@@ -155,7 +155,7 @@ class Tree:
         keys = self._keys.find_many(hkeys)
         indices = {hkey: row.leaf for hkey, row in zip(keys, self.rows.keys.many(list(keys.values())), strict=True)}
         numbers = dict.fromkeys(indices, self.version.node)
-        for height in range(crown(self._next_free), 0, -1):
+        for height in range(stored_height(self._next_free), 0, -1):
             nodes = self.rows.nodes.many(list(numbers.values()))
             numbers = {
                 hkey: node.right if indices[hkey] >> (height - 1) & 1 else node.left
@@ -183,7 +183,7 @@ class Tree:
 
         Raises `LedgerDamaged` where the stored path of the leaf does not lead to the root.
         """
-        return self._ways([index])[0].leaf
+        return self._paths([index])[0].leaf
 
     def related_nodes(self, index: int) -> list[bytes]:
         """The 42 entries that prove a leaf, see `ProvenLeaf`."""
@@ -194,41 +194,42 @@ class Tree:
 
         Raises `LedgerDamaged` where the stored path of a leaf does not lead to the root.
         """
-        return [self._proven(index, way) for index, way in zip(indices, self._ways(indices), strict=True)]
+        return [self._proven(index, path) for index, path in zip(indices, self._paths(indices), strict=True)]
 
-    def _check(self, indices: Sequence[int], ways: Sequence[Way]) -> None:
+    def _check(self, indices: Sequence[int], paths: Sequence[MerklePath]) -> None:
         """Raise `LedgerDamaged` unless each value has its hash and the hashes lead to the root.
 
         What is kept in memory is hashed once.
         """
-        paths, values = [], []
-        for index, way in zip(indices, ways, strict=True):
-            for stored in way.unchecked:
-                has_value = self._value_message is not None and (index not in (HEAD, TAIL) or way.leaf.value != NOTHING)
-                paths.append(stored)
-                values.append(self._value_message(way.leaf.value) if has_value and self._value_message else b"")
-        if paths and not self.scheme.paths_hold(paths, values):
+        message_of = self._value_message
+        parts, values = [], []
+        for index, path in zip(indices, paths, strict=True):
+            for part in path.unchecked:
+                has_value = index not in (HEAD, TAIL) or path.leaf.value != NOTHING
+                parts.append(part)
+                values.append(message_of(path.leaf.value) if message_of is not None and has_value else b"")
+        if parts and not self.scheme.paths_hold(parts, values):
             raise LedgerDamaged("a leaf or a node has not the hash that its parent holds")
-        if self._value_message is not None:
-            for way in ways:
-                way.unchecked.clear()
+        if message_of is not None:
+            for path in paths:
+                path.unchecked.clear()
 
-    def _proven(self, index: int, way: Way) -> ProvenLeaf:
+    def _proven(self, index: int, path: MerklePath) -> ProvenLeaf:
         scheme, version = self.scheme, self.version
-        height = crown(version.next_free)
+        height = stored_height(version.next_free)
         above, within = scheme.empty_siblings[: DEPTH - height], scheme.empty_siblings[DEPTH - height :]
         entries = [scheme.top(version.next_free, version.sub_root), *above]
-        entries += [sibling or empty for sibling, empty in zip(way.siblings, within, strict=True)]
-        return ProvenLeaf(index, way.leaf, [*entries, way.beside, way.encoded], way.hkey)
+        entries += [sibling or empty for sibling, empty in zip(path.siblings, within, strict=True)]
+        return ProvenLeaf(index, path.leaf, [*entries, path.sibling_leaf, path.encoded], path.hkey)
 
-    def _ways(self, indices: Sequence[int]) -> list[Way]:
+    def _paths(self, indices: Sequence[int]) -> list[MerklePath]:
         version = self.version
         for index in indices:
             if not 0 <= index < version.next_free:
                 raise LedgerDamaged(f"a key has leaf {index}, and the next free one is {version.next_free}")
-        ways = [self.rows.way(version, index) for index in indices]
-        self._check(indices, ways)
-        return ways
+        paths = [self.rows.path(version, index) for index in indices]
+        self._check(indices, paths)
+        return paths
 
     def _neighbours(self, hkey: bytes) -> Neighbours:
         _check_hash("hkey", hkey)
