@@ -148,6 +148,16 @@ def test_a_task_that_ends_every_child_is_refused_and_the_next_one_is_answered():
         assert once(pool, READ).output[-1] == 7
 
 
+def test_a_call_takes_a_process_that_runs_rather_than_one_that_was_killed():
+    with EnginePool(processes=2, deadline=2) as pool:
+        pool.warm_up(WORLD)
+        processes = {child._process.pid for child in pool._all}
+        with pytest.raises(LimitExceeded):
+            once(pool, SPIN, 2**40)
+        assert once(pool, READ).output[-1] == 7
+        assert [child._process.pid in processes for child in pool._all if child.is_alive] == [True]
+
+
 @pytest.mark.parametrize("seconds", [0, 0.05, 0.2, 0.6])
 def test_a_pool_closes_at_any_moment_and_leaves_nothing_open(seconds):
     """While children start, load a world or execute: each is let go by the thread that uses it, and no other begins."""

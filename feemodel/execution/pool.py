@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing.connection import Connection, Pipe
-from queue import Empty, LifoQueue
 from time import monotonic
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
@@ -55,10 +54,9 @@ class EnginePool:
         if processes < 1:
             raise InvalidInput("processes", "expected at least 1", processes)
         self._deadline = deadline
-        self._children: LifoQueue[_Child] = LifoQueue()  # the one that was used last has its world loaded
         self._all = [_Child() for _ in range(processes)]
-        for child in self._all:
-            self._children.put(child)
+        self._free = [*self._all]  # the one that was used last comes last
+        self._change = threading.Condition()  # of those that are free
 
     def run(self, world: World, task: Callable[[Execute], Found]) -> Found:
         """What `task` makes of the executions that it asks for, see `feemodel.execution.engines.Engine`.
@@ -90,19 +88,21 @@ class EnginePool:
         """End the children for good; tasks that wait for them fail with `RuntimeError`."""
         for child in self._all:
             child.end()
-        taken = [self._children.get() for _ in self._all]  # each is let go by the thread whose task has failed
-        for child in taken:
-            child.stop()
-            self._children.put(child)
+        with self._change:  # each is let go by the thread whose task has failed
+            self._change.wait_for(lambda: len(self._free) == len(self._all))
+            for child in self._all:
+                child.stop()
 
     @contextmanager
     def _taken(self) -> Iterator["_Child"]:
         """A child that is free, which nobody else uses meanwhile."""
-        try:
-            child = self._children.get(timeout=self._deadline)
-        except Empty:
-            busy = f"no process of the engine came free within {self._deadline:g} s"
-            raise LimitExceeded(busy) from None
+        with self._change:
+            if not self._change.wait_for(lambda: self._free, self._deadline):
+                raise LimitExceeded(f"no process of the engine came free within {self._deadline:g} s")
+            # The last one has its world loaded. A process that was killed takes seconds to start anew: that is left to
+            # a call that finds no other.
+            child = next((one for one in reversed(self._free) if one.is_alive), self._free[-1])
+            self._free.remove(child)
         try:
             yield child
         except BaseException as error:
@@ -110,7 +110,9 @@ class EnginePool:
                 child.stop()
             raise
         finally:
-            self._children.put(child)
+            with self._change:
+                self._free.append(child)
+                self._change.notify_all()
 
     def __enter__(self) -> Self:
         return self
@@ -158,6 +160,11 @@ class _Child:
         self._ended = False
         self._starting = threading.Lock()
         self.is_busy = False  #: whether an answer is owed
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process runs."""
+        return self._process is not None and self._process.poll() is None
 
     def start(self) -> Connection:
         """The pipe to the process, which is started if it does not run."""
