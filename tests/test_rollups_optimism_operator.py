@@ -1,18 +1,24 @@
 """What the operator of an OP Stack chain sets, against what chains have set."""
 
+from fractions import Fraction
+
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
+from feemodel.io.shipped import shipped_path
 from feemodel.rollups.optimism_operator import (
     MIXES,
     decode_scalars,
     encode_scalars,
     footprint_scalar,
     footprint_scalar_at_limit,
+    measured_mix,
     posting_plan,
     published_scalars,
+    recovery,
     scalars_for_margin,
 )
 
@@ -76,7 +82,7 @@ def test_the_documentation_s_calculator_to_the_unit(count, mix, margin, channel,
 def test_ours_recover_the_margin_of_the_plan(margin, count):
     """Revenue of a day at these scalars, over what its blobs and its L1 gas cost: 1 / (1 − margin)."""
     mix, terms = MIXES["base"], {"margin": margin, "channel_hours": 6, "output_hours": 1}
-    plan = posting_plan(count, mix, channel_hours=6)
+    plan = posting_plan(count, mix, channel_hours=6, as_published=False)
     base, blob = scalars_for_margin(count, mix, **terms)
     size = count * mix.estimated_size
     paid_for_blobs, paid_for_gas = size * blob / 10**6, 16 * size * base / 10**6
@@ -108,3 +114,97 @@ def test_numbers_out_of_range_are_refused(change, message):
     terms = {"transactions_per_day": 10, "margin": 0.0, "channel_hours": 1, "output_hours": 1, "state_in_fees": True}
     with pytest.raises(InvalidInput, match=message):
         published_scalars(mix=MIXES["base"], **(terms | change))
+
+
+CHANNEL_BYTES = 615_361  # of the channel on L1, in five blobs of one transaction
+L1_FEES = [(153_278_231, 8_284_247), (10 * 10**9, 1), (10**9, 10**9)]
+
+
+@pytest.fixture(scope="module")
+def channel():
+    """FastLZ lengths of the 1,766 transactions of one real channel of OP Mainnet, 2024-06-14."""
+    table = pd.read_csv(shipped_path("rollup_transactions.csv"))
+    return table[table["set"] == "op-channel"]["fastlz_size"].to_numpy()
+
+
+@pytest.mark.parametrize(("base_fee", "blob_base_fee"), L1_FEES)
+@pytest.mark.parametrize(("asked", "found"), [(0.0, -0.0534), (0.05, -0.0007), (0.2, 0.1573)])
+def test_the_margin_asked_for_is_found_on_a_real_channel_but_for_its_last_blob(
+    channel, asked, found, base_fee, blob_base_fee
+):
+    """One channel an hour takes 4.75 blobs by the plan and five on L1: the last one costs 5.3 % of the plan."""
+    mix = measured_mix("channel", channel, CHANNEL_BYTES)
+    scalars = scalars_for_margin(24 * 1_766, mix, margin=asked, channel_hours=1, output_hours=1)
+    fees = {"l1_base_fee": base_fee, "blob_base_fee": blob_base_fee}
+    plan = posting_plan(24 * 1_766, mix, channel_hours=1, as_published=False)
+
+    assert recovery(scalars, channel, blobs=5, l1_transactions=1, **fees).margin == pytest.approx(found, abs=2e-4)
+    assert plan.blobs / 24 == pytest.approx(4.747, abs=1e-3)
+    planned = (plan.blobs / 24) / 5
+    assert 1 - (1 - found) * planned == pytest.approx(asked, abs=2e-4)
+
+
+def test_the_mix_of_the_documentation_is_another_chain_s_by_now(channel):
+    """Its OP Mainnet compresses a third better than this channel did: the margin asked for, 5 %, becomes −32 %."""
+    scalars = scalars_for_margin(24 * 1_766, MIXES["op-mainnet"], margin=0.05, channel_hours=1, output_hours=1)
+    fees = {"l1_base_fee": 153_278_231, "blob_base_fee": 8_284_247}
+
+    assert recovery(scalars, channel, blobs=5, l1_transactions=1, **fees).margin == pytest.approx(-0.318, abs=1e-3)
+
+
+def test_the_published_count_of_blobs_in_a_transaction_is_of_the_calldata_size(channel):
+    """The real channel put five blobs into one transaction; the published code takes one, and charges five times."""
+    mix = measured_mix("channel", channel, CHANNEL_BYTES)
+    published, ours = (
+        posting_plan(24 * 1_766, mix, channel_hours=1, as_published=kind).blobs_per_transaction
+        for kind in (True, False)
+    )
+
+    assert (published, ours) == (1, 5)
+
+
+def test_ours_charge_for_state_outputs_where_users_shall_pay_them():
+    """24 outputs of 420,926 gas (86,847.5 without fault proofs), over 16 gas a byte of all estimated bytes."""
+    mix = MIXES["op-mainnet"]
+    terms = {"margin": 0.0, "channel_hours": 5, "output_hours": 1}
+    without, proved, unproved = (
+        scalars_for_margin(500_000, mix, **terms, **state).base_fee_scalar
+        for state in ({}, {"state_in_fees": True}, {"state_in_fees": True, "fault_proofs": False})
+    )
+    gas = 24 / (16 * 500_000 * mix.estimated_size) * 10**6
+
+    assert proved - without == pytest.approx(420_926 * gas, abs=1)
+    assert unproved - without == pytest.approx(86_847.5 * gas, abs=1)
+
+
+def test_scalars_that_just_fit_are_encoded():
+    largest = 2**32 - 1
+    assert decode_scalars(encode_scalars(largest, largest)) == (largest, largest)
+    for scalars in ((2**32, 0), (0, 2**32), (-1, 0)):
+        with pytest.raises(InvalidInput, match="base_fee_scalar: expected"):
+            encode_scalars(*scalars)
+
+
+def test_a_word_of_version_0_has_the_base_fee_s_scalar_alone():
+    assert decode_scalars(bytes(28) + (684_000).to_bytes(4, "big")) == (684_000, 0)
+
+
+def test_blocks_of_a_part_of_a_second():
+    """Base's 200 ms: a fifth of a second's gas in each block gives the scalar of the same throughput."""
+    assert footprint_scalar(37_500_000, elasticity=6, target_blobs=6, block_seconds=Fraction(1, 5)) == 325
+    for seconds in (0, -1, 0.2, True, Fraction(0)):
+        with pytest.raises(InvalidInput, match="block_seconds: expected a whole number or Fraction above 0"):
+            footprint_scalar(37_500_000, elasticity=6, target_blobs=6, block_seconds=seconds)
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: measured_mix("none", [], 5), "fastlz_sizes: expected one length a transaction"),
+    (lambda: measured_mix("none", [[5]], 5), "fastlz_sizes: expected one length a transaction"),
+    (lambda: measured_mix("none", [5], 0), "posted_bytes: expected whole bytes of at least 1"),
+    (lambda: recovery((0, 1), [5], blobs=1, l1_transactions=1, l1_base_fee=1, blob_base_fee=1), "scalars"),
+    (lambda: recovery(decode_scalars(bytes(32)), [5], blobs=1, l1_transactions=1, l1_base_fee=1, blob_base_fee=1),
+     "scalars: expected such that the transactions pay anything"),
+])  # fmt: skip
+def test_a_channel_that_says_nothing_is_refused(call, message):
+    with pytest.raises(InvalidInput, match=message):
+        call()

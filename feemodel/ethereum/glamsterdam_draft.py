@@ -51,6 +51,8 @@ MAX_EXECUTION_GAS = 16_777_216  # EIP-7825; what a gas limit says beyond it fill
 REFUND_QUOTIENT = 5
 SYSTEM_CALL_GAS = 30_000_000 + 16 * SLOT_STATE_GAS
 
+NEW_SLOT_GAS_TODAY, CHANGED_SLOT_GAS_TODAY = 22_100, 5_000  # of a cold slot, EIP-2929
+
 KINDS = ("call", "self", "create")
 
 
@@ -68,6 +70,13 @@ class StorageGas(NamedTuple):
     execution_gas: int
     state_gas: int
     refund: int
+
+
+class PostingGas(NamedTuple):
+    """The L1 gas of a posting transaction."""
+
+    today: int  #: [gas]
+    draft: int  #: [gas]
 
 
 class TransactionGas(NamedTuple):
@@ -274,6 +283,39 @@ def transaction_gas(
         raise InvalidInput("state_gas", f"expected at most the {before:,} gas that was used", state_gas)
     refund = min(before // REFUND_QUOTIENT, one_whole("refund_counter", refund_counter))
     return TransactionGas(max(before - refund, least), state, max(before - state, least))
+
+
+def posting_gas(
+    *, zero_bytes: int = 0, nonzero_bytes: int = 0, new_slots: int = 0, changed_slots: int = 0, other_gas: int = 0
+) -> PostingGas:
+    """DRAFT: the L1 gas of a transaction that posts a batch, today and under the draft; blob gas comes on top in both.
+
+    The recipient gets no value and has code or not: both rules charge the same for it.
+
+    Parameters
+    ----------
+    zero_bytes, nonzero_bytes : of its calldata [byte].
+    new_slots, changed_slots : storage slots that it sets for the first time, and anew; each is cold [1].
+    other_gas : of execution, taken to be the same in both [gas].
+
+    Raises `InvalidInput` for anything that is not a whole number of at least 0.
+
+    A blob transaction to an account without code, and 100,000 bytes of calldata:
+
+    >>> posting_gas(), posting_gas(nonzero_bytes=100_000)
+    (PostingGas(today=21000, draft=15000), PostingGas(today=4021000, draft=6415000))
+    """
+    new, changed = one_whole("new_slots", new_slots), one_whole("changed_slots", changed_slots)
+    other = one_whole("other_gas", other_gas, unit="gas")
+    zero, nonzero = one_whole("zero_bytes", zero_bytes), one_whole("nonzero_bytes", nonzero_bytes)
+    data = int(fee_market.calldata_gas(zero, nonzero))
+    slots = new * NEW_SLOT_GAS_TODAY + changed * CHANGED_SLOT_GAS_TODAY
+    base = fee_market.TRANSACTION_GAS
+    today = max(base + data + slots + other, base + fee_market.FLOOR_GAS_PER_TOKEN * (zero + 4 * nonzero))
+    added, set_anew = storage_gas(0, [1]), storage_gas(1, [2])
+    slots = new * (added.execution_gas + added.state_gas) + changed * set_anew.execution_gas
+    own = int(intrinsic_gas(kind="call", has_value=False))
+    return PostingGas(today, max(own + data + slots + other, int(calldata_floor(zero + nonzero, base=own))))
 
 
 def block_gas(transactions: Sequence[tuple[int, int]]) -> int:

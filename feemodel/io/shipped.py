@@ -42,7 +42,7 @@ def day_l1_fees(name: str, timestamp: int) -> tuple[int, int]:
     Raises `InvalidInput` for another day.
 
     >>> day_l1_fees("at", 1_769_904_000)
-    (161870624, 9105544)
+    (153278231, 8284247)
     """
     from datetime import UTC, datetime
 

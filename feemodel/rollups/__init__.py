@@ -1,9 +1,9 @@
 """The fee rules of rollups: what each charges for the same transaction, today and on any date.
 
 rule, rules_at, chains : a chain's rule by name and date; all of them; every dated row as a table
-sizes_table, compare, compare_sums, comparison : the same transactions under many rules
+sizes_table, compare, compare_sums, comparison, compare_days : the same transactions under many rules, on many days
 optimism, arbitrum, scroll, zksync, zksync_os, taiko, polygon_zkevm : a chain's formulas, as its nodes compute them
-arbitrum_l1_pricing, arbitrum_l2_pricing : Arbitrum's price of L1 data, and its L2 base fee
+arbitrum_l1_pricing, arbitrum_l2_pricing, arbitrum_surge : Arbitrum's price of L1 data, its L2 base fee, in a surge
 optimism_operator : what the operator of an OP Stack chain sets
 max_send : the largest value that a balance can send, some blocks ahead; balance has its formulas
 chain_history, presets, upgrades : parameters, each with source and date
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from feemodel.rollups.sending import max_send as max_send
     from feemodel.rollups.tables import chains as chains
     from feemodel.rollups.tables import compare as compare
+    from feemodel.rollups.tables import compare_days as compare_days
     from feemodel.rollups.tables import compare_sums as compare_sums
     from feemodel.rollups.tables import comparison as comparison
     from feemodel.rollups.tables import sizes_table as sizes_table
@@ -33,6 +34,7 @@ _HOME = {
     "Now": "sending",
     "chains": "tables",
     "compare": "tables",
+    "compare_days": "tables",
     "compare_sums": "tables",
     "comparison": "tables",
     "max_send": "sending",

@@ -350,7 +350,8 @@ def next_base_fee(
     """The L2 base fee of the next block.
 
     EIP-1559 with the upgrade's denominator (50, from Canyon 250; from Holocene what the header says); from Jovian on
-    the block counts as max(gas_used, footprint), and the fee is never below `min_base_fee`.
+    the block counts as max(gas_used, footprint), and the fee is never below `min_base_fee`. Each block is a step,
+    whatever time it takes: a chain of 200 ms blocks (Base since Denim) takes five a second.
 
     Parameters
     ----------

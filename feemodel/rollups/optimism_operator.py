@@ -6,13 +6,18 @@ base/contract-deployments at 15ac105 (2026-08-20): README and archive; ethereum-
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from types import MappingProxyType
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from feemodel.checks import flag, instance, real_scalar, text
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, TRANSACTION_GAS
 from feemodel.integers import MILLION, one_whole
+from feemodel.rollups import optimism
 
 UINT32_MAX = 2**32 - 1
 SCALAR_VERSION = 1  # of the word in the system configuration, since Ecotone
@@ -71,7 +76,78 @@ class PostingPlan(NamedTuple):
     l1_gas: float  #: execution gas a day, without state outputs [gas]
 
 
-def posting_plan(transactions_per_day: float, mix: TransactionMix, *, channel_hours: float) -> PostingPlan:
+def measured_mix(name: str, fastlz_sizes: ArrayLike, posted_bytes: int) -> TransactionMix:
+    """What the transactions of a channel come to.
+
+    Parameters
+    ----------
+    name : of the mix.
+    fastlz_sizes : FastLZ lengths of the signed transactions, one-dimensional [byte].
+    posted_bytes : of the compressed channel, at least 1 [byte].
+
+    Raises `InvalidInput` for anything that is not such a whole number, and for no transactions.
+
+    Two transactions at the floor of 100 bytes that were posted in 80:
+
+    >>> measured_mix("two", [120, 150], 80)
+    TransactionMix(name='two', estimated_size=100.0, size_per_blob_gas=2.5, size_per_calldata_gas=40.0)
+    """
+    sizes = np.atleast_1d(np.asarray(optimism.scaled_size(fastlz_sizes))) / MILLION
+    if sizes.ndim != 1 or not sizes.size:
+        raise InvalidInput("fastlz_sizes", "expected one length a transaction, at least one", fastlz_sizes)
+    per_byte = float(sizes.sum()) / one_whole("posted_bytes", posted_bytes, minimum=1, unit="bytes")
+    return TransactionMix(name, float(sizes.mean()), per_byte, CALLDATA_GAS_PER_BYTE * per_byte)
+
+
+class Recovery(NamedTuple):
+    """What the L1 fees of a channel's transactions pay of its posting."""
+
+    revenue: int  #: [wei]
+    cost: int  #: [wei]
+    margin: float  #: on revenue; below 0 where posting cost more [1]
+
+
+def recovery(
+    scalars: Scalars,
+    fastlz_sizes: ArrayLike,
+    *,
+    blobs: int,
+    l1_transactions: int,
+    l1_base_fee: int,
+    blob_base_fee: int,
+) -> Recovery:
+    """The margin that scalars give on a channel that was posted in blobs.
+
+    Parameters
+    ----------
+    scalars : of the L1 fee.
+    fastlz_sizes : as in `measured_mix`.
+    blobs : that the channel took; each is paid in full.
+    l1_transactions : that carried them, each 21,000 gas.
+    l1_base_fee, blob_base_fee : at which users were charged and the operator posted [wei / gas].
+
+    Raises `InvalidInput` for anything that is not such a whole number, and where nothing is charged.
+
+    >>> recovery(Scalars(0, 1_000_000), [150], blobs=1, l1_transactions=0, l1_base_fee=1, blob_base_fee=10**6)
+    Recovery(revenue=100000000, cost=131072000000, margin=-1309.72)
+    """
+    instance("scalars", scalars, Scalars)
+    base_fee, blob_fee = one_whole("l1_base_fee", l1_base_fee), one_whole("blob_base_fee", blob_base_fee)
+    fees = optimism.fjord_l1_fee(
+        fastlz_sizes, l1_base_fee=base_fee, blob_base_fee=blob_fee, base_fee_scalar=scalars.base_fee_scalar,
+        blob_base_fee_scalar=scalars.blob_base_fee_scalar,
+    )  # fmt: skip
+    revenue = int(np.sum(np.asarray(fees, dtype=object)))
+    cost = one_whole("blobs", blobs) * GAS_PER_BLOB * blob_fee
+    cost += one_whole("l1_transactions", l1_transactions) * TRANSACTION_GAS * base_fee
+    if not revenue:
+        raise InvalidInput("scalars", "expected such that the transactions pay anything", scalars)
+    return Recovery(revenue, cost, (revenue - cost) / revenue)
+
+
+def posting_plan(
+    transactions_per_day: float, mix: TransactionMix, *, channel_hours: float, as_published: bool = True
+) -> PostingPlan:
     """Blobs a day, how full they are, and the L1 transactions that carry them.
 
     Parameters
@@ -79,6 +155,8 @@ def posting_plan(transactions_per_day: float, mix: TransactionMix, *, channel_ho
     transactions_per_day : above 0.
     mix : what the transactions come to.
     channel_hours : after which a channel is posted however full it is, above 0 and at most 24 [h].
+    as_published : whether blobs per transaction follow from the calldata size, as in the published code, where its
+        formula names the mean size.
 
     >>> plan = posting_plan(500_000, MIXES["op-mainnet"], channel_hours=5)
     >>> round(plan.blobs), plan.fullness, plan.blobs_per_transaction
@@ -93,7 +171,8 @@ def posting_plan(transactions_per_day: float, mix: TransactionMix, *, channel_ho
     per_blob = min(capacity / mix.estimated_size, count / (HOURS / hours))
     blobs = count / per_blob
     # The published code has the calldata size where its formula names the mean size: the first of two faults.
-    wanted = mix.size_per_calldata_gas * count * hours / HOURS / capacity
+    size = mix.size_per_calldata_gas if flag("as_published", as_published) else mix.estimated_size
+    wanted = size * count * hours / HOURS / capacity
     carried = _rounded(max(1.0, min(float(BLOBS_PER_TRANSACTION), wanted)))
     return PostingPlan(blobs, per_blob * mix.estimated_size / capacity, carried, TRANSACTION_GAS * blobs / carried)
 
@@ -148,7 +227,8 @@ def scalars_for_margin(
 ) -> Scalars:
     """The scalars at which the L1 fees of a day are what posting costs over 1 − margin; parameters as the published.
 
-    It differs from `published_scalars` in charging part-filled blobs once. Raises `InvalidInput` for numbers out of
+    It differs from `published_scalars` in charging part-filled blobs once, and in the mean size that sets the blobs of
+    a transaction. Raises `InvalidInput` for numbers out of
     range, and for scalars that the system configuration's 32 bits do not hold.
 
     50 transactions a day, one an hour or two to a blob, are charged for nearly empty blobs once:
@@ -156,7 +236,7 @@ def scalars_for_margin(
     >>> scalars_for_margin(500_000, MIXES["op-mainnet"], margin=0.05, channel_hours=5, output_hours=1)
     Scalars(base_fee_scalar=1623, blob_base_fee_scalar=810568)
     """
-    plan = posting_plan(transactions_per_day, mix, channel_hours=channel_hours)
+    plan = posting_plan(transactions_per_day, mix, channel_hours=channel_hours, as_published=False)
     state_gas = _state_gas(output_hours, fault_proofs) if flag("state_in_fees", state_in_fees) else 0.0
     found = _scalars(transactions_per_day, mix, plan, margin, state_gas, 1.0)
     for name, value in found._asdict().items():
@@ -197,7 +277,7 @@ def decode_scalars(word: bytes) -> Scalars:
     return Scalars(int.from_bytes(word[28:], "big"), int.from_bytes(word[24:28], "big"))
 
 
-def footprint_scalar(gas_limit: int, *, elasticity: int, target_blobs: int, block_seconds: int = 2) -> int:
+def footprint_scalar(gas_limit: int, *, elasticity: int, target_blobs: int, block_seconds: int | Fraction = 2) -> int:
     """The data footprint's gas per byte at which a chain fills no more than its share of L1's blobs.
 
     gas_limit // (elasticity · block_seconds · target_blobs · 128,000 / 12 · 1.5), in exact arithmetic. Blocks begin to
@@ -209,7 +289,7 @@ def footprint_scalar(gas_limit: int, *, elasticity: int, target_blobs: int, bloc
     gas_limit : of a block [gas].
     elasticity : gas limit over gas target, at least 1 [1].
     target_blobs : of an L1 block, at least 1.
-    block_seconds : between blocks, at least 1 [s].
+    block_seconds : between blocks, above 0, a `Fraction` for blocks of less than a second [s].
 
     Raises `InvalidInput` for numbers out of range, and for a scalar of 0 or of more than 16 bits.
 
@@ -219,11 +299,18 @@ def footprint_scalar(gas_limit: int, *, elasticity: int, target_blobs: int, bloc
     312
     >>> footprint_scalar(375_000_000, elasticity=6, target_blobs=6)
     325
+
+    The same throughput in blocks of 200 ms:
+
+    >>> footprint_scalar(30_000_000, elasticity=5, target_blobs=6, block_seconds=Fraction(1, 5))
+    312
     """
     limit = one_whole("gas_limit", gas_limit, minimum=1, unit="gas")
-    share = one_whole("elasticity", elasticity, minimum=1) * one_whole("block_seconds", block_seconds, minimum=1)
+    if isinstance(block_seconds, bool) or not isinstance(block_seconds, (int, Fraction)) or block_seconds <= 0:
+        raise InvalidInput("block_seconds", "expected a whole number or Fraction above 0", block_seconds)
+    share = one_whole("elasticity", elasticity, minimum=1) * block_seconds
     bytes_ = share * one_whole("target_blobs", target_blobs, minimum=1) * FOOTPRINT_BLOB_BYTES * 3
-    return _footprint(limit * SLOT_SECONDS * 2 // bytes_)
+    return _footprint(math.floor(limit * SLOT_SECONDS * 2 / Fraction(bytes_)))
 
 
 def footprint_scalar_at_limit(gas_limit: int, *, maximum_blobs: int) -> int:

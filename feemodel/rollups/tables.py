@@ -18,7 +18,7 @@ from feemodel.ethereum.transaction_table import is_transaction_table, known_colu
 from feemodel.rollups import kernels
 from feemodel.rollups.chain_history import CHAINS, UNKNOWN, When
 from feemodel.rollups.factors import Factors, Rule
-from feemodel.rollups.rules import CURRENT, PUBDATA, rule
+from feemodel.rollups.rules import CURRENT, PUBDATA, rule, rules_at
 from feemodel.sizes.codecs import SCROLL_ZSTD, Brotli, Codec, FastLz, compressed_sizes
 
 LARGEST_CUBE = 50_000_000  # fees that `compare` holds at once: 0.8 GB in both parts
@@ -261,6 +261,54 @@ def comparison(
         )
         for name, (l1_fee, l2_fee) in paid.items()
     ]
+
+
+def compare_days(
+    transactions: Mapping[str, Any] | pd.DataFrame, l1_fees: Mapping[str, Any] | pd.DataFrame
+) -> pd.DataFrame:
+    """The same transactions on several days, each under the rules and the L1 fees of that day.
+
+    Parameters
+    ----------
+    transactions : as in `compare`.
+    l1_fees : one row a day: `day` (ISO 8601), `base_fee`, `blob_base_fee` [wei / gas], and `source`, which says where
+        they are from or that they are assumed.
+
+    Returns
+    -------
+    A row for each day and chain that is compared by default: `day`, `chain`, `rule`, `data_fee`, `execution_fee`,
+    `total` (of all the transactions) [wei], `base_fee`, `blob_base_fee`, `source`, and `without`: why a chain has no
+    fees on that day, whose fees are then `<NA>`.
+
+    Raises `InvalidInput` for days or fees that are missing or no such things; for transactions as `compare`.
+
+    >>> transfer = {"gas": [21_000], "length": [110], "pubdata": [200]} | dict.fromkeys(
+    ...     ["zero_bytes", "nonzero_bytes", "fastlz_size", "brotli_size", "zstd_size", "linea_size"], [100])
+    >>> fees = {"day": ["2024-03-20"], "base_fee": [10**10], "blob_base_fee": [1], "source": ["assumed"]}
+    >>> compare_days(transfer, fees)[["rule", "data_fee"]].head(2).to_dict("list")
+    {'rule': ['op-mainnet/ecotone', 'base/ecotone'], 'data_fee': [27360000101, 22020000082]}
+    """
+    if is_transaction_table(transactions):
+        transactions = sizes_table(cast(pd.DataFrame, transactions))
+    check_table("l1_fees", l1_fees)
+    missing = [name for name in ("day", "base_fee", "blob_base_fee", "source") if name not in l1_fees]
+    if missing:
+        raise InvalidInput("l1_fees", f"expected the columns {', '.join(missing)}", [*l1_fees])
+    names, rows = ("day", "base_fee", "blob_base_fee", "source"), []
+    known_fees = {name: np.atleast_1d(whole(name, l1_fees[name], unit="wei")) for name in names[1:3]}
+    columns_of_days = [list(known_fees.get(name, l1_fees[name])) for name in names]
+    if len({len(column) for column in columns_of_days}) != 1 or not columns_of_days[0]:
+        raise InvalidInput("l1_fees", "expected columns of one length, at least 1", [len(c) for c in columns_of_days])
+    for day, base_fee, blob_base_fee, source in zip(*columns_of_days, strict=True):
+        rules, without = rules_at(day)
+        known = {"day": day, "base_fee": int(base_fee), "blob_base_fee": int(blob_base_fee), "source": source}
+        fees = {name: known[name] for name in ("base_fee", "blob_base_fee")}
+        for row in comparison(transactions, **fees, rules=rules):
+            parts = {"data_fee": row.l1_fee, "execution_fee": row.l2_fee, "total": row.total}
+            rows.append(known | {"chain": row.rule.partition("/")[0], "rule": row.rule, **parts, "without": ""})
+        rows += [known | {"chain": name, "without": reason} for name, reason in without.items()]
+    columns = ("day", "chain", "rule", "data_fee", "execution_fee", "total", *names[1:], "without")
+    return pd.DataFrame(rows, columns=pd.Index(columns), dtype=object)
 
 
 def chains() -> pd.DataFrame:

@@ -1,0 +1,90 @@
+"""Figures of the rollups' rules: a table or a path in, a Matplotlib `Axes` out. Nothing here computes a fee."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from feemodel.ethereum.quantities import WEI_PER_GWEI
+from feemodel.plots.figures import BLUE, COLOURS, GREY, ORANGE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from feemodel.rollups.arbitrum_surge import SurgePath
+
+
+def plot_surge(ax: Axes, paths: "Mapping[str, SurgePath]") -> Axes:
+    """The base fee second by second, one line a rule, logarithmic; its peak is marked with the time."""
+    for colour, (label, path) in zip(COLOURS, paths.items(), strict=False):
+        fees = path.base_fees / WEI_PER_GWEI
+        ax.plot(np.arange(1, len(fees) + 1), fees, color=colour, linewidth=1.6, label=label)
+        peak = path.peak / WEI_PER_GWEI
+        ax.plot([path.peak_second + 1], [peak], "o", color=colour, markersize=5)
+        ax.annotate(
+            f"{peak:.3g} gwei after {path.peak_second + 1} s", (path.peak_second + 1, peak), (4, 6),
+            textcoords="offset points", fontsize=8, color=colour,
+        )  # fmt: skip
+    low, high = ax.get_ylim()
+    ax.set(yscale="log", xlabel="time [s]", ylabel="L2 base fee [gwei per gas]")
+    ax.set_ylim(max(low, min(path.base_fees.min() for path in paths.values()) / WEI_PER_GWEI / 1.3), high * 1.6)
+    _plain_ticks(ax.yaxis)
+    ax.grid(alpha=0.25)
+    ax.legend(fontsize=8, loc="upper left")
+    return ax
+
+
+def plot_days(ax: Axes, table: "pd.DataFrame", *, transactions: int) -> Axes:
+    """The mean fee of a transaction for each chain, a bar a day, logarithmic; the light part of a bar is the data fee.
+
+    Parameters
+    ----------
+    table : of `feemodel.rollups.compare_days`.
+    transactions : by which its fees are divided.
+    """
+    chains, days = list(dict.fromkeys(table["chain"])), list(dict.fromkeys(table["day"]))
+    width = 0.8 / len(days)
+    for place, (day, colour) in enumerate(zip(days, COLOURS, strict=False)):
+        rows = table[(table["day"] == day) & (table["without"] == "")].set_index("chain")
+        x = np.array([chains.index(name) for name in rows.index]) + (place - (len(days) - 1) / 2) * width
+        total, data = (rows[part].astype(float) / transactions / WEI_PER_GWEI for part in ("total", "data_fee"))
+        first = rows.iloc[0]
+        label = f"{day}: L1 base fee {first['base_fee'] / WEI_PER_GWEI:.3g} gwei ({first['source']})"
+        ax.bar(x, total, width * 0.92, color=colour, alpha=0.45, label=label)
+        ax.plot(x, data.where(data > 0), "_", color=colour, markersize=11, markeredgewidth=2.5)
+    ax.plot([], [], "_", color=GREY, markersize=11, markeredgewidth=2.5, label="of it data fee (L1 part)")
+    ax.set(yscale="log", ylabel="mean fee of a transaction [gwei]", xlim=(-0.6, len(chains) - 0.4))
+    low, high = ax.get_ylim()
+    ax.set_ylim(low / 3, high**1.25 / low**0.25)  # room for the legend
+    _plain_ticks(ax.yaxis)
+    ax.set_xticks(range(len(chains)), chains)
+    ax.grid(axis="y", alpha=0.25)
+    ax.legend(fontsize=7, loc="upper left")
+    return ax
+
+
+def plot_posting(ax: Axes, rows: Sequence[tuple[str, int, int]]) -> Axes:
+    """L1 gas of posting, today and under a draft, and the change: label, gas today, gas then, logarithmic."""
+    places = np.arange(len(rows))
+    for offset, column, colour, label in ((-0.19, 1, GREY, "today"), (0.19, 2, ORANGE, "draft")):
+        ax.barh(places + offset, [row[column] for row in rows], 0.36, color=colour, label=label)
+    for place, (_, today, draft) in zip(places, rows, strict=True):
+        ax.annotate(f" {draft / today - 1:+.0%}", (max(today, draft), place), va="center", fontsize=8, color=BLUE)
+    ax.set(xscale="log", xlabel="execution gas on L1")
+    ax.set_xlim(right=ax.get_xlim()[1] * 2)
+    _plain_ticks(ax.xaxis)
+    ax.set_yticks(places, [row[0] for row in rows])
+    ax.invert_yaxis()
+    ax.grid(axis="x", alpha=0.25)
+    ax.legend(fontsize=8, loc="upper right")
+    return ax
+
+
+def _plain_ticks(axis: Axis) -> None:
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 100 else (1,), numticks=12))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
