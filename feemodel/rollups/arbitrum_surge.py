@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import check_fields, instance, sequence
+from feemodel.checks import INT64_MAX, check_fields, instance, sequence
 from feemodel.equality import compared_by_value
-from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded
 from feemodel.integers import one_whole
 from feemodel.rollups.arbitrum_l2_pricing import GasConstraint, l2_base_fee, next_backlog, update_pricing
 
@@ -36,6 +36,9 @@ class Surge:
         check_fields(self)
         one_whole("ramp", self.ramp, minimum=1)
         one_whole("throughput", self.throughput, minimum=1)
+        for name in ("demand", "throughput"):
+            if getattr(self, name) > INT64_MAX:
+                raise Int64Overflow(name, "expected gas that fits 64 bits", getattr(self, name))
         if self.duration + self.ramp > MOST_SECONDS:
             raise LimitExceeded(f"a surge of {self.duration + self.ramp:,} s is longer than {MOST_SECONDS:,} s")
 
@@ -71,6 +74,8 @@ def surge_path(
     """
     instance("surge", surge, Surge)
     floor = one_whole("min_base_fee", min_base_fee, minimum=1, unit="wei")
+    if floor > INT64_MAX:
+        raise Int64Overflow("min_base_fee", "expected a fee that fits 64 bits", min_base_fee)
     given = None if constraints is None else sequence("constraints", constraints)
     if given is not None and not given:
         raise InvalidInput("constraints", "expected at least one", constraints)
@@ -90,6 +95,8 @@ def surge_path(
             fee, _, backlogs = update_pricing(grown, 1, constraints=given, min_base_fee=floor)
         fees.append(fee)
         used.append(gas)
+    if max(fees) > INT64_MAX:
+        raise Int64Overflow("min_base_fee", "expected fees that fit 64 bits", min_base_fee)
     path = np.array(fees, dtype=np.int64)
     return SurgePath(path, np.array(used, dtype=np.int64), max(fees), int(path.argmax()))
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from feemodel.checks import flag, instance, real_scalar, text
+from feemodel.checks import INT64_MAX, flag, instance, real_scalar, text
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, TRANSACTION_GAS
 from feemodel.integers import MILLION, one_whole
@@ -92,10 +92,14 @@ def measured_mix(name: str, fastlz_sizes: ArrayLike, posted_bytes: int) -> Trans
     >>> measured_mix("two", [120, 150], 80)
     TransactionMix(name='two', estimated_size=100.0, size_per_blob_gas=2.5, size_per_calldata_gas=40.0)
     """
-    sizes = np.atleast_1d(np.asarray(optimism.scaled_size(fastlz_sizes))) / MILLION
+    lengths = np.atleast_1d(np.asarray(optimism.scaled_size(fastlz_sizes)))
+    if lengths.dtype == object:
+        raise InvalidInput("fastlz_sizes", "expected lengths that fit 64 bits", fastlz_sizes)
+    sizes = lengths / MILLION
     if sizes.ndim != 1 or not sizes.size:
         raise InvalidInput("fastlz_sizes", "expected one length a transaction, at least one", fastlz_sizes)
-    per_byte = float(sizes.sum()) / one_whole("posted_bytes", posted_bytes, minimum=1, unit="bytes")
+    _below("posted_bytes", one_whole("posted_bytes", posted_bytes, minimum=1, unit="bytes"), INT64_MAX)
+    per_byte = float(sizes.sum()) / posted_bytes
     return TransactionMix(name, float(sizes.mean()), per_byte, CALLDATA_GAS_PER_BYTE * per_byte)
 
 
@@ -138,8 +142,8 @@ def recovery(
         blob_base_fee_scalar=scalars.blob_base_fee_scalar,
     )  # fmt: skip
     revenue = int(np.sum(np.asarray(fees, dtype=object)))
-    cost = one_whole("blobs", blobs) * GAS_PER_BLOB * blob_fee
-    cost += one_whole("l1_transactions", l1_transactions) * TRANSACTION_GAS * base_fee
+    cost = _below("blobs", blobs, UINT32_MAX) * GAS_PER_BLOB * blob_fee
+    cost += _below("l1_transactions", l1_transactions, UINT32_MAX) * TRANSACTION_GAS * base_fee
     if not revenue:
         raise InvalidInput("scalars", "expected such that the transactions pay anything", scalars)
     return Recovery(revenue, cost, (revenue - cost) / revenue)

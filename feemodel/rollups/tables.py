@@ -296,9 +296,13 @@ def compare_days(
         raise InvalidInput("l1_fees", f"expected the columns {', '.join(missing)}", [*l1_fees])
     names, rows = ("day", "base_fee", "blob_base_fee", "source"), []
     known_fees = {name: np.atleast_1d(whole(name, l1_fees[name], unit="wei")) for name in names[1:3]}
-    columns_of_days = [list(known_fees.get(name, l1_fees[name])) for name in names]
-    if len({len(column) for column in columns_of_days}) != 1 or not columns_of_days[0]:
-        raise InvalidInput("l1_fees", "expected columns of one length, at least 1", [len(c) for c in columns_of_days])
+    try:
+        columns_of_days = [np.atleast_1d(np.asarray(known_fees.get(name, l1_fees[name]), object)) for name in names]
+    except (TypeError, ValueError):
+        raise InvalidInput("l1_fees", "expected columns of one value a day", l1_fees) from None
+    shapes = [column.shape for column in columns_of_days]
+    if len(set(shapes)) != 1 or len(shapes[0]) != 1 or not shapes[0][0]:
+        raise InvalidInput("l1_fees", "expected columns of one length, at least 1", shapes)
     for day, base_fee, blob_base_fee, source in zip(*columns_of_days, strict=True):
         rules, without = rules_at(day)
         known = {"day": day, "base_fee": int(base_fee), "blob_base_fee": int(blob_base_fee), "source": source}
