@@ -70,7 +70,7 @@ def test_posting_under_the_draft_by_hand():
 def test_the_figures_are_of_the_numbers(transactions):
     paths = {"old": surge_path(Surge()), "new": surge_path(Surge(), constraints=DIA_CONSTRAINTS)}
     figure, axes = plt.subplots(3)
-    plot_surge(axes[0], paths)
+    plot_surge(axes[0], {name: path.base_fees for name, path in paths.items()})
     plot_days(axes[1], rollups.compare_days(transactions, DAYS), transactions=len(transactions))
     plot_posting(axes[2], [("blobs", *posting_gas())])
 

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from feemodel.plots.figures import plot_fee_curves as plot_fee_curves
     from feemodel.plots.figures import plot_recovery as plot_recovery
     from feemodel.plots.figures import plot_verification_surface as plot_verification_surface
+    from feemodel.plots.rollups import plot_days as plot_days
+    from feemodel.plots.rollups import plot_posting as plot_posting
+    from feemodel.plots.rollups import plot_surge as plot_surge
     from feemodel.plots.simulation import plot_attack as plot_attack
     from feemodel.plots.simulation import plot_charges as plot_charges
     from feemodel.plots.simulation import plot_fee_fan as plot_fee_fan
@@ -21,12 +24,15 @@ _HOME = {
     "plot_attack": "simulation",
     "plot_charges": "simulation",
     "plot_comparison": "figures",
+    "plot_days": "rollups",
     "plot_distributions": "figures",
     "plot_fee_by_size": "figures",
     "plot_fee_curves": "figures",
     "plot_fee_fan": "simulation",
+    "plot_posting": "rollups",
     "plot_recovery": "figures",
     "plot_recovery_over_time": "simulation",
+    "plot_surge": "rollups",
     "plot_tornado": "simulation",
     "plot_verification_surface": "figures",
 }

@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from numpy.typing import NDArray
 
 from feemodel.ethereum.quantities import WEI_PER_GWEI
 from feemodel.plots.figures import BLUE, COLOURS, GREY, ORANGE
@@ -14,23 +15,21 @@ from feemodel.plots.figures import BLUE, COLOURS, GREY, ORANGE
 if TYPE_CHECKING:
     import pandas as pd
 
-    from feemodel.rollups.arbitrum_surge import SurgePath
 
-
-def plot_surge(ax: Axes, paths: "Mapping[str, SurgePath]") -> Axes:
-    """The base fee second by second, one line a rule, logarithmic; its peak is marked with the time."""
+def plot_surge(ax: Axes, paths: Mapping[str, NDArray[np.int64]]) -> Axes:
+    """The base fee after each second [wei / gas], one line a rule, logarithmic; its peak is marked with the time."""
     for colour, (label, path) in zip(COLOURS, paths.items(), strict=False):
-        fees = path.base_fees / WEI_PER_GWEI
+        fees = path / WEI_PER_GWEI
         ax.plot(np.arange(1, len(fees) + 1), fees, color=colour, linewidth=1.6, label=label)
-        peak = path.peak / WEI_PER_GWEI
-        ax.plot([path.peak_second + 1], [peak], "o", color=colour, markersize=5)
+        second, peak = int(fees.argmax()) + 1, float(fees.max())
+        ax.plot([second], [peak], "o", color=colour, markersize=5)
         ax.annotate(
-            f"{peak:.3g} gwei after {path.peak_second + 1} s", (path.peak_second + 1, peak), (4, 6),
-            textcoords="offset points", fontsize=8, color=colour,
+            f"{peak:.3g} gwei after {second} s", (second, peak), (4, 6), textcoords="offset points", fontsize=8,
+            color=colour,
         )  # fmt: skip
-    low, high = ax.get_ylim()
     ax.set(yscale="log", xlabel="time [s]", ylabel="L2 base fee [gwei per gas]")
-    ax.set_ylim(max(low, min(path.base_fees.min() for path in paths.values()) / WEI_PER_GWEI / 1.3), high * 1.6)
+    low, high = ax.get_ylim()
+    ax.set_ylim(low, high * 1.6)
     _plain_ticks(ax.yaxis)
     ax.grid(alpha=0.25)
     ax.legend(fontsize=8, loc="upper left")
