@@ -10,7 +10,7 @@ from feemodel.execution.estimate import estimate_gas
 from feemodel.execution.forks import fork_named
 from feemodel.execution.message import Message, parse_message
 from feemodel.execution.state import Account, World
-from tests.execution_engines import address
+from tests.execution_engines import ENGINES, address
 from tests.gas_families import BALANCE, FAMILIES, family_calls, with_fork
 from tests.searches import Asked, compared, generated, replayed
 
@@ -46,6 +46,23 @@ def test_a_single_frame_needs_what_it_uses_and_the_sentry(code, least):
     found = traced(code)
 
     assert (found.least, found.oblivious, found.single_frame) == (least, True, True)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_cannot_be_paid_for_reads_nothing(engine):
+    """Before EIP-150 a callee has just what its caller names, here 1 gas, and GAS takes 2."""
+    world = World(
+        accounts={
+            SENDER: Account(balance=BALANCE, nonce=1),
+            TARGET: Account(nonce=1, code=bytes.fromhex(f"60006000600060006000{'73' + CALLEE.hex()}6001f100")),
+            CALLEE: Account(nonce=1, code=bytes.fromhex("5a00")),
+        },
+        fork=fork_named("frontier"),
+    )
+    message = Message(sender=SENDER, to=TARGET)
+    found = engine_named(engine).run(world, lambda execute: execute.trace(message, PLENTY))
+
+    assert (found.outcome.succeeded, found.oblivious) == (True, True)
 
 
 def test_a_call_must_leave_its_caller_one_64th():

@@ -57,8 +57,11 @@ class Recorder:
         frame, kind = self._frames[-1], type(event)
         if kind is OpStart:
             opcode = event.op.value  # type: ignore[union-attr]
+            frame.reads = False
             if opcode in _RECORDED:
                 self._begin(frame, opcode)
+        elif frame.reads and kind is OpEnd:  # one that cannot be paid for reads nothing
+            self.oblivious = False
         elif frame.call is not None:
             if kind is GasAndRefund:
                 frame.call.charged += event.gas_cost  # type: ignore[union-attr]
@@ -87,14 +90,11 @@ class Recorder:
                 frame.require(frame.spent() + SSTORE_SENTRY + 1)
         elif opcode == _GAS:
             following = evm.code[int(evm.pc) + 1 : int(evm.pc) + 2]
-            if not (self._divides_gas and following and following[0] in _CALLS):
-                self.oblivious = False
+            frame.reads = not (self._divides_gas and following and following[0] in _CALLS)
         elif opcode == _BALANCE:
-            if evm.stack and int(evm.stack[-1]) & _ADDRESS_MASK == self._payer_number():
-                self.oblivious = False
+            frame.reads = bool(evm.stack) and int(evm.stack[-1]) & _ADDRESS_MASK == self._payer_number()
         elif opcode in (_SELFBALANCE, _SELFDESTRUCT):
-            if evm.message.current_target == self._payer:
-                self.oblivious = False
+            frame.reads = evm.message.current_target == self._payer
         else:
             self.single_frame = False
             has_value = opcode in _CALLS_WITH_VALUE and len(evm.stack) > 2 and evm.stack[-3] != 0
@@ -160,7 +160,7 @@ class _Call:
 class _Frame:
     """What is known of a frame so far."""
 
-    __slots__ = ("burns", "call", "evm", "limit", "required", "start")
+    __slots__ = ("burns", "call", "evm", "limit", "reads", "required", "start")
 
     def __init__(self, evm: Any) -> None:
         self.evm = evm
@@ -168,6 +168,7 @@ class _Frame:
         self.required = 0  # of `start` [gas]
         self.burns: list[tuple[int, int, float]] = []  # required before, spent before, and given to what halted
         self.call: _Call | None = None
+        self.reads = False  # whether the opcode under way reads gas, or a balance that pays for it
 
     @property
     def halted(self) -> bool:

@@ -15,14 +15,16 @@ that is a name and not ours (a page elsewhere whose name points here), a body th
 import ipaddress
 import math
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from types import CoroutineType
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from feemodel.rpc.begun import Begun, once
 from feemodel.rpc.fair_queue import CLIENT
 from feemodel.rpc.http import Head
-from feemodel.rpc.jsonrpc import BATCH_LIMIT, Batches, Methods, Observe, Streamed, respond, unobserved
+from feemodel.rpc.jsonrpc import BATCH_LIMIT, Batches, Methods, Observe, Response, Streamed, begin, unobserved
 from feemodel.rpc.keys import CALLER, Caller, Key, Keys
 from feemodel.rpc.protocol import JSON, HeaderField, Reply
 
@@ -162,19 +164,35 @@ class App:
 
     async def answer(self, head: Head, body: bytes) -> Reply:
         """The answer to a request that has come as a whole, and that was not refused."""
+        return await once(self.begin(head, body))
+
+    def begin(self, head: Head, body: bytes) -> Begun[Reply]:
+        """The same where it takes no waiting, else the coroutine that waits for it."""
+        if head.method != "POST":
+            return self._answer_other(head)
+        caller = self._caller(head)
+        CALLER.set(caller)
+        response = begin(
+            body, self._methods, batch_limit=self._access.batch_limit, observe=self._observe, batches=self._batches,
+            admit=None if caller is None else caller.admit,
+        )  # fmt: skip
+        if isinstance(response, CoroutineType):
+            return self._answer_later(head, response)
+        return self._reply(head, response)  # type: ignore[arg-type]
+
+    async def _answer_later(self, head: Head, response: Coroutine[Any, Any, Response]) -> Reply:
+        return self._reply(head, await response)
+
+    def _reply(self, head: Head, response: Response) -> Reply:
         cors = self._cors(head)
-        if head.method == "POST":
-            limit, caller = self._access.batch_limit, self._caller(head)
-            CALLER.set(caller)
-            response = await respond(
-                body, self._methods, batch_limit=limit, observe=self._observe, batches=self._batches,
-                admit=None if caller is None else caller.admit,
-            )  # fmt: skip
-            if response is None:
-                return Reply(204, (JSON, *cors), b"")
-            if isinstance(response, Streamed):
-                return Reply(200, (JSON, *cors), response.head, response)
-            return Reply(200, (JSON, *cors), response)
+        if response is None:
+            return Reply(204, (JSON, *cors), b"")
+        if isinstance(response, Streamed):
+            return Reply(200, (JSON, *cors), response.head, response)
+        return Reply(200, (JSON, *cors), response)
+
+    async def _answer_other(self, head: Head) -> Reply:
+        cors = self._cors(head)
         if head.method == "OPTIONS":
             return Reply(204, (*cors, *_PREFLIGHT), b"")
         reply = await self._got(head.path)

@@ -1,7 +1,7 @@
 """The `eth_` methods on a chain that stands still, as unmodified clients call them beside the rollup's."""
 
 from collections import ChainMap
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -23,8 +23,9 @@ from feemodel.execution.estimate import (
 )
 from feemodel.execution.message import Request, parse_request
 from feemodel.execution.state import EMPTY, Account, World, blob_base_fee
+from feemodel.rpc.begun import Begun, following
 from feemodel.rpc.chain import Chain
-from feemodel.rpc.keys import CALLER
+from feemodel.rpc.keys import CALLER, Caller
 from feemodel.rpc.parameters import Overrides, address, check_block, is_block
 from feemodel.rpc.pricing import Pricing, reward, suggested_tip
 from feemodel.rpc.runner import Found, Runner
@@ -83,9 +84,9 @@ class ChainMethods:
             "net_version": lambda: str(self.chain.world.chain_id),
         }
 
-    async def gas(
+    def gas(
         self, call: Any, overrides: Overrides | None, search: str, block_overrides: Overrides | None = None
-    ) -> int:
+    ) -> Begun[int]:
         """The gas limit of a call by one node's search."""
         request, world = parse_request(call), self.chain.world.overridden(overrides).in_block(block_overrides)
 
@@ -94,13 +95,15 @@ class ChainMethods:
                 request, world, search=search, tolerance=self._tolerance, engine=engine, limits=self._limits
             )  # fmt: skip
 
-        found = await self._run(task, request, world)
+        return following(self._run(task, request, world), self._counted)
+
+    def _counted(self, found: GasEstimate) -> int:
         self._count_estimate(found)
         return found.gas_limit
 
-    async def rollup_estimate(
+    def rollup_estimate(
         self, call: Any, overrides: Overrides | None, *, blocks: int | None = None, **measuring: Any
-    ) -> RollupEstimate:
+    ) -> Begun[RollupEstimate]:
         """What `rollup_estimateGas` answers, priced now; `measuring` as in `feemodel.execution.rollup_estimate`.
 
         Parameters
@@ -122,31 +125,34 @@ class ChainMethods:
                 engine=engine, limits=self._limits, **measuring,
             )  # fmt: skip
 
-        found = await self._run(task, request, world)
-        self._count_estimate(found.gas)
-        return found
+        def counted(found: RollupEstimate) -> RollupEstimate:
+            self._count_estimate(found.gas)
+            return found
 
-    async def details(self, call: Any, overrides: Overrides | None, gas_limit: int, search: str) -> GasDetails:
+        return following(self._run(task, request, world), counted)
+
+    def details(self, call: Any, overrides: Overrides | None, gas_limit: int, search: str) -> Begun[GasDetails]:
         """Gas by part with a gas limit, and the access list."""
         request, world = parse_request(call), self.chain.world.overridden(overrides)
 
         def task(engine: Engine) -> GasDetails:
             return gas_details(request, world, gas_limit, search=search, engine=engine, limits=self._limits)
 
-        return await self._run(task, request, world)
+        return self._run(task, request, world)
 
-    def _run(self, task: Callable[[Engine], Found], request: Request, world: World) -> Coroutine[Any, Any, Found]:
+    def _run(self, task: Callable[[Engine], Found], request: Request, world: World) -> Begun[Found]:
         code, brought = _code(request.call, world), _brought(world)
         known = not (brought or request.authorizations) and _is_known(request.call)
         keys = sum(len(slots) for _, slots in request.call.access_list or ())
         size = len(request.call.data) + brought + SLOT_BYTES * keys
         return self._charged(task, code=code, size=size, known=known)
 
-    async def _charged(self, task: Callable[[Engine], Found], **place: Any) -> Found:
+    def _charged(self, task: Callable[[Engine], Found], **place: Any) -> Begun[Found]:
         """What a task answers; the gas that it executed counts against the key of the caller."""
         caller = CALLER.get()
-        if caller is None:
-            return await self.runner.run(task, **place)
+        return self.runner.begin(task, **place) if caller is None else self._metered(caller, task, **place)
+
+    async def _metered(self, caller: Caller, task: Callable[[Engine], Found], **place: Any) -> Found:
         metered = Metered()
         try:
             return await self.runner.run(lambda engine: task(metered.on(engine)), **place)
@@ -171,7 +177,9 @@ class ChainMethods:
         check_block(block, self.chain)
         return to_hex(self.chain.world.account(address("address", account)).code)
 
-    async def _call(self, call: Any, block: Any = "latest", overrides: Any = None, blockOverrides: Any = None) -> str:  # noqa: N803 the wire's name
+    def _call(
+        self, call: Any, block: Any = "latest", overrides: Any = None, blockOverrides: Any = None  # noqa: N803 the wire's name
+    ) -> Begun[str]:  # fmt: skip
         self._check(block, overrides)
         world = self.chain.world.overridden(overrides).in_block(blockOverrides)
         request = parse_request(call)
@@ -179,22 +187,22 @@ class ChainMethods:
         def task(engine: Engine) -> bytes:
             return execute_call(request, world, engine=engine, limits=self._limits)
 
-        return to_hex(await self._run(task, request, world))
+        return following(self._run(task, request, world), to_hex)
 
-    async def _eth_estimate_gas(
+    def _eth_estimate_gas(
         self, call: Any, block: Any = "latest", overrides: Any = None, blockOverrides: Any = None  # noqa: N803 the wire's name
-    ) -> str:  # fmt: skip
+    ) -> Begun[str]:  # fmt: skip
         self._check(block, overrides)
-        return to_quantity(await self.gas(call, overrides, "geth", blockOverrides))
+        return following(self.gas(call, overrides, "geth", blockOverrides), to_quantity)
 
-    async def _create_access_list(self, call: Any, block: Any = "latest", overrides: Any = None) -> dict[str, Any]:
+    def _create_access_list(self, call: Any, block: Any = "latest", overrides: Any = None) -> Begun[dict[str, Any]]:
         self._check(block, overrides)
         request, world, tip = parse_request(call), self.chain.world.overridden(overrides), self._priority_fee()
 
         def task(engine: Engine) -> AccessListFound:
             return create_access_list(request, world, tip=tip, engine=engine, limits=self._limits)
 
-        return (await self._run(task, request, world)).reply()
+        return following(self._run(task, request, world), AccessListFound.reply)
 
     def _check(self, block: Any, overrides: Any) -> None:
         check_block(block, self.chain)

@@ -23,6 +23,7 @@ import msgspec
 
 from feemodel.errors import ExecutionFailed, FeeModelError, InvalidInput, LimitExceeded, NotFinalized, UpstreamError
 from feemodel.io.node import NodeError
+from feemodel.rpc.begun import Begun, once
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 SERVER_ERROR, UNAVAILABLE, LIMIT_EXCEEDED = -32000, -32002, -32005
@@ -98,6 +99,9 @@ class Unavailable:
         raise CallError(METHOD_NOT_FOUND, self.reason)
 
 
+Response: TypeAlias = bytes | Streamed | None  # `None` to notifications
+
+
 def unobserved(method: str, code: int, seconds: float) -> None:
     """Nobody is told."""
 
@@ -127,7 +131,7 @@ async def respond(
     observe: Observe = unobserved,
     batches: Batches | None = None,
     admit: Admit | None = None,
-) -> bytes | Streamed | None:
+) -> Response:
     """The response to a request or to a batch of them; `None` where only notifications were sent.
 
     Parameters
@@ -139,18 +143,31 @@ async def respond(
     batches : that are under way in the same loop.
     admit : asked before each call; raises `CallError` where it is not to be answered.
     """
+    return await once(begin(body, methods, batch_limit=batch_limit, observe=observe, batches=batches, admit=admit))
+
+
+def begin(
+    body: bytes,
+    methods: Methods,
+    *,
+    batch_limit: int = BATCH_LIMIT,
+    observe: Observe = unobserved,
+    batches: Batches | None = None,
+    admit: Admit | None = None,
+) -> Begun[Response]:
+    """The response where it takes no waiting, else the coroutine that waits for it; parameters as in `respond`."""
     try:
         request = _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         observe("", PARSE_ERROR, 0.0)
         return _encoded(_failure(None, CallError(PARSE_ERROR, "Parse error", str(error))))
     if not isinstance(request, list):
-        return await _answer(request, methods, observe, admit=admit)
+        return _begin(request, methods, observe, admit=admit)
     if not request or len(request) > batch_limit:
         reason = f"a batch holds 1 to {batch_limit:,} calls, this one {len(request):,}"
         observe("", INVALID_REQUEST, 0.0)
         return _encoded(_failure(None, CallError(INVALID_REQUEST, "Invalid Request", reason)))
-    return await _answer_batch(request, methods, observe, batches or Batches(), admit)
+    return _answer_batch(request, methods, observe, batches or Batches(), admit)
 
 
 async def _answer_batch(
@@ -257,24 +274,57 @@ async def _answer(
     outcome: Awaitable[Any] | None = None,
     *,
     admit: Admit | None = None,
-) -> bytes | Streamed | None:
+) -> Response:
     """The response to one call; `outcome` is its result where it is answered together with others."""
+    return await once(_begin(request, methods, observe, outcome, admit=admit))
+
+
+def _begin(
+    request: Any,
+    methods: Methods,
+    observe: Observe,
+    outcome: Awaitable[Any] | None = None,
+    *,
+    admit: Admit | None = None,
+) -> Begun[Response]:
+    """The same, or the coroutine that waits for it: a task for every call would take longer than most calls do."""
     if not _is_request(request):
         observe("", INVALID_REQUEST, 0.0)
         return failure(CallError(INVALID_REQUEST, "Invalid Request"))
-    name, identity, code, began = request["method"], request.get("id"), 0, perf_counter()
+    began = perf_counter()
     try:
         if admit is not None:
-            admit(name)
-        result = _called(name, request.get("params") or [], methods) if outcome is None else outcome
+            admit(request["method"])
+        result = _called(request["method"], request.get("params") or [], methods) if outcome is None else outcome
+    except Exception as error:
+        return _ended(request, methods, observe, began, error)
+    if isinstance(result, (*AWAITABLE, Streamed)):
+        return _awaited(request, methods, observe, began, result)
+    return _ended(request, methods, observe, began, result)
+
+
+async def _awaited(request: Any, methods: Methods, observe: Observe, began: float, result: Any) -> Response:
+    try:
         if isinstance(result, AWAITABLE):
             result = await result
         if isinstance(result, Streamed):
-            observe(name, 0, perf_counter() - began)
+            observe(request["method"], 0, perf_counter() - began)
             return await _begun(result, request)
-        response = _encoded({"jsonrpc": "2.0", "id": identity, "result": result})
     except Exception as error:
-        code, response = _failed(identity, _as_call_error(error))
+        result = error
+    return _ended(request, methods, observe, began, result)
+
+
+def _ended(request: Any, methods: Methods, observe: Observe, began: float, result: Any) -> bytes | None:
+    """The response of a result or an exception."""
+    name, identity, code = request["method"], request.get("id"), 0
+    if isinstance(result, Exception):
+        code, response = _failed(identity, _as_call_error(result))
+    else:
+        try:
+            response = _encoded({"jsonrpc": "2.0", "id": identity, "result": result})
+        except Exception as error:
+            code, response = _failed(identity, _as_call_error(error))
     observe(name if name in methods else "unknown", code, perf_counter() - began)
     return response if "id" in request else None
 

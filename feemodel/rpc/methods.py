@@ -14,6 +14,7 @@ from feemodel.execution.estimate import GasEstimate, Limits, RollupEstimate, pri
 from feemodel.execution.message import parse_request
 from feemodel.ledger.method import KEY_LIMIT, STEP, proof_steps
 from feemodel.ledger.store import Store
+from feemodel.rpc.begun import Begun, following, once
 from feemodel.rpc.chain_methods import ChainMethods, client_version
 from feemodel.rpc.jsonrpc import (
     INTERNAL_ERROR,
@@ -116,14 +117,16 @@ def chain_methods(
     measuring : `codec`, `measured` and `packed`, see `feemodel.execution.rollup_estimate`.
     """
 
-    async def estimate(call: Any, second: Any = None, third: Any = None, fourth: Any = None) -> dict[str, Any]:
+    def estimate(call: Any, second: Any = None, third: Any = None, fourth: Any = None) -> Begun[dict[str, Any]]:
         block, overrides, blocks, wants_details = estimate_options(second, third, fourth)
         check_block(block, chain.chain)
         check(overrides)
-        found: RollupEstimate = await chain.rollup_estimate(call, overrides, blocks=blocks, **measuring)
-        if not wants_details:
-            return found.reply()
-        details = await chain.details(call, overrides, found.gas.gas_limit, "besu")
+        found = chain.rollup_estimate(call, overrides, blocks=blocks, **measuring)
+        return detailed(call, overrides, found) if wants_details else following(found, RollupEstimate.reply)
+
+    async def detailed(call: Any, overrides: Overrides | None, begun: Begun[RollupEstimate]) -> dict[str, Any]:
+        found = await once(begun)
+        details = await once(chain.details(call, overrides, found.gas.gas_limit, "besu"))
         return {**found.reply(), "details": details.reply()}
 
     def check(overrides: Any) -> None:
@@ -204,7 +207,7 @@ def gas_of(methods: Methods) -> Callable[[Mapping[str, Any], Overrides | None], 
     """How the explorer has the gas of a call estimated: by the server's own `eth_estimateGas`."""
 
     async def estimate(call: Mapping[str, Any], overrides: Overrides | None) -> int:
-        answer = await methods["eth_estimateGas"](call, "latest", *([overrides] if overrides else []))
+        answer = await once(methods["eth_estimateGas"](call, "latest", *([overrides] if overrides else [])))
         if isinstance(answer, msgspec.Raw):  # as a node wrote it
             answer = msgspec.json.decode(answer)
         return from_quantity(answer, "eth_estimateGas")

@@ -9,13 +9,14 @@ import asyncio
 import ipaddress
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextvars import copy_context
 from email.utils import formatdate
 from http import HTTPStatus
 from typing import Any, NamedTuple, Protocol, cast
 
 from feemodel.errors import UpstreamError
+from feemodel.rpc.begun import Begun
 from feemodel.rpc.fair_queue import CLIENT
 from feemodel.rpc.http import Head, Malformed, Reader
 from feemodel.rpc.jsonrpc import Streamed
@@ -63,8 +64,8 @@ class Application(Protocol):
     def refused(self, status: int, reason: str, head: Head | None) -> Reply:
         """The answer to a request that is not answered otherwise."""
 
-    async def answer(self, head: Head, body: bytes) -> Reply:
-        """The answer to a request that has come as a whole."""
+    def begin(self, head: Head, body: bytes) -> Begun[Reply]:
+        """The answer to a request that has come as a whole; a coroutine where it takes waiting."""
 
 
 class Bounds(NamedTuple):
@@ -396,11 +397,21 @@ class Connection(asyncio.BufferedProtocol):
             return
         if len(body) > READ_BYTES or self._reader.has_unread:
             self._connections.holds(self, self._reader.held + len(body))
-        self._task = self.loop.create_task(self._answer(head, body), context=self._context)
-
-    async def _answer(self, head: Head, body: bytes) -> None:
         try:
-            reply = await self._app.answer(head, body)
+            reply = self._context.run(self._app.begin, head, body)
+        except Exception:
+            _log.exception("unforeseen error in a request")
+            reply = self._app.refused(500, "internal error", head)
+        if not isinstance(reply, Reply):
+            self._task = self.loop.create_task(self._answer(head, reply), context=self._context)
+            return
+        self._connections.ends()
+        self._respond(reply, head)
+        self._go_on()
+
+    async def _answer(self, head: Head, answer: Coroutine[Any, Any, Reply]) -> None:
+        try:
+            reply = await answer
             if reply.rest is not None:
                 await self._stream(reply, reply.rest, head)
         except Exception:

@@ -23,6 +23,7 @@ from feemodel.execution.message import Message
 from feemodel.execution.outcome import Inspected, Outcome, Status, Traced
 from feemodel.execution.pool import EnginePool
 from feemodel.execution.state import World
+from feemodel.rpc.begun import Begun, once
 from feemodel.rpc.fair_queue import CLIENT, FairQueue
 
 Found = TypeVar("Found")
@@ -136,7 +137,11 @@ class Runner:
         self._slow, self._heavy = _Slow(SLOW_SECONDS), _Slow(HEAVY_SECONDS)
 
     async def run(self, task: Callable[[Engine], Found], *, code: bytes, size: int, known: bool) -> Found:
-        """What a task answers, which may be begun twice.
+        """What a task answers; parameters as in `begin`."""
+        return await once(self.begin(task, code=code, size=size, known=known))
+
+    def begin(self, task: Callable[[Engine], Found], *, code: bytes, size: int, known: bool) -> Begun[Found]:
+        """What a task answers where the serving thread executes it, else the coroutine that waits for a place.
 
         Parameters
         ----------
@@ -145,7 +150,8 @@ class Runner:
         size : of the call's data, and of what it brings along [byte].
         known : whether all code and storage that it can meet stands on the chain.
 
-        Raises `LimitExceeded` at the limits, and where too many wait; what the task raises otherwise.
+        The task may be begun twice. Raises `LimitExceeded` at the limits, and where too many wait; what the task
+        raises otherwise.
         """
         if self._inline is not None and size <= INLINE_BYTES and not self._slow.has(code):
             began = monotonic()
@@ -153,7 +159,7 @@ class Runner:
                 return task(self._inline)
             except Beyond:
                 self._slow.note(code, monotonic() - began)
-        return await self._in_place(task, code, known and not self._heavy.has(code))
+        return self._in_place(task, code, known and not self._heavy.has(code))
 
     async def _in_place(self, task: Callable[[Engine], Found], code: bytes, known: bool) -> Found:
         # A call of somebody else's may take all the time that it has, and one more follows it.

@@ -339,7 +339,7 @@ class Answering:
     def refused(self, status: int, reason: str, head: Head | None) -> Reply:
         return Reply(status, (), reason.encode())
 
-    async def answer(self, head: Head, body: bytes) -> Reply:
+    def begin(self, head: Head, body: bytes) -> Reply:
         return Reply(200, (), b"answered")
 
 
