@@ -90,14 +90,14 @@ def _attribute(k, start, end, front, per_byte, step, offset, day_steps, prices, 
 
 
 @kept(nogil=True, error_model="numpy")
-def _submit(k, size, tip, base_fee, blob_base_fee, terms, line, accounts):  # type: ignore[no-untyped-def]
+def _submit(k, size, tip, base_fee, blob_base_fee, terms, days, day, accounts):  # type: ignore[no-untyped-def]
     """Pay for a submission of `size` bytes; returns what it cost [wei]."""
     blobs = max(1.0, math.ceil(size / terms[CAPACITY] - 1e-9))
     kind = int(terms[KIND])
     if kind == ALTERNATIVE_LAYER:
-        line[DATA_LAYER] += size * terms[LAYER_COST]
-        line[DATA_BASE_FEE] += base_fee * terms[COMMITMENT_GAS]
-        line[DATA_TIP] += tip * terms[COMMITMENT_GAS]
+        days[day, DATA_LAYER] += size * terms[LAYER_COST]
+        days[day, DATA_BASE_FEE] += base_fee * terms[COMMITMENT_GAS]
+        days[day, DATA_TIP] += tip * terms[COMMITMENT_GAS]
         cost = size * terms[LAYER_COST] + (base_fee + tip) * terms[COMMITMENT_GAS]
     else:
         gas = terms[EXECUTION_GAS] + terms[FURTHER_BLOB_GAS] * (blobs - 1.0)
@@ -106,14 +106,14 @@ def _submit(k, size, tip, base_fee, blob_base_fee, terms, line, accounts):  # ty
         calldata = (base_fee + tip) * (TRANSACTION_GAS + CALLDATA_GAS * size)
         if kind == BLOB_OR_CALLDATA and calldata < cost:
             cost = calldata
-            line[DATA_CALLDATA] += calldata
+            days[day, DATA_CALLDATA] += calldata
             blobs = 0.0
         else:
-            line[DATA_BASE_FEE] += base_fee * gas
-            line[DATA_TIP] += tip * gas
-            line[DATA_BLOB_FEE] += blob_fee
-    line[SUBMISSIONS] += 1.0
-    line[BLOBS] += blobs
+            days[day, DATA_BASE_FEE] += base_fee * gas
+            days[day, DATA_TIP] += tip * gas
+            days[day, DATA_BLOB_FEE] += blob_fee
+    days[day, SUBMISSIONS] += 1.0
+    days[day, BLOBS] += blobs
     accounts[UNFINALIZED_BLOBS] += max(blobs, 1.0)
     accounts[STEP_BYTES] += size
     accounts[STEP_COST] += cost
@@ -152,7 +152,7 @@ def _leaves(k, last, step, time, need, tip, base_fee, blob_base_fee, terms, caps
 
 
 @kept(nogil=True, error_model="numpy")
-def _finalization(k, last, step, time, tip, base_fee, posting, costs, caps, hours, line, accounts):  # type: ignore[no-untyped-def]
+def _finalization(k, last, step, time, tip, base_fee, posting, costs, caps, hours, days, day, accounts):  # type: ignore[no-untyped-def]
     """Pay for a finalization where one is due and, with a price cap, covered; returns its cost [wei]."""
     blobs = accounts[UNFINALIZED_BLOBS]
     if blobs <= 0.0:
@@ -169,9 +169,9 @@ def _finalization(k, last, step, time, tip, base_fee, posting, costs, caps, hour
             return 0.0
         tip = paid if posting[TIP_PAID] > 0.0 else tip
     gas = costs[1] + costs[2] * blobs
-    line[FINALIZATION_BASE_FEE] += base_fee * gas
-    line[FINALIZATION_TIP] += tip * gas
-    line[FINALIZATIONS] += 1.0
+    days[day, FINALIZATION_BASE_FEE] += base_fee * gas
+    days[day, FINALIZATION_TIP] += tip * gas
+    days[day, FINALIZATIONS] += 1.0
     accounts[UNFINALIZED_BLOBS] = 0.0
     if costs[4] > 0.0:
         while accounts[NEXT_FINALIZATION] <= (k + 1) * step:
@@ -212,36 +212,46 @@ def run_loop(  # type: ignore[no-untyped-def]
     l1_lag, balance_lag, demand_lag = int(lags[0]), int(lags[1]), int(demand[8])
     seen, settled = np.zeros(seen_at.SEEN), np.zeros(seen_at.SETTLED)
     price = np.zeros(seen_at.PRICES)
-    balances, fees = np.empty(balance_lag + 1), np.empty(demand_lag + 1)
-    need = posting[CAPACITY] * posting[BLOB_COUNT]
-    size, gas, total, calldata = demand[1], demand[2], 0.0, 0.0
-    accounts[PEAK] = accounts[BALANCE]
+    # Rings of lag + 1 values; the place after the newest holds the oldest, which is what is seen.
+    balances, fees = np.full(balance_lag + 1, accounts[BALANCE]), np.empty(demand_lag + 1)
+    balance_at, fee_at = 0, 0
+    need, by_deadline = posting[CAPACITY] * posting[BLOB_COUNT], int(posting[KIND]) == BY_DEADLINE
+    size, gas, total, calldata, balance = demand[1], demand[2], 0.0, 0.0, accounts[BALANCE]
+    peak, drawdown = balance, 0.0
+    day, left_of_day = 0, day_steps - offset
     if costs[4] > 0.0:
         accounts[NEXT_FINALIZATION] = costs[4]
     for k in range(count):
-        time, line, last = start + k * step, days[(k + offset) // day_steps], k == count - 1
+        if left_of_day == 0:
+            day, left_of_day = day + 1, day_steps
+        left_of_day -= 1
+        time, last = start + k * step, k == count - 1
         # (1) the policy announces
         then = max(k - l1_lag, 0)
-        balances[k % (balance_lag + 1)] = accounts[BALANCE]
+        balances[balance_at] = balance
+        balance_at = balance_at + 1 if balance_at < balance_lag else 0
         seen[seen_at.STEP], seen[seen_at.TIME] = k, time
         seen[seen_at.BASE_FEE], seen[seen_at.BLOB_BASE_FEE] = base_fees[then], blob_base_fees[then]
         seen[seen_at.TIP] = tips[then * tip_stride]
         seen[seen_at.GAS_USED_RATIO] = ratios[then * ratio_stride]
         seen[seen_at.BLOB_GAS_USED_RATIO] = blob_ratios[then * blob_ratio_stride]
-        seen[seen_at.BALANCE] = balances[max(k - balance_lag, 0) % (balance_lag + 1)]
+        seen[seen_at.BALANCE] = balances[balance_at]
         seen[seen_at.CALLDATA] = calldata
         announce(state, seen, price)
         per_byte, per_gas, per_transaction = price[0] * level, price[1], price[2]
         prices[k] = per_byte
         # (2) users see the price of `demand_lag` steps ago and arrive
-        fee = per_byte * size
-        if demand[7] > 0.0:
-            fee += per_gas * gas + per_transaction
-        fees[k % (demand_lag + 1)] = fee
         wanted = demand[0] * step * activity[k * activity_stride]
         mean = wanted
         if demand[4] > 0.0:
-            mean = wanted * _answer(fees[max(k - demand_lag, 0) % (demand_lag + 1)], demand)
+            fee = per_byte * size
+            if demand[7] > 0.0:
+                fee += per_gas * gas + per_transaction
+            if k == 0:
+                fees[:] = fee
+            fees[fee_at] = fee
+            fee_at = fee_at + 1 if fee_at < demand_lag else 0
+            mean = wanted * _answer(fees[fee_at], demand)
         number = float(rng.poisson(mean)) if demand[9] > 0.0 else mean
         arriving = number * size
         total += arriving
@@ -252,13 +262,13 @@ def run_loop(  # type: ignore[no-untyped-def]
         # (4) posting decides and pays
         base_fee, blob_base_fee, tip = base_fees[k], blob_base_fees[k], tips[k * tip_stride]
         accounts[STEP_BYTES], accounts[STEP_COST] = 0.0, 0.0
-        while True:
+        while last or by_deadline or total - accounts[POSTED] >= need:
             leaving, paid_tip = _leaves(
                 k, last, step, time, need, tip, base_fee, blob_base_fee, posting, caps, hours, best, arrived, accounts
             )
             if leaving <= 0.0:
                 break
-            cost = _submit(k, leaving, paid_tip, base_fee, blob_base_fee, posting, line, accounts)
+            cost = _submit(k, leaving, paid_tip, base_fee, blob_base_fee, posting, days, day, accounts)
             posted = accounts[POSTED]
             end = total if leaving < need else posted + leaving
             accounts[FRONT] = _attribute(
@@ -269,7 +279,9 @@ def run_loop(  # type: ignore[no-untyped-def]
         # (5) other costs
         spent = accounts[STEP_COST]
         if costs[0] > 0.0:
-            final = _finalization(k, last, step, time, tip, base_fee, posting, costs, caps, hours, line, accounts)
+            final = _finalization(
+                k, last, step, time, tip, base_fee, posting, costs, caps, hours, days, day, accounts
+            )  # fmt: skip
             if final > 0.0 and accounts[POSTED] > accounts[FINALIZED]:
                 per_final = final / (accounts[POSTED] - accounts[FINALIZED])
                 accounts[FINAL_FRONT] = _attribute(
@@ -280,35 +292,35 @@ def run_loop(  # type: ignore[no-untyped-def]
             spent += final
         proving = costs[5] * number * gas + costs[6] * arriving
         spent += proving + costs[7]
-        balance = accounts[BALANCE] + (data_fees + execution_fees + operator_fees) - spent
-        accounts[BALANCE] = balance
-        accounts[PEAK] = max(accounts[PEAK], balance)
-        accounts[DRAWDOWN] = max(accounts[DRAWDOWN], accounts[PEAK] - balance)
+        balance = balance + (data_fees + execution_fees + operator_fees) - spent
+        peak = max(peak, balance)
+        drawdown = max(drawdown, peak - balance)
         # (6) the policy's accounts
         settled[seen_at.POSTED_BYTES], settled[seen_at.POSTED_COST] = accounts[STEP_BYTES], accounts[STEP_COST]
         settled[seen_at.DATA_FEES], settled[seen_at.GAS_USED] = data_fees, number * gas
         settled[seen_at.ARRIVED_BYTES], settled[seen_at.END_BALANCE] = arriving, balance
-        settled[seen_at.SEEN_BALANCE] = balance
-        if balance_lag > 0:
-            settled[seen_at.SEEN_BALANCE] = balances[max(k - balance_lag + 1, 0) % (balance_lag + 1)]
+        # At the end of the step the balance is one step younger than at its start.
+        after = balance_at + 1 if balance_at < balance_lag else 0
+        settled[seen_at.SEEN_BALANCE] = balance if balance_lag == 0 else balances[after]
         settle(state, settled)
         # (7) recorded
-        line[DATA_FEES] += data_fees
-        line[EXECUTION_FEES] += execution_fees
-        line[OPERATOR_FEES] += operator_fees
-        line[PROVING] += proving
-        line[OVERHEAD] += costs[7]
-        line[TRANSACTIONS] += number
-        line[BYTES] += arriving
-        line[PRICE_SUM] += per_byte
-        line[LAST_PRICE] = per_byte
-        line[LEAST_BALANCE] = min(line[LEAST_BALANCE], balance)
-        line[STEPS] += 1.0
+        days[day, DATA_FEES] += data_fees
+        days[day, EXECUTION_FEES] += execution_fees
+        days[day, OPERATOR_FEES] += operator_fees
+        days[day, PROVING] += proving
+        days[day, OVERHEAD] += costs[7]
+        days[day, TRANSACTIONS] += number
+        days[day, BYTES] += arriving
+        days[day, PRICE_SUM] += per_byte
+        days[day, LAST_PRICE] = per_byte
+        days[day, LEAST_BALANCE] = min(days[day, LEAST_BALANCE], balance)
+        days[day, STEPS] += 1.0
         if wanted > mean:
-            line[LOST_TRANSACTIONS] += wanted - mean
-            line[LOST_FEES] += (wanted - mean) * demand[5]
+            days[day, LOST_TRANSACTIONS] += wanted - mean
+            days[day, LOST_FEES] += (wanted - mean) * demand[5]
         if series.shape[1] > 0:
             series[0, k], series[1, k], series[2, k], series[3, k] = per_byte, balance, total - accounts[POSTED], number
+    accounts[BALANCE], accounts[PEAK], accounts[DRAWDOWN] = balance, peak, drawdown
 
 
 @kept(nogil=True, error_model="numpy")

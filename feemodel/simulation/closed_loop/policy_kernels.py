@@ -39,43 +39,43 @@ FIRST = 2  # where the data rule's parameters begin
 @kept(nogil=True, error_model="numpy")
 def announce(state, seen, price):  # type: ignore[no-untyped-def]
     """Prices of the step from what is seen."""
-    kind, rule = int(state[0]), state[FIRST:]
+    kind, execution = int(state[0]), int(state[EXECUTION])
     if kind == FIXED:
-        price[PER_BYTE] = rule[0]
+        price[PER_BYTE] = state[FIRST]
     elif kind == LINEA:
-        price[PER_BYTE] = _linea(rule, seen)
+        price[PER_BYTE] = _linea(state, seen)
     elif kind == OP_STACK:
-        weighted = 16.0 * rule[0] * seen[BASE_FEE] + rule[1] * seen[BLOB_BASE_FEE]
-        price[PER_BYTE] = weighted * rule[2] / 1e6
+        weighted = 16.0 * state[FIRST] * seen[BASE_FEE] + state[FIRST + 1] * seen[BLOB_BASE_FEE]
+        price[PER_BYTE] = weighted * state[FIRST + 2] / 1e6
     elif kind == ARBITRUM:
-        price[PER_BYTE] = rule[5] * rule[4]
+        price[PER_BYTE] = state[FIRST + 5] * state[FIRST + 4]
     elif kind == VAULT:
-        price[PER_BYTE] = _vault(rule, seen)
+        price[PER_BYTE] = _vault(state, seen)
     elif kind == VAULT_EIP1559:
-        price[PER_BYTE] = rule[4]
+        price[PER_BYTE] = state[FIRST + 4]
     else:
         price[PER_BYTE] = 0.0
-    execution = state[int(state[EXECUTION]) :]
-    price[PER_GAS] = execution[1] + execution[2]
-    price[PER_TRANSACTION] = execution[3]
+    price[PER_GAS] = state[execution + 1] + state[execution + 2]
+    price[PER_TRANSACTION] = state[execution + 3]
 
 
 @kept(nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
     """The state after a step: accounts of posting, then L2 blocks."""
-    kind, rule = int(state[0]), state[FIRST:]
+    kind, execution = int(state[0]), int(state[EXECUTION])
     if kind == ARBITRUM:
-        _arbitrum(rule, settled)
+        _arbitrum(state, settled)
     elif kind == VAULT_EIP1559 and settled[POSTED_BYTES] > 0.0:
-        error = min(max((rule[0] - settled[SEEN_BALANCE]) / rule[0], -8.0), 1.0)
-        rule[4] = min(max(rule[4] * (1.0 + error / rule[1]), rule[2]), rule[3])
-    execution = state[int(state[EXECUTION]) :]
-    if int(execution[0]) == EIP1559:
-        _eip1559(execution, settled[GAS_USED])
-    elif int(execution[0]) == TAIKO:
-        _taiko(execution, settled[GAS_USED])
-    elif int(execution[0]) == ARBITRUM_L2:
-        _arbitrum_l2(execution, settled[GAS_USED])
+        target, denominator, least, most = state[FIRST], state[FIRST + 1], state[FIRST + 2], state[FIRST + 3]
+        error = min(max((target - settled[SEEN_BALANCE]) / target, -8.0), 1.0)
+        state[FIRST + 4] = min(max(state[FIRST + 4] * (1.0 + error / denominator), least), most)
+    rule = int(state[execution])
+    if rule == EIP1559:
+        _eip1559(state, execution, settled[GAS_USED])
+    elif rule == TAIKO:
+        _taiko(state, execution, settled[GAS_USED])
+    elif rule == ARBITRUM_L2:
+        _arbitrum_l2(state[execution:], settled[GAS_USED])
 
 
 # Linea: 0 execution gas, 1 blob gas, 2 bytes, 3 margin, 4 lower bound, 5 upper bound, 6 steps an update, 7 window in
@@ -88,37 +88,41 @@ LINEA_WINDOW = 19
 
 
 @kept(nogil=True, error_model="numpy")
-def _linea(rule, seen):  # type: ignore[no-untyped-def]
-    step, window = int(seen[STEP]), int(rule[7])
+def _linea(state, seen):  # type: ignore[no-untyped-def]
+    step, window, updates = int(seen[STEP]), int(state[FIRST + 7]), int(state[FIRST + 6])
     weight, blob_weight = seen[GAS_USED_RATIO], seen[BLOB_GAS_USED_RATIO]
-    row = LINEA_WINDOW + 5 * (step % window)
-    sums = rule[LINEA_SUMS:LINEA_TIP]
-    seen_tip = seen[TIP] if rule[LINEA_TIP] < 0.0 else rule[LINEA_TIP]
-    for place in range(5):
-        sums[place] -= rule[row + place]
-    rule[row] = seen[BASE_FEE] * weight
-    rule[row + 1] = seen_tip * weight
-    rule[row + 2] = weight
-    rule[row + 3] = seen[BLOB_BASE_FEE] * blob_weight
-    rule[row + 4] = blob_weight
-    for place in range(5):
-        sums[place] += rule[row + place]
-    rule[12] += seen[CALLDATA]
-    updates = int(rule[6])
-    if step % updates == 0:
-        base_fee, tip, blob_base_fee = seen[BASE_FEE], seen_tip, seen[BLOB_BASE_FEE]
-        if sums[2] > 0.0:
-            base_fee, tip = sums[0] / sums[2], sums[1] / sums[2]
-        if sums[4] > 0.0:
-            blob_base_fee = sums[3] / sums[4]
-        cost = ((base_fee + tip) * rule[0] + blob_base_fee * rule[1]) * rule[3] / rule[2]
-        cost = min(max(cost, rule[4]), rule[5])
-        if rule[9] > 0.0:
-            pressure = min(max((rule[12] - rule[10]) / rule[10], -1.0), 1.0)
-            cost = max(cost, rule[11] * (1.0 + pressure / rule[9]))
-        rule[12] = 0.0
-        rule[11] = recorded(cost)
-    return rule[11] * rule[8]
+    sums, row = FIRST + LINEA_SUMS, FIRST + LINEA_WINDOW + 5 * (step % window)
+    tip = state[FIRST + LINEA_TIP]
+    if tip < 0.0:
+        tip = seen[TIP]
+    base_fee, blob_base_fee = seen[BASE_FEE], seen[BLOB_BASE_FEE]
+    _replace(state, sums, row, base_fee * weight)
+    _replace(state, sums + 1, row + 1, tip * weight)
+    _replace(state, sums + 2, row + 2, weight)
+    _replace(state, sums + 3, row + 3, blob_base_fee * blob_weight)
+    _replace(state, sums + 4, row + 4, blob_weight)
+    state[FIRST + 12] += seen[CALLDATA]
+    if updates == 1 or step % updates == 0:
+        if state[sums + 2] > 0.0:
+            base_fee, tip = state[sums] / state[sums + 2], state[sums + 1] / state[sums + 2]
+        if state[sums + 4] > 0.0:
+            blob_base_fee = state[sums + 3] / state[sums + 4]
+        cost = ((base_fee + tip) * state[FIRST] + blob_base_fee * state[FIRST + 1]) * state[FIRST + 3]
+        cost = min(max(cost / state[FIRST + 2], state[FIRST + 4]), state[FIRST + 5])
+        if state[FIRST + 9] > 0.0:
+            target = state[FIRST + 10]
+            pressure = min(max((state[FIRST + 12] - target) / target, -1.0), 1.0)
+            cost = max(cost, state[FIRST + 11] * (1.0 + pressure / state[FIRST + 9]))
+        state[FIRST + 12] = 0.0
+        state[FIRST + 11] = recorded(cost)
+    return state[FIRST + 11] * state[FIRST + 8]
+
+
+@kept(nogil=True, error_model="numpy")
+def _replace(state, total, place, value):  # type: ignore[no-untyped-def]
+    """Put a value into the window in place of the oldest one, and into the window's sum."""
+    state[total] = state[total] - state[place] + value
+    state[place] = value
 
 
 # Arbitrum: 0 equilibration units, 1 inertia, 2 reward a unit, 3 delay in batches, 4 units a byte, 5 price a unit,
@@ -127,63 +131,69 @@ ARBITRUM_QUEUE = 9
 
 
 @kept(nogil=True, error_model="numpy")
-def _arbitrum(rule, settled):  # type: ignore[no-untyped-def]
-    rule[6] += settled[DATA_FEES]
+def _arbitrum(state, settled):  # type: ignore[no-untyped-def]
+    state[FIRST + 6] += settled[DATA_FEES]
     if settled[POSTED_BYTES] <= 0.0:
         return
-    units = settled[POSTED_BYTES] * rule[4]
-    rule[6] -= settled[POSTED_COST] + rule[2] * units
-    delay, batch = int(rule[3]), int(rule[8])
+    units = settled[POSTED_BYTES] * state[FIRST + 4]
+    state[FIRST + 6] -= settled[POSTED_COST] + state[FIRST + 2] * units
+    delay, batch = int(state[FIRST + 3]), int(state[FIRST + 8])
     place = ARBITRUM_QUEUE + 2 * (batch % (delay + 1))
-    rule[place], rule[place + 1] = rule[6], units
-    rule[8] += 1.0
+    state[FIRST + place], state[FIRST + place + 1] = state[FIRST + 6], units
+    state[FIRST + 8] += 1.0
     if batch < delay:
         return
     reported = ARBITRUM_QUEUE + 2 * ((batch - delay) % (delay + 1))
-    surplus, units = rule[reported], rule[reported + 1]
-    desired = -surplus / rule[0]
-    actual = (surplus - rule[7]) / units
-    rule[5] = max(0.0, rule[5] + (desired - actual) * units / (rule[0] / rule[1] + units))
-    rule[7] = surplus
+    surplus, units = state[FIRST + reported], state[FIRST + reported + 1]
+    desired = -surplus / state[FIRST + 0]
+    actual = (surplus - state[FIRST + 7]) / units
+    state[FIRST + 5] = max(
+        0.0, state[FIRST + 5] + (desired - actual) * units / (state[FIRST + 0] / state[FIRST + 1] + units)
+    )
+    state[FIRST + 7] = surplus
 
 
 # Vault: 0 target balance, 1 fee per base fee, 2 fee per blob base fee, 3 proportional, 4 integral, 5 derivative,
 # 6 least P term, 7 least integral, 8 greatest integral, 9 beta, 10 least fee, 11 greatest fee, 12 range, 13 integral,
 # 14 filtered derivative, 15 last error, 16 tip seen in feed-forward.
 @kept(nogil=True, error_model="numpy")
-def _vault(rule, seen):  # type: ignore[no-untyped-def]
-    error = (rule[0] - seen[BALANCE]) / rule[0]
-    rule[13] = min(max(rule[13] + error, rule[7]), rule[8])
-    change = error - rule[15] if seen[STEP] > 0.0 else 0.0
-    rule[14] = rule[9] * rule[14] + (1.0 - rule[9]) * change
-    rule[15] = error
-    proportional = max(rule[3] * error * rule[12], rule[6])
-    feedback = proportional + (rule[4] * rule[13] + rule[5] * rule[14]) * rule[12]
-    forward = rule[1] * (seen[BASE_FEE] + seen[TIP]) + rule[2] * seen[BLOB_BASE_FEE]
-    return min(max(forward + feedback, rule[10]), rule[11])
+def _vault(state, seen):  # type: ignore[no-untyped-def]
+    error = (state[FIRST + 0] - seen[BALANCE]) / state[FIRST + 0]
+    state[FIRST + 13] = min(max(state[FIRST + 13] + error, state[FIRST + 7]), state[FIRST + 8])
+    change = error - state[FIRST + 15] if seen[STEP] > 0.0 else 0.0
+    state[FIRST + 14] = state[FIRST + 9] * state[FIRST + 14] + (1.0 - state[FIRST + 9]) * change
+    state[FIRST + 15] = error
+    proportional = max(state[FIRST + 3] * error * state[FIRST + 12], state[FIRST + 6])
+    feedback = (
+        proportional + (state[FIRST + 4] * state[FIRST + 13] + state[FIRST + 5] * state[FIRST + 14]) * state[FIRST + 12]
+    )
+    forward = state[FIRST + 1] * (seen[BASE_FEE] + seen[TIP]) + state[FIRST + 2] * seen[BLOB_BASE_FEE]
+    return min(max(forward + feedback, state[FIRST + 10]), state[FIRST + 11])
 
 
 # EIP-1559: 0 kind, 1 base fee, 2 further price a gas, 3 price a transaction, 4 gas target a block, 5 denominator,
 # 6 least fee, 7 gas limit a block, 8 blocks a step, 9 greatest fee.
 @kept(nogil=True, error_model="numpy")
-def _eip1559(rule, gas):  # type: ignore[no-untyped-def]
-    target = np.int64(rule[4])
-    rule[1] = _moved(rule, gas, target, target)
+def _eip1559(state, at, gas):  # type: ignore[no-untyped-def]
+    target = np.int64(state[at + 4])
+    state[at + 1] = _moved(state, at, gas, target, target)
 
 
 # Taiko: as EIP-1559, and 10 the block time [s]: EIP-4396 compares with a target adjusted to it.
 @kept(nogil=True, error_model="numpy")
-def _taiko(rule, gas):  # type: ignore[no-untyped-def]
-    target = np.int64(rule[4])
-    rule[1] = _moved(rule, gas, target, min(target * np.int64(rule[10]) // 2, np.int64(rule[7]) * 95 // 100))
+def _taiko(state, at, gas):  # type: ignore[no-untyped-def]
+    target = np.int64(state[at + 4])
+    state[at + 1] = _moved(
+        state, at, gas, target, min(target * np.int64(state[at + 10]) // 2, np.int64(state[at + 7]) * 95 // 100)
+    )
 
 
 @kept(nogil=True, error_model="numpy")
-def _moved(rule, gas, target, adjusted):  # type: ignore[no-untyped-def]
+def _moved(state, at, gas, target, adjusted):  # type: ignore[no-untyped-def]
     """The base fee after a step's blocks of equal gas, in the nodes' integers."""
-    blocks, denominator = int(rule[8]), np.int64(rule[5])
-    used = np.int64(min(gas / blocks, rule[7]))
-    fee, least, most = np.int64(rule[1]), np.int64(rule[6]), np.int64(rule[9])
+    blocks, denominator = int(state[at + 8]), np.int64(state[at + 5])
+    used = np.int64(min(gas / blocks, state[at + 7]))
+    fee, least, most = np.int64(state[at + 1]), np.int64(state[at + 6]), np.int64(state[at + 9])
     distance = abs(used - adjusted)
     for _ in range(blocks):
         # fee · distance // target in two parts, neither of which passes 64 bits
