@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from feemodel.simulation.closed_loop.policies import OpStackPricing as OpStackPricing
     from feemodel.simulation.closed_loop.policies import VaultEip1559 as VaultEip1559
     from feemodel.simulation.closed_loop.policies import VaultPricing as VaultPricing
+    from feemodel.simulation.closed_loop.profit import linea_surplus as linea_surplus
+    from feemodel.simulation.closed_loop.profit import profit_and_loss as profit_and_loss
     from feemodel.simulation.closed_loop.simulator import simulate as simulate
     from feemodel.simulation.posting import Posting as Posting
     from feemodel.simulation.posting import PriceCap as PriceCap
@@ -45,7 +47,9 @@ _HOME = {
     "baseline_pricing": "closed_loop.baseline",
     "break_even": "closed_loop.baseline",
     "fitted": "closed_loop.baseline",
+    "linea_surplus": "closed_loop.profit",
     "price_of_finality": "closed_loop.finality",
+    "profit_and_loss": "closed_loop.profit",
     "simulate": "closed_loop.simulator",
 }
 __all__ = [*_HOME]

@@ -1,0 +1,85 @@
+"""Where Linea's surplus goes: costs are paid first, of the rest 20 % of the ETH is burned and 80 % buys LINEA.
+
+Source: Consensys/linea-monorepo at cb180134 (2026-06-12), contracts/src/operational/RollupRevenueVault.sol:
+`submitInvoice` and `burnAndBridge`. Integers as the contract computes them.
+"""
+
+from typing import NamedTuple
+
+from feemodel.errors import InvalidInput
+from feemodel.integers import one_whole
+
+ETH_BURNT_PERCENTAGE = 20
+
+
+class RevenueVault(NamedTuple):
+    """The vault's account."""
+
+    balance: int = 0  #: [wei]
+    invoice_arrears: int = 0  #: invoices that the balance did not cover [wei]
+
+
+class InvoicePaid(NamedTuple):
+    """What an invoice leaves."""
+
+    vault: RevenueVault
+    paid: int  #: [wei]
+
+
+class Surplus(NamedTuple):
+    """What a burn does with the balance."""
+
+    vault: RevenueVault
+    arrears_paid: int  #: [wei]
+    eth_burned: int  #: [wei]
+    spent_on_linea: int  #: ETH that buys LINEA tokens, which are burned on L1 [wei]
+    message_fee: int  #: of the bridge [wei]
+
+
+def submit_invoice(vault: RevenueVault, amount: int) -> InvoicePaid:
+    """Pay an invoice and what is in arrears, as far as the balance goes.
+
+    Parameters
+    ----------
+    vault : before the invoice.
+    amount : of the invoice, above 0 [wei].
+
+    Raises `InvalidInput` for an amount that is no whole number above 0, as the contract reverts.
+
+    >>> submit_invoice(RevenueVault(balance=100), 130)
+    InvoicePaid(vault=RevenueVault(balance=0, invoice_arrears=30), paid=100)
+    """
+    _check(vault)
+    owed = vault.invoice_arrears + one_whole("amount", amount, minimum=1, unit="wei")
+    paid = min(vault.balance, owed)
+    return InvoicePaid(RevenueVault(vault.balance - paid, owed - paid), paid)
+
+
+def burn_and_bridge(vault: RevenueVault, *, minimum_fee: int = 0) -> Surplus:
+    """Pay what is in arrears, then burn 20 % of the rest (rounded down) and buy LINEA with what remains.
+
+    Parameters
+    ----------
+    vault : before.
+    minimum_fee : of the message to L1; nothing is burned where the balance does not exceed it [wei].
+
+    >>> burn_and_bridge(RevenueVault(balance=1_014, invoice_arrears=10), minimum_fee=1)
+    Surplus(vault=RevenueVault(balance=0, invoice_arrears=0), arrears_paid=10, eth_burned=200, spent_on_linea=803, \
+message_fee=1)
+    """
+    _check(vault)
+    fee = one_whole("minimum_fee", minimum_fee, unit="wei")
+    paid = min(vault.balance, vault.invoice_arrears)
+    left = RevenueVault(vault.balance - paid, vault.invoice_arrears - paid)
+    if left.balance <= fee:
+        return Surplus(left, paid, 0, 0, 0)
+    available = left.balance - fee
+    burned = available * ETH_BURNT_PERCENTAGE // 100
+    return Surplus(RevenueVault(0, left.invoice_arrears), paid, burned, available - burned, fee)
+
+
+def _check(vault: RevenueVault) -> None:
+    if not isinstance(vault, RevenueVault):
+        raise InvalidInput("vault", "expected a RevenueVault", vault)
+    for name, value in vault._asdict().items():
+        one_whole(name, value, unit="wei")

@@ -1,0 +1,146 @@
+"""`feemodel simulate`: the baseline by default, one JSON object, one line for each wrong input."""
+
+import json
+
+import pytest
+
+from feemodel.cli import main
+
+KEYS = ("recovery", "underRecoveryDays", "volatility", "overcharge", "undercharge", "drawdownDays", "saving",
+        "meanDelayHours")  # fmt: skip
+
+
+def answer(capsys, *arguments):
+    assert main(["simulate", *map(str, arguments), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.fixture(scope="module")
+def month(tmp_path_factory, shared):
+    return shared / "data" / "l1_fees_every10_24183321_24399311.csv.gz"
+
+
+@pytest.mark.parametrize("pricing", ["fixed", "linea", "linea-unbounded", "op-stack", "arbitrum", "vault-p", "vault-pi",
+                                     "feed-forward"])  # fmt: skip
+def test_every_policy_answers_with_every_measure(capsys, pricing):
+    found = answer(capsys, "--pricing", pricing, "--elasticity", "0.5")
+
+    assert all(isinstance(found[key], float) for key in KEYS)
+    assert (pricing, "fill", 0.5) == (found["pricing"], found["posting"], found["elasticity"])
+
+
+def test_the_fixed_price_of_the_baseline_breaks_even_and_never_moves(capsys, month):
+    found = answer(capsys, "--pricing", "fixed", "--l1", month)
+
+    assert found["recovery"] == pytest.approx(1.0, abs=1e-12)
+    assert (found["volatility"], found["p99OverMedian"], found["wholeDays"]) == (0.0, 1.0, 30.0)
+    assert found["overcharge"] == pytest.approx(found["undercharge"])
+    assert found["dataCostWei"] == pytest.approx(1.04038e17, rel=1e-5)
+
+
+def test_a_fitted_level_recovers_the_month(capsys, month):
+    found = answer(capsys, "--pricing", "op-stack", "--level", "fit", "--l1", month)
+
+    assert found["recovery"] == pytest.approx(1.0, abs=1e-9)
+    assert found["level"] == pytest.approx(5.12586, abs=1e-5)
+
+
+def test_bounds_cost_linea_recovery_in_a_dear_month(capsys, month):
+    bounded, unbounded = (answer(capsys, "--pricing", one, "--l1", month) for one in ("linea", "linea-unbounded"))
+
+    assert bounded["recovery"] < 0.8 < 0.99 < unbounded["recovery"] < 1.01
+
+
+def test_the_tip_that_is_paid_makes_a_short_target_cost_more_than_posting_at_once(capsys, month):
+    paid, constant, bound = (
+        answer(capsys, "--posting", posting, "--sla", "0.5", "--tip", tip, "--l1", month)
+        for posting, tip in (("price-cap", "paid"), ("price-cap", "constant"), ("clairvoyant", "paid"))
+    )
+
+    assert paid["saving"] < 0.0 < constant["saving"] < bound["saving"]
+    assert paid["meanDelayHours"] == constant["meanDelayHours"]
+
+
+def test_a_file_says_what_the_options_say_and_more(capsys, tmp_path):
+    spec = tmp_path / "spec.toml"
+    spec.write_text('pricing = "vault-p"\nelasticity = 1\n[pricing-fields]\nbalance_lag = 7\n[demand]\nlag = 3\n'
+                    '[posting-fields]\nblobs = 2\n[costs]\nfinalization_gas = 1e6\nfinalize_blobs = 4\n')  # fmt: skip
+    found = answer(capsys, spec, "--elasticity", "0.5")
+    pricing, demand, posting, costs = (
+        json.loads(found["assumed"][name]) for name in ("pricing", "demand", "posting", "costs")
+    )
+
+    assert (7, 3, 0.5) == (pricing["balance_lag"], demand["lag"], demand["elasticity"])
+    assert (2, 4) == (posting["blobs"], costs["finalize_blobs"])
+    assert "proving, overhead" == found["assumed"]["not_counted"]
+
+
+def test_several_paths_have_quantiles_and_go_on_where_they_stopped(capsys, tmp_path):
+    arguments = ("--paths", "3", "--block-hours", "72", "--poisson", "--resume", tmp_path)
+    once, again = answer(capsys, *arguments), answer(capsys, *arguments)
+
+    assert once == again
+    assert once["quantiles"]["recovery"]["p5"] <= once["quantiles"]["recovery"]["p95"]
+    assert 3 == len(list(tmp_path.glob("path-*.npz")))
+
+
+def test_results_and_a_figure_are_written(capsys, tmp_path):
+    figure, out = tmp_path / "month.png", tmp_path / "month.nc"
+    assert main(["simulate", "--figure", str(figure), "--out", str(out)]) == 0
+
+    assert figure.read_bytes()[:4] == b"\x89PNG"
+    assert out.stat().st_size > 10_000
+    assert "data fees over posting cost" in capsys.readouterr().out
+
+
+WRONG = {
+    "an unknown policy": ["--pricing", "lineal"],
+    "an unknown posting": ["--posting", "fast"],
+    "a negative elasticity": ["--elasticity", "-1"],
+    "an elasticity that is no number": ["--elasticity", "nan"],
+    "a level of 0": ["--level", "0"],
+    "a level that is no number": ["--level", "fitt"],
+    "a window of 0 blocks": ["--window", "0"],
+    "a window without an average": ["--pricing", "op-stack", "--window", "50"],
+    "a target of no length": ["--posting", "price-cap", "--sla", "0"],
+    "a target where nothing waits": ["--sla", "16"],
+    "an unknown tip": ["--tip", "free"],
+    "a file that is not there": ["--l1", "nowhere.csv"],
+    "a step that a day is no multiple of": ["--step", "7"],
+    "paths without number": ["--paths", "0"],
+    "blocks without a bootstrap": ["--block-hours", "24"],
+    "a negative seed": ["--seed", "-1"],
+    "a figure of another kind": ["--figure", "month.gif"],
+    "a result of another kind": ["--out", "month.csv"],
+    "a folder that is not there": ["--resume", "nowhere"],
+    "a specification that is not there": ["nowhere.toml"],
+}
+
+
+@pytest.mark.parametrize("arguments", WRONG.values(), ids=WRONG)
+def test_a_wrong_input_is_one_line(capsys, arguments):
+    assert main(["simulate", *arguments]) in (2, 3)
+    said = capsys.readouterr()
+
+    assert ("", 1) == (said.out, said.err.count("\n"))
+    assert said.err.startswith("feemodel: ")
+
+
+SPECS = {
+    "a key that is no option": "pricings = 'linea'",
+    "a value that no policy has": "pricing = 'lineal'",
+    "text for a number": "elasticity = 'much'",
+    "a field that no class has": "[demand]\nrates = 2",
+    "a field out of range": "[demand]\nrate = -2",
+    "a table that is a number": "demand = 3",
+    "no TOML": "pricing = linea",
+}
+
+
+@pytest.mark.parametrize("text", SPECS.values(), ids=SPECS)
+def test_a_wrong_file_is_one_line(capsys, tmp_path, text):
+    spec = tmp_path / "spec.toml"
+    spec.write_text(text)
+
+    assert main(["simulate", str(spec)]) in (2, 3)
+    assert 1 == capsys.readouterr().err.count("\n")
