@@ -70,9 +70,9 @@ def test_a_file_says_what_the_options_say_and_more(capsys, tmp_path):
         json.loads(found["assumed"][name]) for name in ("pricing", "demand", "posting", "costs")
     )
 
-    assert (7, 3, 0.5) == (pricing["balance_lag"], demand["lag"], demand["elasticity"])
-    assert (2, 4) == (posting["blobs"], costs["finalize_blobs"])
-    assert "proving, overhead" == found["assumed"]["not_counted"]
+    assert (pricing["balance_lag"], demand["lag"], demand["elasticity"]) == (7, 3, 0.5)
+    assert (posting["blobs"], costs["finalize_blobs"]) == (2, 4)
+    assert found["assumed"]["not_counted"] == "proving, overhead"
 
 
 def test_several_paths_have_quantiles_and_go_on_where_they_stopped(capsys, tmp_path):
@@ -81,7 +81,7 @@ def test_several_paths_have_quantiles_and_go_on_where_they_stopped(capsys, tmp_p
 
     assert once == again
     assert once["quantiles"]["recovery"]["p5"] <= once["quantiles"]["recovery"]["p95"]
-    assert 3 == len(list(tmp_path.glob("path-*.npz")))
+    assert len(list(tmp_path.glob("path-*.npz"))) == 3
 
 
 def test_results_and_a_figure_are_written(capsys, tmp_path):
@@ -122,7 +122,7 @@ def test_a_wrong_input_is_one_line(capsys, arguments):
     assert main(["simulate", *arguments]) in (2, 3)
     said = capsys.readouterr()
 
-    assert ("", 1) == (said.out, said.err.count("\n"))
+    assert (said.out, said.err.count("\n")) == ("", 1)
     assert said.err.startswith("feemodel: ")
 
 
@@ -143,4 +143,4 @@ def test_a_wrong_file_is_one_line(capsys, tmp_path, text):
     spec.write_text(text)
 
     assert main(["simulate", str(spec)]) in (2, 3)
-    assert 1 == capsys.readouterr().err.count("\n")
+    assert capsys.readouterr().err.count("\n") == 1
