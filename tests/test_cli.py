@@ -218,6 +218,36 @@ def test_break_even_margin_of_the_demo_breaks_even(tmp_path, capsys):
     assert row["breakEvenMargin"] == pytest.approx(1.2 / row["recovery"], abs=2e-4)
 
 
+def test_the_demo_counts_finalization_and_tips_and_says_what_it_does_not(tmp_path, capsys):
+    found = answer(capsys, "demo", "--transactions", "10", "--out", str(tmp_path))
+    row, lines = found["results"][0], found["costLines"]["assumedTip"]
+
+    data = lines["dataBaseFee"] + lines["dataTip"] + lines["blobFee"]
+    assert data == pytest.approx(found["l1"]["costPerCompressedByteWei"])
+    assert row["costWithFinalizationWei"] == round(row["compressedBytes"] * sum(lines.values()))
+    assert row["recoveryWithFinalization"] == pytest.approx(row["recovery"] * data / sum(lines.values()))
+    assert row["recoveryWithFinalizationAtPaidTip"] < row["recoveryWithFinalization"] < row["recovery"]
+    assert "recoveryWithFinalization" not in found["results"][2]
+    assert main(["demo", "--transactions", "10", "--out", str(tmp_path), "--overwrite"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "With finalization, 66,500 gas more for each blob" in printed
+    assert "Not counted as cost: proving, the operator's machines, retries" in printed
+
+
+def test_the_rent_that_the_demo_states_is_the_real_one(shared):
+    import pandas as pd
+
+    from feemodel.cli.demo import PAID_TIP, RENT_SHARES
+
+    rent = pd.read_csv(shared / "data/l1_rent_linea_2026-01-08_2026-02-09.csv").sum(numeric_only=True)
+    columns = {"finalization": "state_updates_eth", "data": "batch_submissions_eth", "blobs": "blob_fee_eth"}
+    columns |= {"tips": "execution_priority_fee_eth", "base fee": "execution_base_fee_eth"}
+
+    assert pytest.approx(rent["execution_priority_fee_eth"] / rent["execution_base_fee_eth"], rel=1e-4) == PAID_TIP
+    for name, share in RENT_SHARES.items():
+        assert share == pytest.approx(rent[columns[name]] / rent["rent_paid_eth"], abs=5e-4)
+
+
 def test_compare_one_transaction_under_every_rule(tmp_path, capsys):
     figure = tmp_path / "rules.png"
     fees = ["--l1-base-fee", "1_000_000_000", "--blob-base-fee", "1"]

@@ -13,6 +13,11 @@ from feemodel.ethereum.quantities import WEI_PER_ETH, WEI_PER_GWEI
 from feemodel.linea.parameters import DEFAULT_PRESET, LineaPreset, linea_preset
 from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost
 
+# What Linea paid on L1 from 2026-01-08 to 02-09, 0.196 ETH: data/processed/l1_rent/daily_rollup_rent_components.csv of
+# AysajanE/autonomous-agentic-research-swarm at 832f2418, computed there from the public chain.
+FINALIZATION_GAS = 66_500  # for each blob posted, on ordinary days: as much again as the blob itself [gas]
+PAID_TIP = 0.113107 / 0.078722  # of the base fee's part of the rent [1]
+RENT_SHARES = {"finalization": 0.587, "data": 0.413, "tips": 0.576, "base fee": 0.401, "blobs": 0.023}
 FIGURES = ("recovery.png", "verification_cost.png", "corpus.png")
 
 
@@ -46,11 +51,17 @@ def run(options: argparse.Namespace) -> int:
     posting = submission.cost_per_byte(l1_fees["base_fee"].mean(), l1_fees["blob_base_fee"].mean())
     costs = {CostPerByte.name: posting, VerificationCost.name: forms[1].cost_per_byte}
     rows = [_row(load, form, preset, costs[form.name]) for form in forms for load in workloads]
+    lines = _cost_lines(l1_fees, submission)
+    for row in rows:
+        if row["pricing"] == CostPerByte.name:  # the other form's cost is a verification's already
+            row |= _with_finalization(row, lines)
     figures, evaluated = draw(folder, workloads[0], forms, preset, l1_fees, submission, corpora)
     answer = {
         "preset": preset.name,
         "estimateMargin": preset.estimate_margin,
         "l1": _l1_summary(l1_fees, submission, posting),
+        "costLines": lines,
+        "rentShares": RENT_SHARES,
         "compression": measured,
         "results": rows,
         "feesEvaluated": evaluated,
@@ -122,6 +133,33 @@ def _row(load: Any, form: Form, preset: LineaPreset, cost_per_byte: float) -> di
     }
 
 
+def _cost_lines(l1_fees: Any, submission: Any) -> dict[str, dict[str, float]]:
+    """What a compressed byte costs on L1 by line, at the assumed tip and at the one really paid [wei / byte]."""
+    base_fee, blob_base_fee = l1_fees["base_fee"].mean(), l1_fees["blob_base_fee"].mean()
+    lines = {}
+    for name, tip in (("assumedTip", submission.tip), ("paidTip", PAID_TIP * base_fee)):
+        by_line = {
+            "dataBaseFee": submission.execution_gas * base_fee,
+            "dataTip": submission.execution_gas * tip,
+            "blobFee": submission.blob_gas * blob_base_fee,
+            "finalizationBaseFee": FINALIZATION_GAS * base_fee,
+            "finalizationTip": FINALIZATION_GAS * tip,
+        }
+        lines[name] = {line: cost / submission.capacity for line, cost in by_line.items()}
+    return lines
+
+
+def _with_finalization(row: dict[str, Any], lines: dict[str, dict[str, float]]) -> dict[str, Any]:
+    costs = {name: row["compressedBytes"] * sum(by_line.values()) for name, by_line in lines.items()}
+    return {
+        "costWithFinalizationWei": round(costs["assumedTip"]),
+        "recoveryWithFinalization": row["revenueWei"] / costs["assumedTip"],
+        "recoveryWithFinalizationAtPaidTip": row["revenueWei"] / costs["paidTip"],
+        "recoveryOfSizePartWithFinalization": row["revenueShares"]["size"] * row["revenueWei"] / costs["assumedTip"],
+        "recoveryOfSizePartAtPaidTip": row["revenueShares"]["size"] * row["revenueWei"] / costs["paidTip"],
+    }
+
+
 def _l1_summary(l1_fees: Any, submission: Any, posting: float) -> dict[str, Any]:
     blob = submission.blob_gas * l1_fees["blob_base_fee"].mean()
     whole = posting * submission.capacity
@@ -149,6 +187,20 @@ def _print(answer: dict[str, Any]) -> None:
             f"the size part alone {row['recoveryOfSizePart']:.2f} times;",
             f"break-even margin {row['breakEvenMargin']:.3f}{why_zero}.",
         )
+        if "recoveryWithFinalization" in row:
+            _say(
+                f"With finalization, {FINALIZATION_GAS:,} gas more for each blob, they cover it",
+                f"{row['recoveryWithFinalization']:.2f} times,",
+                f"the size part {row['recoveryOfSizePartWithFinalization']:.2f} times;",
+                f"at the tips that Linea really paid, {PAID_TIP:.2f} wei for each wei of base fee,",
+                f"{row['recoveryWithFinalizationAtPaidTip']:.2f} and {row['recoveryOfSizePartAtPaidTip']:.2f} times.",
+            )
+    shares = answer["rentShares"]
+    _say(
+        f"What Linea really paid on L1 in these weeks: {shares['finalization']:.0%} for finalization and",
+        f"{shares['data']:.0%} for data; of both {shares['tips']:.0%} are tips, {shares['base fee']:.0%} base fee,",
+        f"{shares['blobs']:.0%} blobs.",
+    )
     l1 = answer["l1"]
     _say(
         f"L1 from {l1['from']} to {l1['to']}: base fee {_gwei(l1['meanBaseFee'])} gwei in the mean",
@@ -156,7 +208,7 @@ def _print(answer: dict[str, Any]) -> None:
         f"blobs are {l1['blobShareOfCost']:.0%} of what posting costs.",
     )
     print()
-    columns = ("form", "transactions", "bytes", "revenue", "L1 cost", "covered", "break-even")
+    columns = ("form", "transactions", "bytes", "revenue", "L1 cost", "covered", "with finalization", "break-even")
     rows = [
         (
             row["pricing"],
@@ -165,6 +217,7 @@ def _print(answer: dict[str, Any]) -> None:
             _eth(row["revenueWei"]),
             _eth(row["costWei"]),
             f"{row['recovery']:.2f}×",
+            f"{row['recoveryWithFinalization']:.2f}×" if "recoveryWithFinalization" in row else "",
             f"{row['breakEvenMargin']:.3f}",
         )
         for row in answer["results"]
@@ -177,7 +230,8 @@ def _print(answer: dict[str, Any]) -> None:
         f"Generated: {work['transactions']:,} transactions of {work['bytes']:,} bytes, compressed live to",
         f"{work['compressedBytes']:,} at {work['transactionsPerSecond']:,} a second;",
         f"{answer['feesEvaluated']:,} fees evaluated; {answer['seconds']} s in all.",
-        "Not counted as cost: proving and finalization (cost-per-byte form), the operator's machines.",
+        "Not counted as cost: proving, the operator's machines, retries, blobs that leave partly filled, L1 above its",
+        "mean while the operator posts.",
     )
     print("Figures: " + ", ".join(answer["figures"]))
 
