@@ -137,6 +137,21 @@ def test_calls_of_one_batch_reach_the_node_together_and_are_answered_in_their_or
     assert answers[4]["error"]["code"] == -32601
 
 
+@pytest.mark.parametrize("method", ["eth_call", "eth_estimateGas", "eth_createAccessList"])
+def test_a_misspelt_field_of_a_call_never_reaches_the_node(node, method):
+    """A node would execute it as if the field were absent."""
+    with on(node) as client:
+        error = client.error(method, {"to": LIST, "valeu": "0x1"}, "latest")
+        assert (error["code"], error["message"]) == (
+            -32602, "call.valeu: unknown field, did you mean value?, got '0x1'"
+        )  # fmt: skip
+        calls = [(method, [{"to": LIST, "valeu": "0x1"}]), ("eth_chainId", []), (method, [{"to": LIST}])]
+        batch = [{"jsonrpc": "2.0", "id": i, "method": name, "params": given} for i, (name, given) in enumerate(calls)]
+        answers = client.http("POST", "/", json.dumps(batch).encode()).json()
+        assert [answer.get("error", {}).get("code") for answer in answers] == [-32602, None, None]
+        assert "valeu" not in str(node.requests)
+
+
 @pytest.mark.parametrize(
     ("method", "params"),
     [

@@ -104,6 +104,16 @@ def parse_call(call: Mapping[str, Any], *, sent: bool | None = None) -> Call:
     )
 
 
+def check_names(call: Mapping[str, Any]) -> None:
+    """Raise `InvalidInput` for a field of a call object that no client knows; values are not looked at.
+
+    >>> check_names({"to": None, "strict": False})
+    """
+    for name, value in call.items():
+        if name not in FIELD_OF and name not in IGNORED_NAMES and name not in SIDECAR_NAMES and name != "strict":
+            raise unknown_field(name, value)
+
+
 def as_mapping(row: Any) -> Mapping[str, Any]:
     """A call object as it is; a pandas row or a named tuple as a mapping, in which NaN is a missing value."""
     if isinstance(row, MAPPINGS):

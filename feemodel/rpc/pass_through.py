@@ -8,7 +8,7 @@ import asyncio
 import json
 import random
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from http import HTTPStatus
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from feemodel.errors import InvalidInput, LimitExceeded, UpstreamError
+from feemodel.ethereum.call import check_names
 from feemodel.io.node import RETRIED_STATUSES, Node, NodeError, changes_state
 from feemodel.rpc.fair_queue import CLIENT, FairQueue
 from feemodel.rpc.head import ChainId, OtherChain
@@ -36,6 +37,10 @@ PASSED = (
     "eth_newPendingTransactionFilter", "eth_sendRawTransaction", "eth_simulateV1", "eth_syncing",
     "eth_uninstallFilter", "net_listening", "net_peerCount", "net_version", "web3_sha3",
 )  # fmt: skip
+
+#: Of these, methods whose first parameter is a call object. A node ignores a field that it does not know, so that a
+#: misspelt one would be executed as if it were absent.
+CALLS = frozenset(("eth_call", "eth_createAccessList", "eth_estimateGas"))
 
 CALLS_AT_A_TIME = 64  # requests to one node
 CALLS_WAITING = 1_024  # for one of these
@@ -104,13 +109,31 @@ class PassedOn(GroupedMethod):
         self.name, self._ask, self._ask_together = name, ask, ask_together
 
     async def __call__(self, *params: Any) -> Any:
-        """The node's answer."""
+        """The node's answer.
+
+        Raises `InvalidInput` for a call object with an unknown field.
+        """
+        if (error := _unknown_field(self.name, params)) is not None:
+            raise error
         return await self._ask(self.name, params)
 
     async def together(self, calls: Sequence[tuple[GroupedMethod, Sequence[Any]]]) -> list[Any]:
         """The node's answers to calls of one batch."""
         named = [(method.name, params) for method, params in calls if isinstance(method, PassedOn)]
-        return await self._ask_together(named)
+        errors = [_unknown_field(name, params) for name, params in named]
+        asked = [call for call, error in zip(named, errors, strict=True) if error is None]
+        answers = iter(await self._ask_together(asked) if asked else [])
+        return [next(answers) if error is None else error for error in errors]
+
+
+def _unknown_field(method: str, params: Sequence[Any]) -> InvalidInput | None:
+    """The error for a call object with a field that no client knows; `None` where there is none."""
+    if method in CALLS and params and isinstance(params[0], Mapping):
+        try:
+            check_names(params[0])
+        except InvalidInput as error:
+            return error
+    return None
 
 
 class PassThrough:
