@@ -19,7 +19,7 @@ from benchmarks import interleaved, per_item, ratio
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis, poseidon2
-from feemodel.ledger.changes import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
+from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
 from feemodel.ledger.poseidon2_kernel import _absorb_many
 from tests import poseidon2_plain
 

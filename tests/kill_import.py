@@ -22,7 +22,7 @@ from typing import IO
 
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
-from feemodel.ledger.changes import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
+from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
 from feemodel.ledger.follow import advance, depth
 from tests.ledger_blocks import CODE, CODE_KECCAK, address, slot
 

@@ -2,7 +2,7 @@
 
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ledger.account import EMPTY_KECCAK
-from feemodel.ledger.changes import AccountChange, AccountFields, BlockChanges, SlotChange
+from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, SlotChange
 
 CODE = bytes.fromhex("600160020300")
 CODE_KECCAK = keccak256(CODE)

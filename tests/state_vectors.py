@@ -14,7 +14,7 @@ from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import from_hex, to_hex
 from feemodel.ledger import mimc, poseidon2
 from feemodel.ledger.account import Account, account_hash
-from feemodel.ledger.changes import GenesisAccount
+from feemodel.ledger.blocks import GenesisAccount
 from feemodel.ledger.check import check_proof
 from feemodel.ledger.genesis import import_genesis
 from feemodel.ledger.proof import prove

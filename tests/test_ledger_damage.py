@@ -14,7 +14,7 @@ from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
 from feemodel.ledger import poseidon2 as hashing
 from feemodel.ledger.account import EMPTY_KECCAK
-from feemodel.ledger.changes import AccountChange, AccountFields, BlockChanges, GenesisAccount
+from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount
 from feemodel.ledger.genesis import genesis_root
 from feemodel.ledger.scheme import MIMC, POSEIDON2, StoredPath
 from feemodel.ledger.scrub import scrub

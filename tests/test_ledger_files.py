@@ -10,7 +10,7 @@ from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import read_blocks, read_genesis, read_proof, read_trie_logs
 from feemodel.ledger.account import EMPTY_KECCAK
-from feemodel.ledger.changes import AccountFields, GenesisAccount, SlotChange
+from feemodel.ledger.blocks import AccountFields, GenesisAccount, SlotChange
 from feemodel.ledger.files import parse_block, parse_genesis
 from feemodel.ledger.trie_log import parse_trie_log
 from tests.ledger_blocks import address, slot

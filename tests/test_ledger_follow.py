@@ -7,7 +7,7 @@ from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum.quantities import to_hex, to_quantity
 from feemodel.ledger import Store, import_genesis
 from feemodel.ledger.account import EMPTY_KECCAK
-from feemodel.ledger.changes import GenesisAccount
+from feemodel.ledger.blocks import GenesisAccount
 from feemodel.ledger.follow import (
     L1Finality,
     check_rule,

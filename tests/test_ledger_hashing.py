@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.quantities import slot_bytes
 from feemodel.ledger import mimc, poseidon2, poseidon2_kernel, poseidon2_permutation
 from feemodel.ledger.account import Account, account_hash
 from feemodel.ledger.scheme import MIMC, POSEIDON2, scheme_of
-from feemodel.ledger.words import slot_bytes
 from tests import poseidon2_plain
 
 SMALL = "".join(f"{value:08x}" for value in (*range(20, 100, 10), *range(120, 200, 10), *range(320, 400, 10)))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from feemodel.errors import InvalidInput, LedgerDamaged, NotFinalized, UnreadableFile
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, Tree, check_proof, get_proof, import_block, import_genesis
-from feemodel.ledger.changes import GenesisAccount
+from feemodel.ledger.blocks import GenesisAccount
 from feemodel.ledger.scheme import MIMC, POSEIDON2
 from tests.ledger_blocks import CODE, CODE_KECCAK, address, block, block_hash, change, fields, slot, touch
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
 from feemodel.ledger import Store, Tree
-from feemodel.ledger.bulk import Item, fill
+from feemodel.ledger.genesis import Item, fill
 from feemodel.ledger.rows import MemoryRows
 from feemodel.ledger.scheme import DEPTH, MIMC, NOTHING, POSEIDON2, SCHEMES
 from feemodel.ledger.tree import save_all

@@ -13,7 +13,7 @@ from feemodel.errors import UpstreamError
 from feemodel.ethereum.fee_market import next_base_fee
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, import_block, import_genesis
-from feemodel.ledger.changes import GenesisAccount
+from feemodel.ledger.blocks import GenesisAccount
 from feemodel.linea.node import stages
 from feemodel.rpc.development import development_genesis
 from feemodel.rpc.head import ChainId, Head, OtherChain, shared_chain_id

@@ -13,7 +13,7 @@ import urllib3
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, check_proof, import_block, import_genesis
-from feemodel.ledger.changes import AccountChange, AccountFields, BlockChanges, GenesisAccount
+from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount
 from tests.development import HOLDERS
 from tests.serving import serving
 

@@ -13,8 +13,8 @@ from contextlib import ExitStack, suppress
 import pytest
 
 from feemodel.ledger import Store, check_proof, get_proof, import_genesis
-from feemodel.ledger.changes import GenesisAccount
-from feemodel.ledger.method import STEP, proof_steps
+from feemodel.ledger.blocks import GenesisAccount
+from feemodel.ledger.proof import STEP, proof_steps
 from feemodel.rpc import jsonrpc, methods, protocol
 from feemodel.rpc.app import App, Page
 from feemodel.rpc.protocol import Bounds

@@ -14,7 +14,7 @@ from feemodel.cli.output import print_json
 from feemodel.errors import InvalidInput, UnreadableFile
 
 if TYPE_CHECKING:
-    from feemodel.ledger.changes import BlockChanges
+    from feemodel.ledger.blocks import BlockChanges
     from feemodel.ledger.store import Store
 
 

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from feemodel.io.files import written_whole
     from feemodel.ledger import Store, get_proof
-    from feemodel.ledger.method import final_block
+    from feemodel.ledger.proof import final_block
 
     out = checked_out(options, (".json",))
     with Store(options.store, read_only=True) as store:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from feemodel.ledger.files import read_proof as read_proof
     from feemodel.ledger.files import read_trie_logs as read_trie_logs
     from feemodel.ledger.genesis import import_genesis as import_genesis
-    from feemodel.ledger.method import get_proof as get_proof
+    from feemodel.ledger.proof import get_proof as get_proof
     from feemodel.ledger.store import Store as Store
     from feemodel.ledger.tree import Tree as Tree
 
@@ -20,7 +20,7 @@ _HOME = {
     "Store": "store",
     "Tree": "tree",
     "check_proof": "check",
-    "get_proof": "method",
+    "get_proof": "proof",
     "import_block": "blocks",
     "import_genesis": "genesis",
     "read_blocks": "files",

@@ -8,8 +8,8 @@ import numpy as np
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.hashes import keccak256
+from feemodel.ethereum.quantities import WORD_SIZE
 from feemodel.ledger.scheme import Scheme, side_by_side
-from feemodel.ledger.words import WORD_SIZE
 
 ACCOUNT_SIZE = 6 * WORD_SIZE
 EMPTY_KECCAK = keccak256(b"")

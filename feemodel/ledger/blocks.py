@@ -1,7 +1,8 @@
-"""A block's changes applied to the store: one transaction, in the order that gives the production root.
+"""What a block changes, and its changes applied to the store: one transaction, in the order of the production root.
 
-Accounts go by their hashed address, the slots of each by their hashed slot. An account that was destroyed leaves its
-leaf first; if it exists again it gets a new leaf and an empty storage tree.
+A block's changes are the net difference that it makes to accounts and slots, with the values before it; files and trie
+logs are read into them. Accounts are applied in the order of their hashed addresses, the slots of each in the order of
+their hashes. A destroyed account loses its leaf first; if it exists again it gets a new leaf and an empty storage tree.
 
 Source: `ZkEvmWorldStateEntryPoint` and `ZKEvmWorldState` of Consensys/shomei at 3f47bed.
 """
@@ -9,17 +10,73 @@ Source: `ZkEvmWorldStateEntryPoint` and `ZKEvmWorldState` of Consensys/shomei at
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.hashes import keccak256
-from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum.quantities import WORD_SIZE, to_hex
 from feemodel.ledger.account import EMPTY_KECCAK, Account, account_hashes
-from feemodel.ledger.changes import AccountChange, AccountFields, BlockChanges
-from feemodel.ledger.proof import proven
 from feemodel.ledger.scheme import Scheme
 from feemodel.ledger.store import Block, Store
-from feemodel.ledger.tree import Tree
-from feemodel.ledger.words import WORD_SIZE
+from feemodel.ledger.tree import Tree, proven
+
+
+class AccountFields(NamedTuple):
+    """The fields of an account that a state change tells [nonce; wei; 32 bytes]; its roots follow from the rest."""
+
+    nonce: int
+    balance: int
+    keccak_code_hash: bytes
+
+
+class SlotChange(NamedTuple):
+    """A storage slot [32 bytes] and its values before and after the block; 0 is absence."""
+
+    slot: bytes
+    before: int
+    after: int
+
+
+class AccountChange(NamedTuple):
+    """One account in one block.
+
+    Parameters
+    ----------
+    address : [20 bytes]
+    before, after : the fields at the ends of the block, `None` where the account does not exist.
+    same : the change does not tell the fields: the account exists and they stay; `before` and `after` are `None`.
+    cleared : destroyed during the block, even if it exists again after it; its storage starts from nothing.
+    code : new code, `None` where the block brings none.
+    storage : the slots that changed.
+    """
+
+    address: bytes
+    before: AccountFields | None = None
+    after: AccountFields | None = None
+    same: bool = False
+    cleared: bool = False
+    code: bytes | None = None
+    storage: tuple[SlotChange, ...] = ()
+
+
+class BlockChanges(NamedTuple):
+    """A block: its number, its hash and its parent's where the source tells them, its accounts in any order."""
+
+    number: int
+    accounts: tuple[AccountChange, ...]
+    hash: bytes | None = None
+    parent_hash: bytes | None = None
+
+
+class GenesisAccount(NamedTuple):
+    """An account of the genesis allocation: nonce, balance [wei], code, the values of its slots [32 bytes]."""
+
+    address: bytes
+    nonce: int = 0
+    balance: int = 0
+    code: bytes = b""
+    storage: Mapping[bytes, int] = MappingProxyType({})
 
 
 @dataclass(slots=True)

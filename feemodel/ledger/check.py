@@ -11,10 +11,17 @@ from itertools import islice
 from typing import Any, NoReturn
 
 from feemodel.errors import InvalidInput, InvalidProof
-from feemodel.ethereum.quantities import from_hex, to_hex
+from feemodel.ethereum.quantities import (
+    ADDRESS_SIZE,
+    WORD_SIZE,
+    address_bytes,
+    from_hex,
+    hash_bytes,
+    slot_bytes,
+    to_hex,
+)
 from feemodel.ledger.account import ACCOUNT_SIZE, Account, account_hash
 from feemodel.ledger.scheme import DEPTH, HASH_SIZE, HEAD, NOTHING, SCHEMES, TAIL, Scheme
-from feemodel.ledger.words import ADDRESS_SIZE, WORD_SIZE, address_bytes, hash_bytes, slot_bytes
 
 ENTRIES = DEPTH + 2  # of proofRelatedNodes: the top node, forty siblings, the leaf
 PRESENT = {"key", "leafIndex", "proof"}

@@ -24,10 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.ethereum.quantities import from_hex, from_number, from_quantity
-from feemodel.ledger.changes import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
+from feemodel.ethereum.quantities import address_bytes, from_hex, from_number, from_quantity, hash_bytes, slot_bytes
+from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
 from feemodel.ledger.trie_log import parse_trie_log_element
-from feemodel.ledger.words import address_bytes, hash_bytes, slot_bytes
 
 MAX_WORD = 2**256 - 1
 BLOCK_FIELDS = {"number", "hash", "parentHash", "accounts"}

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.quantities import WORD_SIZE
 from feemodel.ledger import mimc, poseidon2
-from feemodel.ledger.words import WORD_SIZE
 
 DEPTH = 40  # levels below the sub root: leaf indices 0 to 2**40 - 1
 HEAD, TAIL = 0, 1  # leaf indices of the two ends of the linked list

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from feemodel.errors import InvalidInput, LedgerDamaged
 from feemodel.ethereum.hashes import keccak256
+from feemodel.ethereum.quantities import ADDRESS_SIZE, WORD_SIZE
 from feemodel.ledger.account import ACCOUNT_SIZE, EMPTY_KECCAK, Account, account_hashes, plain_suffix
 from feemodel.ledger.rows import HEAD_KEY, TAIL_KEY, Version, stored_height
 from feemodel.ledger.scheme import DEPTH, HASH_SIZE, Scheme
 from feemodel.ledger.sql_rows import DIGIT_COLUMNS, is_branch, is_key, is_leaf, is_node
 from feemodel.ledger.store import Store
-from feemodel.ledger.words import ADDRESS_SIZE, WORD_SIZE
 
 CHUNK = 50_000  # rows that are read and hashed together
 PREFIX_DIGITS = 16  # of a key, that eight bytes hold

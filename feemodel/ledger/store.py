@@ -18,14 +18,13 @@ from typing import Any, NamedTuple
 
 from feemodel.errors import InvalidInput, NotFinalized, UnreadableFile
 from feemodel.ethereum.hashes import keccak256
+from feemodel.ethereum.quantities import WORD_SIZE
 from feemodel.ledger import sql_rows
 from feemodel.ledger.account import Account, account_message
 from feemodel.ledger.database import Database, Mode
-from feemodel.ledger.proof import proven
 from feemodel.ledger.rows import Leaf, Version, add_first_rows
 from feemodel.ledger.scheme import HASH_SIZE, SCHEMES, Scheme, scheme_of
-from feemodel.ledger.tree import Tree, save_all
-from feemodel.ledger.words import WORD_SIZE
+from feemodel.ledger.tree import Tree, proven, save_all
 
 APPLICATION_ID = 0x6665656D  # "feem", in the header of the file
 FORMAT = 2

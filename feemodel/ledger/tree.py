@@ -244,6 +244,28 @@ class Tree:
         self._edits[index] = (self._edits.get(index) or {}) | fields
 
 
+def proven(tree: Tree, hkeys: Sequence[bytes]) -> list[list[ProvenLeaf]]:
+    """The leaf of each key, or the two leaves between which it is missing; all paths are checked in one call.
+
+    Raises `LedgerDamaged` where the stored rows prove neither.
+    """
+    located = [tree.locate(hkey) for hkey in hkeys]
+    leaves = iter(tree.proven_leaves([index for indices in located for index in indices]))
+    found = [[next(leaves) for _ in indices] for indices in located]
+    if not all(map(_is_proof, hkeys, found)):
+        raise LedgerDamaged("the sorted index of a tree contradicts its leaves")
+    return found
+
+
+def _is_proof(hkey: bytes, entry: list[ProvenLeaf]) -> bool:
+    """Whether the one leaf has the key, or the two are neighbours around it."""
+    left, right = entry[0], entry[-1]
+    if left is right:
+        return left.hkey == hkey
+    linked = left.leaf.following == right.leaf_index and right.leaf.previous == left.leaf_index
+    return linked and left.hkey < hkey < right.hkey
+
+
 def save_all(trees: Sequence[Tree]) -> None:
     """Bring trees of the same rows up to date together, each level hashed in one batch."""
     changed = [tree for tree in trees if tree._edits]

@@ -16,9 +16,8 @@ from ethereum_rlp.exceptions import RLPException
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.hashes import keccak256
-from feemodel.ethereum.quantities import from_hex, from_quantity, to_hex
-from feemodel.ledger.changes import AccountChange, AccountFields, BlockChanges, SlotChange
-from feemodel.ledger.words import ADDRESS_SIZE, WORD_SIZE, hash_bytes
+from feemodel.ethereum.quantities import ADDRESS_SIZE, WORD_SIZE, from_hex, from_quantity, hash_bytes, to_hex
+from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, SlotChange
 
 OPTIONAL_ITEMS = 2  # behind the accounts
 

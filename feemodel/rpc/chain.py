@@ -13,7 +13,7 @@ from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import from_hex, from_number, to_hex, to_quantity
 from feemodel.execution.forks import FORKS
 from feemodel.execution.state import Account, Block, World
-from feemodel.ledger.changes import GenesisAccount
+from feemodel.ledger.blocks import GenesisAccount
 from feemodel.ledger.files import MAX_WORD, parse_genesis, strict_json
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from feemodel.errors import InvalidInput, LedgerDamaged, LimitExceeded, Unreadab
 from feemodel.ethereum.quantities import from_quantity, to_quantity
 from feemodel.execution.estimate import GasEstimate, Limits, RollupEstimate, priced
 from feemodel.execution.message import parse_request
-from feemodel.ledger.method import KEY_LIMIT, STEP, proof_steps
+from feemodel.ledger.proof import KEY_LIMIT, STEP, proof_steps
 from feemodel.ledger.store import Store
 from feemodel.rpc.begun import Begun, following, once
 from feemodel.rpc.chain_methods import ChainMethods, client_version

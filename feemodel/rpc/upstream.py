@@ -7,13 +7,12 @@ from time import monotonic
 from typing import Any
 
 from feemodel.errors import InvalidInput, UpstreamError
-from feemodel.ethereum.quantities import from_quantity, to_hex, to_quantity
+from feemodel.ethereum.quantities import from_quantity, hash_bytes, to_hex, to_quantity
 from feemodel.execution.estimate import Limits, check_rollup_call
 from feemodel.execution.message import parse_request
 from feemodel.execution.state import parse_overrides
 from feemodel.io.node import Node, NodeError
 from feemodel.ledger.store import Block
-from feemodel.ledger.words import hash_bytes
 from feemodel.rpc.head import ChainId, Head, OtherChain
 from feemodel.rpc.parameters import Overrides
 from feemodel.rpc.pass_through import PassThrough

@@ -21,7 +21,7 @@ from feemodel.errors import InvalidProof
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, check_proof, import_block, import_genesis
 from feemodel.ledger.account import EMPTY_KECCAK
-from feemodel.ledger.changes import AccountChange, AccountFields, BlockChanges, GenesisAccount
+from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount
 from tests.fire.findings import Finding, counted
 from tests.fire.start import begun, feemodel, wait_until
 from tests.ledger_blocks import address

@@ -9,11 +9,11 @@ from tests.fuzz.target import Target
 
 _RLP = "ethereum_rlp.rlp"
 _CALLS = ("feemodel.ethereum.call", "feemodel.ethereum.quantities", "feemodel.checks", "feemodel.errors")
-_FILES = ("feemodel.ledger.files", "feemodel.ledger.words", "feemodel.ethereum.quantities", "feemodel.errors")
+_FILES = ("feemodel.ledger.files", "feemodel.ethereum.quantities", "feemodel.ethereum.quantities", "feemodel.errors")
 
 #: target → the module of this package that has it, and what is watched
 PLACES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "rpc": ("rpc_bodies", ("feemodel.rpc", "feemodel.ledger.method", "feemodel.ledger.words", *_CALLS)),
+    "rpc": ("rpc_bodies", ("feemodel.rpc", "feemodel.ledger.proof", "feemodel.ethereum.quantities", *_CALLS)),
     "transaction": ("transactions", ("feemodel.ethereum.transaction", *_CALLS, _RLP)),
     "sender_unsigned": ("transactions", ("feemodel.ethereum.transaction", *_CALLS, _RLP)),
     "record": ("records", ("feemodel.linea.extra_data", "feemodel.checks", "feemodel.errors")),
@@ -23,15 +23,15 @@ PLACES: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "proof": (
         "proofs",
-        ("feemodel.ledger.check", "feemodel.ledger.words", "feemodel.ethereum.quantities", "feemodel.errors"),
+        ("feemodel.ledger.check", "feemodel.ethereum.quantities", "feemodel.ethereum.quantities", "feemodel.errors"),
     ),
     "proof_mimc": (
         "proofs",
-        ("feemodel.ledger.check", "feemodel.ledger.words", "feemodel.ethereum.quantities", "feemodel.errors"),
+        ("feemodel.ledger.check", "feemodel.ethereum.quantities", "feemodel.ethereum.quantities", "feemodel.errors"),
     ),
     "proof_file": ("proofs", ("feemodel.ledger.check", *_FILES)),
     "state_diff": ("blocks", _FILES),
-    "trie_log": ("blocks", ("feemodel.ledger.trie_log", "feemodel.ledger.words", "feemodel.errors", _RLP)),
+    "trie_log": ("blocks", ("feemodel.ledger.trie_log", "feemodel.ethereum.quantities", "feemodel.errors", _RLP)),
     "trie_log_lines": ("blocks", ("feemodel.ledger.trie_log", *_FILES, _RLP)),
     "genesis": ("blocks", _FILES),
     "replay": (
