@@ -53,6 +53,10 @@ class LimitExceeded(FeeModelError):
     """A stated limit of size, time or number was reached; the message names the limit and its value."""
 
 
+class EngineFailed(FeeModelError):
+    """A fault of the native engine, such as a panic: no answer to the call, and nothing of its state is used again."""
+
+
 class NotFinalized(FeeModelError):
     """A block that is unknown, or not yet final on L1."""
 

@@ -8,7 +8,7 @@ import pytest
 
 native = pytest.importorskip("feemodel_native", reason="needs feemodel-native: pip install ./native")
 
-from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded  # noqa: E402  # only where the package is
+from feemodel.errors import EngineFailed, ExecutionFailed, InvalidInput, LimitExceeded  # noqa: E402  # only where the package is
 from feemodel.ethereum.transaction import created_address  # noqa: E402
 from feemodel.execution import Account, Block, Message, Native, Reference, Status, World  # noqa: E402
 from feemodel.execution.forks import FORKS, fork_named  # noqa: E402
@@ -169,3 +169,16 @@ def test_other_threads_go_on_while_it_executes():
 def test_malformed_buffers_are_refused(make, words):
     with pytest.raises(ValueError, match=words):
         make()
+
+
+def test_a_fault_of_the_engine_is_named_and_the_next_call_is_answered(monkeypatch):
+    engine = Native()
+
+    def panics(*_):
+        raise native.NativeError("index out of bounds")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(native, "trace", panics)
+        with pytest.raises(EngineFailed, match="the native engine failed: index out of bounds"):
+            run(world("00"), Message(to=TARGET), engine=engine)
+    assert run(world("00"), Message(to=TARGET), engine=engine).gas_used == 21_000

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
+from feemodel.errors import EngineFailed, ExecutionFailed, InvalidInput, LimitExceeded
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.execution.engines import Execute, check_payable
 from feemodel.execution.message import Message
@@ -133,6 +133,8 @@ class _Machine:
             raise InvalidInput("block.hashes", reason, error.args[0]) from None
         except native.BalanceOverflow as error:  # only an override can bring a state so far
             raise ExecutionFailed(str(error)) from None
+        except native.NativeError as error:
+            raise EngineFailed(f"the native engine failed: {error}") from None
         except native.Exceeded:
             late = f"the executions of one estimate took more than {self._seconds:g} s together"
             raise LimitExceeded(late) from None
