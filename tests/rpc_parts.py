@@ -177,21 +177,24 @@ def behind(settings: Settings, *, store: Path | None = None) -> Iterator[str]:
 
 @contextmanager
 def listening(app: App | Callable[[], App], *, factory: bool = False, bounds: Bounds | None = None) -> Iterator[int]:
-    """An application, or what makes it, behind the server's own protocol, in a thread; gives the port."""
+    """An application, or what makes it, served by the own protocol in a thread; gives the port once it answers."""
     begun: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+    ready = threading.Event()
 
     async def serve(listener: socket.socket) -> None:
         stop = asyncio.Event()
         served: Any = app() if factory else app  # type: ignore[operator]
         connections = Connections(served, bounds or Bounds(idle_seconds=PATIENCE))
         begun.append((asyncio.get_running_loop(), stop))
-        await serve_until(stop, listener, served, connections, drain=0.0, grace=1.0)
+        await serve_until(stop, listener, served, connections, ready=ready.set, drain=0.0, grace=1.0)
 
     with socket.create_server(("127.0.0.1", 0), backlog=1_000) as listener:
         listener.setblocking(False)
         thread = threading.Thread(target=lambda: run_loop(serve(listener)))
         thread.start()
         try:
+            while not ready.wait(0.01) and thread.is_alive():  # compiling a kernel takes a while
+                pass
             yield listener.getsockname()[1]
         finally:
             while not begun and thread.is_alive():

@@ -111,7 +111,7 @@ def test_a_node_that_is_behind_neither_prices_nor_answers_while_another_is_not()
         assert (
             error["code"],
             error["message"],
-        ) == (-32002, "the newest block: 27 blocks behind another node's, more than max_lag, 3")
+        ) == (-32002, "the newest block: 27 blocks behind another node, more than max_lag, 3")
         assert client.http("GET", "/ready").status == 503
         answering(first, number="0x1f")
         until(client, lambda: client.http("GET", "/ready").status == 200)
