@@ -89,13 +89,14 @@ def test_hardhat_deploys_and_tests(server, tmp_path):
     assert "1 passing" in said
 
 
-@pytest.mark.parametrize("client", ["viem", "ethers"])
+@pytest.mark.parametrize("client", ["viem", "ethers", "viemWebSocket", "ethersWebSocket"])
 def test_a_wallet_deploys_writes_and_watches(server, contract, client):
     steps = told(["node", script("sending.mjs")], server.address, client, contract=contract, chainId=CHAIN_ID)
     assert value(steps, "deployed") in ("success", 1)
     assert value(steps, "written") in (["success", 1, 1], [1, 1, 1])
     assert value(steps, "watchedBlocks") is True
     assert value(steps, "watchedEvents") == 2
+    assert value(steps, "prices")["pricing"] == "cost-per-byte"
     assert value(steps, "accounts") == []
 
 
@@ -106,3 +107,10 @@ def test_web3_deploys_writes_and_filters(server, contract):
     assert value(steps, "written") == [1, 1, 1]
     assert value(steps, "filtered") is True
     assert value(steps, "accounts") == []
+
+
+def test_web3_subscribes(server):
+    require(PYTHON)
+    steps = told([PYTHON, script("web3_sending.py")], server.address, "websocket")
+    assert value(steps, "subscribed") is True
+    assert value(steps, "unsubscribed") is True

@@ -53,6 +53,7 @@ EXAMPLES = {
     "l1_percentile": ("100", "100.0", 100.0),
     "l1_margin": ("1", "1", 1.0),
     "poll_seconds": ("0.05", "0.05", 0.05),
+    "watch_seconds": ("0.05", "0.05", 0.05),
     "max_age": ("0", "0", 0.0),
     "codec": ('"brotli"', "brotli", "brotli"),
     "dictionary": ('"words.bin"', "words.bin", "words.bin"),

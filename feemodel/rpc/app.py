@@ -1,7 +1,7 @@
 """The application: JSON-RPC by POST, and what people and machines look at by GET.
 
     POST /  or  /v3/KEY     JSON-RPC 2.0
-    GET  /  or  /v3/KEY     the explorer
+    GET  /  or  /v3/KEY     the explorer, or a WebSocket with the same methods and subscriptions
     GET  /openrpc.json      the methods, described
     GET  /health            that the process is alive, and how fresh is what it knows of other nodes
     GET  /ready             503 while an estimate would not be answered
@@ -21,13 +21,31 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from feemodel.errors import UpstreamError
 from feemodel.rpc.begun import Begun, once
 from feemodel.rpc.fair_queue import CLIENT
+from feemodel.rpc.feeds import Feeds
 from feemodel.rpc.http import Head
-from feemodel.rpc.jsonrpc import BATCH_LIMIT, Batches, Methods, Observe, Response, Streamed, begin, unobserved
+from feemodel.rpc.jsonrpc import (
+    BATCH_LIMIT,
+    LIMIT_EXCEEDED,
+    UNAVAILABLE,
+    Batches,
+    CallError,
+    Methods,
+    Observe,
+    Response,
+    Streamed,
+    begin,
+    failure,
+    respond,
+    unobserved,
+)
 from feemodel.rpc.keys import CALLER, Caller, Key, Keys
-from feemodel.rpc.protocol import JSON, HeaderField, Reply
+from feemodel.rpc.protocol import JSON, HeaderField, Reply, wants_websocket
+from feemodel.rpc.websocket import Subscriptions
 
+MESSAGE_LIMIT = 16 << 20  # bytes of an answer over a WebSocket
 KNOWN_HOSTS = 64  # Host headers that are remembered as good
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 OPEN_PATHS = frozenset(("/health", "/ready", "/metrics", "/openrpc.json"))  # which need no key
@@ -83,6 +101,7 @@ class App:
     openrpc : the description of the methods, JSON.
     metrics : their text, for Prometheus.
     observe : told of every call.
+    feeds : of subscriptions; `None` for an application without WebSockets.
     """
 
     def __init__(
@@ -95,7 +114,9 @@ class App:
         openrpc: bytes | None = None,
         metrics: Callable[[], Awaitable[bytes]] | None = None,
         observe: Observe = unobserved,
+        feeds: Feeds | None = None,
     ) -> None:
+        self._feeds = feeds
         self._methods, self._access, self._state = methods, access or Access(), state
         self._page, self._openrpc, self._metrics, self._observe = page, openrpc, metrics, observe
         key, self.keys = self._access.api_key, self._access.keys  #: the second may be replaced at any time
@@ -120,9 +141,8 @@ class App:
         if not self._is_known_host(head.headers.get(b"host", b"")):
             host = head.headers.get(b"host", b"").decode("latin-1")[:100]
             return self.refused(403, f"the host {host!r} is not one of those that are answered", head)
-        if _wants_websocket(head):
-            reason = "expected JSON-RPC by POST; there is no WebSocket"
-            return self.refused(426, reason, head, (b"upgrade", b"HTTP/1.1"), (b"connection", b"upgrade"))
+        if wants_websocket(head):
+            return self._websocket_refusal(head)
         is_keyed = self.keys is not None and (head.path == "/" or head.path.startswith("/v3/"))
         caller = self._caller(head)
         is_ours = caller is not None if self.keys is not None and is_keyed else head.path == "/"
@@ -140,6 +160,42 @@ class App:
             names = ", ".join([*allowed, *["POST"] * is_ours]).encode()
             return self.refused(405, "method not allowed", head, (b"allow", names))
         return None
+
+    def _websocket_refusal(self, head: Head) -> Reply | None:
+        """What a request for a WebSocket is answered; `None` where it gets one."""
+        if self._feeds is None or not (head.path == "/" or (self.keys is not None and head.path.startswith("/v3/"))):
+            reason = "expected JSON-RPC by POST; there is no WebSocket here"
+            return self.refused(426, reason, head, (b"upgrade", b"HTTP/1.1"), (b"connection", b"upgrade"))
+        if self.keys is not None and self._caller(head) is None:
+            return self._unknown(head)
+        origin, host = head.headers.get(b"origin"), head.headers.get(b"host", b"")
+        is_own = origin is None or origin.partition(b"://")[2] == host  # browsers ask no leave for a WebSocket
+        if not is_own and not self._cors(head):
+            return self.refused(403, "pages of this origin may not open a WebSocket", head)
+        return None
+
+    def websocket(self, head: Head, send: Callable[[bytes], None]) -> "Session":
+        """The application of one WebSocket.
+
+        Parameters
+        ----------
+        head : of the request for it, which was not refused.
+        send : a message to the client.
+        """
+        assert self._feeds is not None
+        return Session(self, head, Subscriptions(self._feeds, self._methods, send))
+
+    async def answer_message(self, head: Head, message: bytes, methods: Methods) -> bytes | None:
+        """The response to a message of a WebSocket; raises `PermissionError` where its key is known no longer."""
+        caller = self._caller(head)
+        if self.keys is not None and caller is None:
+            raise PermissionError("the key is not known any more")
+        CALLER.set(caller)
+        response = await respond(
+            message, methods, batch_limit=self._access.batch_limit, observe=self._observe, batches=self._batches,
+            admit=None if caller is None else caller.admit,
+        )  # fmt: skip
+        return await _whole(response) if isinstance(response, Streamed) else response
 
     def _unknown(self, head: Head) -> Reply:
         """The answer to a request without a key that opens its path."""
@@ -253,9 +309,42 @@ _PREFLIGHT: tuple[HeaderField, ...] = (
 )
 
 
-def _wants_websocket(head: Head) -> bool:
-    protocols = head.headers.get(b"upgrade", b"").lower().split(b",")
-    return any(protocol.strip().partition(b"/")[0] == b"websocket" for protocol in protocols)
+class Session:
+    """The application of one WebSocket.
+
+    Parameters
+    ----------
+    app : that answers.
+    head : of the request for the WebSocket, which has the key.
+    subscriptions : of the WebSocket.
+    """
+
+    def __init__(self, app: App, head: Head, subscriptions: Subscriptions) -> None:
+        self._app, self._head, self._subscriptions = app, head, subscriptions
+
+    async def answer(self, message: bytes) -> bytes | None:
+        """The response to a message; `None` for none."""
+        return await self._app.answer_message(self._head, message, self._subscriptions.methods)
+
+    def close(self) -> None:
+        """End the subscriptions."""
+        self._subscriptions.close()
+
+
+async def _whole(response: Streamed) -> bytes:
+    """A response in pieces as one message."""
+    pieces, size = [response.head], 0
+    try:
+        async for piece in response.pieces():
+            size += len(piece)
+            if size > MESSAGE_LIMIT:
+                return failure(CallError(LIMIT_EXCEEDED, f"an answer over WebSocket: at most {MESSAGE_LIMIT:,} bytes"))
+            pieces.append(piece)
+    except UpstreamError as error:
+        return failure(CallError(UNAVAILABLE, str(error)))
+    finally:
+        await response.close()
+    return b"".join(pieces)
 
 
 def given_key(head: Head) -> str | None:

@@ -141,6 +141,11 @@ class Reader:
         """Whether there are bytes that were not read."""
         return bool(self._bytes)
 
+    def rest(self) -> bytes:
+        """All bytes that were not read, which are no requests; none are left."""
+        rest, self._bytes = bytes(self._bytes), bytearray()
+        return rest
+
     def head(self) -> Head | None:
         """The head of the next request; `None` where it has not come as a whole.
 

@@ -20,6 +20,7 @@ from feemodel.rpc.begun import Begun
 from feemodel.rpc.fair_queue import CLIENT
 from feemodel.rpc.http import Head, Malformed, Reader
 from feemodel.rpc.jsonrpc import Streamed
+from feemodel.rpc.websocket import WebSocket
 
 BODY_LIMIT = 1 << 20  # bytes of a request
 READ_BYTES = 1 << 15  # taken from a connection at a time
@@ -29,6 +30,7 @@ DROPPED_BYTES = 8 << 20  # that may still come on a connection after its last an
 OVERFLOW = 32  # connections above the limit, which are told so
 OVERFLOW_SECONDS = 1.0  # for which they may take that answer [s]
 YOUNG = 0.05  # seconds for which a new connection keeps its place; a request usually comes with the connection
+RESERVED = 20  # one of so many connections is not left to WebSockets
 SWEEPS = 4  # looks at idle connections in the time that they may be idle
 IPV6_NETWORK = 64  # bits of an IPv6 address that tell clients apart
 
@@ -66,6 +68,19 @@ class Application(Protocol):
 
     def begin(self, head: Head, body: bytes) -> Begun[Reply]:
         """The answer to a request that has come as a whole; a coroutine where it takes waiting."""
+
+    def websocket(self, head: Head, send: Callable[[bytes], None]) -> "Session":
+        """What answers the messages of a WebSocket that was not refused."""
+
+
+class Session(Protocol):
+    """What answers the messages of one WebSocket."""
+
+    async def answer(self, message: bytes) -> bytes | None:
+        """The response to a message; `None` for none."""
+
+    def close(self) -> None:
+        """End what was begun for it."""
 
 
 class Bounds(NamedTuple):
@@ -106,6 +121,7 @@ class Connections:
         self.room: Callable[[], object] = lambda: None  #: called when a connection is closed
         self.input = memoryview(bytearray(READ_BYTES))  #: what was read from a connection, until it is told
         self._all: set[Connection] = set()
+        self._sockets: set[Connection] = set()
         self._idle: dict[Connection, float] = {}  # and since when, the oldest first
         self._arriving: dict[Connection, None] = {}  # those whose body is waited for, the oldest first
         self._ended: dict[Connection, None] = {}  # those whose clients send no more, and may be gone
@@ -153,6 +169,7 @@ class Connections:
     def closed(self, connection: "Connection") -> None:
         """Count no longer."""
         self._all.discard(connection)
+        self._sockets.discard(connection)
         self._idle.pop(connection, None)
         self._ended.pop(connection, None)
         self._arriving.pop(connection, None)
@@ -197,6 +214,26 @@ class Connections:
             return False
         self._arriving[connection] = None
         self.idles(connection)
+        return True
+
+    @property
+    def most_sockets(self) -> int:
+        """WebSockets that may be open: some connections are left for requests."""
+        return self.bounds.connections - self.bounds.connections // RESERVED
+
+    def takes_socket(self, connection: "Connection") -> bool:
+        """Count a connection as a WebSocket, which waits for nothing; whether there is room for it."""
+        if len(self._sockets) >= self.most_sockets:
+            return False
+        self._sockets.add(connection)
+        self.leaves(connection)
+        return True
+
+    def has_room_for_message(self) -> bool:
+        """Whether the message of a WebSocket may be answered, which is counted then."""
+        if not self._has_room():
+            return False
+        self._working += 1
         return True
 
     def begins(self, connection: "Connection") -> bool:
@@ -289,6 +326,8 @@ class Connection(asyncio.BufferedProtocol):
         self._dropped = 0  # bytes
         self._skips = self._lingers = self._is_paused = self._is_untaken = self._has_ended = False
         self._is_answered = False  # at least once
+        self._socket: WebSocket | None = None  # once it is one
+        self._session: Session | None = None
         self._taken: asyncio.Future[None] | None = None  # set when an answer in pieces can be sent on
 
     @property
@@ -308,6 +347,10 @@ class Connection(asyncio.BufferedProtocol):
         """The connection is gone."""
         self._stop_waiting()
         self._send_on()
+        if self._socket is not None:
+            self._socket.lost()
+        if self._session is not None:
+            self._session.close()
         self._connections.closed(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -316,6 +359,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Bytes have come."""
+        if self._socket is not None:
+            self._context.run(self._socket.receive, self._connections.input[:nbytes])
+            return
         if self._lingers:
             self._dropped += nbytes
             if self._dropped > DROPPED_BYTES:
@@ -331,6 +377,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def eof_received(self) -> bool:
         """The client sends no more; it may still take the answers to what it has sent."""
+        if self._socket is not None:
+            return False
         self._has_ended = True
         self._connections.ended(self)
         self.loop.call_soon(self._advance)
@@ -355,7 +403,9 @@ class Connection(asyncio.BufferedProtocol):
     def _admit(self, head: Head) -> None:
         # In the context of the connection, which knows the client.
         refusal, limit = self._context.run(self._app.refusal, head), self._connections.bounds.body_limit
-        if refusal is None:
+        if refusal is None and wants_websocket(head):
+            self._upgrade(head)
+        elif refusal is None:
             self._head = head
             self._read_body(head)
         elif head.length is None or head.length > limit or _waits_for_leave(head):
@@ -364,6 +414,33 @@ class Connection(asyncio.BufferedProtocol):
             self._respond(refusal, head)
             self._skips = True
             self._skip()
+
+    def _upgrade(self, head: Head) -> None:
+        """Go on as a WebSocket."""
+        connections = self._connections
+        if head.length != 0 or not connections.takes_socket(self):
+            self._close_with(self._busy(connections.most_sockets, "WebSockets are open"), head)
+            return
+        self._context.run(self._open_socket, head)
+        rest = self._reader.rest()
+        if rest and self._socket is not None:
+            self._socket.receive(rest)
+        self._read_more()
+
+    def _open_socket(self, head: Head) -> None:
+        session: Session | None = None
+
+        async def answer(message: bytes) -> bytes | None:
+            assert session is not None
+            return await session.answer(message)
+
+        self._socket = WebSocket(
+            self.transport, head, answer, limit=self._connections.bounds.body_limit,
+            begin=self._connections.has_room_for_message, end=self._connections.ends,
+        )  # fmt: skip
+        session = self._session = self._app.websocket(head, self._socket.send)
+        self._connections.observe(101 if self._socket.is_open else 400)
+        self._is_answered = True
 
     def _skip(self) -> None:
         if self._reader.skip():
@@ -545,11 +622,15 @@ class Connection(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         """The client does not take its answer."""
+        if self._socket is not None:
+            return  # which bounds what it leaves untaken itself
         self._is_untaken = True
         self._connections.untaken(self)
 
     def resume_writing(self) -> None:
         """The client has taken its answer."""
+        if self._socket is not None:
+            return
         self._is_untaken = False
         self._connections.taken(self, is_answering=self._task is not None)
         self._send_on()
@@ -572,6 +653,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def end(self) -> None:
         """Close the connection."""
+        if self._socket is not None:
+            self._socket.close()
+            return
         self._connections.leaves(self)
         if self.transport.get_write_buffer_size():  # which its client would have to take before it is closed
             self.transport.abort()
@@ -591,6 +675,12 @@ def most_within(files: int) -> int:
     (79, 99)
     """
     return max(files - OVERFLOW, (files - 1) * 4 // 5)
+
+
+def wants_websocket(head: Head) -> bool:
+    """Whether a request asks to go on as a WebSocket."""
+    protocols = head.headers.get(b"upgrade", b"").lower().split(b",")
+    return any(protocol.strip().partition(b"/")[0] == b"websocket" for protocol in protocols)
 
 
 def _waits_for_leave(head: Head) -> bool:

@@ -415,6 +415,7 @@ def _application(shared: Shared, metrics: Metrics) -> "tuple[App, Callable[[int]
         openrpc=document(service.answered),
         metrics=measured,
         observe=observe,
+        feeds=service.feeds,
     )
     return app, answered
 

@@ -20,6 +20,7 @@ from feemodel.ledger.store import Block, Store
 from feemodel.rpc.chain import Chain, genesis_chain, read_genesis_document, replay_chain
 from feemodel.rpc.chain_methods import ChainMethods
 from feemodel.rpc.development import development_genesis
+from feemodel.rpc.feeds import Feeds
 from feemodel.rpc.head import ChainId
 from feemodel.rpc.jsonrpc import Methods, Unavailable
 from feemodel.rpc.methods import (
@@ -90,6 +91,8 @@ class Service:
         self.pricing = self._opened_pricing()
         self.runner: Runner | None = None
         self.methods: Methods = self._methods()
+        ask = None if self.upstream is None else self.upstream.call
+        self.feeds = Feeds(ask, self.pricing.describe, every=settings.watch_seconds)
 
     def _opened_l1(self) -> Node | None:
         settings = self.settings  # one retry: it is asked again soon enough
@@ -231,6 +234,7 @@ class Service:
 
     async def close(self) -> None:
         """Stop looking, end the children, close what is open."""
+        self.feeds.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -255,6 +255,8 @@ class Settings:
     l1_percentile: float = _setting("pricing", _number(most=100.0), 15.0, "of the L1 tips of a block [%]")
     l1_margin: float = _setting("pricing", _number(), 1.0, "of the costs computed from L1 fees [1]")
     poll_seconds: float = _setting("pricing", _seconds(0.05), 12.0, "between two looks at a node [s]")
+    watch_seconds: float = _setting(
+        "pricing", _seconds(0.01), 0.1, "between two looks at a node while somebody is subscribed to its blocks [s]")
     max_age: float = _setting(
         "pricing", _number(), 600.0, "of a node's newest block and last answer; estimates are refused beyond [s]")
 

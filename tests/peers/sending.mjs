@@ -45,6 +45,7 @@ function viem(transport) {
       setTimeout(() => wallet.writeContract({ ...deployed, functionName: 'increment' }).catch(reject), 200)
     }),
     accounts: () => client.request({ method: 'eth_accounts' }),
+    prices: () => client.request({ method: 'feemodel_pricing' }),
   }
 }
 
@@ -72,6 +73,7 @@ function ethers(provider) {
       setTimeout(() => deployed.increment().catch(reject), 300)
     }),
     accounts: () => provider.send('eth_accounts', []),
+    prices: () => provider.send('feemodel_pricing', []),
     ended: async () => { await provider.destroy() },
   }
 }
@@ -81,7 +83,7 @@ const scenarios = {
   viem: () => viem(http(address)),
   viemWebSocket: () => viem(webSocket(socket)),
   ethers: () => ethers(new JsonRpcProvider(address, undefined, { pollingInterval: 50, cacheTimeout: -1 })),
-  ethersWebSocket: () => ethers(new WebSocketProvider(socket)),
+  ethersWebSocket: () => ethers(new WebSocketProvider(socket, undefined, { cacheTimeout: -1 })),
 }
 await report(scenarios[scenario](), [])
 process.exit(0)
