@@ -53,49 +53,5 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOME = {
-    "Brotli": "sizes.codecs",
-    "CostPerByte": "linea.pricing_forms",
-    "Deflate": "sizes.codecs",
-    "FastLz": "sizes.codecs",
-    "Lzss": "sizes.lzss",
-    "Posting": "simulation.posting",
-    "PricingRecord": "linea.extra_data",
-    "PricingRule": "simulation.announced",
-    "VerificationCost": "linea.pricing_forms",
-    "Zstd": "sizes.codecs",
-    "backtest": "simulation.backtest",
-    "breakdown": "linea.priority",
-    "calibrate": "simulation.calibrate",
-    "check_proof": "ledger.check",
-    "compatibility_priority_fee": "linea.priority",
-    "compressed_size": "sizes.codecs",
-    "compressed_sizes": "sizes.codecs",
-    "estimate_gas": "execution.estimate",
-    "explain": "linea.explanation",
-    "fee_payloads": "linea.measure",
-    "fee_size": "linea.measure",
-    "fee_sizes": "linea.measure",
-    "fee_transaction": "linea.measure",
-    "grid": "simulation.samples",
-    "monte_carlo": "simulation.samples",
-    "morris_screening": "simulation.screening",
-    "over": "simulation.reduce",
-    "priority_fee": "linea.priority",
-    "priority_fee_from_l1": "linea.from_l1",
-    "profitable": "linea.priority",
-    "rows": "simulation.samples",
-    "simulate": "simulation.closed_loop.simulator",
-    "sobol": "simulation.samples",
-    "sobol_indices": "simulation.sensitivity",
-    "summarize": "simulation.summarize",
-    "sweep": "simulation.sweep",
-    "variable_cost": "linea.coordinator",
-    "verification_breakdown": "linea.priority",
-    "verification_margin": "linea.priority",
-    "verification_priority_fee": "linea.priority",
-    "whole_numbers": "simulation.samples",
-}
-__all__ = [*_HOME]
-__getattr__, __dir__ = lazy_names(__name__, _HOME)
+__getattr__, __dir__ = lazy_names(__name__)
 answer_old_paths()

@@ -1,29 +1,56 @@
 """Names of a package that are imported when they are first used: importing the package costs next to nothing."""
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from pkgutil import iter_modules
 from typing import Any
 
 
-def lazy_names(package: str, home: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The `__getattr__` and `__dir__` of a package.
+def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The `__getattr__` and `__dir__` of a package whose `__init__.py` imports its public names `if TYPE_CHECKING`.
 
-    Parameters
-    ----------
-    package : its name.
-    home : name → module inside the package that defines it; the package's submodules are found without being listed.
+    Type checkers and this function read the same imports. The package's modules are attributes too, and `__all__` is
+    the list of the public names.
 
-    >>> getattr_, dir_ = lazy_names("feemodel", {"from_quantity": "ethereum.quantities"})
-    >>> getattr_("from_quantity")("0x10"), getattr_("errors").__name__, dir_()
-    (16, 'feemodel.errors', ['from_quantity'])
+    >>> get, names = lazy_names("feemodel.rollups")
+    >>> get("rule").__module__, get("optimism").__name__, "rule" in names(), "optimism" in names()
+    ('feemodel.rollups.rules', 'feemodel.rollups.optimism', True, True)
     """
 
+    @cache
+    def homes() -> dict[str, str]:
+        return _imports_for_type_checkers(package)
+
     def get(name: str) -> Any:
-        if name in home:
-            return getattr(import_module(f"{package}.{home[name]}"), name)
-        if not name.startswith("__") and find_spec(f"{package}.{name}") is not None:
-            return import_module(f"{package}.{name}")
+        if name == "__all__":
+            return sorted(homes())
+        if not name.startswith("__"):
+            if name in homes():
+                return getattr(import_module(homes()[name]), name)
+            if find_spec(f"{package}.{name}") is not None:
+                return import_module(f"{package}.{name}")
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
-    return get, lambda: sorted(home)
+    def names() -> list[str]:
+        modules = {found.name for found in iter_modules(sys.modules[package].__path__)}
+        return sorted({*homes(), *modules})
+
+    return get, names
+
+
+def _imports_for_type_checkers(package: str) -> dict[str, str]:
+    """Name → module of the imports under `if TYPE_CHECKING:` in a package's `__init__.py`."""
+    import ast
+
+    spec = find_spec(package)
+    source = None if spec is None or spec.loader is None else spec.loader.get_source(package)  # type: ignore[attr-defined]
+    homes: dict[str, str] = {}
+    for block in ast.parse(source or "").body:
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
+            for statement in block.body:
+                if isinstance(statement, ast.ImportFrom):
+                    homes |= {alias.asname or alias.name: statement.module or "" for alias in statement.names}
+    return homes

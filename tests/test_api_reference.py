@@ -18,7 +18,15 @@ from docs.reference import field_comments, short_types, to_markdown
 from feemodel import rollups
 from tests.conftest import ROOT
 
-LISTED = ("feemodel", "feemodel.execution", "feemodel.io", "feemodel.ledger")  # those with a list of public names
+LISTED = (
+    "feemodel",
+    "feemodel.ethereum",
+    "feemodel.execution",
+    "feemodel.explorer",
+    "feemodel.io",
+    "feemodel.ledger",
+    "feemodel.linea",
+)  # those with a list of public names
 BY_MODULE = ("feemodel.simulation", "feemodel.sizes")
 INSIDE = {  # modules whose names nobody outside their room calls
     "feemodel.simulation.axes", "feemodel.simulation.blocks", "feemodel.simulation.executors",
@@ -31,6 +39,7 @@ NODE = "asks a node: tests/test_io_node.py and tests/test_io_fetch.py run one"
 FILE = "reads a file as a function shows on its content: "
 WITHOUT_DOCTEST = {
     "feemodel.execution.compare_transactions": "executes captured blocks: tests/test_execution_replay.py",
+    "feemodel.execution.world_before": "the state of a capture: tests/test_execution_replay.py",
     "feemodel.execution.parse_message": "shown by feemodel.execution.estimate_gas, which parses the same objects",
     "feemodel.io.Node": NODE,
     "feemodel.io.fetch_blocks": NODE,
@@ -97,7 +106,7 @@ def test_every_public_name_shows_what_it_does_or_there_is_a_reason(name):
     assert (">>>" in docstrings(PUBLIC[name])) != (name in WITHOUT_DOCTEST)
 
 
-@pytest.mark.parametrize("name", [*PUBLIC, *(f"feemodel.rollups.{name}" for name in rollups.__dir__())])
+@pytest.mark.parametrize("name", [*PUBLIC, *(f"feemodel.rollups.{name}" for name in rollups.__all__)])
 def test_every_signature_fits_on_a_screen(name):
     """A default whose text is long, such as a table, fills the help of each function that takes it."""
     module, _, listed = name.rpartition(".")

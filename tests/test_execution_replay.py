@@ -16,7 +16,7 @@ from feemodel.ethereum.transaction import created_address
 from feemodel.execution import Account, compare_transactions, estimate_gas, rollup_estimate
 from feemodel.execution.engines import engine_named
 from feemodel.execution.outcome import Outcome, Status, Traced
-from feemodel.execution.replay import execute_again, is_reproduced, reproducing_forks, steps
+from feemodel.execution.replay import execute_again, is_reproduced, reproducing_forks, steps, world_before
 from feemodel.io.replay import parse_replay, read_replay
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.pricing_forms import CostPerByte
@@ -91,7 +91,7 @@ def test_every_transaction_runs_on_what_the_ones_before_it_left():
 
     assert [row.reproduced for row in found] == [True, True]
     assert [row.outcome.gas_used for row in found] == [26_026, 26_026]
-    assert [replay.world(before=(10, index)).account(TARGET).storage[0] for index in (0, 1)] == [6, 7]
+    assert [world_before(replay, (10, index)).account(TARGET).storage[0] for index in (0, 1)] == [6, 7]
 
 
 def test_what_is_not_as_recorded_is_said():
@@ -107,7 +107,7 @@ def test_a_created_contract_is_there_for_the_next_transaction():
     """The capture has its code as the output of the creation only."""
     creation = transaction(to={}, payload="0x60fe60005360016000f3", outcome={"gasUsed": 0, "output": "0xfe"})
     replay = parsed(creation, transaction(nonce=1))
-    world = replay.world(before=(10, 1))
+    world = world_before(replay, (10, 1))
     (created,) = world.accounts.keys() - {SENDER, TARGET}
 
     assert world.account(created) == Account(nonce=1, code=b"\xfe")
@@ -121,7 +121,7 @@ def test_a_comparison_has_the_estimate_the_fee_and_the_rule():
     costs = {"variable_cost": 10**9, "fixed_cost": 30_000_000, "margin": 1.2}
     assert row.estimate.fee.total == feemodel.priority_fee(row.estimate.compressed_size, 21_000, **costs)
     assert [verdict.offered_price for verdict in row.stages] == [60_000_000] * 3
-    assert [(verdict.stage.gas, verdict.accepted) for verdict in row.stages] == [
+    assert [(verdict.check.gas, verdict.accepted) for verdict in row.stages] == [
         ("limit", True), ("limit", True), ("used", True),
     ]  # fmt: skip
 
@@ -169,7 +169,7 @@ def test_a_wrong_transaction_is_refused_with_the_place(fields, message):
 
 def test_a_transaction_that_is_not_there_is_refused():
     with pytest.raises(InvalidInput, match="before: expected the number of a captured block and an index in it"):
-        parsed(transaction()).world(before=(10, 1))
+        world_before(parsed(transaction()), (10, 1))
 
 
 def test_a_file_that_is_no_capture_is_named(tmp_path):
@@ -281,7 +281,7 @@ def test_the_rules_of_the_capture_can_be_replaced():
 
     assert row.outcome.halt == "invalid opcode: opcode 0x5f not defined"
     assert reproducing_forks(replay, [row], fork="london") == ("shanghai", "cancun", "prague", "osaka")
-    assert replay.world(before=(10, 0), fork="london").fork.name == "london"
+    assert world_before(replay, (10, 0), fork="london").fork.name == "london"
     with pytest.raises(InvalidInput, match="fork: expected one of frontier"):
         next(compare_transactions(replay, codec="zstd", fork="jovian"))
 
@@ -486,7 +486,7 @@ def test_a_real_transfer_is_estimated_without_any_file():
     """Linea mainnet block 28,279,187, transaction 0, its balance as captured."""
     sender = "0x87d93fb637181954db31ae1fc4856d1e408ad8b9"
     call = {"from": sender, "to": "0x88eb991bc0457440c0059d19461a50329b8034a7", "value": "0xb0b37a14311ae5"}
-    world = parsed(transaction()).world(before=(10, 0))
+    world = world_before(parsed(transaction()), (10, 0))
     found = estimate_gas(call, world, overrides={sender: {"balance": 10**18, "nonce": 20}})
 
     assert (found.gas_limit, found.executions) == (21_000, 1)

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 
 import pytest
 
@@ -39,12 +40,34 @@ READS_SLEEPS_OR_SERVES = {"os.path", "pathlib", "time", "socket", "urllib3", "ht
 
 
 def imports_of(path):
-    """The modules that a file imports, anywhere in it."""
+    """The modules that a file imports, anywhere in it: by statement, and by name where the name is written out.
+
+    `from feemodel import rollups` imports a room; `import feemodel`, or a public name of the package, every room.
+    """
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            yield from (alias.name if "." in alias.name else f"{alias.name}.*" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module == "feemodel":
+            for alias in node.names:
+                if alias.name != "__version__":
+                    known = (PACKAGE / alias.name).exists() or alias.name in GROUND
+                    yield f"feemodel.{alias.name if known else '*'}"
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in BY_NAME:
+            yield from _named(node.args[:1])
+
+
+BY_NAME = {"import_module", "__import__", "find_spec", "resolve_name", "LazyLoader"}
+
+
+def _named(arguments):
+    """The module that a call imports by name, as far as the name is written out."""
+    for argument in arguments:
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+            yield argument.value.replace(":", ".")
+        elif isinstance(argument, ast.JoinedStr) and isinstance(argument.values[0], ast.Constant):
+            yield argument.values[0].value + "*"
 
 
 def room_of(module):
@@ -66,10 +89,41 @@ def test_a_room_imports_only_what_it_stands_on(path):
     if room == "__init__":
         return
     allowed = MAY_IMPORT[room]
-    used = {room_of(name) for name in imports_of(path) if name.startswith("feemodel")} - {room, ""}
+    used = rooms_of(path) - {room}
 
     assert "cli" not in used
     assert allowed is None or used <= allowed
+
+
+def rooms_of(path):
+    return {room_of(name) for name in imports_of(path) if name.startswith("feemodel.")}
+
+
+def test_the_list_of_rooms_has_no_circle():
+    rooms = {room: allowed - {room} for room, allowed in MAY_IMPORT.items() if allowed is not None}
+    order = tuple(TopologicalSorter(rooms).static_order())  # which raises CycleError
+
+    assert set(rooms) <= set(order)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("import feemodel.rollups.rules", {"rollups"}),
+        ("from feemodel import rollups", {"rollups"}),
+        ("from feemodel import priority_fee", {"*"}),
+        ("import feemodel", {"*"}),
+        ("import_module('feemodel.rpc.server')", {"rpc"}),
+        ("importlib.util.find_spec('feemodel.cli')", {"cli"}),
+        ("import_module(f'feemodel.rpc.{name}')", {"rpc"}),
+        ("import_module(f'feemodel.{name}')", {"*"}),
+        ("pkgutil.resolve_name('feemodel.linea:priority_fee')", {"linea"}),
+    ],
+)
+def test_the_list_of_rooms_sees_every_kind_of_import(tmp_path, source, expected):
+    (tmp_path / "module.py").write_text(source, encoding="utf-8")
+
+    assert expected == rooms_of(tmp_path / "module.py")
 
 
 @pytest.mark.parametrize("path", FORMULAS, ids=lambda path: path.stem)

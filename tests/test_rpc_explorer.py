@@ -18,7 +18,7 @@ from feemodel.explorer.methods import DAY, POINTS, explorer_methods
 from feemodel.io.shipped import day_l1_fees, read_shipped_l1_fees
 from feemodel.linea.explanation import explain
 from feemodel.linea.from_l1 import recorded_variable_cost
-from feemodel.linea.node import stages
+from feemodel.linea.node import node_checks
 from feemodel.linea.parameters import LINEA_PRESETS, linea_preset
 from feemodel.linea.pricing_forms import CostPerByte, VerificationCost, form_of
 from feemodel.rollups import tables
@@ -248,7 +248,7 @@ def test_more_points_than_a_curve_may_have_is_a_limit():
 def test_a_signed_transaction_is_explained_as_by_the_command_line():
     answer = explained(RAW, {"gasUsed": "0x5000"})
     gas = {"estimated": 21_000, "limit": 21_000, "used": 0x5000}
-    expected = explain(SIGNED, gas, form=form_of("cost-per-byte", PRESET), checks=stages(PRESET))
+    expected = explain(SIGNED, gas, form=form_of("cost-per-byte", PRESET), checks=node_checks(PRESET))
 
     assert answer["compressedSize"] == expected["compressedSize"]
     assert wei(answer["feePerGas"]) == expected["feePerGas"]
@@ -290,7 +290,7 @@ def test_a_call_is_estimated_by_the_server():
     compared(call, {**L1, "overrides": overrides}, methods)
     expected = explain(
         parse_call(call), {"estimated": 45_000, "limit": 45_000}, form=form_of("cost-per-byte", PRESET),
-        checks=stages(PRESET), chain_id=1337,
+        checks=node_checks(PRESET), chain_id=1337,
     )  # fmt: skip
 
     assert asked == [(call, overrides)] * 2

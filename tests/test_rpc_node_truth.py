@@ -14,7 +14,7 @@ from feemodel.ethereum.fee_market import next_base_fee
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, import_block, import_genesis
 from feemodel.ledger.blocks import GenesisAccount
-from feemodel.linea.node import stages
+from feemodel.linea.node import node_checks
 from feemodel.rpc.development import development_genesis
 from feemodel.rpc.head import ChainId, Head, OtherChain, shared_chain_id
 from feemodel.rpc.pricing import configured_prices, reward, suggested_tip
@@ -208,7 +208,7 @@ def test_a_newest_block_that_says_too_little_or_nonsense_is_refused(node, fields
 def test_what_wallets_are_told_to_tip_is_accepted_by_the_same_prices(settings):
     prices = configured_prices(Settings(**settings))
     sample = {"compressed_size": 125, "gas": 21_000}
-    asked = {stage.name: prices.form.parts(**sample, margin=stage.margin).total for stage in stages(prices.preset)}
+    asked = {stage.name: prices.form.parts(**sample, margin=stage.margin).total for stage in node_checks(prices.preset)}
     assert reward(prices) >= asked["estimate"]
     assert suggested_tip(prices) >= asked["selection, after execution"] >= asked["pool"]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from feemodel.errors import Int64Overflow, InvalidInput
-from feemodel.linea.node import offered_price, pool_checks, stages, verdicts
+from feemodel.linea.node import node_checks, offered_price, pool_checks, verdicts
 from feemodel.linea.parameters import LINEA_PRESETS, linea_preset
 from feemodel.linea.pricing_forms import CostPerByte, VerificationCost, form_of
 from feemodel.linea.wallets import WALLETS, wallet_fees
@@ -13,10 +13,14 @@ from feemodel.linea.wallets import WALLETS, wallet_fees
 def test_a_stage_without_its_gas_is_left_out():
     preset = linea_preset()
     answers = verdicts(
-        10**9, 128, {"estimated": 21_000, "limit": 21_000}, form=form_of("cost-per-byte", preset), checks=stages(preset)
+        10**9,
+        128,
+        {"estimated": 21_000, "limit": 21_000},
+        form=form_of("cost-per-byte", preset),
+        checks=node_checks(preset),
     )
 
-    assert [answer.stage.name for answer in answers] == ["estimate", "pool", "selection, before execution"]
+    assert [answer.check.name for answer in answers] == ["estimate", "pool", "selection, before execution"]
 
 
 def test_a_required_price_that_no_array_holds_is_refused():
@@ -31,7 +35,7 @@ def test_a_high_gas_limit_is_accepted_before_execution_and_left_pending_after_it
     preset = linea_preset()
     form = CostPerByte(variable_cost=10**9)
     gas = {"estimated": 21_000, "limit": 210_000, "used": 21_000}
-    answers = verdicts(1_000_000, 128, gas, form=form, checks=stages(preset))
+    answers = verdicts(1_000_000, 128, gas, form=form, checks=node_checks(preset))
 
     assert [answer.accepted for answer in answers] == [False, True, True, False]
     assert answers[-1].required_price == 7 + 6_095_238
@@ -39,7 +43,7 @@ def test_a_high_gas_limit_is_accepted_before_execution_and_left_pending_after_it
 
 def test_the_older_form_does_not_add_the_base_fee():
     form = VerificationCost(min_gas_price=10**8)
-    answers = verdicts(121_904_761, 128, {"limit": 21_000}, form=form, checks=stages(linea_preset()))
+    answers = verdicts(121_904_761, 128, {"limit": 21_000}, form=form, checks=node_checks(linea_preset()))
 
     assert [answer.required_price for answer in answers] == [99_999_993, 121_904_761]
     assert all(answer.accepted for answer in answers)

@@ -13,7 +13,7 @@ from feemodel.ethereum.call import Call
 from feemodel.ethereum.quantities import from_quantity
 from feemodel.ethereum.transaction import FORMS, LINEA_CHAIN_ID, Transaction
 from feemodel.linea.explanation import explain
-from feemodel.linea.node import stages
+from feemodel.linea.node import node_checks
 
 if TYPE_CHECKING:
     from feemodel.execution.details import GasDetails
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     chain = _chain(options)
 
     def explained(subject: Call | Transaction | FeeModelError) -> dict[str, Any]:
-        return _explained(subject, options, chain, form=form, checks=stages(preset), **measuring)
+        return _explained(subject, options, chain, form=form, checks=node_checks(preset), **measuring)
 
     subjects = read_subjects(options.subject, read_columns(options.columns))
     if not subjects:

@@ -169,7 +169,7 @@ def _stages(found: Sequence[Comparison]) -> dict[str, Counter[bool]]:
     counts: dict[str, Counter[bool]] = {}
     for row in found:
         for verdict in row.stages:
-            counts.setdefault(verdict.stage.name, Counter())[verdict.accepted] += 1
+            counts.setdefault(verdict.check.name, Counter())[verdict.accepted] += 1
     return counts
 
 
@@ -208,5 +208,5 @@ def _object(row: Comparison) -> dict[str, Any]:
         "priorityFeePerGas": None if estimate is None else int(estimate.fee.total),
         "paidPriorityFeePerGas": offered(row.step) - row.step.block.base_fee,
         "wallet": row.wallet,
-        "stages": {verdict.stage.name: verdict.accepted for verdict in row.stages},
+        "stages": {verdict.check.name: verdict.accepted for verdict in row.stages},
     }

@@ -20,31 +20,10 @@ if TYPE_CHECKING:
     from feemodel.execution.pool import EnginePool as EnginePool
     from feemodel.execution.reference import Reference as Reference
     from feemodel.execution.replay import compare_transactions as compare_transactions
+    from feemodel.execution.replay import world_before as world_before
     from feemodel.execution.state import Account as Account
     from feemodel.execution.state import Block as Block
     from feemodel.execution.state import World as World
     from feemodel.execution.state import parse_overrides as parse_overrides
 
-_HOME = {
-    "Account": "state",
-    "Block": "state",
-    "GasEstimate": "estimate",
-    "Limits": "estimate",
-    "Message": "message",
-    "Native": "native",
-    "Outcome": "outcome",
-    "Reference": "reference",
-    "EnginePool": "pool",
-    "RollupEstimate": "estimate",
-    "Status": "outcome",
-    "World": "state",
-    "compare_transactions": "replay",
-    "engine_named": "engines",
-    "estimate_gas": "estimate",
-    "execute_call": "estimate",
-    "parse_message": "message",
-    "parse_overrides": "state",
-    "rollup_estimate": "estimate",
-}
-__all__ = [*_HOME]
-__getattr__, __dir__ = lazy_names(__name__, _HOME)
+__getattr__, __dir__ = lazy_names(__name__)

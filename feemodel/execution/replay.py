@@ -19,7 +19,7 @@ from feemodel.execution.search import TOLERANCE
 from feemodel.execution.state import Block, World, excess_at
 from feemodel.io.replay import Replay, ReplayBlock, ReplayTransaction
 from feemodel.linea.extra_data import PricingRecord
-from feemodel.linea.node import Verdict, offered_price, stages, verdicts
+from feemodel.linea.node import Verdict, node_checks, offered_price, verdicts
 from feemodel.linea.parameters import LineaPreset, linea_preset
 from feemodel.linea.pricing_forms import CostPerByte
 from feemodel.linea.wallets import WALLETS, wallet_fees
@@ -191,7 +191,7 @@ class _Comparing:
         verdicts_of: tuple[Verdict, ...] = ()
         if outcome is not None and form is not None and size is not None:
             used = {"limit": step.transaction.gas_limit, "used": outcome.charged}
-            verdicts_of = verdicts(offered(step), size, used, form=form, checks=stages(self._margins))
+            verdicts_of = verdicts(offered(step), size, used, form=form, checks=node_checks(self._margins))
         return Comparison(
             step=step,
             outcome=outcome,

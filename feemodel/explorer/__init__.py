@@ -1,5 +1,19 @@
-"""The explorer: a page, and the JSON-RPC methods that compute its numbers."""
+"""The fee explorer: a static page, and the JSON-RPC methods that compute all of its numbers.
+
+explorer_methods, Explorer : the methods by name, and what they answer from
+page : the page as bytes, as the server sends it
+
+>>> from feemodel import explorer
+>>> "feemodel_fee" in explorer.explorer_methods()
+True
+"""
+
+from typing import TYPE_CHECKING
 
 from feemodel.lazy import lazy_names
 
-__getattr__, __dir__ = lazy_names(__name__, {})
+if TYPE_CHECKING:
+    from feemodel.explorer.methods import Explorer as Explorer
+    from feemodel.explorer.methods import explorer_methods as explorer_methods
+
+__getattr__, __dir__ = lazy_names(__name__)

@@ -15,7 +15,7 @@ from feemodel.explorer.fee import naming, price, priced_form, recoveries, signed
 from feemodel.explorer.fields import FIELDS, L1_FEES, TRANSACTION, check_subject_size, read_point, read_value
 from feemodel.explorer.rollups import compared, read_at, read_l1_fees, read_rules
 from feemodel.linea.explanation import explain
-from feemodel.linea.node import stages
+from feemodel.linea.node import node_checks
 from feemodel.linea.parameters import LineaPreset
 from feemodel.linea.pricing_forms import Form
 from feemodel.rollups.rules import PUBDATA
@@ -61,7 +61,7 @@ class Subjects:
         own = self.form()
         point = read_point(options, "options", form=own, preset=self.preset, without=TRANSACTION, also=OPTIONS)
         read = read_subject(subject)
-        checks = stages(self._preset(options, point["margin"]))
+        checks = node_checks(self._preset(options, point["margin"]))
         gas = await self._gas(subject, read, options, "options")
         if "gasUsed" in options:
             gas["used"] = _gas_of(options, "gasUsed", "options")

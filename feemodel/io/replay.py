@@ -12,7 +12,6 @@ Source: Consensys/linea-monorepo at cb180134 (2026-06-12), tracer, replay captur
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, TypeAlias
 
 from feemodel.errors import InvalidInput
@@ -102,17 +101,6 @@ class Replay:
     state: ReplayState
     block_hashes: Mapping[int, bytes]
     blocks: tuple[ReplayBlock, ...]
-
-    def world(self, *, before: tuple[int, int], fork: str | None = None) -> Any:
-        """The state just before a transaction, as a `feemodel.execution.World`.
-
-        Parameters
-        ----------
-        before : block number, and index in the block.
-        fork : the rules, if not those of the capture.
-        """
-        # By its name: reading files stands below execution, which needs libraries that reading does without.
-        return import_module("feemodel.execution.replay").world_before(self, before, fork=fork)
 
 
 def read_replay(path: PathLike) -> Replay:

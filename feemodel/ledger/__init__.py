@@ -16,17 +16,4 @@ if TYPE_CHECKING:
     from feemodel.ledger.store import Store as Store
     from feemodel.ledger.tree import Tree as Tree
 
-_HOME = {
-    "Store": "store",
-    "Tree": "tree",
-    "check_proof": "check",
-    "get_proof": "proof",
-    "import_block": "blocks",
-    "import_genesis": "genesis",
-    "read_blocks": "files",
-    "read_genesis": "files",
-    "read_proof": "files",
-    "read_trie_logs": "files",
-}
-__all__ = [*_HOME]
-__getattr__, __dir__ = lazy_names(__name__, _HOME)
+__getattr__, __dir__ = lazy_names(__name__)

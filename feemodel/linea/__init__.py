@@ -1,5 +1,69 @@
-"""The rollup that the two methods come from: its fee formulas, parameters, and the checks of its nodes."""
+"""What Linea charges: its fee formulas, parameters, and the checks of its nodes.
+
+priority_fee, breakdown, profitable, CostPerByte : the cost-per-byte form, which nodes compute since May 2024
+verification_priority_fee, verification_breakdown, verification_margin, VerificationCost : the form before it
+variable_cost, sample_gas_price, calldata_variable_cost : how the coordinator turns L1 fees into costs
+recorded_variable_cost, priority_fee_from_l1 : from L1 fees to the fee in one step
+PricingRecord : the costs in a block's extraData; whole kwei
+fee_size, fee_sizes, fee_bytes, fee_payloads, fee_transaction : what a node measures of a call or a transaction
+node_checks, verdicts, offered_price, pool_checks : where a node compares a price with the fee
+wallet_fees : what wallets make of an estimate; explain : all of it for one transaction
+parameters : every parameter with source and date, and rows read from real blocks; linea_preset gives one
+
+>>> from feemodel import linea
+>>> linea.priority_fee(128, 21_000, variable_cost=1_000_000_000, fixed_cost=30_000_000, margin=1.2)
+43314285
+"""
+
+from typing import TYPE_CHECKING
 
 from feemodel.lazy import lazy_names
 
-__getattr__, __dir__ = lazy_names(__name__, {})
+if TYPE_CHECKING:
+    from feemodel.linea.coordinator import average_fees as average_fees
+    from feemodel.linea.coordinator import bounded as bounded
+    from feemodel.linea.coordinator import calldata_pressure as calldata_pressure
+    from feemodel.linea.coordinator import calldata_sum as calldata_sum
+    from feemodel.linea.coordinator import calldata_variable_cost as calldata_variable_cost
+    from feemodel.linea.coordinator import dynamic_gas_price_cap as dynamic_gas_price_cap
+    from feemodel.linea.coordinator import sample_gas_price as sample_gas_price
+    from feemodel.linea.coordinator import submission_fees as submission_fees
+    from feemodel.linea.coordinator import usage_weighted_gas_price as usage_weighted_gas_price
+    from feemodel.linea.coordinator import variable_cost as variable_cost
+    from feemodel.linea.coordinator import weighted_average as weighted_average
+    from feemodel.linea.coordinator import weighted_moving_average_fee as weighted_moving_average_fee
+    from feemodel.linea.explanation import explain as explain
+    from feemodel.linea.extra_data import PricingRecord as PricingRecord
+    from feemodel.linea.extra_data import latest_variable_cost as latest_variable_cost
+    from feemodel.linea.extra_data import recorded_cost as recorded_cost
+    from feemodel.linea.from_l1 import priority_fee_from_l1 as priority_fee_from_l1
+    from feemodel.linea.from_l1 import recorded_variable_cost as recorded_variable_cost
+    from feemodel.linea.measure import fee_bytes as fee_bytes
+    from feemodel.linea.measure import fee_payloads as fee_payloads
+    from feemodel.linea.measure import fee_size as fee_size
+    from feemodel.linea.measure import fee_sizes as fee_sizes
+    from feemodel.linea.measure import fee_transaction as fee_transaction
+    from feemodel.linea.node import Check as Check
+    from feemodel.linea.node import Verdict as Verdict
+    from feemodel.linea.node import node_checks as node_checks
+    from feemodel.linea.node import offered_price as offered_price
+    from feemodel.linea.node import pool_checks as pool_checks
+    from feemodel.linea.node import verdicts as verdicts
+    from feemodel.linea.parameters import LineaPreset as LineaPreset
+    from feemodel.linea.parameters import linea_preset as linea_preset
+    from feemodel.linea.price_cap import cap_multiplier as cap_multiplier
+    from feemodel.linea.price_cap import tip_within_caps as tip_within_caps
+    from feemodel.linea.pricing_forms import CostPerByte as CostPerByte
+    from feemodel.linea.pricing_forms import VerificationCost as VerificationCost
+    from feemodel.linea.pricing_forms import form_of as form_of
+    from feemodel.linea.priority import Breakdown as Breakdown
+    from feemodel.linea.priority import breakdown as breakdown
+    from feemodel.linea.priority import compatibility_priority_fee as compatibility_priority_fee
+    from feemodel.linea.priority import priority_fee as priority_fee
+    from feemodel.linea.priority import profitable as profitable
+    from feemodel.linea.priority import verification_breakdown as verification_breakdown
+    from feemodel.linea.priority import verification_margin as verification_margin
+    from feemodel.linea.priority import verification_priority_fee as verification_priority_fee
+    from feemodel.linea.wallets import wallet_fees as wallet_fees
+
+__getattr__, __dir__ = lazy_names(__name__)

@@ -6,7 +6,7 @@ from typing import Any
 from feemodel.ethereum.call import Call
 from feemodel.ethereum.transaction import DYNAMIC_FEE, LINEA_CHAIN_ID, Transaction
 from feemodel.linea.measure import fee_bytes, fee_size
-from feemodel.linea.node import Stage, offered_price, verdicts
+from feemodel.linea.node import Check, offered_price, verdicts
 from feemodel.linea.pricing_forms import Form
 from feemodel.linea.wallets import WALLETS, wallet_fees
 from feemodel.sizes.codecs import Codec, get_codec
@@ -17,7 +17,7 @@ def explain(
     gas: Mapping[str, int],
     *,
     form: Form,
-    checks: Sequence[Stage],
+    checks: Sequence[Check],
     codec: str | Codec = "zstd",
     measured: str = "sender_unsigned",
     packed: bool = False,
@@ -31,18 +31,18 @@ def explain(
     subject : a parsed call or signed transaction.
     gas : "estimated" and "limit", and "used" where it is known [gas].
     form : with the node's costs.
-    checks : the node's stages; the first one's margin is the estimate's.
+    checks : see `feemodel.linea.node.node_checks`; the first one's margin is the estimate's.
     codec, measured, packed : how the size is taken, see `feemodel.fee_size`.
     nonce, chain_id : of a call that names none.
 
     >>> from feemodel.linea.pricing_forms import form_of
     >>> from feemodel.linea.parameters import linea_preset
-    >>> from feemodel.linea.node import stages
+    >>> from feemodel.linea.node import node_checks
     >>> answer = explain(
     ...     Call(to=bytes(20), value=1),
     ...     {"estimated": 21_000, "limit": 21_000},
     ...     form=form_of("cost-per-byte", linea_preset()),
-    ...     checks=stages(linea_preset()),
+    ...     checks=node_checks(linea_preset()),
     ... )
     >>> answer["compressedSize"], answer["priorityFeePerGas"], answer["stages"][0]["outcome"]
     (25, 37428571, 'accepted')
@@ -75,12 +75,12 @@ def explain(
         ],
         "stages": [
             {
-                "stage": verdict.stage.name,
-                "margin": verdict.stage.margin,
-                "gas": gas[verdict.stage.gas],
+                "stage": verdict.check.name,
+                "margin": verdict.check.margin,
+                "gas": gas[verdict.check.gas],
                 "requiredPricePerGas": verdict.required_price,
                 "accepted": verdict.accepted,
-                "outcome": "accepted" if verdict.accepted else verdict.stage.refused,
+                "outcome": "accepted" if verdict.accepted else verdict.check.refused,
             }
             for verdict in verdicts(suggested if offered is None else offered, size, gas, form=form, checks=checks)
         ],

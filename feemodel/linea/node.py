@@ -1,4 +1,4 @@
-"""Where a node holds a transaction's price against its fee, from the estimate to the block.
+"""Where a node compares a transaction's price with its fee: estimate, pool admission, block selection.
 
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12), linea-besu/plugins/linea-sequencer: LineaEstimateGas,
 ProfitabilityValidator, ProfitableTransactionSelector.
@@ -17,7 +17,7 @@ from feemodel.linea.parameters import NODE, LineaPreset
 from feemodel.linea.pricing_forms import Form
 
 
-class Stage(NamedTuple):
+class Check(NamedTuple):
     """One check: which gas the fee is spread over, and which margin it is multiplied by."""
 
     name: str
@@ -27,37 +27,37 @@ class Stage(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What one stage asks of a transaction, and whether it pays that [wei / gas]."""
+    """What one check asks of a transaction, and whether it pays that [wei / gas]."""
 
-    stage: Stage
+    check: Check
     priority_fee: int
     required_price: int
     offered_price: int
     accepted: bool
 
 
-def stages(preset: LineaPreset) -> tuple[Stage, ...]:
+def node_checks(preset: LineaPreset) -> tuple[Check, ...]:
     """The four checks of a node with this preset, in their order.
 
     >>> from feemodel.linea.parameters import linea_preset
-    >>> [(stage.name, stage.gas, stage.margin) for stage in stages(linea_preset())][1]
+    >>> [(check.name, check.gas, check.margin) for check in node_checks(linea_preset())][1]
     ('pool', 'limit', 0.8)
     """
     return (
-        Stage("estimate", "estimated", preset.estimate_margin, "less than the node suggests"),
-        Stage("pool", "limit", preset.pool_margin, "refused: Gas price too low"),
-        Stage("selection, before execution", "limit", preset.selection_margin, "stays pending"),
-        Stage("selection, after execution", "used", preset.selection_margin, "stays pending"),
+        Check("estimate", "estimated", preset.estimate_margin, "less than the node suggests"),
+        Check("pool", "limit", preset.pool_margin, "refused: Gas price too low"),
+        Check("selection, before execution", "limit", preset.selection_margin, "stays pending"),
+        Check("selection, after execution", "used", preset.selection_margin, "stays pending"),
     )
 
 
 def pool_checks(*, local: bool, api_check: bool = True, p2p_check: bool = False, has_priority: bool = False) -> bool:
-    """Whether the pool holds a transaction against its fee at all.
+    """Whether the pool compares a transaction's price with its fee at all.
 
     Parameters
     ----------
     local : it came through the node's own JSON-RPC, not from a peer.
-    api_check, p2p_check : the node's options for the two ways.
+    api_check, p2p_check : the node's options for either origin.
     has_priority : its sender is exempt from every check.
 
     >>> pool_checks(local=False)
@@ -103,30 +103,33 @@ def verdicts(
     gas: Mapping[str, int],
     *,
     form: Form,
-    checks: Sequence[Stage],
+    checks: Sequence[Check],
 ) -> tuple[Verdict, ...]:
-    """What every stage of a node says to one transaction.
+    """The outcome of every check of a node for one transaction.
 
     Parameters
     ----------
     price : what the transaction offers [wei / gas], see `offered_price`.
     compressed_size : measured size [byte].
-    gas : "estimated", "limit" and "used" [gas]; a stage whose gas is not there is left out.
+    gas : "estimated", "limit" and "used" [gas]; a check whose gas is missing is left out.
     form : with the node's costs.
-    checks : see `stages`.
+    checks : see `node_checks`.
 
     >>> from feemodel.linea.pricing_forms import form_of
     >>> from feemodel.linea.parameters import linea_preset
     >>> gas = {"estimated": 21_000, "limit": 21_000, "used": 21_000}
-    >>> form, checks = form_of("cost-per-byte", linea_preset()), stages(linea_preset())
+    >>> form, checks = form_of("cost-per-byte", linea_preset()), node_checks(linea_preset())
     >>> answers = verdicts(30_000_000, 128, gas, form=form, checks=checks)
     >>> [(answer.required_price, answer.accepted) for answer in answers]
     [(43314292, False), (28876197, True), (36095245, False), (36095245, False)]
     """
     found = []
-    for stage in checks:
-        if stage.gas in gas:
-            fee = form.parts(compressed_size, gas[stage.gas], stage.margin).total
+    for check in checks:
+        if check.gas in gas:
+            fee = form.parts(compressed_size, gas[check.gas], check.margin).total
             required = form.required_price(fee)
-            found.append(Verdict(stage, fee, required, price, price >= required))
+            found.append(Verdict(check, fee, required, price, price >= required))
     return tuple(found)
+
+
+Stage, stages = Check, node_checks  # their names until 0.1; they end with the next release

@@ -14,7 +14,7 @@ from feemodel.linea.priority import Breakdown, breakdown, verification_breakdown
 
 
 class Form(Protocol):
-    """What prices a transaction: everything but the transaction's own size and gas, and the stage's margin."""
+    """What prices a transaction: everything but the transaction's own size and gas, and the margin of the check."""
 
     name: ClassVar[str]
 

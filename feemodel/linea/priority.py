@@ -151,7 +151,7 @@ def profitable(
 ) -> Any:
     """Whether a price per gas pays base fee and priority fee: `price ≥ base_fee + priority_fee(…)`.
 
-    Which gas, margin and price a stage takes stands in `feemodel.linea.node`.
+    `feemodel.linea.node` has the gas, margin and price of each of a node's checks.
 
     Parameters
     ----------

@@ -20,21 +20,4 @@ if TYPE_CHECKING:
     from feemodel.plots.simulation import plot_recovery_over_time as plot_recovery_over_time
     from feemodel.plots.simulation import plot_tornado as plot_tornado
 
-_HOME = {
-    "plot_attack": "simulation",
-    "plot_charges": "simulation",
-    "plot_comparison": "figures",
-    "plot_days": "rollups",
-    "plot_distributions": "figures",
-    "plot_fee_by_size": "figures",
-    "plot_fee_curves": "figures",
-    "plot_fee_fan": "simulation",
-    "plot_posting": "rollups",
-    "plot_recovery": "figures",
-    "plot_recovery_over_time": "simulation",
-    "plot_surge": "rollups",
-    "plot_tornado": "simulation",
-    "plot_verification_surface": "figures",
-}
-__all__ = [*_HOME]
-__getattr__, __dir__ = lazy_names(__name__, _HOME)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -30,16 +30,4 @@ if TYPE_CHECKING:
     from feemodel.rollups.tables import comparison as comparison
     from feemodel.rollups.tables import sizes_table as sizes_table
 
-_HOME = {
-    "Now": "sending",
-    "chains": "tables",
-    "compare": "tables",
-    "compare_days": "tables",
-    "compare_sums": "tables",
-    "comparison": "tables",
-    "max_send": "sending",
-    "rule": "rules",
-    "rules_at": "rules",
-    "sizes_table": "tables",
-}
-__getattr__, __dir__ = lazy_names(__name__, _HOME)
+__getattr__, __dir__ = lazy_names(__name__)

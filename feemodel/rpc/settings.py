@@ -18,6 +18,7 @@ from urllib.parse import SplitResult, urlsplit
 from feemodel.checks import real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum.quantities import from_typed
+from feemodel.execution.search import TOLERANCE
 from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS
 from feemodel.processors import cores
 
@@ -268,7 +269,7 @@ class Settings:
     packed: bool = _setting("size", _flag, False, "count the 32-byte field elements that the size fills")
 
     engine: str = _setting("execution", _one_of("auto", "native", "reference"), "auto", "that executes calls")
-    tolerance: float = _setting("execution", _number(below=1.0), 0.015, "of the gas limit search, 0 is exact [1]")
+    tolerance: float = _setting("execution", _number(below=1.0), TOLERANCE, "of the gas limit search, 0 is exact [1]")
     gas_cap: int = _setting("execution", _whole(21_000), 50_000_000, "of one execution [gas]")
     total_gas: int = _setting("execution", _whole(21_000), 200_000_000, "of all executions of one estimate [gas]")
     seconds: float = _setting("execution", _seconds(0.01), 10.0, "of all executions of one call, then it is ended [s]")

@@ -28,29 +28,4 @@ if TYPE_CHECKING:
     from feemodel.simulation.posting import Posting as Posting
     from feemodel.simulation.posting import PriceCap as PriceCap
 
-_HOME = {
-    "ArbitrumExecution": "closed_loop.execution_prices",
-    "ArbitrumPricing": "closed_loop.policies",
-    "Bootstrap": "closed_loop.paths",
-    "Costs": "closed_loop.costs",
-    "Demand": "closed_loop.demand",
-    "Eip1559": "closed_loop.execution_prices",
-    "Fixed": "closed_loop.policies",
-    "FixedExecution": "closed_loop.execution_prices",
-    "LineaPricing": "closed_loop.policies",
-    "OpStackPricing": "closed_loop.policies",
-    "Posting": "posting",
-    "PriceCap": "posting",
-    "TaikoPricing": "closed_loop.execution_prices",
-    "VaultEip1559": "closed_loop.policies",
-    "VaultPricing": "closed_loop.policies",
-    "baseline_pricing": "closed_loop.baseline",
-    "break_even": "closed_loop.baseline",
-    "fitted": "closed_loop.baseline",
-    "linea_surplus": "closed_loop.profit",
-    "price_of_finality": "closed_loop.finality",
-    "profit_and_loss": "closed_loop.profit",
-    "simulate": "closed_loop.simulator",
-}
-__all__ = [*_HOME]
-__getattr__, __dir__ = lazy_names(__name__, _HOME)
+__getattr__, __dir__ = lazy_names(__name__)

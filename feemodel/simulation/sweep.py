@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-import feemodel
+from feemodel import __version__
 from feemodel.checks import function as checked_function
 from feemodel.checks import mapping, text, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
@@ -83,6 +83,7 @@ def sweep(
     LimitExceeded : more than 2**30 evaluations that nothing reduces.
     UpstreamError : a cluster that is not there, workers that die again and again.
 
+    >>> import feemodel
     >>> from feemodel.simulation.samples import grid
     >>> samples = grid(margin=[1.0, 1.2], compressed_size=128, gas=21_000, variable_cost=10**9, fixed_cost=30_000_000)
     >>> fees = sweep(feemodel.priority_fee, samples)
@@ -129,6 +130,7 @@ class Plan(NamedTuple):
 def planned(function: Callable[..., Any], samples: Samples, reduce: Over | None = None) -> Plan:
     """What `sweep` would do, after one evaluation; what is wrong with its arguments is raised here as there.
 
+    >>> import feemodel
     >>> from feemodel.simulation.samples import grid
     >>> str(planned(lambda gas: gas * 2, grid(gas=range(1_000))))
     '1,000 evaluations of result into 1,000 gas, 8,000 bytes in memory'
@@ -307,7 +309,7 @@ class _Kept:
                 attributes |= axis.attributes()
         if job.reduce is not None:
             attributes["reduced_over"] = ", ".join(job.reduce.dims)
-        versions = {"feemodel": feemodel.__version__, "numpy": np.__version__, "python": platform.python_version()}
+        versions = {"feemodel": __version__, "numpy": np.__version__, "python": platform.python_version()}
         return attributes | versions
 
 

@@ -1,5 +1,30 @@
-"""Measures: bytes in, sizes out."""
+"""Compressed sizes: bytes in, sizes out.
+
+compressed_size, compressed_sizes : of one payload, of many on all processors
+Zstd, Brotli, Deflate, FastLz, Lzss : codecs with their options; get_codec finds one by name
+train_dictionary : a zstd dictionary from payloads
+packed_size : bytes of a blob's field elements that a size fills
+
+>>> from feemodel import sizes
+>>> sizes.compressed_size(bytes(100), "fastlz")
+12
+"""
+
+from typing import TYPE_CHECKING
 
 from feemodel.lazy import lazy_names
 
-__getattr__, __dir__ = lazy_names(__name__, {})
+if TYPE_CHECKING:
+    from feemodel.sizes.codecs import Brotli as Brotli
+    from feemodel.sizes.codecs import Codec as Codec
+    from feemodel.sizes.codecs import Deflate as Deflate
+    from feemodel.sizes.codecs import FastLz as FastLz
+    from feemodel.sizes.codecs import Zstd as Zstd
+    from feemodel.sizes.codecs import compressed_size as compressed_size
+    from feemodel.sizes.codecs import compressed_sizes as compressed_sizes
+    from feemodel.sizes.codecs import get_codec as get_codec
+    from feemodel.sizes.codecs import train_dictionary as train_dictionary
+    from feemodel.sizes.lzss import Lzss as Lzss
+    from feemodel.sizes.lzss import packed_size as packed_size
+
+__getattr__, __dir__ = lazy_names(__name__)

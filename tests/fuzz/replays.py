@@ -5,6 +5,7 @@ from typing import Any
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import to_hex
+from feemodel.execution.replay import world_before
 from feemodel.io.replay import Replay, ReplayState, ReplayTransaction, parse_replay
 from tests.fuzz.mutators import mutated_json
 from tests.fuzz.target import Target, check, check_equal
@@ -20,7 +21,7 @@ def _check_replay(data: bytes, replay: Replay) -> None:
     for block in replay.blocks:
         for place in range(len(block.transactions)):
             try:
-                world = replay.world(before=(block.number, place))
+                world = world_before(replay, (block.number, place))
             except InvalidInput as error:
                 check_equal("fork", error.name, "what may be unknown in a capture that was read")
                 return

@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 from numpy.random import Generator, SeedSequence
 
-import feemodel
+from feemodel import __version__
 from feemodel.checks import RealArray, choice, instance, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.linea import price_cap
@@ -277,7 +277,7 @@ class PathJob:
             "days": self.days,
             "tips": "of the series" if TIP in l1_fees else f"assumed: {self.posting.submission.tip:g} wei / gas",
             "seed": f"{self.seed.entropy}, spawn key {self.seed.spawn_key}",
-            "versions": f"feemodel {feemodel.__version__}, Python {platform.python_version()}, "
+            "versions": f"feemodel {__version__}, Python {platform.python_version()}, "
             f"numpy {np.__version__}, numba {numba.__version__}",
             "not_counted": self.not_counted,
         }
