@@ -60,6 +60,8 @@ def recorded(path: Path) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]
     """The proofs of a file of vectors that have a root: name, proof, what was asked."""
     data = json.loads(path.read_bytes())
     for name, proof in data.get("results", {"result": data.get("result")}).items():
+        if not isinstance(proof, dict) or "topRoot" not in data:
+            raise SystemExit(f"{path}: expected proofs with a topRoot")
         keys = [entry["key"] for entry in proof["storageProofs"]]
         request = {"root": data["topRoot"], "address": proof["accountProof"]["key"], "storage_keys": keys}
         yield name, proof, request
