@@ -51,6 +51,8 @@ def folder(tmp_path_factory):
     )
     (folder / "genesis.json").write_text(json.dumps({"alloc": {"0x" + "11" * 20: {"balance": "0x5"}}}))
     (folder / "blocks.jsonl").write_text("")
+    rows = (f"{1_767_795_000 + 600 * place},270556984,1000000" for place in range(6))
+    (folder / "hour.csv").write_text("\n".join(["time,base_fee,blob_base_fee", *rows, ""]))
     store = str(folder / "ledger.db")
     assert main(["follow", "--store", store, "--genesis", str(folder / "genesis.json"), "--finality", "immediate"]) == 0
     proof = ["--address", "0x" + "11" * 20, "--out", str(folder / "proof.json"), "--json"]
@@ -68,6 +70,7 @@ NEEDED = {
     "sweep": {"spec": "{folder}/sweep.toml"},
     "backtest": {"--hours": "1", "--arrival-rate": "0.02"},
     "calibrate": {"--hours": "1", "--arrival-rate": "0.02", "--paths": "2"},
+    "simulate": {"--l1": "{folder}/hour.csv", "--step": "600", "--paths": "1", "--arrival-rate": "0.02"},
     "sizes": {"file": "{folder}/transactions.jsonl"},
     "train": {"file": "{folder}/many.jsonl", "--out": "{folder}/trained.bin", "--overwrite": None},
     "replay": {"file": "{folder}/object.json"},

@@ -86,7 +86,9 @@ def _each(
         except FeeModelError as error:
             rows.append({"place": place, "error": str(error)})
     failed = [row for row in rows if "error" in row]
-    if options.json:
+    if len(failed) == len(rows):
+        pass  # there is nothing to show
+    elif options.json:
         print_json({"transactions": rows, "failed": len(failed)})
     else:
         columns = ("", "measured", "compressed", "gas", "priority fee per gas [wei]", "fee [gwei]", "outcome")

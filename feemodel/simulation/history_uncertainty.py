@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from feemodel.checks import real_scalar, sequence, whole_scalar
-from feemodel.errors import InvalidInput
+from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.progress import Progress, reporting
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.calibrate import calibrate
@@ -21,6 +21,7 @@ from feemodel.simulation.scenarios import Rng, bootstrap, check_scenario, genera
 from feemodel.simulation.surfaces import Workload
 
 DAY = 86_400.0  # seconds
+MOST_HISTORIES = 10_000  # that are drawn
 BLOCKS = (DAY, 3 * DAY)  # a day keeps the daily cycle, three days a spell of dear fees
 
 
@@ -114,6 +115,8 @@ def calibrate_histories(
     """
     check_scenario("history", history)
     count, level = whole_scalar("histories", histories, minimum=2), real_scalar("confidence", confidence)
+    if count > MOST_HISTORIES:
+        raise LimitExceeded(f"{count:,} histories are more than {MOST_HISTORIES:,}")
     if not 0.0 < level < 1.0:
         raise InvalidInput("confidence", "expected between 0 and 1, both excluded", confidence)
     lengths = [real_scalar("block_seconds", length, unit="s") for length in sequence("block_seconds", block_seconds)]
