@@ -279,7 +279,7 @@ def test_there_is_one_line_a_call_with_method_code_and_time(observed):
     calls = [line for line in log if line["event"] == "call"]
     assert Counter((line["method"], line["code"]) for line in calls) == expected
     for line in calls:
-        assert list(line) == ["time", "level", "process", "event", "method", "code", "ms"]
+        assert list(line) == ["time", "level", "process", "event", "method", "code", "ms", "request"]
         assert 0 <= line["ms"] < 1_000 * PATIENCE
         assert abs(line["time"] - time.time()) < 10 * PATIENCE
     assert len({line["process"] for line in calls}) == 2
@@ -293,7 +293,8 @@ def test_no_line_has_a_key_or_calldata(observed):
     assert CALLDATA not in text
     refused = Counter(line["status"] for line in log if line["event"] == "refused")
     assert refused == REFUSED
-    assert {line["event"] for line in log} == {"call", "refused"}
+    others = {line["event"].partition(":")[0] for line in log} - {"call", "refused"}
+    assert others == {"started", "refused a request with a wrong key from 127.0.0.1"}
 
 
 @pytest.mark.parametrize("kind", ["requests", "errors", "off"])

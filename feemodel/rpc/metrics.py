@@ -6,16 +6,23 @@ process reads those of all. A process that replaces another one goes on with its
 
 import mmap
 import os
+import platform
+import resource
 import struct
 import tempfile
+import time
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from itertools import accumulate
 from multiprocessing.reduction import DupFd
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import msgspec
+
+import feemodel
 
 if TYPE_CHECKING:
     from feemodel.execution.estimate import GasEstimate
@@ -31,6 +38,25 @@ STATES = {
     "node_block_age_seconds": "Age of the newest block of the node",
     "node_poll_age_seconds": "Time since the last look at the node that succeeded",
     "finalized_block": "Newest final block",
+    "head_block": "Newest block of the chain that is served",
+    "ledger_head_block": "Newest block of the ledger",
+    "subscriptions": "Subscriptions of the process that was asked",
+}
+#: Gauges with one label: the label, and what they are.
+LABELLED = {
+    "price": ("name", "Prices that an estimate is computed with now, in wei; margins and ratios as they are"),
+    "node_up": ("node", "Whether the last look at a node succeeded; nodes are numbered as in the settings"),
+    "node_latency_seconds": ("node", "Time that a look at a node takes"),
+    "node_head_block": ("node", "Newest block of a node"),
+    "node_lag_blocks": ("node", "Blocks between that and the highest newest block of all nodes"),
+    "node_in_use": ("node", "Whether calls go to a node"),
+}
+#: What each process says of itself.
+OF_PROCESS = {
+    "process_resident_memory_bytes": "Memory of a process; the last one is the parent of the workers",
+    "process_cpu_seconds_total": "Processor time of a process",
+    "process_open_fds": "Open files of a process",
+    "process_start_time_seconds": "Unix time at which a process began",
 }
 
 _HEADER = struct.Struct("<QII")  # number of the writing, length, checksum
@@ -107,6 +133,7 @@ class Counts(msgspec.Struct):
     limits: dict[str, int] = {}  #: gas limits that searches tried, by how they were found
     answers: dict[str, int] = {}  #: of HTTP, by status
     ended: dict[str, int] = {}  #: workers, by the reason
+    process: dict[str, float] = {}  #: of `OF_PROCESS`, not added up
 
     def add(self, other: "Counts") -> None:
         """Add the numbers of another process."""
@@ -128,6 +155,17 @@ def _add(counts: dict[str, int], more: dict[str, int]) -> None:
         counts[name] = counts.get(name, 0) + count
 
 
+def _of_process(began: float) -> dict[str, float]:
+    """What this process says of itself; on systems without /proc its processor time alone."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    found = {"process_cpu_seconds_total": used.ru_utime + used.ru_stime, "process_start_time_seconds": began}
+    with suppress(OSError, ValueError, IndexError):
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        found["process_resident_memory_bytes"] = pages * os.sysconf("SC_PAGE_SIZE")
+        found["process_open_fds"] = sum(1 for _ in Path("/proc/self/fd").iterdir())
+    return found
+
+
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Counts).decode
 
@@ -142,7 +180,7 @@ class Metrics:
     """
 
     def __init__(self, board: Board, place: int) -> None:
-        self._board, self._place = board, place
+        self._board, self._place, self._began = board, place, time.time()
         left = board.read(place)
         self._counts = _decode(left) if left else Counts()
 
@@ -175,13 +213,15 @@ class Metrics:
 
     def write(self) -> None:
         """Show the other processes what was counted, and that this one is alive."""
+        self._counts.process = _of_process(self._began)
         self._board.write(self._place, _encode(self._counts))
 
-    def text(self, **states: float | None) -> bytes:
+    def text(self, labelled: Mapping[str, Mapping[str, float | None]] | None = None, **states: float | None) -> bytes:
         """The numbers of all processes in Prometheus' text format.
 
         Parameters
         ----------
+        labelled : of `LABELLED`, by the value of the label.
         states : of `STATES`, as this process knows them; `None` where it does not.
         """
         from prometheus_client import CollectorRegistry, generate_latest
@@ -196,9 +236,13 @@ class Metrics:
 
         self.write()
         total = Counts()
+        processes: dict[str, dict[str, float]] = {name: {} for name in OF_PROCESS}
         for place in range(self._board.places):
             if left := self._board.read(place):
-                total.add(_decode(left))
+                counts = _decode(left)
+                total.add(counts)
+                for name, value in counts.process.items():
+                    processes[name][str(place)] = value
 
         class All(Collector):
             def collect(self) -> Iterator[Metric]:
@@ -228,6 +272,18 @@ class Metrics:
                 for name, state in states.items():
                     if state is not None:
                         yield GaugeMetricFamily(f"feemodel_{name}", STATES[name], state)
+                gauges = [(name, *LABELLED[name], values) for name, values in (labelled or {}).items()]
+                gauges += [(name, "process", OF_PROCESS[name], values) for name, values in processes.items()]
+                for name, label, what, values in gauges:
+                    kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
+                    shown = kind(f"feemodel_{name.removesuffix('_total')}", what, labels=[label])
+                    for value, number in values.items():
+                        if number is not None:
+                            shown.add_metric([value], number)
+                    yield shown
+                build = GaugeMetricFamily("feemodel_build_info", "Versions, as labels", labels=["version", "python"])
+                build.add_metric([feemodel.__version__, platform.python_version()], 1)
+                yield build
 
         registry = CollectorRegistry()
         registry.register(All())

@@ -7,10 +7,13 @@ while its answer is not taken, nothing more is read, so that pipelined requests 
 
 import asyncio
 import ipaddress
+import itertools
 import logging
+import re
+import secrets
 import time
 from collections.abc import Callable, Coroutine
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from email.utils import formatdate
 from http import HTTPStatus
 from typing import Any, NamedTuple, Protocol, cast
@@ -33,6 +36,11 @@ YOUNG = 0.05  # seconds for which a new connection keeps its place; a request us
 RESERVED = 20  # one of so many connections is not left to WebSockets
 SWEEPS = 4  # looks at idle connections in the time that they may be idle
 IPV6_NETWORK = 64  # bits of an IPv6 address that tell clients apart
+
+#: The id of the request that is being answered.
+REQUEST: ContextVar[str] = ContextVar("request", default="")
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,64}")
+_PROCESS, _NUMBERS = secrets.token_hex(4), itertools.count(1)
 
 HeaderField = tuple[bytes, bytes]
 JSON: HeaderField = (b"content-type", b"application/json")
@@ -324,6 +332,7 @@ class Connection(asyncio.BufferedProtocol):
         self._task: asyncio.Task[None] | None = None  # that answers a request
         self._deadline: asyncio.TimerHandle | None = None  # of a body that did not come at once
         self._dropped = 0  # bytes
+        self._identity = request_id(None)  # of the request that is answered, or of none
         self._skips = self._lingers = self._is_paused = self._is_untaken = self._has_ended = False
         self._is_answered = False  # at least once
         self._socket: WebSocket | None = None  # once it is one
@@ -401,6 +410,7 @@ class Connection(asyncio.BufferedProtocol):
             self._refuse(error.status, error.reason)
 
     def _admit(self, head: Head) -> None:
+        self._identity = request_id(head)
         # In the context of the connection, which knows the client.
         refusal, limit = self._context.run(self._app.refusal, head), self._connections.bounds.body_limit
         if refusal is None and wants_websocket(head):
@@ -474,6 +484,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         if len(body) > READ_BYTES or self._reader.has_unread:
             self._connections.holds(self, self._reader.held + len(body))
+        self._context.run(REQUEST.set, self._identity)
         try:
             reply = self._context.run(self._app.begin, head, body)
         except Exception:
@@ -598,6 +609,7 @@ class Connection(asyncio.BufferedProtocol):
         lines = [_STATUS_LINES[reply.status], b"date: ", self._connections.date(), b"\r\n"]
         for name, value in reply.headers:
             lines += (name, b": ", value, b"\r\n")
+        lines += (b"x-request-id: ", self._identity.encode(), b"\r\n")
         lines += (framing, b"connection: close\r\n\r\n" if closes else b"\r\n")
         self._connections.observe(reply.status)
         self._is_answered = True
@@ -681,6 +693,18 @@ def wants_websocket(head: Head) -> bool:
     """Whether a request asks to go on as a WebSocket."""
     protocols = head.headers.get(b"upgrade", b"").lower().split(b",")
     return any(protocol.strip().partition(b"/")[0] == b"websocket" for protocol in protocols)
+
+
+def request_id(head: Head | None) -> str:
+    """The id of a request, in its answer and in the log: the client's own where that is short.
+
+    >>> request_id(Head("GET", "/", {b"x-request-id": b"7f-A"}))
+    '7f-A'
+    """
+    given = b"" if head is None else head.headers.get(b"x-request-id", b"")
+    if _REQUEST_ID.fullmatch(given):
+        return given.decode()
+    return f"{_PROCESS}-{next(_NUMBERS):x}"
 
 
 def _waits_for_leave(head: Head) -> bool:

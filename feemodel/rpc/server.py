@@ -26,13 +26,14 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
 
+import feemodel
 from feemodel.errors import FeeModelError, LimitExceeded
 from feemodel.rpc import logs
 from feemodel.rpc.head import shared_chain_id
 from feemodel.rpc.keys import Keys, Rates, read_keys, shared_rates
 from feemodel.rpc.listener import GRACE, serve_until
 from feemodel.rpc.metrics import Board, Metrics
-from feemodel.rpc.protocol import Bounds, Connections, most_connections, most_within
+from feemodel.rpc.protocol import REQUEST, Bounds, Connections, most_connections, most_within
 from feemodel.rpc.settings import Settings
 
 if TYPE_CHECKING:
@@ -175,14 +176,20 @@ def serve(
                 _check_first(workers, shared)
             if not signals.stopping:
                 ready(f"http://{_written(settings.host)}:{port}")
+                _lifecycle.info(
+                    "started: version %s, %d workers on port %d", feemodel.__version__, settings.workers, port
+                )
             _watch(workers, shared, signals)
         finally:
+            if signals.stopping:
+                _lifecycle.info("stopping on %s", signal.Signals(signals.stopping[0]).name)
             for worker in workers:
                 worker.process.terminate()
             for worker in workers:
                 worker.process.join(GRACE + 2.0)
                 worker.process.kill()
                 worker.process.join()
+            _lifecycle.info("stopped")
 
 
 def _chain_ids() -> tuple[Any, Any]:
@@ -375,7 +382,7 @@ def _application(shared: Shared, metrics: Metrics) -> "tuple[App, Callable[[int]
     def observe(method: str, code: int, seconds: float) -> None:
         metrics.observe(method, code, seconds)
         if note is not None:
-            note("call", method=method, code=code, ms=round(seconds * 1_000, 3))
+            note("call", method=method, code=code, ms=round(seconds * 1_000, 3), request=REQUEST.get())
 
     def answered(status: int) -> None:
         metrics.count_answer(status)
@@ -385,6 +392,10 @@ def _application(shared: Shared, metrics: Metrics) -> "tuple[App, Callable[[int]
     async def measured() -> bytes:
         node = service.upstream
         return metrics.text(
+            service.gauges(),
+            head_block=service.head_block,
+            ledger_head_block=service.ledger_head,
+            subscriptions=service.feeds.count,
             pricing_age_seconds=service.pricing.age,
             pricing_poll_age_seconds=service.pricing.poll_age,
             node_block_age_seconds=None if node is None else node.head.age,

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from feemodel.errors import InvalidInput, LimitExceeded, UnreadableFile, UpstreamError
+from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded, UnreadableFile, UpstreamError
 from feemodel.ethereum.quantities import from_quantity, to_hex, to_quantity
 from feemodel.ethereum.transaction import LINEA_CHAIN_ID
 from feemodel.execution.estimate import GasEstimate, Limits
@@ -279,6 +279,47 @@ class Service:
             "latencySeconds": rounded(node.latency),
             "inUse": node is upstreams.current,
         }
+
+    def gauges(self) -> dict[str, dict[str, float | None]]:
+        """Prices and nodes, for `feemodel.rpc.metrics.Metrics.text`."""
+        found: dict[str, dict[str, float | None]] = {"price": {}}
+        with suppress(FeeModelError):  # prices that cannot be known are left out
+            described = self.pricing.describe()
+            for name, value in described.items():
+                if isinstance(value, str) and value.startswith("0x"):
+                    found["price"][name] = int(value, 16)
+                elif name in ("margin", "gasPriceRatio"):
+                    found["price"][name] = float(value)
+        if self.upstream is not None:
+            for number, node in enumerate(self.upstream.nodes):
+                head = node.head.last
+                values = {
+                    "node_up": float(node.head.error is None and head is not None),
+                    "node_latency_seconds": node.latency or None,
+                    "node_head_block": None if head is None else head.number,
+                    "node_lag_blocks": self.upstream.lag(node),
+                    "node_in_use": float(node is self.upstream.current),
+                }
+                for name, value in values.items():
+                    found.setdefault(name, {})[str(number)] = value
+        return found
+
+    @property
+    def head_block(self) -> int | None:
+        """The newest block of the chain that is served; `None` where none is known."""
+        if self.chain is not None:
+            return self.chain.world.block.number
+        head = None if self.upstream is None else self.upstream.head.last
+        return None if head is None else head.number
+
+    @property
+    def ledger_head(self) -> int | None:
+        """The newest block of the ledger; `None` without one, and of one that cannot be read."""
+        try:
+            head = None if self.store is None else self.store.head
+        except UnreadableFile:
+            return None
+        return None if head is None else head.number
 
     def unlike_ledger(self) -> str | None:
         """That calls are executed at another block than the ledger's head; `None` where they are not."""

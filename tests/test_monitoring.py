@@ -1,0 +1,75 @@
+"""The dashboard and the alert rules: what they ask for is there, and the rules fire on what they should."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from feemodel.rpc.metrics import Board, Metrics
+from tests import node_server
+from tests.conftest import ROOT
+from tests.rpc_parts import head_block
+from tests.serving import serving
+
+DEPLOY = ROOT / "deploy"
+NAME = re.compile(r"\bfeemodel_[a-z_]+\b")
+#: Of settings that a server without a node or ledger does not have, or of what has not happened yet.
+CONDITIONAL = {
+    "feemodel_pricing_age_seconds", "feemodel_pricing_poll_age_seconds", "feemodel_ledger_head_block",
+    "feemodel_finalized_block",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def exported():
+    """The names of what a server with a node shows, and the text."""
+    with node_server.running() as node:
+        node.always = node_server.results(
+            eth_chainId="0x539", eth_getBlockByNumber=lambda params: head_block(), eth_blockNumber="0x5"
+        )
+        with serving("--workers", "1", "--node", node.url) as server:
+            server.ask("eth_blockNumber")
+            answer = server.pool.request("GET", f"{server.address}/metrics", headers={"x-request-id": "mine-1"})
+            other = server.pool.request("GET", f"{server.address}/health")
+    assert answer.headers["x-request-id"] == "mine-1"
+    assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]+", other.headers["x-request-id"])
+    return {*NAME.findall(answer.data.decode())}, answer.data.decode()
+
+
+def asked_for():
+    dashboard = json.loads((DEPLOY / "grafana-dashboard.json").read_text())
+    panels = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    return {name for text in (*panels, (DEPLOY / "alerts.yml").read_text()) for name in NAME.findall(text)}
+
+
+def test_what_the_dashboard_and_the_rules_ask_for_is_exported(exported):
+    names, _ = exported
+    assert asked_for() - names <= CONDITIONAL
+
+
+def test_prices_nodes_and_processes_are_shown(exported):
+    _, text = exported
+    for line in (
+        'feemodel_price{name="variableCost"} 1e+09', 'feemodel_price{name="margin"} 1.2',
+        'feemodel_node_up{node="0"} 1.0',
+        'feemodel_node_head_block{node="0"} 5.0', 'feemodel_node_lag_blocks{node="0"} 0.0', "feemodel_head_block 5.0",
+    ):  # fmt: skip
+        assert line in text, line
+    assert re.search(r'feemodel_process_resident_memory_bytes\{process="0"\} [0-9.e+]+', text)
+    assert re.search(r'feemodel_build_info\{python="3\.[0-9.]+",version="[0-9.]+[^"]*"\} 1\.0', text)
+
+
+def test_a_process_that_is_replaced_says_its_own_figures():
+    board = Board(1)
+    Metrics(board, 0).write()
+    text = Metrics(board, 0).text().decode()
+    assert text.count("feemodel_process_cpu_seconds_total{") == 1
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="needs promtool, of Debian's package prometheus")
+@pytest.mark.parametrize("command", [("check", "rules", "alerts.yml"), ("test", "rules", "alerts-test.yml")])
+def test_promtool_takes_the_rules(command):
+    done = subprocess.run(["promtool", *command], cwd=DEPLOY, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
