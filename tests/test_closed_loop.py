@@ -1,5 +1,7 @@
 """The closed loop: accounts balance, costs follow bytes, demand answers, and nothing depends on who computes a path."""
 
+from dataclasses import replace
+
 import numba
 import numpy as np
 import pytest
@@ -296,6 +298,22 @@ def test_elasticity_of_one_where_cost_follows_bytes_leaves_recovery_near_one():
         assert pytest.approx(of_path(simulate(FLAT, Fixed(price=even.price), demand=demand), "recovery")) == 1.0
 
 
+def test_a_simulation_is_a_function_that_sweeps_and_sensitivity_indices_take():
+    run = simulation.Experiment(
+        l1_fees=FLAT.isel(step=slice(500)), pricing=LineaPricing(), outputs=("recovery", "volatility"),
+        demand=Demand(reference_fee=1e10),
+    )  # fmt: skip
+    swept = feemodel.sweep(run, feemodel.grid(pricing_margin=[1.0, 2.0], demand_elasticity=[0.0, 1.0]))
+    direct = simulate(FLAT.isel(step=slice(500)), LineaPricing(margin=2.0),
+                      demand=Demand(elasticity=1.0, reference_fee=1e10))  # fmt: skip
+
+    assert swept["recovery"].dims == ("pricing_margin", "demand_elasticity")
+    assert float(swept["recovery"][1, 1]) == of_path(direct, "recovery")
+    alone = replace(run, outputs=("recovery",))
+    found = feemodel.sobol_indices(alone, 16, rng=1, tolerance=9.0, pricing_margin=(1.0, 2.0), demand_choke=(1.0, 9.0))
+    assert float(found["total_order"].sel(input="pricing_margin")) > float(found["total_order"].sel(input="demand_choke"))
+
+
 WRONG = [
     (lambda: simulate(1, Fixed(price=1.0)), "l1_fees"),
     (lambda: simulate(FLAT, 7), "pricing"),
@@ -309,6 +327,8 @@ WRONG = [
     (lambda: simulate(FLAT, Fixed(price=1.0), days="week"), "days"),
     (lambda: simulate(FLAT, Fixed(price=1.0), rng=-1), "rng"),
     (lambda: simulate(FLAT, Fixed(price=1.0), bootstrap=3), "bootstrap"),
+    (lambda: simulation.Experiment(l1_fees=FLAT, pricing=Fixed(price=1.0), outputs=("profit",)), "outputs"),
+    (lambda: simulation.Experiment(l1_fees=FLAT, pricing=Fixed(price=1.0))(demand_rates=np.ones(1)), "inputs"),
     (lambda: Demand(elasticity=1.0), "reference_fee"),
     (lambda: Demand(rate=-1.0), "rate"),
     (lambda: Demand(cycle=(1.0,) * 23), "cycle"),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from feemodel.simulation.closed_loop.execution_prices import Eip1559 as Eip1559
     from feemodel.simulation.closed_loop.execution_prices import FixedExecution as FixedExecution
     from feemodel.simulation.closed_loop.execution_prices import TaikoPricing as TaikoPricing
+    from feemodel.simulation.closed_loop.experiment import Experiment as Experiment
     from feemodel.simulation.closed_loop.finality import price_of_finality as price_of_finality
     from feemodel.simulation.closed_loop.paths import Bootstrap as Bootstrap
     from feemodel.simulation.closed_loop.policies import ArbitrumPricing as ArbitrumPricing

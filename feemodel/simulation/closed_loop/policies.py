@@ -149,7 +149,7 @@ class LineaPricing(PricingRule):
         memory = [0.0] * (kernels.LINEA_TIP - 11)
         tip = -1.0 if setting.tips_known else self.tip
         terms = [*costs, updates, window, self.estimate_margin, denominator, target]
-        rule = [*terms, *memory, tip, *[0.0] * (5 * window)]
+        rule = [*terms, *memory, tip, 0.0, *[0.0] * (5 * window)]
         execution = FixedExecution(per_gas=self.base_fee + self.estimate_margin * self.fixed_cost)
         return built_in_state(kernels.LINEA, rule, execution.execution_state(setting))
 

@@ -81,17 +81,19 @@ def settle(state, settled):  # type: ignore[no-untyped-def]
 # Linea: 0 execution gas, 1 blob gas, 2 bytes, 3 margin, 4 lower bound, 5 upper bound, 6 steps an update, 7 window in
 # steps, 8 estimate margin, 9 pressure's denominator (0: no pressure), 10 its target a second, 11 announced before the
 # estimate margin, 12 calldata since the update, 13–17 sums over the window, 18 tip in place of the one seen (below 0:
-# none), from 19 on the window's rows of five.
+# none), 19 row of the oldest block, from 20 on the window's rows of five.
 LINEA_SUMS = 13
 LINEA_TIP = 18
-LINEA_WINDOW = 19
+LINEA_ROW = 19
+LINEA_WINDOW = 20
 
 
 @kept(nogil=True, error_model="numpy")
 def _linea(state, seen):  # type: ignore[no-untyped-def]
-    step, window, updates = int(seen[STEP]), int(state[FIRST + 7]), int(state[FIRST + 6])
+    updates, oldest = int(state[FIRST + 6]), int(state[FIRST + LINEA_ROW])
     weight, blob_weight = seen[GAS_USED_RATIO], seen[BLOB_GAS_USED_RATIO]
-    sums, row = FIRST + LINEA_SUMS, FIRST + LINEA_WINDOW + 5 * (step % window)
+    sums, row = FIRST + LINEA_SUMS, FIRST + LINEA_WINDOW + 5 * oldest
+    state[FIRST + LINEA_ROW] = oldest + 1 if oldest + 1 < state[FIRST + 7] else 0
     tip = state[FIRST + LINEA_TIP]
     if tip < 0.0:
         tip = seen[TIP]
@@ -102,7 +104,7 @@ def _linea(state, seen):  # type: ignore[no-untyped-def]
     _replace(state, sums + 3, row + 3, blob_base_fee * blob_weight)
     _replace(state, sums + 4, row + 4, blob_weight)
     state[FIRST + 12] += seen[CALLDATA]
-    if updates == 1 or step % updates == 0:
+    if updates == 1 or int(seen[STEP]) % updates == 0:
         if state[sums + 2] > 0.0:
             base_fee, tip = state[sums] / state[sums + 2], state[sums + 1] / state[sums + 2]
         if state[sums + 4] > 0.0:
