@@ -11,6 +11,7 @@ from feemodel.ethereum.transaction import Signature, Transaction
 from feemodel.rollups import Now, balance, max_send, optimism, rule
 from feemodel.rollups.chain_history import chain
 from feemodel.sizes.codecs import Brotli, FastLz
+from tests.sending_cases import CHAINS, check_cases
 
 TO = {"to": "0x" + "11" * 20}
 SCALARS = {"base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213}
@@ -128,6 +129,12 @@ def test_the_amount_is_valid_however_fees_move(name):
         assert due(name, found.max_value, found, fees=fees, fee=fee, signed=signed) <= have
         if FastLz().size(signed) <= 170 and optimism.oracle_upper_bound_size(len(transaction.unsigned())) <= 170:
             assert due(name, found.max_value + 1, found, fees=fees, fee=fee, signed=signed) > have
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_no_rollup_charges_more_than_was_held_back(name):
+    """The short form of `scripts/check-max-send`."""
+    assert check_cases(name, 60, 3).keys() - {"too little for the fees"}
 
 
 def test_with_a_signature_the_answer_is_what_its_bytes_leave():
