@@ -65,7 +65,9 @@ def check_case(name: str, rng: np.random.Generator) -> list[str]:
     if name == "arbitrum-one":
         lowest = poster_charge(Brotli().size(signed), price_per_unit=now.price_per_unit, gas_price=20_000_000).gas
         assert found.gas_limit >= gas + lowest, "the gas limit does not cover L1 at the lowest base fee"
-    if depends_on_bytes(name, unsigned):
+    if depends_on_bytes(name, unsigned) or depends_on_bytes(
+        name, signed_transfer(name, found, data, value + 1, rng)[1]
+    ):
         return ["fee depends on the bytes"]
     one_more = due(name, found, worst, signed, value + 1, parameters)
     assert one_more > have, f"one wei more would be {one_more} of {have}"

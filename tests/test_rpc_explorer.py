@@ -404,6 +404,26 @@ def test_the_fee_is_named_as_rip_7759_names_it():
         assert (one["dataFee"], one["executionFee"]) == (one["l1Fee"], one["l2Fee"])
 
 
+@pytest.mark.parametrize("pricing", FORMS)
+@pytest.mark.parametrize("gas_price", [1, 38_000_000, 50_000_000_000])
+def test_an_explanation_names_the_parts_as_rip_7759_does(pricing, gas_price):
+    """R1, R2, O1; R9: the L2 gas and price of the execution fee are shown; R6: the size behind the data fee is."""
+    subject = replace(SIGNED, gas_price=gas_price)
+    answer = explained(to_hex(subject.signed()), {"pricing": pricing})
+    parts = wei(answer["transactionFee"])
+    suggested = int(answer["totalWei"], 16)
+
+    assert parts["executionFee"] + parts["dataFee"] + parts["priorityFee"] == parts["total"]
+    assert min(parts.values()) >= 0
+    assert parts["priorityFee"] == max(0, gas_price * 21_000 - suggested)
+    assert parts["executionFee"] + parts["dataFee"] == suggested
+    assert (parts["dataFee"] > 0) == (pricing == "cost-per-byte"), "O1: so small a size is below the other form's floor"
+    assert int(answer["gas"]["estimated"], 16) == 21_000
+    assert (answer["compressedSize"] > 0, "base" in answer["feePerGas"]) == (True, True)
+    without = explained(to_hex(subject.signed()), {"pricing": pricing, "margin": 0.5})["transactionFee"]
+    assert min(wei(without).values()) >= 0, "a margin below 1 takes away of every part"
+
+
 SEND = {"gas": "0x5208", "baseFee": "0xf4240", "l1BaseFee": "0x3b9aca00", "blobBaseFee": "0x989680"}
 
 

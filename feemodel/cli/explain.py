@@ -114,6 +114,9 @@ def _print(answer: dict[str, Any]) -> None:
     gas = ", ".join(f"{amount:,} {kind}" for kind, amount in answer["gas"].items())
     print(f"A {answer['subject']} of {measured}, {size} by {answer['codec']}; gas: {gas}\n")
     _print_fee(answer)
+    named = answer["transactionFee"]
+    execution, data, priority = (f"{named[part]:,}" for part in ("executionFee", "dataFee", "priorityFee"))
+    print(f"RIP-7759, in wei: execution fee {execution} (base, fixed), data fee {data} (size), priority fee {priority}")
     wallets = [tuple(_grouped(cell) for cell in row.values()) for row in answer["wallets"]]
     print_table("What a wallet would set", ("wallet", "maxPriorityFeePerGas", "maxFeePerGas"), wallets)
     offered = answer["offeredPricePerGas"]

@@ -5,6 +5,7 @@ from typing import Any
 
 from feemodel.ethereum.call import Call
 from feemodel.ethereum.transaction import DYNAMIC_FEE, LINEA_CHAIN_ID, Transaction
+from feemodel.ethereum.transaction_fee import transaction_fee
 from feemodel.linea.measure import fee_bytes, fee_size
 from feemodel.linea.node import Check, offered_price, verdicts
 from feemodel.linea.pricing_forms import Form
@@ -55,6 +56,10 @@ def explain(
     suggested = form.base_fee + parts.total
     offered = _offered(subject, form.base_fee)
     fee_per_gas = {"base": form.base_fee, **parts._asdict()}
+    # What the bytes add is the data fee, what is offered beyond the suggested price the priority fee.
+    paid = max(suggested, suggested if offered is None else offered)
+    data = (parts.total - form.parts(0, estimated, margin).total) * estimated
+    named = transaction_fee(total=paid * estimated, data_fee=data, priority_fee=(paid - suggested) * estimated)
     return {
         "subject": "transaction" if isinstance(subject, Transaction) else "call",
         "pricing": form.name,
@@ -66,6 +71,12 @@ def explain(
         "gas": dict(gas),
         "feePerGas": fee_per_gas,
         "feeWei": {name: part * estimated for name, part in fee_per_gas.items()},
+        "transactionFee": {
+            "executionFee": named.execution_fee,
+            "dataFee": named.data_fee,
+            "priorityFee": named.priority_fee,
+            "total": named.total,
+        },
         "priorityFeePerGas": parts.total,
         "totalWei": suggested * estimated,
         "offeredPricePerGas": offered,

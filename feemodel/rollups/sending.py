@@ -126,7 +126,14 @@ def _largest(most: int, held: Callable[[int], Sendable]) -> Sendable:
     while found.max_value is not None and found.max_value < value:
         value = found.max_value
         found = held(value)
-    return found if found.max_value is None else found._replace(max_value=value)
+    if found.max_value is None:
+        return found
+    # A value of fewer bytes than the one before may have stepped too far down: up again, to the last of its length.
+    higher = min(found.max_value, 256 ** ((value.bit_length() + 7) // 8) - 1)
+    again = held(higher) if higher > value else found
+    if higher > value and again.max_value is not None and again.max_value >= higher:
+        value, found = higher, again
+    return found._replace(max_value=value)
 
 
 def _on_arbitrum(
