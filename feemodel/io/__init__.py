@@ -36,33 +36,3 @@ if TYPE_CHECKING:
     from feemodel.io.transactions import read_transactions as read_transactions
 
 __getattr__, __dir__ = lazy_names(__name__)
-_HOME = {
-    "parse_growthepie": "economics",
-    "parse_rollup_economics": "economics",
-    "to_growthepie": "economics",
-    "to_rollup_economics": "economics",
-    "read_dataset": "datasets",
-    "write_dataset": "datasets",
-    "read_replay": "replay",
-    "parse_replay": "replay",
-    "Replay": "replay",
-    "parse_blocks": "blocks",
-    "read_blocks": "blocks",
-    "fetch_blocks": "fetch",
-    "get_blocks": "fetch",
-    "parse_block_range": "fetch",
-    "PathFolder": "finished_paths",
-    "FeeHistory": "l1_fees",
-    "parse_fee_history": "l1_fees",
-    "read_l1_fees": "l1_fees",
-    "Node": "node",
-    "NodeError": "node",
-    "parse_raw_transactions": "raw_transactions",
-    "read_raw_transactions": "raw_transactions",
-    "parse_transactions": "transactions",
-    "read_transactions": "transactions",
-    "read_shipped_l1_fees": "shipped",
-    "read_shipped_transactions": "shipped",
-}
-__all__ = [*_HOME]
-__getattr__, __dir__ = lazy_names(__name__, _HOME)
