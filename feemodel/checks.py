@@ -78,11 +78,13 @@ def real(name: str, value: Any, *, minimum: float | None = 0.0, unit: str = "") 
     return float(array) if array.ndim == 0 else array
 
 
-def whole_scalar(name: str, value: Any, *, minimum: int = 0, unit: str = "") -> int:
+def whole_scalar(name: str, value: Any, *, minimum: int = 0, maximum: int | None = None, unit: str = "") -> int:
     """One integer; arrays are refused."""
     number = whole(name, value, minimum=minimum, unit=unit)
     if not isinstance(number, int):
         raise InvalidInput(name, "expected one number, not an array", value)
+    if maximum is not None and number > maximum:
+        raise InvalidInput(name, f"expected at most {maximum:,}", value)
     return number
 
 

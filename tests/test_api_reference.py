@@ -30,6 +30,10 @@ LISTED = (
 BY_MODULE = ("feemodel.simulation", "feemodel.sizes")
 INSIDE = {  # modules whose names nobody outside their room calls
     "feemodel.simulation.axes", "feemodel.simulation.blocks", "feemodel.simulation.executors",
+    "feemodel.simulation.break_even", "feemodel.simulation.closed_loop.l1_steps",
+    "feemodel.simulation.closed_loop.loop", "feemodel.simulation.closed_loop.observations",
+    "feemodel.simulation.closed_loop.paths", "feemodel.simulation.closed_loop.policy_kernels",
+    "feemodel.simulation.closed_loop.results", "feemodel.simulation.closed_loop.windows",
     "feemodel.simulation.path_kernels", "feemodel.simulation.corpus.calldata", "feemodel.simulation.corpus.fitted",
     "feemodel.sizes.batches", "feemodel.sizes.payloads", "feemodel.sizes.fastlz", "feemodel.sizes.lzss_dictionary",
     "feemodel.sizes.lzss_kernel", "feemodel.sizes.lzss_payload", "feemodel.sizes.lzss_primitives",

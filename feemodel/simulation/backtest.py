@@ -129,6 +129,8 @@ def path_ticks(l1_fees: xr.Dataset, rule: PricingRule, rate: float) -> int:
     100
     """
     length = duration(l1_fees)
+    instance("rule", rule, PricingRule)
+    real_scalar("rate", rate)
     for what, number in (("ticks", length / rule.tick), ("transactions", length * rate)):
         _check_length(what, number)
     return int(length // rule.tick)

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import RealArray, WholeArray, choice, function, instance, real, real_scalar, whole_scalar
+from feemodel.checks import RealArray, WholeArray, choice, function, instance, real, real_scalar, sequence, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.progress import Progress, reporting
 from feemodel.simulation.announced import PricingRule
@@ -259,7 +259,7 @@ class _Search:
         self.surplus, self.evaluations = surplus, 0
         self.loses_at, self.pays_at = np.full(paths, -np.inf), np.full(paths, np.inf)
         if brackets is not None:
-            if len(brackets) != paths:
+            if len(sequence("brackets", brackets)) != paths:
                 raise InvalidInput("brackets", f"expected one for each of {paths:,} paths", len(brackets))
             self.loses_at, self.pays_at = (np.array(ends, dtype=np.float64) for ends in zip(*brackets, strict=True))
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from feemodel.checks import real
+from feemodel.checks import real, real_scalar
 from feemodel.compiled import kept
 from feemodel.equality import compared_by_value, summary
 from feemodel.errors import InvalidInput
@@ -235,7 +235,7 @@ def _numbers(name: str, given: Any) -> list[float]:
 
 
 def _shares(name: str, levels: Any) -> tuple[float, ...]:
-    found = tuple(np.asarray(real(name, level)).item() for level in levels)
+    found = tuple(real_scalar(name, level) for level in _numbers(name, levels))
     for place, share in enumerate(found):
         if not (0.0 if name == "quantile" else np.nextafter(0.0, 1.0)) <= share <= 1.0:
             least = "0" if name == "quantile" else "above 0"
@@ -246,7 +246,7 @@ def _shares(name: str, levels: Any) -> tuple[float, ...]:
 
 
 def _thresholds(given: Any) -> tuple[float, ...]:
-    found = tuple(np.asarray(real("below", threshold, minimum=None)).item() for threshold in given)
+    found = tuple(real_scalar("below", threshold, minimum=None) for threshold in _numbers("below", given))
     if len(set(found)) != len(found):
         raise InvalidInput("below", "expected every threshold once", found)
     return found

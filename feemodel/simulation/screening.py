@@ -16,6 +16,8 @@ from feemodel.simulation.sweep import sweep
 if TYPE_CHECKING:
     import xarray
 
+MOST_LEVELS = 1_000_000  # of an input's grid
+
 
 def morris_screening(
     function: Callable[..., Any],
@@ -70,7 +72,7 @@ def morris_screening(
 
     count, grid_levels = (
         whole_scalar("trajectories", trajectories, minimum=2),
-        whole_scalar("levels", levels, minimum=2),
+        whole_scalar("levels", levels, minimum=2, maximum=MOST_LEVELS),
     )
     if grid_levels % 2:
         raise InvalidInput("levels", "expected an even number", levels)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import instance, real_scalar, text, whole_scalar
+from feemodel.checks import INT64_MAX, flag, instance, real_scalar, text, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, LARGEST_EXPONENT, blob_base_fee, next_excess_blob_gas
 from feemodel.linea.coordinator import variable_cost
@@ -62,7 +62,8 @@ class Victim:
         for name in ("gas_price", "priority_fee"):
             real_scalar(name, getattr(self, name))
         for name in ("commit_gas", "block_transactions", "calldata_gas"):
-            whole_scalar(name, getattr(self, name))
+            whole_scalar(name, getattr(self, name), maximum=INT64_MAX)
+        flag("pays_transaction_gas", self.pays_transaction_gas)
         if self.variable_cost is not None:
             real_scalar("variable_cost", self.variable_cost)
         if self.blocks < 1:
@@ -146,6 +147,8 @@ def published_denial(
     """
     attacked, count = instance("victim", victim, Victim), _blocks(blocks)
     every, factor = whole_scalar("update_blocks", update_blocks, minimum=1), real_scalar("growth", growth)
+    if factor > 1.0 and count * math.log(factor) > LARGEST_EXPONENT:
+        raise InvalidInput("growth", f"expected one that leaves a fee below 2**256 after {count:,} blocks", growth)
     paid, data, blob_fees = np.empty(count), np.empty(count), np.empty(count)
     execution, waiting, seen, updates, grows = _published_execution(attacked), 0.0, 1.0, 0, attacked.blobs > 6
     for block in range(count):
@@ -182,7 +185,10 @@ def published_finality_delay(victim: Victim, budget: float) -> int:
     """
     attacked, held = instance("victim", victim, Victim), real_scalar("budget", budget)
     blocks = L1_BLOCK_TIME / attacked.block_time
-    batches = int(blocks * attacked.block_blobs // attacked.batch_blobs)
+    filled = blocks * attacked.block_blobs // attacked.batch_blobs
+    if not filled <= INT64_MAX:
+        raise InvalidInput("victim", "expected one whose attack fills less than 2**63 batches", attacked.block_blobs)
+    batches = int(filled)
     if batches <= 1:
         raise InvalidInput("victim", "expected one whose attack fills more than one batch an L1 block", attacked.name)
     blobs = blocks * attacked.block_blobs

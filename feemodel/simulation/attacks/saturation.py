@@ -9,7 +9,7 @@ base_fee / 16; and it falls faster than it rises where the target is more than h
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from feemodel.checks import choice, instance, real_scalar, whole_scalar
+from feemodel.checks import INT64_MAX, choice, instance, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum.fee_market import (
     BLOB_BASE_COST,
@@ -58,7 +58,7 @@ class L1State:
     def __post_init__(self) -> None:
         instance("rules", self.rules, BlobRules)
         for name in ("base_fee", "tip"):
-            whole_scalar(name, getattr(self, name), unit="wei")
+            whole_scalar(name, getattr(self, name), maximum=INT64_MAX, unit="wei")
         whole_scalar("blob_base_fee", self.blob_base_fee, minimum=MIN_BLOB_BASE_FEE, unit="wei")
         if whole_scalar("other_blobs", self.other_blobs) > self.rules.maximum:
             raise InvalidInput("other_blobs", f"expected at most {self.rules.maximum}, a full block", self.other_blobs)
@@ -121,7 +121,11 @@ def published_saturation(
     held, factor = real_scalar("budget", budget), real_scalar("growth", growth)
     if factor <= 1.0:
         raise InvalidInput("growth", "expected above 1", growth)
-    first = whole_scalar("blobs", blobs, minimum=1) * GAS_PER_BLOB * real_scalar("blob_base_fee", blob_base_fee)
+    first = (
+        whole_scalar("blobs", blobs, minimum=1, maximum=INT64_MAX)
+        * GAS_PER_BLOB
+        * real_scalar("blob_base_fee", blob_base_fee)
+    )
     if first == 0.0:
         raise InvalidInput("blob_base_fee", "expected above 0", blob_base_fee)
     spent, blocks = 0.0, 0
@@ -188,6 +192,9 @@ def moved_base_fee(base_fee: int, gas_used_ratio: float) -> int:
     >>> moved_base_fee(8_000_000, 1.0)
     9000000
     """
-    if gas_used_ratio == 1 / ELASTICITY:
-        return base_fee
-    return int(next_base_fee(base_fee, int(gas_used_ratio * GAS_LIMIT), GAS_LIMIT))
+    fee, share = whole_scalar("base_fee", base_fee, unit="wei"), real_scalar("gas_used_ratio", gas_used_ratio)
+    if share > 1.0:
+        raise InvalidInput("gas_used_ratio", "expected at most 1, a full block", gas_used_ratio)
+    if share == 1 / ELASTICITY:
+        return fee
+    return int(next_base_fee(fee, int(share * GAS_LIMIT), GAS_LIMIT))

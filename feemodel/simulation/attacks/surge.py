@@ -6,11 +6,12 @@ it asks for is divided by the price in gwei; the sequencer takes so much a secon
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import instance, real_scalar, whole_scalar
+from feemodel.checks import INT64_MAX, instance, real_scalar, sequence, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.rollups.arbitrum_l2_pricing import (
     DIA_CONSTRAINTS,
@@ -87,17 +88,23 @@ def surge_prices(
     ([9.1115, 3.6423], [45, 39])
     """
     terms = Surge() if surge is None else instance("surge", surge, Surge)
-    limit = whole_scalar("speed_limit", speed_limit, minimum=1, unit="gas")
-    if not constraints:
-        raise InvalidInput("constraints", "expected at least one", constraints)
-    longest = max(constraints, key=lambda one: one.window)
-    runs = [_run(terms, limit, None), _run(terms, longest.target, constraints)]
+    limit = whole_scalar("speed_limit", speed_limit, minimum=1, maximum=INT64_MAX, unit="gas")
+    rows = _constraints(constraints)
+    longest = max(rows, key=lambda one: one.window)
+    runs = [_run(terms, limit, None), _run(terms, longest.target, rows)]
     variables = {
         name: (("rule", "second"), np.array([run[place] for run in runs]), {"units": units})
         for place, (name, units) in enumerate((("base_fee", "wei / gas"), ("gas_used", "gas"), ("paid", "wei")))
     }
     seconds = ("second", np.arange(terms.seconds), {"units": "s"})
     return xr.Dataset(variables, {"rule": ["legacy", "constraints"], "second": seconds})
+
+
+def _constraints(given: Any) -> tuple[GasConstraint, ...]:
+    rows = tuple(instance("constraints", row, GasConstraint) for row in sequence("constraints", given))
+    if not rows:
+        raise InvalidInput("constraints", "expected at least one", given)
+    return rows
 
 
 def _run(
@@ -155,13 +162,14 @@ def sustained_use(
     seconds = int(real_scalar("hours", hours) * 3_600)
     if not 1 <= seconds <= MOST_SECONDS:
         raise LimitExceeded(f"{seconds:,} seconds are not between 1 and {MOST_SECONDS:,}")
-    backlogs: Sequence[int] = (0,) * len(constraints)
-    fees, fee = np.empty(seconds), min_base_fee
+    rows, least = _constraints(constraints), whole_scalar("min_base_fee", min_base_fee, maximum=INT64_MAX, unit="wei")
+    backlogs: Sequence[int] = (0,) * len(rows)
+    fees, fee = np.empty(seconds), least
     paid = np.empty(seconds)
     for second in range(seconds):
         paid[second] = float(gas) * fee
         added = [backlog + gas for backlog in backlogs]
-        fee, _, backlogs = update_pricing(added, 1, constraints=constraints, min_base_fee=min_base_fee)
+        fee, _, backlogs = update_pricing(added, 1, constraints=rows, min_base_fee=least)
         fees[second] = fee
     return xr.Dataset(
         {"base_fee": ("second", fees, {"units": "wei / gas"}), "paid": ("second", paid, {"units": "wei"})},

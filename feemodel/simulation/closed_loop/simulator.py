@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from feemodel.checks import RealArray
+from feemodel.errors import InvalidInput
 from feemodel.progress import Progress, reporting
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.closed_loop.costs import Costs
@@ -95,6 +96,8 @@ def simulate(
     job = path_job(l1_fees, pricing, posting, demand, costs, step=step, bootstrap=bootstrap, days=days,
                    record=record, rng=rng)  # fmt: skip
     if finished is not None:
+        if not callable(getattr(finished, "open", None)):
+            raise InvalidInput("finished", "expected a store of finished paths, with open, get and put", finished)
         finished.open(job.description)
     results: list[PathResult] = []
     missing = [path for path in range(job.paths) if finished is None or finished.get(path) is None]
