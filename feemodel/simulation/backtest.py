@@ -229,8 +229,9 @@ def posted_bytes(workload: Workload, traffic: Traffic, posting: Posting) -> Real
     >>> posted_bytes(Workload("two", np.array([10, 30]), np.array([1, 1])), traffic, Posting(stream_ratio=0.5)).tolist()
     [0.0, 5.0, 20.0, 25.0]
     """
-    sizes = workload.compressed_size[traffic.kind]
-    return np.asarray(posting.stream_ratio * np.append(0, np.cumsum(sizes)), np.float64)
+    drawn, posted = instance("traffic", traffic, Traffic), instance("posting", posting, Posting)
+    sizes = instance("workload", workload, Workload).compressed_size[drawn.kind]
+    return np.asarray(posted.stream_ratio * np.append(0, np.cumsum(sizes)), np.float64)
 
 
 def sums_by_tick(values: WholeArray, traffic: Traffic) -> WholeArray:
@@ -239,7 +240,10 @@ def sums_by_tick(values: WholeArray, traffic: Traffic) -> WholeArray:
     >>> sums_by_tick(np.array([10, 30, 10]), Traffic(np.array([0, 1, 0]), np.array([2, 3]))).tolist()
     [40, 10]
     """
-    return np.diff(np.append(0, np.cumsum(values))[traffic.ends], prepend=0)
+    ends, each = instance("traffic", traffic, Traffic).ends, whole("values", values, minimum=None)
+    if np.shape(each) != (ends[-1],):
+        raise InvalidInput("values", f"expected one for each of {ends[-1]:,} transactions", values)
+    return np.diff(np.append(0, np.cumsum(each))[ends], prepend=0)
 
 
 def _summary(sums: dict[str, RealArray], charged: RealArray, submissions: int, fill: float) -> xr.Dataset:

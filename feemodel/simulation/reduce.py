@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from feemodel.checks import real, real_scalar
+from feemodel.checks import instance, real, real_scalar
 from feemodel.compiled import kept
 from feemodel.equality import compared_by_value, summary
 from feemodel.errors import InvalidInput
@@ -190,6 +190,7 @@ def level_coordinates(wanted: Over, units: "dict[str, str] | None" = None) -> di
     >>> level_coordinates(over("path", quantile=[0.5]))
     {'quantile': ('quantile', [0.5], {'units': '1'})}
     """
+    instance("wanted", wanted, Over)
     found: dict[str, Any] = {
         name: (name, list(given), (units or {}) if name == "below" else {"units": "1"})
         for name, given in wanted.levels.items()
