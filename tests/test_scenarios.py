@@ -15,6 +15,7 @@ from feemodel.simulation.path_kernels import drive
 from feemodel.simulation.scenarios import (
     autocorrelation,
     bootstrap,
+    check_scenario,
     compare_moments,
     duration,
     moments,
@@ -247,3 +248,15 @@ def test_autocorrelation_is_that_of_a_known_process():
 
     assert autocorrelation(values, 3)[0] == pytest.approx(0.8**3, abs=0.01)
     assert np.isnan(autocorrelation(values[:, :10], 10)[0])
+
+
+@pytest.mark.parametrize("column", ["tip", "gas_used_ratio", "blob_gas_used_ratio"])
+def test_tips_and_usage_ratios_of_a_scenario_are_checked_as_its_fees_are(column):
+    rows = {"timestamp": [0, 12], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2, column: [0.5, 0.6]}
+    known = replay(rows, source="by hand")
+
+    check_scenario("l1_fees", known)
+    assert known[column].values.tolist() == [[0.5, 0.6]]
+    broken = known.assign({column: known[column] * np.nan})
+    with pytest.raises(InvalidInput, match=rf"l1_fees\.{column}.*expected a finite number"):
+        check_scenario("l1_fees", broken)

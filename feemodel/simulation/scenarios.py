@@ -243,11 +243,11 @@ def check_scenario(name: str, found: Any) -> None:
             raise InvalidInput(f"{name}.{fee}", "expected numbers over path and step", str(values.dtype))
         if not (good := np.isfinite(values) & (values > 0)).all():
             raise_first(f"{name}.{fee}", "expected finite fees above 0", values, ~good)
-    for ratio in RATIOS:
-        if ratio in found:
-            real(f"{name}.{ratio}", found[ratio].to_numpy())
-            if found[ratio].dims != ("path", "step"):
-                raise InvalidInput(f"{name}.{ratio}", "expected numbers over path and step", found[ratio].dims)
+    for column in (*RATIOS, TIP):
+        if column in found:
+            real(f"{name}.{column}", found[column].to_numpy())
+            if found[column].dims != ("path", "step"):
+                raise InvalidInput(f"{name}.{column}", "expected numbers over path and step", found[column].dims)
     text(f"{name}.source", found.attrs["source"])
     if not all(found.sizes.values()):
         raise InvalidInput(name, "expected at least one path and one step", dict(found.sizes))
