@@ -231,7 +231,7 @@ def posted_bytes(workload: Workload, traffic: Traffic, posting: Posting) -> Real
     """
     drawn, posted = instance("traffic", traffic, Traffic), instance("posting", posting, Posting)
     sizes = instance("workload", workload, Workload).compressed_size[drawn.kind]
-    return np.asarray(posted.stream_ratio * np.append(0, np.cumsum(sizes)), np.float64)
+    return np.asarray(float(posted.stream_ratio) * np.append(0, np.cumsum(sizes)), np.float64)
 
 
 def sums_by_tick(values: WholeArray, traffic: Traffic) -> WholeArray:

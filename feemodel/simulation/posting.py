@@ -74,7 +74,7 @@ class Posting:
         instance("submission", self.submission, Submission)
         for name in ("deadline", "stream_ratio"):
             value = getattr(self, name)
-            if value is not None and real_scalar(name, value) == 0.0:
+            if not (name == "deadline" and value is None) and real_scalar(name, value) == 0.0:
                 raise InvalidInput(name, "expected a number above 0", value)
         if choice("kind", self.kind, KINDS) == "fill" and self.deadline is not None:
             object.__setattr__(self, "kind", "deadline")

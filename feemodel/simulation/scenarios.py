@@ -15,10 +15,12 @@ from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
 
 from feemodel.checks import (
+    INT64_MAX,
     RealArray,
     WholeArray,
     check_table,
     choice,
+    instance,
     mapping,
     raise_first,
     real,
@@ -390,7 +392,11 @@ def drawn_rows(stream: Generator, rows: int, steps: int, length: int, method: st
     >>> ((np.diff(drawn) % 10)[[0, 1, 3, 4]] == 1).all()
     np.True_
     """
-    if method == "circular":
+    instance("stream", stream, Generator)
+    whole_scalar("rows", rows, minimum=1, maximum=INT64_MAX)
+    whole_scalar("steps", steps, minimum=1, maximum=LARGEST_SCENARIO)
+    whole_scalar("length", length, minimum=1, maximum=INT64_MAX)
+    if choice("method", method, ("stationary", "circular")) == "circular":
         begins = np.arange(steps) % length == 0
     else:
         begins = stream.random(steps) < 1 / length
