@@ -32,7 +32,6 @@ NOT_CALLED = {
     "feemodel.rollups.taiko": {"Chain"},
     "feemodel.simulation.announced": {"CalldataPressure"},
     "feemodel.simulation.attacks.denial": {"Victim"},
-    "feemodel.simulation.closed_loop.execution_prices": {"ArbitrumExecution", "FixedExecution", "TaikoPricing"},
     "feemodel.simulation.closed_loop.policies": {
         "ArbitrumPricing", "Fixed", "LineaPricing", "OpStackPricing", "VaultEip1559", "VaultPricing",
     },

@@ -4,17 +4,17 @@
 0.1 gwei; what is left at the end is posted in one last blob. Prices are compared for data alone.
 """
 
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, NamedTuple
 
 import xarray as xr
 
-from feemodel.checks import choice
+from feemodel.checks import choice, instance, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
 from feemodel.simulation.closed_loop.costs import Costs
 from feemodel.simulation.closed_loop.demand import Demand
-from feemodel.simulation.closed_loop.paths import DAY
+from feemodel.simulation.closed_loop.paths import DAY, MOST_STEPS
 from feemodel.simulation.closed_loop.policies import (
     ArbitrumPricing,
     Fixed,
@@ -52,7 +52,8 @@ def unweighted(l1_fees: xr.Dataset) -> xr.Dataset:
     >>> [*unweighted(replay(rows, source="by hand")).data_vars]
     ['base_fee', 'blob_base_fee']
     """
-    return l1_fees.drop_vars([name for name in RATIOS if name in l1_fees])
+    given = instance("l1_fees", l1_fees, xr.Dataset)
+    return given.drop_vars([name for name in RATIOS if name in given])
 
 
 def break_even(l1_fees: xr.Dataset, posting: Posting, demand: Demand, *, step: float = 12.0) -> BreakEven:
@@ -63,7 +64,9 @@ def break_even(l1_fees: xr.Dataset, posting: Posting, demand: Demand, *, step: f
     >>> round(break_even(replay(rows, source="by hand"), Posting(), Demand()).price / 1e6, 1)  # a last part blob
     90.1
     """
-    still = replace(demand, elasticity=0.0, poisson=False)
+    still = replace(instance("demand", demand, Demand), elasticity=0.0, poisson=False)
+    if still.rate == 0.0:
+        raise InvalidInput("demand", "expected a rate above 0, from which a price follows", demand.rate)
     found = simulate(l1_fees, Fixed(price=1.0), posting, still, step=step)
     days = float(found["covered"].sum())
     cost, size = float(found["data_cost"][0]), float(found["bytes"][0].sum())
@@ -84,6 +87,9 @@ def baseline_pricing(kind: str, even: BreakEven, *, window_blocks: int = 1_000, 
     (600.0, 1.0, 90000001.0)
     """
     choice("pricing", kind, KINDS)
+    instance("even", even, BreakEven)
+    whole_scalar("window_blocks", window_blocks, minimum=1, maximum=MOST_STEPS)
+    real_scalar("step", step, unit="s")
     target = TARGET_DAYS * even.cost_per_day
     proportional = target / (even.bytes_per_day * REPAID_DAYS)
     if kind in ("linea", "linea-unbounded"):
@@ -126,12 +132,12 @@ def fitted(
     >>> round(fitted(fees, half, Posting(), Demand()).level, 9)
     2.0
     """
-    if not any(field.name == "level" for field in fields(pricing)):  # type: ignore[arg-type]
+    if not is_dataclass(pricing) or not any(field.name == "level" for field in fields(pricing)):
         raise InvalidInput("level", "expected a policy with a level", pricing)
-    still = replace(demand, elasticity=0.0, poisson=False)
+    still = replace(instance("demand", demand, Demand), elasticity=0.0, poisson=False)
 
     def surplus(level: float) -> float:
-        at_level = replace(pricing, level=level)  # type: ignore[type-var]
+        at_level = replace(pricing, level=level)
         return float(simulate(l1_fees, at_level, posting, still, costs, step=step)["recovery"].mean()) - 1.0
 
     low, left = 1.0, surplus(1.0)
@@ -139,7 +145,7 @@ def fitted(
     for _ in range(MOST_FITS):
         right = surplus(high)
         if abs(right) <= FIT_TOLERANCE:
-            return replace(pricing, level=high)  # type: ignore[type-var]
+            return replace(pricing, level=high)
         if right == left:
             break
         low, high, left = high, high - right * (high - low) / (right - left), right

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import RealArray, choice, instance
+from feemodel.checks import RealArray, choice, instance, sequence
 from feemodel.errors import InvalidInput
 from feemodel.simulation.closed_loop.costs import Costs
 from feemodel.simulation.closed_loop.demand import Demand
@@ -46,7 +46,7 @@ class Experiment:
     rng: int = 1
 
     def __post_init__(self) -> None:
-        for name in self.outputs:
+        for name in sequence("outputs", self.outputs):
             choice("outputs", name, tuple(OF_PATH))
         instance("posting", self.posting, Posting)
         path_job(self.l1_fees, self.pricing, self.posting, self.demand, self.costs, step=self.step, rng=self.rng)

@@ -30,6 +30,7 @@ from feemodel.simulation.scenarios import RATIOS, TIP, Rng, check_scenario, draw
 
 DAY = 86_400.0  # seconds
 MOST_STEPS = 1 << 27  # of a path: 1 GiB a series
+MOST_SUBMISSIONS = 100_000_000  # on a path
 MOST_PATHS = 10_000_000
 LONGEST_WAIT = 1 << 15  # steps that are told apart in the distribution of waits
 DAYS = ("elapsed", "utc")
@@ -100,6 +101,9 @@ def path_job(
     )
     if not 1 <= job.steps <= MOST_STEPS:
         raise InvalidInput("l1_fees", f"expected from 1 to {MOST_STEPS:,} steps of {step:g} s", job.steps)
+    most = job.demand.rate * job.demand.bytes_per_transaction * job.steps * job.step / job.posting.submission.capacity
+    if not most <= MOST_SUBMISSIONS:
+        raise LimitExceeded(f"{most:,.0f} submissions on a path are more than {MOST_SUBMISSIONS:,}")
     if job.record > job.paths:
         raise InvalidInput("record", f"expected at most the {job.paths:,} paths", job.record)
     job.pricing.start(job.setting)
