@@ -129,7 +129,7 @@ def test_addresses_are_answered_for_nobody_can_point_them_elsewhere(client, host
 def test_a_websocket_is_told_that_there_is_none(client, method, upgrade):
     answer = client.http(method, "/", ECHO, upgrade=upgrade, connection="Upgrade")
     assert (answer.status, answer.headers["upgrade"]) == (426, "HTTP/1.1")
-    assert answer.json() == {"error": "expected JSON-RPC by POST; there is no WebSocket"}
+    assert answer.json() == {"error": "expected JSON-RPC by POST; there is no WebSocket here"}
 
 
 def test_another_upgrade_is_not_taken_up(client):

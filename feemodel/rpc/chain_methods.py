@@ -26,7 +26,7 @@ from feemodel.execution.state import EMPTY, Account, World, blob_base_fee
 from feemodel.rpc.begun import Begun, following
 from feemodel.rpc.chain import Chain
 from feemodel.rpc.keys import CALLER, Caller
-from feemodel.rpc.parameters import Overrides, address, check_block, is_block
+from feemodel.rpc.parameters import Overrides, address, check_block, is_block, no_accounts
 from feemodel.rpc.pricing import Pricing, reward, suggested_tip
 from feemodel.rpc.runner import Found, Runner
 
@@ -79,7 +79,7 @@ class ChainMethods:
             "eth_gasPrice": lambda: to_quantity(self._gas_price()),
             "eth_maxPriorityFeePerGas": lambda: to_quantity(self._priority_fee()),
             "eth_feeHistory": self._fee_history,
-            "eth_accounts": list,
+            "eth_accounts": no_accounts,
             "eth_syncing": lambda: False,
             "net_version": lambda: str(self.chain.world.chain_id),
         }

@@ -26,7 +26,7 @@ from feemodel.rpc.jsonrpc import (
     Unavailable,
 )
 from feemodel.rpc.keys import CALLER
-from feemodel.rpc.parameters import Overrides, check_block, check_size, estimate_options
+from feemodel.rpc.parameters import Overrides, check_block, check_size, estimate_options, no_accounts
 from feemodel.rpc.pass_through import PASSED, PassedOn
 from feemodel.rpc.pricing import Pricing
 from feemodel.rpc.upstreams import Upstreams
@@ -177,7 +177,7 @@ def upstream_methods(
         **{name: passed(name) for name in names},
         **both_names(prefix, "estimateGas", estimate),
         **proof,
-        "eth_accounts": list,  # those of the node are not the caller's
+        "eth_accounts": no_accounts,
     }
 
 

@@ -63,7 +63,7 @@ def estimate_options(*given: Any) -> EstimateOptions:
     blocks, details = None, False
     if named and isinstance(named[-1], Mapping) and named[-1] and named[-1].keys() <= _OPTIONS:
         options = named.pop()
-        if options.get("blocks") is not None:
+        if "blocks" in options:
             blocks = as_integer("blocks", options["blocks"])
             if not 1 <= blocks <= MAX_BLOCKS:
                 raise InvalidInput("blocks", f"expected 1 to {MAX_BLOCKS}", blocks)
@@ -74,6 +74,15 @@ def estimate_options(*given: Any) -> EstimateOptions:
         raise InvalidInput("parameter 4", 'expected options such as {"blocks": k}', named[-1])
     block, overrides = block_and_overrides(*named, *[None] * (2 - len(named)))
     return EstimateOptions(block, overrides, blocks, details)
+
+
+def no_accounts() -> list[str]:
+    """The accounts that a server signs for: none; those of a node are not the caller's.
+
+    >>> no_accounts()
+    []
+    """
+    return []
 
 
 def check_size(overrides: Overrides | None, *, accounts: int, slots: int) -> None:
