@@ -16,7 +16,7 @@ import feemodel
 CALL = '{"to": "0x1111111111111111111111111111111111111111", "value": "0x1"}'
 FEE = ("fee", "--size", "128", "--gas", "21000", "--json")
 # What the extras bring: a module that needs one of these is not of the core.
-EXTRAS = {"SALib", "distributed", "ethereum", "httptools", "msgspec", "prometheus_client", "uvloop"}
+EXTRAS = {"SALib", "distributed", "ethereum", "httptools", "msgspec", "prometheus_client", "uvloop", "websockets"}
 MAY_NEED_EXTRAS = ("feemodel.execution.", "feemodel.rpc.")
 SHIPPED = (
     "py.typed", "explorer/page.html", "data/linea_transactions.csv", "data/l1_fees_2026-01-07_2026-02-06.csv",

@@ -57,7 +57,7 @@ NO = {
 UNFORESEEN = 70  # EX_SOFTWARE of sysexits.h
 #: Packages that come with extras. A server executes too, on the reference where nothing else is installed.
 EXTRAS = {
-    **dict.fromkeys(("uvloop", "msgspec", "prometheus_client", "httptools"), "serve,execution"),
+    **dict.fromkeys(("uvloop", "msgspec", "prometheus_client", "httptools", "websockets"), "serve,execution"),
     "ethereum": "execution",
     "distributed": "dask",
     "SALib": "sensitivity",
