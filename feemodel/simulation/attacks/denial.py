@@ -147,8 +147,8 @@ def published_denial(
     """
     attacked, count = instance("victim", victim, Victim), _blocks(blocks)
     every, factor = whole_scalar("update_blocks", update_blocks, minimum=1), real_scalar("growth", growth)
-    if factor > 1.0 and count * math.log(factor) > LARGEST_EXPONENT:
-        raise InvalidInput("growth", f"expected one that leaves a fee below 2**256 after {count:,} blocks", growth)
+    if factor > 1.0 and count * math.log(factor) > 700.0:  # e**709 is the largest double
+        raise InvalidInput("growth", f"expected one whose fee a double holds after {count:,} blocks", growth)
     paid, data, blob_fees = np.empty(count), np.empty(count), np.empty(count)
     execution, waiting, seen, updates, grows = _published_execution(attacked), 0.0, 1.0, 0, attacked.blobs > 6
     for block in range(count):
