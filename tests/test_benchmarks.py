@@ -26,7 +26,7 @@ def test_a_benchmark_says_in_a_line_what_it_measures(name):
 
 def test_an_unknown_one_is_refused(capsys):
     assert command.main(["lzss", "lzzs"]) == 2
-    assert capsys.readouterr().err.startswith("no benchmark lzzs: there are codecs, ")
+    assert capsys.readouterr().err.startswith("no benchmark lzzs: there are closed_loop, codecs, ")
 
 
 def test_one_that_lacks_a_tool_is_named_and_the_others_run(capsys, monkeypatch):

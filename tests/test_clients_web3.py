@@ -136,8 +136,8 @@ def test_web3_gets_a_proof(web3):
         ("panic", "ContractPanicError", "Panic error 0x32"),
         ("noFunds", "Web3RPCError", "transaction up-front cost"),
         ("ethNoFunds", "Web3RPCError", "insufficient funds for gas * price + value"),
-        ("noMethod", "MethodUnavailable", "Method not found"),
-        ("sent", "MethodUnavailable", "Method not found"),
+        ("noMethod", "MethodUnavailable", "eth_getStorageAt needs a node"),
+        ("sent", "MethodUnavailable", "eth_sendRawTransaction needs a node"),
         ("wrongKey", "HTTPError", "401"),
     ],
 )

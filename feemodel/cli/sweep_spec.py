@@ -189,7 +189,7 @@ def _transactions(table: Mapping[str, Any], folder: Path) -> Workload:
         measured = read_measured(folder / file, columns[0], gas=columns[1])
         if measured is None:
             raise UnreadableFile(f"{folder / file}: expected CSV or Parquet with a column {columns[0]}")
-        return Workload(file, **measured)
+        return Workload(**measured)
     rows = read_shipped_transactions()
     for column in columns:
         if column not in rows:

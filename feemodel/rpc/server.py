@@ -189,7 +189,8 @@ def serve(
                 worker.process.join(GRACE + 2.0)
                 worker.process.kill()
                 worker.process.join()
-            _lifecycle.info("stopped")
+            if not signals.interrupts:  # workers were there
+                _lifecycle.info("stopped")
 
 
 def _chain_ids() -> tuple[Any, Any]:
