@@ -35,7 +35,7 @@ def every_fourth(axis):
 def test_a_transaction_without_a_whole_size_is_named(tmp_path):
     (tmp_path / "mine.csv").write_text("bytes,gas\n128,21000\n200,46000\n10.5,5\n")
     table = {"file": "mine.csv", "compressed_size": "bytes"}
-    with pytest.raises(UnreadableFile, match="row 3: bytes: expected a whole number, got '10.5'"):
+    with pytest.raises(UnreadableFile, match=r"row 3: bytes: expected a whole number, got '10\.5'"):
         parse_sweep_spec({"formula": "priority_fee", "transactions": table}, tmp_path)
 
 

@@ -166,6 +166,7 @@ def serve(
             shared_rates(_SPAWN),
         )
         workers: list[Worker] = []
+        started = False
         try:
             for place in range(settings.workers):
                 workers.append(_started(shared, place))
@@ -175,6 +176,7 @@ def serve(
                 answering += shared.answering.acquire(timeout=0.05)
                 _check_first(workers, shared)
             if not signals.stopping:
+                started = True
                 ready(f"http://{_written(settings.host)}:{port}")
                 _lifecycle.info(
                     "started: version %s, %d workers on port %d", feemodel.__version__, settings.workers, port
@@ -189,7 +191,7 @@ def serve(
                 worker.process.join(GRACE + 2.0)
                 worker.process.kill()
                 worker.process.join()
-            if not signals.interrupts:  # workers were there
+            if started:
                 _lifecycle.info("stopped")
 
 
