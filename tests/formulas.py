@@ -42,7 +42,9 @@ NOT_BROADCAST = {"out"}
 NO_FORMULAS = {  # bytes, calls, transactions and tables of them in
     "feemodel.ethereum.call", "feemodel.ethereum.hashes", "feemodel.ethereum.quantities",
     "feemodel.ethereum.transaction", "feemodel.ethereum.transaction_fields", "feemodel.ethereum.transaction_table",
-    "feemodel.linea.explanation", "feemodel.linea.measure", "feemodel.rollups.tables",
+    "feemodel.linea.explanation", "feemodel.linea.measure", "feemodel.rollups.optimism_operator.measured_mix",
+    "feemodel.rollups.optimism_operator.recovery",
+    "feemodel.rollups.tables",
 }  # fmt: skip
 
 
@@ -80,7 +82,8 @@ def functions() -> Iterator[tuple[str, Any]]:
         if found.name in NO_FORMULAS:
             continue
         for name, value in vars(import_module(found.name)).items():
-            if inspect.isfunction(value) and value.__module__ == found.name and not name.startswith("_"):
+            own = inspect.isfunction(value) and value.__module__ == found.name and not name.startswith("_")
+            if own and f"{found.name}.{name}" not in NO_FORMULAS:
                 yield f"{found.name}.{name}", value
 
 
