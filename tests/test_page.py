@@ -264,7 +264,7 @@ def test_the_link_is_the_state(open_tab):
 def test_a_link_that_is_changed_by_hand_is_followed(open_tab):
     tab = open_tab()
     tab.page.evaluate("location.hash = '#compressedSize=64&gas=50000&margin=oops&pricing=free'")
-    tab.page.wait_for_timeout(50)
+    tab.page.wait_for_function("document.querySelector('#note').textContent.startsWith('Not read')")
     tab.settled()
 
     assert tuple(tab.answer()["inputs"][name] for name in ("compressedSize", "gas", "margin")) == (64, "0xc350", 1.2)
