@@ -24,7 +24,9 @@ LIMITS = [
     0, 1, 2, 3, 7, 8, 100, 21_000, 10**9, 2**31 - 1, 2**31, 2**32, 2**51, 2**51 + 1, 2**52, 2**53 - 1, 2**53, 2**53 + 1,
     2**62 - 1, 2**62, 2**62 + 1, 2**63 - 2, 2**63 - 1,
 ]  # fmt: skip
-WHOLE = st.sampled_from(LIMITS) | st.integers(0, 10**6) | st.integers(0, 2**63 - 1)
+#: Where a product with a constant passes 2**63 - 1.
+EDGES = st.builds(lambda factor, more: 2**63 // factor + more, st.integers(1, 2**17), st.integers(-1, 1))
+WHOLE = st.sampled_from(LIMITS) | st.integers(0, 10**6) | st.integers(0, 2**63 - 1) | EDGES.filter(lambda n: n < 2**63)
 DOUBLE = st.sampled_from([0.0, 5e-324, 0.5, 1.0, 1.2, 2.0**53, 2.0**63, 1e18, 1e308]) | st.floats(0, 1e20)
 TIME = st.integers(1_710_338_135, 2**40) | WHOLE
 EVERY = pytest.mark.parametrize("formula", FORMULAS, ids=lambda formula: f"{formula.name}-{formula.arrays[0]}")

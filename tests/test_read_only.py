@@ -114,7 +114,10 @@ def test_a_read_only_root_serves(image, cache):
             server.wait(START)
         said = server.stderr.read()
     assert reply["result"]["accountProof"]
-    assert (server.returncode, said) == (0, "")
+    lines = [json.loads(line) for line in said.splitlines()]
+    assert server.returncode == 0
+    assert [line["level"] for line in lines] == ["info"] * len(lines), said
+    assert lines[-1]["event"] == "stopped"
 
 
 def test_the_documented_command_is_the_one_that_is_tried():

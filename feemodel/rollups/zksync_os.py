@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from feemodel.checks import flag, instance, whole
 from feemodel.errors import InvalidInput
 from feemodel.formula import formula
-from feemodel.integers import Whole, add, multiply_divide, one_whole
+from feemodel.integers import Whole, add, multiply, multiply_divide, one_whole
 
 BLOB_NATIVE = 50_000_000  # native units of proving a blob
 BLOB_PUBDATA = 4_095 * 31  # usable bytes of a blob
@@ -130,7 +130,7 @@ def blob_pubdata_price(
     ratio = _above_zero("fill_ratio", fill_ratio)
     if ratio > 1:
         raise InvalidInput("fill_ratio", "expected at most 1", fill_ratio)
-    proving: Whole = NATIVE_PER_PUBDATA * whole("native_price", native_price, unit="wei")
+    proving = multiply("native_price", whole("native_price", native_price, unit="wei"), NATIVE_PER_PUBDATA)
     cost = add("pubdata_price", whole("pubdata_price", pubdata_price, unit="wei"), proving)
     return multiply_divide("pubdata_price", cost, ratio.denominator, ratio.numerator)
 
