@@ -37,7 +37,7 @@ def plot_surge(ax: Axes, paths: Mapping[str, NDArray[np.int64]]) -> Axes:
 
 
 def plot_days(ax: Axes, table: "pd.DataFrame", *, transactions: int) -> Axes:
-    """The mean fee of a transaction for each chain, a bar a day, logarithmic; the light part of a bar is the data fee.
+    """The mean fee of a transaction for each chain and day, logarithmic: a dot for the total, a dash for its data fee.
 
     Parameters
     ----------
@@ -52,9 +52,10 @@ def plot_days(ax: Axes, table: "pd.DataFrame", *, transactions: int) -> Axes:
         total, data = (rows[part].astype(float) / transactions / WEI_PER_GWEI for part in ("total", "data_fee"))
         first = rows.iloc[0]
         label = f"{day}: L1 base fee {first['base_fee'] / WEI_PER_GWEI:.3g} gwei ({first['source']})"
-        ax.bar(x, total, width * 0.92, color=colour, alpha=0.45, label=label)
+        ax.vlines(x, data.where(data > 0, total), total, color=colour, alpha=0.4, linewidth=1.5)
+        ax.plot(x, total, "o", color=colour, markersize=7, label=label)
         ax.plot(x, data.where(data > 0), "_", color=colour, markersize=11, markeredgewidth=2.5)
-    ax.plot([], [], "_", color=GREY, markersize=11, markeredgewidth=2.5, label="of it data fee (L1 part)")
+    ax.plot([], [], "_", color=GREY, markersize=11, markeredgewidth=2.5, label="data fee, the part of it for L1")
     ax.set(yscale="log", ylabel="mean fee of a transaction [gwei]", xlim=(-0.6, len(chains) - 0.4))
     low, high = ax.get_ylim()
     ax.set_ylim(low / 3, high**1.25 / low**0.25)  # room for the legend
