@@ -33,7 +33,7 @@ def whole(name: str, value: Any, *, minimum: int | None = 0, unit: str = "") -> 
             raise InvalidInput(name, f"{expected} of at least {minimum:,}", number)
         return number
     array = _array(name, value, expected)
-    if array.dtype == object or (array.dtype.kind == "f" and not isinstance(value, np.ndarray)):
+    if array.dtype == object or (array.dtype.kind == "f" and isinstance(value, (list, tuple))):
         # Of a list NumPy makes doubles where one item is a float, or where the integers fit no common type.
         array = np.asarray(value, dtype=object)
         if array.ndim == 0 and isinstance(array.item(), int):
@@ -221,5 +221,9 @@ def _doubles_from_objects(name: str, array: NDArray[Any], expected: str) -> Real
 
 
 def _raise_dtype(name: str, expected: str, array: NDArray[Any]) -> NoReturn:
-    first = array.reshape(-1)[:1].tolist()[0] if array.size else str(array.dtype)
-    raise InvalidInput(name, f"{expected}, not {array.dtype}", first, (0,) * array.ndim or None)
+    reason = f"{expected}, not {array.dtype}"
+    if not array.size:
+        raise InvalidInput(name, reason, str(array.dtype))
+    # Missing values make doubles of whole numbers: the element to show is then the one without a whole value.
+    real = array if array.dtype.kind == "f" else np.zeros(array.shape)
+    raise_first(name, reason, array, ~np.isfinite(real) | (real != np.rint(real)))

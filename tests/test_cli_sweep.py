@@ -213,6 +213,6 @@ def test_the_verb_names_a_misspelt_axis_and_a_file_that_is_no_spec(tmp_path):
     (tmp_path / "none.toml").write_text("formula =")
     with pytest.raises(InvalidInput, match="did you mean margin"):
         run_verb(str(tmp_path / "spec.toml"))
-    for name, reason in (("none.toml", "not TOML"), ("absent.toml", "No such file")):
+    for name, reason in (("none.toml", "not TOML"), ("absent.toml", "no such file")):
         with pytest.raises(UnreadableFile, match=reason):
             run_verb(str(tmp_path / name))

@@ -280,9 +280,9 @@ def test_a_bad_value_is_named_as_its_source_spells_it(tmp_path, name, in_file, t
         ("server = 1\n", "server: expected one of the tables"),
         ("[server]\nprot = 1\n", "server.prot: expected one of host, port, workers"),
         ("[chain]\nport = 1\n", "chain.port: expected one of genesis, replay"),
-        ("[server]\n[server]\n", "Cannot declare"),
-        ("[server\n", "Expected"),
-        ("[server]\nport = 1e\n", "Expected"),
+        ("[server]\n[server]\n", "not TOML: Cannot declare"),
+        ("[server\n", "not TOML: Expected ']' at the end of a table declaration (at line 1, column 8)"),
+        ("[server]\nport = 1e\n", "not TOML: Expected"),
     ],
 )
 def test_a_file_with_other_names_is_refused_with_the_place(tmp_path, text, message):
@@ -305,7 +305,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
     with pytest.raises(UnreadableFile, match="is a directory"):
         load_settings(file=tmp_path)
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
-    with pytest.raises(UnreadableFile, match="binary: 'utf-8' codec"):
+    with pytest.raises(UnreadableFile, match="binary: not TOML: 'utf-8' codec"):
         load_settings(file=tmp_path / "binary")
 
 

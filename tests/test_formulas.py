@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import xarray as xr
 from hypothesis import given, settings
@@ -279,6 +280,22 @@ def test_the_row_of_a_missing_or_bad_number_is_named():
     blocks = xr.DataArray([21_000, 0], dims="block", coords={"block": [5, 6]})
     with pytest.raises(InvalidInput, match=r"gas\[1\]: expected whole gas of at least 1 at block=6, got 0"):
         feemodel.priority_fee(128, blocks, variable_cost=10**9)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "place", "shown"),
+    [
+        (np.array([128.0, np.nan]), 1, "nan"),
+        (np.array([128.0, 640.5]), 1, "640.5"),
+        (np.array([128.0, np.inf]), 1, "inf"),
+        (np.array([128.0, 640.0]), 0, "128.0"),
+        (pa.array([128, None]), 1, "nan"),
+    ],
+)
+def test_of_doubles_the_one_that_is_not_whole_is_named(sizes, place, shown):
+    expected = rf"compressed_size\[{place}\]: expected whole bytes, not float64, got {shown}\Z"
+    with pytest.raises(InvalidInput, match=expected):
+        feemodel.priority_fee(sizes, 21_000, variable_cost=10**9)
 
 
 def test_every_formula_takes_labels():

@@ -41,24 +41,20 @@ def run(options: argparse.Namespace) -> int:
     if options.histories is not None and options.scenario != "bootstrap":
         raise InvalidInput("--histories", "expected only with --scenario bootstrap", options.histories)
     made = read_experiment(options)
-    found = calibrate(
-        made.workload,
-        made.l1_fees,
-        made.rule,
-        made.posting,
-        loss_probability=options.loss_probability,
-        confidence=options.confidence,
-        vary=options.vary,
-        counted=options.counted,
-        highest=options.highest,
-        arrival_rate=made.arrival_rate,
-        calldata=made.calldata,
-        rng=made.rng,
-        executor=options.executor,
-        workers=options.workers,
-        progress=not options.json,
-    )
-    drawn = None if options.histories is None else _drawn_histories(options, made)
+    terms = {
+        "loss_probability": options.loss_probability,
+        "confidence": options.confidence,
+        "vary": options.vary,
+        "counted": options.counted,
+        "highest": options.highest,
+        "arrival_rate": made.arrival_rate,
+        "rng": made.rng,
+        "executor": options.executor,
+        "workers": options.workers,
+        "progress": not options.json,
+    }
+    found = calibrate(made.workload, made.l1_fees, made.rule, made.posting, calldata=made.calldata, **terms)
+    drawn = None if options.histories is None else _drawn_histories(options, made, terms)
     hours = duration(made.l1_fees) / HOUR
     if options.json:
         source = made.l1_fees.attrs["source"]
@@ -85,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
     return 0 if found.margin is not None else 1
 
 
-def _drawn_histories(options: argparse.Namespace, made: Experiment) -> dict[str, Any]:
+def _drawn_histories(options: argparse.Namespace, made: Experiment, terms: dict[str, Any]) -> dict[str, Any]:
     from feemodel.simulation.history_uncertainty import calibrate_histories
 
     found = calibrate_histories(
@@ -93,20 +89,11 @@ def _drawn_histories(options: argparse.Namespace, made: Experiment) -> dict[str,
         read_history(options),
         made.rule,
         made.posting,
-        loss_probability=options.loss_probability,
-        arrival_rate=made.arrival_rate,
-        rng=made.rng,
         histories=options.histories,
         paths=options.paths,
         horizon=options.hours * HOUR,
         block_seconds=[options.block_hours * HOUR, 3 * options.block_hours * HOUR],
-        vary=options.vary,
-        counted=options.counted,
-        confidence=options.confidence,
-        highest=options.highest,
-        executor=options.executor,
-        workers=options.workers,
-        progress=not options.json,
+        **terms,
     )
     blocks = [
         {"block_hours": float(one["block_seconds"]) / HOUR}

@@ -10,14 +10,13 @@ balance_lag = 5
 """
 
 import argparse
-import tomllib
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any, TypeVar
 
-from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.errors import InvalidInput
+from feemodel.io.toml import read_toml
 
 TABLES = ("pricing-fields", "posting-fields", "demand", "costs")
 Record = TypeVar("Record")
@@ -31,13 +30,7 @@ def read_simulate_spec(path: str, options: Mapping[str, argparse.Action]) -> dic
     UnreadableFile : no such file, or no TOML.
     InvalidInput : a key that is no option and no table, a value that the option does not take.
     """
-    try:
-        spec = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UnreadableFile(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UnreadableFile(f"{path}: not TOML: {error}") from None
-    return {name: _value(name, value, options) for name, value in spec.items()}
+    return {name: _value(name, value, options) for name, value in read_toml(path).items()}
 
 
 def with_fields(where: str, record: Record, given: Mapping[str, Any]) -> Record:

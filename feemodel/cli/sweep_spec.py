@@ -1,7 +1,6 @@
 """A sweep as a TOML file: which formula, on which samples, reduced to what. `data/specs/` has one for each form."""
 
 import math
-import tomllib
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 import feemodel
 from feemodel.checks import flag, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.io.toml import read_toml
 from feemodel.linea.from_l1 import priority_fee_from_l1
 from feemodel.simulation.axes import Rows
 from feemodel.simulation.reduce import Over, over
@@ -47,13 +47,7 @@ def read_sweep_spec(path: str) -> SweepSpec:
     UnreadableFile : no such file, or no TOML.
     InvalidInput : a key that does not belong there, a value that is of no use.
     """
-    try:
-        spec = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UnreadableFile(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UnreadableFile(f"{path}: not TOML: {error}") from None
-    return parse_sweep_spec(spec, Path(path).parent)
+    return parse_sweep_spec(read_toml(path), Path(path).parent)
 
 
 def parse_sweep_spec(spec: Mapping[str, Any], folder: Path) -> SweepSpec:

@@ -14,7 +14,6 @@ The server reads the file again on SIGHUP. All of its processes count together.
 
 import fnmatch
 import logging
-import tomllib
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -25,7 +24,8 @@ from time import monotonic
 from typing import Any
 
 from feemodel.checks import real_scalar
-from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.errors import InvalidInput
+from feemodel.io.toml import read_toml
 from feemodel.rpc.jsonrpc import LIMIT_EXCEEDED, METHOD_NOT_FOUND, CallError
 from feemodel.rpc.settings import HIDDEN, read_key
 
@@ -182,12 +182,7 @@ def read_keys(path: str | Path) -> dict[str, Key]:
 
     Raises `UnreadableFile`, and `InvalidInput` that names the table and the field without showing a key.
     """
-    try:
-        document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UnreadableFile(f"{path}: {(error.strerror or str(error)).lower()}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-        raise UnreadableFile(f"{path}: expected TOML") from None  # whose errors quote the line
+    document = read_toml(path, secret=True)
     if not 1 <= len(document) <= MOST_KEYS:
         raise InvalidInput(f"{path}", f"expected 1 to {MOST_KEYS:,} tables", len(document))
     keys: dict[str, Key] = {}

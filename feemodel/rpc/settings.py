@@ -6,7 +6,6 @@ no setting has is refused in every source: a setting that is misspelled would ot
 """
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
 from difflib import get_close_matches
@@ -16,9 +15,10 @@ from typing import Any, TypeAlias
 from urllib.parse import SplitResult, urlsplit
 
 from feemodel.checks import real_scalar, whole_scalar
-from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import from_typed
 from feemodel.execution.search import TOLERANCE
+from feemodel.io.toml import read_toml
 from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS
 from feemodel.processors import cores
 
@@ -398,17 +398,11 @@ def _suggestion(name: str, known: Iterable[str], spelled: Callable[[str], str] =
 
 
 def _from_file(path: Path) -> dict[str, Any]:
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UnreadableFile(f"{path}: {(error.strerror or str(error)).lower()}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UnreadableFile(f"{path}: {error}") from None
     sections: dict[str, dict[str, Field[Any]]] = {}
     for setting in all_settings():
         sections.setdefault(setting.metadata["section"], {})[setting.name] = setting
     chosen = {}
-    for section, table in document.items():
+    for section, table in read_toml(path, secret=True).items():
         if section not in sections or not isinstance(table, dict):
             expected = f"expected one of the tables {', '.join(sections)}{_suggestion(section, sections)}"
             raise InvalidInput(f"{path}: {section}", expected, HIDDEN)  # which may hold the key

@@ -1,10 +1,11 @@
 """The costs that a rollup announces as L1 fees move: averaged, bounded, rounded into the pricing record, held."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
+from numpy.typing import ArrayLike
 
 from feemodel.checks import RealArray, WholeArray, instance, real_scalar, whole, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
@@ -88,6 +89,32 @@ class PricingRule:
         """[s]"""
         return self.update_interval / self.ticks_per_update
 
+    def variable_cost(self, base_fee: "ArrayLike", priority_fee: "ArrayLike", blob_base_fee: "ArrayLike") -> Any:
+        """The variable cost at averages of L1 fees, within the rule's bounds, not rounded [wei / byte].
+
+        Parameters
+        ----------
+        base_fee, priority_fee, blob_base_fee : averages [wei / gas].
+
+        Raises `InvalidInput` as `feemodel.variable_cost`.
+
+        (7e7 + 1e8) · 65,250 + 4e6 · 131,072 wei over 131,072 bytes:
+
+        >>> round(PricingRule(lower_bound=None).variable_cost(7e7, 1e8, 4e6))
+        88629067
+        """
+        return variable_cost(
+            base_fee,
+            priority_fee,
+            blob_base_fee,
+            execution_gas=self.execution_gas,
+            blob_gas=self.blob_gas,
+            bytes_per_submission=self.bytes_per_submission,
+            margin=self.margin,
+            lower_bound=self.lower_bound,
+            upper_bound=self.upper_bound,
+        )
+
 
 def announced_variable_cost(
     l1_fees: xr.Dataset, rule: PricingRule, *, ticks: int, calldata: WholeArray | None = None
@@ -123,16 +150,10 @@ def announced_variable_cost(
     if calldata is not None and np.shape(calldata := np.asarray(whole("calldata", calldata, unit="bytes"))) != (ticks,):
         raise InvalidInput("calldata", f"expected one number for each of {ticks:,} ticks", calldata.shape)
     updates = np.asarray(rule.tick * np.arange(0.0, ticks, rule.ticks_per_update))
-    cost = variable_cost(
+    cost = rule.variable_cost(
         _window_average(l1_fees, "base_fee", "gas_used_ratio", updates, rule),
         _window_average(l1_fees, "tip", "gas_used_ratio", updates, rule) if "tip" in l1_fees else rule.tip,
         _window_average(l1_fees, "blob_base_fee", "blob_gas_used_ratio", updates, rule),
-        execution_gas=rule.execution_gas,
-        blob_gas=rule.blob_gas,
-        bytes_per_submission=rule.bytes_per_submission,
-        margin=rule.margin,
-        lower_bound=rule.lower_bound,
-        upper_bound=rule.upper_bound,
     )
     if rule.pressure is None:
         recorded = recorded_cost(cost)

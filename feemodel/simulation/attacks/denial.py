@@ -17,7 +17,6 @@ import xarray as xr
 from feemodel.checks import INT64_MAX, flag, instance, real_scalar, text, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, LARGEST_EXPONENT, blob_base_fee, next_excess_blob_gas
-from feemodel.linea.coordinator import variable_cost
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.attacks.saturation import (
     MOST_BLOCKS,
@@ -312,23 +311,7 @@ def _data(victim: Victim, batches: float, rule: PricingRule, gas_price: int, blo
     """What the attacker pays for an L1 block's time of data at the prices that the rollup has seen [wei]."""
     if victim.variable_cost is None:
         return victim.blobs * GAS_PER_BLOB * blob_fee + batches * victim.commit_gas * gas_price
-    return victim.blobs * GAS_PER_BLOB * _announced(rule, gas_price, blob_fee)
-
-
-def _announced(rule: PricingRule, gas_price: int, blob_fee: int) -> float:
-    return float(
-        variable_cost(
-            gas_price,
-            0,
-            blob_fee,
-            execution_gas=rule.execution_gas,
-            blob_gas=rule.blob_gas,
-            bytes_per_submission=rule.bytes_per_submission,
-            margin=rule.margin,
-            lower_bound=rule.lower_bound,
-            upper_bound=rule.upper_bound,
-        )
-    )
+    return victim.blobs * GAS_PER_BLOB * float(rule.variable_cost(gas_price, 0, blob_fee))
 
 
 def _blocks(blocks: int) -> int:
