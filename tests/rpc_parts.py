@@ -22,9 +22,9 @@ from feemodel.rpc.methods import chain_methods, common_methods
 from feemodel.rpc.pricing import Prices, Pricing, configured_prices
 from feemodel.rpc.protocol import Bounds, Connections
 from feemodel.rpc.runner import Runner
-from feemodel.rpc.server import run_loop
 from feemodel.rpc.service import Service
 from feemodel.rpc.settings import Settings
+from feemodel.rpc.worker import run_loop
 
 JSON = {"content-type": "application/json", "host": "localhost"}
 PATIENCE = 30  # seconds, on a machine that does much else

@@ -11,7 +11,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import slot_bytes
 from feemodel.ledger import mimc, poseidon2, poseidon2_kernel, poseidon2_permutation
 from feemodel.ledger.account import Account, account_hash
-from feemodel.ledger.scheme import MIMC, POSEIDON2, scheme_of
+from feemodel.ledger.scheme import DEPTH, FIRST_FREE, HEAD, MIMC, NOTHING, POSEIDON2, TAIL, scheme_of
 from tests import poseidon2_plain
 
 SMALL = "".join(f"{value:08x}" for value in (*range(20, 100, 10), *range(120, 200, 10), *range(320, 400, 10)))
@@ -276,6 +276,16 @@ def test_code_is_hashed_in_pieces_of_sixteen_bytes(scheme, size):
     expected = b"".join(scheme.pieces(padded[i : i + 16]) for i in range(0, len(padded), 16))
     assert scheme.code_hash(code) == scheme.digest(expected)
     assert scheme.code_hash(b"") == scheme.digest(bytes(32))
+
+
+@pytest.mark.parametrize("scheme", [POSEIDON2, MIMC])
+def test_the_constants_of_an_empty_tree_are_those_that_are_computed(scheme):
+    ends = [scheme.digest(scheme.leaf(HEAD, TAIL, hkey, NOTHING)) for hkey in (NOTHING, scheme.tail_key)]
+    (sub_root,) = scheme.path_roots([scheme.node(*ends)], [scheme.zeros[1:DEPTH]], [HEAD])
+
+    assert scheme.empty_sub_root == sub_root
+    assert scheme.empty_root == scheme.digest(scheme.top(FIRST_FREE, sub_root))
+    assert scheme.empty_code_hash == scheme.digest(bytes(32))
 
 
 def test_an_unknown_generation_is_refused():

@@ -20,7 +20,7 @@ import urllib3
 from feemodel.rpc.app import Access, App
 from feemodel.rpc.logs import JsonLines
 from feemodel.rpc.metrics import HALF, LABELS, Board, Metrics
-from feemodel.rpc.server import BEAT
+from feemodel.rpc.processes import BEAT
 from tests import node_server
 from tests.execution_engines import HAS_NATIVE
 from tests.rpc_calls import ANNA, BERT, TOKEN, TRANSFER

@@ -59,6 +59,44 @@ def test_a_server_with_nothing_configured_proves_the_development_genesis():
     assert server.started["finalized"] == int(block["number"], 16) == 0
 
 
+FIRST_ESTIMATE = """
+import asyncio, sys
+from pathlib import Path
+from feemodel.rpc.jsonrpc import respond
+from feemodel.rpc.settings import Settings
+from feemodel.rpc.worker import Service
+from feemodel.rpc.development import copy_development_ledger
+
+async def estimate():
+    service = Service(Settings(), Path(sys.argv[1]))
+    body = b'{"jsonrpc": "2.0", "id": 1, "method": "rollup_estimateGas", "params": [{"to": "0x%040x"}]}' % 2**100
+    answer = await respond(body, service.methods)
+    print("result" in str(answer), *sys.modules)
+    await service.close()
+
+copy_development_ledger(sys.argv[1])
+asyncio.run(estimate())
+"""
+
+
+def test_a_first_estimate_waits_for_no_compiler_and_no_tables(tmp_path):
+    """A development server opens a ledger, whose compiled hashing is loaded later."""
+    command = [sys.executable, "-c", FIRST_ESTIMATE, str(tmp_path / "ledger.db")]
+    answered, *loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+    assert answered == "True"
+    assert not {"numba", "pandas", "scipy", "xarray"} & set(loaded)
+
+
+PARENT = "import sys, feemodel.cli.serve, feemodel.rpc.server; print(*sys.modules)"
+
+
+def test_the_parent_of_the_workers_loads_nothing_that_answers():
+    loaded = subprocess.run([sys.executable, "-c", PARENT], capture_output=True, text=True, check=True).stdout.split()
+
+    assert not {"asyncio", "sqlite3", "urllib3", "feemodel.ledger.store", "feemodel.rpc.jsonrpc"} & set(loaded)
+
+
 def test_answers_hold_while_another_process_imports(pool, tmp_path):
     path = tmp_path / "ledger.db"
     roots = {}

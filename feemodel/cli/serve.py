@@ -5,7 +5,7 @@ import os
 import tempfile
 from contextlib import nullcontext
 from dataclasses import asdict
-from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +62,8 @@ def run(options: argparse.Namespace) -> int:
         raise InvalidInput("FEEMODEL_CONFIG" if options.config is None else "--config", "expected a file", file)
     settings = load_settings(file=file, environment=os.environ, flags=flags)
     for package in ("msgspec", "prometheus_client"):
-        import_module(package)  # missing ones are told here once, and not by every worker
+        if find_spec(package) is None:  # which is told here once, and not by every worker
+            raise ModuleNotFoundError(name=package)
     from feemodel.rpc.server import Signals, serve
 
     with Signals() as signals, _ledger(settings) as folder:
@@ -83,11 +84,9 @@ def _ledger(settings: Settings) -> Any:
 
 def _store(settings: Settings, folder: str | None) -> Path | None:
     """The ledger that proves: the one that is named, or a new one of the genesis; `None` where there is neither."""
-    from feemodel.ledger.store import Store
-    from feemodel.rpc.chain import read_genesis_document
-    from feemodel.rpc.development import build_ledger, copy_development_ledger
-
     if settings.store is not None:
+        from feemodel.ledger.store import Store
+
         with Store(settings.store, read_only=True) as store:  # a missing, damaged or foreign file is told here
             head = store.head
             if settings.genesis is not None and head is not None:
@@ -95,10 +94,14 @@ def _store(settings: Settings, folder: str | None) -> Path | None:
         return Path(settings.store)
     if folder is None:
         return None
+    from feemodel.rpc.development import build_ledger, copy_development_ledger
+
     path = Path(folder) / "genesis.db"
     if settings.genesis is None:
         copy_development_ledger(path)
     else:
+        from feemodel.rpc.chain import read_genesis_document
+
         build_ledger(path, read_genesis_document(settings.genesis))
     return path
 
@@ -143,6 +146,7 @@ def _checked(settings: Settings, store: Path | None, *, ask_nodes: bool, as_json
             unready = []
             if ask_nodes:
                 await service.start()
+                await service.load_hashing()  # an image keeps the kernels that a check has compiled
                 unready = service.unready()
             return {"settings": _public(settings), "methods": sorted(service.answered), "unready": unready}
         finally:

@@ -62,6 +62,9 @@ class Scheme:
     address_word : an address → the number that stands for it in a message.
     pieces : 16-byte pieces of code, one after the other → their bytes in a message.
     first_wrong : (messages of any lengths, their hashes) → the first whose hash is another, `None` where all are right.
+    empty_code_hash : the code hash of an account without code, which is that of one zero block.
+    empty_sub_root : the sub root of a tree that holds the two ends only.
+    empty_root : the root of a tree in which nothing was ever stored.
     check_paths : `paths_hold` in one compiled call, where there is one.
     hash_paths : `path_roots` in one compiled call, all bytes one after the other, where there is one.
     """
@@ -75,6 +78,9 @@ class Scheme:
     address_word: Callable[[bytes], bytes]
     pieces: Callable[[bytes], bytes]
     first_wrong: Callable[[Sequence[bytes], Sequence[bytes]], int | None]
+    empty_code_hash: bytes
+    empty_sub_root: bytes
+    empty_root: bytes
     check_paths: Callable[[Sequence[StoredPath], Sequence[bytes]], bool] | None = None
     hash_paths: Callable[[bytes, bytes, Sequence[int]], bytes] | None = None
 
@@ -178,11 +184,6 @@ class Scheme:
         return self.digest(self.pieces(code[:whole] + last))
 
     @cached_property
-    def empty_code_hash(self) -> bytes:
-        """The code hash of an account without code."""
-        return self.digest(bytes(WORD_SIZE))
-
-    @cached_property
     def leaf_size(self) -> int:
         """Bytes of an encoded leaf: 192 or 128."""
         return len(self.leaf(HEAD, TAIL, NOTHING, NOTHING))
@@ -204,18 +205,6 @@ class Scheme:
     def empty_siblings(self) -> tuple[bytes, ...]:
         """The two hashes below a sibling without leaves, from height 39 to 1."""
         return tuple(2 * zero for zero in self.zeros[DEPTH - 2 :: -1])
-
-    @cached_property
-    def empty_sub_root(self) -> bytes:
-        """The sub root of a tree that holds the two ends only."""
-        ends = (self.leaf(HEAD, TAIL, hkey, NOTHING) for hkey in (NOTHING, self.tail_key))
-        (sub_root,) = self.path_roots([self.node(*map(self.digest, ends))], [self.zeros[1:DEPTH]], [HEAD])
-        return sub_root
-
-    @cached_property
-    def empty_root(self) -> bytes:
-        """The root of a tree in which nothing was ever stored."""
-        return self.digest(self.top(FIRST_FREE, self.empty_sub_root))
 
 
 def path_links(
@@ -289,6 +278,7 @@ def _as_number(address: bytes) -> bytes:
     return address.rjust(WORD_SIZE, b"\0")
 
 
+# The empty hashes are constants: every ledger that is opened needs them, and computing them loads the compiled kernels.
 POSEIDON2 = Scheme(
     name="poseidon2",
     digests=poseidon2.digests,
@@ -299,6 +289,9 @@ POSEIDON2 = Scheme(
     address_word=_in_two_pieces,
     pieces=_limbs,
     first_wrong=poseidon2.first_wrong,
+    empty_code_hash=bytes.fromhex("0656ab853b3f52840362a8177e217b630c3f876b11e848365145aa24220647fc"),
+    empty_sub_root=bytes.fromhex("3a00a8e34a16f8a1225fee734816edb326f783bd6678d793345a28f046586ba6"),
+    empty_root=bytes.fromhex("2fa0344a2fab2b310d2af3155c330261263f887379aef18b4941e3ea1cc59df7"),
     check_paths=poseidon2.paths_hold,
     hash_paths=poseidon2.path_roots,
 )
@@ -312,6 +305,9 @@ MIMC = Scheme(
     address_word=_as_number,
     pieces=_widened,
     first_wrong=mimc.first_wrong,
+    empty_code_hash=bytes.fromhex("0134373b65f439c874734ff51ea349327c140cde2e47a933146e6f9f2ad8eb17"),
+    empty_sub_root=bytes.fromhex("0951bfcd4ac808d195af8247140b906a4379b3f2d37ec66e34d2f4a5d35fa166"),
+    empty_root=bytes.fromhex("07977874126658098c066972282d4c85f230520af3847e297fe7524f976873e5"),
 )
 SCHEMES = {scheme.name: scheme for scheme in (POSEIDON2, MIMC)}
 

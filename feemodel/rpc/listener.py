@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from feemodel.rpc.protocol import Application, Connections
 
-GRACE = 12.0  # seconds for requests under way, after the signal to stop
 DRAIN = 0.5  # seconds in which connections that wait are accepted, and what has come on open ones is read
 POLL = 0.02  # seconds between two looks whether all connections have ended
 AT_A_TIME = 64  # connections that are accepted before others are answered
@@ -99,17 +98,17 @@ async def serve_until(
     app: Application,
     connections: Connections,
     *,
+    grace: float,
     ready: Callable[[], object] = lambda: None,
     drain: float = DRAIN,
-    grace: float = GRACE,
 ) -> None:
     """Answer what comes until `stop` is set, then what has come until then.
 
     Parameters
     ----------
+    grace : for requests under way, after `drain` [s].
     ready : called once the application has started and connections are accepted.
     drain : in which connections that wait are accepted, and what has come on open ones is read [s].
-    grace : after that, for requests under way [s].
     """
     await app.start()
     try:

@@ -5,69 +5,36 @@ the others. A worker that dies or no longer answers is replaced; SIGTERM, SIGINT
 what it has accepted; SIGHUP has the keys read again; signals that mean nothing here are noted and change nothing.
 """
 
-import asyncio
-import gc
 import logging
 import multiprocessing
 import os
-import resource
 import signal
-import socket
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
-from multiprocessing.queues import SimpleQueue
-from multiprocessing.synchronize import Semaphore
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import feemodel
 from feemodel.errors import FeeModelError, LimitExceeded
 from feemodel.rpc import logs
-from feemodel.rpc.head import shared_chain_id
-from feemodel.rpc.keys import Keys, Rates, read_keys, shared_rates
-from feemodel.rpc.listener import GRACE, serve_until
 from feemodel.rpc.metrics import Board, Metrics
-from feemodel.rpc.protocol import REQUEST, Bounds, Connections, most_connections, most_within
+from feemodel.rpc.processes import BEAT, GRACE, IGNORED, STOPPING, Shared, bound, start_worker
 from feemodel.rpc.settings import Settings
 
-if TYPE_CHECKING:
-    from feemodel.rpc.app import App
-
-BACKLOG = 2_048  # connections that wait for `accept`
 RESTARTS = 5  # of workers that die within seconds of their start, before the server gives up
 SHORT_LIFE = 5.0  # seconds
-BEAT = 0.5  # seconds between two signs of life of a worker
-SILENCE = 30.0  # seconds without one, after which a worker is replaced: to compile a kernel takes ten on a busy machine
+SILENCE = 30.0  # seconds without a sign of life, after which a worker is replaced: compiling a kernel takes ten
 LOOK = 0.2  # seconds between two looks at the workers
-SPARE_FILES = 16  # that a worker may open beside its connections
-FILES_OF_A_CHILD = 4  # that a child process takes of its worker
-STOPPING = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGQUIT})
-IGNORED = frozenset({
-    signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF, signal.SIGIO,
-})  # fmt: skip
 
 _SPAWN = multiprocessing.get_context("spawn")  # a fork would share the parent's locks and open files
 _log = logging.getLogger(__name__)
 _lifecycle = logging.getLogger("feemodel.lifecycle")
-
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """What the processes of one server share."""
-
-    settings: Settings
-    store: Path | None  #: the ledger that proves
-    board: Board  #: what they count; the last place is the parent's
-    failures: "SimpleQueue[FeeModelError]"  #: why a worker could not begin
-    chain_ids: tuple[Any, Any]  #: of the nodes, see `feemodel.rpc.service.Service`
-    answering: Semaphore  #: released by each worker that answers
-    rates: Any  #: of the keys, see `feemodel.rpc.keys.Rates`
 
 
 @dataclass(slots=True)
@@ -149,11 +116,10 @@ def serve(
     die as fast as they start.
     """
     logs.set_up(settings.log)
-    if settings.api_keys is not None:
-        read_keys(settings.api_keys)  # whose errors are told before anything begins
+    _check_keys(settings)  # whose errors are told before anything begins
     # Sockets that share a port would share it with another server too: whether it is free is asked without sharing.
-    _bound(settings.host, settings.port, shared=False).close()
-    with _bound(settings.host, settings.port) as held:  # never listens, but keeps the port
+    bound(settings.host, settings.port, shared=False).close()
+    with bound(settings.host, settings.port) as held:  # never listens, but keeps the port
         port = held.getsockname()[1]
         board = Board(settings.workers + 1)
         shared = Shared(
@@ -161,9 +127,9 @@ def serve(
             store,
             board,
             _SPAWN.SimpleQueue(),
-            _chain_ids(),
+            _chain_ids(settings),
             _SPAWN.Semaphore(0),
-            shared_rates(_SPAWN),
+            _rates(settings),
         )
         workers: list[Worker] = []
         started = False
@@ -195,8 +161,30 @@ def serve(
                 _lifecycle.info("stopped")
 
 
-def _chain_ids() -> tuple[Any, Any]:
+def _chain_ids(settings: Settings) -> tuple[Any, Any]:
+    """Memory for the chain ids of the nodes; none where no node is asked."""
+    if settings.node is None and settings.l1_node is None:
+        return None, None
+    from feemodel.rpc.head import shared_chain_id
+
     return shared_chain_id(_SPAWN), shared_chain_id(_SPAWN)
+
+
+def _rates(settings: Settings) -> Any:
+    if settings.api_keys is None:
+        return None
+    from feemodel.rpc.keys import shared_rates
+
+    return shared_rates(_SPAWN)
+
+
+def _check_keys(settings: Settings) -> int:
+    """How many keys there are; raises `FeeModelError` for a file that has none that can be read."""
+    if settings.api_keys is None:
+        return 0
+    from feemodel.rpc.keys import read_keys
+
+    return len(read_keys(settings.api_keys))
 
 
 def _check_first(workers: list[Worker], shared: Shared) -> None:
@@ -248,7 +236,7 @@ def _reload(workers: list[Worker], settings: Settings) -> None:
         _log.warning("SIGHUP changes nothing: there is no file of keys")
         return
     try:
-        count = len(read_keys(settings.api_keys))
+        count = _check_keys(settings)
     except FeeModelError as error:
         _log.error("the keys were not read again: %s", error)
         return
@@ -259,7 +247,7 @@ def _reload(workers: list[Worker], settings: Settings) -> None:
 
 
 def _started(shared: Shared, place: int) -> Worker:
-    process = _SPAWN.Process(target=_work, args=(shared, place), daemon=True)
+    process = _SPAWN.Process(target=start_worker, args=(shared, place), daemon=True)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING | IGNORED)  # which a process inherits until it is ready
     try:
         process.start()
@@ -268,185 +256,5 @@ def _started(shared: Shared, place: int) -> Worker:
     return Worker(place, process, writings=shared.board.writings(place))
 
 
-def _work(shared: Shared, place: int) -> None:
-    """One process: its own socket, its own event loop, its own copy of what it answers from."""
-    # Signals are blocked from before its start: one that comes before connections are taken is kept until then.
-    settings = shared.settings
-    _end_with_parent()
-    logs.set_up(settings.log)
-    metrics = Metrics(shared.board, place)
-    try:
-        run_loop(_serving(shared, metrics))
-    except FeeModelError as error:
-        shared.failures.put(error)
-        raise SystemExit(1) from None
-
-
-async def _serving(shared: Shared, metrics: Metrics) -> None:
-    settings, loop, stop = shared.settings, asyncio.get_running_loop(), asyncio.Event()
-    app, observe = _application(shared, metrics)
-    connections = Connections(app, _bounds(settings), observe)
-    gc.collect()
-    gc.freeze()  # what is there now stays: walking through it again and again would cost every request
-    for number in STOPPING:
-        loop.add_signal_handler(number, stop.set)
-    for number in IGNORED:
-        signal.signal(number, signal.SIG_IGN)
-    if settings.api_keys is not None:
-        loop.add_signal_handler(signal.SIGHUP, _read_keys_again, app, shared)
-    with _bound(settings.host, settings.port) as listener:
-        listener.setblocking(False)
-        listener.listen(BACKLOG)  # from here on connections wait instead of being refused
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING | IGNORED)
-        beating = asyncio.create_task(_beat(metrics))
-        await serve_until(stop, listener, app, connections, ready=shared.answering.release)
-        beating.cancel()
-        metrics.write()
-
-
-def _read_keys_again(app: "App", shared: Shared) -> None:
-    try:
-        app.keys = _keys(shared)
-    except FeeModelError as error:  # which the parent has not met a moment before
-        _log.error("the keys were not read again: %s", error)
-
-
-def _keys(shared: Shared) -> Keys | None:
-    path = shared.settings.api_keys
-    return None if path is None else Keys.of(read_keys(path), Rates(shared.rates))
-
-
-async def _beat(metrics: Metrics) -> None:
-    while True:
-        metrics.write()
-        await asyncio.sleep(BEAT)
-
-
-def run_loop(main: Coroutine[Any, Any, None]) -> None:
-    """Run to the end, on uvloop where it is installed."""
-    try:
-        import uvloop
-    except ImportError:
-        asyncio.run(main)
-    else:
-        uvloop.run(main)
-
-
-def _bounds(settings: Settings) -> Bounds:
-    """The limits of a worker; of connections no more than there may be open files."""
-    wanted, beside = settings.connections, _files_beside(settings)
-    free = _allowed_files(most_connections(wanted) + beside) - beside
-    possible = max(min(wanted, most_within(free)), 1)
-    if possible < wanted:
-        _log.warning("the limit of open files leaves room for %d connections, of %d", possible, wanted)
-    return Bounds(
-        connections=possible, requests=settings.requests, idle_seconds=settings.idle_seconds,
-        body_limit=settings.body_limit, body_seconds=settings.body_seconds,
-    )  # fmt: skip
-
-
-def _files_beside(settings: Settings) -> int:
-    """Files that a worker has open beside its connections."""
-    return len(list(Path("/dev/fd").iterdir())) + SPARE_FILES + FILES_OF_A_CHILD * settings.processes
-
-
-def _allowed_files(wanted: int) -> int:
-    """Open files that this process may have, after it has asked for so many: often there are no more than 1,024."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return wanted if soft == resource.RLIM_INFINITY else soft
-
-
-def _end_with_parent() -> None:
-    """A parent that was killed cannot say when to end."""
-    parent = multiprocessing.parent_process()
-
-    def watch() -> None:
-        if parent is not None:
-            parent.join()
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def _application(shared: Shared, metrics: Metrics) -> "tuple[App, Callable[[int], None]]":
-    """The application of a worker, and what is told the status of its answers."""
-    from feemodel.explorer.page import page
-    from feemodel.rpc.app import LOOPBACK, Access, App, Page
-    from feemodel.rpc.openrpc import document
-    from feemodel.rpc.service import Service
-
-    settings = shared.settings
-    service = Service(settings, shared.store, count_estimate=metrics.count_estimate, chain_ids=shared.chain_ids)
-    note = logs.request_writer() if settings.log == "requests" else None
-
-    def observe(method: str, code: int, seconds: float) -> None:
-        metrics.observe(method, code, seconds)
-        if note is not None:
-            note("call", method=method, code=code, ms=round(seconds * 1_000, 3), request=REQUEST.get())
-
-    def answered(status: int) -> None:
-        metrics.count_answer(status)
-        if note is not None and status >= 400:
-            note("refused", status=status)
-
-    async def measured() -> bytes:
-        node = service.upstream
-        return metrics.text(
-            service.gauges(),
-            head_block=service.head_block,
-            ledger_head_block=service.ledger_head,
-            subscriptions=service.feeds.count,
-            pricing_age_seconds=service.pricing.age,
-            pricing_poll_age_seconds=service.pricing.poll_age,
-            node_block_age_seconds=None if node is None else node.head.age,
-            node_poll_age_seconds=None if node is None else node.head.poll_age,
-            finalized_block=service.finalized,
-        )
-
-    body, policy = page()
-    headers = (
-        (b"content-type", b"text/html; charset=utf-8"),
-        (b"content-security-policy", policy.encode()),
-        (b"referrer-policy", b"no-referrer"),  # the path may hold the key
-        (b"x-content-type-options", b"nosniff"),
-        (b"cache-control", b"no-cache"),
-    )
-    app = App(
-        service.methods,
-        access=Access(
-            hosts=frozenset({*LOOPBACK, settings.host.lower(), *map(str.lower, settings.allowed_hosts)}),
-            api_key=settings.api_key,
-            keys=_keys(shared),
-            guarded=frozenset(f"/{name}" for name in settings.guarded),
-            cors_origins=settings.cors_origins,
-            batch_limit=settings.batch_limit,
-        ),
-        state=service,
-        page=Page(body, headers),
-        openrpc=document(service.answered),
-        metrics=measured,
-        observe=observe,
-        feeds=service.feeds,
-    )
-    return app, answered
-
-
 def _written(host: str) -> str:
     return f"[{host}]" if ":" in host else host
-
-
-def _bound(host: str, port: int, *, shared: bool = True) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if shared:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        listener.bind((host, port))
-    except OSError as error:
-        listener.close()
-        raise FeeModelError(f"{host}:{port}: {error.strerror}") from None
-    return listener

@@ -1,6 +1,7 @@
 """What one process of the server answers from, put together from the settings; opened and closed with its loop."""
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -16,6 +17,7 @@ from feemodel.ethereum.transaction import LINEA_CHAIN_ID
 from feemodel.execution.estimate import GasEstimate, Limits
 from feemodel.explorer.methods import explorer_methods, shipped_days
 from feemodel.io.node import Node, NodeError
+from feemodel.ledger.scheme import Scheme
 from feemodel.ledger.store import Block, Store
 from feemodel.rpc.chain import Chain, genesis_chain, read_genesis_document, replay_chain
 from feemodel.rpc.chain_methods import ChainMethods
@@ -81,6 +83,7 @@ class Service:
         self.store = None if store is None else Store(store, read_only=True)
         self._polled: list[Polled[Any]] = []
         self._tasks: list[asyncio.Task[None]] = []
+        self._loading: asyncio.Task[None] | None = None
         self._threads = ThreadPoolExecutor(1, thread_name_prefix="polling")
         self._l1 = self._opened_l1()
         self._l1_chain_id = ChainId(chain_ids[1])
@@ -178,7 +181,8 @@ class Service:
             )
             methods |= chain_methods(chain, **shared)
         if self.store is not None:
-            methods |= proof_methods(self.store, key_limit=settings.key_limit, prefix=settings.prefix)
+            proofs = proof_methods(self.store, key_limit=settings.key_limit, prefix=settings.prefix)
+            methods |= {name: _after(self.load_hashing, method) for name, method in proofs.items()}
             if self.chain is None and self.upstream is None:
                 methods |= ledger_methods(self.store)
         methods |= common_methods(self.pricing)
@@ -211,14 +215,9 @@ class Service:
         return LINEA_CHAIN_ID if known is None else known
 
     async def start(self) -> None:
-        """Look at the nodes for the first time, then again and again; load what a first request would wait for.
-
-        The compiled hashing and the shipped L1 fees are loaded before the first request, in a thread. A proof that
-        waited for the compiler would hold the serving thread, for half a minute on a busy machine without kept kernels.
-        """
-        await asyncio.to_thread(shipped_days)
-        if self.store is not None:
-            await asyncio.to_thread(self.store.scheme.load)
+        """Look at the nodes for the first time, then again and again; later load what only some requests need."""
+        if self.settings.store is not None:  # a ledger that is named is there to be proved
+            await self.load_hashing()
         first = [asyncio.create_task(polled.refresh()) for polled in self._polled]
         if first:  # a node that is slow to answer keeps nobody from being told so
             await asyncio.wait(first, timeout=self.settings.node_timeout)
@@ -226,11 +225,25 @@ class Service:
         self._tasks.append(asyncio.create_task(self._warm_up()))
 
     async def _warm_up(self) -> None:
-        """Start a child process, for which the first caller would wait."""
+        """Load the compiled hashing and the shipped L1 fees, and start a child process, before somebody needs them."""
         await asyncio.sleep(WARM_UP_AFTER)
+        await asyncio.to_thread(shipped_days)
+        await self.load_hashing()
         if self.runner is not None and self.chain is not None:
             with suppress(LimitExceeded):  # all processes are started by callers already
                 await self.runner.warm_up(self.chain.world)
+
+    async def load_hashing(self) -> None:
+        """Wait until the compiled hashing of the ledger is loaded, which a thread does once.
+
+        It takes half a second, and half a minute on a busy machine without kept kernels: in the serving thread nobody
+        would be answered meanwhile.
+        """
+        if self.store is None:
+            return
+        if self._loading is None:
+            self._loading = asyncio.create_task(asyncio.to_thread(_loaded, self.store.scheme))
+        await asyncio.shield(self._loading)  # others wait for it too
 
     async def close(self) -> None:
         """Stop looking, end the children, close what is open."""
@@ -359,6 +372,12 @@ class Service:
             refused.append(ledger_failed(error).message)
         failed = [polled.error for polled in self._needed() if polled.error is not None]
         return refused + [error for error in dict.fromkeys(failed) if not any(error in reason for reason in refused)]
+
+
+def _loaded(scheme: Scheme) -> None:
+    scheme.load()
+    gc.collect()
+    gc.freeze()  # as at the start: the compiler's objects stay
 
 
 def _after(first: Callable[[], Awaitable[None]], method: Callable[..., Any]) -> Callable[..., Any]:

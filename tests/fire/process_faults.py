@@ -23,7 +23,8 @@ import psutil
 
 from feemodel.ethereum.quantities import to_hex
 from feemodel.execution.pool import ATTEMPTS
-from feemodel.rpc.server import IGNORED, SILENCE
+from feemodel.rpc.processes import IGNORED
+from feemodel.rpc.server import SILENCE
 from tests.development import HOLDERS
 from tests.fire import programs
 from tests.fire.calls import Order, quick_orders
