@@ -1,5 +1,8 @@
 """Profit and loss adds up in analysts' words; Linea's surplus is split as its contract splits it."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,6 +21,8 @@ ROWS = {
     "base_fee": np.linspace(5e7, 9e7, 15_000),
     "blob_base_fee": np.full(15_000, 4e6),
 }
+#: Cases, and what Linea's contract did when `scripts/check-revenue-vault` executed it.
+CONTRACT = json.loads((Path(__file__).parent / "vectors" / "linea_revenue_vault.json").read_text())
 COSTS = Costs(finalization_gas=66_500.0, finalize_blobs=1, proving_per_byte=1e6, overhead_per_month=1e15)
 RESULT = simulate(replay(ROWS, source="by hand"), Fixed(price=4e8), costs=COSTS, days="utc")
 
@@ -71,3 +76,17 @@ def test_no_wei_is_lost_in_the_vault(balance, arrears, amount, fee):
     assert balance == given_away + surplus.message_fee + surplus.vault.balance
     assert arrears + amount == invoice.paid + surplus.arrears_paid + surplus.vault.invoice_arrears
     assert surplus.eth_burned == (surplus.eth_burned + surplus.spent_on_linea) * 20 // 100
+
+
+@pytest.mark.parametrize("case", CONTRACT, ids=range(len(CONTRACT)))
+def test_the_surplus_is_split_as_lineas_contract_splits_it(case):
+    vault, rows = RevenueVault(invoice_arrears=case["arrears"]), []
+    for income, invoice in zip(case["incomes"], case["invoices"], strict=True):
+        vault, paid = vault._replace(balance=vault.balance + income), 0
+        if invoice:
+            vault, paid = submit_invoice(vault, invoice)
+        surplus = burn_and_bridge(vault, minimum_fee=case["minimum_fee"])
+        vault = surplus.vault
+        rows.append([paid, *surplus[1:], *vault])
+
+    assert case["rows"] == rows

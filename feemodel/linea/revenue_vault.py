@@ -1,7 +1,7 @@
 """Where Linea's surplus goes: costs are paid first, of the rest 20 % of the ETH is burned and 80 % buys LINEA.
 
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12), contracts/src/operational/RollupRevenueVault.sol:
-`submitInvoice` and `burnAndBridge`. Integers as the contract computes them.
+`submitInvoice` and `burnAndBridge`. Integers as the contract computes them: `scripts/check-revenue-vault` executes it.
 """
 
 from typing import NamedTuple
