@@ -4,11 +4,13 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # No test is timed: the first example of a property may compile a kernel. Where a check must give the same answer
 # twice, the examples are the same too; elsewhere every run looks at new ones.
-settings.register_profile("untimed", deadline=None, derandomize="CI" in os.environ)
+settings.register_profile(
+    "untimed", deadline=None, derandomize="CI" in os.environ, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("untimed")
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -10,7 +10,6 @@ import feemodel
 from feemodel import simulation
 from feemodel.errors import InvalidInput
 from feemodel.io import PathFolder
-from feemodel.linea.price_cap import TIME_OF_DAY_MULTIPLIERS
 from feemodel.simulation.announced import PricingRule, announced_variable_cost
 from feemodel.simulation.backtest import backtest
 from feemodel.simulation.closed_loop.baseline import BreakEven, baseline_pricing, break_even, fitted
@@ -260,11 +259,6 @@ def test_the_cheapest_step_ahead_is_found():
         ahead = costs[k : k + 26]
         assert k + len(ahead) - 1 - int(np.argmin(ahead[::-1])) == found[k]
     assert (np.diff(found) >= 0).all()
-
-
-def test_a_week_of_hourly_factors_has_the_published_mean():
-    assert len(TIME_OF_DAY_MULTIPLIERS) == 168
-    assert round(float(np.mean(TIME_OF_DAY_MULTIPLIERS)), 3) == 1.147
 
 
 def test_the_tip_that_is_really_paid_grows_with_waiting(shared):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel import integers
-from feemodel.errors import Int64Overflow
+from feemodel.errors import Int64Overflow, InvalidInput
 
 INT64 = st.integers(0, 2**63 - 1)
 
@@ -63,6 +63,17 @@ def test_the_first_element_that_does_not_fit_is_named() -> None:
         integers.multiply_divide("fee", np.array([1]), 2**64, 7)
     with pytest.raises(Int64Overflow):
         integers.where(np.array([True]), 2**63, 1)
+
+
+def test_the_first_element_that_breaks_a_condition_is_named() -> None:
+    gas, holds = np.array([5, 9, 8]), np.array([True, False, False])
+    with pytest.raises(InvalidInput, match=r"gas\[1\]: expected at most 7, got 9"):
+        integers.require("gas", "expected at most 7", gas, holds)
+    with pytest.raises(InvalidInput, match=r"gas\[1\]: expected at most 7, got 9"):
+        integers.require("gas", "expected at most 7", 9, holds)  # one number beside arrays
+    with pytest.raises(InvalidInput, match="gas: expected at most 7, got 9"):
+        integers.require("gas", "expected at most 7", 9, np.bool_(False))
+    integers.require("gas", "expected at most 7", gas, np.array([True, True, True]))
 
 
 def test_nothing_is_computed_from_nothing() -> None:

@@ -34,6 +34,18 @@ def test_the_footprint_scalar_is_the_published_one(limit, elasticity, blobs, sec
     assert footprint_scalar(limit, elasticity=elasticity, target_blobs=blobs, block_seconds=seconds) == expected
 
 
+def test_a_footprint_scalar_fits_16_bits_and_is_not_0():
+    limits = (128_000, 65_535 * 128_000 + 127_999)
+    assert [footprint_scalar_at_limit(limit, maximum_blobs=1) for limit in limits] == [1, 65_535]
+    for limit in (127_999, 65_536 * 128_000):
+        with pytest.raises(InvalidInput, match="footprint_scalar: expected parameters that give 1 to 65,535"):
+            footprint_scalar_at_limit(limit, maximum_blobs=1)
+    # 128,000 bytes in 12 s, and half as many again: exactly 16,000 bytes in a second
+    assert footprint_scalar(16_000, elasticity=1, target_blobs=1, block_seconds=1) == 1
+    with pytest.raises(InvalidInput, match="footprint_scalar"):
+        footprint_scalar(15_999, elasticity=1, target_blobs=1, block_seconds=1)
+
+
 @pytest.mark.parametrize(("limit", "expected"), [(400_000_000, 148), (1_200_000_000, 446)])
 def test_anchored_at_the_blob_limit(limit, expected):
     assert footprint_scalar_at_limit(limit, maximum_blobs=21) == expected
@@ -52,7 +64,13 @@ def test_what_is_encoded_is_decoded(base, blob):
     assert decode_scalars(encode_scalars(base, blob)) == (base, blob)
 
 
-@pytest.mark.parametrize("word", [b"", bytes([2]) + bytes(31), bytes([1, 1]) + bytes(30), bytes(24) + bytes([1] * 8)])
+OTHER_WORDS = [
+    b"", bytes([2]) + bytes(31), bytes([1, 1]) + bytes(30), bytes([1]) + bytes(22) + bytes([1]) + bytes(8),
+    bytes(24) + bytes([1]) + bytes(7), bytes(27) + bytes([1]) + bytes(4), bytes(31), bytes(33), "0" * 32, bytearray(32),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("word", OTHER_WORDS)
 def test_another_word_is_refused(word):
     with pytest.raises(InvalidInput, match="word: expected 32 bytes of version 0 or 1"):
         decode_scalars(word)
@@ -75,6 +93,26 @@ def test_the_documentation_s_calculator_to_the_unit(count, mix, margin, channel,
     )  # fmt: skip
 
     assert found == expected
+
+
+# mix, transactions a day, hours of a channel, as published -> blobs a day, fullness, blobs of a transaction, L1 gas:
+# a blob holds 129,638 bytes times the mix's size per blob gas
+PLANS = [
+    ("op-mainnet", 500_000, 5, True, (1_394.13, 1.0, 5, 5_855_328.9)),
+    ("op-mainnet", 10_000, 5, True, (27.883, 1.0, 1, 585_533.0)),  # 0.26 blobs of calldata: one all the same
+    ("op-mainnet", 10_000, 5, False, (27.883, 1.0, 5, 117_106.6)),  # 27.883 · 5 / 24 = 5.8, and 5 are the most
+    ("base", 1_000, 24, False, (1.29650, 1.0, 1, 27_226.5)),
+    ("base", 100, 6, False, (4.0, 0.032413, 1, 84_000.0)),
+    ("zora", 10_000, 24, False, (9.3855, 1.0, 5, 39_419.1)),
+    ("mode", 10_000, 12, False, (7.9393, 1.0, 4, 41_681.2)),  # 3.97 blobs
+]
+
+
+@pytest.mark.parametrize(("mix", "count", "hours", "published", "expected"), PLANS)
+def test_a_plan_has_the_blobs_that_hold_the_transactions(mix, count, hours, published, expected):
+    plan = posting_plan(count, MIXES[mix], channel_hours=hours, as_published=published)
+
+    assert plan == pytest.approx(expected, rel=1e-4)
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.05, 0.3])

@@ -38,9 +38,9 @@ class Sendable(NamedTuple):
     max_value: int | None  #: `None`: the balance does not cover what is held back [wei]
     held: int  #: [wei]
     gas_limit: int  #: [gas]
-    l1_fee: int = 0  #: part of what is held back [wei]
-    operator_fee: int = 0  #: part of what is held back [wei]
-    max_fee_per_gas: int = 0  #: of the transaction [wei / gas]
+    l1_fee: int  #: part of what is held back [wei]
+    operator_fee: int  #: part of what is held back [wei]
+    max_fee_per_gas: int  #: of the transaction [wei / gas]
 
 
 def sendable(balance: int, *, gas_limit: int, max_fee_per_gas: int, l1_fee: int = 0, operator_fee: int = 0) -> Sendable:

@@ -31,7 +31,7 @@ STATE_GAS, FAULT_PROOF_STATE_GAS = 86_847.5, 420_926.0  # of a state output on L
 
 FOOTPRINT_BLOB_BYTES = 128_000  # usable bytes of a blob in the published footprint formula; a blob holds 131,072
 SLOT_SECONDS = 12
-FOOTPRINT_HEADROOM = 1.5
+FOOTPRINT_HEADROOM = Fraction(3, 2)
 LEAST_OF_MIX, MOST_OF_MIX = 1e-9, 1e9  # within which the published formulas keep their precision
 
 
@@ -313,8 +313,8 @@ def footprint_scalar(gas_limit: int, *, elasticity: int, target_blobs: int, bloc
     if isinstance(block_seconds, bool) or not isinstance(block_seconds, (int, Fraction)) or block_seconds <= 0:
         raise InvalidInput("block_seconds", "expected a whole number or Fraction above 0", block_seconds)
     share = one_whole("elasticity", elasticity, minimum=1) * block_seconds
-    bytes_ = share * one_whole("target_blobs", target_blobs, minimum=1) * FOOTPRINT_BLOB_BYTES * 3
-    return _footprint(math.floor(limit * SLOT_SECONDS * 2 / Fraction(bytes_)))
+    bytes_ = share * one_whole("target_blobs", target_blobs, minimum=1) * FOOTPRINT_BLOB_BYTES
+    return _footprint(math.floor(limit * SLOT_SECONDS / (bytes_ * FOOTPRINT_HEADROOM)))
 
 
 def footprint_scalar_at_limit(gas_limit: int, *, maximum_blobs: int) -> int:

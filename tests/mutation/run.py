@@ -13,42 +13,14 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from pathlib import Path
 
 from cosmic_ray.work_db import WorkDB, use_db
 from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkerOutcome, WorkResult
 
 ROOT = Path(__file__).resolve().parents[2]
-TESTS = {  # the tests of each module; the fastest first, because the first failure ends a mutant's run
-    "linea/from_l1": "feemodel/linea/from_l1.py tests/test_pricing.py",
-    "ethereum/glamsterdam_draft": "tests/test_glamsterdam_draft.py feemodel/ethereum/glamsterdam_draft.py",
-    "integers": "tests/test_integers.py feemodel/integers.py",
-    "linea/kernels": "tests/test_priority.py feemodel/linea/kernels.py",
-    "ethereum/fee_market": "tests/test_fee_market.py feemodel/ethereum/fee_market.py",
-    "ethereum/fee_market_kernels": "feemodel/ethereum/fee_market_kernels.py tests/test_fee_market.py",
-    "linea/coordinator": "tests/test_pricing.py feemodel/linea/coordinator.py",
-    "linea/priority": "tests/test_priority.py feemodel/linea/priority.py",
-    "linea/extra_data": "tests/test_record.py",
-    "linea/node": "tests/test_stages.py feemodel/linea/node.py",
-    "ledger/mimc": "tests/test_ledger_hashing.py feemodel/ledger/mimc.py",
-    "ledger/poseidon2": "tests/test_ledger_hashing.py",
-    "ledger/poseidon2_kernel": "tests/test_ledger_hashing.py",
-    "ledger/poseidon2_permutation": "tests/test_ledger_hashing.py",
-    "rollups/arbitrum": "tests/test_rollups_arbitrum.py feemodel/rollups/arbitrum.py",
-    "rollups/arbitrum_kernels": "tests/test_rollups_arbitrum_l2_pricing.py",
-    "rollups/arbitrum_l1_pricing": "tests/test_rollups_arbitrum.py feemodel/rollups/arbitrum_l1_pricing.py",
-    "rollups/arbitrum_l2_pricing": "tests/test_rollups_arbitrum_l2_pricing.py feemodel/rollups/arbitrum_l2_pricing.py",
-    "rollups/balance": "tests/test_rollups_balance.py feemodel/rollups/balance.py",
-    "rollups/factors": "tests/test_rollups_vectors.py tests/test_rollups_rules.py",
-    "rollups/kernels": "tests/test_rollups_rules.py",
-    "rollups/optimism": "tests/test_rollups_optimism.py feemodel/rollups/optimism.py",
-    "rollups/optimism_operator": "tests/test_rollups_optimism_operator.py feemodel/rollups/optimism_operator.py",
-    "rollups/polygon_zkevm": "tests/test_rollups_polygon_zkevm.py feemodel/rollups/polygon_zkevm.py",
-    "rollups/scroll": "tests/test_rollups_scroll.py feemodel/rollups/scroll.py",
-    "rollups/taiko": "tests/test_rollups_taiko.py feemodel/rollups/taiko.py",
-    "rollups/zksync": "tests/test_rollups_zksync.py feemodel/rollups/zksync.py",
-    "rollups/zksync_os": "tests/test_rollups_zksync_os.py feemodel/rollups/zksync_os.py",
-}
+TESTS: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("modules.toml").read_text(encoding="utf-8"))
 # Decorators: tests/test_formulas.py finds a formula without its own. `|`: in types, outside of kernels.
 LEFT_OUT = re.compile(r"core/RemoveDecorator|core/ReplaceBinaryOperator_BitOr_|core/ReplaceBinaryOperator_\w+_BitOr")
 SAMPLE, SEED = 20, 1
@@ -91,11 +63,14 @@ def mutated(
     """The mutations of a module that were run, and their results."""
     session, config = tree / "session.sqlite", tree / "mutate.toml"
     session.unlink(missing_ok=True)
-    tests = f"{python} -m pytest -x -q -p no:cacheprovider {TESTS[module]}"
-    if module.startswith("ledger/"):  # a cached kernel keeps the constants that it took from another module
+    tests = f"{python} -m pytest -x -q -p no:cacheprovider {' '.join(TESTS[module])}"
+    source = (tree / "feemodel" / f"{module}.py").read_text(encoding="utf-8")
+    if module.startswith("ledger/") or "import kept" in source:
+        # The cached machine code of a kernel holds constants and kernels of other modules as they were.
         tests = f"sh -c 'NUMBA_CACHE_DIR=$(mktemp -d -p .) exec {tests}'"
     shared = os.environ.get("FEEMODEL_SHARED", str(ROOT.parent / "shared"))
-    environment = os.environ | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+    # CI: properties try the same examples each time, so that a mutant has the same fate twice.
+    environment = os.environ | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", "CI": "true"}
     if (Path(shared) / "vectors").is_dir():
         environment["FEEMODEL_SHARED"] = shared
     seconds = baseline(module, tests, tree, environment)
@@ -138,6 +113,9 @@ def leave_out(database: WorkDB, sample: int | None, seed: int) -> None:
 
 
 def report(module: str, results: list[tuple[MutationSpec, WorkResult]]) -> None:
+    for where, result in results:
+        if result.worker_outcome is not WorkerOutcome.NORMAL:
+            sys.exit(f"{module}:{where.start_pos[0]}: {where.operator_name} was not tried\n{result.output}")
     survived = [(where, result) for where, result in results if result.test_outcome is TestOutcome.SURVIVED]
     killed = len(results) - len(survived)
     score = f"{killed / len(results):.0%}" if results else "no mutants"

@@ -1,0 +1,75 @@
+"""The price cap of Linea's submissions: published constants, and when a submission leaves with which tip."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from feemodel.linea import price_cap
+from feemodel.linea.price_cap import TIME_OF_DAY_MULTIPLIERS, cap_multiplier, tip_within_caps
+
+GWEI = 10**9
+
+
+def test_a_week_of_hourly_factors_is_the_published_one(shared):
+    with (shared / "data/linea_time_of_day_multipliers.csv").open(encoding="utf-8") as file:
+        published = {(row["day"], int(row["hour"])): float(row["multiplier"]) for row in csv.DictReader(file)}
+    days = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+    assert [published[day, hour] for day in days for hour in range(24)] == list(TIME_OF_DAY_MULTIPLIERS)
+
+
+def test_a_week_of_hourly_factors_has_the_published_mean():
+    assert len(TIME_OF_DAY_MULTIPLIERS) == 168
+    assert round(float(np.mean(TIME_OF_DAY_MULTIPLIERS)), 3) == 1.147
+
+
+def test_the_constants_are_those_of_the_source():
+    assert (price_cap.ADJUSTMENT, price_cap.TARGET_DELAY, price_cap.WINDOW) == (25, 16 * 3_600, 7 * 24 * 3_600)
+    assert (price_cap.PERCENTILE, price_cap.COEFFICIENT) == (0.1, 0.9)
+    assert (price_cap.TIP, price_cap.LEAST_BLOB_FEE) == (0.1 * GWEI, 0.1 * GWEI)
+    assert (price_cap.MOST_FEE, price_cap.MOST_TIP, price_cap.MOST_BLOB_FEE) == (100 * GWEI, 20 * GWEI, 100 * GWEI)
+    assert (price_cap.MOST_FINALIZATION_FEE, price_cap.MOST_FINALIZATION_TIP) == (200 * GWEI, 40 * GWEI)
+
+
+@pytest.mark.parametrize("form", [cap_multiplier, cap_multiplier.py_func], ids=["compiled", "plain"])
+@pytest.mark.parametrize(
+    ("elapsed", "target", "factor", "multiplier"),
+    [
+        (0.0, 57_600.0, 1.0, 1.0),
+        (57_600.0, 57_600.0, 1.0, 26.0),
+        (28_800.0, 57_600.0, 0.25, 2.5625),  # 1 + 25 / 16
+        (28_800.9, 57_600.9, 1.75, 11.9375),  # whole seconds; 1 + 25 · 1.75 / 4
+        (7_200.0, 3_600.0, 1.0, 101.0),
+    ],
+)
+def test_the_multiplier_rises_with_the_square_of_whole_seconds(form, elapsed, target, factor, multiplier):
+    assert multiplier == form(elapsed, target, 25.0, factor)
+
+
+# base fee, blob base fee; caps of base fee, tip and blob fee; bounds of fee, tip and blob fee -> tip, -1: not sent
+TIPS = [
+    ((50, 0), (100, 20, 1), (1_000, 1_000, 1_000), 20),
+    ((108, 0), (100, 20, 1), (1_000, 1_000, 1_000), 12),  # 0.9 · 100 + 0.9 · 20 covers it
+    ((108.5, 0), (100, 20, 1), (1_000, 1_000, 1_000), -1),
+    ((108, 0), (101.9, 21.9, 1), (1_000, 1_000, 1_000), 14),  # whole wei before and after: 90 + 18, 101 + 21 − 108
+    ((109, 0), (101.9, 21.9, 1), (1_000, 1_000, 1_000), -1),
+    ((105, 0), (100, 20, 1), (105, 1_000, 1_000), 0),
+    ((106, 0), (100, 20, 1), (105, 1_000, 1_000), -1),
+    ((100, 0), (100, 20, 1), (1_000, 10, 1_000), 10),
+    ((101, 0), (100, 20, 1), (1_000, 10, 1_000), -1),
+    ((50, 9), (100, 20, 11), (1_000, 1_000, 1_000), 20),
+    ((50, 9.5), (100, 20, 11), (1_000, 1_000, 1_000), -1),
+    ((50, 9.5), (100, 20, 11.9), (1_000, 1_000, 1_000), -1),
+    ((50, 1), (100, 20, 0), (1_000, 1_000, 1_000), 20),  # a blob base fee of 1 wei is always covered
+    ((50, 1.5), (100, 20, 0), (1_000, 1_000, 1_000), -1),
+    ((50, 5), (100, 20, 100), (1_000, 1_000, 5), 20),
+    ((50, 6), (100, 20, 100), (1_000, 1_000, 5), -1),
+]
+
+
+@pytest.mark.parametrize("form", [tip_within_caps, tip_within_caps.py_func], ids=["compiled", "plain"])
+def test_a_submission_leaves_where_nine_tenths_of_the_caps_cover_the_fees(form):
+    found = [form(*map(float, (*fees, *caps)), 0.9, *map(float, bounds)) for fees, caps, bounds, _ in TIPS]
+
+    assert found == [tip for *_, tip in TIPS]
