@@ -64,6 +64,25 @@ def test_a_day_that_does_not_cover_its_costs_leaves_arrears_that_the_next_days_p
     assert paid == pytest.approx(float(RESULT["total_fees"][0]) / 1e18, rel=1e-12)
 
 
+def test_the_vault_burns_nothing_that_the_message_s_fee_takes_whole():
+    assert burn_and_bridge(RevenueVault(105, 100), minimum_fee=5) == ((5, 0), 100, 0, 0, 0)
+    assert burn_and_bridge(RevenueVault(106, 100), minimum_fee=5) == ((0, 0), 100, 0, 1, 5)
+    assert burn_and_bridge(RevenueVault(10, 100), minimum_fee=5) == ((0, 90), 10, 0, 0, 0)
+    assert burn_and_bridge(RevenueVault(104)) == ((0, 0), 0, 20, 84, 0)
+    assert burn_and_bridge(RevenueVault()) == ((0, 0), 0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: submit_invoice(RevenueVault(1), 0), "amount: expected whole wei of at least 1, got 0"),
+    (lambda: submit_invoice((1, 0), 1), "vault: expected a RevenueVault"),
+    (lambda: burn_and_bridge(RevenueVault(1, -1)), "invoice_arrears: expected whole wei of at least 0, got -1"),
+    (lambda: burn_and_bridge(RevenueVault(1), minimum_fee=-1), "minimum_fee: expected whole wei of at least 0"),
+])  # fmt: skip
+def test_what_the_vault_cannot_hold_is_refused(call, message):
+    with pytest.raises(InvalidInput, match=message):
+        call()
+
+
 @given(
     balance=st.integers(0, 10**21), arrears=st.integers(0, 10**21), amount=st.integers(1, 10**21),
     fee=st.integers(0, 10**18),

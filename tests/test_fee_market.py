@@ -47,6 +47,19 @@ RESERVE_EXCESS = [
 ]
 
 
+# name, first time, target and maximum [blobs], update fraction, reserve: the EIPs' tables
+SCHEDULE = [
+    ("Cancun", 1_710_338_135, 3, 6, 3_338_477, False), ("Prague", 1_746_612_311, 6, 9, 5_007_716, False),
+    ("Osaka", 1_764_798_551, 6, 9, 5_007_716, True), ("BPO1", 1_765_290_071, 10, 15, 8_346_193, True),
+    ("BPO2", 1_767_747_671, 14, 21, 11_684_671, True),
+]  # fmt: skip
+
+
+def test_the_schedule_of_mainnet_is_the_published_one() -> None:
+    found = [(r.name, r.timestamp, r.target, r.maximum, r.update_fraction, r.reserve) for r in MAINNET.rows]
+    assert found == SCHEDULE
+
+
 def one_row(target: int = 3, maximum: int = 6, fraction: int = 3_338_477, reserve: bool = False) -> Schedule:
     return Schedule(
         (

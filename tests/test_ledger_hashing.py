@@ -47,6 +47,34 @@ def test_mimc_gives_the_published_digests(data, digest):
     assert mimc.digest(bytes.fromhex(data)).hex() == digest
 
 
+def test_mimc_hashes_each_of_several_messages():
+    words = [number.to_bytes(32) for number in range(1, 7)]
+    pairs = [words[0] + words[1], words[2] + words[3], words[4] + words[5]]
+
+    assert mimc.digests(b"".join(pairs), 64) == b"".join(map(mimc.digest, pairs))
+    assert mimc.digests(b"".join(words), 32) == b"".join(map(mimc.digest, words))
+    assert mimc.first_wrong(pairs, [mimc.digest(pair) for pair in pairs]) is None
+    assert mimc.first_wrong([*words, b""], [*map(mimc.digest, words), bytes(32)]) == 6
+    assert mimc.first_wrong([words[0], bytes(31)], [mimc.digest(words[0]), bytes(32)]) == 1
+    for size in (-32, 0, 64):
+        with pytest.raises(InvalidInput, match=f"expected whole messages of {size} bytes"):
+            mimc.digests(bytes(96), size)
+
+
+def test_mimc_takes_elements_below_the_order_of_its_field():
+    """-1 in the field: (x + h + c)**17 with x + h + c taken modulo the order."""
+    last = (mimc.FIELD - 1).to_bytes(32)
+    element = -1
+    for constant in mimc.round_constants():
+        element = pow(element + constant, 17, mimc.FIELD)
+
+    assert int.from_bytes(mimc.digest(last)) == (element - 1) % mimc.FIELD
+    with pytest.raises(InvalidInput, match="below the order of the BLS12-377 scalar field"):
+        mimc.digest(bytes(32) + mimc.FIELD.to_bytes(32))
+    with pytest.raises(InvalidInput, match="expected a multiple of 32 bytes"):
+        mimc.digest(bytes(33))
+
+
 def test_the_constants_follow_from_the_seeds():
     keys = poseidon2.round_keys()
     assert [len(row) for row in keys] == [16] * 3 + [1] * 21 + [16] * 3
