@@ -3,13 +3,13 @@
 import ast
 import subprocess
 import sys
-import tomllib
 from graphlib import TopologicalSorter
 
 import pytest
 
 import feemodel
 from tests.conftest import ROOT
+from tests.mutation.modules import TESTS
 
 PACKAGE = ROOT / "feemodel"
 GROUND = {"errors", "checks", "compiled", "equality", "formula", "integers", "lazy", "processors", "progress"}
@@ -133,7 +133,6 @@ def test_a_formula_neither_reads_nor_sleeps_nor_serves(path):
 
 
 def test_every_module_with_a_formula_or_kernel_is_tested_by_mutation():
-    table = tomllib.loads((ROOT / "tests/mutation/modules.toml").read_text(encoding="utf-8"))
     defines = {"feemodel.formula": "formula", "feemodel.compiled": "kept"}
     found = {
         str(path.relative_to(PACKAGE).with_suffix(""))
@@ -142,9 +141,9 @@ def test_every_module_with_a_formula_or_kernel_is_tested_by_mutation():
         if isinstance(node, ast.ImportFrom) and defines.get(node.module or "") in {one.name for one in node.names}
     }
 
-    assert not found - set(table)
-    assert all((PACKAGE / f"{module}.py").is_file() for module in table)
-    assert all((ROOT / test).is_file() for tests in table.values() for test in tests)
+    assert not found - set(TESTS)
+    assert all((PACKAGE / f"{module}.py").is_file() for module in TESTS)
+    assert all((ROOT / test).is_file() for tests in TESTS.values() for test in tests)
 
 
 def test_importing_the_package_loads_nothing_heavy():

@@ -13,14 +13,13 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from pathlib import Path
 
 from cosmic_ray.work_db import WorkDB, use_db
 from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkerOutcome, WorkResult
+from modules import TESTS
 
 ROOT = Path(__file__).resolve().parents[2]
-TESTS: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("modules.toml").read_text(encoding="utf-8"))
 # Decorators: tests/test_formulas.py finds a formula without its own. `|`: in types, outside of kernels.
 LEFT_OUT = re.compile(r"core/RemoveDecorator|core/ReplaceBinaryOperator_BitOr_|core/ReplaceBinaryOperator_\w+_BitOr")
 SAMPLE, SEED = 20, 1
