@@ -1,6 +1,8 @@
 """The priority fee in both forms: published numbers, and scalars, arrays and kernel as one function."""
 
+import math
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -340,6 +342,16 @@ def test_verification_form_names_bad_input(wrong, message):
 
     with pytest.raises(InvalidInput, match=message):
         verification_priority_fee(arguments.pop("compressed_size"), arguments.pop("gas"), **arguments)
+
+
+@pytest.mark.parametrize("multiplier", ["1.2", "1.23456789012345678901234567890", "0.00000000000000000001", "0"])
+def test_the_compatibility_form_is_exact_for_any_decimal(multiplier):
+    """Numbers of more than 64 bits in the fraction take another path on arrays."""
+    prices = [7, 8, 10**9, 10**18]
+    expected = [math.ceil(Fraction(multiplier) * (price - 7)) for price in prices]
+
+    assert expected == [compatibility_priority_fee(price, multiplier=multiplier) for price in prices]
+    assert expected == compatibility_priority_fee(prices, multiplier=multiplier).tolist()
 
 
 def test_first_version_is_a_margin():
