@@ -6,8 +6,8 @@ Each returns a Python number for a scalar and a NumPy array for anything array-l
 
 import dataclasses
 import math
-from collections.abc import Collection, Mapping
-from typing import Any, NoReturn, TypeAlias, TypeVar, get_args
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, TypeVar, Union, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,30 @@ MAPPINGS = (dict, Mapping)  # for isinstance, which tells the first by its type 
 WholeArray: TypeAlias = NDArray[np.int64]
 RealArray: TypeAlias = NDArray[np.float64]
 Kind = TypeVar("Kind")
+
+
+class Labelled(Protocol):
+    """A pandas Series or an xarray DataArray: what NumPy makes an array of."""
+
+    def __array__(self) -> np.ndarray[Any, Any]: ...
+
+
+# What type checkers are told of a formula, by two overloads: numbers in, a number out; with a Series or a DataArray
+# among the arguments, one of those out; otherwise an array, which is what the variable stands for where none solves it.
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    ArrayLike: TypeAlias = Any  # of the formula itself, which hands it to `whole` or `real`; callers see the overloads
+    Wholes = TypeVarWithDefault("Wholes", bound=Labelled, default=WholeArray)
+    Reals = TypeVarWithDefault("Reals", bound=Labelled, default=RealArray)
+    Truths = TypeVarWithDefault("Truths", bound=Labelled, default=NDArray[np.bool_])
+    Part = TypeVarWithDefault("Part", covariant=True, default=int | WholeArray)
+    Numbers: TypeAlias = float | NDArray[Any] | Sequence[Any] | Wholes
+else:  # type variables have defaults since Python 3.13
+    from numpy.typing import ArrayLike as ArrayLike
+
+    Wholes, Reals, Truths, Part = map(TypeVar, ("Wholes", "Reals", "Truths", "Part"))
+    Numbers = Union[int, Wholes]  # noqa: UP007 (it is subscripted)
 
 
 def whole(name: str, value: Any, *, minimum: int | None = 0, unit: str = "") -> int | WholeArray:

@@ -2,6 +2,7 @@
 
 A formula takes numbers and arrays. `@formula` lets it take pandas Series and xarray DataArrays too, aligned by their
 labels, and give the same back. Neither library is imported here: an object of theirs comes from a loaded one.
+To type checkers a formula is its two overloads, `int` to `int`, `Numbers[Wholes]` to `Wholes`: see `feemodel.checks`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ ARRAYS = (np.ndarray, list, tuple)
 WRITTEN: dict[Any, str] = {ArrayLike: "ArrayLike", ArrayLike | None: "ArrayLike | None"}
 
 
-def formula(function: Callable[P, R]) -> Callable[P, R]:
+def formula(function: Callable[P, object]) -> Callable[P, Any]:
     """A formula that also takes Series and DataArrays, and whose every error is one of this package's.
 
     Series need equal indexes, DataArrays equal coordinates along each dimension that they share; other arrays broadcast
@@ -56,7 +57,7 @@ def formula(function: Callable[P, R]) -> Callable[P, R]:
             function.__annotations__[name] = WRITTEN[annotation]
 
     @wraps(function)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+    def checked(*args: P.args, **kwargs: P.kwargs) -> Any:
         try:
             if NUMBERS.issuperset(map(type, args)) and NUMBERS.issuperset(map(type, kwargs.values())):
                 return function(*args, **kwargs)

@@ -7,12 +7,12 @@ hold the products that nodes form in 256 bits, or raises `Int64Overflow` where a
 from collections.abc import Callable
 from operator import add as plus
 from operator import mul
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Generic, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import INT64_MAX, WholeArray, raise_first, whole
+from feemodel.checks import INT64_MAX, Part, WholeArray, raise_first, whole
 from feemodel.errors import Int64Overflow, InvalidInput
 
 Whole: TypeAlias = int | WholeArray
@@ -26,11 +26,11 @@ MILLION = 10**6
 NO_ROOM = "expected at most 2**63 - 1 with int64 arrays (Python ints have no limit)"
 
 
-class Parts(NamedTuple):
+class Parts(NamedTuple, Generic[Part]):
     """A number of millionths in two parts, so that 64 bits hold it: whole · 10⁶ + millionths."""
 
-    whole: Whole
-    millionths: Whole  #: below 10⁶
+    whole: Part
+    millionths: Part  #: below 10⁶
 
 
 NOTHING = Parts(0, 0)

@@ -4,7 +4,7 @@ import argparse
 import textwrap
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from feemodel.cli.options import count, whole_from_0
 from feemodel.cli.output import print_json, print_table
@@ -12,6 +12,9 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import WEI_PER_ETH, WEI_PER_GWEI
 from feemodel.linea.parameters import DEFAULT_PRESET, LineaPreset, linea_preset
 from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost
+
+if TYPE_CHECKING:
+    from feemodel.simulation.surfaces import Workload
 
 # What Linea paid on L1 from 2026-01-08 to 02-09, 0.196 ETH: data/processed/l1_rent/daily_rollup_rent_components.csv of
 # AysajanE/autonomous-agentic-research-swarm at 832f2418, computed there from the public chain.
@@ -111,7 +114,7 @@ def _generated(count: int, seed: int) -> tuple[Any, Any, dict[str, Any]]:
     return Workload("generated", sizes, made.gas), lengths, measured
 
 
-def _row(load: Any, form: Form, preset: LineaPreset, cost_per_byte: float) -> dict[str, Any]:
+def _row(load: "Workload", form: Form, preset: LineaPreset, cost_per_byte: float) -> dict[str, Any]:
     from feemodel.simulation.recovery import break_even_margin, revenue
 
     def paid(margin: float) -> Any:

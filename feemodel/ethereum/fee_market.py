@@ -9,12 +9,25 @@ ethereum/go-ethereum at 02b73d4 (2026-08-20): consensus/misc/eip1559, consensus/
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from feemodel.checks import INT64_MAX, WholeArray, flag, instance, raise_first, sequence, text, whole
+from feemodel.checks import (
+    INT64_MAX,
+    ArrayLike,
+    Numbers,
+    Part,
+    Truths,
+    WholeArray,
+    Wholes,
+    flag,
+    instance,
+    raise_first,
+    sequence,
+    text,
+    whole,
+)
 from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.formula import formula
@@ -159,13 +172,22 @@ MAINNET = Schedule(
 
 
 @compared_by_value
-class ExcessBranches(NamedTuple):
+class ExcessBranches(NamedTuple, Generic[Part]):
     """What the next excess blob gas is under either branch of EIP-7918 [gas]; below the target both are 0."""
 
-    classic: Any  #: excess + used − target
-    reserve: Any  #: excess + used · (maximum − target) // maximum, where blobs are cheaper than their reserve
+    classic: Part  #: excess + used − target
+    reserve: Part  #: excess + used · (maximum − target) // maximum, where blobs are cheaper than their reserve
 
 
+@overload
+def next_base_fee(
+    base_fee: int, gas_used: int, gas_limit: int, *, elasticity: int = ..., denominator: int = ...
+) -> int: ...
+@overload
+def next_base_fee(
+    base_fee: Numbers[Wholes], gas_used: Numbers[Wholes], gas_limit: Numbers[Wholes], *,
+    elasticity: Numbers[Wholes] = ..., denominator: Numbers[Wholes] = ...
+) -> Wholes: ...  # fmt: skip
 @formula
 def next_base_fee(
     base_fee: ArrayLike,
@@ -174,7 +196,7 @@ def next_base_fee(
     *,
     elasticity: ArrayLike = ELASTICITY,
     denominator: ArrayLike = BASE_FEE_CHANGE_DENOMINATOR,
-) -> Any:
+) -> Whole:
     """The base fee of the next block (EIP-1559).
 
     With target = gas_limit // elasticity, the fee moves by base_fee · |gas_used − target| // target // denominator,
@@ -212,8 +234,12 @@ def next_base_fee(
     return where(used < target, fee - step, risen)
 
 
+@overload
+def fake_exponential(factor: int, numerator: int, denominator: int) -> int: ...
+@overload
+def fake_exponential(factor: Numbers[Wholes], numerator: Numbers[Wholes], denominator: Numbers[Wholes]) -> Wholes: ...
 @formula
-def fake_exponential(factor: ArrayLike, numerator: ArrayLike, denominator: ArrayLike) -> Any:
+def fake_exponential(factor: ArrayLike, numerator: ArrayLike, denominator: ArrayLike) -> Whole:
     """`factor · e**(numerator / denominator)` by the integer Taylor series of EIP-4844, rounding and all.
 
     The terms are t₀ = factor · denominator, tᵢ = tᵢ₋₁ · numerator // (denominator · i), as long as they are not 0;
@@ -253,8 +279,12 @@ def fake_exponential(factor: ArrayLike, numerator: ArrayLike, denominator: Array
     return values
 
 
+@overload
+def blob_base_fee(excess: int, timestamp: int, schedule: Schedule = ...) -> int: ...
+@overload
+def blob_base_fee(excess: Numbers[Wholes], timestamp: Numbers[Wholes], schedule: Schedule = ...) -> Wholes: ...
 @formula
-def blob_base_fee(excess: ArrayLike, timestamp: ArrayLike, schedule: Schedule = MAINNET) -> Any:
+def blob_base_fee(excess: ArrayLike, timestamp: ArrayLike, schedule: Schedule = MAINNET) -> Whole:
     """The price of blob gas in a block.
 
     Parameters
@@ -280,6 +310,13 @@ def blob_base_fee(excess: ArrayLike, timestamp: ArrayLike, schedule: Schedule = 
     return fake_exponential(MIN_BLOB_BASE_FEE, whole("excess", excess, unit="gas"), fraction)
 
 
+@overload
+def next_excess_blob_gas(excess: int, used: int, base_fee: int, timestamp: int, schedule: Schedule = ...) -> int: ...
+@overload
+def next_excess_blob_gas(
+    excess: Numbers[Wholes], used: Numbers[Wholes], base_fee: Numbers[Wholes], timestamp: Numbers[Wholes],
+    schedule: Schedule = ...
+) -> Wholes: ...  # fmt: skip
 @formula
 def next_excess_blob_gas(
     excess: ArrayLike,
@@ -287,7 +324,7 @@ def next_excess_blob_gas(
     base_fee: ArrayLike,
     timestamp: ArrayLike,
     schedule: Schedule = MAINNET,
-) -> Any:
+) -> Whole:
     """The excess blob gas of a block from its parent: EIP-4844, with the reserve of EIP-7918 where the row has it.
 
     Parameters
@@ -317,6 +354,12 @@ def next_excess_blob_gas(
     return where(bound, branches.reserve, branches.classic)
 
 
+@overload
+def excess_branches(excess: int, used: int, timestamp: int, schedule: Schedule = ...) -> ExcessBranches[int]: ...
+@overload
+def excess_branches(
+    excess: Numbers[Wholes], used: Numbers[Wholes], timestamp: Numbers[Wholes], schedule: Schedule = ...
+) -> ExcessBranches[Wholes]: ...
 @formula
 def excess_branches(
     excess: ArrayLike, used: ArrayLike, timestamp: ArrayLike, schedule: Schedule = MAINNET
@@ -336,8 +379,14 @@ def excess_branches(
     return ExcessBranches(maximum(total - target, 0), where(total < target, 0, reserve))
 
 
+@overload
+def reserve_binds(excess: int, base_fee: int, timestamp: int, schedule: Schedule = ...) -> bool: ...
+@overload
+def reserve_binds(
+    excess: Numbers[Truths], base_fee: Numbers[Truths], timestamp: Numbers[Truths], schedule: Schedule = ...
+) -> Truths: ...
 @formula
-def reserve_binds(excess: ArrayLike, base_fee: ArrayLike, timestamp: ArrayLike, schedule: Schedule = MAINNET) -> Any:
+def reserve_binds(excess: ArrayLike, base_fee: ArrayLike, timestamp: ArrayLike, schedule: Schedule = MAINNET) -> Truth:
     """Whether a blob is cheaper than its reserve: 8,192 · base_fee > 131,072 · blob_base_fee (EIP-7918).
 
     Arguments and errors as `next_excess_blob_gas`; never where the row has no reserve.
@@ -356,8 +405,12 @@ def reserve_binds(excess: ArrayLike, base_fee: ArrayLike, timestamp: ArrayLike, 
     return binds & (fees > multiply("blob_base_fee", GAS_PER_BLOB // BLOB_BASE_COST, blob_fees))
 
 
+@overload
+def calldata_gas(zero_bytes: int, nonzero_bytes: int) -> int: ...
+@overload
+def calldata_gas(zero_bytes: Numbers[Wholes], nonzero_bytes: Numbers[Wholes]) -> Wholes: ...
 @formula
-def calldata_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike) -> Any:
+def calldata_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike) -> Whole:
     """What L1 charges for calldata: 4 gas for a zero byte, 16 for any other (EIP-2028).
 
     >>> calldata_gas(3, 2)
@@ -368,10 +421,16 @@ def calldata_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike) -> Any:
     return add("calldata_gas", zero, nonzero)
 
 
+@overload
+def calldata_floor_gas(zero_bytes: int, nonzero_bytes: int, *, gas_per_token: int = ...) -> int: ...
+@overload
+def calldata_floor_gas(
+    zero_bytes: Numbers[Wholes], nonzero_bytes: Numbers[Wholes], *, gas_per_token: Numbers[Wholes] = ...
+) -> Wholes: ...
 @formula
 def calldata_floor_gas(
     zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, gas_per_token: ArrayLike = FLOOR_GAS_PER_TOKEN
-) -> Any:
+) -> Whole:
     """The least gas of a transaction with that calldata: 21,000 + gas_per_token · (zero + 4 · nonzero) (EIP-7623).
 
     >>> calldata_floor_gas(50, 50)

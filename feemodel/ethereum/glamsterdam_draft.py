@@ -14,15 +14,13 @@ core/state_transition_test.go, core/vm/eip8038_test.go, core/eip8037_test.go.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, overload
 
-from numpy.typing import ArrayLike
-
-from feemodel.checks import whole
+from feemodel.checks import ArrayLike, Numbers, Wholes, whole
 from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
 from feemodel.formula import formula
-from feemodel.integers import add, multiply, one_whole
+from feemodel.integers import Whole, add, multiply, one_whole
 
 DATE = "2026-08-22"  # of the proposals that the numbers are from
 
@@ -87,6 +85,16 @@ class TransactionGas(NamedTuple):
     block_execution: int
 
 
+@overload
+def intrinsic_gas(
+    *, kind: str, has_value: bool, zero_bytes: int = ..., nonzero_bytes: int = ..., addresses: int = ...,
+    storage_keys: int = ..., authorizations: int = ...
+) -> int: ...  # fmt: skip
+@overload
+def intrinsic_gas(
+    *, kind: str, has_value: bool, zero_bytes: Numbers[Wholes] = ..., nonzero_bytes: Numbers[Wholes] = ...,
+    addresses: Numbers[Wholes] = ..., storage_keys: Numbers[Wholes] = ..., authorizations: Numbers[Wholes] = ...
+) -> Wholes: ...  # fmt: skip
 @formula
 def intrinsic_gas(
     *,
@@ -97,7 +105,7 @@ def intrinsic_gas(
     addresses: ArrayLike = 0,
     storage_keys: ArrayLike = 0,
     authorizations: ArrayLike = 0,
-) -> Any:
+) -> Whole:
     """DRAFT: the execution gas of a transaction before its first opcode, EIP-2780.
 
     12,000; 3,000 for a recipient other than the sender; 6,000 for value to it; 12,000 for a creation, instead of
@@ -167,8 +175,17 @@ def recipient_gas(
     return RecipientGas(intrinsic, target if delegated else 0, ACCOUNT_STATE_GAS if creates_account else 0)
 
 
+@overload
+def calldata_floor(length: int, *, base: int, addresses: int = ..., storage_keys: int = ...) -> int: ...
+@overload
+def calldata_floor(
+    length: Numbers[Wholes], *, base: Numbers[Wholes], addresses: Numbers[Wholes] = ...,
+    storage_keys: Numbers[Wholes] = ...
+) -> Wholes: ...  # fmt: skip
 @formula
-def calldata_floor(length: ArrayLike, *, base: ArrayLike, addresses: ArrayLike = 0, storage_keys: ArrayLike = 0) -> Any:
+def calldata_floor(
+    length: ArrayLike, *, base: ArrayLike, addresses: ArrayLike = 0, storage_keys: ArrayLike = 0
+) -> Whole:
     """DRAFT: the least that a transaction is charged: base + 64 · (length + 20 · addresses + 32 · keys) [gas].
 
     Parameters
@@ -186,8 +203,12 @@ def calldata_floor(length: ArrayLike, *, base: ArrayLike, addresses: ArrayLike =
     return add("floor", multiply("floor", counted, DATA_GAS_PER_BYTE), whole("base", base, unit="gas"))
 
 
+@overload
+def access_list_data(addresses: int, storage_keys: int) -> int: ...
+@overload
+def access_list_data(addresses: Numbers[Wholes], storage_keys: Numbers[Wholes]) -> Wholes: ...
 @formula
-def access_list_data(addresses: ArrayLike, storage_keys: ArrayLike) -> Any:
+def access_list_data(addresses: ArrayLike, storage_keys: ArrayLike) -> Whole:
     """The bytes of an access list that count as data, EIP-7981: 20 · addresses + 32 · keys [byte].
 
     >>> access_list_data(2, 3)

@@ -34,7 +34,7 @@ class Priced(NamedTuple):
     """A fee, or the fees of a curve."""
 
     form: Any  #: with the costs that the fee is computed from
-    parts: Breakdown  #: [wei / gas]
+    parts: Breakdown[Any]  #: [wei / gas]
     size_alone: Any  #: what the size adds to the priority fee, margin included [wei / gas]
     l1_costs: tuple[L1Cost, ...]
 
@@ -50,7 +50,7 @@ def price(point: Point) -> Priced:
     43314285
     """
     form = priced_form(point)
-    parts = form.parts(point["compressedSize"], point["gas"], point["margin"])
+    parts: Any = form.parts(point["compressedSize"], point["gas"], point["margin"])
     without = form.parts(0, point["gas"], point["margin"])
     return Priced(form, parts, parts.total - without.total, l1_costs(point, form))
 

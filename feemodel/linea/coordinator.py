@@ -9,12 +9,12 @@ Source: Consensys/linea-monorepo at cb180134 (2026-06-12), coordinator/ethereum/
 from collections.abc import Sequence
 from functools import reduce
 from operator import add
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from feemodel.checks import raise_first, real, real_scalar, whole_scalar
+from feemodel.checks import ArrayLike, Numbers, Reals, raise_first, real, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.formula import formula
 from feemodel.linea.parameters import COORDINATOR
@@ -72,6 +72,19 @@ def average_fees(
     )
 
 
+@overload
+def variable_cost(
+    base_fee: float, priority_fee: float, blob_base_fee: float, *, execution_gas: float, blob_gas: float,
+    bytes_per_submission: float, margin: float, fee_margin: float = ..., lower_bound: float | None = ...,
+    upper_bound: float | None = ...
+) -> float: ...  # fmt: skip
+@overload
+def variable_cost(
+    base_fee: Numbers[Reals], priority_fee: Numbers[Reals], blob_base_fee: Numbers[Reals], *,
+    execution_gas: Numbers[Reals], blob_gas: Numbers[Reals], bytes_per_submission: Numbers[Reals],
+    margin: Numbers[Reals], fee_margin: Numbers[Reals] = ..., lower_bound: Numbers[Reals] | None = ...,
+    upper_bound: Numbers[Reals] | None = ...
+) -> Reals: ...  # fmt: skip
 @formula
 def variable_cost(
     base_fee: ArrayLike,
@@ -85,7 +98,7 @@ def variable_cost(
     fee_margin: ArrayLike = 0.0,
     lower_bound: ArrayLike | None = None,
     upper_bound: ArrayLike | None = None,
-) -> Any:
+) -> Real:
     """What one compressed byte costs on L1.
 
         ((base_fee + priority_fee) · execution_gas + blob_base_fee · blob_gas) · margin / bytes_per_submission
@@ -120,6 +133,15 @@ def variable_cost(
     return bounded(inner, fee_margin=fee_margin, lower_bound=lower_bound, upper_bound=upper_bound)
 
 
+@overload
+def bounded(
+    fee: float, *, fee_margin: float = ..., lower_bound: float | None = ..., upper_bound: float | None = ...
+) -> float: ...
+@overload
+def bounded(
+    fee: Numbers[Reals], *, fee_margin: Numbers[Reals] = ..., lower_bound: Numbers[Reals] | None = ...,
+    upper_bound: Numbers[Reals] | None = ...
+) -> Reals: ...  # fmt: skip
 @formula
 def bounded(
     fee: ArrayLike,
@@ -127,7 +149,7 @@ def bounded(
     fee_margin: ArrayLike = 0.0,
     lower_bound: ArrayLike | None = None,
     upper_bound: ArrayLike | None = None,
-) -> Any:
+) -> Real:
     """A fee plus a margin, held between two bounds: `min(max(fee + fee_margin, lower), upper)` [wei].
 
     >>> bounded(9_999_999_950.0, fee_margin=100.0, lower_bound=1_000_000.0, upper_bound=10_000_000_000.0)
@@ -146,6 +168,15 @@ def bounded(
     return _scalar(result)
 
 
+@overload
+def sample_gas_price(
+    variable_cost: float, *, fixed_cost: float, compressed_size: float = ..., gas: float = ..., multiplier: float = ...
+) -> float: ...
+@overload
+def sample_gas_price(
+    variable_cost: Numbers[Reals], *, fixed_cost: Numbers[Reals], compressed_size: Numbers[Reals] = ...,
+    gas: Numbers[Reals] = ..., multiplier: Numbers[Reals] = ...
+) -> Reals: ...  # fmt: skip
 @formula
 def sample_gas_price(
     variable_cost: ArrayLike,
@@ -154,7 +185,7 @@ def sample_gas_price(
     compressed_size: ArrayLike = COORDINATOR.sample_compressed_size,
     gas: ArrayLike = COORDINATOR.sample_gas,
     multiplier: ArrayLike = 1.0,
-) -> Any:
+) -> Real:
     """The gas price that the rollup announces for wallets that know one price only: a sample transaction's.
 
         multiplier · (variable_cost · compressed_size / gas + fixed_cost)
@@ -232,13 +263,19 @@ def calldata_sum(
     return sum(max(0, whole_scalar("block_sizes", size, unit="bytes") - non_calldata) for size in newest)
 
 
+@overload
+def calldata_pressure(calldata: float, *, max_block_calldata: float = ..., block_count: int = ...) -> float: ...
+@overload
+def calldata_pressure(
+    calldata: Numbers[Reals], *, max_block_calldata: Numbers[Reals] = ..., block_count: int = ...
+) -> Reals: ...
 @formula
 def calldata_pressure(
     calldata: ArrayLike,
     *,
     max_block_calldata: ArrayLike = COORDINATOR.max_block_calldata,
     block_count: int = COORDINATOR.calldata_blocks,
-) -> Any:
+) -> Real:
     """How far calldata is from half of the blocks' room: `clamp((calldata − target) / target, −1, 1)` [1].
 
     Parameters
@@ -253,6 +290,16 @@ def calldata_pressure(
     return _scalar(np.clip((real("calldata", calldata, unit="bytes") - target) / target, -1.0, 1.0))
 
 
+@overload
+def calldata_variable_cost(
+    variable_cost: float, latest_variable_cost: float, calldata: float, *, max_block_calldata: float = ...,
+    block_count: int = ..., denominator: float = ...
+) -> float: ...  # fmt: skip
+@overload
+def calldata_variable_cost(
+    variable_cost: Numbers[Reals], latest_variable_cost: Numbers[Reals], calldata: Numbers[Reals], *,
+    max_block_calldata: Numbers[Reals] = ..., block_count: int = ..., denominator: Numbers[Reals] = ...
+) -> Reals: ...  # fmt: skip
 @formula
 def calldata_variable_cost(
     variable_cost: ArrayLike,
@@ -262,7 +309,7 @@ def calldata_variable_cost(
     max_block_calldata: ArrayLike = COORDINATOR.max_block_calldata,
     block_count: int = COORDINATOR.calldata_blocks,
     denominator: ArrayLike = COORDINATOR.calldata_fee_denominator,
-) -> Any:
+) -> Real:
     """The variable cost under calldata pressure: `max(variable_cost, latest · (1 + pressure / denominator))`.
 
     The upper bound of the variable cost does not apply to it: sustained pressure raises it without end.
@@ -406,5 +453,6 @@ def _ordered_sum(values: Sequence[float]) -> float:
     return reduce(add, values, 0.0)
 
 
-def _scalar(value: Any) -> Any:
-    return float(value) if np.ndim(value) == 0 else value
+def _scalar(value: Any) -> Real:
+    numbers: Real = float(value) if np.ndim(value) == 0 else value
+    return numbers

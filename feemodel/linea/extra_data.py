@@ -10,12 +10,11 @@ Source: Consensys/linea-monorepo at cb180134 (2026-06-12), MinerExtraDataV1.
 """
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
-from feemodel.checks import real, whole
+from feemodel.checks import RealArray, WholeArray, real, whole
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import WEI_PER_KWEI
 
@@ -89,7 +88,11 @@ def latest_variable_cost(extra_data: bytes) -> float:
         return 0.0
 
 
-def recorded_cost(cost: float | NDArray[np.float64]) -> Any:
+@overload
+def recorded_cost(cost: float) -> int: ...
+@overload
+def recorded_cost(cost: RealArray) -> WholeArray: ...
+def recorded_cost(cost: float | RealArray) -> int | WholeArray:
     """A cost as the record holds it: truncated to whole kwei, at most 2**32 - 1 of them.
 
     Parameters

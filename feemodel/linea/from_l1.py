@@ -1,17 +1,27 @@
 """The priority fee straight from L1 fees: L1 base fee and blob base fee → variable cost → pricing record → fee."""
 
-from typing import Any
+from typing import overload
 
-from numpy.typing import ArrayLike
-
-from feemodel.checks import real
+from feemodel.checks import ArrayLike, Numbers, RealArray, Wholes, real
 from feemodel.formula import formula
+from feemodel.integers import Whole
 from feemodel.linea.coordinator import variable_cost
 from feemodel.linea.extra_data import recorded_cost
 from feemodel.linea.parameters import COORDINATOR
 from feemodel.linea.priority import priority_fee
 
 
+@overload
+def recorded_variable_cost(
+    base_fee: float, blob_base_fee: float, *, tip: float = ..., execution_gas: float = ..., blob_gas: float = ...,
+    bytes_per_submission: float = ..., cost_margin: float = ...
+) -> int: ...  # fmt: skip
+@overload
+def recorded_variable_cost(
+    base_fee: Numbers[Wholes], blob_base_fee: Numbers[Wholes], *, tip: Numbers[Wholes] = ...,
+    execution_gas: Numbers[Wholes] = ..., blob_gas: Numbers[Wholes] = ..., bytes_per_submission: Numbers[Wholes] = ...,
+    cost_margin: Numbers[Wholes] = ...
+) -> Wholes: ...  # fmt: skip
 @formula
 def recorded_variable_cost(
     base_fee: ArrayLike,
@@ -22,7 +32,7 @@ def recorded_variable_cost(
     blob_gas: ArrayLike = COORDINATOR.blob_gas,
     bytes_per_submission: ArrayLike = COORDINATOR.bytes_per_submission,
     cost_margin: ArrayLike = COORDINATOR.margin,
-) -> Any:
+) -> Whole:
     """The variable cost that a block's pricing record holds at these L1 fees: whole kwei, at most 2**32 − 1 of them.
 
     Parameters
@@ -42,7 +52,7 @@ def recorded_variable_cost(
     >>> recorded_variable_cost(70_000_000, 4_000_000, tip=100_000_000)
     88629000
     """
-    cost = variable_cost(
+    cost: float | RealArray = variable_cost(
         base_fee,
         real("tip", tip, unit="wei"),
         blob_base_fee,
@@ -51,9 +61,23 @@ def recorded_variable_cost(
         bytes_per_submission=bytes_per_submission,
         margin=real("cost_margin", cost_margin),
     )
-    return recorded_cost(cost)
+    found: Whole = recorded_cost(cost)
+    return found
 
 
+@overload
+def priority_fee_from_l1(
+    compressed_size: int, gas: int, *, base_fee: float, blob_base_fee: float, tip: float = ...,
+    execution_gas: float = ..., blob_gas: float = ..., bytes_per_submission: float = ..., cost_margin: float = ...,
+    fixed_cost: int = ..., margin: float = ...
+) -> int: ...  # fmt: skip
+@overload
+def priority_fee_from_l1(
+    compressed_size: Numbers[Wholes], gas: Numbers[Wholes], *, base_fee: Numbers[Wholes],
+    blob_base_fee: Numbers[Wholes], tip: Numbers[Wholes] = ..., execution_gas: Numbers[Wholes] = ...,
+    blob_gas: Numbers[Wholes] = ..., bytes_per_submission: Numbers[Wholes] = ..., cost_margin: Numbers[Wholes] = ...,
+    fixed_cost: Numbers[Wholes] = ..., margin: Numbers[Wholes] = ...
+) -> Wholes: ...  # fmt: skip
 @formula
 def priority_fee_from_l1(
     compressed_size: ArrayLike,
@@ -68,7 +92,7 @@ def priority_fee_from_l1(
     cost_margin: ArrayLike = COORDINATOR.margin,
     fixed_cost: ArrayLike = 0,
     margin: ArrayLike = 1.0,
-) -> Any:
+) -> Whole:
     """The priority fee per gas in the cost-per-byte form, with the variable cost that L1 fees give.
 
     Parameters

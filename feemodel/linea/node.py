@@ -5,14 +5,12 @@ ProfitabilityValidator, ProfitableTransactionSelector.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, overload
 
-from numpy.typing import ArrayLike
-
-from feemodel.checks import whole
+from feemodel.checks import ArrayLike, Numbers, Wholes, whole
 from feemodel.errors import InvalidInput
 from feemodel.formula import formula
-from feemodel.integers import maximum, minimum
+from feemodel.integers import Whole, maximum, minimum
 from feemodel.linea.parameters import NODE, LineaPreset
 from feemodel.linea.pricing_forms import Form
 
@@ -66,6 +64,15 @@ def pool_checks(*, local: bool, api_check: bool = True, p2p_check: bool = False,
     return not has_priority and (api_check if local else p2p_check)
 
 
+@overload
+def offered_price(
+    *, gas_price: int | None = ..., max_fee: int | None = ..., max_priority_fee: int | None = ..., base_fee: int = ...
+) -> int: ...
+@overload
+def offered_price(
+    *, gas_price: Numbers[Wholes] | None = ..., max_fee: Numbers[Wholes] | None = ...,
+    max_priority_fee: Numbers[Wholes] | None = ..., base_fee: Numbers[Wholes] = ...
+) -> Wholes: ...  # fmt: skip
 @formula
 def offered_price(
     *,
@@ -73,7 +80,7 @@ def offered_price(
     max_fee: ArrayLike | None = None,
     max_priority_fee: ArrayLike | None = None,
     base_fee: ArrayLike = NODE.base_fee,
-) -> Any:
+) -> Whole:
     """The price per gas that a transaction offers: its gas price, or `min(max_fee, base_fee + max_priority_fee)`.
 
     Parameters

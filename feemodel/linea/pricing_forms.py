@@ -3,14 +3,15 @@
 from __future__ import annotations  # `help` shows ArrayLike, not the union that it stands for
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar, overload
 
-from numpy.typing import ArrayLike
-
+from feemodel.checks import ArrayLike, Numbers, WholeArray, Wholes
 from feemodel.errors import InvalidInput
 from feemodel.integers import add
 from feemodel.linea.parameters import NODE, VERIFICATION, LineaPreset
 from feemodel.linea.priority import Breakdown, breakdown, verification_breakdown
+
+Fee = TypeVar("Fee", int, WholeArray)
 
 
 class Form(Protocol):
@@ -21,9 +22,14 @@ class Form(Protocol):
     @property
     def base_fee(self) -> int: ...
 
-    def parts(self, compressed_size: ArrayLike, gas: ArrayLike, margin: ArrayLike) -> Breakdown: ...
+    @overload
+    def parts(self, compressed_size: int, gas: int, margin: float) -> Breakdown[int]: ...
+    @overload
+    def parts(
+        self, compressed_size: Numbers[Wholes], gas: Numbers[Wholes], margin: Numbers[Wholes]
+    ) -> Breakdown[Wholes]: ...
 
-    def required_price(self, fee: Any) -> Any: ...
+    def required_price(self, fee: Fee) -> Fee: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +46,22 @@ class CostPerByte:
     fixed_cost: int = 0  #: [wei / gas]
     base_fee: int = NODE.base_fee  #: [wei / gas]
 
-    def parts(self, compressed_size: ArrayLike, gas: ArrayLike, margin: ArrayLike) -> Breakdown:
+    @overload
+    def parts(self, compressed_size: int, gas: int, margin: float) -> Breakdown[int]: ...
+    @overload
+    def parts(
+        self, compressed_size: Numbers[Wholes], gas: Numbers[Wholes], margin: Numbers[Wholes]
+    ) -> Breakdown[Wholes]: ...
+    def parts(self, compressed_size: ArrayLike, gas: ArrayLike, margin: ArrayLike) -> Breakdown[Any]:
         """The priority fee in its parts, see `feemodel.linea.priority.breakdown`."""
         return breakdown(
             compressed_size, gas, variable_cost=self.variable_cost, fixed_cost=self.fixed_cost, margin=margin
         )
 
-    def required_price(self, fee: Any) -> Any:
+    def required_price(self, fee: Fee) -> Fee:
         """What a transaction must offer for a priority fee: the base fee comes on top [wei / gas]."""
-        return add("base_fee + priority fee", self.base_fee, fee)
+        price: Fee = add("base_fee + priority fee", self.base_fee, fee)  # type: ignore[assignment]  # of the fee's type
+        return price
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +81,13 @@ class VerificationCost:
     adjustment: int = 0  #: [wei / gas]
     base_fee: int = NODE.base_fee  #: [wei / gas]
 
-    def parts(self, compressed_size: ArrayLike, gas: ArrayLike, margin: ArrayLike) -> Breakdown:
+    @overload
+    def parts(self, compressed_size: int, gas: int, margin: float) -> Breakdown[int]: ...
+    @overload
+    def parts(
+        self, compressed_size: Numbers[Wholes], gas: Numbers[Wholes], margin: Numbers[Wholes]
+    ) -> Breakdown[Wholes]: ...
+    def parts(self, compressed_size: ArrayLike, gas: ArrayLike, margin: ArrayLike) -> Breakdown[Any]:
         """The priority fee in its parts, see `feemodel.linea.priority.verification_breakdown`."""
         return verification_breakdown(
             compressed_size,
@@ -82,7 +101,7 @@ class VerificationCost:
             adjustment=self.adjustment,
         )
 
-    def required_price(self, fee: Any) -> Any:
+    def required_price(self, fee: Fee) -> Fee:
         """What a transaction must offer for a priority fee: nodes of that time did not add the base fee [wei / gas]."""
         return fee
 

@@ -17,16 +17,29 @@ Source: Consensys/linea-sequencer, TransactionProfitabilityCalculator, commits 4
 """
 
 from decimal import Decimal, InvalidOperation
-from typing import Any, NamedTuple, TypeAlias, TypeGuard
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeGuard, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from feemodel.checks import INT64_MAX, WholeArray, raise_first, real, whole, whole_scalar
+from feemodel.checks import (
+    INT64_MAX,
+    ArrayLike,
+    Numbers,
+    Part,
+    Reals,
+    Truths,
+    WholeArray,
+    Wholes,
+    raise_first,
+    real,
+    whole,
+    whole_scalar,
+)
 from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.formula import formula
-from feemodel.integers import Whole, add, maximum, multiply, multiply_divide, require
+from feemodel.integers import Truth, Whole, add, maximum, multiply, multiply_divide, require
 from feemodel.linea.parameters import NODE, VERIFICATION
 
 LARGEST_EXPONENT = 308  # of a multiplier: what a double has
@@ -40,20 +53,31 @@ Real: TypeAlias = "float | NDArray[np.float64]"
 
 
 @compared_by_value
-class Breakdown(NamedTuple):
+class Breakdown(NamedTuple, Generic[Part]):
     """A fee in the parts that it is made of, whole [wei / gas] each; their sum is the fee itself."""
 
-    fixed: Any  #: what every unit of gas pays, whatever the size
-    size: Any  #: what the compressed bytes cost
-    margin: Any  #: what the safety margin adds (or takes, below 1)
-    floor: Any = 0  #: what the minimum gas price adds (verification-cost form)
+    fixed: Part  #: what every unit of gas pays, whatever the size
+    size: Part  #: what the compressed bytes cost
+    margin: Part  #: what the safety margin adds (or takes, below 1)
+    floor: Part = 0  # type: ignore[assignment]  #: what the minimum gas price adds (verification-cost form)
 
     @property
-    def total(self) -> Any:
+    def total(self) -> Part:
         """The priority fee per gas [wei / gas]."""
-        return self.fixed + self.size + self.margin + self.floor
+        parts: tuple[Any, ...] = self
+        total: Part = sum(parts[1:], parts[0])
+        return total
 
 
+@overload
+def priority_fee(
+    compressed_size: int, gas: int, *, variable_cost: int, fixed_cost: int = ..., margin: float = ..., out: None = ...
+) -> int: ...
+@overload
+def priority_fee(
+    compressed_size: Numbers[Wholes], gas: Numbers[Wholes], *, variable_cost: Numbers[Wholes],
+    fixed_cost: Numbers[Wholes] = ..., margin: Numbers[Wholes] = ..., out: WholeArray | None = ...
+) -> Wholes: ...  # fmt: skip
 @formula
 def priority_fee(
     compressed_size: ArrayLike,
@@ -63,7 +87,7 @@ def priority_fee(
     fixed_cost: ArrayLike = 0,
     margin: ArrayLike = 1.0,
     out: WholeArray | None = None,
-) -> Any:
+) -> Whole:
     """The priority fee per gas in the cost-per-byte form.
 
     Parameters
@@ -118,6 +142,15 @@ def priority_fee(
     return fee if out is None else _written(fee, out)
 
 
+@overload
+def breakdown(
+    compressed_size: int, gas: int, *, variable_cost: int, fixed_cost: int = ..., margin: float = ...
+) -> Breakdown[int]: ...
+@overload
+def breakdown(
+    compressed_size: Numbers[Wholes], gas: Numbers[Wholes], *, variable_cost: Numbers[Wholes],
+    fixed_cost: Numbers[Wholes] = ..., margin: Numbers[Wholes] = ...
+) -> Breakdown[Wholes]: ...  # fmt: skip
 @formula
 def breakdown(
     compressed_size: ArrayLike,
@@ -138,6 +171,16 @@ def breakdown(
     return Breakdown(fixed=fixed, size=before_margin - fixed, margin=fee - before_margin)
 
 
+@overload
+def profitable(
+    price: int, compressed_size: int, gas: int, *, variable_cost: int, fixed_cost: int = ..., margin: float = ...,
+    base_fee: int = ...
+) -> bool: ...  # fmt: skip
+@overload
+def profitable(
+    price: Numbers[Truths], compressed_size: Numbers[Truths], gas: Numbers[Truths], *, variable_cost: Numbers[Truths],
+    fixed_cost: Numbers[Truths] = ..., margin: Numbers[Truths] = ..., base_fee: Numbers[Truths] = ...
+) -> Truths: ...  # fmt: skip
 @formula
 def profitable(
     price: ArrayLike,
@@ -148,7 +191,7 @@ def profitable(
     fixed_cost: ArrayLike = 0,
     margin: ArrayLike = 1.0,
     base_fee: ArrayLike = NODE.base_fee,
-) -> Any:
+) -> Truth:
     """Whether a price per gas pays base fee and priority fee: `price ≥ base_fee + priority_fee(…)`.
 
     `feemodel.linea.node` has the gas, margin and price of each of a node's checks.
@@ -173,6 +216,19 @@ def profitable(
     return whole("price", price, unit="wei") - whole("base_fee", base_fee, unit="wei") >= fee
 
 
+@overload
+def verification_priority_fee(
+    compressed_size: int, gas: int, *, min_gas_price: int, base_fee: int = ..., verification_gas_cost: int = ...,
+    verification_capacity: int = ..., gas_price_ratio: float = ..., margin: float = ..., adjustment: int = ...,
+    version: str = ...
+) -> int: ...  # fmt: skip
+@overload
+def verification_priority_fee(
+    compressed_size: Numbers[Wholes], gas: Numbers[Wholes], *, min_gas_price: Numbers[Wholes],
+    base_fee: Numbers[Wholes] = ..., verification_gas_cost: Numbers[Wholes] = ...,
+    verification_capacity: Numbers[Wholes] = ..., gas_price_ratio: Numbers[Wholes] = ...,
+    margin: Numbers[Wholes] = ..., adjustment: Numbers[Wholes] = ..., version: str = ...
+) -> Wholes: ...  # fmt: skip
 @formula
 def verification_priority_fee(
     compressed_size: ArrayLike,
@@ -186,7 +242,7 @@ def verification_priority_fee(
     margin: ArrayLike = 1.0,
     adjustment: ArrayLike = 0,
     version: str = "V1f",
-) -> Any:
+) -> Whole:
     """The priority fee per gas in the verification-cost form.
 
     Parameters
@@ -215,7 +271,7 @@ def verification_priority_fee(
     >>> verification_priority_fee(128, 21_000, min_gas_price=100_000_000, margin=1.2)
     146285714
     """
-    return verification_breakdown(
+    found: Breakdown = verification_breakdown(
         compressed_size,
         gas,
         min_gas_price=min_gas_price,
@@ -226,9 +282,23 @@ def verification_priority_fee(
         margin=margin,
         adjustment=adjustment,
         version=version,
-    ).total
+    )
+    return found.total
 
 
+@overload
+def verification_breakdown(
+    compressed_size: int, gas: int, *, min_gas_price: int, base_fee: int = ..., verification_gas_cost: int = ...,
+    verification_capacity: int = ..., gas_price_ratio: float = ..., margin: float = ..., adjustment: int = ...,
+    version: str = ...
+) -> Breakdown[int]: ...  # fmt: skip
+@overload
+def verification_breakdown(
+    compressed_size: Numbers[Wholes], gas: Numbers[Wholes], *, min_gas_price: Numbers[Wholes],
+    base_fee: Numbers[Wholes] = ..., verification_gas_cost: Numbers[Wholes] = ...,
+    verification_capacity: Numbers[Wholes] = ..., gas_price_ratio: Numbers[Wholes] = ...,
+    margin: Numbers[Wholes] = ..., adjustment: Numbers[Wholes] = ..., version: str = ...
+) -> Breakdown[Wholes]: ...  # fmt: skip
 @formula
 def verification_breakdown(
     compressed_size: ArrayLike,
@@ -276,6 +346,17 @@ def verification_breakdown(
     )
 
 
+@overload
+def verification_margin(
+    price: int, compressed_size: int, gas: int, *, min_gas_price: int, verification_gas_cost: int = ...,
+    verification_capacity: int = ..., gas_price_ratio: float = ..., size_adjustment: int = ...
+) -> float: ...  # fmt: skip
+@overload
+def verification_margin(
+    price: Numbers[Reals], compressed_size: Numbers[Reals], gas: Numbers[Reals], *, min_gas_price: Numbers[Reals],
+    verification_gas_cost: Numbers[Reals] = ..., verification_capacity: Numbers[Reals] = ...,
+    gas_price_ratio: Numbers[Reals] = ..., size_adjustment: int = ...
+) -> Reals: ...  # fmt: skip
 @formula
 def verification_margin(
     price: ArrayLike,
@@ -287,7 +368,7 @@ def verification_margin(
     verification_capacity: ArrayLike = VERIFICATION.capacity,
     gas_price_ratio: ArrayLike = VERIFICATION.gas_price_ratio,
     size_adjustment: int = 0,
-) -> Any:
+) -> Real:
     """The margin of the first published version (V0): revenue over cost, which the selector held against its minimum.
 
         revenue = price · gas;   cost = min_gas_price · ratio · (max(0, size + adjustment) / capacity · gas_cost)
@@ -323,13 +404,21 @@ def verification_margin(
     return float(margin) if np.ndim(margin) == 0 else margin
 
 
+@overload
+def compatibility_priority_fee(
+    min_gas_price: int, *, base_fee: int = ..., multiplier: Decimal | str | float = ...
+) -> int: ...
+@overload
+def compatibility_priority_fee(
+    min_gas_price: Numbers[Wholes], *, base_fee: Numbers[Wholes] = ..., multiplier: Decimal | str | float = ...
+) -> Wholes: ...
 @formula
 def compatibility_priority_fee(
     min_gas_price: ArrayLike,
     *,
     base_fee: ArrayLike = NODE.base_fee,
     multiplier: Decimal | str | float = NODE.compatibility_multiplier,
-) -> Any:
+) -> Whole:
     """The compatibility form, which ignores the size: `ceil(multiplier · (min_gas_price − base_fee))`.
 
     The multiplier is an exact decimal in a node's configuration; a float stands for its shortest decimal.

@@ -11,11 +11,9 @@ arbos/internal_tx.go.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple, overload
 
-from numpy.typing import ArrayLike
-
-from feemodel.checks import whole
+from feemodel.checks import ArrayLike, Numbers, Part, Wholes, whole
 from feemodel.equality import compared_by_value
 from feemodel.ethereum import fee_market
 from feemodel.formula import formula
@@ -87,12 +85,12 @@ VERSIONS = (
 
 
 @compared_by_value
-class PosterCharge(NamedTuple):
+class PosterCharge(NamedTuple, Generic[Part]):
     """What a transaction pays for its bytes."""
 
-    units: Any  #: [unit]
-    gas: Any  #: added to the gas used [gas]
-    fee: Any  #: gas · gas price [wei]
+    units: Part  #: [unit]
+    gas: Part  #: added to the gas used [gas]
+    fee: Part  #: gas · gas price [wei]
 
 
 def version(name: str) -> Version:
@@ -104,8 +102,12 @@ def version(name: str) -> Version:
     return upgrades.named(VERSIONS, name)
 
 
+@overload
+def poster_units(brotli_size: int) -> int: ...
+@overload
+def poster_units(brotli_size: Numbers[Wholes]) -> Wholes: ...
 @formula
-def poster_units(brotli_size: ArrayLike) -> Any:
+def poster_units(brotli_size: ArrayLike) -> Whole:
     """16 units per compressed byte of the signed transaction [unit].
 
     >>> poster_units(120)
@@ -114,6 +116,12 @@ def poster_units(brotli_size: ArrayLike) -> Any:
     return multiply("brotli_size", UNITS_PER_BYTE, whole("brotli_size", brotli_size, unit="bytes"))
 
 
+@overload
+def poster_charge(brotli_size: int, *, price_per_unit: int, gas_price: int) -> PosterCharge[int]: ...
+@overload
+def poster_charge(
+    brotli_size: Numbers[Wholes], *, price_per_unit: Numbers[Wholes], gas_price: Numbers[Wholes]
+) -> PosterCharge[Wholes]: ...
 @formula
 def poster_charge(brotli_size: ArrayLike, *, price_per_unit: ArrayLike, gas_price: ArrayLike) -> PosterCharge:
     """What a posted transaction pays for its bytes: price_per_unit · units, rounded down to whole gas.
@@ -139,10 +147,17 @@ def poster_charge(brotli_size: ArrayLike, *, price_per_unit: ArrayLike, gas_pric
     return PosterCharge(units, gas, multiply("poster_fee", gas, price))
 
 
+@overload
+def estimated_poster_gas(brotli_size: int, *, price_per_unit: int, base_fee: int, min_base_fee: int) -> int: ...
+@overload
+def estimated_poster_gas(
+    brotli_size: Numbers[Wholes], *, price_per_unit: Numbers[Wholes], base_fee: Numbers[Wholes],
+    min_base_fee: Numbers[Wholes]
+) -> Wholes: ...  # fmt: skip
 @formula
 def estimated_poster_gas(
     brotli_size: ArrayLike, *, price_per_unit: ArrayLike, base_fee: ArrayLike, min_base_fee: ArrayLike
-) -> Any:
+) -> Whole:
     """The gas that an estimate adds for the bytes of a transaction that is not signed yet [gas].
 
     units = (16 · size + 256) · 10,100 // 10,000; gas = (price_per_unit · units) · 11,000 // 10,000
@@ -169,6 +184,15 @@ def estimated_poster_gas(
     return multiply_divide("poster_cost", cost, ESTIMATE_COST_BIPS, BIPS) // price
 
 
+@overload
+def batch_gas(
+    zero_bytes: int, nonzero_bytes: int, *, version: str, extra_gas: int = ..., gas_floor_per_token: int = ...
+) -> int: ...
+@overload
+def batch_gas(
+    zero_bytes: Numbers[Wholes], nonzero_bytes: Numbers[Wholes], *, version: str, extra_gas: Numbers[Wholes] = ...,
+    gas_floor_per_token: Numbers[Wholes] = ...
+) -> Wholes: ...  # fmt: skip
 @formula
 def batch_gas(
     zero_bytes: ArrayLike,
@@ -177,7 +201,7 @@ def batch_gas(
     version: str,
     extra_gas: ArrayLike = 0,
     gas_floor_per_token: ArrayLike = fee_market.FLOOR_GAS_PER_TOKEN,
-) -> Any:
+) -> Whole:
     """The L1 gas that a batch is reported to have cost.
 
     4 · zero + 16 · nonzero + (30 + 6 · words) + 2 · 20,000 + extra_gas + per-batch gas of the version; from ArbOS 50

@@ -8,14 +8,12 @@ same arithmetic on the pool's balance).
 """
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple, overload
 
-from numpy.typing import ArrayLike
-
-from feemodel.checks import instance, whole, whole_scalar
+from feemodel.checks import ArrayLike, Numbers, Wholes, instance, whole, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.formula import formula
-from feemodel.integers import UINT64_MAX, add, ceiling_divide, one_whole
+from feemodel.integers import UINT64_MAX, Whole, add, ceiling_divide, one_whole
 from feemodel.rollups.arbitrum import BIPS, VERSIONS
 
 LEAST = -(2**256)  # of a surplus, which may be a loss [wei]
@@ -129,8 +127,14 @@ def reported(
     return BatchReport(priced, reward_paid, poster_paid)
 
 
+@overload
+def equilibrium_price(wei_spent: int, units: int, *, per_unit_reward: int = ...) -> int: ...
+@overload
+def equilibrium_price(
+    wei_spent: Numbers[Wholes], units: Numbers[Wholes], *, per_unit_reward: Numbers[Wholes] = ...
+) -> Wholes: ...
 @formula
-def equilibrium_price(wei_spent: ArrayLike, units: ArrayLike, *, per_unit_reward: ArrayLike = PER_UNIT_REWARD) -> Any:
+def equilibrium_price(wei_spent: ArrayLike, units: ArrayLike, *, per_unit_reward: ArrayLike = PER_UNIT_REWARD) -> Whole:
     """The price at which a controller without surplus stands still: cost per unit, rounded up, and the reward.
 
     Parameters

@@ -22,12 +22,12 @@ multi_gas_fees, l2pricing}.go, arbos/{block_processor, internal_tx, tx_processor
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from feemodel.checks import INT64_MAX, choice, flag, instance, mapping, sequence, whole
+from feemodel.checks import INT64_MAX, ArrayLike, Numbers, Wholes, choice, flag, instance, mapping, sequence, whole
 from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded
 from feemodel.formula import formula
 from feemodel.integers import (
@@ -109,8 +109,12 @@ def saturated_product(value: int, factor: int, limit: int = UINT64_MAX) -> int:
     return min(one_whole("value", value) * one_whole("factor", factor), one_whole("limit", limit))
 
 
+@overload
+def approx_exp_basis_points(bips: int, accuracy: int = ...) -> int: ...
+@overload
+def approx_exp_basis_points(bips: Numbers[Wholes], accuracy: int = ...) -> Wholes: ...
 @formula
-def approx_exp_basis_points(bips: ArrayLike, accuracy: int = EXPONENTIAL_ACCURACY) -> Any:
+def approx_exp_basis_points(bips: ArrayLike, accuracy: int = EXPONENTIAL_ACCURACY) -> Whole:
     """`e**x` by its Taylor series in Horner's form, argument and value in basis points, rounded as the node does.
 
     Four terms are far from `e**x` for a large x: A(85,000) is 365 times one, e^8.5 is 4,915.
@@ -248,8 +252,14 @@ def base_fees(
 # The legacy rule
 
 
+@overload
+def next_backlog(backlog: int, gas_used: int, seconds: int, *, speed_limit: int) -> int: ...
+@overload
+def next_backlog(
+    backlog: Numbers[Wholes], gas_used: Numbers[Wholes], seconds: Numbers[Wholes], *, speed_limit: Numbers[Wholes]
+) -> Wholes: ...
 @formula
-def next_backlog(backlog: ArrayLike, gas_used: ArrayLike, seconds: ArrayLike, *, speed_limit: ArrayLike) -> Any:
+def next_backlog(backlog: ArrayLike, gas_used: ArrayLike, seconds: ArrayLike, *, speed_limit: ArrayLike) -> Whole:
     """The gas backlog after a block of the legacy rule: max(0, backlog + gas_used − seconds · speed_limit) [gas].
 
     `seconds` passed since the block before; broadcasting and errors as `l2_base_fee`.
@@ -262,6 +272,15 @@ def next_backlog(backlog: ArrayLike, gas_used: ArrayLike, seconds: ArrayLike, *,
     return maximum(grown - multiply("speed_limit", time, limit), 0)
 
 
+@overload
+def l2_base_fee(
+    backlog: int, *, min_base_fee: int, speed_limit: int, inertia: int = ..., tolerance: int = ...
+) -> int: ...
+@overload
+def l2_base_fee(
+    backlog: Numbers[Wholes], *, min_base_fee: Numbers[Wholes], speed_limit: Numbers[Wholes],
+    inertia: Numbers[Wholes] = ..., tolerance: Numbers[Wholes] = ...
+) -> Wholes: ...  # fmt: skip
 @formula
 def l2_base_fee(
     backlog: ArrayLike,
@@ -270,7 +289,7 @@ def l2_base_fee(
     speed_limit: ArrayLike,
     inertia: ArrayLike = PRICING_INERTIA,
     tolerance: ArrayLike = BACKLOG_TOLERANCE,
-) -> Any:
+) -> Whole:
     """The L2 base fee of the legacy rule: its minimum, times e**x of the backlog beyond the tolerance.
 
     x = (backlog − tolerance · speed_limit) / (inertia · speed_limit), in whole basis points. One constraint of target

@@ -9,9 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from numpy.typing import ArrayLike
-
-from feemodel.checks import instance, real_scalar, whole
+from feemodel.checks import ArrayLike, instance, real_scalar, whole
 from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.formula import formula
@@ -113,7 +111,8 @@ class Rule:
         Fees(l1=350739202003, l2=21000000000)
         """
         columns = {name: transactions[name] for name in (*self.columns, TYPE_COLUMN) if name in transactions}
-        return _fees(self, **columns, base_fee=base_fee, blob_base_fee=blob_base_fee)
+        fees: Fees = _fees(self, **columns, base_fee=base_fee, blob_base_fee=blob_base_fee)
+        return fees
 
 
 @formula

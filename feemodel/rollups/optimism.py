@@ -16,11 +16,9 @@ ethereum-optimism/superchain-registry.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import overload
 
-from numpy.typing import ArrayLike
-
-from feemodel.checks import whole
+from feemodel.checks import ArrayLike, Numbers, Wholes, whole
 from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
 from feemodel.formula import formula
@@ -90,10 +88,16 @@ UPGRADES = (
 ELASTICITY = 6  # of the L2 base fee; from Holocene on each chain's own
 
 
+@overload
+def bedrock_l1_gas(zero_bytes: int, nonzero_bytes: int, *, overhead: int, upgrade: str = ...) -> int: ...
+@overload
+def bedrock_l1_gas(
+    zero_bytes: Numbers[Wholes], nonzero_bytes: Numbers[Wholes], *, overhead: Numbers[Wholes], upgrade: str = ...
+) -> Wholes: ...
 @formula
 def bedrock_l1_gas(
     zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, overhead: ArrayLike, upgrade: str = "regolith"
-) -> Any:
+) -> Whole:
     """The L1 gas that a transaction is charged for until Ecotone: 4 · zero + 16 · nonzero + overhead.
 
     `upgrade="bedrock"` adds 68 non-zero bytes for the signature, although it is already in the counts.
@@ -106,6 +110,15 @@ def bedrock_l1_gas(
     return add("l1_gas", fee_market.calldata_gas(zero_bytes, nonzero), whole("overhead", overhead, unit="gas"))
 
 
+@overload
+def bedrock_l1_fee(
+    zero_bytes: int, nonzero_bytes: int, *, l1_base_fee: int, overhead: int, scalar: int, upgrade: str = ...
+) -> int: ...
+@overload
+def bedrock_l1_fee(
+    zero_bytes: Numbers[Wholes], nonzero_bytes: Numbers[Wholes], *, l1_base_fee: Numbers[Wholes],
+    overhead: Numbers[Wholes], scalar: Numbers[Wholes], upgrade: str = ...
+) -> Wholes: ...  # fmt: skip
 @formula
 def bedrock_l1_fee(
     zero_bytes: ArrayLike,
@@ -115,7 +128,7 @@ def bedrock_l1_fee(
     overhead: ArrayLike,
     scalar: ArrayLike,
     upgrade: str = "regolith",
-) -> Any:
+) -> Whole:
     """The L1 data fee until Ecotone.
 
     Parameters
@@ -138,6 +151,10 @@ def bedrock_l1_fee(
     return multiply_divide_parts("l1_fee", bedrock_price(l1_base_fee=l1_base_fee, scalar=scalar), gas, 1)
 
 
+@overload
+def bedrock_price(*, l1_base_fee: int, scalar: int) -> Parts[int]: ...
+@overload
+def bedrock_price(*, l1_base_fee: Numbers[Wholes], scalar: Numbers[Wholes]) -> Parts[Wholes]: ...
 @formula
 def bedrock_price(*, l1_base_fee: ArrayLike, scalar: ArrayLike) -> Parts:
     """l1_base_fee · scalar [10⁻⁶ wei / gas].
@@ -150,6 +167,15 @@ def bedrock_price(*, l1_base_fee: ArrayLike, scalar: ArrayLike) -> Parts:
     )
 
 
+@overload
+def weighted_price(
+    *, l1_base_fee: int, blob_base_fee: int, base_fee_scalar: int, blob_base_fee_scalar: int
+) -> Parts[int]: ...
+@overload
+def weighted_price(
+    *, l1_base_fee: Numbers[Wholes], blob_base_fee: Numbers[Wholes], base_fee_scalar: Numbers[Wholes],
+    blob_base_fee_scalar: Numbers[Wholes]
+) -> Parts[Wholes]: ...  # fmt: skip
 @formula
 def weighted_price(
     *, l1_base_fee: ArrayLike, blob_base_fee: ArrayLike, base_fee_scalar: ArrayLike, blob_base_fee_scalar: ArrayLike
@@ -169,6 +195,16 @@ def weighted_price(
     return add_parts("price", calldata, product_in_parts("blob_base_fee_scalar · blob_base_fee", blob_fee, blob_scalar))
 
 
+@overload
+def ecotone_l1_fee(
+    zero_bytes: int, nonzero_bytes: int, *, l1_base_fee: int, blob_base_fee: int, base_fee_scalar: int,
+    blob_base_fee_scalar: int
+) -> int: ...  # fmt: skip
+@overload
+def ecotone_l1_fee(
+    zero_bytes: Numbers[Wholes], nonzero_bytes: Numbers[Wholes], *, l1_base_fee: Numbers[Wholes],
+    blob_base_fee: Numbers[Wholes], base_fee_scalar: Numbers[Wholes], blob_base_fee_scalar: Numbers[Wholes]
+) -> Wholes: ...  # fmt: skip
 @formula
 def ecotone_l1_fee(
     zero_bytes: ArrayLike,
@@ -178,7 +214,7 @@ def ecotone_l1_fee(
     blob_base_fee: ArrayLike,
     base_fee_scalar: ArrayLike,
     blob_base_fee_scalar: ArrayLike,
-) -> Any:
+) -> Whole:
     """The L1 data fee of Ecotone.
 
     Parameters
@@ -204,8 +240,12 @@ def ecotone_l1_fee(
     return multiply_divide_parts("l1_fee", price, gas, UNITS_PER_BYTE["ecotone"])
 
 
+@overload
+def scaled_size(fastlz_size: int) -> int: ...
+@overload
+def scaled_size(fastlz_size: Numbers[Wholes]) -> Wholes: ...
 @formula
-def scaled_size(fastlz_size: ArrayLike) -> Any:
+def scaled_size(fastlz_size: ArrayLike) -> Whole:
     """The estimated share of a batch, from the FastLZ length: max(10⁸, 836,500 · length − 42,585,600) [byte / 10⁶].
 
     >>> scaled_size([0, 170, 171]).tolist()
@@ -215,8 +255,12 @@ def scaled_size(fastlz_size: ArrayLike) -> Any:
     return maximum(MIN_SCALED_SIZE, linear - FASTLZ_INTERCEPT)
 
 
+@overload
+def fjord_l1_gas(fastlz_size: int) -> int: ...
+@overload
+def fjord_l1_gas(fastlz_size: Numbers[Wholes]) -> Wholes: ...
 @formula
-def fjord_l1_gas(fastlz_size: ArrayLike) -> Any:
+def fjord_l1_gas(fastlz_size: ArrayLike) -> Whole:
     """The L1 gas that receipts show from Fjord on: 16 per estimated byte [gas].
 
     >>> fjord_l1_gas(235)
@@ -225,6 +269,15 @@ def fjord_l1_gas(fastlz_size: ArrayLike) -> Any:
     return multiply_divide("l1_gas", scaled_size(fastlz_size), L1_GAS_PER_BYTE, 10**6)
 
 
+@overload
+def fjord_l1_fee(
+    fastlz_size: int, *, l1_base_fee: int, blob_base_fee: int, base_fee_scalar: int, blob_base_fee_scalar: int
+) -> int: ...
+@overload
+def fjord_l1_fee(
+    fastlz_size: Numbers[Wholes], *, l1_base_fee: Numbers[Wholes], blob_base_fee: Numbers[Wholes],
+    base_fee_scalar: Numbers[Wholes], blob_base_fee_scalar: Numbers[Wholes]
+) -> Wholes: ...  # fmt: skip
 @formula
 def fjord_l1_fee(
     fastlz_size: ArrayLike,
@@ -233,7 +286,7 @@ def fjord_l1_fee(
     blob_base_fee: ArrayLike,
     base_fee_scalar: ArrayLike,
     blob_base_fee_scalar: ArrayLike,
-) -> Any:
+) -> Whole:
     """The L1 data fee from Fjord on.
 
     Parameters
@@ -259,8 +312,14 @@ def fjord_l1_fee(
     return multiply_divide_parts("l1_fee", price, scaled_size(fastlz_size), UNITS_PER_BYTE["fjord"])
 
 
+@overload
+def operator_fee(gas: int, *, scalar: int, constant: int, upgrade: str) -> int: ...
+@overload
+def operator_fee(
+    gas: Numbers[Wholes], *, scalar: Numbers[Wholes], constant: Numbers[Wholes], upgrade: str
+) -> Wholes: ...
 @formula
-def operator_fee(gas: ArrayLike, *, scalar: ArrayLike, constant: ArrayLike, upgrade: str) -> Any:
+def operator_fee(gas: ArrayLike, *, scalar: ArrayLike, constant: ArrayLike, upgrade: str) -> Whole:
     """What the chain's operator takes beside the gas: nothing before Isthmus.
 
     isthmus: gas · scalar // 10⁶ + constant; jovian: gas · scalar · 100 + constant.
@@ -287,8 +346,12 @@ def operator_fee(gas: ArrayLike, *, scalar: ArrayLike, constant: ArrayLike, upgr
     return add("operator_fee", multiply_divide("operator_fee", gas_, rate, row.operator_fee_divisor), constant_)
 
 
+@overload
+def da_footprint(fastlz_size: int, *, gas_scalar: int = ...) -> int: ...
+@overload
+def da_footprint(fastlz_size: Numbers[Wholes], *, gas_scalar: Numbers[Wholes] = ...) -> Wholes: ...
 @formula
-def da_footprint(fastlz_size: ArrayLike, *, gas_scalar: ArrayLike = DEFAULT_FOOTPRINT_SCALAR) -> Any:
+def da_footprint(fastlz_size: ArrayLike, *, gas_scalar: ArrayLike = DEFAULT_FOOTPRINT_SCALAR) -> Whole:
     """The gas that a transaction's data takes of a block from Jovian on: whole estimated bytes · gas_scalar [gas].
 
     `gas_scalar` 0 means the default of 400 gas per byte, as in the L1 attributes.
@@ -301,8 +364,12 @@ def da_footprint(fastlz_size: ArrayLike, *, gas_scalar: ArrayLike = DEFAULT_FOOT
     return multiply("da_footprint", size, where(scalar == 0, DEFAULT_FOOTPRINT_SCALAR, scalar))
 
 
+@overload
+def oracle_ecotone_l1_gas(zero_bytes: int, nonzero_bytes: int) -> int: ...
+@overload
+def oracle_ecotone_l1_gas(zero_bytes: Numbers[Wholes], nonzero_bytes: Numbers[Wholes]) -> Wholes: ...
 @formula
-def oracle_ecotone_l1_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike) -> Any:
+def oracle_ecotone_l1_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike) -> Whole:
     """`GasPriceOracle.getL1GasUsed` of an unsigned transaction under Ecotone: 68 non-zero bytes more [gas].
 
     >>> oracle_ecotone_l1_gas(2, 3)
@@ -312,8 +379,12 @@ def oracle_ecotone_l1_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike) -> An
     return fee_market.calldata_gas(zero_bytes, nonzero)
 
 
+@overload
+def oracle_fastlz_size(unsigned_fastlz_size: int) -> int: ...
+@overload
+def oracle_fastlz_size(unsigned_fastlz_size: Numbers[Wholes]) -> Wholes: ...
 @formula
-def oracle_fastlz_size(unsigned_fastlz_size: ArrayLike) -> Any:
+def oracle_fastlz_size(unsigned_fastlz_size: ArrayLike) -> Whole:
     """The FastLZ length that `GasPriceOracle.getL1Fee` takes for an unsigned transaction from Fjord on: 68 more [byte].
 
     >>> oracle_fastlz_size(167)
@@ -322,8 +393,12 @@ def oracle_fastlz_size(unsigned_fastlz_size: ArrayLike) -> Any:
     return add("fastlz_size", whole("unsigned_fastlz_size", unsigned_fastlz_size, unit="bytes"), SIGNATURE_BYTES)
 
 
+@overload
+def oracle_upper_bound_size(unsigned_size: int) -> int: ...
+@overload
+def oracle_upper_bound_size(unsigned_size: Numbers[Wholes]) -> Wholes: ...
 @formula
-def oracle_upper_bound_size(unsigned_size: ArrayLike) -> Any:
+def oracle_upper_bound_size(unsigned_size: ArrayLike) -> Whole:
     """The largest FastLZ length of an unsigned transaction once signed (`getL1FeeUpperBound`) [byte].
 
     With t = size + 68 it is t + t // 255 + 16.
@@ -335,6 +410,17 @@ def oracle_upper_bound_size(unsigned_size: ArrayLike) -> Any:
     return add("unsigned_size", signed, signed // 255, 16)
 
 
+@overload
+def next_base_fee(
+    base_fee: int, gas_used: int, gas_limit: int, *, upgrade: str, elasticity: int = ...,
+    denominator: int | None = ..., footprint: float = ..., min_base_fee: int = ...
+) -> int: ...  # fmt: skip
+@overload
+def next_base_fee(
+    base_fee: Numbers[Wholes], gas_used: Numbers[Wholes], gas_limit: Numbers[Wholes], *, upgrade: str,
+    elasticity: Numbers[Wholes] = ..., denominator: Numbers[Wholes] | None = ..., footprint: Numbers[Wholes] = ...,
+    min_base_fee: Numbers[Wholes] = ...
+) -> Wholes: ...  # fmt: skip
 @formula
 def next_base_fee(
     base_fee: ArrayLike,
@@ -346,7 +432,7 @@ def next_base_fee(
     denominator: ArrayLike | None = None,
     footprint: ArrayLike = 0,
     min_base_fee: ArrayLike = 0,
-) -> Any:
+) -> Whole:
     """The L2 base fee of the next block.
 
     EIP-1559 with the upgrade's denominator (50, from Canyon 250; from Holocene what the header says); from Jovian on

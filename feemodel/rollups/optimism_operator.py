@@ -11,9 +11,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from feemodel.checks import INT64_MAX, flag, instance, real_scalar, text
+from feemodel.checks import INT64_MAX, ArrayLike, flag, instance, real_scalar, text
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, TRANSACTION_GAS
 from feemodel.integers import MILLION, one_whole

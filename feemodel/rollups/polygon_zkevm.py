@@ -7,12 +7,11 @@ Source: 0xPolygonHermez/zkevm-node at 7b80367 (2024-03-28): pool/effectivegaspri
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import overload
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from feemodel.checks import INT64_MAX, check_fields, instance, real_scalar, whole
+from feemodel.checks import INT64_MAX, ArrayLike, Numbers, Wholes, check_fields, instance, real_scalar, whole
 from feemodel.errors import Int64Overflow
 from feemodel.formula import formula
 from feemodel.integers import UINT64_MAX, Whole, add, maximum, multiply, one_whole, truncated, where
@@ -43,8 +42,12 @@ class Pricing:
 NODE_DEFAULTS = Pricing()
 
 
+@overload
+def min_l2_gas_price(l1_gas_price: int, *, pricing: Pricing = ...) -> int: ...
+@overload
+def min_l2_gas_price(l1_gas_price: Numbers[Wholes], *, pricing: Pricing = ...) -> Wholes: ...
 @formula
-def min_l2_gas_price(l1_gas_price: ArrayLike, *, pricing: Pricing = NODE_DEFAULTS) -> Any:
+def min_l2_gas_price(l1_gas_price: ArrayLike, *, pricing: Pricing = NODE_DEFAULTS) -> Whole:
     """The least L2 gas price: trunc(l1_gas_price · factor) [wei / gas].
 
     >>> min_l2_gas_price(10**9 + 1)
@@ -57,8 +60,12 @@ def min_l2_gas_price(l1_gas_price: ArrayLike, *, pricing: Pricing = NODE_DEFAULT
     )
 
 
+@overload
+def byte_gas(zero_bytes: int, nonzero_bytes: int, *, pricing: Pricing = ...) -> int: ...
+@overload
+def byte_gas(zero_bytes: Numbers[Wholes], nonzero_bytes: Numbers[Wholes], *, pricing: Pricing = ...) -> Wholes: ...
 @formula
-def byte_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, pricing: Pricing = NODE_DEFAULTS) -> Any:
+def byte_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, pricing: Pricing = NODE_DEFAULTS) -> Whole:
     """The L1 gas that a transaction's bytes are charged for: 16 · (nonzero + 1) + 4 · zero [gas].
 
     >>> byte_gas(5, 5)
@@ -70,6 +77,15 @@ def byte_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, pricing: Pricin
     return add("byte_gas", multiply("nonzero_bytes", nonzero, pricing.byte_gas_cost), zero_gas)
 
 
+@overload
+def break_even_gas_price(
+    zero_bytes: int, nonzero_bytes: int, gas_used: int, *, tx_gas_price: int, l1_gas_price: int, pricing: Pricing = ...
+) -> int: ...
+@overload
+def break_even_gas_price(
+    zero_bytes: Numbers[Wholes], nonzero_bytes: Numbers[Wholes], gas_used: Numbers[Wholes], *,
+    tx_gas_price: Numbers[Wholes], l1_gas_price: Numbers[Wholes], pricing: Pricing = ...
+) -> Wholes: ...  # fmt: skip
 @formula
 def break_even_gas_price(
     zero_bytes: ArrayLike,
@@ -79,7 +95,7 @@ def break_even_gas_price(
     tx_gas_price: ArrayLike,
     l1_gas_price: ArrayLike,
     pricing: Pricing = NODE_DEFAULTS,
-) -> Any:
+) -> Whole:
     """The gas price at which a transaction pays for its gas and its bytes.
 
     total = gas_used · min_l2_gas_price + (16 · (nonzero + 1) + 4 · zero) · l1_gas_price;
@@ -115,6 +131,16 @@ def break_even_gas_price(
     return where(gas == 0, own_price, price)
 
 
+@overload
+def effective_gas_price(
+    zero_bytes: int, nonzero_bytes: int, gas_used: int, *, tx_gas_price: int, l1_gas_price: int, l2_gas_price: int,
+    pricing: Pricing = ...
+) -> int: ...  # fmt: skip
+@overload
+def effective_gas_price(
+    zero_bytes: Numbers[Wholes], nonzero_bytes: Numbers[Wholes], gas_used: Numbers[Wholes], *,
+    tx_gas_price: Numbers[Wholes], l1_gas_price: Numbers[Wholes], l2_gas_price: Numbers[Wholes], pricing: Pricing = ...
+) -> Wholes: ...  # fmt: skip
 @formula
 def effective_gas_price(
     zero_bytes: ArrayLike,
@@ -125,7 +151,7 @@ def effective_gas_price(
     l1_gas_price: ArrayLike,
     l2_gas_price: ArrayLike,
     pricing: Pricing = NODE_DEFAULTS,
-) -> Any:
+) -> Whole:
     """The gas price that is charged: break-even price · max(1, tx_gas_price / l2_gas_price), truncated [wei / gas].
 
     `l2_gas_price` is what the network suggests, at least 1; the rest as in `break_even_gas_price`. Where an offer
@@ -153,8 +179,12 @@ def effective_gas_price(
     return effective
 
 
+@overload
+def effective_percentage(gas_price: int, effective_gas_price: int) -> int: ...
+@overload
+def effective_percentage(gas_price: Numbers[Wholes], effective_gas_price: Numbers[Wholes]) -> Wholes: ...
 @formula
-def effective_percentage(gas_price: ArrayLike, effective_gas_price: ArrayLike) -> Any:
+def effective_percentage(gas_price: ArrayLike, effective_gas_price: ArrayLike) -> Whole:
     """The byte that a batch carries: ⌈effective · 256 / gas_price⌉ − 1, 255 where the offer is not above it.
 
     Raises `InvalidInput` for a price of 0.

@@ -60,7 +60,8 @@ def linea_rule(row: presets.LineaPricing) -> Rule:
             upper_bound=row.upper_bound,
         )  # fmt: skip
         base = add("gas_price", with_margin(row.fixed_cost, row.estimate_margin), row.l2_gas_price)
-        gas, price = columns["gas"], Parts(recorded_cost(cost), 0)
+        gas = columns["gas"]
+        price: Parts = Parts(recorded_cost(cost), 0)
         return Factors(
             columns["linea_size"], price, gas, gas, base, step=gas, fixed=row.fixed_cost, margin=row.estimate_margin
         )

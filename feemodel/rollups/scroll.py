@@ -15,11 +15,9 @@ dfbd661: src/L2/predeploys/L1GasPriceOracle.sol; scroll-tech/scroll-revm: src/l1
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import overload
 
-from numpy.typing import ArrayLike
-
-from feemodel.checks import whole
+from feemodel.checks import ArrayLike, Numbers, Wholes, whole
 from feemodel.errors import Int64Overflow
 from feemodel.ethereum import fee_market
 from feemodel.formula import formula
@@ -62,10 +60,17 @@ UPGRADES = (
 )
 
 
+@overload
+def pre_curie_l1_fee(zero_bytes: int, nonzero_bytes: int, *, l1_base_fee: int, overhead: int, scalar: int) -> int: ...
+@overload
+def pre_curie_l1_fee(
+    zero_bytes: Numbers[Wholes], nonzero_bytes: Numbers[Wholes], *, l1_base_fee: Numbers[Wholes],
+    overhead: Numbers[Wholes], scalar: Numbers[Wholes]
+) -> Wholes: ...  # fmt: skip
 @formula
 def pre_curie_l1_fee(
     zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, l1_base_fee: ArrayLike, overhead: ArrayLike, scalar: ArrayLike
-) -> Any:
+) -> Whole:
     """The L1 data fee until Curie.
 
     Parameters
@@ -87,8 +92,14 @@ def pre_curie_l1_fee(
     return _fee(price(l1_base_fee=l1_base_fee, scalar=scalar), gas, 1)
 
 
+@overload
+def pre_curie_gas(zero_bytes: int, nonzero_bytes: int, *, overhead: int) -> int: ...
+@overload
+def pre_curie_gas(
+    zero_bytes: Numbers[Wholes], nonzero_bytes: Numbers[Wholes], *, overhead: Numbers[Wholes]
+) -> Wholes: ...
 @formula
-def pre_curie_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, overhead: ArrayLike) -> Any:
+def pre_curie_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, overhead: ArrayLike) -> Whole:
     """The L1 gas that a transaction is charged for until Curie: 4 · zero + 16 · (nonzero + 4) + overhead [gas].
 
     >>> pre_curie_gas(2, 2, overhead=100)
@@ -98,6 +109,15 @@ def pre_curie_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, overhead: 
     return add("gas", fee_market.calldata_gas(zero_bytes, nonzero), whole("overhead", overhead, unit="gas"))
 
 
+@overload
+def curie_l1_fee(
+    length: int, *, l1_base_fee: int, blob_base_fee: int, commit_scalar: float, blob_scalar: int
+) -> int: ...
+@overload
+def curie_l1_fee(
+    length: Numbers[Wholes], *, l1_base_fee: Numbers[Wholes], blob_base_fee: Numbers[Wholes],
+    commit_scalar: Numbers[Wholes], blob_scalar: Numbers[Wholes]
+) -> Wholes: ...  # fmt: skip
 @formula
 def curie_l1_fee(
     length: ArrayLike,
@@ -106,7 +126,7 @@ def curie_l1_fee(
     blob_base_fee: ArrayLike,
     commit_scalar: ArrayLike,
     blob_scalar: ArrayLike,
-) -> Any:
+) -> Whole:
     """The L1 data fee of Curie: one commitment, and every byte at the price of blob gas.
 
     Parameters
@@ -128,8 +148,12 @@ def curie_l1_fee(
     return _fee(byte, size, 1, commitment)
 
 
+@overload
+def compression_ratio(length: int, compressed_size: int) -> int: ...
+@overload
+def compression_ratio(length: Numbers[Wholes], compressed_size: Numbers[Wholes]) -> Wholes: ...
 @formula
-def compression_ratio(length: ArrayLike, compressed_size: ArrayLike) -> Any:
+def compression_ratio(length: ArrayLike, compressed_size: ArrayLike) -> Whole:
     """length · 10⁹ // compressed_size, at least 10⁹; 2**256 − 1 for no data at all [10⁻⁹].
 
     Raises `InvalidInput` for data of no compressed size, `Int64Overflow` for no data in an array.
@@ -147,6 +171,17 @@ def compression_ratio(length: ArrayLike, compressed_size: ArrayLike) -> Any:
     return maximum(multiply_divide("compression_ratio", size, PRECISION, compressed), PRECISION)
 
 
+@overload
+def feynman_l1_fee(
+    length: int, data_length: int, compressed_data_size: int, *, l1_base_fee: int, blob_base_fee: int,
+    exec_scalar: float, blob_scalar: int, penalty_threshold: int, penalty_factor: int
+) -> int: ...  # fmt: skip
+@overload
+def feynman_l1_fee(
+    length: Numbers[Wholes], data_length: Numbers[Wholes], compressed_data_size: Numbers[Wholes], *,
+    l1_base_fee: Numbers[Wholes], blob_base_fee: Numbers[Wholes], exec_scalar: Numbers[Wholes],
+    blob_scalar: Numbers[Wholes], penalty_threshold: Numbers[Wholes], penalty_factor: Numbers[Wholes]
+) -> Wholes: ...  # fmt: skip
 @formula
 def feynman_l1_fee(
     length: ArrayLike,
@@ -159,7 +194,7 @@ def feynman_l1_fee(
     blob_scalar: ArrayLike,
     penalty_threshold: ArrayLike,
     penalty_factor: ArrayLike,
-) -> Any:
+) -> Whole:
     """The L1 data fee of Feynman: a transaction whose calldata compresses badly pays a penalty.
 
     Parameters
@@ -186,6 +221,15 @@ def feynman_l1_fee(
     return _fee(both, units, PRECISION)
 
 
+@overload
+def feynman_units(
+    length: int, data_length: int, compressed_data_size: int, *, penalty_threshold: int, penalty_factor: int
+) -> int: ...
+@overload
+def feynman_units(
+    length: Numbers[Wholes], data_length: Numbers[Wholes], compressed_data_size: Numbers[Wholes], *,
+    penalty_threshold: Numbers[Wholes], penalty_factor: Numbers[Wholes]
+) -> Wholes: ...  # fmt: skip
 @formula
 def feynman_units(
     length: ArrayLike,
@@ -194,7 +238,7 @@ def feynman_units(
     *,
     penalty_threshold: ArrayLike,
     penalty_factor: ArrayLike,
-) -> Any:
+) -> Whole:
     """length · penalty [10⁻⁹ byte]; arguments and errors as `feynman_l1_fee`.
 
     >>> feynman_units(100, 50, 10, penalty_threshold=6 * 10**9, penalty_factor=2 * 10**9)
@@ -208,6 +252,16 @@ def feynman_units(
     return multiply("length · penalty", whole("length", length, unit="bytes"), factor)
 
 
+@overload
+def galileo_l1_fee(
+    compressed_size: int, *, l1_base_fee: int, blob_base_fee: int, exec_scalar: float, blob_scalar: int,
+    penalty_factor: int
+) -> int: ...  # fmt: skip
+@overload
+def galileo_l1_fee(
+    compressed_size: Numbers[Wholes], *, l1_base_fee: Numbers[Wholes], blob_base_fee: Numbers[Wholes],
+    exec_scalar: Numbers[Wholes], blob_scalar: Numbers[Wholes], penalty_factor: Numbers[Wholes]
+) -> Wholes: ...  # fmt: skip
 @formula
 def galileo_l1_fee(
     compressed_size: ArrayLike,
@@ -217,7 +271,7 @@ def galileo_l1_fee(
     exec_scalar: ArrayLike,
     blob_scalar: ArrayLike,
     penalty_factor: ArrayLike,
-) -> Any:
+) -> Whole:
     """The L1 data fee of Galileo: per compressed byte, and more than that for a long transaction.
 
     Parameters
@@ -237,8 +291,12 @@ def galileo_l1_fee(
     return _fee(both, galileo_units(compressed_size, penalty_factor=penalty_factor), doubling_size(penalty_factor))
 
 
+@overload
+def galileo_units(compressed_size: int, *, penalty_factor: int) -> int: ...
+@overload
+def galileo_units(compressed_size: Numbers[Wholes], *, penalty_factor: Numbers[Wholes]) -> Wholes: ...
 @formula
-def galileo_units(compressed_size: ArrayLike, *, penalty_factor: ArrayLike) -> Any:
+def galileo_units(compressed_size: ArrayLike, *, penalty_factor: ArrayLike) -> Whole:
     """c · (penalty_factor + c): what base + base · c // penalty_factor comes to, times penalty_factor [byte²].
 
     >>> galileo_units(100, penalty_factor=10_000)
@@ -248,8 +306,12 @@ def galileo_units(compressed_size: ArrayLike, *, penalty_factor: ArrayLike) -> A
     return multiply("compressed_size", size, add("penalty_factor", doubling_size(penalty_factor), size))
 
 
+@overload
+def doubling_size(penalty_factor: int) -> int: ...
+@overload
+def doubling_size(penalty_factor: Numbers[Wholes]) -> Wholes: ...
 @formula
-def doubling_size(penalty_factor: ArrayLike) -> Any:
+def doubling_size(penalty_factor: ArrayLike) -> Whole:
     """The penalty factor, at least 1 [byte].
 
     >>> doubling_size(0)
@@ -258,6 +320,13 @@ def doubling_size(penalty_factor: ArrayLike) -> Any:
     return maximum(whole("penalty_factor", penalty_factor), 1)
 
 
+@overload
+def price(*, l1_base_fee: int, scalar: int, blob_base_fee: int = ..., blob_scalar: int = ...) -> Parts[int]: ...
+@overload
+def price(
+    *, l1_base_fee: Numbers[Wholes], scalar: Numbers[Wholes], blob_base_fee: Numbers[Wholes] = ...,
+    blob_scalar: Numbers[Wholes] = ...
+) -> Parts[Wholes]: ...  # fmt: skip
 @formula
 def price(
     *, l1_base_fee: ArrayLike, scalar: ArrayLike, blob_base_fee: ArrayLike = 0, blob_scalar: ArrayLike = 0

@@ -4,11 +4,9 @@ Source: taikoxyz/taiko-mono at b9c5bb2 (2026-08-21): packages/protocol/docs/Deri
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple, overload
 
-from numpy.typing import ArrayLike
-
-from feemodel.checks import INT64_MAX, check_fields, instance, whole
+from feemodel.checks import INT64_MAX, ArrayLike, Numbers, Part, Wholes, check_fields, instance, whole
 from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow
 from feemodel.formula import formula
@@ -42,17 +40,24 @@ OTHER = Chain(name="taiko-other", min_base_fee=5_000_000)
 
 
 @compared_by_value
-class SharedFee(NamedTuple):
+class SharedFee(NamedTuple, Generic[Part]):
     """Who gets a base fee [wei]."""
 
-    proposer: Any
-    treasury: Any
+    proposer: Part
+    treasury: Part
 
 
+@overload
+def next_base_fee(base_fee: int, gas_used: int, gas_limit: int, block_time: int, *, chain: Chain = ...) -> int: ...
+@overload
+def next_base_fee(
+    base_fee: Numbers[Wholes], gas_used: Numbers[Wholes], gas_limit: Numbers[Wholes], block_time: Numbers[Wholes], *,
+    chain: Chain = ...
+) -> Wholes: ...  # fmt: skip
 @formula
 def next_base_fee(
     base_fee: ArrayLike, gas_used: ArrayLike, gas_limit: ArrayLike, block_time: ArrayLike, *, chain: Chain = MAINNET
-) -> Any:
+) -> Whole:
     """The base fee of the next block.
 
     With target = gas_limit // 2 and adjusted = min(target · block_time // 2, gas_limit · 95 // 100), the fee moves by
@@ -91,6 +96,12 @@ def next_base_fee(
     return minimum(maximum(moved, chain.min_base_fee), chain.max_base_fee)
 
 
+@overload
+def shared_base_fee(gas_used: int, base_fee: int, *, percent: int = ...) -> SharedFee[int]: ...
+@overload
+def shared_base_fee(
+    gas_used: Numbers[Wholes], base_fee: Numbers[Wholes], *, percent: Numbers[Wholes] = ...
+) -> SharedFee[Wholes]: ...
 @formula
 def shared_base_fee(gas_used: ArrayLike, base_fee: ArrayLike, *, percent: ArrayLike = SHARING_PERCENT) -> SharedFee:
     """The base fees of a transaction or block, divided: `percent` of them rounded down to the proposer.

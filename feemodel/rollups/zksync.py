@@ -15,11 +15,9 @@ core/lib/multivm/src/versions/vm_latest/utils/fee.rs, core/node/fee_model/src/l1
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, overload
 
-from numpy.typing import ArrayLike
-
-from feemodel.checks import check_fields, choice, flag, instance, real, whole
+from feemodel.checks import ArrayLike, Numbers, Part, Wholes, check_fields, choice, flag, instance, real, whole
 from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
@@ -69,30 +67,40 @@ class FeeModel:
 
 
 @compared_by_value
-class FeeInput(NamedTuple):
+class FeeInput(NamedTuple, Generic[Part]):
     """The prices of a batch."""
 
-    l1_gas_price: Any  #: [wei / gas]
-    fair_l2_gas_price: Any  #: [wei / gas]
-    fair_pubdata_price: Any  #: [wei / byte]
+    l1_gas_price: Part  #: [wei / gas]
+    fair_l2_gas_price: Part  #: [wei / gas]
+    fair_pubdata_price: Part  #: [wei / byte]
 
 
 @compared_by_value
-class BaseFee(NamedTuple):
+class BaseFee(NamedTuple, Generic[Part]):
     """What a batch charges by."""
 
-    base_fee: Any  #: [wei / gas]
-    gas_per_pubdata: Any  #: [gas / byte]
+    base_fee: Part  #: [wei / gas]
+    gas_per_pubdata: Part  #: [gas / byte]
 
 
 @compared_by_value
-class Fee(NamedTuple):
+class Fee(NamedTuple, Generic[Part]):
     """A transaction's fee in its two parts [wei]."""
 
-    pubdata: Any
-    execution: Any
+    pubdata: Part
+    execution: Part
 
 
+@overload
+def batch_fee_input(
+    l1_gas_price: int, l1_pubdata_price: int, *, model: FeeModel, l1_gas_price_scale: float = ...,
+    l1_pubdata_price_scale: float = ..., clip: bool = ...
+) -> FeeInput[int]: ...  # fmt: skip
+@overload
+def batch_fee_input(
+    l1_gas_price: Numbers[Wholes], l1_pubdata_price: Numbers[Wholes], *, model: FeeModel,
+    l1_gas_price_scale: float = ..., l1_pubdata_price_scale: float = ..., clip: bool = ...
+) -> FeeInput[Wholes]: ...  # fmt: skip
 @formula
 def batch_fee_input(
     l1_gas_price: ArrayLike,
@@ -134,6 +142,10 @@ def batch_fee_input(
     return FeeInput(gas_price, fair_gas, fair_pubdata)
 
 
+@overload
+def base_fee(fair_l2_gas_price: int, fair_pubdata_price: int) -> BaseFee[int]: ...
+@overload
+def base_fee(fair_l2_gas_price: Numbers[Wholes], fair_pubdata_price: Numbers[Wholes]) -> BaseFee[Wholes]: ...
 @formula
 def base_fee(fair_l2_gas_price: ArrayLike, fair_pubdata_price: ArrayLike) -> BaseFee:
     """Base fee and gas per pubdata byte of a batch; arguments in wei, broadcasting and errors as `batch_fee_input`.
@@ -147,6 +159,12 @@ def base_fee(fair_l2_gas_price: ArrayLike, fair_pubdata_price: ArrayLike) -> Bas
     return BaseFee(fee, ceiling_divide(pubdata, fee))
 
 
+@overload
+def transaction_fee(gas: int, pubdata: int, *, base_fee: int, gas_per_pubdata: int) -> Fee[int]: ...
+@overload
+def transaction_fee(
+    gas: Numbers[Wholes], pubdata: Numbers[Wholes], *, base_fee: Numbers[Wholes], gas_per_pubdata: Numbers[Wholes]
+) -> Fee[Wholes]: ...
 @formula
 def transaction_fee(gas: ArrayLike, pubdata: ArrayLike, *, base_fee: ArrayLike, gas_per_pubdata: ArrayLike) -> Fee:
     """What a transaction pays: base_fee · (gas + pubdata · gas_per_pubdata), in its two parts.
@@ -171,6 +189,16 @@ def transaction_fee(gas: ArrayLike, pubdata: ArrayLike, *, base_fee: ArrayLike, 
     )
 
 
+@overload
+def l1_pubdata_price(
+    l1_gas_price: int, blob_base_fee: int, *, mode: str = ..., multiplier: float = ...,
+    max_blob_base_fee: int | None = ...
+) -> int: ...  # fmt: skip
+@overload
+def l1_pubdata_price(
+    l1_gas_price: Numbers[Wholes], blob_base_fee: Numbers[Wholes], *, mode: str = ..., multiplier: float = ...,
+    max_blob_base_fee: int | None = ...
+) -> Wholes: ...  # fmt: skip
 @formula
 def l1_pubdata_price(
     l1_gas_price: ArrayLike,
@@ -179,7 +207,7 @@ def l1_pubdata_price(
     mode: str = "blobs",
     multiplier: float = 1.0,
     max_blob_base_fee: int | None = None,
-) -> Any:
+) -> Whole:
     """What L1 charges for a byte of pubdata: in blobs 1 blob gas, in calldata 17 gas, in a validium nothing.
 
     Parameters
@@ -260,8 +288,12 @@ def excess_behind(blob_base_fee: int, update_fraction: int = PREDICTOR_UPDATE_FR
     return high
 
 
+@overload
+def in_base_token(price: int, *, numerator: int, denominator: int) -> int: ...
+@overload
+def in_base_token(price: Numbers[Wholes], *, numerator: Numbers[Wholes], denominator: Numbers[Wholes]) -> Wholes: ...
 @formula
-def in_base_token(price: ArrayLike, *, numerator: ArrayLike, denominator: ArrayLike) -> Any:
+def in_base_token(price: ArrayLike, *, numerator: ArrayLike, denominator: ArrayLike) -> Whole:
     """A price in a chain's own base token: price · numerator // denominator, at most 2**64 − 1.
 
     Raises `InvalidInput` for a denominator of 0, `Int64Overflow` where an array cannot hold the price.

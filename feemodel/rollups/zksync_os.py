@@ -9,11 +9,9 @@ published numeric tests; the vectors are derived from the code.
 
 import math
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
-from numpy.typing import ArrayLike
-
-from feemodel.checks import flag, instance, whole
+from feemodel.checks import ArrayLike, Numbers, Wholes, flag, instance, whole
 from feemodel.errors import InvalidInput
 from feemodel.formula import formula
 from feemodel.integers import Whole, add, multiply, multiply_divide, one_whole
@@ -109,6 +107,12 @@ def block_prices(
     return Prices(*(min(number, UINT256_MAX) for number in (base_fee, native, price)))
 
 
+@overload
+def blob_pubdata_price(pubdata_price: int, *, native_price: int, fill_ratio: Fraction = ...) -> int: ...
+@overload
+def blob_pubdata_price(
+    pubdata_price: Numbers[Wholes], *, native_price: Numbers[Wholes], fill_ratio: Fraction = ...
+) -> Wholes: ...
 @formula
 def blob_pubdata_price(
     pubdata_price: ArrayLike, *, native_price: ArrayLike, fill_ratio: Fraction = DEFAULT_FILL_RATIO
