@@ -11,7 +11,7 @@ Kernel = Callable[..., Any]
 def kept(**options: Any) -> Callable[[Kernel], Kernel]:
     """Compile a function as `numba.njit` does with these options, and keep the machine code for later processes.
 
-    numba keeps it in the folder that NUMBA_CACHE_DIR names, in `__pycache__` beside the module, or in the user's cache
+    numba keeps it in the folder that NUMBA_CACHE_DIR names, in `__pycache__` next to the module, or in the user's cache
     folder. It refuses to define a kernel where none of them can be written, as with a read-only installation and no
     home: there every process compiles the kernel again at its first call.
     """

@@ -26,14 +26,14 @@ MILLION = 10**6
 NO_ROOM = "expected at most 2**63 - 1 with int64 arrays (Python ints have no limit)"
 
 
-class Parts(NamedTuple, Generic[Part]):
-    """A number of millionths in two parts, so that 64 bits hold it: whole · 10⁶ + millionths."""
+class FixedPoint(NamedTuple, Generic[Part]):
+    """A fixed-point number of six decimals, in two fields so that 64 bits hold each: whole · 10⁶ + millionths."""
 
     whole: Part
     millionths: Part  #: below 10⁶
 
 
-NOTHING = Parts(0, 0)
+NOTHING = FixedPoint(0, 0)
 
 
 def one_whole(name: str, value: Any, *, minimum: int = 0, unit: str = "") -> int:
@@ -61,7 +61,7 @@ def require(name: str, reason: str, value: Whole, holds: Truth, error: type[Inva
 
 
 def fitting(name: str, value: Whole) -> Whole:
-    """The value itself, or `Int64Overflow` for a Python int that stands beside arrays and does not fit 64 bits.
+    """The value itself, or `Int64Overflow` for a Python int that meets arrays and does not fit 64 bits.
 
     >>> fitting("fee", 5)
     5
@@ -147,32 +147,34 @@ def divided_product(value: Any, factor: Any, divisor: Any, addend: Any = 0) -> W
     return np.asarray(quotient + remainder // divisor + (remainder % divisor + addend) // divisor)
 
 
-def product_in_parts(name: str, value: Whole, factor: Whole) -> Parts:
+def product_in_parts(name: str, value: Whole, factor: Whole) -> FixedPoint:
     """value · factor in two parts; raises `Int64Overflow` from 2**63 · 10⁶ on with arrays.
 
     >>> product_in_parts("price", 30 * 10**9, 230_759_955_285)
-    Parts(whole=6922798658550000, millionths=0)
+    FixedPoint(whole=6922798658550000, millionths=0)
     """
     millionths: Whole = (value % MILLION) * (factor % MILLION) % MILLION
-    return Parts(multiply_divide(name, value, factor, MILLION), millionths)
+    return FixedPoint(multiply_divide(name, value, factor, MILLION), millionths)
 
 
-def add_parts(name: str, one: Parts, other: Parts) -> Parts:
+def add_parts(name: str, one: FixedPoint, other: FixedPoint) -> FixedPoint:
     """The sum of two numbers in parts.
 
-    >>> add_parts("price", Parts(1, 600_000), Parts(2, 700_000))
-    Parts(whole=4, millionths=300000)
+    >>> add_parts("price", FixedPoint(1, 600_000), FixedPoint(2, 700_000))
+    FixedPoint(whole=4, millionths=300000)
     """
     millionths: Whole = one.millionths + other.millionths
-    return Parts(add(name, one.whole, other.whole, millionths // MILLION), millionths % MILLION)
+    return FixedPoint(add(name, one.whole, other.whole, millionths // MILLION), millionths % MILLION)
 
 
-def multiply_divide_parts(name: str, parts: Parts, factor: Whole, divisor: Whole, addend: Parts = NOTHING) -> Whole:
+def multiply_divide_parts(
+    name: str, parts: FixedPoint, factor: Whole, divisor: Whole, addend: FixedPoint = NOTHING
+) -> Whole:
     """(parts · factor + addend) // (divisor · 10⁶).
 
     The millionths come down to whole numbers first, which no floor around them can tell.
 
-    >>> multiply_divide_parts("fee", Parts(32_030, 0), 100, 10)
+    >>> multiply_divide_parts("fee", FixedPoint(32_030, 0), 100, 10)
     320300
     """
     carried = multiply_divide(name, parts.millionths, factor, MILLION, addend.millionths)

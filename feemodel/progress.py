@@ -17,7 +17,7 @@ def reporting(progress: Progress, total: int | None, what: str) -> Iterator[Call
     ----------
     progress : the caller's own function; `True` for a bar on standard error, if that is a terminal; else nothing.
     total : how many there are, `None` where that is not known.
-    what : the items' name, beside the bar.
+    what : the items' name, shown next to the bar.
     """
     if callable(progress):
         yield progress

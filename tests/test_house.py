@@ -1,6 +1,7 @@
 """The house: which room may import which, and that importing the package costs next to nothing."""
 
 import ast
+import re
 import subprocess
 import sys
 from graphlib import TopologicalSorter
@@ -184,3 +185,45 @@ def test_an_import_path_that_moved_answers_with_the_module_itself():
 
     assert found.splitlines()[0] == "True feemodel.rollups.optimism feemodel.rollups.tables"
     assert set(found.splitlines()[1].split()) == {"DeprecationWarning"}
+
+
+# Words of our own for which the field has a term.
+REFUSED = re.compile(
+    r"\b(crowns?|climbs?|climbing|feet|twins?|moments? of L1|L1 moments?|beside|under way)\b", re.IGNORECASE
+)
+
+
+def public_texts(path):
+    """The public names of a module, as words, and the docstrings of what they name."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    yield ast.get_docstring(tree) or ""
+    yield from _texts_of(tree)
+
+
+def _texts_of(owner):
+    for node in owner.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
+            yield _as_words(node.name)
+            yield ast.get_docstring(node) or ""
+            if isinstance(node, ast.ClassDef):
+                yield from _texts_of(node)
+            else:
+                yield from (_as_words(argument.arg) for argument in (*node.args.args, *node.args.kwonlyargs))
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield _as_words(node.target.id)
+        elif isinstance(node, ast.Assign):
+            yield from (_as_words(target.id) for target in node.targets if isinstance(target, ast.Name))
+
+
+def _as_words(name):
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name.replace("_", " "))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_public_names_and_docstrings_use_the_words_of_the_field(path):
+    assert [text for text in public_texts(path) if REFUSED.search(text)] == []
+
+
+@pytest.mark.parametrize("text", ["the compiled twin", "What stands beside it", _as_words("L1Moment"), "CROWN"])
+def test_a_word_of_our_own_is_seen(text):
+    assert REFUSED.search(text)

@@ -127,7 +127,7 @@ def test_numbers_in_parts_are_exact(value: int, factor: int, millionths: int, mo
     product = integers.product_in_parts("x", value, factor)
     assert product.whole * 10**6 + product.millionths == value * factor
     assert product.millionths < 10**6
-    left, right = integers.Parts(value, millionths), integers.Parts(factor, more)
+    left, right = integers.FixedPoint(value, millionths), integers.FixedPoint(factor, more)
     total = integers.add_parts("x", left, right)
     assert total.whole * 10**6 + total.millionths == (value + factor) * 10**6 + millionths + more
     assert total.millionths < 10**6

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feemodel.errors import Int64Overflow, InvalidInput
-from feemodel.integers import Parts
+from feemodel.integers import FixedPoint
 from feemodel.linea import coordinator, from_l1, priority
 from feemodel.rollups import (
     arbitrum,
@@ -169,7 +169,7 @@ def test_compiled_sums_are_exact_fees_added_up(chosen: Any, seed: int, limits: t
     exact = np.broadcast_to(exact, (40, moments))
     sums = kernels.l1_sums(chosen.factors(transactions, base_fee=base, blob_base_fee=blob), 40, moments)
     np.testing.assert_allclose(sums.by_transaction, exact.sum(axis=1, dtype=float), rtol=1e-14)
-    np.testing.assert_allclose(sums.by_moment, exact.sum(axis=0, dtype=float), rtol=1e-14)
+    np.testing.assert_allclose(sums.by_sample, exact.sum(axis=0, dtype=float), rtol=1e-14)
     for m in range(3):
         one = chosen.factors(transactions, base_fee=base[m : m + 1], blob_base_fee=blob[m : m + 1])
         assert kernels.l1_sums(one, 40, 1).by_transaction.tolist() == exact[:, m].astype(float).tolist()
@@ -184,10 +184,10 @@ def test_the_kernel_divides_exactly_at_the_edges_of_its_range(
 ) -> None:
     for price in prices:
         factors = Factors(
-            np.array(units), Parts(np.array([price]), millionths), divisor, gas=0, gas_price=0,
-            offset=Parts(offset, more),
+            np.array(units), FixedPoint(np.array([price]), millionths), divisor, gas=0, gas_price=0,
+            offset=FixedPoint(offset, more),
         )  # fmt: skip
-        one = factors._replace(price=Parts(price, millionths))
+        one = factors._replace(price=FixedPoint(price, millionths))
         exact = [evaluate(one._replace(units=unit)).l1 for unit in units]
         assert kernels.l1_sums(factors, len(units), 1).by_transaction.tolist() == [float(fee) for fee in exact]
         assert exact == [
@@ -196,7 +196,7 @@ def test_the_kernel_divides_exactly_at_the_edges_of_its_range(
 
 
 def test_the_kernel_refuses_what_it_cannot_prove() -> None:
-    eight = Parts(np.array([8]), 0)
+    eight = FixedPoint(np.array([8]), 0)
     with pytest.raises(Int64Overflow, match=r"transactions\[1\]"):
         kernels.l1_sums(Factors(np.array([1, 2**59]), eight, 1, gas=0, gas_price=0), 2, 1)
     with pytest.raises(Int64Overflow, match="transactions"):
@@ -208,13 +208,13 @@ def test_the_edges_of_chunks_are_summed_and_refused_as_any_element(place: int) -
     """Up to the last fee below 2**60; from there on the transaction is named."""
     count = 2 * kernels.CHUNK + 1
     units = np.ones(count, dtype=np.int64)
-    factors = Factors(units, Parts(np.array([2**11, 5]), 0), 1, gas=0, gas_price=0)
+    factors = Factors(units, FixedPoint(np.array([2**11, 5]), 0), 1, gas=0, gas_price=0)
     units[place] = 2**48 - 1
     sums = kernels.l1_sums(factors, count, 2)
     expected = np.full(count, 2**11 + 5)
     expected[place] = (2**48 - 1) * (2**11 + 5)
     assert expected.astype(float).tolist() == sums.by_transaction.tolist()
-    assert [float((2**48 - 1 + count - 1) * price) for price in (2**11, 5)] == sums.by_moment.tolist()
+    assert [float((2**48 - 1 + count - 1) * price) for price in (2**11, 5)] == sums.by_sample.tolist()
 
     units[place] = 2**49
     with pytest.raises(Int64Overflow, match=rf"transactions\[{place}\]: .* got {2**49}"):
@@ -230,7 +230,7 @@ def test_sums_do_not_depend_on_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     first = kernels.l1_sums(factors, 10_000, 50)
     monkeypatch.setattr(kernels, "cores", lambda: 7)
     again = kernels.l1_sums(factors, 10_000, 50)
-    assert first.by_moment.tolist() == again.by_moment.tolist()
+    assert first.by_sample.tolist() == again.by_sample.tolist()
     assert first.by_transaction.tolist() == again.by_transaction.tolist()
 
 

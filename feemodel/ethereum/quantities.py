@@ -44,7 +44,7 @@ def from_quantity(text: str, name: str = "quantity") -> int:
 def from_number(value: Any, name: str, *, maximum: int) -> int:
     """A whole number of a file: an integer of JSON, decimal digits, or hexadecimal digits after 0x.
 
-    A decimal number that begins with 0 is refused: some readers take it as octal. So is all that `int` takes beside
+    A decimal number that begins with 0 is refused: some readers take it as octal. So is all that `int` takes besides
     digits: signs, white space, underscores, 0b and 0o; and a number with a fraction or an exponent.
 
     >>> from_number("21000", "gas", maximum=2**64 - 1), from_number("0x05208", "gas", maximum=2**64 - 1)

@@ -45,7 +45,7 @@ class AccessListFound:
     executions: int
 
     def reply(self) -> dict[str, Any]:
-        """The answer as geth has it; a call that fails has `error` beside its list."""
+        """The answer as geth has it; a call that fails has `error` next to its list."""
         answer: dict[str, Any] = {
             "accessList": list_reply(self.access_list), "gasUsed": to_quantity(self.outcome.charged),
         }  # fmt: skip

@@ -227,7 +227,7 @@ def check_tolerance(tolerance: float) -> float:
 
 
 def check_rollup_call(call: Call, limits: Limits) -> None:
-    """Refuse what the rollup method does not take: a `gas` above its limit, a gas price beside blobs."""
+    """Refuse what the rollup method does not take: a `gas` above its limit, a gas price together with blobs."""
     if call.gas is not None and call.gas > limits.max_call_gas:
         raise InvalidInput("call.gas", f"expected at most {limits.max_call_gas:,}", call.gas)
     if call.gas_price is not None and call.max_fee_per_blob_gas is not None:

@@ -174,7 +174,7 @@ def read_point(
     path : of the object, for errors.
     form, preset : the server's own pricing.
     without : fields that this method does not take.
-    also : names that it takes beside them, and reads itself.
+    also : further names, which the method reads itself.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The explorer's methods: a fee, a curve, a transaction explained, the other rollups beside it.
+"""The explorer's methods: a fee, a curve, a transaction explained, the other rollups' fees.
 
 The page at `GET /` calls them, and anybody else may. Integers of wei and gas are quantities (a part that a margin below
 1 takes away has a minus sign), bytes and ratios are plain numbers.
@@ -217,7 +217,7 @@ class Explorer:
         return {"pricing": own.name, **_margins(self.preset), **costs, "baseFee": to_quantity(own.base_fee)}
 
 
-class L1Moment(NamedTuple):
+class L1Sample(NamedTuple):
     """What L1 charged at a time."""
 
     time: str  #: UTC, ISO 8601
@@ -230,26 +230,26 @@ class L1Moment(NamedTuple):
         return float(Submission().cost_per_byte(self.base_fee, self.blob_base_fee))
 
 
-def l1_days(moments: Iterable[L1Moment]) -> list[dict[str, Any]]:
+def l1_days(samples: Iterable[L1Sample]) -> list[dict[str, Any]]:
     """Days of L1 to choose from: the cheapest, the middle and the dearest for posting, and the dearest ten minutes.
 
     Parameters
     ----------
-    moments : ten-minute means in order of time; days that are not whole are left out.
+    samples : ten-minute means in order of time; days that are not whole are left out.
 
-    >>> quiet = [L1Moment(f"2026-01-10T{i // 6:02}:{i % 6}0:00", 1e8, 1e6) for i in range(DAY)]
-    >>> [day["date"] for day in l1_days([*quiet, L1Moment("2026-01-11T00:00:00", 1e9, 1e6)])][2:]
+    >>> quiet = [L1Sample(f"2026-01-10T{i // 6:02}:{i % 6}0:00", 1e8, 1e6) for i in range(DAY)]
+    >>> [day["date"] for day in l1_days([*quiet, L1Sample("2026-01-11T00:00:00", 1e9, 1e6)])][2:]
     ['2026-01-10', '2026-01-11 00:00 UTC']
     """
-    moments = list(moments)
-    by_day = [(date, list(group)) for date, group in groupby(moments, key=lambda moment: moment.time[:10])]
+    samples = list(samples)
+    by_day = [(date, list(group)) for date, group in groupby(samples, key=lambda sample: sample.time[:10])]
     days = [
-        L1Moment(date, fmean(one.base_fee for one in group), fmean(one.blob_base_fee for one in group))
+        L1Sample(date, fmean(one.base_fee for one in group), fmean(one.blob_base_fee for one in group))
         for date, group in by_day
         if len(group) == DAY
     ]
     days.sort(key=lambda day: day.cost)
-    dearest = max(moments, key=lambda moment: moment.cost)
+    dearest = max(samples, key=lambda sample: sample.cost)
     chosen = [
         ("calm-day", "Calm day", days[0]),
         ("median-day", "Median day", days[len(days) // 2]),
@@ -260,12 +260,12 @@ def l1_days(moments: Iterable[L1Moment]) -> list[dict[str, Any]]:
         {
             "name": name,
             "label": label,
-            "date": moment.time,
-            "l1BaseFee": to_quantity(_four_digits(moment.base_fee)),
-            "blobBaseFee": to_quantity(_four_digits(moment.blob_base_fee)),
+            "date": sample.time,
+            "l1BaseFee": to_quantity(_four_digits(sample.base_fee)),
+            "blobBaseFee": to_quantity(_four_digits(sample.blob_base_fee)),
             "source": f"Ethereum mainnet, means over every tenth block, to four digits; {L1_FEES}",
         }
-        for name, label, moment in chosen
+        for name, label, sample in chosen
     ]
 
 
@@ -275,7 +275,7 @@ def shipped_days() -> list[dict[str, Any]]:
     # Not as a table: nothing else that a slider asks for needs pandas, which is most of a process's memory.
     with shipped_path(L1_FEES).open(encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file)
-        return l1_days(L1Moment(row["time"], float(row["base_fee"]), float(row["blob_base_fee"])) for row in rows)
+        return l1_days(L1Sample(row["time"], float(row["base_fee"]), float(row["blob_base_fee"])) for row in rows)
 
 
 def _four_digits(mean: float) -> int:

@@ -83,7 +83,7 @@ class Subjects:
         }
 
     async def compare(self, subject: Any, moment: Any) -> dict[str, Any]:
-        """What the subject pays under each rollup's rule at one moment of L1.
+        """What the subject pays under each rollup's rule at one sample of L1 fees.
 
         Parameters
         ----------

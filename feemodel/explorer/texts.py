@@ -1,4 +1,4 @@
-"""The words that the explorer shows beside its numbers: the formulas, and what they take for granted."""
+"""The texts that the explorer shows with its numbers: the formulas, and what they take for granted."""
 
 from collections.abc import Mapping
 

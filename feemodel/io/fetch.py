@@ -61,7 +61,7 @@ def get_blocks(
     ----------
     node : where they are asked for, by `eth_getBlockByNumber`.
     blocks : without gaps.
-    concurrency : requests under way at the same time.
+    concurrency : concurrent requests.
     calls_per_request : blocks in one JSON-RPC batch.
     progress : `True`: a bar on standard error if that is a terminal; or what is called with the number of blocks that
         arrived since the last call.
@@ -93,7 +93,7 @@ def fetch_blocks(
 
     The file has the columns of `feemodel.io.tables.BLOCKS`, each with its unit and meaning in the field's metadata. It
     appears when it is whole; an error or an interrupt leaves nothing behind. Memory is bounded by a row group of 10,000
-    blocks and the requests under way.
+    blocks and the requests in progress.
 
     Parameters
     ----------

@@ -192,7 +192,7 @@ def _is_json(text: str) -> bool:
 def written_whole(path: PathLike, *, overwrite: bool = False) -> Iterator[BinaryIO]:
     """A new file that appears under its name when all of it is on disk, or not at all.
 
-    It is written beside its place under another name, flushed to disk, and renamed; whatever goes wrong inside, an
+    It is written in the same folder under another name, flushed to disk, and renamed; whatever goes wrong inside, an
     interrupt included, leaves nothing behind.
 
     Raises `InvalidInput` if the file exists and `overwrite` is not set, or if its folder cannot be written.

@@ -51,7 +51,7 @@ def sendable(balance: int, *, gas_limit: int, max_fee_per_gas: int, l1_fee: int 
     balance : of the sender [wei].
     gas_limit : of the transaction [gas].
     max_fee_per_gas : of the transaction [wei / gas].
-    l1_fee, operator_fee : that the chain takes beside the gas [wei].
+    l1_fee, operator_fee : that the chain takes besides the gas [wei].
 
     Raises `InvalidInput` for anything that is not a whole number of at least 0.
 

@@ -1,8 +1,7 @@
-"""What every chain's rule looks like: a transaction and a moment of L1 in, the two parts of the fee out.
+"""What every chain's rule looks like: a transaction and a sample of L1 fees in, the two parts of the fee out.
 
-Every rule of this package separates: into what the transaction is, what the moment costs, and one division. A rule is
-written down as these factors once; `evaluate` multiplies them out exactly, `feemodel.rollups.kernels` does so for
-millions of transactions at thousands of moments.
+Each rule is units(transaction) × price(L1 fees) // divisor. It is written once, as these factors: `evaluate` multiplies
+them out exactly, and `feemodel.rollups.kernels` does so for millions of transactions at thousands of L1 fee samples.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +14,7 @@ from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.formula import formula
 from feemodel.integers import (
     NOTHING,
-    Parts,
+    FixedPoint,
     Whole,
     add,
     multiply,
@@ -50,13 +49,13 @@ class Factors(NamedTuple):
     """
 
     units: Whole  #: of the transaction
-    price: Parts  #: of the moment
+    price: FixedPoint  #: of the L1 fees
     divisor: Whole  #: of the transaction, or one
     gas: Whole  #: of the transaction [gas]
-    gas_price: Whole  #: of the moment, or one [wei / gas]
+    gas_price: Whole  #: of the L1 fees, or one [wei / gas]
     step: Whole = 1  #: of the transaction, or one
-    offset: Parts = NOTHING  #: of the moment, or one
-    fixed: Whole = 0  #: of the moment, or one
+    offset: FixedPoint = NOTHING  #: of the L1 fees, or one
+    fixed: Whole = 0  #: of the L1 fees, or one
     margin: float = 1.0
     extra: Whole = 0  #: of the transaction, or one [wei]
     saturates: bool = False  #: whether l1 ends at 2**64 − 1, which only Python ints can pass
@@ -76,7 +75,7 @@ class Rule:
 
         >>> from feemodel.rollups.rules import rule
         >>> rule("op-mainnet/jovian").factors({"fastlz_size": 150, "gas": 21_000}, base_fee=10, blob_base_fee=1)[:3]
-        (100000000, Parts(whole=1, millionths=850533), 1000000)
+        (100000000, FixedPoint(whole=1, millionths=850533), 1000000)
         """
         missing = [name for name in self.columns if name not in transactions]
         if missing:
@@ -89,7 +88,7 @@ class Rule:
         return self.taken_apart(columns, *fees)
 
     def fees(self, transactions: Mapping[str, Any], *, base_fee: ArrayLike, blob_base_fee: ArrayLike) -> Fees:
-        """What transactions pay at moments of L1, to the wei.
+        """What transactions pay at samples of L1 fees, to the wei.
 
         Parameters
         ----------
@@ -123,7 +122,7 @@ def _fees(rule: Rule, *, base_fee: ArrayLike, blob_base_fee: ArrayLike, **transa
 def evaluate(factors: Factors) -> Fees:
     """The fees that factors multiply out to.
 
-    >>> evaluate(Factors(units=7, price=Parts(10, 0), divisor=4, gas=3, gas_price=5, step=2, extra=1))
+    >>> evaluate(Factors(units=7, price=FixedPoint(10, 0), divisor=4, gas=3, gas_price=5, step=2, extra=1))
     Fees(l1=34, l2=16)
     """
     f = instance("factors", factors, Factors)

@@ -1,6 +1,6 @@
-"""Sums of a rule's L1 fees over millions of transactions at thousands of moments, compiled.
+"""Sums of a rule's L1 fees over millions of transactions at thousands of samples, compiled.
 
-The product of transactions and moments is never held: memory is that of the inputs and of one sum each. Every fee is
+The product of transactions and samples is never held: memory is that of the inputs and of one sum each. Every fee is
 the exact integer that `feemodel.rollups.factors.evaluate` gives, by test; the sums are doubles.
 """
 
@@ -29,30 +29,30 @@ RATIO_LIMIT = 2.0**49  # of what is added to the product, to the divisor
 class Sums(NamedTuple):
     """Sums of fees [wei]."""
 
-    by_transaction: NDArray[np.float64]  #: over all moments
-    by_moment: NDArray[np.float64]  #: over all transactions
+    by_transaction: NDArray[np.float64]  #: over all samples
+    by_sample: NDArray[np.float64]  #: over all transactions
 
 
-def l1_sums(factors: Factors, transactions: int, moments: int) -> Sums:
-    """The L1 fees of a rule, summed over moments and over transactions.
+def l1_sums(factors: Factors, transactions: int, samples: int) -> Sums:
+    """The L1 fees of a rule, summed over samples and over transactions.
 
     Parameters
     ----------
-    factors : of `transactions` and `moments`, each one-dimensional or one number.
-    transactions, moments : how many there are.
+    factors : of `transactions` and `samples`, each one-dimensional or one number.
+    transactions, samples : how many there are.
 
     Raises `Int64Overflow` where a fee might pass 2**60 or leave the range in which the arithmetic is proven.
 
-    >>> from feemodel.integers import Parts
-    >>> factors = Factors(np.array([7, 8]), Parts(np.array([10, 20, 30]), 0), 4, gas=0, gas_price=0)
-    >>> l1_sums(factors, 2, 3).by_moment
+    >>> from feemodel.integers import FixedPoint
+    >>> factors = Factors(np.array([7, 8]), FixedPoint(np.array([10, 20, 30]), 0), 4, gas=0, gas_price=0)
+    >>> l1_sums(factors, 2, 3).by_sample
     array([ 37.,  75., 112.])
     """
     units, divisor, step = (_column(value, transactions) for value in (factors.units, factors.divisor, factors.step))
     price, millionths, offset, offset_millionths, fixed = (
-        _column(value, moments) for value in (*factors.price, *factors.offset, factors.fixed)
+        _column(value, samples) for value in (*factors.price, *factors.offset, factors.fixed)
     )
-    fixed_price = _column(with_margin(factors.fixed, factors.margin), moments)
+    fixed_price = _column(with_margin(factors.fixed, factors.margin), samples)
     has_millionths = bool(millionths.any() or offset_millionths.any())
     _check_range(units, divisor, step, price, offset, fixed, factors.margin)
     by_transaction = np.empty(transactions)
@@ -60,22 +60,22 @@ def l1_sums(factors: Factors, transactions: int, moments: int) -> Sums:
 
     def chunk(start: int) -> NDArray[np.float64]:
         part = slice(start, start + CHUNK)
-        by_moment = np.zeros(moments)
-        _sums(units[part], divisor[part], step[part], *prices, has_millionths, by_transaction[part], by_moment)
-        return by_moment
+        by_sample = np.zeros(samples)
+        _sums(units[part], divisor[part], step[part], *prices, has_millionths, by_transaction[part], by_sample)
+        return by_sample
 
     with ThreadPoolExecutor(max_workers=cores()) as pool:
-        by_moment = np.zeros(moments)
+        by_sample = np.zeros(samples)
         for partial in pool.map(chunk, range(0, transactions, CHUNK)):  # in order, whatever the number of threads
-            by_moment += partial
-    return Sums(by_transaction, by_moment)
+            by_sample += partial
+    return Sums(by_transaction, by_sample)
 
 
 # Reassociation lets the sums, which are doubles, run in lanes; the integers are exact in any order.
 @kept(nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _sums(  # type: ignore[no-untyped-def]
     units, divisor, step, price, millionths, offset, offset_millionths, fixed, fixed_price, margin, has_millionths,
-    by_transaction, by_moment,
+    by_transaction, by_sample,
 ):  # fmt: skip
     for t in range(units.size):
         unit, whole_divisor = units[t], divisor[t]
@@ -97,7 +97,7 @@ def _sums(  # type: ignore[no-untyped-def]
             after_margin = np.int64(margin * np.float64(before_margin)) if margin != 1.0 else before_margin
             fee = np.float64(step[t] * (after_margin - fixed_price[m]))
             total += fee
-            by_moment[m] += fee
+            by_sample[m] += fee
         by_transaction[t] = total
 
 
@@ -120,7 +120,7 @@ def _check_range(
     )
     if out_of_range.any():
         index = int(np.argmax(out_of_range))
-        reason = "expected fees that 64 bits hold at every moment"
+        reason = "expected fees that 64 bits hold at every sample"
         raise Int64Overflow("transactions", reason, int(units[index]), (index,))
 
 

@@ -23,7 +23,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
 from feemodel.formula import formula
 from feemodel.integers import (
-    Parts,
+    FixedPoint,
     Whole,
     add,
     add_parts,
@@ -152,15 +152,15 @@ def bedrock_l1_fee(
 
 
 @overload
-def bedrock_price(*, l1_base_fee: int, scalar: int) -> Parts[int]: ...
+def bedrock_price(*, l1_base_fee: int, scalar: int) -> FixedPoint[int]: ...
 @overload
-def bedrock_price(*, l1_base_fee: Numbers[Wholes], scalar: Numbers[Wholes]) -> Parts[Wholes]: ...
+def bedrock_price(*, l1_base_fee: Numbers[Wholes], scalar: Numbers[Wholes]) -> FixedPoint[Wholes]: ...
 @formula
-def bedrock_price(*, l1_base_fee: ArrayLike, scalar: ArrayLike) -> Parts:
+def bedrock_price(*, l1_base_fee: ArrayLike, scalar: ArrayLike) -> FixedPoint:
     """l1_base_fee · scalar [10⁻⁶ wei / gas].
 
     >>> bedrock_price(l1_base_fee=10**9, scalar=684_000)
-    Parts(whole=684000000, millionths=0)
+    FixedPoint(whole=684000000, millionths=0)
     """
     return product_in_parts(
         "l1_base_fee · scalar", whole("l1_base_fee", l1_base_fee, unit="wei"), whole("scalar", scalar)
@@ -170,20 +170,20 @@ def bedrock_price(*, l1_base_fee: ArrayLike, scalar: ArrayLike) -> Parts:
 @overload
 def weighted_price(
     *, l1_base_fee: int, blob_base_fee: int, base_fee_scalar: int, blob_base_fee_scalar: int
-) -> Parts[int]: ...
+) -> FixedPoint[int]: ...
 @overload
 def weighted_price(
     *, l1_base_fee: Numbers[Wholes], blob_base_fee: Numbers[Wholes], base_fee_scalar: Numbers[Wholes],
     blob_base_fee_scalar: Numbers[Wholes]
-) -> Parts[Wholes]: ...  # fmt: skip
+) -> FixedPoint[Wholes]: ...  # fmt: skip
 @formula
 def weighted_price(
     *, l1_base_fee: ArrayLike, blob_base_fee: ArrayLike, base_fee_scalar: ArrayLike, blob_base_fee_scalar: ArrayLike
-) -> Parts:
+) -> FixedPoint:
     """16 · base_fee_scalar · l1_base_fee + blob_base_fee_scalar · blob_base_fee [10⁻⁶ wei / byte].
 
     >>> weighted_price(l1_base_fee=10**9, blob_base_fee=10**7, base_fee_scalar=2, blob_base_fee_scalar=3)
-    Parts(whole=32030, millionths=0)
+    FixedPoint(whole=32030, millionths=0)
     """
     scalar = multiply("base_fee_scalar", L1_GAS_PER_BYTE, whole("base_fee_scalar", base_fee_scalar))
     blob_scalar = whole("blob_base_fee_scalar", blob_base_fee_scalar)
@@ -320,7 +320,7 @@ def operator_fee(
 ) -> Wholes: ...
 @formula
 def operator_fee(gas: ArrayLike, *, scalar: ArrayLike, constant: ArrayLike, upgrade: str) -> Whole:
-    """What the chain's operator takes beside the gas: nothing before Isthmus.
+    """The operator fee, which comes on top of the L2 gas: nothing before Isthmus.
 
     isthmus: gas · scalar // 10⁶ + constant; jovian: gas · scalar · 100 + constant.
 

@@ -23,7 +23,7 @@ from typing import Any
 from feemodel.checks import instance
 from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
-from feemodel.integers import MILLION, NOTHING, Parts, Whole, add, multiply, require
+from feemodel.integers import MILLION, NOTHING, FixedPoint, Whole, add, multiply, require
 from feemodel.linea import coordinator
 from feemodel.linea.extra_data import recorded_cost
 from feemodel.rollups import (
@@ -42,7 +42,7 @@ from feemodel.rollups.factors import Columns, Factors, Rule, given, with_margin
 
 
 def linea_rule(row: presets.LineaPricing) -> Rule:
-    """Linea's cost-per-byte form at the variable cost that its coordinator would publish at the moment.
+    """Linea's cost-per-byte form at the variable cost that its coordinator would publish at these L1 fees.
 
     The L1 part is what the size adds to the fee, the L2 part base fee and fixed cost.
 
@@ -61,7 +61,7 @@ def linea_rule(row: presets.LineaPricing) -> Rule:
         )  # fmt: skip
         base = add("gas_price", with_margin(row.fixed_cost, row.estimate_margin), row.l2_gas_price)
         gas = columns["gas"]
-        price: Parts = Parts(recorded_cost(cost), 0)
+        price: FixedPoint = FixedPoint(recorded_cost(cost), 0)
         return Factors(
             columns["linea_size"], price, gas, gas, base, step=gas, fixed=row.fixed_cost, margin=row.estimate_margin
         )
@@ -81,7 +81,7 @@ def op_stack_rule(row: presets.OpStackChain, upgrade: str) -> Rule:
     sizes = ("fastlz_size",) if l1_rule == "fjord" else ("zero_bytes", "nonzero_bytes")
     terms = given(row, name, "overhead", "scalar") if l1_rule == "bedrock" else {}
 
-    def price(base_fee: Whole, blob_base_fee: Whole) -> Parts:
+    def price(base_fee: Whole, blob_base_fee: Whole) -> FixedPoint:
         if l1_rule == "bedrock":
             return optimism.bedrock_price(l1_base_fee=base_fee, scalar=terms["scalar"])
         return optimism.weighted_price(
@@ -120,7 +120,7 @@ def arbitrum_rule(row: presets.ArbitrumChain) -> Rule:
         cost = add("batch_cost", execution, multiply("batch_cost", blob_base_fee, blob_gas))
         price = arbitrum_l1_pricing.equilibrium_price(cost, batch_units)
         units, gas_price = arbitrum.poster_units(columns["brotli_size"]), row.l2_gas_price
-        return Factors(units, Parts(price, 0), gas_price, columns["gas"], gas_price, step=gas_price)
+        return Factors(units, FixedPoint(price, 0), gas_price, columns["gas"], gas_price, step=gas_price)
 
     return Rule(row.name, ("gas", "brotli_size"), row, taken_apart)
 
@@ -160,7 +160,7 @@ def scroll_rule(row: presets.ScrollChain, upgrade: str) -> Rule:
 
 
 def zksync_rule(row: presets.ZkSyncChain) -> Rule:
-    """A ZK Stack chain whose batches see L1 as it is at the moment.
+    """A ZK Stack chain whose batches pay these L1 fees.
 
     >>> zksync_rule(presets.ZKSYNC_ERA).columns
     ('gas', 'pubdata')
@@ -173,7 +173,7 @@ def zksync_rule(row: presets.ZkSyncChain) -> Rule:
         fees = zksync.batch_fee_input(base_fee, pubdata_price, model=row.model)
         batch = zksync.base_fee(fees.fair_l2_gas_price, fees.fair_pubdata_price)
         byte = multiply("pubdata_fee", batch.base_fee, batch.gas_per_pubdata)
-        return Factors(columns["pubdata"], Parts(byte, 0), 1, columns["gas"], batch.base_fee)
+        return Factors(columns["pubdata"], FixedPoint(byte, 0), 1, columns["gas"], batch.base_fee)
 
     return Rule(row.name, ("gas", "pubdata"), row, taken_apart)
 
@@ -197,7 +197,7 @@ def zksync_os_rule(row: presets.ZkSyncOsChain) -> Rule:
         if row.pubdata_mode == "blobs":
             price = zksync_os.blob_pubdata_price(price, native_price=row.native_price)
         native: Whole = price // row.native_price
-        return Factors(columns["pubdata"], Parts(native, 0), row.native_per_gas, columns["gas"], gas_price,
+        return Factors(columns["pubdata"], FixedPoint(native, 0), row.native_per_gas, columns["gas"], gas_price,
                        step=gas_price)  # fmt: skip
 
     return Rule(row.name, ("gas", "pubdata"), row, taken_apart)
@@ -240,7 +240,7 @@ def polygon_rule(row: presets.PolygonChain) -> Rule:
         gas_price = with_margin(least, margin)
         require("base_fee", "expected enough for a gas price of 1 wei", base_fee, gas_price > 0)
         units = polygon_zkevm.byte_gas(columns["zero_bytes"], columns["nonzero_bytes"], pricing=row.pricing)
-        return Factors(units, Parts(base_fee, 0), gas, gas, gas_price, step=gas, fixed=least, margin=margin)
+        return Factors(units, FixedPoint(base_fee, 0), gas, gas, gas_price, step=gas, fixed=least, margin=margin)
 
     return Rule(row.name, ("gas", "zero_bytes", "nonzero_bytes"), row, taken_apart)
 

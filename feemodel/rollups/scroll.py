@@ -24,7 +24,7 @@ from feemodel.formula import formula
 from feemodel.integers import (
     MILLION,
     NOTHING,
-    Parts,
+    FixedPoint,
     Whole,
     add,
     add_parts,
@@ -321,26 +321,26 @@ def doubling_size(penalty_factor: ArrayLike) -> Whole:
 
 
 @overload
-def price(*, l1_base_fee: int, scalar: int, blob_base_fee: int = ..., blob_scalar: int = ...) -> Parts[int]: ...
+def price(*, l1_base_fee: int, scalar: int, blob_base_fee: int = ..., blob_scalar: int = ...) -> FixedPoint[int]: ...
 @overload
 def price(
     *, l1_base_fee: Numbers[Wholes], scalar: Numbers[Wholes], blob_base_fee: Numbers[Wholes] = ...,
     blob_scalar: Numbers[Wholes] = ...
-) -> Parts[Wholes]: ...  # fmt: skip
+) -> FixedPoint[Wholes]: ...  # fmt: skip
 @formula
 def price(
     *, l1_base_fee: ArrayLike, scalar: ArrayLike, blob_base_fee: ArrayLike = 0, blob_scalar: ArrayLike = 0
-) -> Parts:
+) -> FixedPoint:
     """scalar · l1_base_fee + blob_scalar · blob_base_fee [10⁻⁹ wei].
 
     >>> price(l1_base_fee=30 * 10**9, scalar=230_759_955_285)
-    Parts(whole=6922798658550000, millionths=0)
+    FixedPoint(whole=6922798658550000, millionths=0)
     """
     execution = whole("l1_base_fee", l1_base_fee, unit="wei"), whole("scalar of l1_base_fee", scalar)
     blob = whole("blob_base_fee", blob_base_fee, unit="wei"), whole("blob_scalar", blob_scalar)
     return add_parts("price", product_in_parts("l1_base_fee", *execution), product_in_parts("blob_base_fee", *blob))
 
 
-def _fee(price: Parts, units: Whole, divisor: Whole, addend: Parts = NOTHING) -> Whole:
+def _fee(price: FixedPoint, units: Whole, divisor: Whole, addend: FixedPoint = NOTHING) -> Whole:
     """(price · units + addend) // divisor, of nine decimals."""
     return saturated(multiply_divide_parts("l1_fee", price, units, PRECISION // MILLION * divisor, addend))

@@ -23,7 +23,7 @@ from feemodel.sizes.codecs import SCROLL_ZSTD, Brotli, Codec, FastLz, compressed
 
 LARGEST_CUBE = 50_000_000  # fees that `compare` holds at once: 0.8 GB in both parts
 BLOCK = 1_000_000  # fees computed at a time
-MOMENT_COLUMNS = ("block_number", "timestamp", "base_fee", "blob_base_fee")
+SAMPLE_COLUMNS = ("block_number", "timestamp", "base_fee", "blob_base_fee")
 UNITS = {"base_fee": "wei / gas", "blob_base_fee": "wei / gas", "timestamp": "s", "gas": "gas"}
 
 
@@ -129,13 +129,13 @@ def compare(
     *,
     at: When | None = None,
 ) -> xr.Dataset:
-    """Every fee: rule × transaction × moment, to the wei.
+    """Every fee, rule × transaction × L1 fee sample (dimension `moment`), to the wei.
 
     Parameters
     ----------
     transactions : a table of `sizes_table`, or any with the columns that the rules read; or one of
         `feemodel.io.read_transactions`, which `sizes_table` then measures.
-    l1_fees : a table with `base_fee` and `blob_base_fee` [wei / gas], one row a moment.
+    l1_fees : a table with `base_fee` and `blob_base_fee` [wei / gas], one row a sample.
     rules : names of chains or of `feemodel.rollups.rules.RULES`, or rules of one's own.
     at : the day whose rule and parameters a chain's name stands for, as `feemodel.rollups.rule` takes it.
 
@@ -178,14 +178,14 @@ def compare_sums(
     *,
     at: When | None = None,
 ) -> xr.Dataset:
-    """The fees summed over transactions and over moments; nothing of the size of their product is held.
+    """The fees summed over transactions and over L1 fee samples; their product is never held.
 
     Parameters and errors as `compare`, without its limit; every fee is exact, the sums are doubles.
 
     Returns
     -------
     Dataset : `l1_fee_of_moment`, `l2_fee_of_moment` (rule × moment), sums over the transactions, and
-        `l1_fee_of_transaction`, `l2_fee_of_transaction` (rule × transaction), sums over the moments [wei].
+        `l1_fee_of_transaction`, `l2_fee_of_transaction` (rule × transaction), sums over the samples [wei].
 
     >>> transfer = {"gas": [21_000, 21_000], "fastlz_size": [100, 100]}
     >>> sums = compare_sums(transfer, {"base_fee": [10**9, 10**10], "blob_base_fee": [1, 1]}, ["op-mainnet/jovian"])
@@ -207,7 +207,7 @@ def compare_sums(
             ("l2", _l2_sums(factors, counts["transaction"], counts["moment"])),
         ):
             sums[f"{part}_fee_of_transaction"][1][r] = found.by_transaction
-            sums[f"{part}_fee_of_moment"][1][r] = found.by_moment
+            sums[f"{part}_fee_of_moment"][1][r] = found.by_sample
     return _dataset(sums, chosen, table, moments)
 
 
@@ -355,7 +355,7 @@ def _inputs(
     missing = [name for name in ("base_fee", "blob_base_fee") if name not in l1_fees]
     if missing:
         raise InvalidInput("l1_fees", f"expected the columns {', '.join(missing)}", [*l1_fees])
-    moments = {name: np.atleast_1d(whole(name, l1_fees[name])) for name in MOMENT_COLUMNS if name in l1_fees}
+    moments = {name: np.atleast_1d(whole(name, l1_fees[name])) for name in SAMPLE_COLUMNS if name in l1_fees}
     for name, columns in (("transactions", table), ("l1_fees", moments)):
         for column, values in columns.items():
             if values.ndim != 1:

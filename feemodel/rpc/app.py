@@ -73,7 +73,7 @@ class Access(NamedTuple):
 
     Parameters
     ----------
-    hosts : names in the `Host` header that are answered, beside every IP address; "*" for any.
+    hosts : names in the `Host` header that are answered, besides every IP address; "*" for any.
     api_key : which a request must have, `None` for none.
     keys : of which it must have one, with their limits; `None` for `api_key`.
     guarded : paths that only a key of an operator opens, of `OPEN_PATHS`.

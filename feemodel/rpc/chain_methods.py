@@ -1,4 +1,4 @@
-"""The `eth_` methods on a chain that stands still, as unmodified clients call them beside the rollup's."""
+"""The `eth_` methods on a chain that produces no blocks, as unmodified clients call them next to the rollup's."""
 
 from collections import ChainMap
 from collections.abc import Callable

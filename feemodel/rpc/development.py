@@ -1,6 +1,6 @@
 """The chain that an unconfigured server answers from: funded accounts and a few real contracts.
 
-Its ledger ships beside its genesis, for hashing it takes longer than all else that a server does to start.
+Its ledger ships with its genesis: hashing it takes longer than the rest of a server's start.
 `scripts/build-ledger` makes it anew.
 """
 

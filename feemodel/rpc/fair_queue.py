@@ -17,7 +17,7 @@ class FairQueue:
 
     Clients take turns: a place goes to the client that has gone without one for the longest, however many calls others
     have waiting. In a full queue a call takes the place of the newest call of the client that has most of them there.
-    Where there are several places for calls of brought code, no client holds the last of them beside others of its own.
+    Where there are several places for calls of brought code, no client that holds others takes the last of them.
 
     Parameters
     ----------

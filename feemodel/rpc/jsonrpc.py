@@ -107,7 +107,7 @@ def unobserved(method: str, code: int, seconds: float) -> None:
 
 
 class Batches:
-    """What the batches under way in one event loop have in common: turns, and room for their answers.
+    """What the batches in progress in one event loop share: turns, and room for their answers.
 
     Were each of them to do its next call whenever the loop comes round, others would wait for a call of every batch. So
     the loop does one call of all batches together, and then whatever is new.
@@ -140,7 +140,7 @@ async def respond(
     methods : name → function.
     batch_limit : the most calls that a batch may hold; those behind 32 MiB of answers, or 30 s, are refused.
     observe : told of every call; "unknown" stands for a method that does not exist, "" for what is no call.
-    batches : that are under way in the same loop.
+    batches : in progress in the same event loop.
     admit : asked before each call; raises `CallError` where it is not to be answered.
     """
     return await once(begin(body, methods, batch_limit=batch_limit, observe=observe, batches=batches, admit=admit))

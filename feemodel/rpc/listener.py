@@ -106,7 +106,7 @@ async def serve_until(
 
     Parameters
     ----------
-    grace : for requests under way, after `drain` [s].
+    grace : for requests in progress, after `drain` [s].
     ready : called once the application has started and connections are accepted.
     drain : in which connections that wait are accepted, and what has come on open ones is read [s].
     """

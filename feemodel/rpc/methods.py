@@ -150,7 +150,7 @@ def upstream_methods(
 
     Parameters
     ----------
-    more : methods that are passed on beside `feemodel.rpc.pass_through.PASSED`.
+    more : methods that are passed on besides `feemodel.rpc.pass_through.PASSED`.
     """
 
     async def estimate(call: Any, second: Any = None, third: Any = None, fourth: Any = None) -> dict[str, Any]:

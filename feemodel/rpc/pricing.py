@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What an estimate is computed from at one moment."""
+    """What an estimate is computed from."""
 
     form: Form
     preset: LineaPreset  #: with the margins of the stages, and the announced gas price

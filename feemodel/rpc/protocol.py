@@ -98,7 +98,7 @@ class Bounds(NamedTuple):
     ----------
     connections : open at a time; one more takes the place of the one that has waited the longest, and is told 503 where
         none waits.
-    requests : under way at a time; one more is told 503.
+    requests : in progress at a time; one more is answered with 503.
     idle_seconds : a connection that has waited for its client for so long is closed [s].
     body_limit : of a request [byte].
     body_seconds : until it has arrived as a whole [s].
@@ -298,7 +298,7 @@ class Connections:
                 connection.end()
 
     def end_all(self) -> None:
-        """Close all connections, whatever is under way."""
+        """Close all connections, whatever is in progress."""
         for connection in list(self._all):
             connection.transport.abort()
 
@@ -341,7 +341,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def has_begun(self) -> bool:
-        """Whether a request is under way."""
+        """Whether a request is in progress."""
         return self._task is not None or self._head is not None or self._skips or self._is_untaken
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

@@ -1,13 +1,12 @@
 """The costs that a rollup announces as L1 fees move: averaged, bounded, rounded into the pricing record, held."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 import xarray as xr
-from numpy.typing import ArrayLike
 
-from feemodel.checks import RealArray, WholeArray, instance, real_scalar, whole, whole_scalar
+from feemodel.checks import ArrayLike, Numbers, RealArray, Reals, WholeArray, instance, real_scalar, whole, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.linea.coordinator import calldata_pressure, variable_cost
 from feemodel.linea.extra_data import recorded_cost
@@ -89,7 +88,13 @@ class PricingRule:
         """[s]"""
         return self.update_interval / self.ticks_per_update
 
-    def variable_cost(self, base_fee: "ArrayLike", priority_fee: "ArrayLike", blob_base_fee: "ArrayLike") -> Any:
+    @overload
+    def variable_cost(self, base_fee: float, priority_fee: float, blob_base_fee: float) -> float: ...
+    @overload
+    def variable_cost(
+        self, base_fee: Numbers[Reals], priority_fee: Numbers[Reals], blob_base_fee: Numbers[Reals]
+    ) -> Reals: ...
+    def variable_cost(self, base_fee: ArrayLike, priority_fee: ArrayLike, blob_base_fee: ArrayLike) -> Any:
         """The variable cost at averages of L1 fees, within the rule's bounds, not rounded [wei / byte].
 
         Parameters
@@ -123,12 +128,12 @@ def announced_variable_cost(
 
     Parameters
     ----------
-    l1_fees : a scenario of one path; what a moment of a step sees of it is the step's fee.
+    l1_fees : a scenario of one path; within a step the fee is constant.
     rule : the pricing.
     ticks : how many, each `rule.tick` long, from the beginning of the scenario.
     calldata : in each tick [byte], which calldata pressure needs: each update sees what came since the one before.
 
-    Before a whole window has passed, the average is over what has; at the very first moment it is the first fee.
+    Before a whole window has passed, the average is over what has; at the very start it is the first fee.
 
     Raises
     ------

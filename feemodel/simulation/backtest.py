@@ -1,7 +1,7 @@
 """What users paid, and what posting their transactions cost, as L1 fees moved.
 
 Real transactions and real L1 fees come from different months: transactions are drawn anew onto the time of the L1
-fees. Every result says so in its attribute `resampling`, and what else was assumed beside it.
+fees. Every result says so in its attribute `resampling`, and its other assumptions in the attributes next to it.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Numbered pieces of work on threads, processes, a Dask cluster or any `concurrent.futures.Executor`, in order.
 
-Results come in the order of the numbers, whoever computed them and whenever; only so many are under way at once that
+Results come in the order of the numbers, whoever computed them and whenever; only so many are in progress at once that
 memory does not grow with their number. A process of "processes" that dies costs its pieces' time: they are computed
 again in fresh ones, and a warning says so. An executor of the caller's that breaks is an error: nobody else's processes
 take its place.

@@ -182,7 +182,7 @@ def simulate(
     model : the demand.
     paths : how many; each from a stream of its own.
     horizon : length of a path [s].
-    timestamp : of its beginning [s]: the blob rules of that moment hold throughout, and the day's cycle begins there.
+    timestamp : of its beginning [s]: the blob rules of that time hold throughout, and the day's cycle begins there.
     blocks_per_step : a step holds the means over so many blocks.
     schedule : the chain's blob rules.
     rng : seed, SeedSequence or Generator.

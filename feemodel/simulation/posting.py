@@ -52,7 +52,7 @@ class Posting:
     `kind` says when a submission leaves: "fill", when its blobs are full; "deadline", then or when its first byte has
     waited that long; "price-cap", when it is full and the cap covers L1's fees; "blob-or-calldata", when it is full, as
     blobs or as calldata, whichever is cheaper; "alternative-layer", when it is full, to another layer; "clairvoyant",
-    at the cheapest moment between full and the deadline, a bound that nobody reaches. `backtest` knows the first two.
+    at the cheapest block between full and the deadline, a bound that nobody reaches. `backtest` knows the first two.
 
     >>> Posting(deadline=3_600.0, stream_ratio=0.52).submission.capacity
     130048

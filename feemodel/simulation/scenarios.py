@@ -145,7 +145,7 @@ def bootstrap(
 ) -> xr.Dataset:
     """Block bootstrap of a history: blocks of it, drawn with replacement and put end to end.
 
-    Base fee and blob base fee of a moment stay together, and what follows what stays so within a block. The history is
+    Base fee and blob base fee of a time stay together, and what follows what stays so within a block. The history is
     taken as a circle, so that every row is as likely. Blocks begin at any time of day.
 
     Parameters
@@ -320,7 +320,7 @@ def moments(found: xr.Dataset) -> xr.Dataset:
 
 
 def compare_moments(history: xr.Dataset, simulated: xr.Dataset, *, band: float = 0.9) -> xr.Dataset:
-    """Moments of what was beside those of simulated paths, which should be as long and in as long steps.
+    """Moments of the observed path and of simulated paths, which should be as long and in as long steps.
 
     Parameters
     ----------

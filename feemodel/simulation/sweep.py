@@ -75,7 +75,7 @@ def sweep(
     Returns
     -------
     Dataset : results along the dimensions of the samples that are left; every input as a coordinate with its units,
-        or, where its dimension was reduced, described in the attributes, beside the seed and the versions.
+        or, where its dimension was reduced, described in the attributes, next to the seed and the versions.
 
     Raises
     ------

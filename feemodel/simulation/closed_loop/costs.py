@@ -1,4 +1,4 @@
-"""The operator's costs beside posting data: finalization with its proof, proving, overhead."""
+"""The operator's costs besides posting data: finalization with its proof, proving, overhead."""
 
 from dataclasses import dataclass
 

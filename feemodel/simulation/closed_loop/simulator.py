@@ -64,7 +64,7 @@ def simulate(
     pricing : a policy of `feemodel.simulation.closed_loop.policies`, a `PricingRule`, or one's own, see `Pricing`.
     posting : when data leaves; filled blobs unless given. Its `stream_ratio` does not count here.
     demand : who sends how much; the defaults of `Demand` unless given.
-    costs : beside submissions; none unless given.
+    costs : besides submissions; none unless given.
     step : [s].
     bootstrap : draw paths from the history `l1_fees` instead of taking its own.
     days : "elapsed": 24 hours from the first step on; "utc": from midnight to midnight, the ends being parts of days.

@@ -1,4 +1,4 @@
-"""Compiled windows over L1 fees: a rolling quantile of what has passed, the cheapest moment of what follows."""
+"""Compiled windows over L1 fees: a rolling quantile of the past, and the cheapest block of a span ahead."""
 
 import numpy as np
 
