@@ -1,15 +1,17 @@
 """L1 scenarios: replays, block bootstraps, and paths on which the real rules follow simulated demand."""
 
 from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.signal import lfilter
 from scipy.special import ndtri
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, MAINNET, next_base_fee, next_excess_blob_gas
-from feemodel.io import read_l1_fees, read_shipped_l1_fees
+from feemodel.io import FeeHistory, read_l1_fees, read_shipped_l1_fees
 from feemodel.simulation import l1_demand
 from feemodel.simulation.path_kernels import drive
 from feemodel.simulation.scenarios import (
@@ -260,3 +262,72 @@ def test_tips_and_usage_ratios_of_a_scenario_are_checked_as_its_fees_are(column)
     broken = known.assign({column: known[column] * np.nan})
     with pytest.raises(InvalidInput, match=rf"l1_fees\.{column}.*expected a finite number"):
         check_scenario("l1_fees", broken)
+
+
+HOURS = {"base_fee": [7e7, 8e7], "blob_base_fee": [4e6, 4e6]}
+EAST = timezone(timedelta(hours=2))
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        ["2026-01-01T02:00:00+02:00", "2026-01-01T01:00:00Z"],
+        [datetime(2026, 1, 1, 2, tzinfo=EAST), datetime(2026, 1, 1, 3, tzinfo=EAST)],
+        pd.DatetimeIndex(["2026-01-01T00:00Z", "2026-01-01T01:00Z"]).tz_convert("Asia/Tokyo"),
+        pd.Series([datetime(2026, 1, 1, 2, tzinfo=EAST), datetime(2026, 1, 1, 3, tzinfo=EAST)]),
+        np.array(["2026-01-01T00", "2026-01-01T01"], dtype="datetime64[h]"),
+    ],
+)
+def test_times_of_any_zone_are_read_as_utc(times):
+    found = replay(HOURS | {"time": times}, source="by hand")
+
+    assert found.time.values.tolist() == [1_767_225_600 * 10**9, 1_767_229_200 * 10**9]
+
+
+def test_usage_follows_from_gas_used_and_its_limit():
+    found = replay(HOURS | {"timestamp": [0, 12], "gas_used": [15, 30], "gas_limit": [30, 30]}, source="by hand")
+
+    assert found.gas_used_ratio.values.tolist() == [[0.5, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"base_fee": ["1_000", "7"]}, r"base_fee: expected a column of numbers \(not <U5\)"),
+        ({"base_fee": pd.Series(["7", 8], dtype=object)}, r"base_fee: expected a column of numbers \(not text\)"),
+        ({"base_fee": [True, True]}, r"base_fee: expected a column of numbers \(not bool\)"),
+        ({"gas_used_ratio": [50.0, 99.5]}, r"gas_used_ratio\[0\]: expected at most 1: the part that was used, got 50"),
+        ({"gas_used": [5, 31], "gas_limit": [30, 30]}, r"gas_used\[1\]: expected at most the gas limit"),
+        ({"gas_used": [0, 0], "gas_limit": [30, 0]}, r"gas_used\[1\]: expected at most the gas limit, which is above"),
+        ({"blob_base_fee": None, "excess_blob_gas": [0.5, 1.0]}, r"excess_blob_gas\[0\]: expected whole numbers"),
+        ({"timestamp": None, "time": [0, 12]}, "time: expected datetimes; seconds since 1970 are a column timestamp"),
+        ({"timestamp": None, "time": ["01/02/2026", "02/02/2026"]}, "time: expected datetimes"),
+        ({"timestamp": None, "time": [pd.NaT, datetime(2026, 1, 2)]}, "row 1: time: expected a time"),
+        ({"timestamp": None, "slot": ["a", "b"]}, r"slot\[0\]: expected a finite number"),
+        ({"timestamp": None, "slot": [3, 1]}, r"time\[0\]: expected times that rise, got 12.0"),
+        ({"timestamp": [1_700_000_000_000, 1_700_000_012_000]}, r"time\[0\]: expected at most 9,223,372,036 s"),
+    ],
+)
+def test_a_column_that_would_be_guessed_at_is_refused(change, message):
+    given = HOURS | {"timestamp": [1_800_000_000, 1_800_000_012]} | change
+    table = {name: column for name, column in given.items() if column is not None}
+    with pytest.raises(InvalidInput, match=message):
+        replay(table, source="wrong")
+
+
+def test_a_column_that_stands_twice_is_refused():
+    table = pd.DataFrame([[0, 1, 2], [12, 1, 2]], columns=["timestamp", "base_fee", "base_fee"])
+    with pytest.raises(InvalidInput, match="table: expected every column once, got 'base_fee'"):
+        replay(table, source="wrong")
+
+
+def test_a_fee_history_is_replayed_with_its_tips_and_ratios():
+    history = FeeHistory(16, (7, 8, 9), (0.5, 0.75), (1, 1, 1), (0.0, 1.0), ((3,), (4,)))
+    found = replay(history)
+
+    assert [found[name].values.tolist() for name in ("base_fee", "tip", "gas_used_ratio")] == [
+        [[7.0, 8.0]],
+        [[3.0, 4.0]],
+        [[0.5, 0.75]],
+    ]
+    assert found.attrs == {"source": "FeeHistory of 2 blocks", "assumed": "blocks 12 s apart"}

@@ -19,8 +19,9 @@ from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.linea.priority import priority_fee
 from feemodel.progress import Progress, reporting
 from feemodel.simulation.announced import PricingRule, announced_variable_cost
+from feemodel.simulation.l1_columns import RATIOS, TIP
 from feemodel.simulation.posting import Posting, post
-from feemodel.simulation.scenarios import RATIOS, TIP, Rng, check_scenario, duration, generator_of
+from feemodel.simulation.scenarios import Rng, check_scenario, duration, generator_of
 from feemodel.simulation.surfaces import Workload
 
 if TYPE_CHECKING:

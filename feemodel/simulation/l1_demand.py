@@ -20,9 +20,9 @@ from feemodel.checks import INT64_MAX, RealArray, instance, real, real_scalar, t
 from feemodel.equality import summary
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, MAINNET, BlobRules, Schedule, blob_base_fee
+from feemodel.simulation.l1_columns import LATEST_SECOND
 from feemodel.simulation.path_kernels import drive
 from feemodel.simulation.scenarios import (
-    LATEST_SECOND,
     Rng,
     autocorrelation,
     check_scenario,

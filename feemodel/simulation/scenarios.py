@@ -7,7 +7,7 @@ a third kind.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import xarray as xr
@@ -18,7 +18,6 @@ from feemodel.checks import (
     INT64_MAX,
     RealArray,
     WholeArray,
-    check_table,
     choice,
     instance,
     mapping,
@@ -29,42 +28,30 @@ from feemodel.checks import (
     whole_scalar,
 )
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.ethereum.fee_market import BLOB_BASE_COST, GAS_PER_BLOB, MAINNET, MIN_BLOB_BASE_FEE, blob_base_fee
+from feemodel.simulation.l1_columns import FEES, RATIOS, TIP, UNITS, HasTable, l1_columns
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Rng: TypeAlias = int | SeedSequence | Generator
 
-FEES = ("base_fee", "blob_base_fee")
-RATIOS = ("gas_used_ratio", "blob_gas_used_ratio")
-TIP = "tip"
-UNITS = dict.fromkeys((*FEES, TIP), "wei / gas") | dict.fromkeys(RATIOS, "1")
-SLOT = 12.0  # seconds between L1 blocks
 LAGS = {"10 min": 600, "1 h": 3_600, "6 h": 21_600, "12 h": 43_200, "1 day": 86_400, "1 week": 604_800}  # [s]
 LARGEST_SCENARIO = 1 << 27  # steps on all paths: 1 GiB a column
-LATEST_SECOND = 9_223_372_036  # whose nanoseconds 64 bits hold: in the year 2262
 LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999)
 
 
-class HasTable(Protocol):
-    """What makes a table of itself, such as `feemodel.io.FeeHistory`."""
-
-    def as_table(self) -> Mapping[str, Any]:
-        """Its columns."""
-        ...
-
-
-def replay(table: "Mapping[str, Any] | pd.DataFrame | HasTable", *, source: str) -> xr.Dataset:
+def replay(table: "Mapping[str, Any] | pd.DataFrame | HasTable", *, source: str | None = None) -> xr.Dataset:
     """L1 fees as they were, as a scenario of one path.
 
     Parameters
     ----------
     table : a table of `feemodel.io.read_l1_fees`, a `feemodel.io.FeeHistory`, or columns: `base_fee` [wei / gas] with
         `time` (datetimes, UTC where they name no zone) or `timestamp` [s]; and what is known of `blob_base_fee` or
-        `excess_blob_gas`, `gas_used_ratio`, `blob_gas_used_ratio` [1] or `blob_gas_used`, and `tip` [wei / gas]. Rows
-        in order of time. A column that is missing throughout counts as absent.
-    source : said in the attributes of everything that is computed from it.
+        `excess_blob_gas`, `gas_used_ratio` [1] or `gas_used` and `gas_limit`, `blob_gas_used_ratio` [1] or
+        `blob_gas_used`, and `tip` [wei / gas]. Rows in order of time. A column that is missing throughout counts as
+        absent.
+    source : said in the attributes of everything that is computed from it; the kind and length of the table unless
+        given.
 
     Returns
     -------
@@ -74,45 +61,18 @@ def replay(table: "Mapping[str, Any] | pd.DataFrame | HasTable", *, source: str)
     Raises
     ------
     InvalidInput : a missing column, a value that is missing in a column with others, a fee that is not above 0 or not
-        finite, times that do not rise.
+        finite, a usage ratio above 1, times that do not rise.
 
     >>> one = replay({"timestamp": [0, 12], "base_fee": [7e7, 8e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
     >>> one.sizes["step"], duration(one), one.attrs["assumed"]
     (2, 24.0, 'nothing')
     """
-    given: Any = cast(HasTable, table).as_table() if hasattr(table, "as_table") else table
-    check_table("table", given)
-    known = {str(name): given[name] for name in given if not _absent(given[name])}
-    if "base_fee" not in known:
-        raise InvalidInput("table", "expected a column base_fee", [*given])
-    assumed = []
-    columns = {name: _column(name, known[name]) for name in ("base_fee", *RATIOS, TIP) if name in known}
-    seconds, spaced = _seconds(known)
-    if spaced:
-        assumed.append(f"blocks {SLOT:g} s apart")
-    if any(len(values) != len(seconds) for values in columns.values()):
-        raise InvalidInput("table", "expected columns of one length", {name: len(v) for name, v in columns.items()})
-    columns["blob_base_fee"] = _blob_base_fee(known, columns["base_fee"], seconds, assumed)
-    if "blob_gas_used_ratio" not in columns and "blob_gas_used" in known and seconds[0] >= MAINNET.rows[0].timestamp:
-        used = _column("blob_gas_used", known["blob_gas_used"])
-        columns["blob_gas_used_ratio"] = used / np.asarray(MAINNET.parameters(seconds.astype(np.int64))[1])
-    found = scenario({name: values[None, :] for name, values in columns.items()}, seconds - seconds[0], source=source)
-    found = found.assign_attrs(assumed="; ".join(assumed) or "nothing")
-    return found if spaced else found.assign_coords(time=("step", (seconds * 1e9).astype("datetime64[ns]")))
-
-
-def _absent(values: Any) -> bool:
-    return bool(getattr(values, "size", 0) and hasattr(values, "isna") and values.isna().all())
-
-
-def _blob_base_fee(known: Mapping[str, Any], base_fee: RealArray, seconds: RealArray, assumed: list[str]) -> RealArray:
-    if "blob_base_fee" in known:
-        return _column("blob_base_fee", known["blob_base_fee"])
-    if "excess_blob_gas" in known:
-        excess = _column("excess_blob_gas", known["excess_blob_gas"]).astype(np.int64)
-        return np.asarray(blob_base_fee(excess, seconds.astype(np.int64)), np.float64)
-    assumed.append("blob base fees of base fee / 16, the least by EIP-7918")
-    return np.asarray(np.maximum(base_fee * BLOB_BASE_COST / GAS_PER_BLOB, MIN_BLOB_BASE_FEE))
+    found = l1_columns(table)
+    said = f"{type(table).__name__} of {len(found.seconds):,} blocks" if source is None else source
+    elapsed = found.seconds - found.seconds[0]
+    made = scenario({name: values[None, :] for name, values in found.fees.items()}, elapsed, source=said)
+    made = made.assign_attrs(assumed="; ".join(found.assumed) or "nothing")
+    return made.assign_coords(time=("step", (found.seconds * 1e9).astype("datetime64[ns]"))) if found.timed else made
 
 
 def beginning(history: xr.Dataset, seconds: float) -> xr.Dataset:
@@ -405,50 +365,3 @@ def drawn_rows(stream: Generator, rows: int, steps: int, length: int, method: st
     newest = np.maximum.accumulate(np.where(begins, places, 0))  # where the block of each step began
     starts = stream.integers(rows, size=steps)
     return np.asarray((starts[newest] + places - newest) % rows)
-
-
-def _column(name: str, values: Any) -> RealArray:
-    missing = values.isna().to_numpy() if hasattr(values, "isna") else np.zeros(0, bool)
-    if missing.any():
-        raise InvalidInput(
-            f"row {int(missing.argmax()) + 1}: {name}", f"expected a value, {missing.sum():,} are missing"
-        )
-    try:
-        doubles = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidInput(name, f"expected a column of numbers ({error})", values) from None
-    array = real(name, doubles, unit=UNITS.get(name, "gas"))
-    if not isinstance(array, np.ndarray) or array.ndim != 1 or not array.size:
-        raise InvalidInput(name, "expected a column of numbers", values)
-    if name in FEES and array.min() == 0.0:  # the rules of L1 know no fee of 0
-        raise_first(name, "expected fees above 0", array, array == 0.0)
-    return array
-
-
-def _seconds(known: Mapping[str, Any]) -> tuple[RealArray, bool]:
-    """The time of each row [s], and whether it is assumed from the blocks' places."""
-    if "timestamp" in known:
-        seconds = np.asarray(real("timestamp", known["timestamp"], minimum=None, unit="seconds"), np.float64)
-    elif "time" in known:
-        try:
-            seconds = _utc(known["time"]).astype(np.int64) / 1e9
-        except (TypeError, ValueError) as error:
-            raise InvalidInput("time", f"expected datetimes ({error})", known["time"]) from None
-    elif "slot" in known:
-        return SLOT * np.asarray(known["slot"], dtype=np.float64), True
-    else:
-        raise InvalidInput("table", "expected a column time or timestamp", list(known))
-    if seconds.ndim != 1 or not seconds.size:
-        raise InvalidInput("time", "expected a column of times", f"an array of shape {seconds.shape}")
-    if (late := np.abs(seconds) > LATEST_SECOND).any():
-        raise_first("time", f"expected at most {LATEST_SECOND:,} s, which nanoseconds hold", seconds, late)
-    falls = np.diff(seconds) <= 0
-    if falls.any():
-        raise_first("time", "expected times that rise", seconds[1:], falls)
-    return seconds, False
-
-
-def _utc(times: Any) -> NDArray[Any]:
-    if getattr(times, "dt", None) is not None and times.dt.tz is not None:
-        times = times.dt.tz_convert("UTC").dt.tz_localize(None)
-    return np.asarray(times, dtype="datetime64[ns]")

@@ -25,8 +25,8 @@ from feemodel.simulation.closed_loop.policies import (
     VaultPricing,
 )
 from feemodel.simulation.closed_loop.simulator import simulate
+from feemodel.simulation.l1_columns import RATIOS
 from feemodel.simulation.posting import Posting
-from feemodel.simulation.scenarios import RATIOS
 
 TARGET_DAYS = 10.0  # of mean cost that a vault aims to hold
 REPAID_DAYS = 1.0  # in which the P term repays a deficit

@@ -9,8 +9,9 @@ from feemodel.checks import RealArray
 from feemodel.errors import InvalidInput
 from feemodel.linea import price_cap
 from feemodel.simulation.closed_loop.windows import rolling_quantile
+from feemodel.simulation.l1_columns import TIP
 from feemodel.simulation.posting import KINDS, Posting
-from feemodel.simulation.scenarios import TIP, check_scenario
+from feemodel.simulation.scenarios import check_scenario
 
 MIB = 1 << 20
 

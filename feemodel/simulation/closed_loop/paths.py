@@ -25,8 +25,9 @@ from feemodel.simulation.closed_loop.observations import Setting
 from feemodel.simulation.closed_loop.policies import LineaPricing, Pricing
 from feemodel.simulation.closed_loop.results import PathResult, summarized
 from feemodel.simulation.closed_loop.windows import cheapest_step
+from feemodel.simulation.l1_columns import RATIOS, TIP
 from feemodel.simulation.posting import Posting
-from feemodel.simulation.scenarios import RATIOS, TIP, Rng, check_scenario, drawn_rows, generator_of
+from feemodel.simulation.scenarios import Rng, check_scenario, drawn_rows, generator_of
 
 DAY = 86_400.0  # seconds
 MOST_STEPS = 1 << 27  # of a path: 1 GiB a series

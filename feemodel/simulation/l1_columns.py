@@ -1,0 +1,164 @@
+"""The columns of a table of L1 fees as checked doubles, with a word for everything that the table left open."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feemodel.checks import RealArray, check_table, raise_first, real
+from feemodel.errors import InvalidInput
+from feemodel.ethereum.fee_market import BLOB_BASE_COST, GAS_PER_BLOB, MAINNET, MIN_BLOB_BASE_FEE, blob_base_fee
+
+FEES = ("base_fee", "blob_base_fee")
+RATIOS = ("gas_used_ratio", "blob_gas_used_ratio")
+TIP = "tip"
+UNITS = dict.fromkeys((*FEES, TIP), "wei / gas") | dict.fromkeys(RATIOS, "1")
+SLOT = 12.0  # seconds between L1 blocks
+LATEST_SECOND = 9_223_372_036  # whose nanoseconds 64 bits hold: in the year 2262
+
+
+class HasTable(Protocol):
+    """What makes a table of itself, such as `feemodel.io.FeeHistory`."""
+
+    def as_table(self) -> Mapping[str, Any]:
+        """Its columns."""
+        ...
+
+
+class L1Columns(NamedTuple):
+    """What a table says of L1, one element a row."""
+
+    fees: dict[str, RealArray]  #: fees and tips [wei / gas], usage ratios [1], as far as they are known
+    seconds: RealArray  #: when each block began [s]
+    timed: bool  #: whether the table says when; otherwise its slots do, counted from 0
+    assumed: tuple[str, ...]  #: what the table did not say
+
+
+def l1_columns(table: Any) -> L1Columns:
+    """The columns of a table of L1 fees, as `feemodel.simulation.scenarios.replay` describes it.
+
+    Raises `InvalidInput` as `replay`.
+
+    >>> l1_columns({"timestamp": [0, 12], "base_fee": [7e7, 8e7], "gas_used": [9, 5], "gas_limit": [10, 10]}).fees[
+    ...     "gas_used_ratio"
+    ... ].tolist()
+    [0.9, 0.5]
+    """
+    given: Any = table.as_table() if hasattr(table, "as_table") else table
+    check_table("table", given)
+    if twice := [name for name in given if np.ndim(given[name]) > 1 and hasattr(given[name], "columns")]:
+        raise InvalidInput("table", "expected every column once", twice[0])
+    known = {str(name): given[name] for name in given if not _absent(given[name])}
+    if "base_fee" not in known:
+        raise InvalidInput("table", "expected a column base_fee", [*given])
+    fees = {name: _column(name, known[name]) for name in ("base_fee", *RATIOS, TIP) if name in known}
+    for name in RATIOS:
+        if name in fees and (above := fees[name] > 1.0).any():
+            raise_first(name, "expected at most 1: the part that was used", fees[name], above)
+    seconds, timed = _seconds(known)
+    if any(len(values) != len(seconds) for values in fees.values()):
+        raise InvalidInput("table", "expected columns of one length", {name: len(v) for name, v in fees.items()})
+    assumed: tuple[str, ...] = () if timed else (f"blocks {SLOT:g} s apart",)
+    if "blob_base_fee" in known or "excess_blob_gas" in known:
+        fees["blob_base_fee"] = _blob_base_fee(known, seconds)
+    else:
+        fees["blob_base_fee"] = np.maximum(fees["base_fee"] * BLOB_BASE_COST / GAS_PER_BLOB, MIN_BLOB_BASE_FEE)
+        assumed += ("blob base fees of base fee / 16, the least by EIP-7918",)
+    return L1Columns(fees | _usage(known, seconds, fees), seconds, timed, assumed)
+
+
+def _absent(values: Any) -> bool:
+    return bool(getattr(values, "size", 0) and hasattr(values, "isna") and values.isna().all())
+
+
+def _blob_base_fee(known: Mapping[str, Any], seconds: RealArray) -> RealArray:
+    if "blob_base_fee" in known:
+        return _column("blob_base_fee", known["blob_base_fee"])
+    excess = _whole_column("excess_blob_gas", known["excess_blob_gas"])
+    return np.asarray(blob_base_fee(excess.astype(np.int64), seconds.astype(np.int64)), np.float64)
+
+
+def _usage(known: Mapping[str, Any], seconds: RealArray, fees: Mapping[str, RealArray]) -> dict[str, RealArray]:
+    """The usage ratios that the table does not have and that follow from gas used and its limit."""
+    ratios = {}
+    if "gas_used_ratio" not in fees and "gas_used" in known and "gas_limit" in known:
+        used, limit = (_column(name, known[name]) for name in ("gas_used", "gas_limit"))
+        if used.shape != limit.shape:
+            raise InvalidInput("gas_used, gas_limit", "expected columns of one length", (len(used), len(limit)))
+        if not (good := (limit > 0) & (used <= limit)).all():
+            raise_first("gas_used", "expected at most the gas limit, which is above 0", used, ~good)
+        ratios["gas_used_ratio"] = used / limit
+    if "blob_gas_used_ratio" not in fees and "blob_gas_used" in known and seconds[0] >= MAINNET.rows[0].timestamp:
+        most = np.asarray(MAINNET.parameters(seconds.astype(np.int64))[1])
+        ratios["blob_gas_used_ratio"] = _column("blob_gas_used", known["blob_gas_used"]) / most
+    return ratios
+
+
+def _column(name: str, values: Any) -> RealArray:
+    missing = values.isna().to_numpy() if hasattr(values, "isna") else np.zeros(0, bool)
+    if missing.any():
+        raise InvalidInput(
+            f"row {int(missing.argmax()) + 1}: {name}", f"expected a value, {missing.sum():,} are missing"
+        )
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind in "bSUmMc" or _holds_text(given):  # of which NumPy would make numbers
+            raise TypeError(f"not {'text' if given.dtype.kind == 'O' else given.dtype}")
+        doubles = given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(name, f"expected a column of numbers ({error})", values) from None
+    array = real(name, doubles, unit=UNITS.get(name, "gas"))
+    if not isinstance(array, np.ndarray) or array.ndim != 1 or not array.size:
+        raise InvalidInput(name, "expected a column of numbers", values)
+    if name in FEES and array.min() == 0.0:  # the rules of L1 know no fee of 0
+        raise_first(name, "expected fees above 0", array, array == 0.0)
+    return array
+
+
+def _whole_column(name: str, values: Any) -> RealArray:
+    array = _column(name, values)
+    if (fractions := array % 1.0 != 0.0).any():
+        raise_first(name, "expected whole numbers", array, fractions)
+    return array
+
+
+def _holds_text(given: NDArray[Any]) -> bool:
+    return given.dtype == object and any(isinstance(one, (str, bytes, bool, np.bool_)) for one in given.flat)
+
+
+def _seconds(known: Mapping[str, Any]) -> tuple[RealArray, bool]:
+    """The time of each row [s], and whether the table has it, not only the slots."""
+    name = next((name for name in ("timestamp", "time", "slot") if name in known), None)
+    if name is None:
+        raise InvalidInput("table", "expected a column time or timestamp", list(known))
+    if name == "time":
+        seconds = _utc(name, known[name])
+    else:
+        seconds = np.asarray(real(name, known[name], minimum=None, unit="seconds" if name == "timestamp" else ""))
+    if seconds.ndim != 1 or not seconds.size:
+        raise InvalidInput(name, "expected a column of times", f"an array of shape {seconds.shape}")
+    if name == "slot":
+        seconds = seconds * SLOT
+    if (late := ~(np.abs(seconds) <= LATEST_SECOND)).any():
+        raise_first("time", f"expected at most {LATEST_SECOND:,} s, which nanoseconds hold", seconds, late)
+    falls = np.diff(seconds) <= 0
+    if falls.any():
+        raise_first("time", "expected times that rise", seconds[1:], falls)
+    return seconds, name != "slot"
+
+
+def _utc(name: str, times: Any) -> RealArray:
+    """Datetimes or ISO 8601 text as seconds since 1970; what names no zone is UTC."""
+    import pandas as pd
+
+    values = np.asarray(times)
+    if values.dtype.kind in "biuf" or (values.dtype == object and any(isinstance(one, (int, float)) for one in values)):
+        raise InvalidInput(name, "expected datetimes; seconds since 1970 are a column timestamp", times)
+    try:
+        index = pd.DatetimeIndex(pd.to_datetime(times, utc=True, format="ISO8601"))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(name, f"expected datetimes ({error})", times) from None
+    if index.hasnans:
+        raise InvalidInput(f"row {int(index.isna().argmax()) + 1}: {name}", "expected a time", "nothing")
+    return np.asarray(index.tz_localize(None).to_numpy(dtype="datetime64[ns]").astype(np.int64) / 1e9)
