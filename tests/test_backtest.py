@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feemodel.errors import InvalidInput
+from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.io import read_shipped_l1_fees, read_shipped_transactions
 from feemodel.linea.coordinator import calldata_variable_cost, variable_cost, weighted_average
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.priority import breakdown
 from feemodel.simulation.announced import CalldataPressure, PricingRule, announced_variable_cost
-from feemodel.simulation.backtest import backtest, draw_traffic
+from feemodel.simulation.backtest import Traffic, backtest, draw_traffic, posted_bytes, sums_by_tick
 from feemodel.simulation.path_kernels import under_pressure
 from feemodel.simulation.posting import Posted, Posting, post
 from feemodel.simulation.scenarios import bootstrap, replay
@@ -375,3 +375,12 @@ def test_a_path_without_a_transaction_is_refused():
 def test_a_scenario_shorter_than_a_tick_is_refused():
     with pytest.raises(InvalidInput, match="l1_fees: expected a scenario at least a tick long"):
         backtest(ONE_KIND, l1([1, 1], [1, 1], step=5), arrival_rate=1.0, rng=1)
+
+
+def test_sums_that_64_bits_do_not_hold_are_refused():
+    traffic = Traffic(np.array([0, 0, 0, 0]), np.array([4]))
+    with pytest.raises(Int64Overflow, match=r"compressed_size: expected 4 values whose sum is below 2\*\*63"):
+        posted_bytes(Workload("large", [2**62], [1]), traffic, Posting())
+    with pytest.raises(Int64Overflow, match=r"values: expected 4 values whose sum is below 2\*\*63"):
+        sums_by_tick(np.full(4, 2**62), traffic)
+    assert sums_by_tick(np.full(4, 2**61 - 1), traffic).tolist() == [2**63 - 4]

@@ -179,6 +179,9 @@ def test_missing_empty_and_other_files_are_named_so(tmp_path: Path) -> None:
     (tmp_path / "empty.gz").write_bytes(gzip.compress(b""))
     (tmp_path / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)))
     (tmp_path / "notes.md").write_text("# Notes\n\nwith a table, | a | b |\n")
+    (tmp_path / "semicolons.csv").write_text("number;base_fee\n1;2\n")
+    (tmp_path / "tabs.csv").write_text("number\tbase_fee\n1\t2\n")
+    (tmp_path / "wide_characters.csv").write_text("number,base_fee\n1,2\n", encoding="utf-16")
     (tmp_path / "wide.csv").write_text("a," + "b" * 200_000 + "\n1,2\n")
     blocks = extracts.cryo_blocks(tmp_path / "blocks.parquet").read_bytes()
     (tmp_path / "blocks.parquet.gz").write_bytes(gzip.compress(blocks))
@@ -190,6 +193,9 @@ def test_missing_empty_and_other_files_are_named_so(tmp_path: Path) -> None:
         "empty.gz": "the file is empty",
         ".": "a folder, not a file",
         "picture.png": r"neither Parquet nor CSV nor JSON; it begins with b'\\x89PNG",
+        "semicolons.csv": "columns separated by semicolons, expected commas",
+        "tabs.csv": "columns separated by tabs, expected commas",
+        "wide_characters.csv": "UTF-16 text, expected UTF-8",
         "notes.md": "neither Parquet nor CSV nor JSON",
     }.items():
         with pytest.raises(UnreadableFile, match=message):

@@ -24,6 +24,8 @@ PARQUET_MAGIC = b"PAR1"  # the first and the last four bytes of every Parquet fi
 GZIP_MAGIC = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"  # that some editors put before UTF-8
 _NAME = re.compile(rb'"?[A-Za-z_][A-Za-z0-9_]*"?\Z')  # the header of a CSV file of one column
+_OTHER_SEPARATORS = {b";": "semicolons", b"\t": "tabs", b"|": "bars"}
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 CSV_BLOCK = 1 << 26  # bytes: a row must fit, and calldata of megabytes is two digits a byte
 
 
@@ -82,6 +84,11 @@ def container_of(path: PathLike) -> Container:
     header, line_break, _ = text.partition(b"\n")
     if b"\0" not in start and (b"," in header or (line_break and _NAME.match(header.strip()))):
         return "csv"
+    for separator, name in _OTHER_SEPARATORS.items():
+        if separator in header and all(_NAME.match(part.strip()) for part in header.split(separator)):
+            raise UnreadableFile(f"{path}: columns separated by {name}, expected commas")
+    if start.startswith(_UTF_16_MARKS):
+        raise UnreadableFile(f"{path}: UTF-16 text, expected UTF-8")
     raise UnreadableFile(f"{path}: neither Parquet nor CSV nor JSON; it begins with {start[:16]!r}")
 
 

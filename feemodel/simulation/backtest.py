@@ -13,9 +13,9 @@ import xarray as xr
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from feemodel.checks import RealArray, WholeArray, instance, real_scalar, whole, whole_scalar
+from feemodel.checks import INT64_MAX, RealArray, WholeArray, instance, real_scalar, whole, whole_scalar
 from feemodel.equality import compared_by_value
-from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded
 from feemodel.linea.priority import priority_fee
 from feemodel.progress import Progress, reporting
 from feemodel.simulation.announced import PricingRule, announced_variable_cost
@@ -232,7 +232,7 @@ def posted_bytes(workload: Workload, traffic: Traffic, posting: Posting) -> Real
     """
     drawn, posted = instance("traffic", traffic, Traffic), instance("posting", posting, Posting)
     sizes = instance("workload", workload, Workload).compressed_size[drawn.kind]
-    return np.asarray(float(posted.stream_ratio) * np.append(0, np.cumsum(sizes)), np.float64)
+    return np.asarray(float(posted.stream_ratio) * _running_sums("compressed_size", sizes), np.float64)
 
 
 def sums_by_tick(values: WholeArray, traffic: Traffic) -> WholeArray:
@@ -244,7 +244,15 @@ def sums_by_tick(values: WholeArray, traffic: Traffic) -> WholeArray:
     ends, each = instance("traffic", traffic, Traffic).ends, whole("values", values, minimum=None)
     if np.shape(each) != (ends[-1],):
         raise InvalidInput("values", f"expected one for each of {ends[-1]:,} transactions", values)
-    return np.diff(np.append(0, np.cumsum(each))[ends], prepend=0)
+    return np.diff(_running_sums("values", np.asarray(each))[ends], prepend=0)
+
+
+def _running_sums(name: str, values: WholeArray) -> WholeArray:
+    """Sums of the first 0, 1, 2, … values; raises `Int64Overflow` where 64 bits may not hold them."""
+    largest = max(int(values.max(initial=0)), -int(values.min(initial=0)))
+    if largest * len(values) > INT64_MAX:
+        raise Int64Overflow(name, f"expected {len(values):,} values whose sum is below 2**63", largest)
+    return np.append(0, np.cumsum(values))
 
 
 def _summary(sums: dict[str, RealArray], charged: RealArray, submissions: int, fill: float) -> xr.Dataset:
