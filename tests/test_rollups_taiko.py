@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feemodel.errors import InvalidInput
+from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.ethereum import fee_market
 from feemodel.rollups import taiko
 
@@ -28,6 +28,24 @@ def test_base_fee_stays_within_the_chain() -> None:
     assert taiko.next_base_fee(10**9, LIMIT, LIMIT, 2) == 10**9
 
 
+def test_a_rise_is_1_wei_at_least_and_a_fall_may_be_none() -> None:
+    assert taiko.next_base_fee(25_000_000, 120_000_001, LIMIT, 2) == 25_000_001
+    assert taiko.next_base_fee(25_000_000, 119_999_999, LIMIT, 2) == 25_000_000
+    assert taiko.next_base_fee(20_000_000, 0, 2, 2) == 17_500_000  # the least limit, whose target is 1
+
+
+def test_the_bounds_are_the_published_ones() -> None:
+    """taiko-mono: 0.01 gwei on mainnet, 0.005 gwei elsewhere, 1 gwei at most, 0.025 gwei at the start."""
+    for chain, floor in ((taiko.MAINNET, 10_000_000), (taiko.OTHER, 5_000_000)):
+        assert (chain.min_base_fee, chain.max_base_fee, chain.initial_base_fee) == (floor, 10**9, 25_000_000)
+        assert taiko.next_base_fee(floor, 0, LIMIT, 2, chain=chain) == floor
+    widest = taiko.Chain(name="wide", min_base_fee=2**63 - 1, max_base_fee=2**63 - 1)
+    assert taiko.next_base_fee([7], 0, LIMIT, 2, chain=widest).tolist() == [2**63 - 1]
+    for bound in ("min_base_fee", "max_base_fee"):
+        with pytest.raises(Int64Overflow, match=f"{bound}: expected a number that fits 64 bits"):
+            taiko.Chain(name="wider", **{"min_base_fee": 0, bound: 2**63})
+
+
 @given(st.integers(10_000_000, 800_000_000), st.integers(0, LIMIT))
 def test_at_the_target_time_it_is_eip_1559(fee: int, used: int) -> None:
     """Where the cap of 95 % does not matter: the target is half the limit."""
@@ -36,6 +54,7 @@ def test_at_the_target_time_it_is_eip_1559(fee: int, used: int) -> None:
 
 
 def test_base_fees_are_shared() -> None:
+    assert taiko.shared_base_fee(21_000, 10_000_001) == (157_500_015_750, 52_500_005_250)  # three quarters
     assert taiko.shared_base_fee(21_000, [10_000_001], percent=75).proposer.tolist() == [157_500_015_750]
     share = taiko.shared_base_fee(3, 3, percent=50)
     assert (share.proposer, share.treasury) == (4, 5)
