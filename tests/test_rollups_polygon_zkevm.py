@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feemodel.errors import InvalidInput
+from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.rollups import polygon_zkevm
 from feemodel.rollups.polygon_zkevm import Pricing
 
@@ -87,7 +87,49 @@ def test_suggested_price_keeps_three_digits() -> None:
     assert [polygon_zkevm.suggested_gas_price(price) for price in (1_000, 33_333_333_333, 0)] == [150, 4_990_000_000, 0]
 
 
+@pytest.mark.parametrize(("price", "suggested"), [
+    (6_667, 1_000), (7_000, 1_050), (9_999, 1_490), (12_345, 1_850), (123_456_789, 18_500_000), (6_660, 999), (7, 1),
+])  # fmt: skip
+def test_a_suggested_price_of_more_digits_is_cut_after_the_third(price: int, suggested: int) -> None:
+    assert polygon_zkevm.suggested_gas_price(price) == suggested
+
+
+def test_the_defaults_are_those_of_the_node() -> None:
+    expected = Pricing(
+        l1_gas_price_factor=0.25, byte_gas_cost=16, zero_byte_gas_cost=4, net_profit=1.0, transfer_gas_price=0,
+        transfer_l1_factor=0.0,
+    )  # fmt: skip
+    assert Pricing() == expected == polygon_zkevm.NODE_DEFAULTS
+    # 100 gas of bytes at 8 wei and 25 gas at 2 wei, over 25, 1.5 times: 34 · 1.5
+    terms = {"tx_gas_price": 1, "l1_gas_price": 8, "pricing": Pricing(net_profit=1.5)}
+    assert polygon_zkevm.break_even_gas_price(1, 5, 25, **terms) == 51
+    assert polygon_zkevm.break_even_gas_price([1], 5, 25, **terms).tolist() == [51]
+
+
+def test_the_least_prices_are_taken_and_the_largest_that_64_bits_hold() -> None:
+    assert polygon_zkevm.min_l2_gas_price(1) == 0
+    assert polygon_zkevm.min_l2_gas_price(2**64 - 1) == 2**62
+    with pytest.raises(Int64Overflow, match="l1_gas_price: expected an unsigned 64-bit integer"):
+        polygon_zkevm.min_l2_gas_price(2**64)
+    terms = {"tx_gas_price": 1, "l1_gas_price": 1}
+    assert polygon_zkevm.effective_gas_price(0, 0, 1, **terms, l2_gas_price=1) == 16
+    assert polygon_zkevm.effective_percentage(1, 1) == 255
+    assert polygon_zkevm.effective_percentage(2, 1) == 127
+    # 16 wei of break even, scaled by 2**59: just beyond 64 bits; a quarter of it fits
+    for offer, fits in ((2**59, False), (2**57, True)):
+        terms = {"tx_gas_price": [1, offer], "l1_gas_price": 1, "l2_gas_price": 1}
+        if fits:
+            assert polygon_zkevm.effective_gas_price(0, 0, 1, **terms).tolist() == [16, 2**61]
+        else:
+            with pytest.raises(Int64Overflow, match="effective_gas_price: expected a price that an int64 array holds"):
+                polygon_zkevm.effective_gas_price(0, 0, 1, **terms)
+
+
 def test_prices_of_nothing_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="l2_gas_price"):
+        polygon_zkevm.effective_gas_price(0, 1, 1, tx_gas_price=1, l1_gas_price=1, l2_gas_price=0)
+    with pytest.raises(InvalidInput, match="effective_gas_price"):
+        polygon_zkevm.effective_percentage(1, 0)
     with pytest.raises(InvalidInput, match="l1_gas_price"):
         polygon_zkevm.break_even_gas_price(0, 1, 1, tx_gas_price=1, l1_gas_price=0)
     with pytest.raises(InvalidInput, match="gas_price"):

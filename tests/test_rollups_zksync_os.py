@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from feemodel.errors import InvalidInput
-from feemodel.rollups.zksync_os import Prices, block_prices, gas_used
+from feemodel.rollups.zksync_os import Prices, blob_pubdata_price, block_prices, gas_used
 
 ONE_NATIVE = {
     "native_price_usd": Fraction(3, 10**15), "base_token_usd": Fraction(3_000, 10**18),
@@ -20,6 +20,16 @@ PRICES = [
     ({"native_price_override": 5, "base_fee_override": 77}, (77, 5, 5_930)),
     ({"pubdata_price_override": 42, "pubdata_price_cap": 1}, (100, 1, 42)),
     ({"blobs": False}, (100, 1, 1_000)),
+    ({}, (100, 1, 2_786)),  # no blobs are known: half full
+    ({"fill_ratio": Fraction(1)}, (100, 1, 1_393)),
+    ({"fill_ratio": 1, "pubdata_price": 0}, (100, 1, 393)),
+    ({"native_per_gas": 1, "pubdata_price_cap": 0}, (1, 1, 0)),
+    ({"previous": Prices(0, 1, 0)}, (100, 1, 1)),  # a pubdata price rises by 1 at least
+    ({"previous": Prices(0, 1, 1_000)}, (100, 1, 1_500)),
+    ({"previous": Prices(0, 1, 1_857)}, (100, 1, 2_785)),
+    ({"previous": Prices(0, 1, 1_858)}, (100, 1, 2_786)),
+    ({"native_price_override": 0, "pubdata_price_override": 0}, (0, 0, 0)),
+    ({"previous": Prices(0, 800, 1)}, (70_000, 700, 2)),
     ({"previous": Prices(0, 7, 10**9)}, (700, 7, 7_502)),  # below 8 an eighth is nothing: the price cannot fall
 ]
 
@@ -57,7 +67,27 @@ def test_gas_is_that_of_the_evm_or_what_native_units_take(price, native, evm, us
     assert gas_used(evm, used, gas_price=price, native_price=native) == expected
 
 
+@pytest.mark.parametrize(("price", "native", "per_gas"), [(1, 1, 1), (1, 2, 1), (2, 2, 1), (3, 2, 2)])
+def test_a_unit_of_gas_pays_for_one_native_unit_at_least(price, native, per_gas):
+    assert gas_used(0, 10, gas_price=price, native_price=native) == (per_gas, 10 // per_gas)
+
+
+@pytest.mark.parametrize("change", [{"gas_price": 0}, {"native_price": 0}, {"evm_gas_used": -1}, {"native_used": -1}])
+def test_a_transaction_of_nothing_is_refused(change):
+    terms = {"evm_gas_used": 0, "native_used": 0, "gas_price": 1, "native_price": 1} | change
+    with pytest.raises(InvalidInput, match=next(iter(change))):
+        gas_used(terms.pop("evm_gas_used"), terms.pop("native_used"), **terms)
+
+
+def test_prices_of_pubdata_broadcast():
+    found = blob_pubdata_price([1_000, 0], native_price=[[1], [10]])
+
+    assert found.tolist() == [[2_786, 786], [9_860, 7_860]]
+    assert blob_pubdata_price(1_000, native_price=1) == 2_786
+
+
 @pytest.mark.parametrize(("change", "message"), [
+    ({"native_price_usd": True}, "native_price_usd: expected a whole number or Fraction above 0"),
     ({"base_token_usd": Fraction(0)}, "base_token_usd: expected a whole number or Fraction above 0"),
     ({"native_price_usd": 0.5}, "native_price_usd: expected a whole number or Fraction above 0"),
     ({"fill_ratio": Fraction(3, 2)}, "fill_ratio: expected at most 1"),
