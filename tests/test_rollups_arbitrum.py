@@ -113,17 +113,6 @@ def test_an_estimate_is_padded() -> None:
     assert arbitrum.estimated_poster_gas([120], base_fee=10**8, **terms).tolist() == [27_619]
 
 
-def test_each_version_has_the_parameters_of_nitro() -> None:
-    """OffchainLabs/nitro: arbos/l1pricing (Initial…UnitsV0, …V6, …V12), arbos/l2pricing (InitialSpeedLimit…V0, …V6)."""
-    later = (160_000_000, 210_000, 7_000_000)
-    found = {row.name: (row.equilibration_units, row.per_batch_gas, row.speed_limit) for row in arbitrum.VERSIONS}
-    assert found == {
-        "arbos-0": (96_000_000, 0, 1_000_000), "arbos-6": (160_000_000, 100_000, 7_000_000), "arbos-11": later,
-        "arbos-20": later, "arbos-50": later, "arbos-51": (160_000_000, 210_000, None),
-        "arbos-61": (160_000_000, 210_000, None),
-    }  # fmt: skip
-
-
 def test_a_batch_is_reported_with_its_bookkeeping() -> None:
     """From ArbOS 50 on not below EIP-7623's floor: 10 · (4 · 100,000 + 172) + 21,000."""
     assert arbitrum.batch_gas(10, 100, version="arbos-6") == 40 + 1_600 + 30 + 6 * 4 + 40_000 + 100_000
@@ -153,3 +142,49 @@ def test_l2_base_fee_rises_with_the_backlog(backlog: Any, fee: Any) -> None:
 
 def test_backlog_is_paid_off_by_time() -> None:
     assert arbitrum.next_backlog([0, 10**7], 10**6, [1, 1], speed_limit=7_000_000).tolist() == [0, 4_000_000]
+
+
+# Brotli level, equilibration units, gas of a batch, speed limit, floor: nitro at 6dce8d1, l1pricing.go, l2pricing.go
+VERSIONS = {
+    "arbos-0": (0, 96_000_000, 0, 1_000_000, False), "arbos-6": (0, 160_000_000, 100_000, 7_000_000, False),
+    "arbos-11": (0, 160_000_000, 210_000, 7_000_000, False), "arbos-20": (1, 160_000_000, 210_000, 7_000_000, False),
+    "arbos-50": (1, 160_000_000, 210_000, 7_000_000, True), "arbos-51": (1, 160_000_000, 210_000, None, True),
+    "arbos-61": (1, 160_000_000, 210_000, None, True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "expected"), VERSIONS.items())
+def test_a_version_brings_the_published_parameters(name: str, expected: tuple[Any, ...]) -> None:
+    row = arbitrum.version(name)
+    found = (row.brotli_level, row.equilibration_units, row.per_batch_gas, row.speed_limit, row.counts_floor)
+
+    assert found == expected
+    assert [one.name for one in arbitrum.VERSIONS] == list(VERSIONS)
+
+
+# zero and non-zero bytes, version -> gas by hand: 4 z + 16 n + 30 + 6 ⌈(z + n) / 32⌉ + 40,000 + of a batch
+BATCHES = [
+    (0, 0, "arbos-0", 40_030), (33, 0, "arbos-0", 40_174), (1, 31, "arbos-6", 140_536), (1, 32, "arbos-11", 250_558),
+    (0, 0, "arbos-50", 250_030), (0, 10_000, "arbos-50", 422_720), (10_000, 100, "arbos-61", 293_526),
+    (100_000, 0, "arbos-61", 1_022_720),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("zero", "nonzero", "version", "gas"), BATCHES)
+def test_a_batch_costs_its_bytes_or_its_floor(zero: int, nonzero: int, version: str, gas: int) -> None:
+    """From version 50 on at least 10 · (zero + 4 · nonzero + 172) + 21,000: 10 · 40,172 + 21,000 and 1,022,720."""
+    assert arbitrum.batch_gas(zero, nonzero, version=version) == gas
+    assert arbitrum.batch_gas([zero], nonzero, version=version).tolist() == [gas]
+
+
+def test_the_least_prices_are_taken() -> None:
+    assert arbitrum.poster_charge(1, price_per_unit=1, gas_price=1) == (16, 16, 16)
+    assert arbitrum.poster_charge(1, price_per_unit=1, gas_price=17) == (16, 0, 0)
+    # (16 + 256) · 1.01 = 274.72 units; 274 · 1.1 = 301.4 wei
+    assert arbitrum.estimated_poster_gas(1, price_per_unit=1, base_fee=1, min_base_fee=1) == 301
+    assert arbitrum.estimated_poster_gas(1, price_per_unit=1, base_fee=16, min_base_fee=1) == 301 // 14
+    assert arbitrum.estimated_poster_gas(1, price_per_unit=1, base_fee=16, min_base_fee=15) == 301 // 15
+    with pytest.raises(InvalidInput, match="gas_price"):
+        arbitrum.poster_charge(1, price_per_unit=1, gas_price=0)
+    with pytest.raises(InvalidInput, match="min_base_fee"):
+        arbitrum.estimated_poster_gas(1, price_per_unit=1, base_fee=16, min_base_fee=0)
