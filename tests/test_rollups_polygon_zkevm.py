@@ -62,6 +62,7 @@ def test_arrays_are_their_elements(rows: list[tuple[int, int, int]], l1_price: i
 @pytest.mark.parametrize(("numerator", "denominator", "expected"), [
     (2**64 - 1, 1, (2**64 - 1, 0)), (2**64 + 1, 1, (2**63, 1)), (2**64 + 3, 1, (2**63 + 2, 1)),
     (2**65 + 5, 1, (2**63 + 1, 2)), (2**65 + 6, 1, (2**63 + 2, 2)), (7, 2, (4, 0)), (5, 2, (2, 0)),
+    (2**65 + 2, 1, (2**63, 2)), (3 * (2**70 + 2**6), 3, (2**63, 7)), (3 * (2**70 + 2**6) + 1, 3, (2**63 + 1, 7)),
 ])  # fmt: skip
 def test_a_float_of_64_bits_is_rounded_to_the_nearest_and_ties_to_even(
     numerator: int, denominator: int, expected: tuple[int, int]
@@ -70,8 +71,9 @@ def test_a_float_of_64_bits_is_rounded_to_the_nearest_and_ties_to_even(
 
 
 def test_prices_beyond_64_bits_are_scaled_too() -> None:
-    """2**70 · 2**50: powers of two are exact."""
+    """2**70 · 2**50: powers of two are exact; from 64 bits on the mantissa is shifted up and not down."""
     assert polygon_zkevm._prioritized(2**70, 2**60, 2**10) == 2**120
+    assert [polygon_zkevm._prioritized(2**bits, 2**40, 1) for bits in (21, 22, 23, 24)] == [2**61, 2**62, 2**63, 2**64]
 
 
 @pytest.mark.parametrize(("offer", "effective", "byte"), [
