@@ -81,6 +81,7 @@ NEEDED = {
     "serve": {"--check-settings": None},
     "status": {"--store": "{folder}/ledger.db"},
     "scrub": {"--store": "{folder}/ledger.db"},
+    "ledger": {"action": "info", "--store": "{folder}/ledger.db"},
     "fetch": {
         "--node": "http://127.0.0.1:1",
         "--blocks": "1:2",

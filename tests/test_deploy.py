@@ -19,6 +19,7 @@ from tests.serving import serving
 DEPLOY = ROOT / "deploy"
 FILE = (DEPLOY / "feemodel.toml").read_text(encoding="utf-8")
 UNIT = (DEPLOY / "feemodel.service").read_text(encoding="utf-8")
+UNITS = sorted(DEPLOY.glob("*.service"))
 IMAGE = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
 SETTINGS = {setting.name: setting for setting in all_settings()}
 OF_OTHERS = {"FEEMODEL_CONFIG"}  # read beside the settings
@@ -95,14 +96,25 @@ def test_variables_are_settings(text):
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
-def test_systemd_takes_the_unit(tmp_path):
-    unit = tmp_path / "feemodel.service"
-    unit.write_text(UNIT.replace("/opt/feemodel/bin/feemodel", sys.executable))
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+def test_systemd_takes_the_unit(unit, tmp_path):
+    installed = tmp_path / unit.name
+    installed.write_text(unit.read_text(encoding="utf-8").replace("/opt/feemodel/bin/feemodel", sys.executable))
     verified = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True, text=True, timeout=60
+        ["systemd-analyze", "verify", "--man=no", str(installed)], capture_output=True, text=True, timeout=60
     )
 
     assert (verified.returncode, verified.stderr) == (0, "")
+
+
+def test_the_unit_that_follows_has_options_that_are_there(capsys):
+    (command,) = re.findall(
+        r"^ExecStart=\S+ (.*)$", (DEPLOY / "feemodel-follow.service").read_text(), flags=re.MULTILINE
+    )
+    ledger = "/var/lib/feemodel/ledger.db"
+    assert shlex.split(command) == ["follow", "--store", ledger, "--node", "${FOLLOWED_NODE}"]
+    assert main(shlex.split(command)) == 3
+    assert capsys.readouterr().err == f"feemodel: {ledger}: no such ledger; --genesis FILE makes one\n"
 
 
 def test_the_signal_to_stop_goes_to_the_parent_alone():

@@ -187,9 +187,9 @@ def test_a_ledger_of_format_1_is_read_as_it_is_and_upgraded_when_it_is_written(l
 
 
 def test_a_ledger_of_a_later_format_is_refused(ledger):
-    altered(ledger, "PRAGMA user_version = 3")
+    altered(ledger, "PRAGMA user_version = 4")
     for options in ({}, {"read_only": True}):
-        with pytest.raises(UnreadableFile, match="not a ledger of format 1 or 2: it says format 3"):
+        with pytest.raises(UnreadableFile, match="not a ledger of format 1 to 3: it says format 4"):
             Store(ledger, **options)
 
 

@@ -1,5 +1,11 @@
 """Blocks from a node one after the other, and what makes them final."""
 
+import json
+import signal
+import subprocess
+import sys
+import time
+
 import pytest
 from ethereum_rlp import rlp
 
@@ -12,13 +18,14 @@ from feemodel.ledger.follow import (
     L1Finality,
     check_rule,
     depth,
+    finality_rule,
     follow,
     get_blocks,
     immediate,
     import_blocks,
     parse_finality,
 )
-from tests.ledger_blocks import address, block, block_hash, change, fields
+from tests.ledger_blocks import address, block, block_hash, change, fields, touch
 
 
 def trie_log(number):
@@ -130,7 +137,7 @@ def test_a_rule_is_replaced_by_its_word_alone():
     for stored, words, replace, message in (
         ("depth 2", ["depth", "3"], False, "--change-finality replaces it, got 'depth 3'"),
         ("immediate", ["l1", "http://x"], False, "expected immediate"),
-        ("l1", None, False, "no address is stored"),
+        ("l1", None, False, "no address of a node is stored"),
         ("depth 2", None, True, "expected --finality RULE with it"),
     ):
         with pytest.raises(InvalidInput, match=message):
@@ -194,3 +201,91 @@ def test_l1_is_asked_at_most_once_in_the_interval(store):
     for _ in range(3):
         assert finality(store.head) == 0
     assert len(node.calls) == 2
+
+
+def test_a_node_that_goes_away_is_asked_again_later_and_later(store):
+    node, pauses, told = FakeNode(blocks=2), [], []
+
+    def wait(seconds):
+        pauses.append(seconds)
+        node.blocks = 3
+        node.call = answer if len(pauses) == 8 else fail
+        return len(pauses) == 9
+
+    def fail(method, params=()):
+        raise UpstreamError("refused")
+
+    answer = node.call
+    follow(
+        store, node, immediate, confirmations=0, interval=2.0, wait=wait,
+        on_failure=lambda error, pause: told.append((str(error), pause)),
+    )  # fmt: skip
+
+    assert pauses == [2.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 2.0]
+    assert told == [("refused", pause) for pause in pauses[1:8]]
+    assert store.head.number == 3
+
+
+def test_a_node_that_goes_away_ends_the_following_by_choice(store):
+    def fail(method, params=()):
+        raise UpstreamError("refused")
+
+    node = FakeNode()
+    node.call = fail
+    with pytest.raises(UpstreamError, match="refused"):
+        follow(store, node, immediate, confirmations=0, interval=2.0, wait=lambda seconds: True)
+
+
+def test_blocks_that_are_there_are_compared_and_skipped(store):
+    blocks = [block(1, change(1, None, fields(0, 1), storage=[(1, 0, 5)]), parent_hash=None), block(2)]
+    numbers = []
+    assert import_blocks(store, blocks, immediate) == 2
+    assert import_blocks(store, [*blocks, block(3)], immediate, numbers.append) == 1
+    assert numbers == [1, 2, 3]
+    for wrong, message in (
+        (block(2, hash=bytes(32)), "hash of block 2 of the ledger"),
+        (block(1, change(1, None, fields(0, 2)), hash=None, parent_hash=None), "account as the ledger holds it"),
+        (block(1, touch(1, (1, 0, 6)), hash=None, parent_hash=None), "expected the value that the ledger holds, 0x5"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            import_blocks(store, [wrong], immediate)
+    assert import_blocks(store, [block(1, touch(1, (1, 0, 5)), hash=None, parent_hash=None)], immediate) == 0
+
+
+def test_the_contract_of_another_rollup_is_a_part_of_the_rule(store):
+    contract = "0x" + "Ab" * 20
+    rule = "l1 0x" + "ab" * 20
+    assert finality_rule(["l1", "http://l1"], contract) == rule
+    check_rule(rule, ["l1", "http://l1"], change=False, contract=contract)
+    for stored, words, given, message in (
+        (rule, ["l1", "http://l1"], None, f"expected {rule}, the rule of this ledger"),
+        ("l1", ["l1", "http://l1"], contract, "expected l1, the rule of this ledger"),
+        ("immediate", ["immediate"], contract, "--contract: expected only with --finality l1 URL"),
+        ("l1", None, contract, "--contract: expected only with --finality l1 URL"),
+        (None, ["l1", "http://l1"], "0x12", "--contract: expected 20 bytes"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            check_rule(stored, words, change=False, contract=given)
+    node = FakeNode(words={CURRENT: word(0), ROOT + word(0)[2:]: to_hex(store.head.root)})
+    asked = []
+    node.call, answer = lambda method, params: asked.append(params[0]["to"]) or answer(method, params), node.call
+    assert parse_finality(["l1", "http://l1"], lambda url: node, contract=contract)(store)(store.head) == 0
+    assert asked == [contract.lower()] * 2
+
+
+def test_a_signal_to_stop_is_no_error(tmp_path):
+    genesis, ledger = tmp_path / "genesis.json", tmp_path / "ledger.db"
+    genesis.write_text(json.dumps({"alloc": {}}))
+    command = [sys.executable, "-m", "feemodel.cli", "follow", "--store", str(ledger)]
+    subprocess.run([*command, "--genesis", str(genesis)], check=True, capture_output=True)
+    with subprocess.Popen([*command, "--blocks", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdin.write(b'{"number": "0x1", "accounts": {}}\n')
+        process.stdin.flush()
+        with Store(ledger, read_only=True) as reader:
+            for _ in range(600):
+                if reader.head.number == 1:
+                    break
+                time.sleep(0.1)
+        process.send_signal(signal.SIGTERM)
+        said, _ = process.communicate(timeout=60)
+    assert (process.returncode, b"head 1" in said) == (0, True)

@@ -4,6 +4,8 @@ import os
 import signal
 import time
 
+import pytest
+
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof
 from tests.kill_import import ACCOUNTS, forked_import, run
@@ -15,6 +17,11 @@ def test_a_killed_import_leaves_whole_blocks(tmp_path):
     assert counts["kills"] == 8
     assert counts["inside a transaction"] >= 4
     assert counts["highest block"] > 2
+
+
+@pytest.mark.parametrize("work", ["backup", "prune", "rollback"])
+def test_a_killed_operation_leaves_a_sound_ledger(work, tmp_path):
+    assert run(2, tmp_path, seed=6, work=work)["kills"] == 2
 
 
 def test_a_reader_proves_final_blocks_while_another_process_imports(tmp_path):

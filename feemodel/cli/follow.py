@@ -2,10 +2,13 @@
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,19 +28,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--chain-id", type=whole_from_0, metavar="N",
                         help="stored with the ledger (the genesis file's, or the node's)")  # fmt: skip
     source = parser.add_mutually_exclusive_group()
-    source.add_argument("--blocks", metavar="FILE", help="state changes, a JSON object a line")
+    source.add_argument("--blocks", metavar="FILE", help="state changes, a JSON object a line; - is standard input")
     source.add_argument("--trie-logs", metavar="FILE", help="production trie logs, a JSON object a line")
     source.add_argument("--node", metavar="URL", help="a node with the Shomei plug-in; follows until interrupted")
     parser.add_argument("--finality", nargs="+", metavar="RULE",
                         help="immediate, depth N, or l1 URL; stored with the ledger (the stored rule; a ledger "
                         "without one makes no block final)")  # fmt: skip
     parser.add_argument("--change-finality", action="store_true", help="replace the stored rule by --finality")
+    parser.add_argument("--contract", metavar="HEX", help="of the rollup on L1, for --finality l1 (Linea mainnet's)")
+    parser.add_argument("--exit-when-node-fails", action="store_true",
+                        help="end with 4 where a node that answered before goes away; else it is asked again, after "
+                        "twice the time at each failure, up to a minute")  # fmt: skip
     parser.add_argument("--confirmations", type=whole_from_0, default=2, help="of a node's blocks (%(default)s)")
     parser.add_argument("--interval", type=above_0, default=2.0, metavar="SECONDS", help="of asking (%(default)s)")
     parser.epilog = (
         "Without a source of blocks it only shows the ledger, as feemodel status does. Exit codes: 0 done; 2 an option "
         "or a block that does not fit the ledger; 3 a file or a ledger that cannot be read or written, or is damaged; "
-        "4 a node that failed; 130 interrupted. Blocks before the one that failed stay imported."
+        "4 a node that failed; 130 interrupted. SIGTERM ends it with 0. Blocks before the one that failed stay "
+        "imported. Blocks that the ledger holds already are compared with it and skipped."
     )
 
 
@@ -46,28 +54,30 @@ def run(options: argparse.Namespace) -> int:
     from feemodel.ledger.store import Store
 
     if options.finality is not None:
-        finality_rule(options.finality)
+        finality_rule(options.finality, options.contract)
     if not (options.interval > 0 and options.confirmations >= 0):
         name = "--interval" if not options.interval > 0 else "--confirmations"
         raise InvalidInput(name, "expected a positive number", getattr(options, name[2:]))
     path, blocks = Path(options.store), _blocks(options)
     exists = path.exists()
-    given = (options.genesis, options.chain_id, options.blocks, options.trie_logs, options.node, options.finality)
+    given = (options.genesis, options.chain_id, options.blocks, options.trie_logs, options.node, options.finality,
+             options.contract)  # fmt: skip
     if exists and not options.change_finality and given == (None,) * len(given):
         with Store(path, hashing=options.hashing, read_only=True) as store:
             return _report(store, options)
     if not exists:
-        check_rule(None, options.finality, change=options.change_finality)
+        check_rule(None, options.finality, change=options.change_finality, contract=options.contract)
         _create(path, options, blocks)
     with Store(path, hashing=options.hashing, create=False) as store:
         if store.was_upgraded:
             print(f"feemodel: {path}: was of format 1, is now of format {store.format}", file=sys.stderr)
-        check_rule(store.finality, options.finality, change=options.change_finality)
+        check_rule(store.finality, options.finality, change=options.change_finality, contract=options.contract)
         if exists and options.genesis is not None:
             _import_genesis(store, options)
         if options.chain_id is not None:
             store.set_chain_id(options.chain_id)
-        _import(store, options, blocks)
+        with _stopping():
+            _import(store, options, blocks)
         return _report(store, options)
 
 
@@ -121,19 +131,76 @@ def _import_genesis(store: "Store", options: argparse.Namespace) -> None:
 def _import(store: "Store", options: argparse.Namespace, blocks: "Iterator[BlockChanges]") -> None:
     from feemodel.ethereum.quantities import from_quantity
     from feemodel.io import Node
-    from feemodel.ledger.follow import advance, finality_rule, follow, import_blocks, never, parse_finality
+    from feemodel.ledger.follow import (
+        LINEA_MAINNET_ROLLUP,
+        advance,
+        finality_rule,
+        follow,
+        import_blocks,
+        never,
+        parse_finality,
+    )
 
     words: list[str] | None = options.finality
-    if words is not None and finality_rule(words) != store.finality:
-        store.set_finality(finality_rule(words))
-    stored = store.finality
-    finality = parse_finality(words or stored.split(), Node)(store) if stored else never
-    import_blocks(store, blocks, finality)
+    if words is not None and (rule := finality_rule(words, options.contract)) != store.finality:
+        store.set_finality(rule)
+    stored, contract = store.finality, options.contract or LINEA_MAINNET_ROLLUP
+    finality = parse_finality(words or stored.split(), Node, contract=contract)(store) if stored else never
+    progress = _Progress()
+    import_blocks(store, blocks, finality, progress)
     if options.node is not None:
         with Node(options.node) as node:
             store.set_chain_id(from_quantity(node.call("eth_chainId"), "eth_chainId"))
-            follow(store, node, finality, confirmations=options.confirmations, interval=options.interval, wait=_wait)
+            on_failure = None if options.exit_when_node_fails else _say_failure
+            follow(store, node, finality, confirmations=options.confirmations, interval=options.interval, wait=_wait,
+                   on_failure=on_failure, progress=progress)  # fmt: skip
     advance(store, finality)
+
+
+class _Progress:
+    """The newest block and the blocks a second on standard error: one line that is rewritten, or a line a minute."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stderr.isatty()
+        self._every = 0.2 if self._terminal else 60.0
+        self._count, self._told = 0, time.monotonic()
+
+    def __call__(self, number: int) -> None:
+        self._count += 1
+        passed = time.monotonic() - self._told
+        if passed >= self._every:
+            start, end = ("\r", "") if self._terminal else ("feemodel: ", "\n")
+            print(
+                f"{start}block {number:,}, {self._count / passed:,.0f} a second ", end=end, file=sys.stderr, flush=True
+            )
+            self._count, self._told = 0, time.monotonic()
+
+
+class _Stop(BaseException):
+    """SIGTERM."""
+
+
+@contextmanager
+def _stopping() -> Iterator[None]:
+    """SIGTERM ends what runs inside, between two blocks or with the block undone, and is no error."""
+
+    def stop(*_: object) -> None:
+        raise _Stop
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    except _Stop:
+        print("feemodel: stopped", file=sys.stderr)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _say_failure(error: Exception, pause: float) -> None:
+    print(f"feemodel: {error}; asked again in {pause:g} s", file=sys.stderr, flush=True)
 
 
 def _report(store: "Store", options: argparse.Namespace) -> int:

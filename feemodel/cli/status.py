@@ -2,9 +2,6 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
-
-from feemodel.cli.output import print_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,28 +14,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from feemodel.cli.ledger import describe, print_lines
     from feemodel.ledger import Store
-    from feemodel.ledger.database import file_size
-    from feemodel.ledger.scheme import FIRST_FREE
 
     with Store(options.store, read_only=True) as store:
-        head = store.head
-        answer: dict[str, Any] = {
-            "store": options.store,
-            "format": store.format,
-            "hashing": store.scheme.name,
-            "chainId": store.chain_id,
-            "head": None if head is None else head.number,
-            "blockHash": None if head is None or head.hash is None else "0x" + head.hash.hex(),
-            "stateRoot": None if head is None else "0x" + head.root.hex(),
-            "finalized": store.finalized,
-            "finality": store.finality,
-            "accounts": 0 if head is None else store.accounts(head.number).next_free - FIRST_FREE,
-            "bytes": file_size(Path(options.store)),
-        }
-    if options.json:
-        print_json(answer)
-        return 0
-    for name, value in answer.items():
-        print(f"{name:10} {'none' if value is None else value}")
+        answer = describe(store, Path(options.store))
+    print_lines(answer, options)
     return 0

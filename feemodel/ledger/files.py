@@ -1,7 +1,7 @@
 """Blocks from files: a geth genesis, state changes a line a block, production trie logs a line a block.
 
-A line of state changes is a JSON object. It tells the block's net difference, with the values that stood before, which
-must be those of the ledger:
+A line of state changes is a JSON object, whose schema is docs/how-to/block.schema.json. It holds the net changes of one
+block, with the values before it, which must be those of the ledger:
 
     {"number": "0x1", "hash": "0x…", "parentHash": "0x…", "accounts": {
         "0x<address>": {
@@ -18,13 +18,24 @@ account was destroyed during the block, even if it exists after it. `hash`, `par
 """
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.ethereum.quantities import address_bytes, from_hex, from_number, from_quantity, hash_bytes, slot_bytes
+from feemodel.ethereum.quantities import (
+    address_bytes,
+    from_hex,
+    from_number,
+    from_quantity,
+    hash_bytes,
+    slot_bytes,
+    to_hex,
+    to_quantity,
+)
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
 from feemodel.ledger.trie_log import parse_trie_log_element
 
@@ -56,7 +67,7 @@ def read_genesis_chain_id(path: str | Path) -> int | None:
 
 
 def read_blocks(path: str | Path) -> Iterator[BlockChanges]:
-    """The blocks of a file of state changes, a line each.
+    """The blocks of a file of state changes, a line each; "-" is standard input.
 
     Raises `UnreadableFile`, which names the file and the line.
     """
@@ -152,6 +163,40 @@ def parse_block(block: Any) -> BlockChanges:
     )
 
 
+def show_block(block: BlockChanges) -> dict[str, Any]:
+    """The changes of a block as an object of the form above, which `parse_block` reads.
+
+    >>> show_block(BlockChanges(1, (AccountChange(bytes(20), same=True, storage=(SlotChange(bytes(32), 0, 2),)),)))
+    {'number': '0x1', 'accounts': {'0x0000000000000000000000000000000000000000': {'storage': {'0x0': ['0x0', '0x2']}}}}
+    """
+    shown: dict[str, Any] = {"number": to_quantity(block.number)}
+    shown |= {name: to_hex(value) for name, value in (("hash", block.hash), ("parentHash", block.parent_hash)) if value}
+    return shown | {"accounts": {to_hex(change.address): _shown_account(change) for change in block.accounts}}
+
+
+def _shown_account(change: AccountChange) -> dict[str, Any]:
+    shown: dict[str, Any] = {}
+    if not change.same:
+        shown = {"before": _shown_fields(change.before), "after": _shown_fields(change.after)}
+    if change.code is not None:
+        shown["code"] = to_hex(change.code)
+    if change.cleared:
+        shown["cleared"] = True
+    if change.storage:
+        shown["storage"] = {
+            to_quantity(int.from_bytes(slot)): [to_quantity(before), to_quantity(after)]
+            for slot, before, after in change.storage
+        }
+    return shown
+
+
+def _shown_fields(fields: AccountFields | None) -> dict[str, str] | None:
+    if fields is None:
+        return None
+    nonce, balance, code_hash = fields
+    return {"nonce": to_quantity(nonce), "balance": to_quantity(balance), "codeHash": to_hex(code_hash)}
+
+
 def _account(text: str, change: Any) -> AccountChange:
     _check_fields(text, change, set(), ACCOUNT_FIELDS)
     if ("before" in change) != ("after" in change):
@@ -224,13 +269,15 @@ def _check_fields(name: str, value: Any, needed: set[str], known: set[str]) -> N
 
 def _read_lines(path: str | Path, parse: Callable[[Any], BlockChanges]) -> Iterator[BlockChanges]:
     """What the lines of a file hold that are not empty."""
+    is_input = str(path) == "-"
+    name = "standard input" if is_input else path
     try:
-        with Path(path).open("rb") as file:
+        with nullcontext(sys.stdin.buffer) if is_input else Path(path).open("rb") as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
-                    yield _parsed_line(f"{path}, line {number}", line, parse)
+                    yield _parsed_line(f"{name}, line {number}", line, parse)
     except OSError as error:
-        raise UnreadableFile(f"{path}: {error}") from None
+        raise UnreadableFile(f"{name}: {error}") from None
 
 
 def _parsed_line(place: str, line: bytes, parse: Callable[[Any], BlockChanges]) -> BlockChanges:

@@ -14,13 +14,15 @@ from typing import Any, Protocol, TypeAlias
 from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import WORD_SIZE, address_bytes, from_quantity, hash_bytes, to_hex
-from feemodel.ledger.blocks import BlockChanges, import_block
+from feemodel.ledger.blocks import AccountFields, BlockChanges, import_block
 from feemodel.ledger.store import Block, Store
 from feemodel.ledger.trie_log import parse_trie_log_element
 
 LINEA_MAINNET_ROLLUP = "0xd19d4B5d358258f05D7B411E21A1460D11B0876F"
 CURRENT_BLOCK = keccak256(b"currentL2BlockNumber()")[:4]
 STATE_ROOT = keccak256(b"stateRootHashes(uint256)")[:4]
+LONGEST_PAUSE = 60.0  # s between two attempts to reach a node that failed
+DOUBLINGS = 30
 BLOCKS_A_REQUEST = 100  # trie logs; a busy block has a megabyte
 
 Finality: TypeAlias = Callable[[Block], int | None]  # the head → the newest final block, `None` while there is none
@@ -33,18 +35,54 @@ class Caller(Protocol):
         """The result of a method."""
 
 
-def import_blocks(store: Store, blocks: Iterable[BlockChanges], finality: Finality) -> int:
-    """Import blocks that follow the head and mark what becomes final; how many there were.
+def import_blocks(
+    store: Store,
+    blocks: Iterable[BlockChanges],
+    finality: Finality,
+    progress: Callable[[int], object] = lambda number: None,
+) -> int:
+    """Import blocks that follow the head and mark what becomes final; how many were imported.
 
-    Raises `InvalidInput` at the first block that does not follow the head or does not fit the state; all blocks before
-    it stay imported, nothing of it does.
+    Blocks that the store holds already are compared with it and skipped. `progress` is told the number of each block.
+
+    Raises `InvalidInput` at the first block that does not follow the head, does not fit the state, or differs from the
+    block of its number; all blocks before it stay imported, nothing of it does.
     """
     count = 0
     for block in blocks:
-        import_block(store, block)
-        advance(store, finality)
-        count += 1
+        head = store.head
+        if head is not None and block.number <= head.number:
+            check_repeated(store, block)
+        else:
+            import_block(store, block)
+            advance(store, finality)
+            count += 1
+        progress(block.number)
     return count
+
+
+def check_repeated(store: Store, block: BlockChanges) -> None:
+    """Raise `InvalidInput` unless a block that the store holds is the same.
+
+    Hashes are compared where both are known, and else the values after the block.
+    """
+    held = store.block(block.number)
+    if held.hash is not None and block.hash is not None:
+        if held.hash != block.hash:
+            reason = f"expected {to_hex(held.hash)}, the hash of block {block.number} of the ledger"
+            raise InvalidInput("block hash", reason, to_hex(block.hash))
+        return
+    for change in block.accounts:
+        name = f"block {block.number}: {to_hex(change.address)}"
+        account = store.account(block.number, change.address)
+        fields = AccountFields(account.nonce, account.balance, account.keccak_code_hash) if account else None
+        if not change.same and change.after != fields:
+            raise InvalidInput(name, f"expected the account as the ledger holds it, {fields}", change.after)
+        for slot, _, after in change.storage:
+            value = store.slot(block.number, change.address, slot)
+            if value != after:
+                where = f"{name} slot {to_hex(slot)}"
+                raise InvalidInput(where, f"expected the value that the ledger holds, {value:#x}", hex(after))
 
 
 def get_blocks(node: Caller, head: Block, *, confirmations: int = 0) -> Iterator[BlockChanges]:
@@ -83,19 +121,36 @@ def follow(
     confirmations: int,
     interval: float,
     wait: Callable[[float], bool],
+    on_failure: Callable[[UpstreamError, float], object] | None = None,
+    progress: Callable[[int], object] = lambda number: None,
 ) -> None:
     """Import what the node has, again and again, until `wait` (of the interval [s]) returns true.
 
+    Parameters
+    ----------
+    on_failure : told why a node failed and how long [s] the next attempt waits: twice as long each time, up to a
+        minute. Unless it is given, a node that fails is an error.
+    progress : told the number of each block.
+
     Raises what `get_blocks` and `import_blocks` raise; the store must hold its genesis.
     """
+    failures = 0
     while True:
         head = store.head
         if head is None:
             raise InvalidInput("store", "expected one that holds its genesis", str(store.path))
-        check_not_behind(store, node, head)
-        import_blocks(store, get_blocks(node, head, confirmations=confirmations), finality)
-        advance(store, finality)
-        if wait(interval):
+        try:
+            check_not_behind(store, node, head)
+            import_blocks(store, get_blocks(node, head, confirmations=confirmations), finality, progress)
+            advance(store, finality)
+            failures, pause = 0, interval
+        except UpstreamError as error:
+            if on_failure is None:
+                raise
+            pause = max(interval, min(interval * 2**failures, LONGEST_PAUSE))
+            failures = min(failures + 1, DOUBLINGS)
+            on_failure(error, pause)
+        if wait(pause):
             return
 
 
@@ -144,25 +199,29 @@ def never(head: Block) -> int | None:
     return None
 
 
-def finality_rule(words: Sequence[str]) -> str:
-    """A rule as a ledger stores it: "immediate", "depth 2", "l1"; without the address of the node, which may be secret.
+def finality_rule(words: Sequence[str], contract: str | None = None) -> str:
+    """A rule as a ledger stores it: "immediate", "depth 2", "l1", or "l1" and the contract of another rollup.
 
-    Raises `InvalidInput` for other words.
+    The address of the node is left out, which may be secret.
+
+    Raises `InvalidInput` for other words, and for a contract where the rule is not l1.
 
     >>> finality_rule(["depth", "02"]), finality_rule(["l1", "https://user:password@l1.example"])
     ('depth 2', 'l1')
     """
+    if contract is not None and list(words[:1]) != ["l1"]:
+        raise InvalidInput("--contract", "expected only with --finality l1 URL", contract)
     match words:
         case ["immediate"]:
             return "immediate"
         case ["depth", count] if count.isascii() and count.isdigit() and len(count) < 19:
             return f"depth {int(count)}"
         case ["l1", _]:
-            return "l1"
+            return "l1" if contract is None else f"l1 {to_hex(address_bytes(contract, '--contract'))}"
     raise InvalidInput("finality", "expected immediate, depth N or l1 URL", " ".join(words))
 
 
-def check_rule(stored: str | None, words: Sequence[str] | None, *, change: bool) -> None:
+def check_rule(stored: str | None, words: Sequence[str] | None, *, change: bool, contract: str | None = None) -> None:
     """Raise `InvalidInput` where the words of a command line do not go with the rule that a ledger stores.
 
     Parameters
@@ -170,25 +229,30 @@ def check_rule(stored: str | None, words: Sequence[str] | None, *, change: bool)
     stored : the ledger's rule, `None` where it has none.
     words : of the option, `None` where it was not given.
     change : whether the option may replace the rule.
+    contract : the rollup's contract on L1, `None` where it was not given.
     """
     if words is None:
+        if contract is not None:
+            raise InvalidInput("--contract", "expected only with --finality l1 URL", contract)
         if change:
             raise InvalidInput("--change-finality", "expected --finality RULE with it", change)
-        if stored == "l1":
-            raise InvalidInput(
-                "--finality", "expected l1 URL: the ledger's rule is l1, and no address is stored", words
-            )
-    elif (rule := finality_rule(words)) != stored and stored is not None and not change:
+        if stored is not None and stored.startswith("l1"):
+            reason = f"expected l1 URL: the ledger's rule is {stored}, and no address of a node is stored"
+            raise InvalidInput("--finality", reason, words)
+    elif (rule := finality_rule(words, contract)) != stored and stored is not None and not change:
         reason = f"expected {stored}, the rule of this ledger; --change-finality replaces it"
         raise InvalidInput("--finality", reason, rule)
 
 
-def parse_finality(words: Sequence[str], connect: Callable[[str], Caller]) -> Callable[[Store], Finality]:
+def parse_finality(
+    words: Sequence[str], connect: Callable[[str], Caller], *, contract: str = LINEA_MAINNET_ROLLUP
+) -> Callable[[Store], Finality]:
     """The finality that a command line asks for, for a store: `immediate`, `depth N` or `l1 URL`.
 
     Parameters
     ----------
     connect : the address of a node → the node.
+    contract : the rollup's contract on L1.
 
     Raises `InvalidInput` for other words.
     """
@@ -200,7 +264,7 @@ def parse_finality(words: Sequence[str], connect: Callable[[str], Caller]) -> Ca
             return lambda store: depth(int(count))
         case _:
             node = connect(words[1])
-            return lambda store: L1Finality(store, node)
+            return lambda store: L1Finality(store, node, contract=contract)
 
 
 class L1Finality:

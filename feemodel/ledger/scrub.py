@@ -14,6 +14,7 @@ from feemodel.errors import InvalidInput, LedgerDamaged
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import ADDRESS_SIZE, WORD_SIZE
 from feemodel.ledger.account import ACCOUNT_SIZE, EMPTY_KECCAK, Account, account_hashes, plain_suffix
+from feemodel.ledger.prune import Numbering
 from feemodel.ledger.rows import HEAD_KEY, TAIL_KEY, Version, stored_height
 from feemodel.ledger.scheme import DEPTH, HASH_SIZE, Scheme
 from feemodel.ledger.sql_rows import DIGIT_COLUMNS, is_branch, is_key, is_leaf, is_node
@@ -73,10 +74,15 @@ class _Scrub:
         self._rows = 0
         self._roots: set[bytes] = set()  # of storage trees that accounts have
         self._codes: set[bytes] = set()
+        self._numbering: dict[str, Numbering] = {}  # of each table, in a ledger that was pruned
 
     def run(self) -> Scrubbed:
         try:
             self._file()
+            if self._store.prunes:
+                self._numbering = {
+                    table: Numbering(self._store.database, table) for table in ("key", "leaf", "node", "branch")
+                }
             self._blocks()
             self._code()
             keys, hkeys = self._keys()
@@ -92,16 +98,27 @@ class _Scrub:
         self._findings.append(f"{self._store.path}: {what}")
 
     def _each(self, table: str, columns: Sequence[str]) -> Iterator[tuple[int, list[Any]]]:
-        """Rows of a table, whose numbers must go from 1 on without a gap; each part with the number before it."""
+        """Rows of a table; each part with how many came before it.
+
+        Unless the ledger was pruned, their numbers must go from 1 on without a gap.
+        """
         before = 0
         query = f"SELECT id, {', '.join(columns)} FROM {table} ORDER BY id"
         for part in self._store.database.each(query, CHUNK):
             numbers = [row[0] for row in part]
-            if numbers != list(range(before + 1, before + 1 + len(part))):
+            if not self._numbering and numbers != list(range(before + 1, before + 1 + len(part))):
                 raise LedgerDamaged(f"{self._store.path}: the rows of {table} after {before} are not numbered on")
             yield before, [row[1:] for row in part]
             before += len(part)
             self._count(table, before, len(part))
+
+    def _places(self, table: str, numbers: Numbers) -> Numbers:
+        """The places of rows among those of their table: their numbers, unless the ledger was pruned."""
+        return self._numbering[table].places(numbers) if self._numbering else numbers
+
+    def _number(self, table: str, place: int) -> int:
+        """The number of the row at a place."""
+        return int(self._numbering[table].numbers[place]) if self._numbering else place
 
     def _count(self, table: str, done: int, more: int) -> None:
         self._rows += more
@@ -110,7 +127,7 @@ class _Scrub:
     def _sound(self, table: str, before: int, rows: list[Any], is_sound: Callable[[Sequence[Any]], bool]) -> None:
         for place, row in enumerate(rows, before + 1):
             if not is_sound(row):
-                raise LedgerDamaged(f"{self._store.path}: {table} {place} is malformed")
+                raise LedgerDamaged(f"{self._store.path}: {table} {self._number(table, place)} is malformed")
 
     def _file(self) -> None:
         for (line,) in self._store.database.all(f"PRAGMA integrity_check({SQLITE_FINDINGS})"):
@@ -123,7 +140,9 @@ class _Scrub:
             self._found(f"block {finalized} is final, and the head is {head.number if head else 'missing'}")
         for number in range(head.number + 1 if head else 0):
             try:
-                self._store.accounts(number)
+                self._store.block(number)
+                if number >= self._store.oldest:
+                    self._store.accounts(number)
             except LedgerDamaged as error:
                 self._findings.append(str(error))
             self._count("block", number + 1, 1)
@@ -153,17 +172,22 @@ class _Scrub:
             hkeys += b"".join(row[1] for row in rows)
         return np.array([0, *indices]), bytes(HASH_SIZE) + bytes(hkeys)
 
-    def _compare(self, table: str, places: list[int], found: list[bytes], expected: list[bytes]) -> None:
+    def _compare(
+        self, table: str, places: list[int], found: list[bytes], expected: list[bytes], what: str = ""
+    ) -> None:
         for place, one, other in zip(places, found, expected, strict=True):
             if one != other:
-                self._found(f"{table} {place} has another hash")
+                self._found(f"{what}{table} {self._number(table, place)} has another hash")
 
     def _leaves(self, hkeys: bytes) -> _Leaves:
         keys: list[Numbers] = [np.zeros(1, dtype=np.int64)]
         digests: list[Words] = [np.zeros(1, dtype=np.uint64)]
         plain, count = plain_suffix(self._scheme), len(hkeys) // HASH_SIZE
         for before, rows in self._each("leaf", ("key", "previous", "following", "hval", "value")):
-            self._sound("leaf", before, rows, lambda row: is_leaf(row) and 0 < row[0] < count)
+            self._sound("leaf", before, rows, is_leaf)
+            key_places = self._places("key", np.array([row[0] for row in rows])).tolist()
+            rows = [(place, *row[1:]) for place, row in zip(key_places, rows, strict=True)]
+            self._sound("leaf", before, rows, lambda row: 0 < row[0] < count)
             shown = [
                 (previous, following, hkeys[HASH_SIZE * key : HASH_SIZE * (key + 1)], hval)
                 for key, previous, following, hval, _ in rows
@@ -189,9 +213,9 @@ class _Scrub:
                 continue
             places, listed, hvals = (list(column) for column in zip(*chosen, strict=True))
             try:
-                self._compare("value of leaf", places, hashed(listed), hvals)
+                self._compare("leaf", places, hashed(listed), hvals, "value of ")
             except InvalidInput:  # out of the hash's field
-                self._compare("value of leaf", places, [_or_nothing(hashed, value) for value in listed], hvals)
+                self._compare("leaf", places, [_or_nothing(hashed, value) for value in listed], hvals, "value of ")
             if size == ACCOUNT_SIZE:
                 for value in listed:
                     account = Account.from_bytes(value)
@@ -199,7 +223,7 @@ class _Scrub:
                     self._codes_of(account.keccak_code_hash)
         for place, value, _ in values:
             if len(value) not in (ACCOUNT_SIZE, WORD_SIZE):
-                self._found(f"value of leaf {place} has {len(value)} bytes")
+                self._found(f"value of leaf {self._number('leaf', place)} has {len(value)} bytes")
 
     def _codes_of(self, keccak: bytes) -> None:
         if keccak != EMPTY_KECCAK and keccak not in self._codes:
@@ -214,7 +238,7 @@ class _Scrub:
             digests = [_or_nothing(lambda pair: [self._scheme.digest(pair[0])], message) for message in listed]
             for place, digest in enumerate(digests, before + 1):
                 if digest == bytes(HASH_SIZE):
-                    self._found(f"{table} {place} is out of the hash's field")
+                    self._found(f"{table} {self._number(table, place)} is out of the hash's field")
             return _first_words(b"".join(digests))
 
     def _nodes(self) -> _Nodes:
@@ -233,7 +257,11 @@ class _Scrub:
         parts: list[Any] = [np.zeros((1, len(DIGIT_COLUMNS)), dtype=np.int64)]
         for before, rows in self._each("branch", DIGIT_COLUMNS):
             self._sound("branch", before, rows, is_branch)
-            parts.append(np.array(rows))
+            places = np.array(rows)
+            for table, sign in (("branch", 1), ("key", -1)):
+                chosen = places * sign > 0
+                places[chosen] = sign * self._places(table, sign * places[chosen])
+            parts.append(places)
         return np.concatenate(parts)
 
     def _trees(self, keys: Numbers, words: Words, leaves: _Leaves, nodes: _Nodes, branches: Numbers) -> None:
@@ -253,8 +281,8 @@ class _Scrub:
             self._found(f"the storage tree {root.hex()} is missing")
         below = self._below_nodes(sound, keys, leaves, nodes)
         listed = self._below_branches(sound, words, branches)
-        top = np.array([version.node for version in sound], dtype=np.int64)
-        branch = np.array([version.branch for version in sound], dtype=np.int64)
+        top = self._places("node", np.array([version.node for version in sound], dtype=np.int64))
+        branch = self._places("branch", np.array([version.branch for version in sound], dtype=np.int64))
         ends = _mixed(np.array([HEAD_KEY, TAIL_KEY])).sum(keepdims=True)
         for place in np.flatnonzero(below[top] != listed[branch] + ends):
             self._found(f"the sorted index of the tree {sound[place].root.hex()} has not the keys of its leaves")
@@ -266,16 +294,19 @@ class _Scrub:
         for version in versions:
             tops.setdefault(stored_height(version.next_free), []).append(version.node)
         levels: dict[int, Numbers] = {}
+        children_of: dict[int, Numbers] = {}
         place = np.zeros(len(nodes.digest), dtype=np.int64)  # of a node in its level
         level = np.zeros(0, dtype=np.int64)
         for height in range(DEPTH, 0, -1):
-            levels[height] = level = np.union1d(level, np.array(tops.get(height, []), dtype=np.int64))
+            levels[height] = level = np.union1d(
+                level, self._places("node", np.array(tops.get(height, []), dtype=np.int64))
+            )
             below = leaves.digest if height == 1 else nodes.digest
-            children = nodes.children[level]
+            children = children_of[height] = self._places("leaf" if height == 1 else "node", nodes.children[level])
             outside = (children >= len(below)).any(axis=1)
             expected = np.where(children == 0, zeros[height - 1], below[np.where(children < len(below), children, 0)])
             for number in level[outside | (expected != nodes.hashes[level]).any(axis=1)]:
-                self._found(f"node {number} holds another hash than a row below it has")
+                self._found(f"node {self._number('node', number)} holds another hash than a row below it has")
             children = np.where(children < len(below), children, 0)
             places = 2 * place[level][:, None] + np.array([0, 1])
             there = children > 0
@@ -285,19 +316,20 @@ class _Scrub:
             else:
                 wrong = keys[leaves.key[children]] != places
                 for number in children[there & wrong]:
-                    self._found(f"leaf {number} is not where its key says")
+                    self._found(f"leaf {self._number('leaf', number)} is not where its key says")
         sums = np.where(np.arange(len(leaves.key)) > 0, _mixed(leaves.key), np.uint64(0))
         found = np.zeros(len(nodes.digest), dtype=np.uint64)
         for height in range(1, DEPTH + 1):
             level = levels[height]
             source = sums if height == 1 else found
-            children = nodes.children[level]
+            children = children_of[height]
             found[level] = source[np.where(children < len(source), children, 0)].sum(axis=1, dtype=np.uint64)
         return found
 
     def _below_branches(self, versions: list[Version], words: Words, branches: Numbers) -> Words:
         """For each branch that an index has a sum over the keys below it, which must begin with its digits."""
-        level = np.unique(np.array([version.branch for version in versions if version.branch], dtype=np.int64))
+        numbers = np.array([version.branch for version in versions if version.branch], dtype=np.int64)
+        level = np.unique(self._places("branch", numbers))
         prefix = np.zeros(len(branches), dtype=np.uint64)
         levels: list[Numbers] = []
         while len(level) and len(levels) < 2 * HASH_SIZE:
@@ -312,10 +344,10 @@ class _Scrub:
             is_key_here = children < 0
             if (least := int(children.min())) <= -len(words):
                 raise LedgerDamaged(f"{self._store.path}: key {-least} of the sorted index is missing")
-            numbers = -children[is_key_here]
+            keys_here = -children[is_key_here]
             shift = np.uint64(64 - 4 * min(depth, PREFIX_DIGITS))
-            for number in numbers[words[numbers] >> shift != prefixes[is_key_here] >> shift]:
-                self._found(f"key {number} is in the wrong place of the sorted index")
+            for number in keys_here[words[keys_here] >> shift != prefixes[is_key_here] >> shift]:
+                self._found(f"key {self._number('key', number)} is in the wrong place of the sorted index")
             further = children > 0
             if further.any() and children.max() >= len(branches):
                 raise LedgerDamaged(f"{self._store.path}: branch {children.max()} is missing")

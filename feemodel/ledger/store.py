@@ -6,7 +6,8 @@ account tree by the root of its block and a storage tree by the storage root in 
 
 What no root commits to has a digest in its own row: a block's number and hash; which block is the head, which are
 final and by which rule. Ledgers of format 1 had neither the digests nor the rule; opened to be written they become
-ledgers of format 2.
+ledgers of format 2. A ledger that was pruned has format 3: it names the oldest block whose state it holds, and counts
+how often rows were deleted, so that other processes drop the rows that they keep in memory.
 """
 
 import hashlib
@@ -27,7 +28,8 @@ from feemodel.ledger.scheme import HASH_SIZE, SCHEMES, Scheme, scheme_of
 from feemodel.ledger.tree import Tree, proven, save_all
 
 APPLICATION_ID = 0x6665656D  # "feem", in the header of the file
-FORMAT = 2
+FORMAT = 2  # of a new ledger
+PRUNED_FORMAT = 3
 SCHEMA = f"""{sql_rows.SCHEMA}
 CREATE TABLE tree (
     root BLOB PRIMARY KEY, next_free INTEGER, sub_root BLOB, node INTEGER, branch INTEGER
@@ -46,6 +48,9 @@ ALTER TABLE chain ADD COLUMN head INTEGER;
 ALTER TABLE chain ADD COLUMN finality TEXT;
 ALTER TABLE chain ADD COLUMN chain_id INTEGER;
 ALTER TABLE chain ADD COLUMN digest BLOB"""
+UPGRADE_TO_PRUNED = """
+ALTER TABLE chain ADD COLUMN oldest INTEGER;
+ALTER TABLE chain ADD COLUMN prunes INTEGER"""
 KEPT = 4_096  # blocks, and tops of trees, in memory
 MAX_CHAIN_ID = 2**63 - 1
 
@@ -66,9 +71,11 @@ class _Chain(NamedTuple):
     head: int | None = None
     finality: str | None = None
     chain_id: int | None = None
+    oldest: int | None = None  # whose state is held; this and the next only in a ledger that was pruned
+    prunes: int | None = None
 
 
-CHAIN = f"SELECT {', '.join(_Chain._fields)}, digest FROM chain"
+COMMON_FIELDS = _Chain._fields[:-2]
 
 
 class Store:
@@ -149,8 +156,18 @@ class Store:
         """The chain that the blocks belong to; `None` where nobody told."""
         return self._chain().chain_id
 
+    @property
+    def oldest(self) -> int:
+        """The oldest block whose state the store holds: 0 unless it was pruned."""
+        return self._chain().oldest or 0
+
+    @property
+    def prunes(self) -> int:
+        """How often rows were deleted."""
+        return self._chain().prunes or 0
+
     def block(self, number: int) -> Block:
-        """The block of that number.
+        """The block of that number. A block whose state was pruned keeps its hash and its root.
 
         Raises `NotFinalized` for a block that the store does not hold.
         """
@@ -159,8 +176,9 @@ class Store:
         columns = "number, hash, root" + (", digest" if self.format > 1 else "")
         query = f"SELECT {columns} FROM block WHERE number = ?"
         row = self.database.one(query, (number,)) if number < 1 << 63 else None
+        chain = self._chain()
         if row is None:
-            head = self._chain().head
+            head = chain.head
             if head is not None and 0 <= number <= head:
                 self.database.damaged(f"block {number} is missing")
             held = "none" if head is None else f"0 to {head}"
@@ -168,14 +186,20 @@ class Store:
         block = Block(*row[:3])
         if self.format > 1 and row[3] != _digest(block):
             self.database.damaged(f"block {number} is not as it was stored")
-        if len(self._blocks) >= KEPT:
-            self._blocks.clear()
-        self._blocks[number] = block
+        if number <= (-1 if chain.finalized is None else chain.finalized):  # another process may roll back the others
+            if len(self._blocks) >= KEPT:
+                self._blocks.clear()
+            self._blocks[number] = block
         return block
 
     def accounts(self, number: int) -> Tree:
-        """The account tree of a block."""
+        """The account tree of a block.
+
+        Raises `NotFinalized` for a block that the store does not hold, or whose state was pruned.
+        """
         tree = self._tree(self.block(number).root, partial(account_message, self.scheme))
+        if tree is None and number < self.oldest:
+            raise NotFinalized(f"block {number} was pruned: the store holds the state from block {self.oldest} on")
         return tree or self.database.damaged(f"the tree of block {number} is missing")
 
     def storage(self, root: bytes) -> Tree:
@@ -303,6 +327,31 @@ class Store:
                 raise InvalidInput("block", f"expected at least {finalized}, which is final already", number)
             self._save_chain(finalized=number)
 
+    def rollback(self, number: int) -> int:
+        """Make an earlier block the head; how many blocks were removed. Their rows stay until the next pruning.
+
+        Raises `NotFinalized` for a block that the store does not hold, `InvalidInput` for one below the newest final
+        block: final blocks are not removed.
+        """
+        with self.transaction():
+            self.block(number)
+            chain = self._chain()
+            if chain.finalized is not None and number < chain.finalized:
+                raise InvalidInput("block", f"expected at least {chain.finalized}, which is final", number)
+            removed = (chain.head or 0) - number
+            self.database.run("DELETE FROM block WHERE number > ?", (number,))
+            self._save_chain(head=number)
+        self._forget()
+        return removed
+
+    def mark_pruned(self, oldest: int) -> None:
+        """Record that rows were deleted, and the oldest block whose state is left; inside a transaction."""
+        if self.database.one("PRAGMA user_version")[0] < PRUNED_FORMAT:
+            for statement in UPGRADE_TO_PRUNED.split(";"):
+                self.database.run(statement)
+            self.database.run(f"PRAGMA user_version = {PRUNED_FORMAT}")
+        self._save_chain(oldest=oldest, prunes=self.prunes + 1)
+
     def set_finality(self, rule: str) -> None:
         """Store the rule by which imported blocks become final."""
         with self.database.transaction():
@@ -329,19 +378,33 @@ class Store:
         if self.format == 1:
             found = self.database.one("SELECT hashing, finalized, (SELECT max(number) FROM block) FROM chain")
         else:
-            found = self.database.one(CHAIN)
+            found = self.database.one("SELECT * FROM chain")
         if self._last_chain is not None and found == self._last_chain[0]:
             return self._last_chain[1]
-        fields, digest = ((), None) if found is None else (found, None) if self.format == 1 else (found[:-1], found[-1])
-        if not fields or fields[0] not in SCHEMES or (self.format > 1 and digest != _digest(_Chain(*fields))):
+        chain = self._parsed_chain(found)
+        if chain is None or chain.hashing not in SCHEMES:
             self.database.damaged("the row of its head and its final block is not as it was stored")
-        self._last_chain = found, _Chain(*fields)
-        return self._last_chain[1]
+        if self._last_chain is not None and chain.prunes != self._last_chain[1].prunes:
+            self.rows.forget()
+            self._forget()
+        self._last_chain = found, chain
+        return chain
+
+    def _parsed_chain(self, found: tuple[Any, ...] | None) -> _Chain | None:
+        """The row of the chain, `None` where its digest is wrong; the digest follows the fields of format 2."""
+        if found is None:
+            return None
+        if self.format == 1:
+            return _Chain(*found)
+        common = len(COMMON_FIELDS)
+        chain = _Chain(*found[:common], *found[common + 1 :])
+        return chain if found[common] == _chain_digest(chain) else None
 
     def _save_chain(self, **changes: Any) -> None:
         chain = self._chain()._replace(**changes)
-        marks = ", ".join(f"{name} = ?" for name in (*_Chain._fields, "digest"))
-        self.database.run(f"UPDATE chain SET {marks}", (*chain, _digest(chain)))
+        fields = COMMON_FIELDS if chain.prunes is None else _Chain._fields
+        marks = ", ".join(f"{name} = ?" for name in (*fields, "digest"))
+        self.database.run(f"UPDATE chain SET {marks}", (*chain[: len(fields)], _chain_digest(chain)))
 
     def _upgrade(self) -> None:
         """Make a ledger of format 1 one of format 2."""
@@ -353,7 +416,7 @@ class Store:
                     self.database.run(statement)
                 digests = [(_digest(block), block.number) for block in blocks]
                 self.database.run_many("UPDATE block SET digest = ? WHERE number = ?", digests)
-                self.database.run("UPDATE chain SET head = ?, digest = ?", (chain.head, _digest(chain)))
+                self.database.run("UPDATE chain SET head = ?, digest = ?", (chain.head, _chain_digest(chain)))
                 self.database.run(f"PRAGMA user_version = {FORMAT}")
         self.format, self._last_chain = FORMAT, None
 
@@ -368,14 +431,18 @@ def _digest(row: tuple[Any, ...]) -> bytes:
     return hashlib.sha256(repr(tuple(row)).encode()).digest()
 
 
+def _chain_digest(chain: _Chain) -> bytes:
+    return _digest(chain if chain.prunes is not None else chain[: len(COMMON_FIELDS)])
+
+
 def _prepared(database: Database, hashing: str, mode: Mode) -> int:
     """The format of the ledger, whose tables are laid out first where the file is new."""
     if mode == "rwc":
         _lay_out(database, scheme_of(hashing))
     application, format = (database.one(f"PRAGMA {name}")[0] for name in ("application_id", "user_version"))
-    if application != APPLICATION_ID or not 1 <= format <= FORMAT:
+    if application != APPLICATION_ID or not 1 <= format <= PRUNED_FORMAT:
         found = f"it says format {format}" if application == APPLICATION_ID else "another program's database"
-        raise UnreadableFile(f"{database.path}: not a ledger of format 1 or {FORMAT}: {found}")
+        raise UnreadableFile(f"{database.path}: not a ledger of format 1 to {PRUNED_FORMAT}: {found}")
     if mode != "ro":
         database.run("PRAGMA journal_mode = WAL")
         database.run("PRAGMA synchronous = FULL")
@@ -388,5 +455,7 @@ def _lay_out(database: Database, scheme: Scheme) -> None:
             for statement in SCHEMA.split(";"):
                 database.run(statement)
             chain = _Chain(scheme.name)
-            database.run("INSERT INTO chain VALUES (?, ?, ?, ?, ?, ?)", (*chain, _digest(chain)))
+            database.run(
+                "INSERT INTO chain VALUES (?, ?, ?, ?, ?, ?)", (*chain[: len(COMMON_FIELDS)], _chain_digest(chain))
+            )
             add_first_rows(sql_rows.SqlRows(database, scheme), scheme)
