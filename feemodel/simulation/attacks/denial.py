@@ -31,7 +31,6 @@ L1_BLOCK_TIME = 12.0  # seconds
 ROUNDING = 1e-9  # of sums of parts of blobs
 TRANSACTION_GAS = 21_000
 GWEI = 1_000_000_000
-PUBLISHED_TARGET = 6  # blobs in an L1 block above which the published fee grows
 PUBLISHED_CALLDATA_GAS = 5_124_000  # of one blob's bytes on a chain with Ethereum's calldata floor (3 % zero bytes)
 ERA_CALLDATA_GAS = 10 * GAS_PER_BLOB  # of one blob's bytes on ZKsync Era, 10 a byte
 PUBLISHED_SATURATION = 398  # blocks that `l2da.py` compares a budget of 10 ETH with: twice 199
