@@ -153,8 +153,10 @@ def test_a_wrong_capture_is_refused_with_the_place(change, message):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"r": "0x1"}, r"blocks\[0\]\.txs\[0\]\.r: expected up to 64 hexadecimal digits"),
+        ({"r": "0y1"}, r"blocks\[0\]\.txs\[0\]\.r: expected up to 64 hexadecimal digits"),
         ({"gasLimit": -1}, r"txs\[0\]\.gasLimit"),
+        ({"value": "0x"}, r"txs\[0\]\.value: expected a whole number or 0x and hexadecimal digits, got '0x'"),
+        ({"value": "100"}, r"txs\[0\]\.value: expected a whole number or 0x and hexadecimal digits"),
         ({"accessList": {"value": [1]}}, r"txs\[0\]\.accessList\[0\]: expected an object"),
         ({"type": "FRONTIERS"}, r"txs\[0\]\.type: expected one of FRONTIER, ACCESS_LIST, EIP1559, BLOB, DELEGATE_CODE"),
         ({"type": "EIP1559"}, r"txs\[0\]\.maxFeePerGas"),
@@ -165,6 +167,22 @@ def test_a_wrong_capture_is_refused_with_the_place(change, message):
 def test_a_wrong_transaction_is_refused_with_the_place(fields, message):
     with pytest.raises(InvalidInput, match=message):
         parsed(transaction(**fields))
+
+
+def test_numbers_may_be_written_as_rpc_writes_them():
+    padded = parsed(transaction(value="0x00", chainId="0xe708", r="0" + "1" * 63))
+    short = parsed(transaction(value="0x0", chainId="0xE708", r="0x" + "1" * 63))
+
+    assert short == padded
+
+
+def test_the_verb_names_a_file_of_unknown_rules(tmp_path, verb):
+    path = tmp_path / "capture.json"
+    path.write_text(json.dumps(capture(transaction(outcome=COUNTED)) | {"fork": "AMSTERDAM"}))
+
+    with pytest.raises(UnreadableFile, match=r"capture.json: fork: expected one of frontier.*; --fork NAME replaces"):
+        verb(path)
+    assert verb(path, "--fork", "osaka") == 0
 
 
 def test_a_transaction_that_is_not_there_is_refused():

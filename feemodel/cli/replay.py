@@ -7,6 +7,7 @@ from typing import Any
 
 from feemodel.cli.options import add_codec, read_codec
 from feemodel.cli.output import print_json, print_table
+from feemodel.errors import UnreadableFile
 from feemodel.ethereum.transaction import FORMS
 from feemodel.execution.engines import ENGINES
 from feemodel.execution.forks import FORKS
@@ -51,6 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     replay = read_replay(options.file)
     fork = options.fork or replay.fork
+    if fork not in FORKS:
+        known = ", ".join(FORKS)
+        raise UnreadableFile(f"{options.file}: fork: expected one of {known}, got {fork!r}; --fork NAME replaces it")
     compared = compare_transactions(
         replay,
         codec=read_codec(options),

@@ -27,8 +27,9 @@ ADDRESS = 20  # bytes
 #: An authorization as (chain id, address, nonce, parity, r, s), EIP-7702.
 StoredAuthorization: TypeAlias = tuple[int, bytes, int, int, int, int]
 
-_DIGITS = re.compile(r"[0-9a-f]{1,64}\Z")
-_TYPES = {"FRONTIER": 0, "ACCESS_LIST": 1, "EIP1559": 2, "BLOB": 3, "DELEGATE_CODE": 4}
+_DIGITS = re.compile(r"(?:0x)?[0-9a-f]{1,64}\Z")
+_QUANTITY = re.compile(r"0x[0-9a-fA-F]+\Z")  # with leading zeros, or without any as RPC writes it
+_TYPES = {"FRONTIER": 0, "ACCESS_LIST": 1, "EIP1559": 2, "BLOB": 3, "DELEGATE_CODE": 4, "SET_CODE": 4}
 _DYNAMIC_FEE = 2
 _AUTHORIZATIONS = ("authorizationList", "codeDelegations", "codeDelegationList")
 _BLOB_HASHES = ("blobVersionedHashes", "versionedHashes")
@@ -207,7 +208,10 @@ class _Object:
         value = self.get(name)
         if not isinstance(value, str):
             return int(cell("whole", value, f"{self.place}.{name}"))
-        number = int.from_bytes(self.data(name), "big")
+        if not _QUANTITY.match(value):
+            reason = "expected a whole number or 0x and hexadecimal digits"
+            raise InvalidInput(f"{self.place}.{name}", reason, value)
+        number = int(value, 16)
         if number > maximum:
             reason = f"expected a number below 2**{maximum.bit_length()}"
             raise InvalidInput(f"{self.place}.{name}", reason, value)
@@ -218,7 +222,7 @@ class _Object:
         return self.whole(name, UINT256_MAX)
 
     def bare_hex(self, name: str) -> int:
-        """An integer in hexadecimal digits without a prefix."""
+        """An integer in hexadecimal digits, most often without a prefix."""
         value = self.get(name)
         if not isinstance(value, str) or not _DIGITS.match(value):
             raise InvalidInput(f"{self.place}.{name}", "expected up to 64 hexadecimal digits", value)
