@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.ethereum.fee_market import blob_base_fee
 from feemodel.simulation.attacks.denial import (
     ERA_CALLDATA_GAS,
     PUBLISHED,
@@ -17,7 +18,7 @@ from feemodel.simulation.attacks.denial import (
     published_denial,
     published_finality_delay,
 )
-from feemodel.simulation.attacks.saturation import L1State, published_saturation, saturate, upgrade
+from feemodel.simulation.attacks.saturation import L1State, moved_base_fee, published_saturation, saturate, upgrade
 from feemodel.simulation.attacks.surge import Surge, surge_prices, sustained_use
 from feemodel.simulation.demand import Attack, attack_cost
 
@@ -164,6 +165,60 @@ def test_a_surge_on_arbitrum_is_nitros():
     assert prices.argmax("second").values.tolist() == [45, 39]
     assert prices.max("second").round(4).values.tolist() == [9.1115, 3.6423]
     assert prices.isel(second=80).round(3).values.tolist() == [7.07, 1.141]
+
+
+def test_a_surge_pays_for_its_gas_the_fee_before():
+    found = surge_prices()
+    before = found["base_fee"].shift(second=1, fill_value=10**9)
+
+    assert (found["gas_used"] * before).equals(found["paid"].astype(np.int64))
+    assert found["base_fee"].dims == ("rule", "second")
+    assert found["second"].values.tolist() == list(range(81))
+    # legacy: the fee rises from the backlog of the fourth second on; 7 million gas a second are the least demand
+    assert found["gas_used"].sel(rule="legacy")[:4].values.tolist() == [7_000_000, 20_000_000, 40_000_000, 60_000_000]
+    assert found["base_fee"].sel(rule="legacy")[:4].values.tolist() == [10**9, 10**9, 10**9, 1_041_400_000]
+
+
+def test_sustained_use_pays_the_fee_before():
+    found = sustained_use(120e6, 2 / 3_600, min_base_fee=20_000_000)
+
+    assert found.sizes["second"] == 2
+    assert found["paid"].values.tolist() == [120e6 * 20_000_000, 120e6 * 23_480_000]
+
+
+def test_a_budget_of_exactly_a_block_buys_it():
+    published = 9 * 131_072
+    assert [published_saturation(published - 1), published_saturation(published)] == [0, 1]
+    assert [published_saturation(3 * published - 1, growth=2.0), published_saturation(3 * published, growth=2.0)] == [
+        1, 2,
+    ]  # fmt: skip
+    assert published_saturation(5 * 131_072, growth=4.0, blobs=1) == 2  # 1 and 4 blobs' fees
+    assert published_saturation(5 * 131_072, growth=4.0, blobs=1, blob_base_fee=5.0) == 1
+    block = 21 * 131_072
+    assert saturate(block - 1) == (0, 0, 1, 0)
+    assert saturate(block) == (1, block, 1, 0)
+    assert saturate(block * 8, L1State(blob_base_fee=8)).blocks == 1
+    with pytest.raises(LimitExceeded, match="the budget lasts for more than 1,000,000 blocks"):
+        published_saturation(1e30, growth=1.000_000_1)
+
+
+def test_a_base_fee_moves_by_the_gas_that_blocks_use():
+    found = [moved_base_fee(8_000_000, share) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
+
+    assert found == [7_000_000, 7_500_000, 8_000_000, 8_500_000, 9_000_000]
+    with pytest.raises(InvalidInput, match="gas_used_ratio: expected at most 1"):
+        moved_base_fee(8_000_000, 1.01)
+
+
+def test_the_fee_that_l1_starts_from_is_the_least_excess_that_gives_it():
+    for fee in (1, 2, 1_000, 4_000_000):
+        state = L1State(blob_base_fee=fee, other_blobs=21, gas_used_ratio=1.0, base_fee=160)
+        below = max(0, state.excess_blob_gas - 1)
+        assert blob_base_fee(state.excess_blob_gas, 0, state.schedule) >= fee
+        assert fee == 1 or blob_base_fee(below, 0, state.schedule) < fee
+        assert state.reserve == 10  # a sixteenth
+    assert L1State(blob_base_fee=1).excess_blob_gas == 0
+    assert L1State(rules=upgrade("Prague")).reserve == 0
 
 
 def test_use_at_a_constraints_target_leaves_the_price():
