@@ -5,7 +5,7 @@ TESTS: dict[str, list[str]] = {
     "ethereum/fee_market": ["tests/test_fee_market.py", "feemodel/ethereum/fee_market.py"],
     "ethereum/fee_market_kernels": ["feemodel/ethereum/fee_market_kernels.py", "tests/test_fee_market.py"],
     "ethereum/glamsterdam_draft": ["tests/test_glamsterdam_draft.py", "feemodel/ethereum/glamsterdam_draft.py"],
-    "ledger/mimc": ["tests/test_ledger_hashing.py", "feemodel/ledger/mimc.py"],
+    "ledger/mimc": ["feemodel/ledger/mimc.py", "tests/test_ledger_hashing.py"],
     "ledger/poseidon2": ["tests/test_ledger_hashing.py"],
     "ledger/poseidon2_kernel": ["tests/test_ledger_hashing.py"],
     "ledger/poseidon2_permutation": ["tests/test_ledger_hashing.py"],
