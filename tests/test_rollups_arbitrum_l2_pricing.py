@@ -112,6 +112,28 @@ def test_multi_gas_prices_each_kind_and_refunds_the_rest() -> None:
     assert refund == 525_791_400_000_000
 
 
+# amounts by kind, gas used, fees of kinds -> refund at a base fee of 10 wei
+REFUNDS = [
+    ({"computation": 100}, 300, {"computation": 8}, 2_200), ({"computation": 100}, 79, {"computation": 8}, 0),
+    ({"computation": 100}, 81, {"computation": 8}, 10), ({"computation": 100}, 300, {"computation": 0}, 2_000),
+    ({"computation": 100}, 300, {}, 2_000), ({}, 300, {}, 3_000),
+    ({l2_pricing.SINGLE_DIMENSION: 100, "computation": 50}, 300, {"computation": 8}, 1_600),
+    ({l2_pricing.SINGLE_DIMENSION: 100}, 300, {l2_pricing.SINGLE_DIMENSION: 8}, 2_000),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("used", "gas", "fees", "refund"), REFUNDS)
+def test_what_its_kinds_do_not_cost_comes_back(
+    used: dict[str, int], gas: int, fees: dict[str, int], refund: int
+) -> None:
+    assert l2_pricing.multi_gas_refund(used, gas_used=gas, base_fee=10, fees=fees) == refund
+
+
+def test_empty_backlogs_leave_the_minimum() -> None:
+    assert l2_pricing.constraint_base_fee(0, min_base_fee=12_345_678_901) == 12_345_678_901
+    assert l2_pricing.constraint_base_fee(1, min_base_fee=10_000) == 10_001
+
+
 def test_resources_grow_and_shrink_a_backlog() -> None:
     """nitro's TestMultiGasConstraintBacklogDecay; below zero there is nothing."""
     constraint = MultiGasConstraint(1, 1, {"computation": 1, "storage_access_read": 2})

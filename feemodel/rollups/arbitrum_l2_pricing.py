@@ -156,7 +156,7 @@ def constraint_base_fee(exponent: int, *, min_base_fee: int) -> int:
     21628000
     """
     fee, x = one_whole("min_base_fee", min_base_fee, unit="wei"), one_whole("exponent", exponent)
-    return fee if x == 0 else fee * min(int(approx_exp_basis_points(x)), INT64_MAX) // BIPS
+    return fee * min(int(approx_exp_basis_points(x)), INT64_MAX) // BIPS
 
 
 def update_pricing(
