@@ -99,6 +99,29 @@ def test_posting_a_blob_gets_cheaper_and_calldata_dearer():
     assert draft.calldata_floor(100_000, base=15_000) == 6_415_000
 
 
+# zero and non-zero bytes, new and changed slots, other gas -> today, draft; a slot is cold, by hand:
+# today 22,100 and 5,000 (EIP-2929), in the draft 12,100 + 97,920 and 12,100
+POSTINGS = [
+    (0, 0, 2, 3, 7, (80_207, 271_347)), (0, 20, 1, 0, 0, (43_420, 125_340)),
+    (10, 20, 0, 0, 0, (21_900, 16_920)),  # 10 · (10 + 4 · 20) and 64 · 30
+    (10, 20, 0, 0, 10_000, (31_360, 25_360)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("zero", "nonzero", "new", "changed", "other", "expected"), POSTINGS)
+def test_posting_pays_for_bytes_and_slots_or_the_floor(zero, nonzero, new, changed, other, expected):
+    found = draft.posting_gas(
+        zero_bytes=zero, nonzero_bytes=nonzero, new_slots=new, changed_slots=changed, other_gas=other
+    )
+
+    assert found == expected
+
+
+@pytest.mark.parametrize(("size", "words"), [(0, 0), (1, 1), (32, 1), (33, 2), (64, 2), (65, 3), (1_000, 32)])
+def test_code_is_hashed_by_the_word(size, words):
+    assert draft.deposited_code_gas(size) == (1_530 * size, 6 * words)
+
+
 @pytest.mark.parametrize(("call", "message"), [
     (lambda: draft.recipient_gas(kind="send", has_value=True), "kind: expected one of call, self, create"),
     (lambda: draft.split_gas_limit(20_000, 21_000), "gas_limit: expected at least the intrinsic 21,000 gas"),
