@@ -174,16 +174,16 @@ class App:
             return self.refused(403, "pages of this origin may not open a WebSocket", head)
         return None
 
-    def websocket(self, head: Head, send: Callable[[bytes], None]) -> "Session":
+    def websocket(self, head: Head, send_frame: Callable[[bytes], None]) -> "Session":
         """The application of one WebSocket.
 
         Parameters
         ----------
         head : of the request for it, which was not refused.
-        send : a message to the client.
+        send_frame : a whole frame to the client.
         """
         assert self._feeds is not None
-        return Session(self, head, Subscriptions(self._feeds, self._methods, send))
+        return Session(self, head, Subscriptions(self._feeds, self._methods, send_frame))
 
     async def answer_message(self, head: Head, message: bytes, methods: Methods) -> bytes | None:
         """The response to a message of a WebSocket; raises `PermissionError` where its key is known no longer."""

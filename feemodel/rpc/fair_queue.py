@@ -42,16 +42,38 @@ class FairQueue:
 
         Raises `LimitExceeded` where the queue is full, and where no place came free in time.
         """
-        turn = self._enter(client, known=known)
+        await self.enter(client, known=known, seconds=seconds)
         try:
-            try:
-                async with asyncio.timeout(seconds):
-                    await turn
-            except TimeoutError:
-                raise LimitExceeded(f"no {self._what} came free within {seconds:g} s") from None
             yield
         finally:
-            self._leave(turn, client, known=known)
+            self.leave(client, known=known)
+
+    async def enter(self, client: str, *, known: bool, seconds: float) -> None:
+        """Take a place, which `leave` gives back; parameters and errors as of `place`."""
+        if not self._waiting and self._has_place(client, known=known):
+            self._take(client, known=known)
+            return
+        turn = self._enter(client, known=known)
+        try:
+            async with asyncio.timeout(seconds):
+                await turn
+        except TimeoutError:
+            self._abandon(turn, client, known=known)
+            raise LimitExceeded(f"no {self._what} came free within {seconds:g} s") from None
+        except BaseException:
+            self._abandon(turn, client, known=known)
+            raise
+
+    def leave(self, client: str, *, known: bool) -> None:
+        """Give a place back."""
+        self._free += 1
+        if not known:
+            self._free_for_brought += 1
+            self._brought[client] -= 1
+            if not self._brought[client]:
+                del self._brought[client]
+        if self._waiting:
+            self._hand_out()
 
     def _enter(self, client: str, *, known: bool) -> "asyncio.Future[None]":
         turns = {key: len(calls) for key, calls in self._waiting.items() if key[1] == known}
@@ -66,17 +88,22 @@ class FairQueue:
         self._hand_out()
         return turn
 
-    def _leave(self, turn: "asyncio.Future[None]", client: str, *, known: bool) -> None:
+    def _abandon(self, turn: "asyncio.Future[None]", client: str, *, known: bool) -> None:
+        """Wait no longer; a place that was handed over meanwhile is given back."""
         calls = self._waiting.get((client, known), deque())
         if turn in calls:  # it was never its turn
             calls.remove(turn)
+            self._hand_out()
         elif not turn.cancelled() and turn.exception() is None:
-            self._free += 1
-            if not known:
-                self._free_for_brought += 1
-                self._brought[client] -= 1
-                self._brought += Counter()  # keeps the positive counts
-        self._hand_out()
+            self.leave(client, known=known)
+        else:
+            self._hand_out()
+
+    def _take(self, client: str, *, known: bool) -> None:
+        self._free -= 1
+        if not known:
+            self._free_for_brought -= 1
+            self._brought[client] += 1
 
     def _hand_out(self) -> None:
         """Give free places to those whose turn it is."""
@@ -86,10 +113,7 @@ class FairQueue:
                 calls.popleft()
             if calls and self._has_place(client, known=known):
                 calls.popleft().set_result(None)
-                self._free -= 1
-                if not known:
-                    self._free_for_brought -= 1
-                    self._brought[client] += 1
+                self._take(client, known=known)
                 self._waiting.move_to_end((client, known))
             if not calls:
                 del self._waiting[client, known]

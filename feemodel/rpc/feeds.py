@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 import msgspec
+from websockets.frames import Frame, Opcode
 
 from feemodel.errors import FeeModelError, InvalidInput
 from feemodel.ethereum.quantities import from_quantity, to_quantity
@@ -18,6 +19,7 @@ KINDS = ("newHeads", "logs", "feemodel_pricing")
 CATCH_UP = 16  # blocks that came since the last look and are told one by one; older ones are left out
 FILTER_LIMIT = 1_000  # addresses and topics of one filter
 _LISTS = ("transactions", "uncles", "withdrawals")  # of a block, which its header has not
+_PLACE = b"0x" + b"-" * 32  # of a subscription's id
 _AGES = ("ageSeconds", "pollAgeSeconds")
 _encode = msgspec.json.Encoder().encode
 _log = logging.getLogger(__name__)
@@ -28,7 +30,30 @@ Ask = Callable[[str, list[Any]], Awaitable[Any]]
 class Subscriber(Protocol):
     """Who is told."""
 
-    def tell(self, identity: str, result: bytes) -> None: ...
+    def tell(self, identity: str, push: "Push") -> None: ...
+
+
+class Push:
+    """What is told to every subscriber of one kind, as one WebSocket frame with a gap for the subscription's id.
+
+    Parameters
+    ----------
+    result : JSON text.
+
+    >>> Push(b"7").frame("0x" + "a" * 32)[2:]
+    b'{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"0xaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","result":7}}'
+    """
+
+    def __init__(self, result: bytes) -> None:
+        text = b'{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"%b","result":%b}}' % (
+            _PLACE,
+            result,
+        )
+        self._before, _, self._after = Frame(Opcode.TEXT, text).serialize(mask=False).partition(_PLACE)
+
+    def frame(self, identity: str) -> bytes:
+        """The frame for a subscription, whose id has the length of all of them."""
+        return b"%b%b%b" % (self._before, identity.encode(), self._after)
 
 
 class Feeds:
@@ -119,10 +144,10 @@ class Feeds:
         if self._subscribed["logs"]:
             logs = await self._asked(ask, "eth_getLogs", [{"blockHash": block["hash"]}])
             for log in logs:
-                encoded = _encode(log)
+                push = Push(_encode(log))
                 for (subscriber, identity), wanted in list(self._subscribed["logs"].items()):
                     if wanted.matches(log):
-                        subscriber.tell(identity, encoded)
+                        subscriber.tell(identity, push)
 
     def _compare_prices(self) -> None:
         priced = {name: value for name, value in self._pricing().items() if name not in _AGES}
@@ -131,8 +156,9 @@ class Feeds:
             self._tell("feemodel_pricing", _encode(self._pricing()))
 
     def _tell(self, kind: str, result: bytes) -> None:
+        push = Push(result)
         for subscriber, identity in list(self._subscribed[kind]):
-            subscriber.tell(identity, result)
+            subscriber.tell(identity, push)
 
 
 class LogFilter:

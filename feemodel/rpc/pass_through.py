@@ -9,7 +9,7 @@ import json
 import random
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -154,6 +154,7 @@ class PassThrough:
         self._connections = NodeConnections(url)
         self._places = FairQueue(CALLS_AT_A_TIME, CALLS_AT_A_TIME, CALLS_WAITING, what="connection to the node")
         self._held = 0
+        self._chain_id = b""  # the last answer that was found to be right
 
     async def call(self, method: str, params: Sequence[Any]) -> msgspec.Raw | Streamed:
         """The result of one call, in the node's bytes.
@@ -177,17 +178,28 @@ class PassThrough:
     async def _asked(self, calls: Sequence[Call], *, streams: bool) -> list[Any]:
         seconds = min(self._node.timeout * len(calls), max(BATCH_SECONDS, self._node.timeout))
         try:
-            async with asyncio.timeout(seconds), AsyncExitStack() as held:
-                await held.enter_async_context(self._places.place(CLIENT.get(), known=False, seconds=seconds))
-                outcomes = await self._attempted(calls, streams=streams)
-                if isinstance(outcomes[0], NodeStream):
-                    outcomes[0].held = held.pop_all()
-                return outcomes
+            async with asyncio.timeout(seconds):
+                return await self._asked_in_place(calls, seconds, streams=streams)
         except TimeoutError:
             raise UpstreamError(f"the node: no answer in {seconds:g} s") from None
         except OtherChain as error:
             self._failed(error)
             raise
+
+    async def _asked_in_place(self, calls: Sequence[Call], seconds: float, *, streams: bool) -> list[Any]:
+        """Ask while a place is held; a result that is still arriving keeps it."""
+        leave = partial(self._places.leave, client := CLIENT.get(), known=False)
+        await self._places.enter(client, known=False, seconds=seconds)
+        try:
+            outcomes = await self._attempted(calls, streams=streams)
+        except BaseException:
+            leave()
+            raise
+        if isinstance(outcomes[0], NodeStream):
+            outcomes[0].leave = leave
+        else:
+            leave()
+        return outcomes
 
     async def _attempted(self, calls: Sequence[Call], *, streams: bool) -> list[Any]:
         changes = any(changes_state(method) for method, _ in calls)
@@ -286,7 +298,10 @@ class PassThrough:
         outcome = self._outcome("eth_chainId", reply)
         if isinstance(outcome, Exception):
             raise UpstreamError(f"the node: {outcome}")
-        self._chain.check(json.loads(bytes(outcome)))
+        answer = bytes(outcome)
+        if answer != self._chain_id or self._chain.refusal is not None:
+            self._chain.check(json.loads(answer))
+            self._chain_id = answer
 
     def _reply(self, connection: NodeConnection, data: "bytes | NodeStream", *, identity: int) -> _Reply:
         assert isinstance(data, bytes)
@@ -302,9 +317,8 @@ class PassThrough:
     def _replies(self, connection: NodeConnection, data: bytes, *, is_batch: bool) -> list[_Reply] | _Reply:
         """The parsed answer; raises `_TryAgain` and `UpstreamError` for what is none."""
         status = connection.status
-        phrase = f"HTTP {status} {_phrase(status)}".strip()
         if status in RETRIED_STATUSES:
-            error = UpstreamError(f"the node: {phrase}")
+            error = UpstreamError(f"the node: {_phrase(status)}")
             raise _TryAgain(error, received=status != HTTPStatus.TOO_MANY_REQUESTS)
         replies: list[_Reply] | _Reply | None = None
         try:
@@ -313,15 +327,14 @@ class PassThrough:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             pass
         is_error = isinstance(replies, _Reply) and replies.error is not msgspec.UNSET
-        if status != HTTPStatus.OK and not is_error:
-            replies, reason = None, f"the node: {phrase}"
+        if replies is not None and (status == HTTPStatus.OK or is_error):
+            return replies
+        if status != HTTPStatus.OK:
+            failure = UpstreamError(f"the node: {_phrase(status)}")
         else:
             kind = self._node.anonymous(connection.content_type[:100]) or "no content type"
-            reason = f"the node: the answer is not JSON-RPC ({len(data):,} bytes, {kind})"
-        if replies is None:
-            failure = UpstreamError(reason)
-            raise _NoBatches(failure) if is_batch else failure
-        return replies
+            failure = UpstreamError(f"the node: the answer is not JSON-RPC ({len(data):,} bytes, {kind})")
+        raise _NoBatches(failure) if is_batch else failure
 
     def _outcome(self, method: str, reply: _Reply) -> "msgspec.Raw | Exception":
         """The result in the node's bytes, or its error."""
@@ -357,7 +370,7 @@ class NodeStream(Streamed):
 
     def __init__(self, first: bytes, connection: NodeConnection, connections: NodeConnections, is_batch: bool) -> None:
         self._first, self._connection, self._connections, self._is_batch = first, connection, connections, is_batch
-        self.held: AsyncExitStack | None = None  #: a place among the calls to the node
+        self.leave: Callable[[], None] | None = None  #: gives back a place among the calls to the node
 
     async def pieces(self) -> AsyncIterator[bytes]:
         """The result and the end of the response object, as they come; raises `UpstreamError` where they break off."""
@@ -387,13 +400,18 @@ class NodeStream(Streamed):
     async def close(self) -> None:
         """Give the connection back, or close it where the answer was not read as a whole."""
         self._connections.release(self._connection)
-        if self.held is not None:
-            await self.held.aclose()
-            self.held = None
+        if self.leave is not None:
+            self.leave()
+            self.leave = None
 
 
 def _phrase(status: int) -> str:
+    """A status in words.
+
+    >>> _phrase(502), _phrase(599)
+    ('HTTP 502 Bad Gateway', 'HTTP 599')
+    """
     try:
-        return HTTPStatus(status).phrase
+        return f"HTTP {status} {HTTPStatus(status).phrase}"
     except ValueError:
-        return ""
+        return f"HTTP {status}"

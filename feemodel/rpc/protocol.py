@@ -77,7 +77,7 @@ class Application(Protocol):
     def begin(self, head: Head, body: bytes) -> Begun[Reply]:
         """The answer to a request that has come as a whole; a coroutine where it takes waiting."""
 
-    def websocket(self, head: Head, send: Callable[[bytes], None]) -> "Session":
+    def websocket(self, head: Head, send_frame: Callable[[bytes], None]) -> "Session":
         """What answers the messages of a WebSocket that was not refused."""
 
 
@@ -448,7 +448,7 @@ class Connection(asyncio.BufferedProtocol):
             self.transport, head, answer, limit=self._connections.bounds.body_limit,
             begin=self._connections.has_room_for_message, end=self._connections.ends,
         )  # fmt: skip
-        session = self._session = self._app.websocket(head, self._socket.send)
+        session = self._session = self._app.websocket(head, self._socket.send_frame)
         self._connections.observe(101 if self._socket.is_open else 400)
         self._is_answered = True
 

@@ -42,6 +42,8 @@ class Upstreams:
     @property
     def current(self) -> Upstream:
         """The node that calls go to."""
+        if len(self.nodes) == 1:
+            return self._current
         best = self._ranked()[0]
         if best is not self._current and self._is_better(best, self._current):
             self._current = best
@@ -107,18 +109,24 @@ class Upstreams:
     async def _asked(self, ask: Callable[[Upstream], Awaitable[Answer]], *, changes: bool) -> Answer:
         """The first answer of a node, from the one in use on."""
         first = self.current
-        failure: UpstreamError | None = None
-        for node in (first, *(node for node in self._ranked() if node is not first)):
+        try:
+            return await ask(first)
+        except NodeError:
+            raise
+        except UpstreamError as error:
+            self._doubt(first, error)
+            failure = error
+        others = [node for node in self._ranked() if node is not first]
+        is_sent = not isinstance(failure, NotSent)
+        while others and not (changes and is_sent):
+            node = others.pop(0)
             try:
                 return await ask(node)
             except NodeError:
                 raise
             except UpstreamError as error:
                 self._doubt(node, error)
-                failure = failure or error
-                if changes and not isinstance(error, NotSent):
-                    break
-        assert failure is not None, "there is at least one node"
+                is_sent = not isinstance(error, NotSent)
         raise failure
 
     def _doubt(self, node: Upstream, error: UpstreamError) -> None:

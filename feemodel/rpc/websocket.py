@@ -10,13 +10,13 @@ from collections import ChainMap
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from websockets.exceptions import ProtocolError
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Request
+from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from feemodel.errors import LimitExceeded
-from feemodel.rpc.feeds import Feeds
+from feemodel.rpc.feeds import Feeds, Push
 from feemodel.rpc.http import Head
 from feemodel.rpc.jsonrpc import LIMIT_EXCEEDED, CallError, Methods, failure
 
@@ -34,11 +34,11 @@ class Subscriptions:
     ----------
     feeds : of the process.
     methods : that are answered too.
-    send : a message to the client.
+    send_frame : a whole frame to the client.
     """
 
-    def __init__(self, feeds: Feeds, methods: Methods, send: Callable[[bytes], None]) -> None:
-        self._feeds, self._send = feeds, send
+    def __init__(self, feeds: Feeds, methods: Methods, send_frame: Callable[[bytes], None]) -> None:
+        self._feeds, self._send_frame = feeds, send_frame
         self._identities: set[str] = set()
         own: dict[str, Any] = {"eth_subscribe": self._subscribe, "eth_unsubscribe": self._unsubscribe}
         self.methods: Methods = ChainMap(own, methods)  # type: ignore[arg-type]  # which is never written to
@@ -55,12 +55,9 @@ class Subscriptions:
         self._identities.discard(identity)
         return isinstance(identity, str) and self._feeds.unsubscribe(self, identity)
 
-    def tell(self, identity: str, result: bytes) -> None:
+    def tell(self, identity: str, push: Push) -> None:
         """Send what is new."""
-        self._send(
-            b'{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"%b","result":%b}}'
-            % (identity.encode(), result)
-        )
+        self._send_frame(push.frame(identity))
 
     def close(self) -> None:
         """End all subscriptions."""
@@ -164,16 +161,22 @@ class WebSocket:
 
     def send(self, message: bytes) -> None:
         """Send a message; a client that takes none of them is disconnected."""
-        if self._transport.is_closing():
-            return
+        if self._takes_more():
+            self._protocol.send_text(message)
+            self._flush()
+
+    def send_frame(self, frame: bytes) -> None:
+        """Send a frame that was made once for many connections; see `send`."""
+        if self._takes_more():
+            self._transport.write(frame)
+
+    def _takes_more(self) -> bool:
+        if self._transport.is_closing() or self._protocol.state is not State.OPEN:
+            return False
         if self._transport.get_write_buffer_size() > UNTAKEN:
             self._transport.abort()
-            return
-        try:
-            self._protocol.send_text(message)
-        except ProtocolError:  # it is closing
-            return
-        self._flush()
+            return False
+        return True
 
     def close(self, code: int = AWAY, reason: str = "") -> None:
         """End the connection."""
