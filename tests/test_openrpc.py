@@ -50,6 +50,7 @@ CALLS = {
     "feemodel_presets": [[]],
     "feemodel_fee": [[POINT]],
     "feemodel_curve": [[{**POINT, "axis": "compressedSize", "from": 1, "to": 1_000}]],
+    "feemodel_film": [[{}], [{"pricing": "vault-p", "posting": "deadline", "slaHours": 2}]],
     "feemodel_explain": [[TRANSFER], [SUM, {"gas": "0x10000"}]],
     "feemodel_compare": [[TRANSFER, {"l1BaseFee": "0x3b9aca00", "blobBaseFee": "0x1"}],
                          [TRANSFER, {"at": "2026-02-01"}], [TRANSFER, {"at": "2026-02-01", "rules": ["base"]}]],

@@ -418,6 +418,47 @@ def test_the_curve_is_read_by_keyboard_and_as_a_table(open_tab):
     assert f"{int(priority, 16):,}" in tab.text("#numbers-table")
 
 
+def filmed(tab):
+    """Wait until the film that was asked for last is shown."""
+    tab.page.locator("#film-shown").wait_for(timeout=120_000)
+    tab.page.evaluate("async () => { while (reel.busy) await new Promise((resolve) => setTimeout(resolve, 5)); }")
+
+
+def test_the_film_of_a_month_is_the_servers(open_tab):
+    tab = open_tab()
+    tab.page.locator("#film-show").click()
+    filmed(tab)
+    tab.page.select_option("#film-pricing", "vault-pi")
+    tab.page.select_option("#film-posting", "price-cap")
+    tab.page.select_option("#film-slaHours", "4")
+    filmed(tab)
+    expected = explorer_methods()["feemodel_film"]({"pricing": "vault-pi", "posting": "price-cap", "slaHours": 4})
+
+    assert expected == tab.page.evaluate("reel.film")
+    assert f"{expected['recovery']:.2f}×" in tab.text("#film-facts")
+    assert f"{expected['underRecoveryDays']} of {expected['wholeDays']}" in tab.text("#film-facts")
+    tab.page.locator("#film-hour").press("Home")
+    assert "2026-01-07 14:10" in tab.text("#film-readout")
+    tab.page.locator("#film-hour").press("ArrowRight")
+    tab.page.locator("#film-hour").press("ArrowRight")
+    assert f"{expected['series']['backlog']['values'][2]:,.0f} bytes" in tab.text("#film-readout")
+    tab.page.locator("#film-play").click()
+    tab.page.wait_for_function("reel.hour > 3")
+    tab.page.locator("#film-play").click()
+    assert tab.page.evaluate("reel.playing") == 0
+    assert "film=vault-pi+price-cap+4+0" in tab.page.evaluate("link()")
+
+
+def test_a_link_shows_its_film_on_a_phone(open_tab):
+    tab = open_tab("#film=arbitrum+fill+16+0.5", viewport={"width": 360, "height": 740})
+    filmed(tab)
+
+    assert tuple(tab.page.evaluate("[reel.film.pricing, reel.film.elasticity]")) == ("arbitrum", 0.5)
+    assert tab.page.locator("#film-slaHours").is_disabled()
+    assert tab.page.evaluate("document.documentElement.scrollWidth") == 360
+    assert "film=arbitrum+never" in open_tab("#film=arbitrum+never").text("#note").replace(" ", "+")
+
+
 def test_everything_that_takes_input_has_a_name_and_the_keyboard_reaches_it(open_tab):
     tab = open_tab()
     nameless = """[...document.querySelectorAll("input, select, textarea, button, [tabindex='0']")]

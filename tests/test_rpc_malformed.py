@@ -69,7 +69,7 @@ def good(rng: Random) -> bytes:
 
 # Those that take long when a damage leaves them good are damaged in their parameters only.
 SLOW = {
-    "feemodel_compare", "feemodel_explain", "feemodel_curve", "feemodel_presets", "eth_estimateGas",
+    "feemodel_compare", "feemodel_explain", "feemodel_curve", "feemodel_film", "feemodel_presets", "eth_estimateGas",
     "rollup_estimateGas", "linea_estimateGas", "rollup_getProof", "linea_getProof",
 }  # fmt: skip
 METHODS = sorted(PARAMS.keys() - SLOW)

@@ -12,14 +12,11 @@ from feemodel.cli.output import add_out, checked_out, print_json, print_table
 from feemodel.cli.payloads import read_columns
 from feemodel.cli.simulate_spec import TABLES, read_simulate_spec, with_fields
 from feemodel.errors import InvalidInput
+from feemodel.simulation.closed_loop.choices import POSTINGS, PRICINGS, WITH_SLA
 
 if TYPE_CHECKING:
     import xarray
 
-PRICINGS = ("fixed", "linea", "linea-unbounded", "op-stack", "arbitrum", "vault-p", "vault-pi", "feed-forward",
-            "vault-eip1559")  # fmt: skip
-POSTINGS = ("fill", "deadline", "price-cap", "clairvoyant")
-WITH_SLA = ("deadline", "price-cap", "clairvoyant")
 FIT = "fit"
 FIGURES = (".png", ".svg", ".pdf")
 #: Option → what it is where neither the command line nor the file says.
@@ -138,20 +135,23 @@ def run(options: argparse.Namespace) -> int:
 
 def read_experiment(options: argparse.Namespace, tables: dict[str, Any]) -> Experiment:
     """L1 fees and the four classes that the options and the tables of a file ask for."""
-    from feemodel.simulation.closed_loop.baseline import baseline_pricing, break_even, fitted, unweighted
+    from feemodel.simulation.closed_loop.baseline import (
+        baseline_posting,
+        baseline_pricing,
+        break_even,
+        fitted,
+        unweighted,
+    )
     from feemodel.simulation.closed_loop.costs import Costs
     from feemodel.simulation.closed_loop.demand import Demand
-    from feemodel.simulation.posting import Posting, PriceCap
+    from feemodel.simulation.posting import Posting
 
     if options.window is not None and not options.pricing.startswith("linea"):
         raise InvalidInput("--window", "expected only with --pricing linea or linea-unbounded", options.window)
     if options.sla is not None and options.posting not in WITH_SLA:
         raise InvalidInput("--sla", f"expected only with --posting {', '.join(WITH_SLA)}", options.sla)
     sla = (SLA_HOURS if options.sla is None else options.sla) * HOUR
-    if options.posting == "price-cap":
-        posting = Posting(kind="price-cap", cap=PriceCap(target_delay=sla, tip=options.tip))
-    else:
-        posting = Posting(kind=options.posting, deadline=sla if options.posting in WITH_SLA else None)
+    posting = baseline_posting(options.posting, sla=sla, tip=options.tip)
     posting = with_fields("posting-fields", posting, tables.get("posting-fields", {}))
     demand = with_fields("demand", Demand(rate=options.arrival_rate, poisson=options.poisson), tables.get("demand", {}))
     costs = Costs()

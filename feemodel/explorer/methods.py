@@ -41,6 +41,7 @@ from feemodel.explorer.fields import (
     read_point,
     read_value,
 )
+from feemodel.explorer.film import CHOICES, DEFAULTS, film
 from feemodel.explorer.rollups import max_send
 from feemodel.explorer.subject import Estimate, Subjects
 from feemodel.explorer.texts import ASSUMPTIONS, FORMULAS
@@ -80,7 +81,8 @@ def explorer_methods(
     chain_id : of a call that names none.
 
     >>> sorted(explorer_methods())
-    ['feemodel_compare', 'feemodel_curve', 'feemodel_explain', 'feemodel_fee', 'feemodel_maxSend', 'feemodel_presets']
+    ['feemodel_compare', 'feemodel_curve', 'feemodel_explain', 'feemodel_fee', 'feemodel_film', 'feemodel_maxSend', \
+'feemodel_presets']
     """
     chosen = preset or linea_preset(DEFAULT_PRESET)
     own = form or (lambda: form_of(FORMS[0], chosen))
@@ -90,6 +92,7 @@ def explorer_methods(
         "feemodel_presets": explorer.presets,
         "feemodel_fee": explorer.fee,
         "feemodel_curve": explorer.curve,
+        "feemodel_film": film,
         "feemodel_explain": subjects.explain,
         "feemodel_compare": subjects.compare,
         "feemodel_maxSend": max_send,
@@ -114,6 +117,7 @@ class Explorer:
                 form: [{"gives": name, "how": how} for name, how in lines] for form, lines in FORMULAS.items()
             },
             "assumptions": list(ASSUMPTIONS),
+            "film": {"choices": {name: list(values) for name, values in CHOICES.items()}, "defaults": dict(DEFAULTS)},
             "limits": {"points": POINTS, "subjectBytes": SUBJECT_BYTES},
         }
 

@@ -196,6 +196,7 @@ class Service:
         if "eth_estimateGas" in methods:
             explained["estimate"] = gas_of(methods)
         methods |= explorer_methods(**explained)
+        methods["feemodel_film"] = _one_at_a_time(methods["feemodel_film"])
         if self.upstream is not None:
             for name in ("feemodel_pricing", "feemodel_explain"):  # with the base fee that an estimate has now
                 methods[name] = _after(self.upstream.look, methods[name])
@@ -378,6 +379,18 @@ def _loaded(scheme: Scheme) -> None:
     scheme.load()
     gc.collect()
     gc.freeze()  # as at the start: the compiler's objects stay
+
+
+def _one_at_a_time(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that computes for long, in a thread; calls wait for each other."""
+    turn = asyncio.Lock()
+
+    @wraps(method)
+    async def in_thread(*parameters: Any) -> Any:
+        async with turn:
+            return await asyncio.to_thread(method, *parameters)
+
+    return in_thread
 
 
 def _after(first: Callable[[], Awaitable[None]], method: Callable[..., Any]) -> Callable[..., Any]:

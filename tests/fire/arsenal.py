@@ -185,6 +185,7 @@ def measures() -> list[Bomb]:
             post("feemodel_compare", call | {"data": short}, {"l1BaseFee": "0x1", "blobBaseFee": "0x1", "rules": "all"})
         ), ANY_END),
         Bomb("a curve of 500 points", always(post("feemodel_curve", curve)), frozenset({"ok"})),
+        Bomb("a film with a price cap", always(post("feemodel_film", {"posting": "price-cap"})), frozenset({"ok"})),
         Bomb("the metrics", always(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"), frozenset({"ok"})),
         Bomb("the page", always(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"), frozenset({"ok"})),
     ]  # fmt: skip

@@ -12,6 +12,7 @@ import xarray as xr
 from feemodel.checks import choice, instance, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
+from feemodel.simulation.closed_loop.choices import POSTINGS, PRICINGS, WITH_SLA
 from feemodel.simulation.closed_loop.costs import Costs
 from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.paths import DAY, MOST_STEPS
@@ -26,13 +27,11 @@ from feemodel.simulation.closed_loop.policies import (
 )
 from feemodel.simulation.closed_loop.simulator import simulate
 from feemodel.simulation.l1_columns import RATIOS
-from feemodel.simulation.posting import Posting
+from feemodel.simulation.posting import Posting, PriceCap
 
 TARGET_DAYS = 10.0  # of mean cost that a vault aims to hold
 REPAID_DAYS = 1.0  # in which the P term repays a deficit
 INTEGRAL_DAYS = 4.0  # after which the I term of a steady error is as large as the P term
-KINDS = ("fixed", "linea", "linea-unbounded", "op-stack", "arbitrum", "vault-p", "vault-pi", "feed-forward",
-         "vault-eip1559")  # fmt: skip
 FIT_TOLERANCE, MOST_FITS = 1e-9, 40
 
 
@@ -78,7 +77,7 @@ def baseline_pricing(kind: str, even: BreakEven, *, window_blocks: int = 1_000, 
 
     Parameters
     ----------
-    kind : one of `KINDS`.
+    kind : one of `feemodel.simulation.closed_loop.choices.PRICINGS`.
     even : what the controllers start from: the break-even price, the mean cost.
     window_blocks : of Linea's average, in steps.
 
@@ -86,7 +85,7 @@ def baseline_pricing(kind: str, even: BreakEven, *, window_blocks: int = 1_000, 
     >>> pricing.window, pricing.estimate_margin, pricing.lower_bound
     (600.0, 1.0, 90000001.0)
     """
-    choice("pricing", kind, KINDS)
+    choice("pricing", kind, PRICINGS)
     instance("even", even, BreakEven)
     whole_scalar("window_blocks", window_blocks, minimum=1, maximum=MOST_STEPS)
     real_scalar("step", step, unit="s")
@@ -113,6 +112,24 @@ def baseline_pricing(kind: str, even: BreakEven, *, window_blocks: int = 1_000, 
     if kind == "vault-eip1559":
         return VaultEip1559(price=even.price, target_balance=target)
     return Fixed(price=even.price)
+
+
+def baseline_posting(kind: str, *, sla: float, tip: str = "paid") -> Posting:
+    """A posting by its short name.
+
+    Parameters
+    ----------
+    kind : one of `feemodel.simulation.closed_loop.choices.POSTINGS`.
+    sla : target delay of "price-cap", longest wait of "deadline" and "clairvoyant"; "fill" has none [s].
+    tip : what "price-cap" pays, see `PriceCap`.
+
+    >>> baseline_posting("deadline", sla=3_600.0).deadline
+    3600.0
+    """
+    choice("posting", kind, POSTINGS)
+    if kind == "price-cap":
+        return Posting(kind=kind, cap=PriceCap(target_delay=sla, tip=tip))
+    return Posting(kind=kind, deadline=sla if kind in WITH_SLA else None)
 
 
 def fitted(

@@ -1,0 +1,147 @@
+"""The film of a month: a policy in a closed loop with its users and L1, hour by hour.
+
+The baseline of `feemodel simulate` on the thirty days that ship. What simulates is imported with the first film.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from feemodel.checks import RealArray, choice, real_scalar
+from feemodel.errors import InvalidInput
+from feemodel.simulation.closed_loop.choices import POSTINGS, PRICINGS, WITH_SLA
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from feemodel.simulation.closed_loop.baseline import BreakEven
+
+HOUR, STEP = 3_600.0, 12.0  # seconds
+STEPS = round(HOUR / STEP)
+ELASTICITIES = (0.0, 0.5, 1.0, 2.0)
+SLA_HOURS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+DEFAULTS = {"pricing": "linea", "posting": "fill", "slaHours": 16.0, "elasticity": 0.0}
+KEPT_FILMS = 32  # each some 0.1 MB
+
+#: What can be asked for; the page offers these.
+CHOICES: dict[str, tuple[Any, ...]] = {
+    "pricing": PRICINGS, "posting": POSTINGS, "slaHours": SLA_HOURS, "elasticity": ELASTICITIES,
+}  # fmt: skip
+
+
+def film(choices: Any) -> dict[str, Any]:
+    """A month of a policy, hour by hour: price, backlog, balance, recovery.
+
+    Parameters
+    ----------
+    choices : an object with any of `pricing`, `posting`, `slaHours` and `elasticity`, each one of `CHOICES`; the rest
+        is that of `DEFAULTS`.
+
+    Returns
+    -------
+    `series`, each `{unit, values}` with a value an hour: `price` (mean), `l1Cost` of a byte in a full blob (mean),
+    `backlog` (largest), `balance` (at the end), `recovery` (fees over posting cost since the start, in cash; null
+    before the first posting). `days`: recovery of each UTC day on accrued cost. Then statistics of the month.
+
+    Raises `InvalidInput` for an unknown key or value.
+
+    >>> month = film({"pricing": "fixed"})
+    >>> month["start"], len(month["series"]["price"]["values"]), round(month["recovery"], 6)
+    ('2026-01-07T14:10:00Z', 724, 1.0)
+    """
+    if not isinstance(choices, Mapping):
+        raise InvalidInput("film", "expected an object", choices)
+    for name in choices:
+        if name not in DEFAULTS:
+            raise InvalidInput("film", f"expected any of {', '.join(DEFAULTS)}", name)
+    given = {**DEFAULTS, **choices}
+    for name in ("slaHours", "elasticity"):
+        given[name] = real_scalar(f"film.{name}", given[name])
+        if given[name] not in CHOICES[name]:
+            reason = f"expected one of {', '.join(f'{one:g}' for one in CHOICES[name])}"
+            raise InvalidInput(f"film.{name}", reason, given[name])
+    for name in ("pricing", "posting"):
+        choice(f"film.{name}", given[name], CHOICES[name])
+    return _film(given["pricing"], given["posting"], given["slaHours"], given["elasticity"])
+
+
+@lru_cache(maxsize=1)
+def _month() -> "tuple[xr.Dataset, BreakEven]":
+    from feemodel.io.shipped import read_shipped_l1_fees
+    from feemodel.simulation.closed_loop.baseline import break_even, unweighted
+    from feemodel.simulation.closed_loop.demand import Demand
+    from feemodel.simulation.posting import Posting
+    from feemodel.simulation.scenarios import replay
+
+    source = "Ethereum mainnet, 2026-01-07 to 02-06, means of ten minutes"
+    fees = unweighted(replay(read_shipped_l1_fees(), source=source))
+    return fees, break_even(fees, Posting(), Demand())
+
+
+@lru_cache(maxsize=KEPT_FILMS)
+def _film(pricing: str, posting: str, sla_hours: float, elasticity: float) -> dict[str, Any]:
+    from feemodel.simulation.closed_loop.baseline import baseline_posting, baseline_pricing
+    from feemodel.simulation.closed_loop.demand import Demand
+    from feemodel.simulation.closed_loop.l1_steps import held_fees
+    from feemodel.simulation.closed_loop.simulator import simulate
+
+    fees, even = _month()
+    demand = Demand(elasticity=elasticity, reference_fee=even.price * Demand().bytes_per_transaction)
+    policy, leaves = baseline_pricing(pricing, even), baseline_posting(posting, sla=sla_hours * HOUR)
+    found = simulate(fees, policy, leaves, demand, days="utc", record=1)
+    used = leaves.submission
+    (base_fee, blob_base_fee, tip), first = held_fees(fees, STEP, used.tip)
+    l1_cost = ((base_fee + tip) * used.execution_gas + blob_base_fee * used.blob_gas) / used.capacity
+    price, balance, backlog, number = (
+        found[name].to_numpy()[0] for name in ("price", "balance", "backlog", "transactions_in_step")
+    )
+    paid = np.cumsum(price * number) * demand.bytes_per_transaction
+    cost = float(getattr(policy, "target_balance", 0.0)) + paid - balance
+    # The cost is a difference of far larger numbers: below a thousandth of what was paid it is rounding.
+    ends = _ends(len(price))
+    recovery = np.where(cost > 1e-9 * np.abs(balance).max(), paid / np.where(cost > 0.0, cost, np.nan), np.nan)[ends]
+    dates = [str(date)[:10] for date in found["date"].to_numpy()]
+    accrued = found["accrued_data_cost"].to_numpy()[0]
+    daily = found["data_fees"].to_numpy()[0] / np.where(accrued > 0.0, accrued, np.nan)
+    return {
+        "pricing": pricing,
+        "posting": posting,
+        "slaHours": sla_hours if posting in WITH_SLA else None,
+        "elasticity": elasticity,
+        "start": f"{np.datetime64(round(first), 's')}Z",
+        "seconds": HOUR,
+        "series": {
+            "price": _series("gwei / byte", _means(price) / 1e9),
+            "l1Cost": _series("gwei / byte", _means(l1_cost) / 1e9),
+            "backlog": _series("byte", np.maximum.reduceat(backlog, np.arange(0, len(backlog), STEPS))),
+            "balance": _series("ETH", balance[ends] / 1e18),
+            "recovery": _series("1", recovery),
+        },
+        "days": [{"date": date, "recovery": _number(value)} for date, value in zip(dates, daily, strict=True)],
+        "recovery": float(found["recovery"][0]),
+        "underRecoveryDays": int(found["under_recovery_days"][0]),
+        "wholeDays": int(found["whole_days"][0]),
+        "meanWaitHours": float(found["mean_wait"][0]) / HOUR,
+        "lostDemand": float(found["lost_demand"][0]),
+        "l1Fees": found.attrs["l1_fees"],
+        "notCounted": found.attrs["not_counted"],
+    }
+
+
+def _ends(count: int) -> Any:
+    return np.minimum(np.arange(0, count, STEPS) + STEPS, count) - 1
+
+
+def _means(values: RealArray) -> RealArray:
+    starts = np.arange(0, len(values), STEPS)
+    return np.asarray(np.add.reduceat(values, starts) / np.diff(np.append(starts, len(values))))
+
+
+def _series(unit: str, values: RealArray) -> dict[str, Any]:
+    return {"unit": unit, "values": [_number(value) for value in values]}
+
+
+def _number(value: Any) -> float | None:
+    return float(f"{value:.6g}") if np.isfinite(value) else None
