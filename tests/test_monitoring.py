@@ -3,9 +3,12 @@
 import json
 import re
 import shutil
+import socket
 import subprocess
+import time
 
 import pytest
+import urllib3
 
 from feemodel.rpc.metrics import Board, Metrics
 from tests import node_server
@@ -73,3 +76,82 @@ def test_a_process_that_is_replaced_says_its_own_figures():
 def test_promtool_takes_the_rules(command):
     done = subprocess.run(["promtool", *command], cwd=DEPLOY, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(shutil.which("prometheus") is None, reason="needs prometheus, of Debian's package of that name")
+def test_an_alert_fires_in_a_real_prometheus_when_the_node_is_stopped(tmp_path):
+    """The rules wait two seconds here instead of 30 or more."""
+    rules = re.sub(r"for: \d+[sm]", "for: 2s", (DEPLOY / "alerts.yml").read_text(encoding="utf-8"))
+    (tmp_path / "alerts.yml").write_text(rules)
+    port = free_port()
+    with node_server.running() as node, urllib3.PoolManager(timeout=10) as pool:
+        node.always = node_server.results(
+            eth_chainId="0x539", eth_getBlockByNumber=lambda params: head_block(), eth_blockNumber="0x5"
+        )
+        with serving("--workers", "1", "--node", node.url, "--poll-seconds", "0.5") as server:
+            server.ask("eth_blockNumber")
+            target = server.address.removeprefix("http://")
+            (tmp_path / "prometheus.yml").write_text(
+                "global: {scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 500ms}\n"
+                "rule_files: [alerts.yml]\n"
+                f"scrape_configs: [{{job_name: feemodel, static_configs: [{{targets: ['{target}']}}]}}]\n"
+            )
+            command = ["prometheus", "--config.file=prometheus.yml", f"--web.listen-address=127.0.0.1:{port}"]
+            with (tmp_path / "log").open("wb") as log:
+                prometheus = subprocess.Popen(
+                    [*command, "--storage.tsdb.path=data"], cwd=tmp_path, stdout=log, stderr=log
+                )
+            try:
+                told = Prometheus(f"http://127.0.0.1:{port}", pool)
+                assert told.waits_for(lambda: told.value('feemodel_node_up{node="0"}') == "1")
+                assert told.firing() == set()
+                for expression in panels():
+                    assert told.query(expression)["status"] == "success", expression
+                node.always = node_server.reset
+                assert told.waits_for(lambda: {"FeemodelNodeDown", "FeemodelNoNode"} <= told.firing())
+                assert told.value('feemodel_node_up{node="0"}') == "0"
+            finally:
+                prometheus.terminate()
+                prometheus.wait(60)
+
+
+class Prometheus:
+    """A Prometheus that is asked over HTTP."""
+
+    def __init__(self, url, pool):
+        self.url, self.pool = url, pool
+
+    def query(self, expression):
+        expression = expression.replace("$__rate_interval", "1m").replace("$instance", ".*")
+        return self.pool.request("GET", f"{self.url}/api/v1/query", fields={"query": expression}).json()
+
+    def value(self, expression):
+        result = self.query(expression)["data"]["result"]
+        return result[0]["value"][1] if result else None
+
+    def firing(self):
+        alerts = self.pool.request("GET", f"{self.url}/api/v1/alerts").json()["data"]["alerts"]
+        return {alert["labels"]["alertname"] for alert in alerts if alert["state"] == "firing"}
+
+    def waits_for(self, condition):
+        """Whether a condition comes to hold, for which there is time on a busy machine."""
+        end = time.monotonic() + 180
+        while time.monotonic() < end:
+            try:
+                if condition():
+                    return True
+            except (urllib3.exceptions.HTTPError, ValueError):  # it has not started yet
+                pass
+            time.sleep(0.25)
+        return False
+
+
+def panels():
+    dashboard = json.loads((DEPLOY / "grafana-dashboard.json").read_text(encoding="utf-8"))
+    return [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
