@@ -3,16 +3,22 @@
 import gzip
 import importlib
 import json
+import shlex
+import shutil
+import subprocess
 import sys
 import warnings
 from pathlib import Path
 
 import pytest
 
+from feemodel import extras
 from feemodel.cli import VERBS, main
 from feemodel.ethereum.quantities import to_hex
+from feemodel.extras import install_command
 from feemodel.io import read_blocks
 from tests import node_server
+from tests.conftest import ROOT
 from tests.development import ALDER, GENESIS, HOLDERS, UNIT, encoded
 
 # Linea mainnet block 41,640, transaction 0: a transfer that offers 5 gwei
@@ -413,30 +419,71 @@ def test_bad_input_is_one_line_and_an_exit_code(arguments, code, message, capsys
     assert found[1].startswith(message)
 
 
+def test_without_a_verb_it_says_what_to_try_and_each_command_works(capsys, monkeypatch, tmp_path):
+    assert main([]) == 0
+    tried = [line.strip() for line in capsys.readouterr().out.splitlines() if line.startswith("  feemodel ")]
+    monkeypatch.chdir(tmp_path)
+
+    assert len(tried) == 3
+    for line in tried:
+        command = shlex.split(line.partition("   ")[0])
+        assert (line, main(command[1:])) == (line, 0)
+
+
 def test_a_package_of_an_extra_that_is_not_installed_is_named(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "msgspec", None)
-    said = "serve needs the package msgspec: pip install 'feemodel[serve,execution]'"
+    said = f"serve needs the package msgspec: {install_command('msgspec')}"
 
     assert complaint(capsys, "serve", "--port", "0") == (2, said)
 
 
 @pytest.mark.parametrize(
-    ("package", "wanted"),
+    ("package", "in_checkout", "elsewhere"),
     [
-        ("prometheus_client", "'feemodel[serve,execution]'"),
-        ("distributed", "'feemodel[dask]'"),
-        ("ethereum.state", "'feemodel[execution]'"),
-        ("pandas", "pandas"),
+        ("prometheus_client", "-e '.[serve,execution]'", "'feemodel[serve,execution]'"),
+        ("distributed", "-e '.[dask]'", "'feemodel[dask]'"),
+        ("SALib", "-e '.[sensitivity]'", "'feemodel[sensitivity]'"),
+        ("nbclient", "-e '.[notebooks]'", "'feemodel[notebooks]'"),
+        ("ethereum.state", "-e '.[execution]'", "'feemodel[execution]'"),
+        ("feemodel_native", "./native", "'feemodel[native]'"),
+        ("pandas", "pandas", "pandas"),
     ],
 )
-def test_every_package_has_its_remedy(package, wanted, capsys, monkeypatch):
+def test_every_package_has_a_command_that_works_from_where_one_stands(
+    package, in_checkout, elsewhere, capsys, monkeypatch, tmp_path
+):
     def lacking(options):
         raise ModuleNotFoundError(name=package)
 
     monkeypatch.setattr(importlib.import_module("feemodel.cli.fee"), "run", lacking)
+    monkeypatch.setattr(shutil, "which", lambda name: str(Path(sys.executable).with_name(name)))
+    monkeypatch.chdir(ROOT)
     code, text = complaint(capsys, "fee", "--size", "1", "--gas", "21000")
 
-    assert (code, text) == (2, f"fee needs the package {package}: pip install {wanted}")
+    assert (code, text) == (2, f"fee needs the package {package}: pip install {in_checkout}")
+    monkeypatch.chdir(tmp_path)
+    named_from_afar = in_checkout.replace("./", f"{ROOT}/").replace("'.[", f"'{ROOT}[")
+    assert install_command(package) == f"pip install {named_from_afar}"
+    monkeypatch.setattr(extras, "__file__", str(tmp_path / "feemodel" / "extras.py"))
+    assert install_command(package) == f"pip install {elsewhere}"
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert install_command(package) == f"{shlex.quote(sys.executable)} -m pip install {elsewhere}"
+
+
+@pytest.mark.parametrize("engine", ["auto", "native", "reference"])
+def test_a_call_without_an_engine_names_the_command(engine):
+    """In a process of its own: modules that are imported already would be found."""
+    script = f"""
+import sys
+sys.modules["ethereum"] = sys.modules["feemodel_native"] = None
+from feemodel.execution.engines import engine_named
+engine_named({engine!r})
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT)
+    said = done.stderr.splitlines()[-1]
+
+    assert said.startswith("feemodel.errors.InvalidInput: engine: expected an installed engine: ")
+    assert "pip install " in said
 
 
 @pytest.mark.parametrize(

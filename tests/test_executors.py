@@ -234,6 +234,18 @@ def test_a_cluster_gives_results_in_order(cluster):
     assert list(in_order(square, 20, executor=cluster.scheduler_address)) == EXPECTED
 
 
+def test_a_client_of_dask_is_taken_as_it_is_and_left_open(cluster):
+    import distributed
+
+    with distributed.Client(cluster, set_as_default=False) as client:
+        assert list(in_order(square, 20, executor=client)) == EXPECTED
+        assert client.status == "running"
+        with pytest.raises(InvalidInput, match="workers: expected only with threads or processes"):
+            list(in_order(square, 3, executor=client, workers=2))
+    with pytest.raises(InvalidInput, match="executor: expected a Dask Client that runs, it is closed"):
+        list(in_order(square, 3, executor=client))
+
+
 def test_a_killed_worker_of_a_cluster_costs_time_and_not_the_result(cluster, tmp_path):
     job = partial(killed_once, tmp_path)
 

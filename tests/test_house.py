@@ -13,13 +13,14 @@ from tests.conftest import ROOT
 from tests.mutation.modules import TESTS
 
 PACKAGE = ROOT / "feemodel"
-GROUND = {"errors", "checks", "compiled", "equality", "formula", "integers", "lazy", "processors", "progress"}
+GROUND = {"errors", "checks", "compiled", "equality", "formula", "integers", "extras", "lazy", "processors", "progress"}
 MAY_IMPORT = {
     "errors": set(),
     "equality": set(),
     "compiled": set(),
     "lazy": set(),
     "moved": set(),
+    "extras": set(),
     "processors": set(),
     "progress": {"errors"},
     "checks": {"errors"},

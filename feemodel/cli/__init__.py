@@ -23,6 +23,7 @@ from typing import Any, NoReturn
 import feemodel
 from feemodel.cli.compiled import compiled_kernels
 from feemodel.errors import FeeModelError, InvalidProof, UnreadableFile, UpstreamError
+from feemodel.extras import install_command
 
 VERBS = {
     "demo": "price generated and real transactions in both forms, and show what covers L1",
@@ -56,13 +57,17 @@ NO = {
     "serve": "with --check, estimates would be refused",
 }
 UNFORESEEN = 70  # EX_SOFTWARE of sysexits.h
-#: Packages that come with extras. A server executes too, on the reference where nothing else is installed.
-EXTRAS = {
-    **dict.fromkeys(("uvloop", "msgspec", "prometheus_client", "httptools", "websockets"), "serve,execution"),
-    "ethereum": "execution",
-    "distributed": "dask",
-    "SALib": "sensitivity",
-}
+#: What `feemodel` without a verb prints; each command works without a network, a node or an extra.
+FIRST_COMMANDS = """What must this rollup transaction pay, and will that pay for L1?
+
+Try:
+  feemodel fee --size 128 --gas 21000      the fee of 128 compressed bytes over 21,000 gas, part by part
+  feemodel compare '{"to": "0x1111111111111111111111111111111111111111", "value": "0x1"}'
+                                           the same transfer under every rollup's fee rule
+  feemodel demo --out feemodel-demo        prices real and generated transactions, and draws three figures
+
+feemodel --help lists every verb; feemodel VERB --help its options.
+"""
 
 
 class UsageError(FeeModelError):
@@ -115,6 +120,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(given: Sequence[str]) -> int:
+    if not given:
+        print(FIRST_COMMANDS, end="")
+        return 0
     try:
         options = verb_parser(given).parse_args(given)
         with compiled_kernels():
@@ -130,11 +138,9 @@ def _run(given: Sequence[str]) -> int:
     except MemoryError as error:
         return _failed(2, f"not enough memory: {str(error) or 'ask for less at once'}")
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.startswith("feemodel"):
+        if error.name is None or error.name.partition(".")[0] == "feemodel":
             raise
-        extras = EXTRAS.get(error.name.partition(".")[0])
-        remedy = f"pip install 'feemodel[{extras}]'" if extras else f"pip install {error.name}"
-        return _failed(2, f"{given[0]} needs the package {error.name}: {remedy}")
+        return _failed(2, f"{given[0]} needs the package {error.name}: {install_command(error.name)}")
     except BrokenPipeError:  # the reader of a pipe, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

@@ -9,6 +9,7 @@ from feemodel.errors import InvalidInput
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Inspected, Outcome, Traced
 from feemodel.execution.state import Account, World
+from feemodel.extras import engine_commands, install_command
 
 Found = TypeVar("Found")
 
@@ -97,7 +98,7 @@ def engine_named(name: str) -> Engine:
 
     Raises
     ------
-    InvalidInput : another name, or "native" without its package.
+    InvalidInput : another name, or an engine whose package is not installed; the message has the command.
 
     >>> engine_named("reference") is engine_named("reference")
     True
@@ -107,11 +108,16 @@ def engine_named(name: str) -> Engine:
 
         return Native()
     if name in ("auto", "reference"):
-        from feemodel.execution.reference import Reference
-
+        try:
+            from feemodel.execution.reference import Reference
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] != "ethereum":
+                raise
+            missing = engine_commands() if name == "auto" else install_command("ethereum")
+            raise InvalidInput("engine", f"expected an installed engine: {missing}", name) from None
         return Reference()
     if name == "native":
-        raise InvalidInput("engine", "expected the package feemodel-native to be installed", name)
+        raise InvalidInput("engine", f"expected an installed engine: {install_command('feemodel_native')}", name)
     raise InvalidInput("engine", f"expected one of {', '.join(ENGINES)}", name)
 
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import replace
 from typing import Literal, NamedTuple
@@ -16,7 +15,7 @@ from feemodel.progress import Progress, reporting
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.backtest import backtest, check_workload
 from feemodel.simulation.break_even import Bracket, PathBrackets
-from feemodel.simulation.executors import in_order
+from feemodel.simulation.executors import Where, in_order
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import Rng, check_scenario, generator_of
 from feemodel.simulation.surfaces import Workload
@@ -93,7 +92,7 @@ def calibrate(
     highest: float = 100.0,
     tolerance: float = 1e-3,
     calldata: "WholeArray | None" = None,
-    executor: "str | Executor | None" = None,
+    executor: Where = None,
     workers: int | None = None,
     progress: Progress = None,
 ) -> Calibration:

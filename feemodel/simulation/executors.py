@@ -9,21 +9,40 @@ take its place.
 import multiprocessing
 import pickle
 import signal
+import sys
 import warnings
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeGuard, TypeVar
 
 from feemodel.checks import whole_scalar
 from feemodel.errors import InvalidInput, UpstreamError
+from feemodel.extras import install_command
 from feemodel.processors import cores
 
 Result = TypeVar("Result")
 Job: TypeAlias = Callable[[int], Result]
-Where: TypeAlias = str | Executor | None
+
+
+class DaskClient(Protocol):
+    """A `dask.distributed.Client`: what is used of it."""
+
+    asynchronous: bool
+    status: str
+
+    def wait_for_workers(self, n_workers: int, timeout: float) -> object: ...
+
+    def nthreads(self) -> Mapping[str, int]: ...
+
+    def submit(self, func: Callable[..., Any], *args: Any, pure: bool) -> Any: ...
+
+    def get_executor(self, *, pure: bool) -> Any: ...
+
+
+Where: TypeAlias = str | Executor | DaskClient | None
 
 THREADS, PROCESSES = "threads", "processes"
 AHEAD = 3  # pieces under way for each worker: one at work, the others so that it need not wait
@@ -53,8 +72,8 @@ def in_order(
     ----------
     job : takes the number of a piece; for processes and clusters it must be picklable.
     count : of pieces.
-    executor : "threads" (the default), "processes", the address of a Dask scheduler such as "tcp://host:8786", or any
-        `concurrent.futures.Executor`, which is left open.
+    executor : "threads" (the default), "processes", a `dask.distributed.Client` or any `concurrent.futures.Executor`,
+        both left open, or the address of a Dask scheduler such as "tcp://host:8786".
     workers : how many threads or processes, at most 1,024; as many as there are processors. A cluster has its own.
 
     Raises
@@ -111,18 +130,18 @@ def _team(where: Where, job: Job[Any], workers: int | None) -> Iterator[Team]:
         context = multiprocessing.get_context("spawn")
         with _closing(ProcessPoolExecutor(count, context, initializer=_receive, initargs=(_pickled(job),))) as pool:
             yield Team(partial(_submitted, pool), count)
-    elif isinstance(where, str) and "://" in where:
+    elif _is_dask(where):
         if workers is not None:
             raise InvalidInput("workers", "expected only with threads or processes: a cluster has its own", workers)
-        with _dask_team(where, job) as team:
+        with _dask_client(where) as client, _dask_team(client, job) as team:
             yield team
     elif isinstance(where, Executor):
         if isinstance(where, ProcessPoolExecutor):
             _pickled(job)  # what cannot be sent is said before anything is
         yield Team(partial(_submitted_to, where, job), count)
     else:
-        expected = '"threads", "processes", the address of a Dask scheduler such as "tcp://host:8786", or an Executor'
-        raise InvalidInput("executor", f"expected {expected}", where)
+        expected = '"threads", "processes", the address of a Dask scheduler such as "tcp://host:8786", a Dask Client'
+        raise InvalidInput("executor", f"expected {expected} or an Executor", where)
 
 
 def _submitted_to(executor: Executor, job: Job[Any], number: int) -> "Future[Any]":
@@ -157,29 +176,53 @@ def _closing(pool: ThreadPoolExecutor | ProcessPoolExecutor) -> Iterator[Any]:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
+def _is_dask(where: Where) -> TypeGuard[str | DaskClient]:
+    distributed: Any = sys.modules.get("distributed")  # imported by whoever has a client
+    return (isinstance(where, str) and "://" in where) or (
+        distributed is not None and isinstance(where, distributed.Client)
+    )
+
+
 @contextmanager
-def _dask_team(address: str, job: Job[Any]) -> Iterator[Team]:
+def _dask_client(where: str | DaskClient) -> Iterator[DaskClient]:
+    """The caller's client, left open, or one for this address, closed."""
+    if not isinstance(where, str):
+        if where.asynchronous:
+            raise InvalidInput("executor", "expected a Dask Client made with asynchronous=False", where)
+        if where.status != "running":
+            raise InvalidInput("executor", f"expected a Dask Client that runs, it is {where.status}", where)
+        yield where
+        return
     try:
         import distributed
     except ImportError:
-        raise InvalidInput("executor", "expected Dask to be installed: pip install 'feemodel[dask]'", address) from None
+        raise InvalidInput("executor", f"expected Dask to be installed: {install_command('dask')}", where) from None
     dask: Any = distributed  # whose functions have types in part
     try:
-        client = dask.Client(address, timeout=CLUSTER_TIMEOUT, set_as_default=False)
+        client = dask.Client(where, timeout=CLUSTER_TIMEOUT, set_as_default=False)
     except (OSError, ValueError) as error:
-        raise UpstreamError(f"{address}: no Dask scheduler answers ({error})") from None
+        raise UpstreamError(f"{where}: no Dask scheduler answers ({error})") from None
     with client:
+        yield client
+
+
+@contextmanager
+def _dask_team(client: DaskClient, job: Job[Any]) -> Iterator[Team]:
+    import distributed
+
+    dask: Any = distributed
+    address = getattr(getattr(client, "scheduler", None), "address", "Dask")
+    try:
+        client.wait_for_workers(1, timeout=CLUSTER_TIMEOUT)
+    except TimeoutError:
+        raise UpstreamError(f"{address}: the Dask cluster has no workers") from None
+    # The job is a task itself: a worker that lost it, or never had it, is given it again.
+    held = client.submit(_same, job, pure=False)
+    with client.get_executor(pure=False) as pool:
         try:
-            client.wait_for_workers(1, timeout=CLUSTER_TIMEOUT)
-        except TimeoutError:
-            raise UpstreamError(f"{address}: the Dask cluster has no workers") from None
-        # The job is a task itself: a worker that lost it, or never had it, is given it again.
-        held = client.submit(_same, job, pure=False)
-        with client.get_executor(pure=False) as pool:
-            try:
-                yield Team(partial(pool.submit, _run, held), sum(client.nthreads().values()))
-            except dask.KilledWorker as error:
-                raise UpstreamError(f"{address}: {error}") from None
+            yield Team(partial(pool.submit, _run, held), sum(client.nthreads().values()))
+        except dask.KilledWorker as error:
+            raise UpstreamError(f"{address}: {error}") from None
 
 
 def _pickled(job: Job[Any]) -> bytes:

@@ -5,7 +5,6 @@ asked for (a bootstrap of the bootstrap), and the margin calibrated on each.
 """
 
 from collections.abc import Sequence
-from concurrent.futures import Executor
 from typing import Literal
 
 import numpy as np
@@ -16,6 +15,7 @@ from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.progress import Progress, reporting
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.calibrate import calibrate
+from feemodel.simulation.executors import Where
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import Rng, bootstrap, check_scenario, generator_of, scenario, step_seconds
 from feemodel.simulation.surfaces import Workload
@@ -76,7 +76,7 @@ def calibrate_histories(
     counted: Literal["revenue", "size_revenue"] = "size_revenue",
     confidence: float = 0.95,
     highest: float = 100.0,
-    executor: "str | Executor | None" = None,
+    executor: Where = None,
     workers: int | None = None,
     progress: Progress = None,
 ) -> xr.Dataset:

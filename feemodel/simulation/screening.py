@@ -1,14 +1,15 @@
 """Which of many inputs matter at all: Morris's elementary effects, at a few evaluations an input."""
 
 from collections.abc import Callable
-from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from feemodel.checks import raise_first, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.extras import install_command
 from feemodel.simulation.axes import SAMPLE, Listed, Rng, Rows, SobolPoints, columns_at, is_frozen, stream_of
+from feemodel.simulation.executors import Where
 from feemodel.simulation.samples import Samples, sobol
 from feemodel.simulation.sensitivity import LARGEST_DESIGN, MOST_RESAMPLES
 from feemodel.simulation.sweep import sweep
@@ -28,7 +29,7 @@ def morris_screening(
     levels: int = 4,
     confidence: float = 0.95,
     resamples: int = 1_000,
-    executor: str | Executor | None = None,
+    executor: Where = None,
     workers: int | None = None,
     **ranges: Any,
 ) -> "xarray.Dataset":
@@ -138,6 +139,6 @@ def _salib() -> tuple[Callable[..., Any], Callable[..., Any]]:
         from SALib.analyze.morris import analyze
         from SALib.sample.morris import sample
     except ImportError:
-        reason = "expected SALib to be installed: pip install 'feemodel[sensitivity]'"
+        reason = f"expected SALib to be installed: {install_command('SALib')}"
         raise InvalidInput("morris_screening", reason, "no module SALib") from None
     return sample, analyze

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable
-from concurrent.futures import Executor
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +11,9 @@ from numpy.typing import NDArray
 from feemodel.checks import flag, raise_first, real_scalar, whole_scalar
 from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.extras import install_command
 from feemodel.simulation.axes import SAMPLE, Listed, Rng, SobolPoints, columns_at, stream_of
+from feemodel.simulation.executors import Where
 from feemodel.simulation.samples import Samples, sobol
 from feemodel.simulation.sweep import sweep
 
@@ -47,7 +48,7 @@ def sobol_indices(
     resamples: int = 1_000,
     tolerance: float = 0.1,
     second_order: bool = False,
-    executor: str | Executor | None = None,
+    executor: Where = None,
     workers: int | None = None,
     **ranges: Any,
 ) -> "xarray.Dataset":
@@ -70,7 +71,7 @@ def sobol_indices(
     confidence : of the intervals [1].
     resamples : of the bootstrap, 2 to 1,000,000.
     tolerance : the width of an interval from which `NotConverged` is warned [1].
-    second_order : whether second orders are computed, which needs `pip install 'feemodel[sensitivity]'`.
+    second_order : whether second orders are computed, which needs the extra `sensitivity`.
     executor, workers : as in `feemodel.sweep`.
     ranges : as in `feemodel.sobol`: a pair (low, high), a frozen `scipy.stats` distribution, `rows`, which count
         as one input, or a number that stays the same.
@@ -209,7 +210,7 @@ def _second_orders(
     try:
         from SALib.analyze.sobol import second_order
     except ImportError:
-        reason = "expected SALib to be installed: pip install 'feemodel[sensitivity]'"
+        reason = f"expected SALib to be installed: {install_command('SALib')}"
         raise InvalidInput("second_order", reason, True) from None
     a, b, ab, ba = matrices
     inputs, rows = len(ab), a.size

@@ -7,7 +7,6 @@ reduced to a table holds the table and those blocks, however many evaluations th
 import inspect
 import platform
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -24,7 +23,7 @@ from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.progress import Progress, reporting
 from feemodel.simulation.axes import Constant, Inputs
 from feemodel.simulation.blocks import Blocks, blocks_of, inputs_of, part_of, shape_of
-from feemodel.simulation.executors import THREADS, in_order
+from feemodel.simulation.executors import THREADS, Where, in_order
 from feemodel.simulation.reduce import LEVELS, Moments, Over, Table, level_coordinates
 from feemodel.simulation.samples import Samples
 
@@ -49,7 +48,7 @@ def sweep(
     samples: Samples,
     *,
     reduce: Over | None = None,
-    executor: str | Executor | None = None,
+    executor: Where = None,
     workers: int | None = None,
     chunk: int | None = None,
     units: Mapping[str, str] | None = None,
@@ -64,9 +63,9 @@ def sweep(
         fee formulas have compiled kernels that are used in their place.
     samples : of `grid`, `sobol`, `monte_carlo`, or a product of such.
     reduce : statistics in place of the evaluations, of `over`.
-    executor : "threads" (the default), "processes", the address of a Dask scheduler, or any
-        `concurrent.futures.Executor`; all give the same result, to the bit. A script that asks for processes needs
-        `if __name__ == "__main__":`.
+    executor : "threads" (the default), "processes", a `dask.distributed.Client`, the address of a Dask scheduler, or
+        any `concurrent.futures.Executor`; all give the same result, to the bit. A script that asks for processes
+        needs `if __name__ == "__main__":`.
     workers : how many threads or processes; as many as there are processors.
     chunk : evaluations at a time; by default between 65,536 and 1,048,576.
     units : of results and inputs that are not the package's own.

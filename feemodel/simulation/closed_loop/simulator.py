@@ -1,6 +1,5 @@
 """A rollup simulated in a closed loop: prices, demand, posting and the operator's balance act on each other."""
 
-from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Protocol
@@ -17,7 +16,7 @@ from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.paths import Bootstrap, PathJob, path_job
 from feemodel.simulation.closed_loop.policies import Pricing
 from feemodel.simulation.closed_loop.results import PathResult, dataset
-from feemodel.simulation.executors import in_order
+from feemodel.simulation.executors import Where, in_order
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import Rng
 
@@ -50,7 +49,7 @@ def simulate(
     days: str = "elapsed",
     record: int = 0,
     rng: "Rng" = 1,
-    executor: "str | Executor | None" = None,
+    executor: Where = None,
     workers: int | None = None,
     finished: "FinishedPaths | None" = None,
     progress: "Progress" = None,

@@ -1,0 +1,56 @@
+"""Optional packages: which extra installs each, and the command that installs it where this package came from."""
+
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+#: Top-level module → the extra that installs it. A server estimates gas, so its extra comes with an engine.
+EXTRAS = {
+    **dict.fromkeys(("uvloop", "msgspec", "prometheus_client", "httptools", "websockets"), "serve,execution"),
+    **dict.fromkeys(("distributed", "dask"), "dask"),
+    **dict.fromkeys(("nbclient", "nbformat", "ipykernel"), "notebooks"),
+    "ethereum": "execution",
+    "SALib": "sensitivity",
+    "feemodel_native": "native",
+}
+
+
+def install_command(module: str) -> str:
+    """The shell command that installs the package of a missing module.
+
+    From a checkout it installs the checkout's extra, from anywhere else the released one.
+
+    >>> install_command("no_extra_has_this.module").endswith("pip install no_extra_has_this")
+    True
+    """
+    package = module.partition(".")[0]
+    extra, checkout = EXTRAS.get(package), _checkout()
+    if extra is None:
+        arguments = package
+    elif checkout is None:
+        arguments = f"'feemodel[{extra}]'"
+    elif extra == "native":  # a package of its own, not yet in an index
+        arguments = "./native" if checkout == Path.cwd() else shlex.quote(str(checkout / "native"))
+    else:
+        arguments = f"-e '{'.' if checkout == Path.cwd() else checkout}[{extra}]'"
+    return f"{_pip()} install {arguments}"
+
+
+def engine_commands() -> str:
+    """The commands that install an engine: the compiled one, or the reference, which needs no compiler."""
+    return f"{install_command('feemodel_native')} (compiled; a checkout needs Rust) or {install_command('ethereum')}"
+
+
+def _checkout() -> Path | None:
+    """The folder of the checkout that this package is imported from, `None` where it is installed without one."""
+    folder = Path(__file__).resolve().parents[1]
+    return folder if (folder / "pyproject.toml").is_file() and (folder / "native").is_dir() else None
+
+
+def _pip() -> str:
+    """The pip of the interpreter that runs: `pip` where the shell finds that one, else the interpreter's module."""
+    found = shutil.which("pip")
+    if found is not None and Path(found).parent == Path(sys.executable).parent:
+        return "pip"
+    return f"{shlex.quote(sys.executable)} -m pip"
