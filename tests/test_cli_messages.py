@@ -59,7 +59,7 @@ explain misspelt.csv
 explain raw.txt --codec gzip
   2 codec: expected one of zstd, brotli, deflate, fastlz, or a codec object, got 'gzip'
 explain raw.txt --codec lzss
-  2 --codec: expected --dictionary FILE with lzss (the README says which), got 'lzss'
+  2 --codec: expected --dictionary FILE with lzss (docs/guide/sizes.md names it), got 'lzss'
 sizes empty
   3 empty: the file is empty
 sizes text

@@ -77,7 +77,7 @@ def read_codec(options: argparse.Namespace) -> Any:
         from feemodel.sizes.lzss import Lzss
 
         if options.dictionary is None:
-            raise InvalidInput("--codec", "expected --dictionary FILE with lzss (the README says which)", "lzss")
+            raise InvalidInput("--codec", "expected --dictionary FILE with lzss (docs/guide/sizes.md names it)", "lzss")
         return Lzss.from_file(options.dictionary)
     if options.dictionary is not None:
         if options.codec != "zstd":

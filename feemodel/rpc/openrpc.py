@@ -160,7 +160,7 @@ class Failure(NamedTuple):
     when: str
 
 
-#: What may be answered in place of a result; the README has the same table.
+#: What may be answered in place of a result; docs/guide/server.md has the same table.
 FAILURES = (
     Failure(3, "execution reverted[: reason]", "the call reverts; data has the raw bytes, Error and Panic are decoded"),
     Failure(-32000, "a node's words", "funds, gas required exceeds allowance (N), a halt, a nonce or block unknown"),

@@ -318,7 +318,7 @@ def _check_together(settings: Settings) -> None:
         expected = "expected the URL of an L1 node with costs = l1, and only then"
         raise InvalidInput("l1_node", expected, _told(settings, "l1_node"))
     if settings.codec == "lzss" and settings.dictionary is None:
-        raise InvalidInput("dictionary", "expected a file with codec = lzss (the README says which)", None)
+        raise InvalidInput("dictionary", "expected a file with codec = lzss (docs/guide/sizes.md names it)", None)
     if settings.dictionary is not None and settings.codec not in ("lzss", "zstd"):
         raise InvalidInput("dictionary", "expected only with codec = lzss or zstd", settings.dictionary)
     other = {"cost-per-byte": _VERIFICATION, "verification-cost": _PER_BYTE}[settings.pricing]
