@@ -13,7 +13,10 @@ from tests.conftest import ROOT
 from tests.mutation.modules import TESTS
 
 PACKAGE = ROOT / "feemodel"
-GROUND = {"errors", "checks", "compiled", "equality", "formula", "integers", "extras", "lazy", "processors", "progress"}
+GROUND = {
+    "errors", "checks", "compiled", "equality", "formula", "integers", "extras", "lazy", "printed", "processors",
+    "progress",
+}  # fmt: skip
 MAY_IMPORT = {
     "errors": set(),
     "equality": set(),
@@ -21,6 +24,7 @@ MAY_IMPORT = {
     "lazy": set(),
     "moved": set(),
     "extras": set(),
+    "printed": set(),
     "processors": set(),
     "progress": {"errors"},
     "checks": {"errors"},

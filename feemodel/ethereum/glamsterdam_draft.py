@@ -21,6 +21,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
 from feemodel.formula import formula
 from feemodel.integers import Whole, add, multiply, one_whole
+from feemodel.printed import printed_as_table
 
 DATE = "2026-08-22"  # of the proposals that the numbers are from
 
@@ -54,6 +55,7 @@ NEW_SLOT_GAS_TODAY, CHANGED_SLOT_GAS_TODAY = 22_100, 5_000  # of a cold slot, EI
 KINDS = ("call", "self", "create")
 
 
+@printed_as_table
 class RecipientGas(NamedTuple):
     """What a transaction pays for its kind and its recipient, without calldata and the code that it runs [gas]."""
 
@@ -62,6 +64,7 @@ class RecipientGas(NamedTuple):
     runtime_state: int  #: for an account that comes into being
 
 
+@printed_as_table
 class StorageGas(NamedTuple):
     """What a sequence of SSTOREs to one slot costs [gas]."""
 
@@ -70,6 +73,7 @@ class StorageGas(NamedTuple):
     refund: int
 
 
+@printed_as_table
 class PostingGas(NamedTuple):
     """The L1 gas of a posting transaction."""
 
@@ -77,6 +81,7 @@ class PostingGas(NamedTuple):
     draft: int  #: [gas]
 
 
+@printed_as_table
 class TransactionGas(NamedTuple):
     """What a transaction pays for, and what it counts for in its block [gas]."""
 

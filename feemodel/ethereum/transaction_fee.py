@@ -15,8 +15,10 @@ from typing import NamedTuple
 
 from feemodel.errors import InvalidInput
 from feemodel.integers import one_whole
+from feemodel.printed import printed_as_table
 
 
+@printed_as_table
 class TransactionFee(NamedTuple):
     """A fee in the three parts of RIP-7759 [wei]; `transaction_fee` checks them."""
 

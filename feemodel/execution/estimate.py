@@ -20,6 +20,7 @@ from feemodel.execution.state import World
 from feemodel.linea.measure import fee_size
 from feemodel.linea.pricing_forms import Form
 from feemodel.linea.priority import Breakdown
+from feemodel.printed import printed_as_table
 from feemodel.sizes.codecs import Codec
 
 
@@ -33,6 +34,7 @@ class Limits:
     max_call_gas: int = 30_000_000  #: the most that `gas` of a rollup call may say [gas]
 
 
+@printed_as_table
 @dataclass(frozen=True, slots=True)
 class GasEstimate:
     """A gas limit, and what finding it took."""
@@ -44,6 +46,7 @@ class GasEstimate:
     proven: int = 0  #: limits that were not executed: the first execution proves how they end
 
 
+@printed_as_table
 @dataclass(frozen=True, slots=True)
 class RollupEstimate:
     """What `rollup_estimateGas` answers, and from what."""

@@ -4,6 +4,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from feemodel.ethereum.call import AccessList
+from feemodel.printed import printed_as_table
 
 
 class Status(StrEnum):
@@ -17,6 +18,7 @@ class Status(StrEnum):
     REFUSED = "refused"  #: a node would not execute it
 
 
+@printed_as_table
 class Outcome(NamedTuple):
     """How an execution ended and what it cost."""
 

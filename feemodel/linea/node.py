@@ -13,6 +13,7 @@ from feemodel.formula import formula
 from feemodel.integers import Whole, maximum, minimum
 from feemodel.linea.parameters import NODE, LineaPreset
 from feemodel.linea.pricing_forms import Form
+from feemodel.printed import printed_as_table
 
 
 class Check(NamedTuple):
@@ -24,6 +25,7 @@ class Check(NamedTuple):
     refused: str  #: what happens to a transaction that pays less
 
 
+@printed_as_table
 class Verdict(NamedTuple):
     """What one check asks of a transaction, and whether it pays that [wei / gas]."""
 

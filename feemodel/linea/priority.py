@@ -41,6 +41,7 @@ from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.formula import formula
 from feemodel.integers import Truth, Whole, add, maximum, multiply, multiply_divide, require
 from feemodel.linea.parameters import NODE, VERIFICATION
+from feemodel.printed import printed_as_table
 
 LARGEST_EXPONENT = 308  # of a multiplier: what a double has
 VERSIONS = ("V1e", "V1f")
@@ -53,6 +54,7 @@ Real: TypeAlias = "float | NDArray[np.float64]"
 
 
 @compared_by_value
+@printed_as_table
 class Breakdown(NamedTuple, Generic[Part]):
     """A fee in the parts that it is made of, whole [wei / gas] each; their sum is the fee itself."""
 

@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 from feemodel.errors import InvalidInput
 from feemodel.integers import one_whole
+from feemodel.printed import printed_as_table
 
 ETH_BURNT_PERCENTAGE = 20
 
 
+@printed_as_table
 class RevenueVault(NamedTuple):
     """The vault's account."""
 
@@ -19,6 +21,7 @@ class RevenueVault(NamedTuple):
     invoice_arrears: int = 0  #: invoices that the balance did not cover [wei]
 
 
+@printed_as_table
 class InvoicePaid(NamedTuple):
     """What an invoice leaves."""
 
@@ -26,6 +29,7 @@ class InvoicePaid(NamedTuple):
     paid: int  #: [wei]
 
 
+@printed_as_table
 class Surplus(NamedTuple):
     """What a burn does with the balance."""
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from feemodel.checks import whole_scalar
 from feemodel.linea.parameters import NODE
+from feemodel.printed import printed_as_table
 
 
 class Wallet(NamedTuple):
@@ -19,6 +20,7 @@ class Wallet(NamedTuple):
     base_fee_multiplier: Decimal
 
 
+@printed_as_table
 class WalletFees(NamedTuple):
     """What a wallet would put into a transaction [wei / gas]."""
 

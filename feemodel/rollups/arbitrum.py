@@ -18,6 +18,7 @@ from feemodel.equality import compared_by_value
 from feemodel.ethereum import fee_market
 from feemodel.formula import formula
 from feemodel.integers import Whole, add, maximum, multiply, multiply_divide
+from feemodel.printed import printed_as_table
 from feemodel.rollups import upgrades
 from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS as DIA_CONSTRAINTS
 from feemodel.rollups.arbitrum_l2_pricing import GasConstraint as GasConstraint
@@ -85,6 +86,7 @@ VERSIONS = (
 
 
 @compared_by_value
+@printed_as_table
 class PosterCharge(NamedTuple, Generic[Part]):
     """What a transaction pays for its bytes."""
 

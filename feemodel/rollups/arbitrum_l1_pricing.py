@@ -14,6 +14,7 @@ from feemodel.checks import ArrayLike, Numbers, Wholes, instance, whole, whole_s
 from feemodel.errors import InvalidInput
 from feemodel.formula import formula
 from feemodel.integers import UINT64_MAX, Whole, add, ceiling_divide, one_whole
+from feemodel.printed import printed_as_table
 from feemodel.rollups.arbitrum import BIPS, VERSIONS
 
 LEAST = -(2**256)  # of a surplus, which may be a loss [wei]
@@ -38,6 +39,7 @@ class L1Pricing:
             whole_scalar(field.name, getattr(self, field.name), minimum=LEAST if field.name == "last_surplus" else 0)
 
 
+@printed_as_table
 class BatchReport(NamedTuple):
     """The controller after a batch report, and what it paid out."""
 

@@ -42,6 +42,7 @@ from feemodel.integers import (
     saturated,
     where,
 )
+from feemodel.printed import printed_as_table
 
 BIPS = 10_000
 EXPONENTIAL_ACCURACY = 4  # terms of the series
@@ -81,6 +82,7 @@ DIA_CONSTRAINTS = (
 )
 
 
+@printed_as_table
 class PricingUpdate(NamedTuple):
     """What the start of a block makes of the backlogs."""
 
@@ -92,6 +94,7 @@ class PricingUpdate(NamedTuple):
 MOST_TERMS = 1_000  # of the series; the node takes 4
 
 
+@printed_as_table
 class BaseFees(NamedTuple):
     """The base fees of a sequence of blocks."""
 
@@ -342,6 +345,7 @@ class MultiGasConstraint:
         return max(self.weights.values(), default=0)
 
 
+@printed_as_table
 class MultiGasUpdate(NamedTuple):
     """What the start of a block makes of multi-gas backlogs."""
 

@@ -17,6 +17,7 @@ from feemodel.checks import INT64_MAX, check_fields, instance, sequence
 from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded
 from feemodel.integers import one_whole
+from feemodel.printed import printed_as_table
 from feemodel.rollups.arbitrum_l2_pricing import GasConstraint, l2_base_fee, next_backlog, update_pricing
 
 LEGACY_SPEED_LIMIT = 7_000_000  # gas / s
@@ -44,6 +45,7 @@ class Surge:
 
 
 @compared_by_value
+@printed_as_table
 class SurgePath(NamedTuple):
     """What a surge did, second by second."""
 

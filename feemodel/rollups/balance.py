@@ -22,6 +22,7 @@ from feemodel.checks import INT64_MAX, instance, sequence
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum import fee_market
 from feemodel.integers import one_whole
+from feemodel.printed import printed_as_table
 from feemodel.rollups import arbitrum, optimism, taiko, zksync_os
 from feemodel.rollups.arbitrum_l2_pricing import BIPS, GasConstraint, constraint_base_fee
 
@@ -32,6 +33,7 @@ TAIKO_GAS_LIMIT = 240_000_000  # any even one: the fee sees gas used over the ta
 MOST_BLOCKS = 100_000  # to look ahead: two weeks of Ethereum
 
 
+@printed_as_table
 class Sendable(NamedTuple):
     """What can be sent, and what is held back for it."""
 

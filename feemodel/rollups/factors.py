@@ -23,6 +23,7 @@ from feemodel.integers import (
     saturated,
     truncated,
 )
+from feemodel.printed import printed_as_table
 from feemodel.rollups.presets import Preset
 
 TYPE_COLUMN = "transaction_type"
@@ -33,6 +34,7 @@ Columns: TypeAlias = Mapping[str, Whole]
 
 
 @compared_by_value
+@printed_as_table
 class Fees(NamedTuple):
     """A fee in its two parts [wei]."""
 

@@ -16,6 +16,7 @@ from feemodel.checks import INT64_MAX, ArrayLike, flag, instance, real_scalar, t
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, TRANSACTION_GAS
 from feemodel.integers import MILLION, one_whole
+from feemodel.printed import printed_as_table
 from feemodel.rollups import optimism
 
 UINT32_MAX = 2**32 - 1
@@ -59,6 +60,7 @@ MIXES = MappingProxyType({
 })  # fmt: skip
 
 
+@printed_as_table
 class Scalars(NamedTuple):
     """The two scalars of the L1 fee [millionths]."""
 
@@ -66,6 +68,7 @@ class Scalars(NamedTuple):
     blob_base_fee_scalar: int
 
 
+@printed_as_table
 class PostingPlan(NamedTuple):
     """How a day's transactions would be posted, as the published calculator assumes."""
 
@@ -102,6 +105,7 @@ def measured_mix(name: str, fastlz_sizes: ArrayLike, posted_bytes: int) -> Trans
     return TransactionMix(name, float(sizes.mean()), per_byte, CALLDATA_GAS_PER_BYTE * per_byte)
 
 
+@printed_as_table
 class Recovery(NamedTuple):
     """What the L1 fees of a channel's transactions pay of its posting."""
 

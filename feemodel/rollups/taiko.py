@@ -11,6 +11,7 @@ from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow
 from feemodel.formula import formula
 from feemodel.integers import Whole, add, maximum, minimum, multiply, multiply_divide, require, where
+from feemodel.printed import printed_as_table
 
 ELASTICITY = 2
 BASE_FEE_CHANGE_DENOMINATOR = 8
@@ -40,6 +41,7 @@ OTHER = Chain(name="taiko-other", min_base_fee=5_000_000)
 
 
 @compared_by_value
+@printed_as_table
 class SharedFee(NamedTuple, Generic[Part]):
     """Who gets a base fee [wei]."""
 

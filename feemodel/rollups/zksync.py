@@ -35,6 +35,7 @@ from feemodel.integers import (
     saturated,
     truncated,
 )
+from feemodel.printed import printed_as_table
 
 MAX_GAS_PER_PUBDATA = 50_000
 L1_GAS_PER_PUBDATA_BYTE = 17  # in calldata
@@ -67,6 +68,7 @@ class FeeModel:
 
 
 @compared_by_value
+@printed_as_table
 class FeeInput(NamedTuple, Generic[Part]):
     """The prices of a batch."""
 
@@ -76,6 +78,7 @@ class FeeInput(NamedTuple, Generic[Part]):
 
 
 @compared_by_value
+@printed_as_table
 class BaseFee(NamedTuple, Generic[Part]):
     """What a batch charges by."""
 
@@ -84,6 +87,7 @@ class BaseFee(NamedTuple, Generic[Part]):
 
 
 @compared_by_value
+@printed_as_table
 class Fee(NamedTuple, Generic[Part]):
     """A transaction's fee in its two parts [wei]."""
 

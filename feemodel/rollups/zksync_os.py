@@ -15,6 +15,7 @@ from feemodel.checks import ArrayLike, Numbers, Wholes, flag, instance, whole
 from feemodel.errors import InvalidInput
 from feemodel.formula import formula
 from feemodel.integers import Whole, add, multiply, multiply_divide, one_whole
+from feemodel.printed import printed_as_table
 
 BLOB_NATIVE = 50_000_000  # native units of proving a blob
 BLOB_PUBDATA = 4_095 * 31  # usable bytes of a blob
@@ -25,6 +26,7 @@ PUBDATA_RISE_DENOMINATOR = 2  # the pubdata price rises by a half a block at mos
 UINT256_MAX = 2**256 - 1
 
 
+@printed_as_table
 class Prices(NamedTuple):
     """The prices of a block, in the chain's base token."""
 
@@ -33,6 +35,7 @@ class Prices(NamedTuple):
     pubdata_price: int  #: [wei / byte]
 
 
+@printed_as_table
 class Charged(NamedTuple):
     """The gas that a transaction is charged."""
 

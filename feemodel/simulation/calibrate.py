@@ -11,6 +11,7 @@ import xarray as xr
 
 from feemodel.checks import RealArray, WholeArray, choice, function, instance, real, real_scalar, sequence, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.printed import printed_as_table
 from feemodel.progress import Progress, reporting
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.backtest import backtest, check_workload
@@ -23,6 +24,7 @@ from feemodel.simulation.surfaces import Workload
 MOST_PATHS = 1 << 24  # whose break-even margins are held
 
 
+@printed_as_table
 class Calibration(NamedTuple):
     """What was found; a margin is `None` where none does, and `reason` says why."""
 

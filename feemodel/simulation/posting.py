@@ -10,6 +10,7 @@ from feemodel.checks import RealArray, choice, flag, instance, raise_first, real
 from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.linea import price_cap
+from feemodel.printed import printed_as_table
 from feemodel.simulation.scenarios import check_scenario
 from feemodel.simulation.surfaces import Submission
 
@@ -91,6 +92,7 @@ class Posting:
 
 
 @compared_by_value
+@printed_as_table
 class Posted(NamedTuple):
     """Submissions in order: when, up to which byte of the stream, at what cost."""
 

@@ -10,8 +10,10 @@ from feemodel.checks import WholeArray, function, instance, real_scalar, whole
 from feemodel.errors import InvalidInput
 from feemodel.integers import one_whole
 from feemodel.linea.priority import Breakdown
+from feemodel.printed import printed_as_table
 
 
+@printed_as_table
 class Revenue(NamedTuple):
     """What transactions pay in all, by the part of the fee that it comes from [wei]."""
 

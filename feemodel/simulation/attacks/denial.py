@@ -17,6 +17,7 @@ import xarray as xr
 from feemodel.checks import INT64_MAX, flag, instance, real_scalar, text, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, LARGEST_EXPONENT, blob_base_fee, next_excess_blob_gas
+from feemodel.printed import printed_as_table
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.attacks.saturation import (
     MOST_BLOCKS,
@@ -280,6 +281,7 @@ def denial(
     return _dataset(columns, attacked).assign_attrs(attributes)
 
 
+@printed_as_table
 class FinalityDelay(NamedTuple):
     """What a budget does to a rollup's finality, and what the same money does to L1's blob space; in L1 blocks."""
 

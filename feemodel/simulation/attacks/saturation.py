@@ -24,6 +24,7 @@ from feemodel.ethereum.fee_market import (
     next_base_fee,
     next_excess_blob_gas,
 )
+from feemodel.printed import printed_as_table
 
 PUBLISHED_GROWTH = 1.15  # of the blob base fee in a full block [1]
 PUBLISHED_BLOBS = 9  # in a full block
@@ -92,6 +93,7 @@ class L1State:
         return self.base_fee * BLOB_BASE_COST // GAS_PER_BLOB if self.rules.reserve else 0
 
 
+@printed_as_table
 class Saturation(NamedTuple):
     """A siege of L1's blob space."""
 

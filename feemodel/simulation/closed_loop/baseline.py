@@ -12,6 +12,7 @@ import xarray as xr
 from feemodel.checks import choice, instance, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
+from feemodel.printed import printed_as_table
 from feemodel.simulation.closed_loop.choices import POSTINGS, PRICINGS, WITH_SLA
 from feemodel.simulation.closed_loop.costs import Costs
 from feemodel.simulation.closed_loop.demand import Demand
@@ -35,6 +36,7 @@ INTEGRAL_DAYS = 4.0  # after which the I term of a steady error is as large as t
 FIT_TOLERANCE, MOST_FITS = 1e-9, 40
 
 
+@printed_as_table
 class BreakEven(NamedTuple):
     """What posting costs where demand does not answer prices."""
 
