@@ -70,9 +70,9 @@ def test_posting_under_the_draft_by_hand():
 def test_the_figures_are_of_the_numbers(transactions):
     paths = {"old": surge_path(Surge()), "new": surge_path(Surge(), constraints=DIA_CONSTRAINTS)}
     figure, axes = plt.subplots(3)
-    plot_surge(axes[0], {name: path.base_fees for name, path in paths.items()})
-    plot_days(axes[1], rollups.compare_days(transactions, DAYS), transactions=len(transactions))
-    plot_posting(axes[2], [("blobs", *posting_gas())])
+    plot_surge({name: path.base_fees for name, path in paths.items()}, axes[0])
+    plot_days(rollups.compare_days(transactions, DAYS), axes[1], transactions=len(transactions))
+    plot_posting([("blobs", *posting_gas())], axes[2])
 
     drawn = [line.get_ydata() for line in axes[0].get_lines() if len(line.get_ydata()) > 1]
     assert [fees.max() * 10**9 for fees in drawn] == pytest.approx([path.peak for path in paths.values()])

@@ -157,7 +157,7 @@ def _draw(path: Path, rows: Any, answer: dict[str, Any]) -> None:
     from feemodel.plots.figures import plot_comparison
 
     figure, ax = plt.subplots(figsize=(9, 1.2 + 0.38 * len(rows)), layout="constrained")
-    plot_comparison(ax, [(row.rule, row.l1_fee, row.l2_fee) for row in rows])
+    plot_comparison([(row.rule, row.l1_fee, row.l2_fee) for row in rows], ax)
     ax.set_title(
         f"Transactions: {answer['transactions']:,}, at an L1 base fee of {answer['l1BaseFee'] / WEI_PER_GWEI:g} gwei, "
         f"blob base fee {answer['blobBaseFee'] / WEI_PER_GWEI:g} gwei",

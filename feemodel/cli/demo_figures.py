@@ -75,7 +75,7 @@ def _recovery(
         paid[f"fee, {form.name} form"] = (real.compressed_size, fee * real.gas)
     posting = submission.cost_per_byte(observed[0].mean(), observed[1].mean())
     lines = {"posting on L1, mean of the month": posting, "verification on L1, by its form": forms[1].cost_per_byte}
-    plot_fee_by_size(right, paid, cost_per_byte=lines)
+    plot_fee_by_size(paid, right, cost_per_byte=lines)
     right.set_title(f"{len(real):,} transactions at margin {preset.estimate_margin:g}, and the cost of their bytes")
     days = f"{l1_fees['time'].min():%Y-%m-%d} to {l1_fees['time'].max():%Y-%m-%d}"
     tip = f"assumed L1 tip {submission.tip / WEI_PER_GWEI:g} gwei"
@@ -94,14 +94,14 @@ def _verification(
         real, form, verification_gas_cost=VERIFICATION_GAS_COSTS, gas_price_ratio=GAS_PRICE_RATIOS, margin=margins
     )
     plot_verification_surface(surface, left, margin=preset.estimate_margin)
-    left.set_title("Verification-cost form: fee, and times it covers L1 (lines)")
+    left.set_title("Verification-cost form: how far fees cover L1, and the fee (lines)")
     gas = int(np.median(real.gas))
     curves = []
     for ratio in RATIO_CURVES:
         varied = VerificationCost(form.min_gas_price, gas_price_ratio=ratio, base_fee=form.base_fee)
         curves.append((f"verification-cost, price ratio {ratio:g}", *_band(varied, gas, margins)))
     curves.append(("cost-per-byte", *_band(cost_per_byte, gas, margins)))
-    plot_fee_curves(right, SIZES, curves)
+    plot_fee_curves(SIZES, curves, right)
     right.set_title(
         f"Fee against size at {gas:,} gas, margin {np.median(margins):g} ({margins[0]:g} to {margins[-1]:g})"
     )
@@ -116,9 +116,9 @@ def _corpora(path: Path, corpora: Mapping[str, tuple[Any, Any]]) -> Path:
     lengths = {name: length for name, (length, _) in corpora.items()}
     sizes = {name: size for name, (_, size) in corpora.items()}
     ratios = {name: size / length for name, (length, size) in corpora.items()}
-    plot_distributions(axes[0], lengths, label="length of sender ‖ unsigned transaction [bytes]")
-    plot_distributions(axes[1], sizes, label="compressed size, zstd [bytes]")
-    plot_distributions(axes[2], ratios, label="compressed size over length", scale="linear")
+    plot_distributions(lengths, axes[0], label="length of sender ‖ unsigned transaction [bytes]")
+    plot_distributions(sizes, axes[1], label="compressed size, zstd [bytes]")
+    plot_distributions(ratios, axes[2], label="compressed size over length", scale="linear")
     figure.suptitle("The generated corpus beside the real transactions that it is fitted to")
     figure.savefig(path, dpi=120)
     plt.close(figure)

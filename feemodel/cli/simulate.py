@@ -276,7 +276,7 @@ def _draw(found: "xarray.Dataset", path: Path) -> None:
     from feemodel.plots.closed_loop import plot_path
 
     figure = Figure(figsize=(9, 9), layout="constrained")
-    plot_path(found, figure)
+    plot_path(found, figure.subplots(4, 1, sharex=True))
     figure.savefig(path, dpi=120)
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from feemodel.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from feemodel.plots.closed_loop import plot_path as plot_path
     from feemodel.plots.figures import plot_comparison as plot_comparison
     from feemodel.plots.figures import plot_distributions as plot_distributions
     from feemodel.plots.figures import plot_fee_by_size as plot_fee_by_size

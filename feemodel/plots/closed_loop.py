@@ -1,11 +1,13 @@
 """Figures of a simulated rollup: a Dataset of `feemodel.simulate` in, axes out. Nothing here computes a fee."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+from feemodel.checks import instance
+from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
 from feemodel.ethereum.quantities import WEI_PER_ETH, WEI_PER_GWEI
 from feemodel.plots.figures import BLUE, GREY, ORANGE, VERMILION
@@ -17,15 +19,17 @@ DAY = 86_400.0  # seconds
 MOST_POINTS = 4_000  # of a line
 
 
-def plot_path(result: "xarray.Dataset", figure: Figure) -> list[Axes]:
+def plot_path(result: "xarray.Dataset", axes: Sequence[Axes] | None = None) -> list[Axes]:
     """A recorded path along time: data price, backlog, balance, and each day's recovery.
 
     Parameters
     ----------
     result : of `feemodel.simulate` with `record` of at least 1; the first recorded path is drawn.
-    figure : that four axes are added to.
+    axes : four, to draw on; those of a new figure, one below the other, unless given.
+
+    Raises `InvalidInput` for other than four axes.
     """
-    axes = list(figure.subplots(4, 1, sharex=True))
+    axes = _four(axes)
     days = result["elapsed"].to_numpy() / DAY
     thin = slice(None, None, max(1, len(days) // MOST_POINTS))
     price = result["price"].to_numpy()[0] / WEI_PER_GWEI
@@ -46,3 +50,14 @@ def plot_path(result: "xarray.Dataset", figure: Figure) -> list[Axes]:
     for ax in axes:
         ax.grid(alpha=0.25)
     return axes
+
+
+def _four(axes: Sequence[Axes] | None) -> list[Axes]:
+    if axes is None:
+        from matplotlib import pyplot
+
+        return list(pyplot.subplots(4, 1, sharex=True, figsize=(8, 8), layout="constrained")[1])
+    given = [instance("axes", ax, Axes) for ax in np.ravel(np.asarray(axes, dtype=object))]
+    if len(given) != 4:
+        raise InvalidInput("axes", "expected four", len(given))
+    return given

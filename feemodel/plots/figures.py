@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.colors import LogNorm
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
+from feemodel.checks import instance
 from feemodel.ethereum.quantities import WEI_PER_GWEI
 
 if TYPE_CHECKING:
@@ -18,11 +19,12 @@ if TYPE_CHECKING:
 # Okabe and Ito's palette: told apart by colour-blind readers too.
 BLUE, ORANGE, GREEN, VERMILION, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#555555"
 COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE)
+RATIO_STEPS = tuple(float(f"{step}e{power}") for power in range(-6, 12) for step in (1, 2, 5))  # of coloured surfaces
 
 
 def plot_recovery(
     surface: "xarray.Dataset",
-    ax: Axes,
+    ax: Axes | None = None,
     *,
     margin: float,
     observed: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
@@ -32,19 +34,17 @@ def plot_recovery(
     Parameters
     ----------
     surface : `recovery` (margin, base_fee, blob_base_fee), see `recovery_over_l1_fees`.
+    ax : to draw on; a new figure's unless given.
     margin : which slice is coloured; the line of break-even is drawn for every margin of the surface.
     observed : L1 fees that really were, drawn as dots [wei / gas].
     """
+    ax = given_or_new(ax)
     x, y = surface["base_fee"].values / WEI_PER_GWEI, surface["blob_base_fee"].values / WEI_PER_GWEI
-    chosen = surface["recovery"].sel(margin=margin).values.T
-    norm = LogNorm(0.1, 10)
-    image = ax.pcolormesh(x, y, np.clip(chosen, 0.1, 10), norm=norm, cmap="RdYlBu", shading="gouraud", rasterized=True)
-    bar = ax.figure.colorbar(image, ax=ax, extend="both")
-    _ticks(bar.ax.yaxis, lambda value, _: f"{value:g}×")
-    bar.set_label(f"revenue over posting cost, margin {margin:g}")
+    _filled(ax, x, y, surface["recovery"].sel(margin=margin).values.T, f"revenue over posting cost, margin {margin:g}")
     if observed is not None:
         base_fee, blob_base_fee = (fees / WEI_PER_GWEI for fees in observed)
-        ax.plot(base_fee, blob_base_fee, ".", color="black", markersize=1.6, alpha=0.35, label="ten-minute means on L1")
+        ax.plot(base_fee, blob_base_fee, ".", color="black", markersize=1.6, alpha=0.35, label="ten-minute means on L1",
+                rasterized=True)  # fmt: skip
     for line, factor in zip((":", "-", "--", "-."), surface["margin"].values, strict=False):
         values = surface["recovery"].sel(margin=factor).values.T
         ax.contour(x, y, values, levels=[1.0], colors="black", linestyles=line, linewidths=1.3)
@@ -56,15 +56,20 @@ def plot_recovery(
 
 
 def plot_fee_by_size(
-    ax: Axes, series: Mapping[str, tuple[NDArray[Any], NDArray[Any]]], *, cost_per_byte: Mapping[str, float]
+    series: Mapping[str, tuple[NDArray[Any], NDArray[Any]]],
+    ax: Axes | None = None,
+    *,
+    cost_per_byte: Mapping[str, float],
 ) -> Axes:
     """What each transaction pays against its compressed size, and what its bytes cost, both logarithmic.
 
     Parameters
     ----------
     series : label → (compressed size [byte], total fee [wei]), one dot a transaction.
+    ax : to draw on; a new figure's unless given.
     cost_per_byte : label → cost of a compressed byte [wei / byte], one line each.
     """
+    ax = given_or_new(ax)
     for colour, (label, (size, fee)) in zip(COLOURS, series.items(), strict=False):
         ax.plot(
             size, np.asarray(fee, dtype=float) / WEI_PER_GWEI, ".", color=colour, markersize=3, alpha=0.35, label=label
@@ -84,32 +89,41 @@ def plot_fee_by_size(
     return ax
 
 
-def plot_verification_surface(surface: "xarray.Dataset", ax: Axes, *, margin: float) -> Axes:
-    """The median transaction's fee over verification cost and price ratio, with lines of equal recovery.
+def plot_verification_surface(surface: "xarray.Dataset", ax: Axes | None = None, *, margin: float) -> Axes:
+    """How far fees cover verification over its cost and the price ratio, with lines of the median transaction's fee.
 
     Parameters
     ----------
     surface : see `verification_surface`.
+    ax : to draw on; a new figure's unless given.
     margin : which slice is drawn.
     """
+    ax = given_or_new(ax)
     chosen = surface.sel(margin=margin)
     x, y = surface["gas_price_ratio"].values, surface["verification_gas_cost"].values / 1e6
+    _filled(ax, x, y, chosen["recovery"].values, f"fees over verification cost, margin {margin:g}")
     median = chosen["fee_quantile"].sel(quantile=0.5).values / WEI_PER_GWEI
-    image = ax.pcolormesh(x, y, median, norm=LogNorm(), cmap="viridis", shading="gouraud", rasterized=True)
-    bar = ax.figure.colorbar(image, ax=ax)
-    _ticks(bar.ax.yaxis)
-    bar.set_label(f"fee of the median transaction [gwei], margin {margin:g}")
-    lines = ax.contour(x, y, chosen["recovery"].values, levels=_levels(chosen["recovery"].values), colors="white")
-    ax.clabel(lines, fmt=lambda level: f"{level:g}×", fontsize=8)
+    floor = float(median.min())
+    ax.contour(x, y, median, levels=[floor * 1.001], colors="black", linestyles="--", linewidths=1.3)
+    ax.plot([], [], "--", color="black", linewidth=1.3, label=f"below: the median pays the minimum, {floor:,.0f} gwei")
+    levels = [step * 10**power for power in range(-3, 12) for step in (1, 2, 5)]
+    lines = ax.contour(x, y, median, levels=[level for level in levels if floor < level < median.max()], colors="black",
+                       linewidths=0.8)  # fmt: skip
+    ax.clabel(lines, fmt=lambda level: f"{level:,.0f} gwei", fontsize=8)
+    ax.plot([], [], color="black", linewidth=0.8, label="fee of the median transaction")
     _logarithmic(ax, x, y)
     ax.set(xlabel="L1 gas price over L2 gas price", ylabel="verification cost [million L1 gas]")
+    ax.legend(loc="lower left", fontsize=8, framealpha=0.9)
     return ax
 
 
 def plot_fee_curves(
-    ax: Axes, size: NDArray[Any], curves: Iterable[tuple[str, NDArray[Any], NDArray[Any], NDArray[Any]]]
+    size: NDArray[Any],
+    curves: Iterable[tuple[str, NDArray[Any], NDArray[Any], NDArray[Any]]],
+    ax: Axes | None = None,
 ) -> Axes:
     """Fees per gas against compressed size: for each curve its label, middle, lower and upper edge [wei / gas]."""
+    ax = given_or_new(ax)
     for colour, (label, middle, lower, upper) in zip(COLOURS, curves, strict=False):
         ax.plot(size, middle / WEI_PER_GWEI, color=colour, label=label)
         ax.fill_between(size, lower / WEI_PER_GWEI, upper / WEI_PER_GWEI, color=colour, alpha=0.18, linewidth=0)
@@ -121,8 +135,11 @@ def plot_fee_curves(
     return ax
 
 
-def plot_distributions(ax: Axes, series: Mapping[str, NDArray[Any]], *, label: str, scale: str = "log") -> Axes:
+def plot_distributions(
+    series: Mapping[str, NDArray[Any]], ax: Axes | None = None, *, label: str, scale: str = "log"
+) -> Axes:
     """The share of transactions up to each value, one line a series; `scale` is the value axis's, "log" or "linear"."""
+    ax = given_or_new(ax)
     for colour, (name, values) in zip(COLOURS, series.items(), strict=False):
         ordered = np.sort(np.asarray(values))
         ax.step(ordered, np.arange(1, len(ordered) + 1) / len(ordered), where="post", color=colour, label=name)
@@ -133,26 +150,60 @@ def plot_distributions(ax: Axes, series: Mapping[str, NDArray[Any]], *, label: s
     return ax
 
 
-def plot_comparison(ax: Axes, rows: Sequence[tuple[str, float, float]]) -> Axes:
-    """What each rule takes, over a logarithmic axis: its name, its L1 part and its L2 part [wei], cheapest on top."""
+def plot_comparison(rows: Sequence[tuple[str, float, float]], ax: Axes | None = None) -> Axes:
+    """What each rule takes, as dots over a logarithmic axis, cheapest on top.
+
+    Parameters
+    ----------
+    rows : name, L1 part and L2 part of each rule [wei]; a part of 0 has no place on the axis and no dot.
+    ax : to draw on; a new figure's unless given.
+    """
+    ax = given_or_new(ax)
     ordered = sorted(rows, key=lambda row: row[1] + row[2])
-    names = [name for name, _, _ in ordered]
-    total = np.array([l1 + l2 for _, l1, l2 in ordered]) / WEI_PER_GWEI
     place = np.arange(len(ordered))
-    ax.barh(place, total, height=0.62, color="#d9d9d9", label="total")
-    for offset, colour, part, label in ((-0.15, BLUE, 1, "L1 part"), (0.15, ORANGE, 2, "L2 part")):
-        values = np.array([row[part] for row in ordered]) / WEI_PER_GWEI
-        ax.barh(place + offset, values, height=0.24, color=colour, label=label)
+    total = np.array([l1 + l2 for _, l1, l2 in ordered]) / WEI_PER_GWEI
+    parts = np.array([[l1, l2] for _, l1, l2 in ordered], dtype=float) / WEI_PER_GWEI
+    parts[parts <= 0.0] = np.nan
+    ax.hlines(place, np.fmin(np.nanmin(parts, axis=1), total), total, color="#cccccc", linewidth=1.5, zorder=1)
+    ax.plot(total, place, "|", color="black", markersize=14, markeredgewidth=2, label="total")
+    for column, colour, marker, label in ((0, BLUE, "o", "L1 part (data)"), (1, ORANGE, "D", "L2 part (execution)")):
+        ax.plot(parts[:, column], place, marker, color=colour, markersize=6, label=label)
     for y, value in zip(place, total, strict=True):
-        ax.annotate(f" {value:,.0f}" if value >= 100 else f" {value:.3g}", (value, y), va="center", fontsize=8)
-    smallest = min(part for row in ordered for part in row[1:] if part > 0) / WEI_PER_GWEI
-    ax.set(xscale="log", xlabel="fee [gwei]", xlim=(smallest / 2, total.max() * 4))
-    ax.set_yticks(place, names)
+        shown = f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+        ax.annotate(shown, (value, y), (7, 0), textcoords="offset points", va="center", fontsize=8)
+    ax.set(xscale="log", xlabel="fee [gwei]", xlim=(np.nanmin(parts) / 2, total.max() * 4))
+    ax.set_yticks(place, [name for name, _, _ in ordered])
     ax.invert_yaxis()
     ax.xaxis.set_major_formatter(FuncFormatter(_plain))
     ax.grid(axis="x", alpha=0.25)
     ax.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1))
     return ax
+
+
+def given_or_new(ax: Axes | None) -> Axes:
+    """The axes given, or those of a new figure.
+
+    Raises `InvalidInput` for anything else.
+    """
+    if ax is None:
+        from matplotlib import pyplot
+
+        return pyplot.subplots(layout="constrained")[1]
+    return instance("ax", ax, Axes)
+
+
+def _filled(ax: Axes, x: NDArray[Any], y: NDArray[Any], values: NDArray[Any], label: str) -> None:
+    """Steps of a ratio, below 1 red and above 1 blue, light enough for what is drawn over them; with their bar."""
+    low, high = np.searchsorted(RATIO_STEPS, (values.min(), values.max()), side="right")
+    steps = RATIO_STEPS[max(low - 1, 0) : high + 1]
+    above = sum(step >= 1.0 for step in steps[:-1])
+    below = len(steps) - 1 - above
+    red, blue = colormaps["Reds"](np.linspace(0.6, 0.15, below)), colormaps["Blues"](np.linspace(0.06, 0.55, above))
+    image = ax.contourf(x, y, np.clip(values, steps[0], steps[-1]), levels=steps, colors=[*red, *blue])
+    bar = ax.figure.colorbar(image, ax=ax, ticks=steps)
+    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{_plain(value)}×"))
+    bar.ax.minorticks_off()
+    bar.set_label(label)
 
 
 def _logarithmic(ax: Axes, x: NDArray[Any], y: NDArray[Any]) -> None:
@@ -166,12 +217,6 @@ def _ticks(axis: Axis, formatter: Callable[[float, object], str] | None = None) 
     axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 1e4 else (1,), numticks=12))
     axis.set_major_formatter(FuncFormatter(formatter or _plain))
     axis.set_minor_formatter(NullFormatter())
-
-
-def _levels(values: NDArray[np.float64]) -> Sequence[float]:
-    around = np.array([0.5, 0.8, 1, 1.1, 1.2, 1.25, 1.3, 1.5, 2, 3, 5, 10])
-    inside = around[(around > values.min()) & (around < values.max())]
-    return [float(level) for level in inside]
 
 
 def _plain(value: float, _: object = None) -> str:

@@ -10,14 +10,15 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
 from feemodel.ethereum.quantities import WEI_PER_GWEI
-from feemodel.plots.figures import BLUE, COLOURS, GREY, ORANGE
+from feemodel.plots.figures import COLOURS, GREY, ORANGE, given_or_new
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def plot_surge(ax: Axes, paths: Mapping[str, NDArray[np.int64]]) -> Axes:
+def plot_surge(paths: Mapping[str, NDArray[np.int64]], ax: Axes | None = None) -> Axes:
     """The base fee after each second [wei / gas], one line a rule, logarithmic; its peak is marked with the time."""
+    ax = given_or_new(ax)
     for colour, (label, path) in zip(COLOURS, paths.items(), strict=False):
         fees = path / WEI_PER_GWEI
         ax.plot(np.arange(1, len(fees) + 1), fees, color=colour, linewidth=1.6, label=label)
@@ -36,14 +37,16 @@ def plot_surge(ax: Axes, paths: Mapping[str, NDArray[np.int64]]) -> Axes:
     return ax
 
 
-def plot_days(ax: Axes, table: "pd.DataFrame", *, transactions: int) -> Axes:
+def plot_days(table: "pd.DataFrame", ax: Axes | None = None, *, transactions: int) -> Axes:
     """The mean fee of a transaction for each chain and day, logarithmic: a dot for the total, a dash for its data fee.
 
     Parameters
     ----------
     table : of `feemodel.rollups.compare_days`.
+    ax : to draw on; a new figure's unless given.
     transactions : by which its fees are divided.
     """
+    ax = given_or_new(ax)
     chains, days = list(dict.fromkeys(table["chain"])), list(dict.fromkeys(table["day"]))
     width = 0.8 / len(days)
     for place, (day, colour) in enumerate(zip(days, COLOURS, strict=False)):
@@ -66,15 +69,19 @@ def plot_days(ax: Axes, table: "pd.DataFrame", *, transactions: int) -> Axes:
     return ax
 
 
-def plot_posting(ax: Axes, rows: Sequence[tuple[str, int, int]]) -> Axes:
-    """L1 gas of posting, today and under a draft, and the change: label, gas today, gas then, logarithmic."""
+def plot_posting(rows: Sequence[tuple[str, int, int]], ax: Axes | None = None) -> Axes:
+    """L1 gas of posting, today and under a draft, as dots, and the change: label, gas today, gas then, logarithmic."""
+    ax = given_or_new(ax)
     places = np.arange(len(rows))
-    for offset, column, colour, label in ((-0.19, 1, GREY, "today"), (0.19, 2, ORANGE, "draft")):
-        ax.barh(places + offset, [row[column] for row in rows], 0.36, color=colour, label=label)
+    ax.hlines(places, [min(row[1:]) for row in rows], [max(row[1:]) for row in rows], color="#cccccc", zorder=1)
+    for column, colour, marker, label in ((1, GREY, "o", "today"), (2, ORANGE, "D", "draft")):
+        ax.plot([row[column] for row in rows], places, marker, color=colour, markersize=7, label=label)
     for place, (_, today, draft) in zip(places, rows, strict=True):
-        ax.annotate(f" {draft / today - 1:+.0%}", (max(today, draft), place), va="center", fontsize=8, color=BLUE)
-    ax.set(xscale="log", xlabel="execution gas on L1")
-    ax.set_xlim(right=ax.get_xlim()[1] * 2)
+        change = f"{draft / today - 1:+.0%}"
+        ax.annotate(change, (max(today, draft), place), (8, 0), textcoords="offset points", va="center", fontsize=8)
+    ax.set(xscale="log", xlabel="execution gas on L1", ylim=(-0.6, len(rows) - 0.4))
+    low, high = ax.get_xlim()
+    ax.set_xlim(low / 1.5, high * 2)
     _plain_ticks(ax.xaxis)
     ax.set_yticks(places, [row[0] for row in rows])
     ax.invert_yaxis()

@@ -12,7 +12,7 @@ from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
 
 from feemodel.ethereum.quantities import WEI_PER_ETH, WEI_PER_GWEI
-from feemodel.plots.figures import BLUE, COLOURS, GREY, ORANGE, VERMILION
+from feemodel.plots.figures import BLUE, COLOURS, GREY, ORANGE, VERMILION, given_or_new
 
 if TYPE_CHECKING:
     import xarray
@@ -23,14 +23,16 @@ FEE_NAMES = {"base_fee": "L1 base fee [gwei per gas]", "blob_base_fee": "blob ba
 ATTACK_NAMES = {"paid": "paid by the attacker", "data": "of it for data", "posting": "posting costs the operator"}
 
 
-def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes, *, revenue: str = "size_revenue") -> Axes:
+def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, *, revenue: str = "size_revenue") -> Axes:
     """Revenue over the cost of the same transactions, hour by hour and over the last day, logarithmic.
 
     Parameters
     ----------
     result : of `feemodel.backtest`; of several paths, the median one and the band of 5 to 95 % of them.
+    ax : to draw on; a new figure's unless given.
     revenue : "size_revenue", what the size adds to fees, or "revenue", all that users pay.
     """
+    ax = given_or_new(ax)
     income, cost = result[revenue].to_numpy(), result["attributed_cost"].to_numpy()
     days = (result["hour"].to_numpy() + 1) / HOURS_A_DAY
     hourly = income / np.where(cost > 0.0, cost, np.nan)
@@ -53,13 +55,15 @@ def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes, *, revenue: str 
     return _caption(ax, result)
 
 
-def plot_charges(result: "xarray.Dataset", ax: Axes) -> Axes:
+def plot_charges(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
     """How many transactions paid which multiple of what their bytes cost; those that paid less stand out.
 
     Parameters
     ----------
     result : of `feemodel.backtest`; the paths are put together.
+    ax : to draw on; a new figure's unless given.
     """
+    ax = given_or_new(ax)
     low, high = result["ratio_low"].to_numpy(), result["ratio_high"].to_numpy()
     share = result["charged"].sum("path").to_numpy()
     share = share / share.sum()
@@ -81,16 +85,22 @@ def plot_charges(result: "xarray.Dataset", ax: Axes) -> Axes:
 
 
 def plot_fee_fan(
-    scenario: "xarray.Dataset", ax: Axes, *, fee: str = "base_fee", history: "xarray.Dataset | None" = None
+    scenario: "xarray.Dataset",
+    ax: Axes | None = None,
+    *,
+    fee: str = "base_fee",
+    history: "xarray.Dataset | None" = None,
 ) -> Axes:
     """The spread of an L1 fee over the paths of a scenario as time goes on, and one path, logarithmic.
 
     Parameters
     ----------
     scenario : see `feemodel.simulation.scenarios`.
+    ax : to draw on; a new figure's unless given.
     fee : "base_fee" or "blob_base_fee".
     history : what was, drawn over it.
     """
+    ax = given_or_new(ax)
     days = scenario["elapsed"].to_numpy() / 86_400
     values = scenario[fee].to_numpy() / WEI_PER_GWEI
     for low, high, alpha in BANDS:
@@ -109,16 +119,18 @@ def plot_fee_fan(
     return ax
 
 
-def plot_tornado(swings: "xarray.Dataset", ax: Axes, *, label: str, logarithmic: bool = False) -> Axes:
+def plot_tornado(swings: "xarray.Dataset", ax: Axes | None = None, *, label: str, logarithmic: bool = False) -> Axes:
     """What each input alone does to a result, the largest swing on top.
 
     Parameters
     ----------
     swings : over `input`: `at_low` and `at_high`, the result at either end of the input's range, and `low` and `high`,
         that range in words; the attribute `base` is the result where nothing is moved.
+    ax : to draw on; a new figure's unless given.
     label : of the result.
     logarithmic : whether the result's axis is.
     """
+    ax = given_or_new(ax)
     base = float(swings.attrs["base"])
     at_low, at_high = swings["at_low"].to_numpy(), swings["at_high"].to_numpy()
     size = np.abs(np.log(at_high / at_low) if logarithmic else at_high - at_low)
@@ -146,14 +158,16 @@ def plot_tornado(swings: "xarray.Dataset", ax: Axes, *, label: str, logarithmic:
     return _caption(ax, swings)
 
 
-def plot_attack(runs: "Mapping[str, xarray.Dataset]", ax: Axes, *, variable: str = "paid") -> Axes:
+def plot_attack(runs: "Mapping[str, xarray.Dataset]", ax: Axes | None = None, *, variable: str = "paid") -> Axes:
     """Attacks as they go on, one line each, logarithmic: money spent so far in ETH, or a fee in gwei.
 
     Parameters
     ----------
     runs : label → a Dataset over `block` of `feemodel.simulation.attacks.denial`.
+    ax : to draw on; a new figure's unless given.
     variable : "paid", "data" or "posting", summed up; "blob_base_fee" or "base_fee", as it is.
     """
+    ax = given_or_new(ax)
     is_fee = variable in FEE_NAMES
     for (label, run), colour in zip(runs.items(), (*COLOURS, GREY), strict=False):
         values = run[variable]

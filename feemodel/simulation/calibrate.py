@@ -94,7 +94,7 @@ def calibrate(
     highest: float = 100.0,
     tolerance: float = 1e-3,
     calldata: "WholeArray | None" = None,
-    executor: Where = None,
+    executor: "Where" = None,
     workers: int | None = None,
     progress: Progress = None,
 ) -> Calibration:

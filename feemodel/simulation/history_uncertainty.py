@@ -76,7 +76,7 @@ def calibrate_histories(
     counted: Literal["revenue", "size_revenue"] = "size_revenue",
     confidence: float = 0.95,
     highest: float = 100.0,
-    executor: Where = None,
+    executor: "Where" = None,
     workers: int | None = None,
     progress: Progress = None,
 ) -> xr.Dataset:

@@ -29,7 +29,7 @@ def morris_screening(
     levels: int = 4,
     confidence: float = 0.95,
     resamples: int = 1_000,
-    executor: Where = None,
+    executor: "Where" = None,
     workers: int | None = None,
     **ranges: Any,
 ) -> "xarray.Dataset":

@@ -48,7 +48,7 @@ def sobol_indices(
     resamples: int = 1_000,
     tolerance: float = 0.1,
     second_order: bool = False,
-    executor: Where = None,
+    executor: "Where" = None,
     workers: int | None = None,
     **ranges: Any,
 ) -> "xarray.Dataset":

@@ -48,7 +48,7 @@ def sweep(
     samples: Samples,
     *,
     reduce: Over | None = None,
-    executor: Where = None,
+    executor: "Where" = None,
     workers: int | None = None,
     chunk: int | None = None,
     units: Mapping[str, str] | None = None,

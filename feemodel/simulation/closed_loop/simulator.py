@@ -49,7 +49,7 @@ def simulate(
     days: str = "elapsed",
     record: int = 0,
     rng: "Rng" = 1,
-    executor: Where = None,
+    executor: "Where" = None,
     workers: int | None = None,
     finished: "FinishedPaths | None" = None,
     progress: "Progress" = None,

@@ -1,0 +1,101 @@
+"""Every figure: drawn on given axes or on its own, returned, saved as vector graphics."""
+
+import inspect
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+
+from feemodel import plots
+from feemodel.errors import InvalidInput
+from feemodel.linea.parameters import linea_preset
+from feemodel.linea.pricing_forms import CostPerByte, VerificationCost
+from feemodel.plots import plot_comparison, plot_fee_by_size, plot_path, plot_recovery, plot_verification_surface
+from feemodel.simulation import Fixed, simulate
+from feemodel.simulation.scenarios import replay
+from feemodel.simulation.surfaces import Submission, Workload, recovery_over_l1_fees, verification_surface
+
+WORKLOAD = Workload("two kinds", np.array([100, 1_000]), np.array([21_000, 200_000]))
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+@pytest.mark.parametrize("name", plots.__all__)
+def test_every_figure_may_have_axes_of_its_own(name):
+    parameters = inspect.signature(getattr(plots, name)).parameters
+    place = [*parameters].index("axes" if name == "plot_path" else "ax")
+
+    assert place > 0
+    assert [*parameters.values()][place].default is None
+
+
+@pytest.mark.parametrize("suffix", ["svg", "pdf"])
+def test_a_figure_without_given_axes_is_saved_as_vector_graphics(suffix, tmp_path):
+    ax = plot_comparison([("one", 1e9, 2e9), ("other", 0.0, 5e9)])
+    path = tmp_path / f"comparison.{suffix}"
+    ax.figure.savefig(path)
+
+    assert isinstance(ax, Axes)
+    assert path.read_bytes().startswith({"svg": b"<?xml", "pdf": b"%PDF"}[suffix])
+
+
+def test_a_comparison_is_drawn_as_dots_where_bars_would_have_no_origin():
+    ax = plot_comparison([("dear", 3e9, 4e9), ("cheap", 0.0, 5e9)], plt.subplots()[1])
+    total, data, execution = ax.get_lines()
+
+    assert list(ax.patches) == []
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["cheap", "dear"]
+    assert (total.get_xdata().tolist(), execution.get_xdata().tolist()) == ([5.0, 7.0], [5.0, 4.0])
+    assert np.isnan(data.get_xdata()[0])
+    assert data.get_xdata()[1] == 3.0
+
+
+def test_other_things_than_axes_are_named():
+    with pytest.raises(InvalidInput, match="ax: expected an Axes"):
+        plot_comparison([("one", 1e9, 2e9)], "left")
+    with pytest.raises(InvalidInput, match="axes: expected four, got 2"):
+        plot_path(None, plt.subplots(2)[1])
+
+
+def test_a_surface_is_coloured_from_its_least_to_its_largest_ratio():
+    preset = linea_preset()
+    form = CostPerByte(preset.fixed_cost, preset.variable_cost)
+    fees = np.geomspace(1e7, 1e11, 12)
+    surface = recovery_over_l1_fees(WORKLOAD, form, Submission(), base_fee=fees, blob_base_fee=fees, margin=[1.2])
+    ax = plot_recovery(surface, margin=1.2, observed=(fees, fees))
+    levels = ax.collections[0].levels
+
+    assert levels[0] <= surface["recovery"].min() < levels[1]
+    assert levels[-2] <= surface["recovery"].max() < levels[-1]
+    assert 1.0 in levels
+
+
+def test_the_minimum_is_a_line_on_the_verification_surface():
+    form = VerificationCost(linea_preset().eth_gas_price)
+    costs, ratios = np.geomspace(2e5, 6e6, 9).astype(np.int64), np.geomspace(1, 100, 9)
+    surface = verification_surface(WORKLOAD, form, verification_gas_cost=costs, gas_price_ratio=ratios, margin=[1.2])
+    ax = plot_verification_surface(surface, margin=1.2)
+
+    assert ax.get_legend_handles_labels()[1][0].startswith("below: the median pays the minimum, ")
+
+
+def test_a_path_has_four_axes_of_its_own():
+    fees = replay({"timestamp": [0, 12, 24], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}, source="by hand")
+    axes = plot_path(simulate(fees, Fixed(price=1_000.0), record=1))
+
+    assert [ax.get_xlabel() for ax in axes] == ["", "", "", "days"]
+
+
+def test_fees_by_size_are_one_dot_a_transaction():
+    ax = plot_fee_by_size({"paid": (WORKLOAD.compressed_size, np.array([1e12, 2e12]))}, cost_per_byte={"cost": 1e9})
+
+    assert ax.get_lines()[0].get_ydata().tolist() == [1_000.0, 2_000.0]
