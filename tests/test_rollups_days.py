@@ -77,7 +77,7 @@ def test_the_figures_are_of_the_numbers(transactions):
     drawn = [line.get_ydata() for line in axes[0].get_lines() if len(line.get_ydata()) > 1]
     assert [fees.max() * 10**9 for fees in drawn] == pytest.approx([path.peak for path in paths.values()])
     assert len([text for text in axes[1].get_xticklabels() if text.get_text()]) == 8
-    assert [patch.get_width() for patch in axes[2].patches] == [21_000, 15_000]
+    assert [line.get_xdata().tolist() for line in axes[2].get_lines()] == [[21_000], [15_000]]
     assert "-29%" in [text.get_text().strip() for text in axes[2].texts]
     plt.close(figure)
 

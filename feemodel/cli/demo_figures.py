@@ -23,8 +23,8 @@ from feemodel.simulation.surfaces import Submission, Workload, recovery_over_l1_
 
 BASE_FEES = np.geomspace(0.01, 100, 161) * WEI_PER_GWEI
 BLOB_BASE_FEES = np.geomspace(0.001, 100, 161) * WEI_PER_GWEI
-VERIFICATION_GAS_COSTS = np.geomspace(2e5, 6e6, 25).astype(np.int64)
-GAS_PRICE_RATIOS = np.geomspace(1, 100, 25)
+VERIFICATION_GAS_COSTS = np.geomspace(2e5, 6e6, 61).astype(np.int64)
+GAS_PRICE_RATIOS = np.geomspace(1, 100, 61)
 RATIO_CURVES = (5.0, 15.0, 45.0)
 SIZES = np.unique(np.geomspace(30, 10_000, 120).astype(np.int64))
 
@@ -68,7 +68,7 @@ def _recovery(
         real, forms[0], submission, base_fee=BASE_FEES, blob_base_fee=BLOB_BASE_FEES, margin=margins
     )
     plot_recovery(surface, left, margin=preset.estimate_margin, observed=observed)
-    left.set_title("Where real transactions cover posting (cost-per-byte form)")
+    left.set_title("Where real transactions cover posting (cost-per-byte form)", fontsize=11)
     paid = {}
     for form in forms:
         fee = form.base_fee + form.parts(real.compressed_size, real.gas, preset.estimate_margin).total
@@ -76,7 +76,7 @@ def _recovery(
     posting = submission.cost_per_byte(observed[0].mean(), observed[1].mean())
     lines = {"posting on L1, mean of the month": posting, "verification on L1, by its form": forms[1].cost_per_byte}
     plot_fee_by_size(paid, right, cost_per_byte=lines)
-    right.set_title(f"{len(real):,} transactions at margin {preset.estimate_margin:g}, and the cost of their bytes")
+    right.set_title(f"{len(real):,} transactions at margin {preset.estimate_margin:g}, and what their bytes cost", fontsize=11)
     days = f"{l1_fees['time'].min():%Y-%m-%d} to {l1_fees['time'].max():%Y-%m-%d}"
     tip = f"assumed L1 tip {submission.tip / WEI_PER_GWEI:g} gwei"
     figure.suptitle(f"Announced costs of {preset.name}; L1 fees of {days}; {tip}; transactions of 2023-07 to 2026-01")
