@@ -30,7 +30,7 @@ LISTED = (
 BY_MODULE = ("feemodel.simulation", "feemodel.sizes")
 INSIDE = {  # modules whose names nobody outside their room calls
     "feemodel.simulation.axes", "feemodel.simulation.blocks", "feemodel.simulation.executors",
-    "feemodel.simulation.break_even", "feemodel.simulation.closed_loop.execution_prices",
+    "feemodel.simulation.path_brackets", "feemodel.simulation.closed_loop.execution_prices",
     "feemodel.simulation.closed_loop.l1_steps",
     "feemodel.simulation.closed_loop.loop", "feemodel.simulation.closed_loop.observations",
     "feemodel.simulation.closed_loop.paths", "feemodel.simulation.closed_loop.policy_kernels",

@@ -1,6 +1,7 @@
 """The house: which room may import which, and that importing the package costs next to nothing."""
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -232,3 +233,12 @@ def test_public_names_and_docstrings_use_the_words_of_the_field(path):
 @pytest.mark.parametrize("text", ["the compiled twin", "What stands beside it", _as_words("L1Moment"), "CROWN"])
 def test_a_word_of_our_own_is_seen(text):
     assert REFUSED.search(text)
+
+
+@pytest.mark.parametrize("package", [path.parent for path in PACKAGE.rglob("__init__.py")], ids=lambda path: path.name)
+def test_no_public_name_is_hidden_by_a_module_of_that_name(package):
+    """Importing `feemodel.a.b` binds `b` in `feemodel.a`, in place of a public name `b`."""
+    name = ".".join(package.relative_to(ROOT).parts)
+    public = set(getattr(importlib.import_module(name), "__all__", ()))
+
+    assert set() == public & {path.stem for path in package.iterdir()}

@@ -15,6 +15,6 @@ for share in (0.0, 0.25, 0.5, 0.75, 1.0):
     path = [1_000_000_000]
     for _ in range(50):
         path.append(next_base_fee(path[-1], gas_used=int(share * LIMIT), gas_limit=LIMIT))
-    ax.plot(path, label=f"blocks {share:.0%} full")
-ax.set(yscale="log", xlabel="blocks", ylabel="base fee [wei]")
+    ax.plot([fee / 1e9 for fee in path], label=f"blocks {share:.0%} full")
+ax.set(yscale="log", xlabel="blocks", ylabel="base fee [gwei per gas]")
 ax.legend()

@@ -18,4 +18,5 @@ fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 for base_fee, row in fees.priority_fee_from_l1.groupby("base_fee"):
     ax.plot(row.margin, row.squeeze() / 1e9, label=f"L1 base fee {base_fee / 1e9:g} gwei")
 ax.set(yscale="log", xlabel="margin", ylabel="priority fee [gwei per gas]")
-ax.legend()
+ax.grid(alpha=0.25)
+ax.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))

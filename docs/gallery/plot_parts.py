@@ -20,4 +20,4 @@ for name in ("fixed", "size", "margin"):
     ax.barh(list(kinds), height, left=left, label=name)
     left += height
 ax.set(xlabel="million wei per gas")
-ax.legend()
+ax.legend(loc="upper left", bbox_to_anchor=(1, 1))

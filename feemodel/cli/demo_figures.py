@@ -76,7 +76,9 @@ def _recovery(
     posting = submission.cost_per_byte(observed[0].mean(), observed[1].mean())
     lines = {"posting on L1, mean of the month": posting, "verification on L1, by its form": forms[1].cost_per_byte}
     plot_fee_by_size(paid, right, cost_per_byte=lines)
-    right.set_title(f"{len(real):,} transactions at margin {preset.estimate_margin:g}, and what their bytes cost", fontsize=11)
+    right.set_title(
+        f"{len(real):,} transactions at margin {preset.estimate_margin:g}, and what their bytes cost", fontsize=11
+    )
     days = f"{l1_fees['time'].min():%Y-%m-%d} to {l1_fees['time'].max():%Y-%m-%d}"
     tip = f"assumed L1 tip {submission.tip / WEI_PER_GWEI:g} gwei"
     figure.suptitle(f"Announced costs of {preset.name}; L1 fees of {days}; {tip}; transactions of 2023-07 to 2026-01")

@@ -1,6 +1,7 @@
 """Figures: a Dataset or a table in, a matplotlib Axes out. Nothing here computes a fee."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,7 +46,7 @@ def plot_recovery(
         base_fee, blob_base_fee = (fees / WEI_PER_GWEI for fees in observed)
         ax.plot(base_fee, blob_base_fee, ".", color="black", markersize=1.6, alpha=0.35, label="ten-minute means on L1",
                 rasterized=True)  # fmt: skip
-    for line, factor in zip((":", "-", "--", "-."), surface["margin"].values, strict=False):
+    for line, factor in zip(cycle((":", "-", "--", "-.")), surface["margin"].values, strict=False):
         values = surface["recovery"].sel(margin=factor).values.T
         ax.contour(x, y, values, levels=[1.0], colors="black", linestyles=line, linewidths=1.3)
         ax.plot([], [], color="black", linestyle=line, linewidth=1.3, label=f"break-even at margin {factor:g}")
@@ -70,13 +71,13 @@ def plot_fee_by_size(
     cost_per_byte : label → cost of a compressed byte [wei / byte], one line each.
     """
     ax = given_or_new(ax)
-    for colour, (label, (size, fee)) in zip(COLOURS, series.items(), strict=False):
+    for colour, (label, (size, fee)) in zip(cycle(COLOURS), series.items(), strict=False):
         ax.plot(
             size, np.asarray(fee, dtype=float) / WEI_PER_GWEI, ".", color=colour, markersize=3, alpha=0.35, label=label
         )
     sizes = np.concatenate([np.asarray(size) for size, _ in series.values()])
     span = np.array([sizes.min(), sizes.max()], dtype=float)
-    for line, (label, cost) in zip(("-", "--", ":"), cost_per_byte.items(), strict=False):
+    for line, (label, cost) in zip(cycle(("-", "--", ":")), cost_per_byte.items(), strict=False):
         ax.plot(span, span * cost / WEI_PER_GWEI, line, color=GREY, linewidth=1.5, label=label)
     ax.set(xscale="log", yscale="log", xlabel="compressed size [bytes]", ylabel="total fee of the transaction [gwei]")
     ax.xaxis.set_major_formatter(FuncFormatter(_plain))
@@ -124,7 +125,7 @@ def plot_fee_curves(
 ) -> Axes:
     """Fees per gas against compressed size: for each curve its label, middle, lower and upper edge [wei / gas]."""
     ax = given_or_new(ax)
-    for colour, (label, middle, lower, upper) in zip(COLOURS, curves, strict=False):
+    for colour, (label, middle, lower, upper) in zip(cycle(COLOURS), curves, strict=False):
         ax.plot(size, middle / WEI_PER_GWEI, color=colour, label=label)
         ax.fill_between(size, lower / WEI_PER_GWEI, upper / WEI_PER_GWEI, color=colour, alpha=0.18, linewidth=0)
     ax.set(xscale="log", yscale="log", xlabel="compressed size [bytes]", ylabel="priority fee [gwei per gas]")
@@ -140,7 +141,7 @@ def plot_distributions(
 ) -> Axes:
     """The share of transactions up to each value, one line a series; `scale` is the value axis's, "log" or "linear"."""
     ax = given_or_new(ax)
-    for colour, (name, values) in zip(COLOURS, series.items(), strict=False):
+    for colour, (name, values) in zip(cycle(COLOURS), series.items(), strict=False):
         ordered = np.sort(np.asarray(values))
         ax.step(ordered, np.arange(1, len(ordered) + 1) / len(ordered), where="post", color=colour, label=name)
     ax.set(xscale=scale, xlabel=label, ylabel="share of transactions", ylim=(0, 1))

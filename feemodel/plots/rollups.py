@@ -1,6 +1,7 @@
 """Figures of the rollups' rules: a table or a path in, a Matplotlib `Axes` out. Nothing here computes a fee."""
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 def plot_surge(paths: Mapping[str, NDArray[np.int64]], ax: Axes | None = None) -> Axes:
     """The base fee after each second [wei / gas], one line a rule, logarithmic; its peak is marked with the time."""
     ax = given_or_new(ax)
-    for colour, (label, path) in zip(COLOURS, paths.items(), strict=False):
+    for colour, (label, path) in zip(cycle(COLOURS), paths.items(), strict=False):
         fees = path / WEI_PER_GWEI
         ax.plot(np.arange(1, len(fees) + 1), fees, color=colour, linewidth=1.6, label=label)
         second, peak = int(fees.argmax()) + 1, float(fees.max())
@@ -49,7 +50,7 @@ def plot_days(table: "pd.DataFrame", ax: Axes | None = None, *, transactions: in
     ax = given_or_new(ax)
     chains, days = list(dict.fromkeys(table["chain"])), list(dict.fromkeys(table["day"]))
     width = 0.8 / len(days)
-    for place, (day, colour) in enumerate(zip(days, COLOURS, strict=False)):
+    for place, (day, colour) in enumerate(zip(days, cycle(COLOURS), strict=False)):
         rows = table[(table["day"] == day) & (table["without"] == "")].set_index("chain")
         x = np.array([chains.index(name) for name in rows.index]) + (place - (len(days) - 1) / 2) * width
         total, data = (rows[part].astype(float) / transactions / WEI_PER_GWEI for part in ("total", "data_fee"))

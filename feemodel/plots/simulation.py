@@ -4,6 +4,7 @@ A figure of a backtest says below its axes that transactions were drawn onto the
 """
 
 from collections.abc import Callable, Mapping
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,7 +79,7 @@ def plot_charges(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
     ax.set(xscale="log", xlabel="fee over cost of the transaction's own bytes", ylabel="share of transactions")
     seen = share > 1e-4
     ax.set_xlim(left[seen].min() / step, right[seen].max() * step)
-    ax.xaxis.set_major_formatter(FuncFormatter(_multiple))
+    _logarithmic(ax.xaxis, _multiple)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     ax.grid(alpha=0.25)
     return _caption(ax, result)
@@ -169,7 +170,7 @@ def plot_attack(runs: "Mapping[str, xarray.Dataset]", ax: Axes | None = None, *,
     """
     ax = given_or_new(ax)
     is_fee = variable in FEE_NAMES
-    for (label, run), colour in zip(runs.items(), (*COLOURS, GREY), strict=False):
+    for (label, run), colour in zip(runs.items(), cycle((*COLOURS, GREY, "black")), strict=False):
         values = run[variable]
         drawn = values / WEI_PER_GWEI if is_fee else values.cumsum("block") / WEI_PER_ETH
         ax.plot(run["block"], drawn, color=colour, label=label)

@@ -15,8 +15,8 @@ from feemodel.printed import printed_as_table
 from feemodel.progress import Progress, reporting
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.backtest import backtest, check_workload
-from feemodel.simulation.break_even import Bracket, PathBrackets
 from feemodel.simulation.executors import Where, in_order
+from feemodel.simulation.path_brackets import Bracket, PathBrackets
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import Rng, check_scenario, generator_of
 from feemodel.simulation.surfaces import Workload
@@ -102,7 +102,7 @@ def calibrate(
 
     Each path is one horizon: a loss is a path on which what is counted is less than what posting cost. Every margin
     meets the same transactions on the same L1 fees. A path's break-even margin follows in closed form from one drawing
-    of its transactions (`feemodel.simulation.break_even`); it is priced transaction by transaction only where the
+    of its transactions (`feemodel.simulation.path_brackets`); it is priced transaction by transaction only where the
     rounding of fees could decide.
 
     Parameters

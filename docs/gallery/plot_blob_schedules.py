@@ -1,0 +1,28 @@
+"""
+Ethereum's blob schedules
+=========================
+
+Blobs a block, target and maximum, upgrade by upgrade (EIP-4844, EIP-7691 and the blob-parameter-only forks of
+EIP-7892), as the dated rows from which every fee of this package is computed.
+"""
+
+from datetime import UTC, datetime
+
+import matplotlib.pyplot as plt
+
+from feemodel.ethereum.fee_market import MAINNET
+
+rows = [row for row in MAINNET.rows if row.timestamp > 0]
+dates = [datetime.fromtimestamp(row.timestamp, UTC) for row in rows] + [datetime(2026, 6, 1, tzinfo=UTC)]
+fig, ax = plt.subplots(figsize=(7.5, 3.8), layout="constrained")
+for name in ("maximum", "target"):
+    ax.step(dates, [getattr(row, name) for row in rows] + [getattr(rows[-1], name)], where="post", label=name)
+for row, date in zip(rows, dates, strict=False):
+    left = row.name == "Osaka"  # which left the numbers as they were, days before BPO1
+    ax.annotate(
+        row.name, (date, row.maximum), (-3 if left else 2, 4), textcoords="offset points", fontsize=8,
+        ha="right" if left else "left",
+    )  # fmt: skip
+ax.set(ylabel="blobs a block", ylim=(0, 27))
+ax.tick_params(axis="x", rotation=30)
+ax.legend(loc="upper left")

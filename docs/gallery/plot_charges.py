@@ -1,0 +1,24 @@
+"""
+Who pays less than their bytes cost
+===================================
+
+A backtest of a week without a fixed cost, at a margin of 1.2: each transaction's fee over what its own bytes cost to
+post. Those left of 1 are carried by the others.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import feemodel
+from feemodel.io import read_shipped_l1_fees, read_shipped_transactions
+from feemodel.plots import plot_charges
+from feemodel.simulation import scenarios
+from feemodel.simulation.surfaces import Workload
+
+table = read_shipped_transactions().dropna(subset=["gas_used"])
+workload = Workload("real transactions", table["zstd"].to_numpy(np.int64), table["gas_used"].to_numpy(np.int64))
+month = scenarios.replay(read_shipped_l1_fees(), source="Ethereum, 2026-01-07 to 2026-02-06")
+rule = feemodel.PricingRule(lower_bound=None, upper_bound=None, fixed_cost=0)
+week = feemodel.backtest(workload, scenarios.beginning(month, 7 * 86_400), rule, arrival_rate=1.45, rng=1)
+fig, ax = plt.subplots(figsize=(7.5, 4), layout="constrained")
+plot_charges(week, ax)

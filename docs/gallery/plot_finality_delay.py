@@ -1,0 +1,28 @@
+"""
+Published: delaying finality
+============================
+
+arXiv 2509.17126, abstract: with 10 ETH a rollup's finality is delayed 1.45 times (Arbitrum) to 2.73 times (Base) as
+long as by stuffing blobs directly. By the protocol's rules with 21 blobs a block, L1 keeps up with most of them.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from feemodel.simulation.attacks import denial
+from feemodel.simulation.attacks.saturation import L1State
+
+victims = [denial.PUBLISHED_ARBITRUM, *(denial.PUBLISHED[place] for place in (5, 2, 0, 3))]
+january = L1State(base_fee=69_000_000, blob_base_fee=4_000_000)
+published = [denial.published_finality_delay(victim, 1e19) / denial.PUBLISHED_SATURATION for victim in victims]
+found = [denial.finality_delay(victim, 10**19, january) for victim in victims]
+assert [round(ratio, 2) for ratio in published] == [1.45, 1.47, 1.48, 1.88, 2.73]
+
+fig, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
+rows = np.arange(len(victims))
+ax.barh(rows - 0.2, published, height=0.38, label="published model")
+ax.barh(rows + 0.2, [delay.clearing / delay.saturated for delay in found], height=0.38, label="by the protocol, BPO2")
+ax.axvline(1, color="black", linewidth=0.8)
+ax.set(yticks=rows, yticklabels=[victim.name for victim in victims])
+ax.set_xlabel("delay over that of filling L1's blobs with the same 10 ETH")
+ax.legend()

@@ -1,0 +1,29 @@
+"""
+The margin against the probability of a loss
+============================================
+
+Each of 400 drawn days has a margin at which it just breaks even; the share of days above is the risk, with its
+Clopper-Pearson interval.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import feemodel
+from feemodel.io import read_shipped_l1_fees, read_shipped_transactions
+from feemodel.simulation import scenarios
+from feemodel.simulation.surfaces import Workload
+
+table = read_shipped_transactions().dropna(subset=["gas_used"])
+workload = Workload("real transactions", table["zstd"].to_numpy(np.int64), table["gas_used"].to_numpy(np.int64))
+month = scenarios.replay(read_shipped_l1_fees(), source="Ethereum, 2026-01-07 to 2026-02-06")
+days = scenarios.bootstrap(month, paths=400, block_seconds=86_400, horizon=86_400, rng=7)
+rule = feemodel.PricingRule(lower_bound=None, upper_bound=None)
+found = feemodel.calibrate(workload, days, rule, loss_probability=0.05, arrival_rate=1.45, rng=3)
+curve = found.loss_curve()
+fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+ax.fill_between(curve.margin, 100 * curve.low, 100 * curve.high, alpha=0.25, step="post", label="95 % interval")
+ax.step(curve.margin, 100 * curve.loss_probability, where="post", label="days at a loss")
+ax.plot([found.margin], [5], "o", color="black", label=f"5 % of days lose at a margin of {found.margin:.2f}")
+ax.set(xlabel="margin", ylabel="days at a loss [%]", ylim=(0, 100))
+ax.legend()

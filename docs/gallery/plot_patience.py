@@ -1,0 +1,28 @@
+"""
+What patience saves
+===================
+
+Posting a blob later, while L1 is cheap: Linea's production cap against somebody who knew the future, for targets of
+half an hour to sixteen hours. (arXiv 2212.10337 asks the same of Arbitrum; its window is not public.)
+"""
+
+import matplotlib.pyplot as plt
+
+from feemodel.io import read_shipped_l1_fees
+from feemodel.simulation import Posting, PriceCap, price_of_finality
+from feemodel.simulation.scenarios import replay
+
+history = replay(read_shipped_l1_fees(), source="Ethereum, 2026-01-07 to 2026-02-06")
+hours, saved = (0.5, 1, 2, 4, 8, 16), {"production's cap": [], "knowing the future": []}
+for hour in hours:
+    cap = Posting(kind="price-cap", cap=PriceCap(target_delay=hour * 3_600.0, tip="paid"))
+    future = Posting(kind="clairvoyant", deadline=hour * 3_600.0)
+    for label, posting in zip(saved, (cap, future), strict=True):
+        saved[label].append(100 * float(price_of_finality(history, posting).saving))
+fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+for label, values in saved.items():
+    ax.plot(hours, values, "o-", label=label)
+ax.axhline(0, color="black", linewidth=0.8)
+ax.set(xscale="log", xlabel="target delay [h]", ylabel="saving over posting at once [%]", xticks=hours)
+ax.set_xticklabels([f"{hour:g}" for hour in hours])
+ax.legend()

@@ -1,0 +1,26 @@
+"""
+Pricing rules in a closed loop
+==============================
+
+A month of L1 under four rules for the price of a byte: data fees over the cost of posting, day by day. A rule that
+sees L1 stays near 1; a fixed price wins on calm days and loses on the two dearest.
+"""
+
+import matplotlib.pyplot as plt
+
+from feemodel.io import read_shipped_l1_fees
+from feemodel.simulation import Demand, Posting, baseline_pricing, break_even, simulate
+from feemodel.simulation.closed_loop.baseline import unweighted
+from feemodel.simulation.scenarios import replay
+
+history = unweighted(replay(read_shipped_l1_fees(), source="Ethereum, 2026-01-07 to 2026-02-06"))
+even = break_even(history, Posting(), Demand())
+fig, ax = plt.subplots(figsize=(8, 4), layout="constrained")
+for kind in ("fixed", "linea", "linea-unbounded", "op-stack"):
+    month = simulate(history, baseline_pricing(kind, even), Posting(), Demand(), days="utc").isel(path=0)
+    ax.plot(month.date, month.data_fees / month.accrued_data_cost, "o-", markersize=3, label=kind)
+ax.axhline(1, color="black", linewidth=0.8)
+ax.set(yscale="log", ylabel="data fees over accrued cost, each UTC day")
+ax.tick_params(axis="x", rotation=30)
+ax.grid(alpha=0.25)
+ax.legend(fontsize=8)

@@ -1,0 +1,31 @@
+"""
+Each input on its own
+=====================
+
+The priority fee of a transfer, one input at a time from the low to the high end of its range; everything else stays
+where it was in January 2026.
+"""
+
+import matplotlib.pyplot as plt
+import xarray as xr
+
+import feemodel
+from feemodel.plots import plot_tornado
+
+usual = dict(base_fee=69e6, blob_base_fee=4e6, cost_margin=1.2, compressed_size=128, gas=21_000, margin=1.2)
+ranges = dict(base_fee=(2e7, 3e10), blob_base_fee=(1e6, 2e9), cost_margin=(0.8, 1.5), compressed_size=(50, 1_000))
+
+
+def fee(**changed):
+    return feemodel.priority_fee_from_l1(**(usual | changed)) / 1e9
+
+
+ends = [[fee(**{name: within[end]}) for name, within in ranges.items()] for end in (0, 1)]
+scale = [1e9, 1e9, 1, 1]  # fees in gwei
+words = [[f"{within[end] / unit:g}" for within, unit in zip(ranges.values(), scale, strict=True)] for end in (0, 1)]
+columns = {"at_low": ends[0], "at_high": ends[1], "low": words[0], "high": words[1]}
+swings = xr.Dataset(
+    {name: ("input", values) for name, values in columns.items()}, {"input": [*ranges]}, {"base": fee()}
+)
+fig, ax = plt.subplots(figsize=(8, 3.8), layout="constrained")
+plot_tornado(swings, ax, label="priority fee at 21,000 gas [gwei per gas]", logarithmic=True)
