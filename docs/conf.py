@@ -78,7 +78,7 @@ def write_generated(_: Sphinx) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "commands.md").write_text(commands_page(), encoding="utf-8")
     (folder / "methods.md").write_text(methods_page(), encoding="utf-8")
-    reference.write(BUILT / "pages" / "api")
+    reference.write(BUILT / "pages" / "api", gallery=HERE / "gallery")
 
 
 def setup(app: Sphinx) -> None:

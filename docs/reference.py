@@ -145,12 +145,65 @@ def _teach_pdoc() -> None:
     pdoc.doc._remove_collections_abc = short_types
 
 
-def write(folder: Path) -> int:
-    """The reference of the package into a folder; returns the number of modules that it shows."""
+def gallery_uses(scripts: Path) -> dict[str, list[tuple[str, str]]]:
+    """Public name → title and stem of every script of the gallery that imports it or calls it by its module."""
+    uses: dict[str, list[tuple[str, str]]] = {}
+    for path in sorted(scripts.glob("plot_*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        title = (ast.get_docstring(tree) or "").partition("\n")[0]
+        for name in sorted(set(_names_of(tree))):
+            uses.setdefault(name, []).append((title, path.stem))
+    return uses
+
+
+def _names_of(tree: ast.Module) -> Iterator[str]:
+    """Full names of what a script takes from the package, as it writes them."""
+    modules_by_alias: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("feemodel"):
+            for alias in node.names:
+                modules_by_alias[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+                yield f"{node.module}.{alias.name}"
+        elif isinstance(node, ast.Import):
+            modules_by_alias |= {alias.asname or alias.name: alias.name for alias in node.names}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules_by_alias:
+            yield f"{modules_by_alias[node.value.id]}.{node.attr}"
+
+
+def link_gallery(scripts: Path) -> None:
+    """Append to the docstring of each function and class the gallery's scripts that use it."""
+    linked: dict[int, tuple[Any, dict[str, str]]] = {}
+    for name, found in gallery_uses(scripts).items():
+        value = pkgutil.resolve_name(name) if name.startswith("feemodel.") else None
+        if inspect.isfunction(value) or inspect.isclass(value):
+            linked.setdefault(id(value), (value, {}))[1].update({stem: title for title, stem in found})
+    for value, scripts_of in linked.values():
+        lines = "\n".join(f"- [{title}](gallery:{stem})" for stem, title in scripts_of.items())
+        value.__doc__ = f"{inspect.getdoc(value) or ''}\n\nGallery\n-------\n{lines}"
+
+
+def _resolve_gallery_links(folder: Path) -> None:
+    """The gallery's pages as seen from each page of the reference, which lies in `api/` of the site."""
+    for page in folder.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        up = "../" * (len(page.relative_to(folder).parts))
+        resolved = re.sub(r'href="gallery:(\w+)"', rf'href="{up}built/gallery/\1.html"', text)
+        if resolved != text:
+            page.write_text(resolved, encoding="utf-8")
+
+
+def write(folder: Path, gallery: Path | None = None) -> int:
+    """The reference of the package into a folder; returns the number of modules that it shows.
+
+    With the folder of the gallery's scripts, for `api/` of a site that has the gallery too, functions link to them.
+    """
     import pdoc
     import pdoc.render
 
     documented = list(modules())
+    if gallery is not None:
+        link_gallery(gallery)
     for module in documented:
         if hasattr(module, "__path__"):
             resolve_lazy_names(module)
@@ -162,6 +215,7 @@ def write(folder: Path) -> int:
         footer_text=f"feemodel {feemodel.__version__}",
     )
     pdoc.pdoc("feemodel", *(f"!{name}" for name in LEFT_OUT), output_directory=folder)
+    _resolve_gallery_links(folder)
     return len(documented)
 
 

@@ -18,7 +18,7 @@ for size in (64, 128, 512):
 ax.axhline(1.2 * 0.03, color="grey", linewidth=1, linestyle=":", label="the fixed cost alone")
 ax.set(xscale="log", yscale="log", xlabel="gas", ylabel="priority fee [gwei per gas]")
 for axis in (ax.xaxis, ax.yaxis):
-    axis.set_major_formatter("{x:,g}")
+    axis.set_major_formatter("{x:,g}" if axis is ax.yaxis else "{x:,.0f}")
     axis.set_minor_formatter("")
 ax.set_yticks([0.04, 0.05, 0.06])
 ax.legend()

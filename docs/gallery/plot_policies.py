@@ -2,8 +2,8 @@
 Pricing rules in a closed loop
 ==============================
 
-A month of L1 under four rules for the price of a byte: data fees over the cost of posting, day by day. A rule that
-sees L1 stays near 1; a fixed price wins on calm days and loses on the two dearest.
+A month of L1 under four rules for the price of a byte: data fees over the cost of posting, day by day. Linea's without
+bounds stays near 1; a fixed price wins on calm days and loses on the two dearest; the OP Stack's counts no tip.
 """
 
 import matplotlib.pyplot as plt

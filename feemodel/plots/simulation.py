@@ -199,7 +199,8 @@ def _caption(ax: Axes, result: "xarray.Dataset") -> Axes:
 
 
 def _logarithmic(axis: Axis, formatter: Callable[[float, object], str]) -> None:
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12))
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 200 else (1,), numticks=12))
     axis.set_major_formatter(FuncFormatter(formatter))
     axis.set_minor_formatter(NullFormatter())
 
