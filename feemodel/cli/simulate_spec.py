@@ -16,7 +16,7 @@ from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from feemodel.errors import InvalidInput
-from feemodel.io.toml import read_toml
+from feemodel.io.documents import read_toml
 
 TABLES = ("pricing-fields", "posting-fields", "demand", "costs")
 Record = TypeVar("Record")

@@ -11,7 +11,7 @@ import numpy as np
 import feemodel
 from feemodel.checks import flag, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.io.toml import read_toml
+from feemodel.io.documents import read_toml
 from feemodel.linea.from_l1 import priority_fee_from_l1
 from feemodel.simulation.axes import Rows
 from feemodel.simulation.reduce import Over, over

@@ -44,7 +44,7 @@ def read_blocks(path: PathLike) -> pd.DataFrame:
         return in_order(table, "block_number")
 
 
-def parse_blocks(data: bytes) -> pd.DataFrame:
+def parse_blocks(data: bytes | str) -> pd.DataFrame:
     """The blocks of `eth_getBlockByNumber` JSON as the table `feemodel.io.tables.BLOCKS`.
 
     Parameters
@@ -69,7 +69,7 @@ def block_cells(place: str, block: Mapping[str, Any]) -> list[Any]:
     return cells_of_row(BLOCKS, place, {**block, "transaction_count": count}, RPC_NAMES)
 
 
-def rpc_blocks(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
+def rpc_blocks(data: bytes | str) -> Iterator[tuple[str, dict[str, Any]]]:
     """The blocks within the JSON that `parse_blocks` takes, each with its place."""
     for line, document in json_documents(data):
         items = document if isinstance(document, list) else [document]

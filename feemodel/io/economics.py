@@ -19,6 +19,7 @@ from typing import Any
 
 import pandas as pd
 
+from feemodel.checks import instance
 from feemodel.errors import InvalidInput
 
 COLUMNS = ("day", "chain", "fees_paid", "data_fee", "verification_fee", "l1_execution_fee", "blob_fee", "l1_fee")
@@ -44,6 +45,7 @@ def parse_rollup_economics(table: pd.DataFrame) -> pd.DataFrame:
     >>> parse_rollup_economics(pd.DataFrame([row]))[["l1_execution_fee", "l1_fee"]].values.tolist()
     [[1.5, 1.75]]
     """
+    instance("table", table, pd.DataFrame)
     missing = [name for name in ("day", "name") if name not in table]
     if missing or not set(ROLLUP_ECONOMICS) & set(table) - {"day", "name"}:
         raise InvalidInput("table", f"expected columns of {', '.join(ROLLUP_ECONOMICS)}", [*table])

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, Literal, TypeAlias
 import pyarrow as pa
 
 from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.io.documents import encoded, unique_names
 
 PathLike: TypeAlias = str | os.PathLike[str]
 Container: TypeAlias = Literal["parquet", "csv", "json", "lines"]
@@ -163,9 +164,13 @@ class _EndsWithLineBreak:
         return data
 
 
-def json_documents(data: bytes) -> Iterator[tuple[str, Any]]:
+def json_documents(data: bytes | str) -> Iterator[tuple[str, Any]]:
     """The JSON values of a document or of JSON Lines, each with its place: "line 3", or "" for a single document."""
-    text = data.decode("utf-8-sig")
+    try:
+        text = encoded("data", data).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        reason = f"not UTF-8 text: {error.reason} at byte {error.start:,}"
+        raise InvalidInput("the document", reason, error.object[error.start : error.end]) from None
     first, _, rest = text.strip().partition("\n")
     if rest and _is_json(first):
         for number, line in enumerate(text.split("\n"), 1):
@@ -176,9 +181,11 @@ def json_documents(data: bytes) -> Iterator[tuple[str, Any]]:
 
 
 def parse_json(text: str | bytes, place: str) -> Any:
-    """One JSON value; `InvalidInput` that says where the text stops being JSON."""
+    """One JSON value; `InvalidInput` that says where the text stops being JSON, or which name an object has twice."""
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=unique_names)
+    except InvalidInput as error:
+        raise InvalidInput(place, error.reason, error.value) from None
     except json.JSONDecodeError as error:
         raise InvalidInput(
             place, f"not JSON at line {error.lineno} column {error.colno} ({error.msg})", error.doc[error.pos :]

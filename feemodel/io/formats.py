@@ -112,6 +112,9 @@ L1_FEE_FILES = Format(
     ignored=HEADER_NAMES | {"blocks"},  # how many a mean is of
 )
 
+#: Of which a table of L1 fees has one at least.
+_FEES_OF_L1 = (*L1_FEE_FILES.names["base_fee"], *L1_FEE_FILES.names["excess_blob_gas"])
+
 ALL = (CRYO_BLOCKS, ETL_BLOCKS, TRANSACTION_FILES, L1_FEE_FILES)
 UNITS = {
     "wei": Fraction(1), "kwei": Fraction(10**3), "gwei": Fraction(10**9), "eth": Fraction(10**18),
@@ -264,7 +267,7 @@ def _made(form: Format, read: Mapping[str, Source], table: Any) -> pd.DataFrame:
     return make_table(form.columns, arrays, table.num_rows)
 
 
-def rows_of_json(data: bytes) -> list[tuple[str, Mapping[str, Any]]]:
+def rows_of_json(data: bytes | str) -> list[tuple[str, Mapping[str, Any]]]:
     """The objects of a JSON list, of JSON Lines, or of the answer of a Dune query, each with its place."""
     rows = []
     for line, document in json_documents(data):
@@ -320,7 +323,7 @@ def table_of_objects(
 
 def _explanation(found: Sequence[str], formats: Sequence[Format]) -> str:
     other = next((candidate for candidate in ALL if not candidate.missing(found)), None)
-    if other is not None:
+    if other is not None and (other is not L1_FEE_FILES or any(name in found for name in _FEES_OF_L1)):
         return f"these are {other.name}, which {other.reader} reads"
     lossy = next((name for name in LOSSY_VALUES if name in found), None)
     if lossy is not None and any(not candidate.missing([*found, "value"]) for candidate in formats):

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from feemodel.errors import InvalidInput
+from feemodel.io.documents import encoded
 from feemodel.io.files import BOM, PathLike, opened, parse_json, reading
 from feemodel.io.tables import RAW_TRANSACTIONS, table_of_rows
 
@@ -28,7 +29,7 @@ def read_raw_transactions(path: PathLike) -> pd.DataFrame:
         return parse_raw_transactions(file)
 
 
-def parse_raw_transactions(lines: Iterable[bytes]) -> pd.DataFrame:
+def parse_raw_transactions(lines: Iterable[bytes | str]) -> pd.DataFrame:
     """The transactions of lines as the table `feemodel.io.tables.RAW_TRANSACTIONS`, in their order.
 
     Parameters
@@ -49,9 +50,11 @@ def parse_raw_transactions(lines: Iterable[bytes]) -> pd.DataFrame:
     return table
 
 
-def _rows(lines: Iterable[bytes]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _rows(lines: Iterable[bytes | str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    if isinstance(lines, (str, bytes, bytearray)) or not isinstance(lines, Iterable):
+        raise InvalidInput("lines", "expected lines, such as a list of them", lines)
     for number, line in enumerate(lines, 1):
-        if stripped := line.removeprefix(BOM if number == 1 else b"").strip():
+        if stripped := encoded(f"line {number}", line).removeprefix(BOM if number == 1 else b"").strip():
             yield f"line {number}", _row(stripped, f"line {number}")
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from feemodel.errors import InvalidInput
+from feemodel.io.documents import encoded
 from feemodel.io.files import PathLike, opened, parse_json, reading
 from feemodel.io.values import INT64_MAX, UINT256_MAX, WORD, cell
 
@@ -113,9 +114,9 @@ def read_replay(path: PathLike) -> Replay:
         return parse_replay(file.read())
 
 
-def parse_replay(text: bytes) -> Replay:
+def parse_replay(text: bytes | str) -> Replay:
     """The blocks of a capture; raises `InvalidInput` that names the place and the value."""
-    value = parse_json(text, "the document")
+    value = parse_json(encoded("text", text), "the document")
     if isinstance(value, str):
         value = parse_json(value, "the document in the string")
     document = _Object(value, "the document")

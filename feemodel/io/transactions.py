@@ -11,6 +11,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ethereum.transaction_fields import FIELD_OF
 from feemodel.io.blocks import rpc_blocks
+from feemodel.io.documents import encoded
 from feemodel.io.files import BOM, Container, PathLike, column_names, container_of, opened, parse_json, reading
 from feemodel.io.formats import (
     ETL_RECEIPTS,
@@ -84,7 +85,7 @@ def _formats(path: PathLike, container: Container, columns: Mapping[str, str] | 
     return (RAW_FILES, RAW_UNSIGNED_FILES) if raw else (TRANSACTION_FILES,)
 
 
-def parse_transactions(data: bytes, *, columns: Mapping[str, str] | None = None) -> pd.DataFrame:
+def parse_transactions(data: bytes | str, *, columns: Mapping[str, str] | None = None) -> pd.DataFrame:
     """The transactions of JSON, or of lines, as the table `feemodel.io.tables.TRANSACTIONS`.
 
     Parameters
@@ -101,6 +102,7 @@ def parse_transactions(data: bytes, *, columns: Mapping[str, str] | None = None)
     feemodel.errors.InvalidInput: the block: has transaction hashes only: ask eth_getBlockByNumber for whole \
 transactions, got '0x11'
     """
+    data = encoded("data", data)
     if _is_raw(data):
         return parse_raw_transactions(data.split(b"\n"))
     rows = rows_of_json(data)

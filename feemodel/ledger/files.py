@@ -17,9 +17,7 @@ account was destroyed during the block, even if it exists after it. `hash`, `par
 `storage` may be left out. Numbers are hexadecimal quantities.
 """
 
-import json
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -36,6 +34,7 @@ from feemodel.ethereum.quantities import (
     to_hex,
     to_quantity,
 )
+from feemodel.io.documents import strict_json
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
 from feemodel.ledger.trie_log import parse_trie_log_element
 
@@ -285,21 +284,3 @@ def _parsed_line(place: str, line: bytes, parse: Callable[[Any], BlockChanges]) 
         return parse(strict_json(line))
     except InvalidInput as error:
         raise UnreadableFile(f"{place}: {error}") from None
-
-
-def strict_json(text: bytes) -> Any:
-    """A JSON value; raises `InvalidInput` for text that is none, and where an object has a name twice."""
-    try:
-        return json.loads(text, object_pairs_hook=_object)
-    except InvalidInput:  # of `_object`
-        raise
-    except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, an integer of thousands of digits
-        raise InvalidInput("JSON", f"expected a JSON value ({error})", text) from None
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        [(name, _)] = Counter(name for name, _ in pairs).most_common(1)
-        raise InvalidInput("JSON", "expected each name once", name)
-    return value

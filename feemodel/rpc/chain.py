@@ -13,8 +13,9 @@ from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import from_hex, from_number, to_hex, to_quantity
 from feemodel.execution.forks import FORKS
 from feemodel.execution.state import Account, Block, World
+from feemodel.io.documents import strict_json
 from feemodel.ledger.blocks import GenesisAccount
-from feemodel.ledger.files import MAX_WORD, parse_genesis, strict_json
+from feemodel.ledger.files import MAX_WORD, parse_genesis
 
 if TYPE_CHECKING:
     from feemodel.io.replay import Replay

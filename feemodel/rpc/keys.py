@@ -25,7 +25,7 @@ from typing import Any
 
 from feemodel.checks import real_scalar
 from feemodel.errors import InvalidInput
-from feemodel.io.toml import read_toml
+from feemodel.io.documents import read_toml
 from feemodel.rpc.jsonrpc import LIMIT_EXCEEDED, METHOD_NOT_FOUND, CallError
 from feemodel.rpc.settings import HIDDEN, read_key
 

@@ -18,7 +18,7 @@ from feemodel.checks import real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import from_typed
 from feemodel.execution.search import TOLERANCE
-from feemodel.io.toml import read_toml
+from feemodel.io.documents import read_toml
 from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS
 from feemodel.processors import cores
 

@@ -1,0 +1,75 @@
+"""TOML files, and JSON whose objects have each name once."""
+
+import json
+import re
+import tomllib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from feemodel.errors import InvalidInput, UnreadableFile
+
+_QUOTED = re.compile(r"""(['"])(?:[^\\]|\\.){2,}\1""")  # names of the file in an error's text, not '=' or ']'
+
+
+def read_toml(path: str | Path, *, secret: bool = False) -> dict[str, Any]:
+    """The document of a TOML file; a byte order mark before it is skipped.
+
+    Parameters
+    ----------
+    path : the file.
+    secret : whether the file may hold keys: an error then shows the place of a mistake and no name of the file.
+
+    Raises
+    ------
+    UnreadableFile : a file that cannot be read, or that is not TOML.
+    """
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise UnreadableFile(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    except RecursionError:
+        raise UnreadableFile(f"{path}: not TOML: nested too deeply") from None
+    except ValueError as error:  # TOML, UTF-8, a NUL in the name, and a whole number of more digits than Python reads
+        reason = _QUOTED.sub("'…'", str(error)) if secret and isinstance(error, tomllib.TOMLDecodeError) else str(error)
+        raise UnreadableFile(f"{path}: not TOML: {reason}") from None
+
+
+def strict_json(text: str | bytes) -> Any:
+    """A JSON value; raises `InvalidInput` for text that is none, and where an object has a name twice.
+
+    >>> strict_json('{"value": 1, "gas": 2}')
+    {'value': 1, 'gas': 2}
+    """
+    try:
+        return json.loads(text, object_pairs_hook=unique_names)
+    except InvalidInput:  # of `unique_names`
+        raise
+    except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, an integer of thousands of digits
+        raise InvalidInput("JSON", f"expected a JSON value ({error})", text) from None
+
+
+def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, for `object_pairs_hook`; raises `InvalidInput` for a name that it has twice.
+
+    >>> unique_names([("value", 1), ("gas", 2)])
+    {'value': 1, 'gas': 2}
+    """
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        [(name, _)] = Counter(name for name, _ in pairs).most_common(1)
+        raise InvalidInput("JSON", "expected each name once", name)
+    return value
+
+
+def encoded(name: str, data: Any) -> bytes:
+    """The bytes of a document, or of its text; raises `InvalidInput` for anything else.
+
+    >>> encoded("data", "0x02")
+    b'0x02'
+    """
+    if isinstance(data, str):
+        return data.encode("utf-8", "surrogateescape")
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise InvalidInput(name, "expected the bytes or the text of a document", data)
+    return bytes(data)
