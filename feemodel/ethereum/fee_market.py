@@ -1,6 +1,6 @@
 """What Ethereum charges a rollup: the base fee, the blob base fee, the gas of calldata.
 
-The rules of blobs change with the upgrades of L1, which stand here as dated rows; `MAINNET.with_row(...)` adds one.
+The rules of blobs change with the upgrades of L1, which are dated rows here; `MAINNET.with_row(...)` adds one.
 Integers throughout, as the nodes compute them; scalars are Python ints of any size, arrays are int64.
 
 Sources: EIP-1559, EIP-4844, EIP-7623, EIP-7691, EIP-7892, EIP-7918 (ethereum/EIPs at f767a1e, 2026-08-22);

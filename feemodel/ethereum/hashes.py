@@ -1,4 +1,4 @@
-"""The hash that everything on Ethereum is named by."""
+"""Keccak-256, the hash function of Ethereum."""
 
 from Crypto.Hash import keccak
 

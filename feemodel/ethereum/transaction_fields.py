@@ -92,7 +92,7 @@ _SHOWN = 60  # characters of a name in a message
 
 
 def misspelt(name: str, absent: Iterable[str]) -> str | None:
-    """Which of the names that a table does not have this one seems to be meant for.
+    """The absent field name that a misspelt name probably means.
 
     >>> misspelt("gas_usd", ["gas_used", "gas_price"]), misspelt("label", ["gas_used"])
     ('gas_used', None)

@@ -1,4 +1,4 @@
-"""Tables of transactions, as the readers of `feemodel.io` return them, as the transactions that they are.
+"""Converts tables of transactions, as the readers of `feemodel.io` return them, to transactions.
 
 A table has fields under any names of `feemodel.ethereum.transaction_fields`, or `raw` (the signed encoding), or
 `sender_and_unsigned_transaction`. Other columns are ignored, but one that looks like a misspelt field is refused.
@@ -48,7 +48,7 @@ class Sent(NamedTuple):
 
 
 def is_table(value: Any) -> bool:
-    """Whether a value is a pandas DataFrame, told without importing pandas."""
+    """Whether a value is a pandas DataFrame, without importing pandas."""
     return hasattr(value, "columns") and hasattr(value, "itertuples")
 
 

@@ -188,7 +188,7 @@ def sample_gas_price(
     gas: ArrayLike = COORDINATOR.sample_gas,
     multiplier: ArrayLike = 1.0,
 ) -> Real:
-    """The gas price that the rollup announces for wallets that know one price only: a sample transaction's.
+    """The legacy gas price that the rollup announces, computed for a sample transaction.
 
         multiplier · (variable_cost · compressed_size / gas + fixed_cost)
 

@@ -1,4 +1,4 @@
-"""One transaction or call, explained: its size, every part of its fee, what a wallet would set, who would take it."""
+"""Explains a transaction or call: its size, the parts of its fee, the fees wallets set, and the checks it passes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

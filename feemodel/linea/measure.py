@@ -1,4 +1,4 @@
-"""What a node measures of a call or a transaction: the bytes, and their compressed size, which the fee depends on."""
+"""The bytes of a call or transaction that a node measures, and their compressed size, on which the fee depends."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Linea's parameters, each of them once: what nodes and the coordinator run with, and rows read from real blocks.
+"""Linea's parameters, each defined once: the settings of nodes and coordinator, and presets read from real blocks.
 
 A default of a formula, a simulation, a comparison or the page is read from here.
 """
@@ -13,7 +13,7 @@ from feemodel.ethereum.fee_market import GAS_PER_BLOB, LOWEST_BASE_FEE, TRANSACT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeParameters:
-    """What a node of mainnet asks of a price; the costs come from the pricing record of its blocks."""
+    """The pricing settings of a mainnet node; the costs come from the pricing record of its blocks."""
 
     base_fee: int = LOWEST_BASE_FEE  #: of L2, which a gas target of 1e9 lets fall to its lowest [wei / gas]
     fixed_cost: int = 30_000_000  #: before the first pricing record [wei / gas]

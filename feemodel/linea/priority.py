@@ -423,7 +423,7 @@ def compatibility_priority_fee(
 ) -> Whole:
     """The compatibility form, which ignores the size: `ceil(multiplier · (min_gas_price − base_fee))`.
 
-    The multiplier is an exact decimal in a node's configuration; a float stands for its shortest decimal.
+    The multiplier is an exact decimal in a node's configuration; a float is read as its shortest decimal.
 
     >>> compatibility_priority_fee(1_000_000_000)
     1199999992

@@ -23,7 +23,7 @@ class RevenueVault(NamedTuple):
 
 @printed_as_table
 class InvoicePaid(NamedTuple):
-    """What an invoice leaves."""
+    """The vault after an invoice, and the amount paid."""
 
     vault: RevenueVault
     paid: int  #: [wei]
@@ -31,7 +31,7 @@ class InvoicePaid(NamedTuple):
 
 @printed_as_table
 class Surplus(NamedTuple):
-    """What a burn does with the balance."""
+    """The vault after a burn, and how its balance was spent."""
 
     vault: RevenueVault
     arrears_paid: int  #: [wei]

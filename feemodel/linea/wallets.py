@@ -1,6 +1,6 @@
 """The fees that wallets set from an estimate.
 
-Source: what stands on Linea mainnet blocks 28,279,135 to 28,279,249 (January 2026) and explains their fees to the wei;
+Source: Linea mainnet blocks 28,279,135 to 28,279,249 (January 2026), whose fees it explains to the wei;
 MetaMask/core, gas-fee-controller for Linea; wevm/viem, estimateFeesPerGas.
 """
 

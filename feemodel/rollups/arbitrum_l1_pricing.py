@@ -1,7 +1,7 @@
 """Arbitrum's L1 pricing controller: the price per unit that follows what posting batches really cost.
 
 A state is a frozen row, a batch report a function from one to the next; the arithmetic is on Python ints. What a
-transaction is charged at that price stands in `feemodel.rollups.arbitrum`.
+transaction is charged at that price is in `feemodel.rollups.arbitrum`.
 
 Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l1pricing/l1pricing.go, as from ArbOS 10 on (3 to 9 do the
 same arithmetic on the pool's balance).
@@ -137,7 +137,7 @@ def equilibrium_price(
 ) -> Wholes: ...
 @formula
 def equilibrium_price(wei_spent: ArrayLike, units: ArrayLike, *, per_unit_reward: ArrayLike = PER_UNIT_REWARD) -> Whole:
-    """The price at which a controller without surplus stands still: cost per unit, rounded up, and the reward.
+    """The price at which a controller without surplus stays constant: cost per unit, rounded up, and the reward.
 
     Parameters
     ----------

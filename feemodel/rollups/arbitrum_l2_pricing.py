@@ -84,7 +84,7 @@ DIA_CONSTRAINTS = (
 
 @printed_as_table
 class PricingUpdate(NamedTuple):
-    """What the start of a block makes of the backlogs."""
+    """The base fee and the backlogs after the update at the start of a block."""
 
     base_fee: int  #: stored, for the header of the next block [wei / gas]
     exponent: int  #: [basis points]

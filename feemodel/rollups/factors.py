@@ -122,7 +122,7 @@ def _fees(rule: Rule, *, base_fee: ArrayLike, blob_base_fee: ArrayLike, **transa
 
 
 def evaluate(factors: Factors) -> Fees:
-    """The fees that factors multiply out to.
+    """The fees for these factors.
 
     >>> evaluate(Factors(units=7, price=FixedPoint(10, 0), divisor=4, gas=3, gas_price=5, step=2, extra=1))
     Fees(l1=34, l2=16)

@@ -37,7 +37,7 @@ LEAST_OF_MIX, MOST_OF_MIX = 1e-9, 1e9  # within which the published formulas kee
 
 @dataclass(frozen=True, slots=True)
 class TransactionMix:
-    """What a chain's transactions come to, as the published calculator has it."""
+    """Totals of a chain's transactions, as the published calculator takes them."""
 
     name: str
     estimated_size: float  #: mean of the size that the fee is computed from [byte]
@@ -79,7 +79,7 @@ class PostingPlan(NamedTuple):
 
 
 def measured_mix(name: str, fastlz_sizes: ArrayLike, posted_bytes: int) -> TransactionMix:
-    """What the transactions of a channel come to.
+    """The transaction mix of a channel, from its sizes.
 
     Parameters
     ----------

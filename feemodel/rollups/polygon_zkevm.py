@@ -104,7 +104,7 @@ def break_even_gas_price(
     Parameters
     ----------
     zero_bytes, nonzero_bytes : counts in the raw transaction [byte].
-    gas_used : [gas]; with none the transaction's own price stands.
+    gas_used : [gas]; with none the transaction's own price applies.
     tx_gas_price : what the transaction offers [wei / gas].
     l1_gas_price : at least 1 [wei / gas].
     pricing : the node's configuration; a fixed price or factor of plain transfers (21,000 gas) is used where set.

@@ -15,7 +15,7 @@ from feemodel.rollups.zksync import FeeModel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
-    """What every row says."""
+    """The fields of every row."""
 
     name: str
     source: str
@@ -100,7 +100,7 @@ class ZkSyncOsChain(Preset):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaikoChain(Preset):
-    """Nothing but a base fee."""
+    """A chain that charges a base fee only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -321,7 +321,7 @@ def rule(name: str, *, at: When | None = None) -> Rule:
 
 
 def rules_at(at: When) -> tuple[tuple[Rule, ...], dict[str, str]]:
-    """The rule of every chain that is compared by default at a time, and why those that have none have none.
+    """The rule in force on each chain compared by default, and for chains without one the reason.
 
     >>> found, without = rules_at("2024-06-14")
     >>> [one.name for one in found][:3], list(without)

@@ -26,7 +26,7 @@ Sign = Callable[[Transaction], bytes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Now:
-    """What the sender sees of the chain and of L1."""
+    """The fees of the chain and of L1 that a sender sees now."""
 
     base_fee: int  #: of the chain's newest block [wei / gas]
     l1_base_fee: int = 0  #: that the chain sees [wei / gas]

@@ -28,7 +28,7 @@ UNITS = {"base_fee": "wei / gas", "blob_base_fee": "wei / gas", "timestamp": "s"
 
 
 class Row(NamedTuple):
-    """What one rule takes for a set of transactions."""
+    """The fees of a set of transactions under one rule."""
 
     rule: str
     l1_fee: int  #: for the bytes [wei]
@@ -59,7 +59,7 @@ def sizes_table(
         whose gas used counts where it is known of all, and whose transactions without a signature have a placeholder
         of its length. A call becomes one by
         `feemodel.ethereum.transaction.fill(call, ...).with_placeholder_signature()`.
-    gas : used by each [gas]; without it the gas limit stands in, which is more.
+    gas : used by each [gas]; without it the gas limit is used, which is more.
     senders : 20 bytes each; without them recovered from the signatures.
     pubdata : bytes of state that each publishes on zkSync, an assumption [byte].
     linea_codec : what Linea's measure is taken with, of sender ‖ unsigned; `Lzss(dictionary)` is production's.
@@ -137,7 +137,7 @@ def compare(
         `feemodel.io.read_transactions`, which `sizes_table` then measures.
     l1_fees : a table with `base_fee` and `blob_base_fee` [wei / gas], one row a sample.
     rules : names of chains or of `feemodel.rollups.rules.RULES`, or rules of one's own.
-    at : the day whose rule and parameters a chain's name stands for, as `feemodel.rollups.rule` takes it.
+    at : the day whose rule and parameters a chain's name refers to, as `feemodel.rollups.rule` takes it.
 
     Returns
     -------

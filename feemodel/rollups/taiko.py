@@ -1,4 +1,4 @@
-"""Taiko: no fee for L1 data at all; a base fee that knows how long a block took (EIP-4396), shared with the proposer.
+"""Taiko: no fee for L1 data at all; a base fee that depends on the block time (EIP-4396), shared with the proposer.
 
 Source: taikoxyz/taiko-mono at b9c5bb2 (2026-08-21): packages/protocol/docs/Derivation.md; EIP-4396.
 """

@@ -16,7 +16,7 @@ class Named(Protocol):
 
 
 class Dated(Named, Protocol):
-    """A row of parameters that holds from a time on."""
+    """A row of parameters with the time from which it applies."""
 
     @property
     def timestamp(self) -> int: ...
@@ -39,7 +39,7 @@ def named(rows: Sequence[AnyNamed], name: str) -> AnyNamed:
 
 
 def at(rows: Sequence[AnyDated], timestamp: Any) -> AnyDated:
-    """The last row whose time has come, of rows in order of time; raises `InvalidInput` before the first.
+    """The row in force at a time, from rows in order of time; raises `InvalidInput` before the first.
 
     >>> from feemodel.rollups.optimism import UPGRADES
     >>> at(UPGRADES, 1_720_627_200).name

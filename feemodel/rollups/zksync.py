@@ -80,7 +80,7 @@ class FeeInput(NamedTuple, Generic[Part]):
 @compared_by_value
 @printed_as_table
 class BaseFee(NamedTuple, Generic[Part]):
-    """What a batch charges by."""
+    """The base fee and the gas per byte of pubdata of a batch."""
 
     base_fee: Part  #: [wei / gas]
     gas_per_pubdata: Part  #: [gas / byte]
@@ -256,7 +256,7 @@ def predicted_blob_base_fee(
     pending_blobs : not yet posted [1].
     l1_blocks : that passed since the last batch was posted [1].
     update_fraction, target_blobs : of L1's blob market; by default what the node has built in, Cancun's fraction with
-        Prague's target. Mainnet's own stand in `feemodel.ethereum.fee_market.MAINNET`.
+        Prague's target. Mainnet's own are in `feemodel.ethereum.fee_market.MAINNET`.
     safety_bips : [1/10,000].
 
     Raises
