@@ -19,7 +19,7 @@ from feemodel.io.datasets import read_dataset, write_dataset
 from feemodel.linea.extra_data import MAX_KWEI, PricingRecord
 from feemodel.linea.from_l1 import priority_fee_from_l1, recorded_variable_cost
 from feemodel.linea.kernels import RUN, sweep_priority_fee
-from feemodel.simulation.reduce import Over, over
+from feemodel.simulation.reduce import STATISTICS, Over, over
 from feemodel.simulation.samples import grid, monte_carlo, sobol
 from feemodel.simulation.surfaces import Workload
 from feemodel.simulation.sweep import sweep
@@ -402,7 +402,7 @@ def test_what_is_wrong_with_a_sweep_is_named(function, samples, options, named):
         (lambda: over(), "over: expected at least one dimension"),
         (
             lambda: over("x", statistics=["median"]),
-            r"statistics\[0\]: expected one of mean, std, min, max, sum, drawdown, got 'median'",
+            rf"statistics\[0\]: expected one of {', '.join(STATISTICS)}, got 'median'",
         ),
         (lambda: over("x", edges=[2.0, 1.0]), "edges: expected numbers that rise"),
         (lambda: over("x", edges=[[1.0, 2.0]]), "edges: expected numbers that rise"),

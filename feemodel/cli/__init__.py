@@ -37,7 +37,7 @@ VERBS = {
     "calibrate": "the smallest margin that keeps the probability of a loss below a bound",
     "sizes": "measure a file of transactions under every codec",
     "train": "train a zstd dictionary on a file of transactions",
-    "replay": "real blocks executed again: gas, estimates and fees beside the recorded ones",
+    "replay": "real blocks executed again: gas, estimates and fees next to the recorded ones",
     "follow": "blocks of state changes into a ledger, from files or a node",
     "finalize": "mark a block of a ledger final",
     "status": "a ledger's head, final block, finality rule, accounts and size; nothing is written",
