@@ -9,10 +9,13 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-from tests.fire import node_faults, process_faults, store_faults
+from tests.fire import node_faults, process_faults, store_faults, two_nodes
 from tests.fire.findings import Finding
 
-GROUPS = {"node": node_faults.findings, "store": store_faults.findings, "process": process_faults.findings}
+GROUPS = {
+    "node": node_faults.findings, "nodes": two_nodes.findings, "store": store_faults.findings,
+    "process": process_faults.findings,
+}  # fmt: skip
 
 
 def findings(groups: list[str]) -> Iterator[Finding]:
