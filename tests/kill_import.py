@@ -35,7 +35,8 @@ from tests.ledger_blocks import CODE, CODE_KECCAK, address, slot
 ACCOUNTS = 200
 TOUCHED = 40  # accounts a block, each with a slot
 ROUNDS_A_FILE = 25
-LONGEST_LIFE = 0.3  # s after the first sign of life
+MOST_TRANSACTIONS = 6  # that are over before the kill
+LONGEST_LIFE = 0.05  # s from then on
 GENESIS = [GenesisAccount(address(number), 1, number, CODE, {slot(0): 1}) for number in range(1, ACCOUNTS + 1)]
 
 
@@ -122,13 +123,19 @@ def forked_import(path: Path, work: str = "import") -> tuple[int, int]:
     return child, reading
 
 
-def kill_once(path: Path, wait: float, *, aimed: bool, work: str) -> bool:
-    """Start an import, kill it, and tell whether that was inside a transaction; if aimed, wait until it is."""
+def kill_once(path: Path, transactions: int, wait: float, *, aimed: bool, work: str) -> bool:
+    """Start an import, kill it, and tell whether that was inside a transaction; if aimed, wait until it is.
+
+    The kill comes that many seconds after that many transactions are over.
+    """
     child, reading = forked_import(path, work)
-    time.sleep(wait)
     with os.fdopen(reading, "rb", buffering=0) as pipe:
-        os.set_blocking(reading, False)
         inside = False
+        while transactions > 0 and (sign := pipe.read(1)):
+            transactions -= sign == b"E"
+            inside = sign == b"B"
+        time.sleep(wait)
+        os.set_blocking(reading, False)
         while aimed and not inside:
             os.kill(child, signal.SIGSTOP)  # what it does now it still does when the next signal comes
             os.waitpid(child, os.WUNTRACED)
@@ -193,9 +200,8 @@ def run(kills: int, folder: Path, *, seed: int = 1, work: str = "import") -> Cou
     for count in range(kills):
         if count % ROUNDS_A_FILE == 0:
             path = folder / f"{count}.db"
-        counts["inside a transaction"] += kill_once(
-            path, choice.uniform(0, LONGEST_LIFE), aimed=count % 2 == 0, work=work
-        )
+        transactions, wait = choice.randrange(MOST_TRANSACTIONS + 1), choice.uniform(0, LONGEST_LIFE)
+        counts["inside a transaction"] += kill_once(path, transactions, wait, aimed=count % 2 == 0, work=work)
         with Store(folder / "witness.db") as witness:
             head = check_store(path, witness)
             counts["copies"] += check_copies(path, witness)
