@@ -20,7 +20,7 @@ FORMULAS = [(name, function) for name, function in functions() if array_paramete
 def test_a_formula_has_a_type_for_numbers_and_one_for_arrays(function):
     overloads = get_overloads(inspect.unwrap(function))
 
-    assert len(overloads) == 2
+    assert len(overloads) == 2, "expected `@overload` of numbers, then of arrays, as CONTRIBUTING shows"
     for overload in overloads:
         parameters = inspect.signature(overload).parameters.values()
         own = inspect.signature(function).parameters.values()
