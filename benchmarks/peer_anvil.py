@@ -48,8 +48,10 @@ function request()
 end
 %s
 function done(summary, latency)
-    local failed = summary.errors
-    io.write(string.format('\\n{"requests":%%d,"micros":%%d,"p50":%%d,"p99":%%d,"failed":%%d}\\n', summary.requests,
+    local failed, found = summary.errors, {}
+    for place = 1, #latency do found[place] = string.format("[%%d,%%d]", latency(place)) end
+    io.write('\\n{"latencies":[', table.concat(found, ","), ']')
+    io.write(string.format(',"requests":%%d,"micros":%%d,"p50":%%d,"p99":%%d,"failed":%%d}\\n', summary.requests,
         summary.duration, latency:percentile(50), latency:percentile(99),
         failed.connect + failed.read + failed.write + failed.status + failed.timeout))
 end
@@ -132,6 +134,7 @@ class Run:
     p50: int  #: [µs]
     p99: int  #: [µs]
     failed: int
+    latencies: list[list[int]]  #: [µs], and how many requests took so long
 
     @property
     def rate(self) -> float:
@@ -152,17 +155,26 @@ def load(url: str, kind: Kind, seed: int, folder: Path, *, seconds: int = SECOND
     Raises `FeeModelError` with wrk's words where a request failed, none was answered, there were more than bodies, or,
     checked, an answer was not as expected.
     """
-    lines, script = folder / f"{seed}.txt", folder / "script.lua"
+    lines = folder / f"{seed}.txt"
     if not lines.exists():
         lines.write_text("".join(bodies(kind, seed, kind.fastest * seconds)))
-    script.write_text(SCRIPT % (lines, CHECK % kind.answer if checked else ""))
+    run = run_wrk(url, lines, folder=folder, seconds=seconds, check=CHECK % kind.answer if checked else "")
+    if run.requests > kind.fastest * seconds:
+        raise FeeModelError(f"{url}, {run.requests} requests: more than there were bodies")
+    return run
+
+
+def run_wrk(url: str, lines: Path, *, folder: Path, seconds: int, check: str = "") -> Run:
+    """One run of wrk with the bodies in a file, in turn; raises `FeeModelError` with wrk's words where any failed."""
+    script = folder / "script.lua"
+    script.write_text(SCRIPT % (lines, check))
     options = ["--threads", "1", "--connections", str(CONNECTIONS), "--duration", str(seconds), "--timeout", "30s"]
     command = ["wrk", *options, "--script", str(script), url]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     last = done.stdout.rstrip().rsplit("\n", 1)[-1]
     run = Run(**json.loads(last)) if done.returncode == 0 and last.startswith("{") else None
-    if run is None or run.failed or not 0 < run.requests <= kind.fastest * seconds:
-        raise FeeModelError(f"{url}, {run}: {done.stdout[-500:]}{done.stderr[-500:]}")
+    if run is None or run.failed or not run.requests:
+        raise FeeModelError(f"{url}: {done.stdout[-500:]}{done.stderr[-500:]}")
     return run
 
 
@@ -206,10 +218,15 @@ def report(name: str, runs: Mapping[str, list[Run]]) -> None:
         )
 
 
-def main() -> None:
+def check_tools() -> None:
+    """Raise `MissingTool` where wrk or anvil is not installed."""
     for tool, remedy in (("wrk", "apt-get install wrk"), (str(anvil.binary()), "scripts/install-peers")):
         if shutil.which(tool) is None:
             raise MissingTool(f"{tool}: not found; {remedy} installs it")
+
+
+def main() -> None:
+    check_tools()
     print(f"  wrk, {CONNECTIONS} connections, {ROUNDS} rounds of {SECONDS} s; this server: {WORKERS} workers")
     beside_anvil()
     reference_alone()

@@ -54,10 +54,11 @@ def asking() -> urllib3.PoolManager:
 
 
 @contextmanager
-def running(genesis: Path | None, *, base_fee: int = 7) -> Iterator[Node]:
+def running(genesis: Path | None, *, base_fee: int = 7, gas_limit: int = 30_000_000) -> Iterator[Node]:
     """anvil on a genesis, or on one of its own whose time is now, by the rules of Osaka, until the block ends."""
     with TemporaryDirectory(prefix="feemodel-anvil-") as home, asking() as pool:
-        options = ["--base-fee", str(base_fee)] + ([] if genesis is None else ["--init", str(genesis)])
+        options = ["--base-fee", str(base_fee), "--gas-limit", str(gas_limit)]
+        options += [] if genesis is None else ["--init", str(genesis)]
         process, port = _started(options, home)
         try:
             node = Node(f"http://127.0.0.1:{port}", pool)
