@@ -9,16 +9,16 @@ captured call that both estimate; every call has the same weight, however many t
 import json
 import os
 import statistics
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.peer_anvil import PEER, Run, check_tools, run_wrk, served
+from benchmarks.peer_anvil import PEER, SETTLE, Run, check_tools, run_wrk, served
 from feemodel.errors import FeeModelError
 from feemodel.ethereum.quantities import to_hex
 from feemodel.execution.replay import steps
@@ -129,8 +129,9 @@ def main() -> None:
             calls = answered(capture, nodes, ends)
             if not calls:
                 continue
+            time.sleep(SETTLE)
             lines = Path(folder, "bodies.txt")
-            lines.write_text("".join(islice(cycle(bodies(calls)), len(calls))))
+            lines.write_text("".join(bodies(calls)))
             measured: dict[str, list[Run]] = {name: [] for name in nodes}
             for number in range(-1, ROUNDS):  # the first one warms up
                 for name in sorted(nodes, reverse=bool(number % 2)):
