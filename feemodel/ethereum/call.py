@@ -252,27 +252,44 @@ def _signature(fields: Mapping[str, Any]) -> tuple[int, int, int] | None:
     return parity, fields["r"], fields["s"]
 
 
-def as_bytes(name: str, value: Any) -> bytes:
-    """Bytes from Python, or hexadecimal text."""
-    return bytes(value) if isinstance(value, (bytes, bytearray, memoryview)) else from_hex(value, name)
+def as_bytes(name: str, value: Any, *, size: int | None = None) -> bytes:
+    """Bytes from Python, or hexadecimal text; of that size where one is given."""
+    data = bytes(value) if isinstance(value, (bytes, bytearray, memoryview)) else from_hex(value, name)
+    if size is not None and len(data) != size:
+        raise InvalidInput(name, f"expected {size} bytes, counted {len(data)}", value)
+    return data
 
 
-def as_integer(name: str, value: Any) -> int:
-    """An integer of at least 0 from Python, or a hexadecimal quantity."""
-    if isinstance(value, str):
-        return from_quantity(value, name)
-    if isinstance(value, (list, tuple, Mapping)):  # never an array made of it: a long text makes each of its cells long
-        raise InvalidInput(name, 'expected an integer or a quantity such as "0x5208"', value)
-    return whole_scalar(name, value)
-
-
-def _address(name: str, value: Any) -> bytes | None:
+def as_address(name: str, value: Any) -> bytes:
+    """The 20 bytes of an address from Python, or hexadecimal text."""
     address = as_bytes(name, value)
-    if name != "call.from" and not address:  # "0x": some clients write a contract creation so
-        return None
     if len(address) != 20:
         raise InvalidInput(name, f"expected an address of 20 bytes, counted {len(address)}", value)
     return address
+
+
+def as_integer(name: str, value: Any, *, maximum: int | None = None) -> int:
+    """An integer of at least 0 from Python, or a hexadecimal quantity.
+
+    Parameters
+    ----------
+    maximum : the largest that is taken, one less than a power of two.
+    """
+    if isinstance(value, str):
+        number = from_quantity(value, name)
+    elif isinstance(value, (list, tuple, Mapping)):  # never made an array: a long text makes each of its cells long
+        raise InvalidInput(name, 'expected an integer or a quantity such as "0x5208"', value)
+    else:
+        number = whole_scalar(name, value)
+    if maximum is not None and number > maximum:
+        raise InvalidInput(name, f"expected a number below 2**{maximum.bit_length()}", value)
+    return number
+
+
+def _address(name: str, value: Any) -> bytes | None:
+    if name != "call.from" and not as_bytes(name, value):  # "0x": some clients write a contract creation so
+        return None
+    return as_address(name, value)
 
 
 def read_access_list(entries: Any, name: str = "call.accessList") -> AccessList:
@@ -296,12 +313,5 @@ def _access(entry: Any, name: str) -> tuple[bytes, tuple[bytes, ...]]:
     keys = keys.tolist() if hasattr(keys, "tolist") else [] if keys is None else keys
     if not isinstance(keys, (list, tuple)):
         raise InvalidInput(f"{name}.storageKeys", "expected a list", keys)
-    slots = tuple(as_bytes(f"{name}.storageKeys[{place}]", key) for place, key in enumerate(keys))
-    for place, slot in enumerate(slots):
-        if len(slot) != 32:
-            raise InvalidInput(f"{name}.storageKeys[{place}]", f"expected 32 bytes, counted {len(slot)}", keys[place])
-    address = as_bytes(f"{name}.address", entry["address"])
-    if len(address) != 20:
-        reason = f"expected an address of 20 bytes, counted {len(address)}"
-        raise InvalidInput(f"{name}.address", reason, entry["address"])
-    return address, slots
+    slots = tuple(as_bytes(f"{name}.storageKeys[{place}]", key, size=32) for place, key in enumerate(keys))
+    return as_address(f"{name}.address", entry["address"]), slots

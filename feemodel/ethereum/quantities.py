@@ -1,6 +1,7 @@
 """Units, and the one place where text becomes a number: quantities of JSON-RPC, numbers of files, numbers typed."""
 
 import re
+from collections.abc import Collection
 from typing import Any
 
 from feemodel.errors import InvalidInput
@@ -39,6 +40,18 @@ def from_quantity(text: str, name: str = "quantity") -> int:
     if not isinstance(text, str) or not _QUANTITY.match(text):
         raise InvalidInput(name, 'expected a quantity such as "0x5208"', text)
     return int(text, 16)
+
+
+def from_block(block: Any, tags: Collection[str]) -> int:
+    """The number of a block that a parameter gives as a quantity; `tags` are the names that it could have had instead.
+
+    >>> from_block("0x5", ("latest", "earliest"))
+    5
+    """
+    try:
+        return from_quantity(block, "block")
+    except InvalidInput:
+        raise InvalidInput("block", f'expected a quantity such as "0x5", or one of {", ".join(tags)}', block) from None
 
 
 def from_number(value: Any, name: str, *, maximum: int) -> int:

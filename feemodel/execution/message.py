@@ -9,7 +9,7 @@ from ethereum_rlp import rlp
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import AccessList, Call, as_bytes, as_integer, parse_call
 from feemodel.ethereum.hashes import keccak256
-from feemodel.ethereum.quantities import to_hex, to_quantity
+from feemodel.ethereum.quantities import to_quantity
 from feemodel.ethereum.transaction import ZERO_ADDRESS, Signature, signer
 from feemodel.execution.state import UINT64_MAX, UINT256_MAX
 
@@ -154,12 +154,12 @@ def _authorizations(entries: Any) -> tuple[Authorization, ...]:
         parity = "yParity" if entry.get("yParity") is not None else "v"
         found.append(
             Authorization(
-                chain_id=_number(f"{name}.chainId", entry.get("chainId"), UINT256_MAX),
-                address=_sized(f"{name}.address", entry.get("address"), 20),
-                nonce=_number(f"{name}.nonce", entry.get("nonce"), UINT64_MAX),
-                y_parity=_number(f"{name}.{parity}", entry.get(parity), 255),
-                r=_number(f"{name}.r", entry.get("r"), UINT256_MAX),
-                s=_number(f"{name}.s", entry.get("s"), UINT256_MAX),
+                chain_id=as_integer(f"{name}.chainId", entry.get("chainId"), maximum=UINT256_MAX),
+                address=as_bytes(f"{name}.address", entry.get("address"), size=20),
+                nonce=as_integer(f"{name}.nonce", entry.get("nonce"), maximum=UINT64_MAX),
+                y_parity=as_integer(f"{name}.{parity}", entry.get(parity), maximum=255),
+                r=as_integer(f"{name}.r", entry.get("r"), maximum=UINT256_MAX),
+                s=as_integer(f"{name}.s", entry.get("s"), maximum=UINT256_MAX),
             )
         )
     return tuple(found)
@@ -170,18 +170,4 @@ def _blob_hashes(hashes: Any) -> tuple[bytes, ...]:
         return ()
     if not isinstance(hashes, (list, tuple)):
         raise InvalidInput("call.blobVersionedHashes", "expected a list", hashes)
-    return tuple(_sized(f"call.blobVersionedHashes[{place}]", value, 32) for place, value in enumerate(hashes))
-
-
-def _number(name: str, value: Any, maximum: int) -> int:
-    number = as_integer(name, value)
-    if number > maximum:
-        raise InvalidInput(name, f"expected a number of at most {maximum:,}", value)
-    return number
-
-
-def _sized(name: str, value: Any, size: int) -> bytes:
-    data = as_bytes(name, value)
-    if len(data) != size:
-        raise InvalidInput(name, f"expected {size} bytes, counted {len(data)}", to_hex(data))
-    return data
+    return tuple(as_bytes(f"call.blobVersionedHashes[{place}]", value, size=32) for place, value in enumerate(hashes))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 
 from feemodel.checks import MAPPINGS
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.call import as_bytes, as_integer
+from feemodel.ethereum.call import as_address, as_bytes, as_integer
 from feemodel.ethereum.fee_market import (
     LARGEST_EXPONENT,
     LOWEST_BASE_FEE,
@@ -187,15 +187,12 @@ def parse_block_overrides(overrides: Mapping[Any, Any] | None, fork: Fork) -> di
             continue
         if key in _BLOCK_NUMBERS:
             field_name, maximum = _BLOCK_NUMBERS[key]
-            changed[field_name] = _number(name, value, maximum)
+            changed[field_name] = as_integer(name, value, maximum=maximum)
         elif key in _BLOCK_BYTES:
             field_name, size = _BLOCK_BYTES[key]
-            data = as_bytes(name, value)
-            if len(data) != size:
-                raise InvalidInput(name, f"expected {size} bytes, counted {len(data)}", value)
-            changed[field_name] = data
+            changed[field_name] = as_bytes(name, value, size=size)
         else:
-            changed["excess_blob_gas"] = excess_at(_number(name, value, UINT256_MAX), fork, name)
+            changed["excess_blob_gas"] = excess_at(as_integer(name, value, maximum=UINT256_MAX), fork, name)
     return changed
 
 
@@ -245,9 +242,7 @@ def parse_overrides(overrides: Mapping[Any, Any] | None) -> dict[bytes, Override
     for key, fields in overrides.items():
         shown = key if isinstance(key, str) else f"0x{bytes(key).hex()}" if isinstance(key, bytes) else repr(key)
         name = f"overrides.{shown}"
-        address = as_bytes(name, key)
-        if len(address) != 20:
-            raise InvalidInput(name, f"expected an address of 20 bytes, counted {len(address)}", key)
+        address = as_address(name, key)
         if address in parsed:
             raise InvalidInput(name, "expected every address once", key)
         parsed[address] = _parse_override(name, fields)
@@ -269,13 +264,6 @@ def _parse_override(name: str, fields: Any) -> Override:
     return Override(**given)
 
 
-def _number(name: str, value: Any, maximum: int) -> int:
-    number = as_integer(name, value)
-    if number > maximum:
-        raise InvalidInput(name, f"expected a number below 2**{maximum.bit_length()}", value)
-    return number
-
-
 def _slots(name: str, slots: Any) -> dict[int, int]:
     if not isinstance(slots, MAPPINGS):
         raise InvalidInput(name, "expected an object of slots", slots)
@@ -292,15 +280,12 @@ def _slots(name: str, slots: Any) -> dict[int, int]:
 def _word(name: str, value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= UINT256_MAX:
         return value
-    word = as_bytes(name, value)
-    if len(word) != 32:
-        raise InvalidInput(name, f"expected 32 bytes, counted {len(word)}", value)
-    return int.from_bytes(word, "big")
+    return int.from_bytes(as_bytes(name, value, size=32))
 
 
 _FIELDS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {  # on the wire; ours, and how it is read
-    "balance": ("balance", partial(_number, maximum=UINT256_MAX)),
-    "nonce": ("nonce", partial(_number, maximum=UINT64_MAX)),
+    "balance": ("balance", partial(as_integer, maximum=UINT256_MAX)),
+    "nonce": ("nonce", partial(as_integer, maximum=UINT64_MAX)),
     "code": ("code", as_bytes),
     "state": ("state", _slots),
     "stateDiff": ("state_diff", _slots),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from feemodel.errors import InvalidInput, LimitExceeded, NotFinalized
-from feemodel.ethereum.quantities import address_bytes, from_quantity, slot_bytes, to_hex
+from feemodel.ethereum.quantities import address_bytes, from_block, slot_bytes, to_hex
 from feemodel.ledger.account import Account
 from feemodel.ledger.store import Store
 from feemodel.ledger.tree import ProvenLeaf, Tree, proven
@@ -87,19 +87,11 @@ def final_block(store: Store, block: str) -> int:
     elif block == "earliest":
         number = 0
     else:
-        number = _number(block)
+        number = from_block(block, ("finalized", "earliest", *HEAD_TAGS))
     if number is None or finalized is None or number > finalized:
         known = "" if number is None or block.startswith("0x") else f" ({number})"
         raise NotFinalized(f"block {block}{known} is not final: {newest}")
     return number
-
-
-def _number(block: Any) -> int:
-    try:
-        return from_quantity(block, "block")
-    except InvalidInput:
-        tags = ", ".join(("finalized", "earliest", *HEAD_TAGS))
-        raise InvalidInput("block", f'expected a quantity such as "0x5", or one of {tags}', block) from None
 
 
 def prove(tree: Tree, hkey: bytes, key: bytes) -> dict[str, Any]:

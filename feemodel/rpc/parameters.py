@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from feemodel.checks import MAPPINGS
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum.call import as_bytes, as_integer
-from feemodel.ethereum.quantities import from_quantity, to_hex
+from feemodel.ethereum.quantities import from_block, to_hex
 from feemodel.rpc.chain import Chain
 from feemodel.rpc.jsonrpc import SERVER_ERROR, CallError
 
@@ -115,14 +115,13 @@ def is_block(block: Any, chain: Chain) -> bool:
     number = chain.world.block.number
     if not isinstance(block, str) and isinstance(block, Mapping) and block and block.keys() <= _BLOCK_FIELDS:
         if block.get("blockHash") is not None:
-            named = as_bytes("block.blockHash", block["blockHash"])
-            if len(named) != 32:
-                raise InvalidInput("block.blockHash", f"expected 32 bytes, counted {len(named)}", block["blockHash"])
-            return named == chain.hash
+            return as_bytes("block.blockHash", block["blockHash"], size=32) == chain.hash
         block = block.get("blockNumber")
     if block == "earliest":
         return number == 0
-    return block in TAGS or _number(block) == number
+    if isinstance(block, int) and not isinstance(block, bool) and block >= 0:  # as web3.py sends it
+        return block == number
+    return block in TAGS or from_block(block, TAGS) == number
 
 
 def address(name: str, value: Any) -> bytes:
@@ -135,15 +134,6 @@ def address(name: str, value: Any) -> bytes:
     if len(found) != 20:
         raise InvalidInput(name, "expected an address of 20 bytes", value)
     return found
-
-
-def _number(block: Any) -> int:
-    if isinstance(block, int) and not isinstance(block, bool) and block >= 0:  # as web3.py sends it
-        return block
-    try:
-        return from_quantity(block, "block")
-    except InvalidInput:
-        raise InvalidInput("block", f'expected a quantity such as "0x5", or one of {", ".join(TAGS)}', block) from None
 
 
 def _shown(block: Any) -> str:
