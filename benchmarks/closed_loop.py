@@ -1,51 +1,140 @@
-"""The closed loop in steps a second: fluid, with elasticity and Poisson arrivals, with a policy of one's own."""
+"""The closed loop: steps a second, growth in paths, steps and memory, and what must not change a result.
 
+Rates are steps a second of processor time, times the processors: what the machine gives when nothing else runs.
+"""
+
+import multiprocessing
+import os
+import resource
+import signal
 import statistics
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
 
 import numba
 import numpy as np
+import xarray as xr
 
-from benchmarks import interleaved, ratio
+from feemodel.io import PathFolder
 from feemodel.processors import cores
 from feemodel.simulation import Bootstrap, Demand, Fixed, LineaPricing, simulate
 from feemodel.simulation.scenarios import replay
 
 STEPS = 216_000  # of a path: 30 days of 12 s
-PATHS = 40
+PATHS, ROUNDS = 20, 3
 GOALS = {"fluid": 16e6, "elasticity and Poisson": 6e6}  # steps a second on two processors
+GOAL_RATIO = 1.3  # of a compiled policy of one's own over the built-in one
+DAY = 86_400.0  # seconds
+Key = TypeVar("Key", str, int)
 
 
 def main() -> None:
-    rng = np.random.default_rng(1)
-    fees = {
-        "timestamp": 12 * np.arange(STEPS),
-        "base_fee": np.exp(rng.normal(18.5, 0.8, STEPS)).round(),
-        "blob_base_fee": np.exp(rng.normal(15.0, 1.0, STEPS)).round(),
-    }
-    history = replay(fees, source="random")
+    history, answering = _history(STEPS), Demand(elasticity=0.5, reference_fee=1e10, poisson=True)
     alike = history.isel(path=[0] * PATHS)
-    months = Bootstrap(paths=PATHS, block_seconds=86_400.0)
-    answering = Demand(elasticity=0.5, reference_fee=1e10, poisson=True)
-    seconds = interleaved(
+    months = Bootstrap(paths=PATHS, block_seconds=DAY)
+    taken = _seconds(
         {
             "fluid": lambda: simulate(alike, LineaPricing()),
             "elasticity and Poisson": lambda: simulate(alike, LineaPricing(), demand=answering),
-            "the same, months drawn anew": lambda: simulate(
-                history, LineaPricing(), demand=answering, bootstrap=months
-            ),
+            "the same, months drawn": lambda: simulate(history, LineaPricing(), demand=answering, bootstrap=months),
             "built-in fixed price": lambda: simulate(alike, Fixed(price=1e8)),
-            "fixed price of one's own": lambda: simulate(alike, _Own()),
-        },
-        rounds=3,
+            "own fixed price": lambda: simulate(alike, _Own()),
+        }
     )
-    for name, taken in seconds.items():
-        middle, goal = statistics.median(taken), GOALS.get(name)
-        rate = STEPS * PATHS / middle
+    for name, seconds in taken.items():
+        rate, goal = STEPS * PATHS * cores() / statistics.median(seconds), GOALS.get(name)
         aim = "" if goal is None else f", goal {goal / 1e6:.0f}"
-        print(f"   {name}: {rate / 1e6:.1f} million steps a second on {cores()} processors{aim}")
-        print(f"      1,000 paths of 30 days: {1_000 * middle / PATHS:.0f} s")
-    share = ratio(seconds, "fixed price of one's own", "built-in fixed price")
-    print(f"   a policy of one's own over the built-in one: {share}, goal 1.3")
+        print(f"   {name}: {rate / 1e6:.1f} million steps a second on {cores()} processors{aim}; "
+              f"1,000 paths of 30 days in {1_000 * STEPS / rate:.0f} s")  # fmt: skip
+    ratios = [own / built for own, built in zip(taken["own fixed price"], taken["built-in fixed price"], strict=True)]
+    print(
+        f"   a compiled policy of one's own over the built-in one: {statistics.median(ratios):.2f}, goal {GOAL_RATIO}"
+    )
+    _growth(history)
+    _same(history, answering)
+
+
+def _growth(history: xr.Dataset) -> None:
+    """Processor time for twice and four times the paths and the steps, and memory."""
+
+    def run(paths: int, steps: int) -> Callable[[], object]:
+        months = Bootstrap(paths=paths, block_seconds=DAY, horizon=12.0 * steps)
+        return lambda: simulate(history, LineaPricing(), bootstrap=months)
+
+    for what, runs in {
+        "paths": {factor: run(10 * factor, STEPS) for factor in (1, 2, 4)},
+        "steps": {factor: run(10, factor * STEPS) for factor in (1, 2, 4)},
+    }.items():
+        seconds = {factor: statistics.median(each) for factor, each in _seconds(runs).items()}
+        growth = ", ".join(f"{factor} times: {seconds[factor] / seconds[1]:.2f}" for factor in (2, 4))
+        print(f"   processor time over that of once the {what}: {growth}")
+    peaks = []
+    for paths in (20, 200):
+        simulate(history, LineaPricing(), bootstrap=Bootstrap(paths=paths, block_seconds=DAY, horizon=10 * DAY))
+        peaks.append(
+            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+        )
+    print(f"   peak memory: {peaks[0]:.0f} MiB so far, {peaks[1]:.0f} MiB after ten times the paths")
+
+
+def _same(history: xr.Dataset, answering: Demand) -> None:
+    """Whether workers, a killed worker and an interrupted run leave every bit as it is."""
+    months = Bootstrap(paths=6, block_seconds=DAY, horizon=10 * DAY)
+
+    def run(pricing: Fixed, **options: object) -> xr.Dataset:
+        return simulate(history, pricing, demand=answering, bootstrap=months, rng=3, **options)  # type: ignore[arg-type]
+
+    whole = run(Fixed(price=1e8), workers=1)
+    alike = {f"{workers} threads": run(Fixed(price=1e8), workers=workers) for workers in (2, 3)}
+    alike["2 processes"] = run(Fixed(price=1e8), executor="processes", workers=2)
+    with tempfile.TemporaryDirectory() as folder:
+        mark, paths = Path(folder) / "killed", Path(folder) / "paths"
+        paths.mkdir()
+        with warnings.catch_warnings(action="ignore"):  # that workers died is meant
+            alike["a killed worker"] = run(_KilledOnce(price=1e8, mark=str(mark)), executor="processes", workers=2)
+        if not mark.exists():
+            print("   no worker was killed")
+
+        def interrupt(done: int) -> None:
+            if done:
+                raise KeyboardInterrupt
+
+        kept = PathFolder(paths)
+        try:
+            run(Fixed(price=1e8), finished=kept, progress=interrupt)
+        except KeyboardInterrupt:
+            alike["an interrupted run"] = run(Fixed(price=1e8), finished=kept)
+    for name, found in alike.items():
+        print(f"   {name}: {'the same to the bit' if whole.drop_attrs().equals(found.drop_attrs()) else 'DIFFERENT'}")
+
+
+def _seconds(runs: Mapping[Key, Callable[[], object]]) -> dict[Key, list[float]]:
+    """Processor seconds of every run in every round; the runs take turns."""
+    for run in runs.values():
+        run()
+    seconds: dict[Key, list[float]] = {name: [] for name in runs}
+    for _ in range(ROUNDS):
+        for name, run in runs.items():
+            started = time.process_time()
+            run()
+            seconds[name].append(time.process_time() - started)
+    return seconds
+
+
+def _history(steps: int) -> xr.Dataset:
+    rng = np.random.default_rng(1)
+    fees = {
+        "timestamp": 12 * np.arange(steps),
+        "base_fee": np.exp(rng.normal(18.5, 0.8, steps)).round(),
+        "blob_base_fee": np.exp(rng.normal(15.0, 1.0, steps)).round(),
+    }
+    return replay(fees, source="random")
 
 
 @numba.njit
@@ -65,3 +154,16 @@ class _Own:
 
     def start(self, setting: object) -> np.ndarray:
         return np.array([1e8])
+
+
+@dataclass(frozen=True, kw_only=True)
+class _KilledOnce(Fixed):
+    """A fixed price whose first worker process dies."""
+
+    mark: str
+
+    def start(self, setting):  # type: ignore[no-untyped-def]
+        if multiprocessing.parent_process() is not None and not Path(self.mark).exists():
+            Path(self.mark).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().start(setting)
