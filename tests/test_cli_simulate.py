@@ -137,6 +137,26 @@ SPECS = {
 }
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--level", "fitt"], "--level: expected a number above 0 or fit, got 'fitt'"),
+        (["--resume", "nowhere"], "--resume: expected a folder that exists, got 'nowhere'"),
+    ],
+)
+def test_a_wrong_input_is_named_as_it_was_given(capsys, arguments, said):
+    assert main(["simulate", *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_wrong_value_of_a_file_is_shown_once(capsys, tmp_path):
+    spec = tmp_path / "spec.toml"
+    spec.write_text("elasticity = 'much'")
+
+    assert main(["simulate", str(spec)]) == 2
+    assert capsys.readouterr().err == "feemodel: elasticity: expected a number, got 'much'\n"
+
+
 @pytest.mark.parametrize("text", SPECS.values(), ids=SPECS)
 def test_a_wrong_file_is_one_line(capsys, tmp_path, text):
     spec = tmp_path / "spec.toml"

@@ -111,6 +111,8 @@ def run(options: argparse.Namespace) -> int:
 
     tables = _merged(options)
     out, figure = checked_out(options, (".nc",)), _checked_figure(options)
+    if options.resume is not None and not Path(options.resume).is_dir():
+        raise InvalidInput("--resume", "expected a folder that exists", options.resume)
     made = read_experiment(options, tables)
     if options.block_hours is not None and options.paths == 1 and "block_hours" in options.given:
         raise InvalidInput("--block-hours", "expected only with --paths of more than 1", options.block_hours)
@@ -281,7 +283,12 @@ def _draw(found: "xarray.Dataset", path: Path) -> None:
 
 
 def _level(text: str) -> float | str:
-    return FIT if text == FIT else above_0(text)
+    if text == FIT:
+        return FIT
+    try:
+        return above_0(text)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(f"expected a number above 0 or {FIT}, got {text!r}") from None
 
 
 def _at_least_0(text: str) -> float:

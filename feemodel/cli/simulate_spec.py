@@ -76,7 +76,8 @@ def _value(name: str, value: Any, options: Mapping[str, argparse.Action]) -> Any
     try:
         found = action.type(str(value)) if callable(action.type) else str(value)
     except argparse.ArgumentTypeError as error:
-        raise InvalidInput(name, str(error), value) from None
+        reason, _, _ = str(error).partition(", got ")  # the value follows once, as the file has it
+        raise InvalidInput(name, reason, value) from None
     if action.choices is not None and found not in action.choices:
         raise InvalidInput(name, _hint(str(found), [*action.choices]), value)
     return found
