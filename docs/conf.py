@@ -21,7 +21,7 @@ author = copyright = "the feemodel authors"
 release = version = feemodel.__version__
 extensions = ["myst_parser", "sphinx_gallery.gen_gallery"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["templates", "built/api"]
+exclude_patterns = ["templates", "built/api", "paper"]
 suppress_warnings = ["config.cache"]  # the gallery's order is a class, which cannot be pickled
 html_theme = "furo"
 html_title = "feemodel"

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import feemodel
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.io import read_shipped_l1_fees, read_shipped_transactions
 from feemodel.linea.coordinator import calldata_variable_cost, variable_cost, weighted_average
@@ -384,3 +385,16 @@ def test_sums_that_64_bits_do_not_hold_are_refused():
     with pytest.raises(Int64Overflow, match=r"values: expected 4 values whose sum is below 2\*\*63"):
         sums_by_tick(np.full(4, 2**62), traffic)
     assert sums_by_tick(np.full(4, 2**61 - 1), traffic).tolist() == [2**63 - 4]
+
+
+def test_a_result_has_dates_units_meanings_seed_and_versions():
+    dates = np.datetime64("2026-01-07T00:00", "ns") + np.arange(30) * np.timedelta64(10, "m")
+    table = {"time": dates, "base_fee": [7e7] * 30, "blob_base_fee": [4e6] * 30}
+    fees = replay(table, source="by hand")
+    workload = Workload("one kind", np.array([100]), np.array([21_000]))
+    found = backtest(workload, fees, arrival_rate=1.0, rng=5)
+
+    assert found["time"].to_numpy()[1] == np.datetime64("2026-01-07T01:00")
+    assert [name for name, one in found.variables.items() if not one.attrs.get("long_name")] == []
+    assert [name for name, one in found.data_vars.items() if not one.attrs.get("units")] == []
+    assert (found.attrs["seed"], found.attrs["feemodel"]) == ("5", feemodel.__version__)

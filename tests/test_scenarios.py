@@ -13,6 +13,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, MAINNET, next_base_fee, next_excess_blob_gas
 from feemodel.io import FeeHistory, read_l1_fees, read_shipped_l1_fees
 from feemodel.simulation import l1_demand
+from feemodel.simulation.metadata import versions
 from feemodel.simulation.path_kernels import drive
 from feemodel.simulation.scenarios import (
     autocorrelation,
@@ -330,4 +331,4 @@ def test_a_fee_history_is_replayed_with_its_tips_and_ratios():
         [[3.0, 4.0]],
         [[0.5, 0.75]],
     ]
-    assert found.attrs == {"source": "FeeHistory of 2 blocks", "assumed": "blocks 12 s apart"}
+    assert found.attrs == {"source": "FeeHistory of 2 blocks", "assumed": "blocks 12 s apart"} | versions()

@@ -365,7 +365,7 @@ def test_a_function_may_return_several_results_and_what_does_not_vary():
 
     assert found["sum"].values.tolist() == [[11, 21, 31], [12, 22, 32]]
     assert found["double"].values.tolist() == [[2, 2, 2], [4, 4, 4]]
-    assert found["sum"].attrs == {"units": "wei"}
+    assert found["sum"].attrs == {"units": "wei", "long_name": "sum"}
 
 
 def test_progress_counts_every_evaluation():

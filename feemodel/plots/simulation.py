@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.dates import DateFormatter
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
 
 from feemodel.ethereum.quantities import WEI_PER_ETH, WEI_PER_GWEI
@@ -35,7 +36,8 @@ def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, *,
     """
     ax = given_or_new(ax)
     income, cost = result[revenue].to_numpy(), result["attributed_cost"].to_numpy()
-    days = (result["hour"].to_numpy() + 1) / HOURS_A_DAY
+    dated = "time" in result.coords
+    days = result["time"].to_numpy() if dated else (result["hour"].to_numpy() + 1) / HOURS_A_DAY
     hourly = income / np.where(cost > 0.0, cost, np.nan)
     daily = _trailing(income) / _trailing(cost)
     if len(hourly) == 1:
@@ -47,7 +49,12 @@ def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, *,
         ax.fill_between(days, low, high, color=GREY, alpha=0.3, linewidth=0, label="5 to 95 % of paths, each hour")
         ax.plot(days, np.nanmedian(daily, axis=0), color=BLUE, linewidth=1.8, label="median path, the day before")
     ax.axhline(1.0, color="black", linewidth=0.8)
-    ax.set(yscale="log", xlabel="days", ylabel="revenue over posting cost", xlim=(0, days[-1]))
+    ax.set(yscale="log", ylabel="revenue over posting cost", xlim=(days[0] if dated else 0, days[-1]))
+    if dated:
+        ax.xaxis.set_major_formatter(DateFormatter("%d %b %Y"))  # type: ignore[no-untyped-call]
+        ax.tick_params(axis="x", rotation=30)
+    else:
+        ax.set_xlabel("days")
     if revenue == "size_revenue":
         ax.set_ylabel("size part of the fees over posting cost")
     _logarithmic(ax.yaxis, _multiple)

@@ -20,6 +20,7 @@ from feemodel.linea.priority import priority_fee
 from feemodel.progress import Progress, reporting
 from feemodel.simulation.announced import PricingRule, announced_variable_cost
 from feemodel.simulation.l1_columns import RATIOS, TIP
+from feemodel.simulation.metadata import with_metadata
 from feemodel.simulation.posting import Posting, post
 from feemodel.simulation.scenarios import Rng, check_scenario, duration, generator_of
 from feemodel.simulation.surfaces import Workload
@@ -116,7 +117,10 @@ def backtest(
             found.append(_path(workload, one, rule, posting, traffic, calldata))
             advance(1)
     result = xr.concat(found, "path").assign_coords(path=l1_fees["path"].to_numpy())
-    return result.assign_attrs(_attributes(workload, l1_fees, rule, posting, rate))
+    if "time" in l1_fees:
+        start = l1_fees["time"].to_numpy()[0]
+        result = result.assign_coords(time=("hour", start + result["hour"].to_numpy() * np.timedelta64(1, "h")))
+    return with_metadata(result.assign_attrs(_attributes(workload, l1_fees, rule, posting, rate)), rng)
 
 
 def path_ticks(l1_fees: xr.Dataset, rule: PricingRule, rate: float) -> int:

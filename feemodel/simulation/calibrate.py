@@ -16,6 +16,7 @@ from feemodel.progress import Progress, reporting
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.backtest import backtest, check_workload
 from feemodel.simulation.executors import Where, in_order
+from feemodel.simulation.metadata import with_metadata
 from feemodel.simulation.path_brackets import Bracket, PathBrackets
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import Rng, check_scenario, generator_of
@@ -68,14 +69,16 @@ class Calibration(NamedTuple):
         tail = (1.0 - self.confidence) / 2.0
         low = np.where(losing > 0, beta.ppf(tail, np.maximum(losing, 1), paths - losing + 1), 0.0)
         high = np.where(losing < paths, beta.ppf(1.0 - tail, losing + 1, np.maximum(paths - losing, 1)), 1.0)
-        return xr.Dataset(
-            {
-                "loss_probability": ("margin", losing / paths, {"units": "1"}),
-                "low": ("margin", low, {"units": "1"}),
-                "high": ("margin", high, {"units": "1"}),
-            },
-            {"margin": ("margin", given, {"units": "1"})},
-            {"paths": paths, "confidence": self.confidence},
+        return with_metadata(
+            xr.Dataset(
+                {
+                    "loss_probability": ("margin", losing / paths, {"units": "1"}),
+                    "low": ("margin", low, {"units": "1"}),
+                    "high": ("margin", high, {"units": "1"}),
+                },
+                {"margin": ("margin", given, {"units": "1"})},
+                {"paths": paths, "confidence": self.confidence},
+            )
         )
 
 

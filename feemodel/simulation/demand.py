@@ -19,6 +19,7 @@ from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.parameters import COORDINATOR, NODE
 from feemodel.linea.priority import priority_fee
 from feemodel.simulation.announced import CalldataPressure
+from feemodel.simulation.metadata import with_metadata
 from feemodel.simulation.surfaces import Submission
 
 MOST_BLOCKS = 10_000_000  # some 230 days
@@ -122,13 +123,15 @@ def pressure_path(
         )
         announced[i] = PricingRecord.from_bytes(PricingRecord(0, float(cost), 0).to_bytes()).variable_cost
         latest = float(announced[i])
-    return xr.Dataset(
-        {
-            "calldata": ("block", blocks, {"units": "byte"}),
-            "variable_cost": ("block", announced, {"units": "wei / byte"}),
-        },
-        {"block": ("block", np.arange(1, len(blocks) + 1), {"units": "1"})},
-        {"l1_variable_cost": float(variable_cost), "block_time": NODE.block_time, "block_count": terms.block_count},
+    return with_metadata(
+        xr.Dataset(
+            {
+                "calldata": ("block", blocks, {"units": "byte"}),
+                "variable_cost": ("block", announced, {"units": "wei / byte"}),
+            },
+            {"block": ("block", np.arange(1, len(blocks) + 1), {"units": "1"})},
+            {"l1_variable_cost": float(variable_cost), "block_time": NODE.block_time, "block_count": terms.block_count},
+        )
     )
 
 
@@ -188,12 +191,14 @@ def attack_cost(
     fees = priority_fee(sizes, gas, variable_cost=costs[:, :, None], fixed_cost=fixed_cost, margin=margin)
     paid = (np.asarray(add("base_fee", fees, rollup_base_fee), dtype=np.float64) * gas).sum(axis=2)
     posting = sizes.sum() * posted.cost_per_byte(*l1_fees)
-    return xr.Dataset(
-        {
-            "variable_cost": (("block", "rule"), costs, {"units": "wei / byte"}),
-            "paid": (("block", "rule"), paid, {"units": "wei"}),
-            "posting": ("block", np.full(blocks, posting), {"units": "wei"}),
-        },
-        {"block": ("block", np.arange(1, blocks + 1), {"units": "1"}), "rule": ["calldata pressure", "without"]},
-        path.attrs | {"calldata": attack.calldata, "compression": attack.compression, "margin": margin},
+    return with_metadata(
+        xr.Dataset(
+            {
+                "variable_cost": (("block", "rule"), costs, {"units": "wei / byte"}),
+                "paid": (("block", "rule"), paid, {"units": "wei"}),
+                "posting": ("block", np.full(blocks, posting), {"units": "wei"}),
+            },
+            {"block": ("block", np.arange(1, blocks + 1), {"units": "1"}), "rule": ["calldata pressure", "without"]},
+            path.attrs | {"calldata": attack.calldata, "compression": attack.compression, "margin": margin},
+        )
     )

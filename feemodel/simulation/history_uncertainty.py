@@ -16,6 +16,7 @@ from feemodel.progress import Progress, reporting
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.calibrate import calibrate
 from feemodel.simulation.executors import Where
+from feemodel.simulation.metadata import with_metadata
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import Rng, bootstrap, check_scenario, generator_of, scenario, step_seconds
 from feemodel.simulation.surfaces import Workload
@@ -150,20 +151,22 @@ def calibrate_histories(
     ordered = np.sort(np.where(np.isnan(margins[:, 1:]), np.inf, margins[:, 1:]), axis=1)
     tail = (1.0 - level) / 2.0
     low, high = (np.quantile(ordered, share, axis=1, method="inverted_cdf") for share in (tail, 1.0 - tail))
-    return xr.Dataset(
-        {
-            "margin": ("block_seconds", margins[:, 0], {"units": "1"}),
-            "low": ("block_seconds", low, {"units": "1"}),
-            "high": ("block_seconds", high, {"units": "1"}),
-            "drawn_margin": (("block_seconds", "history"), margins[:, 1:], {"units": "1"}),
-        },
-        {"block_seconds": ("block_seconds", lengths, {"units": "s"}), "history": np.arange(count)},
-        {
-            "low": float(low.min()),
-            "high": float(high.max()),
-            "confidence": level,
-            "loss_probability": loss_probability,
-            "paths": paths,
-            "l1_fees": history.attrs["source"],
-        },
+    return with_metadata(
+        xr.Dataset(
+            {
+                "margin": ("block_seconds", margins[:, 0], {"units": "1"}),
+                "low": ("block_seconds", low, {"units": "1"}),
+                "high": ("block_seconds", high, {"units": "1"}),
+                "drawn_margin": (("block_seconds", "history"), margins[:, 1:], {"units": "1"}),
+            },
+            {"block_seconds": ("block_seconds", lengths, {"units": "s"}), "history": np.arange(count)},
+            {
+                "low": float(low.min()),
+                "high": float(high.max()),
+                "confidence": level,
+                "loss_probability": loss_probability,
+                "paths": paths,
+                "l1_fees": history.attrs["source"],
+            },
+        )
     )

@@ -21,6 +21,7 @@ from feemodel.equality import summary
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, MAINNET, BlobRules, Schedule, blob_base_fee
 from feemodel.simulation.l1_columns import LATEST_SECOND
+from feemodel.simulation.metadata import with_metadata
 from feemodel.simulation.path_kernels import drive
 from feemodel.simulation.scenarios import (
     Rng,
@@ -227,7 +228,8 @@ def simulate(
         elapsed,
         source=f"demand-driven, {rules.name} blob rules, demand for gas calibrated on: {model.source}",
     )
-    return found.assign_coords(time=("step", ((timestamp + elapsed) * 1_000_000_000).astype("datetime64[ns]")))
+    dates = ((timestamp + elapsed) * 1_000_000_000).astype("datetime64[ns]")
+    return with_metadata(found.assign_coords(time=("step", dates)), rng)
 
 
 def simulated_blocks(

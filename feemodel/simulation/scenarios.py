@@ -29,6 +29,7 @@ from feemodel.checks import (
 )
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.simulation.l1_columns import FEES, RATIOS, TIP, UNITS, HasTable, l1_columns
+from feemodel.simulation.metadata import with_metadata
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +73,9 @@ def replay(table: "Mapping[str, Any] | pd.DataFrame | HasTable", *, source: str 
     elapsed = found.seconds - found.seconds[0]
     made = scenario({name: values[None, :] for name, values in found.fees.items()}, elapsed, source=said)
     made = made.assign_attrs(assumed="; ".join(found.assumed) or "nothing")
-    return made.assign_coords(time=("step", (found.seconds * 1e9).astype("datetime64[ns]"))) if found.timed else made
+    if found.timed:
+        made = made.assign_coords(time=("step", (found.seconds * 1e9).astype("datetime64[ns]")))
+    return with_metadata(made)
 
 
 def beginning(history: xr.Dataset, seconds: float) -> xr.Dataset:
@@ -146,7 +149,8 @@ def bootstrap(
     index = np.stack([drawn_rows(stream, rows, steps, length, method) for stream in streams])
     drawn = {str(name): values.to_numpy()[0][index] for name, values in history.data_vars.items()}
     found = scenario(drawn, np.arange(steps) * step, source=f"{method} block bootstrap of: {history.attrs['source']}")
-    return found.assign_attrs(block_seconds=length * step, assumed=history.attrs.get("assumed", "nothing"))
+    found = found.assign_attrs(block_seconds=length * step, assumed=history.attrs.get("assumed", "nothing"))
+    return with_metadata(found, rng)
 
 
 def scenario(columns: Mapping[str, NDArray[Any]], elapsed: NDArray[Any], *, source: str) -> xr.Dataset:
@@ -172,7 +176,7 @@ def scenario(columns: Mapping[str, NDArray[Any]], elapsed: NDArray[Any], *, sour
         {"source": text("source", source)},
     )
     check_scenario("columns", found)
-    return found
+    return with_metadata(found)
 
 
 def generator_of(rng: Rng) -> Generator:
@@ -272,10 +276,12 @@ def moments(found: xr.Dataset) -> xr.Dataset:
         values |= {f"{name} p{100 * p:g}": np.exp(q) / 1e9 for p, q in zip(LEVELS, quantiles, strict=True)}
         values |= {f"{name} autocorrelation {lag}": autocorrelation(log, round(s / step)) for lag, s in LAGS.items()}
     values["correlation of the two"] = np.array([np.corrcoef(*pair)[0, 1] for pair in zip(*logs.values(), strict=True)])
-    return xr.Dataset(
-        {"value": (("moment", "path"), np.stack(list(values.values())))},
-        {"moment": list(values), "path": found["path"].to_numpy()},
-        found.attrs,
+    return with_metadata(
+        xr.Dataset(
+            {"value": (("moment", "path"), np.stack(list(values.values())))},
+            {"moment": list(values), "path": found["path"].to_numpy()},
+            found.attrs,
+        )
     )
 
 
@@ -307,9 +313,11 @@ def compare_moments(history: xr.Dataset, simulated: xr.Dataset, *, band: float =
     paths = moments(simulated)["value"]
     low, middle, high = (paths.quantile(q, "path").drop_vars("quantile") for q in (edge, 0.5, 1 - edge))
     inside = (observed >= low) & (observed <= high)
-    return xr.Dataset(
-        {"observed": observed, "simulated": middle, "low": low, "high": high, "inside": inside},
-        attrs={"history": history.attrs["source"], "simulated": simulated.attrs["source"], "band": band},
+    return with_metadata(
+        xr.Dataset(
+            {"observed": observed, "simulated": middle, "low": low, "high": high, "inside": inside},
+            attrs={"history": history.attrs["source"], "simulated": simulated.attrs["source"], "band": band},
+        )
     )
 
 

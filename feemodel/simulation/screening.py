@@ -10,6 +10,7 @@ from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.extras import install_command
 from feemodel.simulation.axes import SAMPLE, Listed, Rng, Rows, SobolPoints, columns_at, is_frozen, stream_of
 from feemodel.simulation.executors import Where
+from feemodel.simulation.metadata import with_metadata
 from feemodel.simulation.samples import Samples, sobol
 from feemodel.simulation.sensitivity import LARGEST_DESIGN, MOST_RESAMPLES
 from feemodel.simulation.sweep import sweep
@@ -122,6 +123,7 @@ def morris_screening(
         {"result": names, "input": inputs},
         {**evaluated.attrs, **points.attributes(), "sampling": described, "confidence": share, "resamples": draws},
     )
+    dataset = with_metadata(dataset)
     return dataset if len(names) > 1 else dataset.squeeze("result")
 
 

@@ -14,6 +14,7 @@ from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.extras import install_command
 from feemodel.simulation.axes import SAMPLE, Listed, Rng, SobolPoints, columns_at, stream_of
 from feemodel.simulation.executors import Where
+from feemodel.simulation.metadata import with_metadata
 from feemodel.simulation.samples import Samples, sobol
 from feemodel.simulation.sweep import sweep
 
@@ -245,5 +246,5 @@ def _dataset(
         for end in ("", "_low", "_high"):
             values = np.array([one[end] for one in pairs])
             variables[f"second_order{end}"] = (("result", "input", "other_input"), values, {"units": "1"})
-    dataset = xarray.Dataset(variables, coordinates)
+    dataset = with_metadata(xarray.Dataset(variables, coordinates))
     return dataset if len(names) > 1 else dataset.squeeze("result")

@@ -7,6 +7,7 @@ import xarray
 
 from feemodel.checks import instance
 from feemodel.errors import InvalidInput
+from feemodel.simulation.metadata import with_metadata
 from feemodel.simulation.reduce import Over, Table, level_coordinates
 
 
@@ -54,7 +55,7 @@ def summarize(result: xarray.Dataset, reduction: Over) -> xarray.Dataset:
         name: values.variable for name, values in result.coords.items() if not set(values.dims) & set(wanted.dims)
     }
     attributes = result.attrs | {"reduced_over": ", ".join(wanted.dims), "left_out": ", ".join(left_out)}
-    return xarray.Dataset(variables, coordinates | level_coordinates(wanted), attributes)
+    return with_metadata(xarray.Dataset(variables, coordinates | level_coordinates(wanted), attributes))
 
 
 def _reduced(name: str, values: xarray.DataArray, wanted: Over) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from feemodel.linea.coordinator import variable_cost
 from feemodel.linea.parameters import ASSUMED_L1_TIP, COORDINATOR
 from feemodel.linea.pricing_forms import CostPerByte, VerificationCost
 from feemodel.linea.priority import verification_priority_fee
+from feemodel.simulation.metadata import with_metadata
 from feemodel.sizes.codecs import Codec, compressed_sizes, get_codec
 from feemodel.sizes.lzss import packed_size
 
@@ -191,19 +192,21 @@ def recovery_over_l1_fees(
     fees = [form.parts(workload.compressed_size, workload.gas, factor).total for factor in margin.tolist()]
     revenue = np.array([_in_doubles(form.required_price(fee), workload.gas) for fee in fees])
     cost = workload.compressed_bytes * submission.cost_per_byte(base_fee[:, None], blob_base_fee)
-    return xarray.Dataset(
-        {
-            "revenue": ("margin", revenue, {"units": "wei"}),
-            "cost": (("base_fee", "blob_base_fee"), cost, {"units": "wei"}),
-            "recovery": (("margin", "base_fee", "blob_base_fee"), revenue[:, None, None] / cost, {"units": "1"}),
-        },
-        {
-            "margin": ("margin", margin, {"units": "1"}),
-            "base_fee": ("base_fee", base_fee, {"units": "wei / gas"}),
-            "blob_base_fee": ("blob_base_fee", blob_base_fee, {"units": "wei / gas"}),
-        },
-        {"workload": workload.name, "transactions": len(workload), "pricing": form.name}
-        | {"variable_cost": form.variable_cost, "fixed_cost": form.fixed_cost, "tip": submission.tip},
+    return with_metadata(
+        xarray.Dataset(
+            {
+                "revenue": ("margin", revenue, {"units": "wei"}),
+                "cost": (("base_fee", "blob_base_fee"), cost, {"units": "wei"}),
+                "recovery": (("margin", "base_fee", "blob_base_fee"), revenue[:, None, None] / cost, {"units": "1"}),
+            },
+            {
+                "margin": ("margin", margin, {"units": "1"}),
+                "base_fee": ("base_fee", base_fee, {"units": "wei / gas"}),
+                "blob_base_fee": ("blob_base_fee", blob_base_fee, {"units": "wei / gas"}),
+            },
+            {"workload": workload.name, "transactions": len(workload), "pricing": form.name}
+            | {"variable_cost": form.variable_cost, "fixed_cost": form.fixed_cost, "tip": submission.tip},
+        )
     )
 
 
@@ -268,21 +271,23 @@ def verification_surface(
     per_byte = verification_gas_cost[:, None] * gas_price_ratio * form.min_gas_price / form.verification_capacity
     cost = workload.compressed_bytes * per_byte
     axes = ("verification_gas_cost", "gas_price_ratio", "margin")
-    return xarray.Dataset(
-        {
-            "fee_quantile": (("quantile", *axes), paid, {"units": "wei"}),
-            "revenue": (axes, revenue, {"units": "wei"}),
-            "cost": (axes[:2], cost, {"units": "wei"}),
-            "recovery": (axes, revenue / cost[:, :, None], {"units": "1"}),
-        },
-        {
-            "quantile": ("quantile", quantiles, {"units": "1"}),
-            "verification_gas_cost": ("verification_gas_cost", verification_gas_cost, {"units": "gas"}),
-            "gas_price_ratio": ("gas_price_ratio", gas_price_ratio, {"units": "1"}),
-            "margin": ("margin", margin, {"units": "1"}),
-        },
-        {"workload": workload.name, "transactions": len(workload), "pricing": form.name}
-        | {"min_gas_price": form.min_gas_price, "verification_capacity": form.verification_capacity},
+    return with_metadata(
+        xarray.Dataset(
+            {
+                "fee_quantile": (("quantile", *axes), paid, {"units": "wei"}),
+                "revenue": (axes, revenue, {"units": "wei"}),
+                "cost": (axes[:2], cost, {"units": "wei"}),
+                "recovery": (axes, revenue / cost[:, :, None], {"units": "1"}),
+            },
+            {
+                "quantile": ("quantile", quantiles, {"units": "1"}),
+                "verification_gas_cost": ("verification_gas_cost", verification_gas_cost, {"units": "gas"}),
+                "gas_price_ratio": ("gas_price_ratio", gas_price_ratio, {"units": "1"}),
+                "margin": ("margin", margin, {"units": "1"}),
+            },
+            {"workload": workload.name, "transactions": len(workload), "pricing": form.name}
+            | {"min_gas_price": form.min_gas_price, "verification_capacity": form.verification_capacity},
+        )
     )
 
 

@@ -5,7 +5,6 @@ reduced to a table holds the table and those blocks, however many evaluations th
 """
 
 import inspect
-import platform
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel import __version__
 from feemodel.checks import function as checked_function
 from feemodel.checks import mapping, text, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
@@ -24,6 +22,7 @@ from feemodel.progress import Progress, reporting
 from feemodel.simulation.axes import Constant, Inputs
 from feemodel.simulation.blocks import Blocks, blocks_of, inputs_of, part_of, shape_of
 from feemodel.simulation.executors import THREADS, Where, in_order
+from feemodel.simulation.metadata import versions, with_metadata
 from feemodel.simulation.reduce import LEVELS, Moments, Over, Table, level_coordinates
 from feemodel.simulation.samples import Samples
 
@@ -289,7 +288,7 @@ class _Kept:
             for name, table in self._tables.items():
                 variables |= table.variables(name, dims, self._of_values(name, reduce), described(name))
                 coordinates |= level_coordinates(reduce, described(name))
-        return xarray.Dataset(variables, coordinates, self._attributes())
+        return with_metadata(xarray.Dataset(variables, coordinates, self._attributes()))
 
     def _of_values(self, name: str, reduce: Over) -> dict[str, NDArray[np.float64]]:
         """The statistics of a result that need every evaluation."""
@@ -308,8 +307,7 @@ class _Kept:
                 attributes |= axis.attributes()
         if job.reduce is not None:
             attributes["reduced_over"] = ", ".join(job.reduce.dims)
-        versions = {"feemodel": __version__, "numpy": np.__version__, "python": platform.python_version()}
-        return attributes | versions
+        return attributes | versions()
 
 
 def _checked_job(function: Callable[..., Any], samples: Samples, reduce: Over | None, chunk: int | None) -> _Job:

@@ -27,6 +27,7 @@ from feemodel.simulation.attacks.saturation import (
     moved_base_fee,
     saturate,
 )
+from feemodel.simulation.metadata import with_metadata
 
 L1_BLOCK_TIME = 12.0  # seconds
 ROUNDING = 1e-9  # of sums of parts of blobs
@@ -325,8 +326,10 @@ def _blocks(blocks: int) -> int:
 def _dataset(columns: dict[str, Any], victim: Victim) -> xr.Dataset:
     units = {"blob_base_fee": "wei / gas", "base_fee": "wei / gas", "backlog": "1"}
     count = len(next(iter(columns.values())))
-    return xr.Dataset(
-        {name: ("block", values, {"units": units.get(name, "wei")}) for name, values in columns.items()},
-        {"block": ("block", np.arange(1, count + 1), {"units": "1"})},
-        {"rollup": victim.name},
+    return with_metadata(
+        xr.Dataset(
+            {name: ("block", values, {"units": units.get(name, "wei")}) for name, values in columns.items()},
+            {"block": ("block", np.arange(1, count + 1), {"units": "1"})},
+            {"rollup": victim.name},
+        )
     )

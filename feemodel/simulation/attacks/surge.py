@@ -20,6 +20,7 @@ from feemodel.rollups.arbitrum_l2_pricing import (
     next_backlog,
     update_pricing,
 )
+from feemodel.simulation.metadata import with_metadata
 
 LEGACY_SPEED_LIMIT = 7_000_000  # gas a second; nitro, InitialSpeedLimitPerSecondV6
 MOST_SECONDS = 10_000_000
@@ -97,7 +98,7 @@ def surge_prices(
         for place, (name, units) in enumerate((("base_fee", "wei / gas"), ("gas_used", "gas"), ("paid", "wei")))
     }
     seconds = ("second", np.arange(terms.seconds), {"units": "s"})
-    return xr.Dataset(variables, {"rule": ["legacy", "constraints"], "second": seconds})
+    return with_metadata(xr.Dataset(variables, {"rule": ["legacy", "constraints"], "second": seconds}))
 
 
 def _constraints(given: Any) -> tuple[GasConstraint, ...]:
@@ -171,8 +172,10 @@ def sustained_use(
         added = [backlog + gas for backlog in backlogs]
         fee, _, backlogs = update_pricing(added, 1, constraints=rows, min_base_fee=least)
         fees[second] = fee
-    return xr.Dataset(
-        {"base_fee": ("second", fees, {"units": "wei / gas"}), "paid": ("second", paid, {"units": "wei"})},
-        {"second": ("second", np.arange(seconds), {"units": "s"})},
-        {"gas_per_second": gas, "min_base_fee": min_base_fee},
+    return with_metadata(
+        xr.Dataset(
+            {"base_fee": ("second", fees, {"units": "wei / gas"}), "paid": ("second", paid, {"units": "wei"})},
+            {"second": ("second", np.arange(seconds), {"units": "s"})},
+            {"gas_per_second": gas, "min_base_fee": min_base_fee},
+        )
     )

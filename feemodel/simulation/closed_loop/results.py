@@ -8,6 +8,7 @@ import xarray as xr
 from feemodel.checks import RealArray
 from feemodel.simulation.closed_loop import loop
 from feemodel.simulation.closed_loop.costs import LINES
+from feemodel.simulation.metadata import with_metadata
 
 HOUR = 3_600.0  # seconds
 DELAYS = (0.5, 0.95, 0.99)
@@ -167,7 +168,7 @@ def dataset(results: list[PathResult], *, day_steps: int, step: float, recorded:
             variables[name] = (("recorded_path", "step"), series[:, place], said)
         coordinates["recorded_path"] = np.arange(len(series))
         coordinates["elapsed"] = ("step", step * np.arange(series.shape[2]), {"units": "s"})
-    return xr.Dataset(variables, coordinates)
+    return with_metadata(xr.Dataset(variables, coordinates))
 
 
 def _over(amount: Any, whole: Any) -> float:

@@ -1,0 +1,73 @@
+"""What every result says of itself: the meaning of its variables, its seed, and the versions that made it."""
+
+import platform
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from feemodel import __version__
+
+if TYPE_CHECKING:
+    import xarray
+
+#: Meanings that a variable's name alone does not tell; others are their name with spaces.
+LONG_NAMES = {
+    "attributed_cost": "L1 cost of the hour's own bytes",
+    "base_fee": "L1 base fee",
+    "blob_base_fee": "L1 blob base fee",
+    "charged": "transactions by fee over the cost of their own bytes",
+    "cost": "cost of posting on L1",
+    "elapsed": "time since the beginning",
+    "fill": "share of blob space that is used",
+    "hour": "hours since the beginning",
+    "mu_star": "mean absolute elementary effect",
+    "mu": "mean elementary effect",
+    "sigma": "standard deviation of elementary effects",
+    "path": "number of the path",
+    "ratio_high": "upper edge of the ratio",
+    "ratio_low": "lower edge of the ratio",
+    "recovery": "revenue over posting cost",
+    "revenue": "what users pay",
+    "size_recovery": "size part of the fees over posting cost",
+    "size_revenue": "size part of what users pay",
+    "time": "date and time, UTC",
+    "total_cost": "cost of posting on L1, in all",
+    "total_revenue": "what users pay, in all",
+    "total_size_revenue": "size part of what users pay, in all",
+    "unprofitable": "transactions that pay less than their bytes cost",
+    "unprofitable_share": "share of transactions that pay less than their bytes cost",
+    "variable_cost": "variable cost, of a compressed byte on L1",
+    "worst_drawdown": "largest fall of the balance",
+}
+
+
+def versions() -> dict[str, str]:
+    """The versions that a result depends on.
+
+    >>> [*versions()]
+    ['feemodel', 'numpy', 'python']
+    """
+    return {"feemodel": __version__, "numpy": np.__version__, "python": platform.python_version()}
+
+
+def with_metadata(found: "xarray.Dataset", rng: Any = None) -> "xarray.Dataset":
+    """A result whose variables all have a `long_name`, with the versions and, where it was drawn, the seed.
+
+    A `Generator` has a state and no seed: it is named as such.
+
+    >>> import xarray
+    >>> result = with_metadata(xarray.Dataset({"size_recovery": ("path", [1.2])}), rng=7)
+    >>> result.size_recovery.long_name, result.seed
+    ('size part of the fees over posting cost', '7')
+    """
+    for name, variable in found.variables.items():
+        variable.attrs.setdefault("long_name", LONG_NAMES.get(str(name), str(name).replace("_", " ")))
+    drawn = {} if rng is None else {"seed": _seed(rng)}
+    return found.assign_attrs(drawn | {name: text for name, text in versions().items() if name not in found.attrs})
+
+
+def _seed(rng: Any) -> str:
+    if isinstance(rng, np.random.SeedSequence):
+        spawned = f", spawn key {rng.spawn_key}" if rng.spawn_key else ""
+        return f"{rng.entropy}{spawned}"
+    return "a Generator's" if isinstance(rng, np.random.Generator) else str(rng)
