@@ -167,3 +167,11 @@ def test_bad_input_is_named(capsys, arguments, code, message):
 
     assert found == code
     assert message in text
+
+
+def test_a_history_of_one_row_is_the_mistake_of_its_file(tmp_path, capsys):
+    path = tmp_path / "fees.csv"
+    path.write_text("timestamp,base_fee\n1700000000,1000000000\n")
+
+    assert main(["backtest", "--l1", str(path)]) == 3
+    assert f"{path}: scenario: expected at least two steps, got 1" in capsys.readouterr().err

@@ -207,3 +207,13 @@ def test_fee_history_that_does_not_fit_is_refused(change: dict[str, Any], messag
 def test_answer_that_is_no_fee_history_is_refused(answer: Any) -> None:
     with pytest.raises(InvalidInput, match="the fee history: "):
         parse_fee_history(answer)
+
+
+def test_a_table_without_a_known_name_of_the_base_fee_lists_its_columns(tmp_path):
+    path = tmp_path / "fees.csv"
+    path.write_text("time,base_fee_gwei\n1700000000,1\n")
+    with (
+        pytest.warns(UserWarning, match="columns that are not read: base_fee_gwei"),
+        pytest.raises(UnreadableFile, match=r"base_fee=NAME among the columns names another.*'time, base_fee_gwei'"),
+    ):
+        read_l1_fees(path)

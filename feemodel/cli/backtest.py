@@ -328,13 +328,15 @@ def _beginning(history: Any, hours: float) -> Any:
 
 def l1_history(path: str | None, columns: dict[str, str] | None = None) -> Any:
     from feemodel.io import read_l1_fees, read_shipped_l1_fees
-    from feemodel.simulation.scenarios import replay
+    from feemodel.simulation.scenarios import replay, step_seconds
 
     if path is None:
         return replay(read_shipped_l1_fees(), source="Ethereum mainnet, 2026-01-07 to 02-06, means of ten minutes")
     table = read_l1_fees(path, columns=columns)
     try:
-        return replay(table, source=Path(path).name)
+        history = replay(table, source=Path(path).name)
+        step_seconds(history)  # which two steps at least have
+        return history
     except InvalidInput as error:
         raise UnreadableFile(f"{path}: {error}") from None
 

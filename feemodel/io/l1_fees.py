@@ -10,7 +10,7 @@ import pandas as pd
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.io.blocks import parse_blocks
-from feemodel.io.files import PathLike, container_of, opened, parse_json, reading
+from feemodel.io.files import PathLike, column_names, container_of, opened, parse_json, reading
 from feemodel.io.formats import L1_FEE_FILES, read_format, rows_of_json, table_of_objects
 from feemodel.io.tables import L1_FEES, in_order
 from feemodel.io.values import cell
@@ -48,8 +48,9 @@ def read_l1_fees(path: PathLike, *, columns: Mapping[str, str] | None = None) ->
         else:
             _, table = read_format(path, container, (L1_FEE_FILES,), columns)
         if table["base_fee"].isna().all() and table["excess_blob_gas"].isna().all() and len(table):
-            names = ", ".join(table.attrs["names_in_file"].values())
-            reason = "expected a column base_fee or excess_blob_gas (columns={'base_fee': NAME} names another) among"
+            in_json = container == "json"
+            names = ", ".join(table.attrs["names_in_file"].values() if in_json else column_names(path, container))
+            reason = "expected a column base_fee or excess_blob_gas (base_fee=NAME among the columns names another)"
             raise InvalidInput("L1 fees", reason, names)
         if table.attrs["names_in_file"].get("blob_gas_used") == "blob_count":
             table["blob_gas_used"] *= GAS_PER_BLOB
