@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -36,6 +37,8 @@ def inside(folder, access, *command):
 @pytest.fixture(scope="module")
 def image(tmp_path_factory):
     """The package as it is installed, and an empty cache of kernels."""
+    if shutil.which("unshare") is None:
+        pytest.skip("needs unshare, of util-linux")
     folder = tmp_path_factory.mktemp("container")
     for name in ("root", "image/cache", "image/tmp", "image/site"):
         (folder / name).mkdir(parents=True)
