@@ -25,7 +25,7 @@ from feemodel.rollups import (
     zksync,
     zksync_os,
 )
-from feemodel.rollups.factors import Factors, evaluate
+from feemodel.rollups.factors import Factors, evaluate, with_margin
 from feemodel.rollups.rules import CURRENT, RULES, rule
 from feemodel.simulation.announced import PricingRule
 
@@ -232,6 +232,29 @@ def test_sums_do_not_depend_on_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     again = kernels.l1_sums(factors, 10_000, 50)
     assert first.by_sample.tolist() == again.by_sample.tolist()
     assert first.by_transaction.tolist() == again.by_transaction.tolist()
+
+
+def test_factors_multiply_out_by_hand() -> None:
+    """7 · 10 // 4; then (70 + 3) // 4 = 18, trunc(1.5 · 21) − trunc(1.5 · 3) = 27, twice; millionths carry over."""
+    plain = Factors(units=7, price=Parts(10, 0), divisor=4, gas=3, gas_price=5)
+    every = plain._replace(step=2, offset=Parts(3, 0), fixed=3, margin=1.5, extra=1)
+    parts = plain._replace(price=Parts(10, 300_000), offset=Parts(1, 900_000), divisor=1)  # 72.1 + 1.9
+
+    assert [evaluate(one) for one in (plain, every, parts)] == [(17, 15), (54, 16), (74, 15)]
+    arrays = every._replace(units=np.array([7, 0]), gas=np.array([3, 0]))
+    assert [found.tolist() for found in evaluate(arrays)] == [[54, 0], [16, 1]]
+    assert evaluate(plain._replace(units=2**64, divisor=1, saturates=True)).l1 == 2**64 - 1
+    assert evaluate(plain._replace(units=2**64, divisor=1)).l1 == 10 * 2**64
+
+
+def test_a_margin_is_taken_in_doubles_that_lose_nothing() -> None:
+    for price, margin, expected in ((2**53 - 1, 0.5, 2**52 - 1), (2**52 - 1, 2.0, 2**53 - 2), (2**60, 1.0, 2**60)):
+        assert with_margin(price, margin) == expected
+        assert with_margin(np.array([price]), margin).tolist() == [expected]
+    for price, margin, what in ((2**53, 0.5, "price"), (2**53 + 1, 0.5, "price"), (2**52, 2.0, "product")):
+        for value in (price, np.array([price])):
+            with pytest.raises(Int64Overflow, match=f"expected a {what}"):
+                with_margin(value, margin)
 
 
 def test_what_is_missing_is_named() -> None:

@@ -46,7 +46,7 @@ class Factors(NamedTuple):
     """A rule's fees, taken apart.
 
     l1 = step · (trunc(margin · (q + fixed)) − trunc(margin · fixed))
-    q  = (units · price + (units · price_fraction + offset_fraction) // 10⁹) // divisor + offset
+    q  = (units · price + offset) // divisor
     l2 = gas · gas_price + extra
     """
 
@@ -137,7 +137,7 @@ def evaluate(factors: Factors) -> Fees:
 
 
 def with_margin(price: Whole, margin: float) -> Whole:
-    """trunc(margin · price); raises `Int64Overflow` for a product of 2**53 or more.
+    """trunc(margin · price); raises `Int64Overflow` for a price or product of 2**53 or more.
 
     >>> with_margin(36_095_238, 1.2)
     43314285
@@ -146,8 +146,7 @@ def with_margin(price: Whole, margin: float) -> Whole:
     price = whole("price", price)
     if margin == 1.0:
         return price
-    if isinstance(price, int) and price >= DOUBLE_EXACT:
-        raise Int64Overflow("price", "expected a price below 2**53", price)
+    require("price", "expected a price below 2**53", price, price < DOUBLE_EXACT, Int64Overflow)
     double = margin * (float(price) if isinstance(price, int) else price.astype(float))
     result = truncated("price", double)
     require("price", "expected a product with the margin below 2**53", result, result < DOUBLE_EXACT, Int64Overflow)
