@@ -68,6 +68,11 @@ def test_only_a_creation_pays_for_init_code():
     assert draft.intrinsic_gas(kind="self", has_value=False, nonzero_bytes=32) == 12_000 + 16 * 32
 
 
+def test_state_costs_1_530_gas_a_byte():
+    """EIP-8037: 64 bytes of a slot, 120 of an account, 23 of an authorization."""
+    assert (draft.SLOT_STATE_GAS, draft.ACCOUNT_STATE_GAS, draft.AUTHORIZATION_STATE_GAS) == (97_920, 183_600, 35_190)
+
+
 def test_a_system_call_may_fill_sixteen_slots():
     """EIP-8037: 30,000,000 + 16 · 64 · 1,530."""
     assert draft.SYSTEM_CALL_GAS == 31_566_720
