@@ -195,7 +195,37 @@ def test_the_kernel_divides_exactly_at_the_edges_of_its_range(
         ]
 
 
+# units, price, divisor, offset: the remainder after the first correction is more than the divisor
+CORRECTED = [
+    (1_016_686_397_482_899, 1_013_645_244_015_070_848, 2_024_712_173_238_980, 978_271_541_406_209),
+    (909_485_133_598_129, 693_859_412_011_143_808, 1_821_030_641_318_226, 962_509_386_454_035),
+    (1_020_813_672_760_596, 787_450_446_334_845_696, 1_420_797_048_614_971, 930_107_432_482_978),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("units", "price", "divisor", "offset"), CORRECTED)
+def test_a_remainder_beyond_the_divisor_corrects_the_quotient(
+    units: int, price: int, divisor: int, offset: int
+) -> None:
+    factors = Factors(
+        np.array([units]), FixedPoint(np.array([price]), 0), divisor, gas=0, gas_price=0, offset=FixedPoint(offset, 0)
+    )
+    expected = (units * price + offset) // divisor
+
+    assert kernels.l1_sums(factors, 1, 1).by_transaction.tolist() == [float(expected)] != [float(expected - 1)]
+
+
+@pytest.mark.parametrize("margin", [0.0, 1.0, 1.5, 2.0])
+def test_compiled_sums_have_the_margin(margin: float) -> None:
+    one = Factors(np.array([7]), FixedPoint(10, 0), 4, gas=0, gas_price=0, step=2, fixed=3, margin=margin)
+
+    assert kernels.l1_sums(one, 1, 1).by_moment.tolist() == evaluate(one).l1.tolist()
+
+
 def test_the_kernel_refuses_what_it_cannot_prove() -> None:
+    product = Factors(np.array([1, 2**40]), FixedPoint(np.array([2**21]), 0), 1, gas=0, gas_price=0)
+    with pytest.raises(Int64Overflow, match=r"transactions\[1\]"):
+        kernels.l1_sums(product, 2, 1)
     eight = FixedPoint(np.array([8]), 0)
     with pytest.raises(Int64Overflow, match=r"transactions\[1\]"):
         kernels.l1_sums(Factors(np.array([1, 2**59]), eight, 1, gas=0, gas_price=0), 2, 1)
@@ -236,9 +266,9 @@ def test_sums_do_not_depend_on_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_factors_multiply_out_by_hand() -> None:
     """7 · 10 // 4; then (70 + 3) // 4 = 18, trunc(1.5 · 21) − trunc(1.5 · 3) = 27, twice; millionths carry over."""
-    plain = Factors(units=7, price=Parts(10, 0), divisor=4, gas=3, gas_price=5)
-    every = plain._replace(step=2, offset=Parts(3, 0), fixed=3, margin=1.5, extra=1)
-    parts = plain._replace(price=Parts(10, 300_000), offset=Parts(1, 900_000), divisor=1)  # 72.1 + 1.9
+    plain = Factors(units=7, price=FixedPoint(10, 0), divisor=4, gas=3, gas_price=5)
+    every = plain._replace(step=2, offset=FixedPoint(3, 0), fixed=3, margin=1.5, extra=1)
+    parts = plain._replace(price=FixedPoint(10, 300_000), offset=FixedPoint(1, 900_000), divisor=1)  # 72.1 + 1.9
 
     assert [evaluate(one) for one in (plain, every, parts)] == [(17, 15), (54, 16), (74, 15)]
     arrays = every._replace(units=np.array([7, 0]), gas=np.array([3, 0]))
@@ -251,7 +281,8 @@ def test_a_margin_is_taken_in_doubles_that_lose_nothing() -> None:
     for price, margin, expected in ((2**53 - 1, 0.5, 2**52 - 1), (2**52 - 1, 2.0, 2**53 - 2), (2**60, 1.0, 2**60)):
         assert with_margin(price, margin) == expected
         assert with_margin(np.array([price]), margin).tolist() == [expected]
-    for price, margin, what in ((2**53, 0.5, "price"), (2**53 + 1, 0.5, "price"), (2**52, 2.0, "product")):
+    for price, margin, what in ((2**53, 0.5, "price"), (2**53 + 1, 0.5, "price"), (2**52, 2.0, "product"),
+                                (2**53 - 1, 2.0, "product")):  # fmt: skip
         for value in (price, np.array([price])):
             with pytest.raises(Int64Overflow, match=f"expected a {what}"):
                 with_margin(value, margin)
@@ -284,6 +315,13 @@ def test_no_rule_prices_a_blob_transaction(name: str) -> None:
     row = dict.fromkeys(COLUMNS, 100) | {"transaction_type": [2, 3]}
     with pytest.raises(InvalidInput, match=rf"transaction_type\[1\]: {name} prices no blob transactions"):
         rule(name).fees(row, base_fee=10**9, blob_base_fee=1)
+
+
+def test_later_types_than_a_blob_transaction_are_priced() -> None:
+    """EIP-7702's is type 4."""
+    row = dict.fromkeys(COLUMNS, 100) | {"transaction_type": [0, 1, 2, 4]}
+    moment = {"base_fee": 10**9, "blob_base_fee": 1}
+    assert rule("base/jovian").fees(row, **moment) == rule("base/jovian").fees(dict.fromkeys(COLUMNS, 100), **moment)
 
 
 def test_a_price_per_gas_needs_gas() -> None:

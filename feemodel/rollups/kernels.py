@@ -110,7 +110,7 @@ def _check_range(
         return
     ratio, added = units / divisor, float(offset.max()) / divisor
     largest = ratio * (float(price.max()) + 1) + added + 2
-    limit = QUOTIENT_LIMIT if margin == 1.0 else DOUBLE_EXACT / margin
+    limit = QUOTIENT_LIMIT if margin == 1.0 else DOUBLE_EXACT / max(margin, 1.0)  # price and product
     out_of_range = (
         (largest + float(fixed.max()) >= limit)
         | (largest * step * margin >= QUOTIENT_LIMIT)

@@ -12,7 +12,7 @@ TESTS: dict[str, list[str]] = {
     "linea/coordinator": ["tests/test_pricing.py", "feemodel/linea/coordinator.py"],
     "linea/extra_data": ["tests/test_record.py"],
     "linea/from_l1": ["feemodel/linea/from_l1.py", "tests/test_pricing.py"],
-    "linea/kernels": ["tests/test_priority.py", "feemodel/linea/kernels.py"],
+    "linea/kernels": ["tests/test_priority.py", "tests/test_sweep.py", "feemodel/linea/kernels.py"],
     "linea/node": ["tests/test_stages.py", "feemodel/linea/node.py"],
     "linea/price_cap": ["feemodel/linea/price_cap.py", "tests/test_price_cap.py"],
     "linea/priority": ["tests/test_priority.py", "feemodel/linea/priority.py"],
