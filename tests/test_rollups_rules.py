@@ -219,7 +219,7 @@ def test_a_remainder_beyond_the_divisor_corrects_the_quotient(
 def test_compiled_sums_have_the_margin(margin: float) -> None:
     one = Factors(np.array([7]), FixedPoint(10, 0), 4, gas=0, gas_price=0, step=2, fixed=3, margin=margin)
 
-    assert kernels.l1_sums(one, 1, 1).by_moment.tolist() == evaluate(one).l1.tolist()
+    assert kernels.l1_sums(one, 1, 1).by_transaction.tolist() == evaluate(one).l1.tolist()
 
 
 def test_the_kernel_refuses_what_it_cannot_prove() -> None:
