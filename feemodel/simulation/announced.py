@@ -103,10 +103,10 @@ class PricingRule:
 
         Raises `InvalidInput` as `feemodel.variable_cost`.
 
-        (7e7 + 1e8) · 65,250 + 4e6 · 131,072 wei over 131,072 bytes:
+        (7e7 + 1e8) · 65,250 + 4e6 · 131,072 wei over 131,072 bytes are 88,629,058.8 a byte:
 
         >>> round(PricingRule(lower_bound=None).variable_cost(7e7, 1e8, 4e6))
-        88629067
+        88629059
         """
         return variable_cost(
             base_fee,
