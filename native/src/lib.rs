@@ -14,6 +14,7 @@ mod inspection;
 mod least_gas;
 mod machine;
 mod message;
+mod precompiles;
 mod state;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -14,9 +14,7 @@ use revm::context::{
 use revm::context_interface::journaled_state::account::JournaledAccountTr;
 use revm::handler::evm::{ContextDbError, FrameInitResult};
 use revm::handler::instructions::EthInstructions;
-use revm::handler::{
-    EthFrame, EthPrecompiles, EvmTr, FrameInitOrResult, FrameResult, Handler, ItemOrResult, pre_execution,
-};
+use revm::handler::{EthFrame, EvmTr, FrameInitOrResult, FrameResult, Handler, ItemOrResult, pre_execution};
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::interpreter_action::FrameInit;
 use revm::interpreter::interpreter_types::{InputsTr, Jumps, LegacyBytecode, RuntimeFlag};
@@ -30,6 +28,7 @@ use revm::primitives::{Address, Bytes, KECCAK_EMPTY, U256};
 use crate::inspection::Inspection;
 use crate::least_gas::{End, Recorder};
 use crate::message::{Block, Message};
+use crate::precompiles::Remembering;
 use crate::state::{Missing, Reader, State};
 
 type Ctx = Context<BlockEnv, TxEnv, CfgEnv, Reader, Journal<Reader>, Run>;
@@ -180,7 +179,7 @@ const NAMING: [u8; 11] = [
 ];
 
 /// revm with the hooks of the recorder.
-struct Machine(Evm<Ctx, (), Table, EthPrecompiles, Frame>);
+struct Machine(Evm<Ctx, (), Table, Remembering, Frame>);
 
 impl Machine {
     /// The opcodes of an inspecting machine are wrapped once more; others pay nothing for that.
@@ -210,7 +209,7 @@ impl Machine {
             ctx: context,
             inspector: (),
             instruction: instructions,
-            precompiles: EthPrecompiles::new(spec),
+            precompiles: Remembering::new(spec),
             frame_stack: FrameStack::new_prealloc(8),
         })
     }
@@ -223,6 +222,7 @@ impl Machine {
         gas_limit: u64,
         until: Option<Instant>,
     ) -> Result<Executed, Failure> {
+        self.0.precompiles.begin(message);
         let context = &mut self.0.ctx;
         let mut initial = message.initial_gas(&context.cfg.gas_params);
         if !block.spec.is_enabled_in(SpecId::PRAGUE) {
@@ -392,14 +392,14 @@ impl Handler for Rules {
 impl EvmTr for Machine {
     type Context = Ctx;
     type Instructions = Table;
-    type Precompiles = EthPrecompiles;
+    type Precompiles = Remembering;
     type Frame = Frame;
 
-    fn all(&self) -> (&Ctx, &Self::Instructions, &EthPrecompiles, &FrameStack<Frame>) {
+    fn all(&self) -> (&Ctx, &Self::Instructions, &Remembering, &FrameStack<Frame>) {
         self.0.all()
     }
 
-    fn all_mut(&mut self) -> (&mut Ctx, &mut Self::Instructions, &mut EthPrecompiles, &mut FrameStack<Frame>) {
+    fn all_mut(&mut self) -> (&mut Ctx, &mut Self::Instructions, &mut Remembering, &mut FrameStack<Frame>) {
         self.0.all_mut()
     }
 
