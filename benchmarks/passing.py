@@ -7,6 +7,7 @@ from the first of them that is told to the last, and from the block to the last.
 
 import asyncio
 import base64
+import itertools
 import os
 import shutil
 import statistics
@@ -41,28 +42,28 @@ def main() -> None:
         serving("--node", node.url, "--workers", str(WORKERS), "--watch-seconds", "0.02") as server,
     ):
         ports = {"anvil": port_of(node.url), "through the server": port_of(server.address)}
-        print(f"  {CONNECTIONS} connections, {ROUNDS} rounds of {SECONDS:g} s, {WORKERS} workers")
-        for name, request in ASKED.items():
+        print(f"  {ROUNDS} rounds of {SECONDS:g} s, {WORKERS} workers")
+        for connections, (name, request) in itertools.product((1, CONNECTIONS), ASKED.items()):
             before = serving_time(server.pid)
-            count = beside(name, request, ports)
+            count = beside(name, request, ports, connections)
             spent = 1e6 * (serving_time(server.pid) - before) / count
             print(f"    {spent:.0f} µs of processor time a call in the server")
         pushed(node, port_of(server.address))
 
 
-def beside(name: str, request: Callable[[int], bytes], ports: dict[str, int]) -> int:
+def beside(name: str, request: Callable[[int], bytes], ports: dict[str, int], connections: int) -> int:
     """Throughput of the two, in turn; how many calls the server passed on."""
     found: dict[str, list[Latencies]] = {who: [] for who in ports}
     passed = 0
     for number in range(ROUNDS + 1):
         for who, port in ports.items():
-            times = run(load(port, request, SECONDS if number else 0.5))
+            times = run(load(port, request, connections, SECONDS if number else 0.5))
             passed += times.count if who != "anvil" else 0
             if number:  # the first round warms up
                 found[who].append(times)
     seconds = {who: [1 / times.count for times in each] for who, each in found.items()}
     direct, through = ports
-    print(f"  {name}: {ratio(seconds, direct, through)} of the throughput of {direct}")
+    print(f"  {name}, {connections} at a time: {ratio(seconds, direct, through)} of the throughput of {direct}")
     for who, each in found.items():
         p50, p99 = (1e3 * statistics.median(times.quantile(share) for times in each) for share in (0.5, 0.99))
         rate = statistics.median(times.count for times in each) / SECONDS
@@ -70,21 +71,21 @@ def beside(name: str, request: Callable[[int], bytes], ports: dict[str, int]) ->
     return passed
 
 
-async def load(port: int, request: Callable[[int], bytes], seconds: float) -> Latencies:
+async def load(port: int, request: Callable[[int], bytes], connections: int, seconds: float) -> Latencies:
     """How long the answers took, of clients that ask one after the other; raises `AssertionError` for an error."""
     times, end = Latencies(), time.perf_counter() + seconds
 
     async def client(number: int) -> None:
         connection = Connection(port)
         while time.perf_counter() < end:
-            number += CONNECTIONS
+            number += connections
             outcome, taken, body = await timed(connection, request(number))
             if outcome != "ok":
                 raise AssertionError(outcome, body)
             times.add(taken)
         connection.close()
 
-    await asyncio.gather(*map(client, range(CONNECTIONS)))
+    await asyncio.gather(*map(client, range(connections)))
     return times
 
 

@@ -691,7 +691,10 @@ def most_within(files: int) -> int:
 
 def wants_websocket(head: Head) -> bool:
     """Whether a request asks to go on as a WebSocket."""
-    protocols = head.headers.get(b"upgrade", b"").lower().split(b",")
+    upgrade = head.headers.get(b"upgrade")
+    if upgrade is None:
+        return False
+    protocols = upgrade.lower().split(b",")
     return any(protocol.strip().partition(b"/")[0] == b"websocket" for protocol in protocols)
 
 
