@@ -6,7 +6,6 @@ again in fresh ones, and a warning says so. An executor of the caller's that bre
 take its place.
 """
 
-import multiprocessing
 import pickle
 import signal
 import sys
@@ -16,6 +15,7 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future,
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any, Protocol, TypeAlias, TypeGuard, TypeVar
 
 from feemodel.checks import whole_scalar
@@ -91,30 +91,31 @@ def in_order(
     done, restarts = 0, 0
     finished: dict[int, Future[Result]] = {}
     while done < count:
-        with _team(executor, job, workers) as team:
-            pending = finished
-            try:
-                while done < count:
-                    for number in range(done, min(count, done + AHEAD * team.workers)):
-                        if number not in pending:
-                            pending[number] = team.submit(number)
-                    result = pending.pop(done).result()
-                    done, restarts = done + 1, 0
-                    yield result
-            except BrokenExecutor as error:
-                if isinstance(executor, Executor):
-                    raise UpstreamError(f"the executor given broke at piece {done:,}: {_said(error)}") from error
-                restarts += 1
-                if restarts > RESTARTS:
-                    reason = "out of memory, or a function that ends its process"
-                    raise UpstreamError(f"workers died {restarts} times at piece {done:,}: {reason}") from error
-                warnings.warn(f"worker processes died; from piece {done:,} on in fresh ones", WorkersDied, stacklevel=2)
-                finished = {number: future for number, future in pending.items() if _has_result(future)}
-            except CancelledError as error:
-                raise UpstreamError(f"the executor given cancelled piece {done:,}") from error
-            finally:
-                for future in pending.values():
-                    future.cancel()
+        pending = finished
+        try:
+            with _team(executor, job, workers) as team:
+                try:
+                    while done < count:
+                        for number in range(done, min(count, done + AHEAD * team.workers)):
+                            if number not in pending:
+                                pending[number] = team.submit(number)
+                        result = pending.pop(done).result()
+                        done, restarts = done + 1, 0
+                        yield result
+                finally:
+                    for future in pending.values():
+                        future.cancel()
+        except BrokenExecutor as error:
+            if isinstance(executor, Executor):
+                raise UpstreamError(f"the executor given broke at piece {done:,}: {_said(error)}") from error
+            restarts += 1
+            if restarts > RESTARTS:
+                reason = "out of memory, or a function that ends its process"
+                raise UpstreamError(f"workers died {restarts} times at piece {done:,}: {reason}") from error
+            warnings.warn(f"worker processes died; from piece {done:,} on in fresh ones", WorkersDied, stacklevel=2)
+            finished = {number: future for number, future in pending.items() if _has_result(future)}
+        except CancelledError as error:
+            raise UpstreamError(f"the executor given cancelled piece {done:,}") from error
 
 
 @contextmanager
@@ -126,10 +127,13 @@ def _team(where: Where, job: Job[Any], workers: int | None) -> Iterator[Team]:
         with _closing(ThreadPoolExecutor(count)) as pool:
             yield Team(partial(pool.submit, job), count)
     elif isinstance(where, str) and where == PROCESSES:
-        # Not forked: a fork copies the locks of other threads as they stand.
-        context = multiprocessing.get_context("spawn")
+        context = _Spawning()
         with _closing(ProcessPoolExecutor(count, context, initializer=_receive, initargs=(_pickled(job),))) as pool:
-            yield Team(partial(_submitted, pool), count)
+            try:
+                yield Team(partial(_submitted, pool), count)
+            except BrokenExecutor:
+                context.terminate()
+                raise
     elif _is_dask(where):
         if workers is not None:
             raise InvalidInput("workers", "expected only with threads or processes: a cluster has its own", workers)
@@ -142,6 +146,28 @@ def _team(where: Where, job: Job[Any], workers: int | None) -> Iterator[Team]:
     else:
         expected = '"threads", "processes", the address of a Dask scheduler such as "tcp://host:8786", a Dask Client'
         raise InvalidInput("executor", f"expected {expected} or an Executor", where)
+
+
+class _Spawning(SpawnContext):
+    """Starts fresh processes, not forks, which would copy the locks of other threads as they stand; knows them all.
+
+    A pool that breaks ends the workers that it has then. One that was starting at that time is left waiting for work,
+    and the pool waits for it without end.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._made: list[SpawnProcess] = []
+
+    def Process(self, *arguments: Any, **options: Any) -> SpawnProcess:  # type: ignore[override]  # noqa: N802  # the name that a pool calls
+        self._made.append(SpawnProcess(*arguments, **options))
+        return self._made[-1]
+
+    def terminate(self) -> None:
+        """End every process that was started and still lives."""
+        for process in self._made:
+            if process.is_alive():
+                process.terminate()
 
 
 def _submitted_to(executor: Executor, job: Job[Any], number: int) -> "Future[Any]":
