@@ -142,6 +142,14 @@ def test_an_estimate_that_fails_is_part_of_the_answer():
         ({"accounts": [{}]}, r"the document\.accounts\[0\]\.address"),
         ({"storage": [{"address": "0x" + "11" * 20}]}, r"the document\.storage\[0\]\.key"),
         ({"blocks": []}, r"the document\.blocks: expected at least one block"),
+        (
+            {"accounts": [account(SENDER), account(SENDER, nonce=1)]},
+            r"the document\.accounts\[1\]: expected an account once",
+        ),
+        (
+            {"storage": [{"address": f"0x{TARGET.hex()}", "key": word(1), "value": word(n)} for n in (2, 2, 3)]},
+            r"the document\.storage\[2\]: expected a slot once, .* got '0x[0-9a-f]{40}, key 0x1'",
+        ),
         ({"blobBaseFees": {"10": [256]}}, r"the document\.blobBaseFees\.10: expected a list of bytes"),
     ],
 )

@@ -241,14 +241,22 @@ def _data(value: Any, place: str, size: int | None) -> bytes:
 
 
 def _state(entry: _Object) -> ReplayState:
-    accounts = tuple(
-        (account.address("address"), account.amount("balance"), account.whole("nonce"), account.data("code"))
-        for account in entry.objects("accounts")
+    accounts: dict[bytes, StoredAccount] = {}
+    slots: dict[tuple[bytes, int], int] = {}
+    for account in entry.objects("accounts"):
+        address = account.address("address")
+        held = (address, account.amount("balance"), account.whole("nonce"), account.data("code"))
+        if accounts.setdefault(address, held) != held:
+            raise InvalidInput(account.place, "expected an account once, or the same each time", "0x" + address.hex())
+    for slot in entry.objects("storage"):
+        address, key, value = slot.address("address"), slot.amount("key"), slot.amount("value")
+        if slots.setdefault((address, key), value) != value:
+            name = f"0x{address.hex()}, key {key:#x}"
+            raise InvalidInput(slot.place, "expected a slot once, or the same value each time", name)
+    return ReplayState(
+        accounts=tuple(accounts.values()),
+        slots=tuple((address, key, value) for (address, key), value in slots.items()),
     )
-    slots = tuple(
-        (slot.address("address"), slot.amount("key"), slot.amount("value")) for slot in entry.objects("storage")
-    )
-    return ReplayState(accounts=accounts, slots=slots)
 
 
 def _block(entry: _Object, blob_base_fees: "_Object | None") -> ReplayBlock:
