@@ -18,7 +18,7 @@ from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded, Unreadab
 from feemodel.io.datasets import read_dataset, write_dataset
 from feemodel.linea.extra_data import MAX_KWEI, PricingRecord
 from feemodel.linea.from_l1 import priority_fee_from_l1, recorded_variable_cost
-from feemodel.linea.kernels import RUN, sweep_priority_fee
+from feemodel.linea.kernels import RUN, sweep_priority_fee, sweep_priority_fee_from_l1
 from feemodel.simulation.reduce import STATISTICS, Over, over
 from feemodel.simulation.samples import grid, monte_carlo, sobol
 from feemodel.simulation.surfaces import Workload
@@ -181,6 +181,41 @@ def test_the_variable_cost_of_l1_fees_is_what_a_record_holds(base_fee, blob_base
 def test_a_bad_input_is_named_by_the_formula(function, samples, error, named):
     with pytest.raises(error, match=named):
         sweep(function, samples)
+
+
+#: One transaction of 128 bytes and 21,000 gas under three L1 fees: the kernel that forms costs and fees at once.
+THREE_L1_FEES = {
+    "base_fee": np.array([1e8, 2e8, 3e8]), "tip": np.array([1e8, 0.0, 5e7]), "blob_base_fee": np.array([1e6, 1.0, 5e7]),
+    "compressed_size": 128, "gas": 21_000, "fixed_cost": 30_000_000,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sizes", [128, np.array([[100], [128]])], ids=["one transaction", "two transactions"])
+def test_the_kernels_of_l1_fees_take_tips_and_the_default_margins(sizes):
+    inputs = THREE_L1_FEES | {"compressed_size": sizes}
+    fees = np.empty(np.broadcast_shapes(np.shape(sizes), (3,)), dtype=np.int64)
+
+    assert sweep_priority_fee_from_l1(inputs, fees)
+    np.testing.assert_array_equal(fees, priority_fee_from_l1(**inputs))
+    assert fees.min() > 30_000_000
+
+
+@pytest.mark.parametrize("margins", [{}, {"margin": np.array([[1.0], [2.0], [1.2], [1.0]])}], ids=["none", "four"])
+@pytest.mark.parametrize("sizes", [np.array([128, 300]), np.array([[128, 300]] * 4)], ids=["a row", "four rows"])
+def test_a_margin_that_is_not_given_is_1(margins, sizes):
+    inputs = {"compressed_size": sizes, "gas": 21_000, **COSTS} | margins
+    fees = np.empty((4, 2), dtype=np.int64)
+
+    assert sweep_priority_fee(inputs, fees)
+    np.testing.assert_array_equal(fees, np.broadcast_to(feemodel.priority_fee(**inputs), (4, 2)))
+
+
+@pytest.mark.parametrize("name", ["base_fee", "tip", "blob_base_fee", "cost_margin", "execution_gas", "blob_gas"])
+@pytest.mark.parametrize("sizes", [128, np.array([[100], [128]])], ids=["one transaction", "two transactions"])
+def test_the_kernels_of_l1_fees_leave_what_is_below_0_to_the_formula(name, sizes):
+    inputs = THREE_L1_FEES | {"compressed_size": sizes, name: -0.5}
+
+    assert not sweep_priority_fee_from_l1(inputs, np.empty(np.broadcast_shapes(np.shape(sizes), (3,)), dtype=np.int64))
 
 
 def test_elements_beyond_the_compiled_range_are_exact_too():
