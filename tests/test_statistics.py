@@ -102,9 +102,9 @@ def test_a_result_is_summarized_where_it_has_the_dimensions():
     by_both = summarize(result, over("path", "day", statistics=["sum"]))
 
     assert by_path.profit_mean.values.tolist() == [1.5, 2.5, 3.5]
-    assert by_path.profit_quantile.attrs == {"units": "wei"}
+    assert by_path.profit_quantile.attrs == {"units": "wei", "long_name": "profit quantile"}
     assert by_path.recovery_mean.item() == 1.0
-    assert by_path.price.identical(result.price.drop_vars("path", errors="ignore"))
+    assert by_path.price.equals(result.price.drop_vars("path", errors="ignore"))
     assert by_path.attrs["left_out"] == "name"
     assert by_both.profit_sum.item() == 15.0
     assert by_both.attrs["left_out"] == "recovery, price, name"
