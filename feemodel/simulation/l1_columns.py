@@ -47,7 +47,7 @@ def l1_columns(table: Any) -> L1Columns:
     """
     given: Any = table.as_table() if hasattr(table, "as_table") else table
     check_table("table", given)
-    if twice := [name for name in given if np.ndim(given[name]) > 1 and hasattr(given[name], "columns")]:
+    if twice := [name for name in given if hasattr(given[name], "columns")]:
         raise InvalidInput("table", "expected every column once", twice[0])
     known = {str(name): given[name] for name in given if not _absent(given[name])}
     if "base_fee" not in known:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from feemodel import __version__
+from feemodel.checks import instance
 
 if TYPE_CHECKING:
     import xarray
@@ -53,14 +54,16 @@ def versions() -> dict[str, str]:
 def with_metadata(found: "xarray.Dataset", rng: Any = None) -> "xarray.Dataset":
     """A result whose variables all have a `long_name`, with the versions and, where it was drawn, the seed.
 
-    A `Generator` has a state and no seed: it is named as such.
+    A `Generator` has a state and no seed: it is named as such. Raises `InvalidInput` for anything but a Dataset.
 
     >>> import xarray
     >>> result = with_metadata(xarray.Dataset({"size_recovery": ("path", [1.2])}), rng=7)
     >>> result.size_recovery.long_name, result.seed
     ('size part of the fees over posting cost', '7')
     """
-    for name, variable in found.variables.items():
+    import xarray as xr
+
+    for name, variable in instance("found", found, xr.Dataset).variables.items():
         variable.attrs.setdefault("long_name", LONG_NAMES.get(str(name), str(name).replace("_", " ")))
     drawn = {} if rng is None else {"seed": _seed(rng)}
     return found.assign_attrs(drawn | {name: text for name, text in versions().items() if name not in found.attrs})
