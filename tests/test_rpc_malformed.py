@@ -239,12 +239,13 @@ def test_a_hundred_thousand_bad_requests(server):
     )  # fmt: skip
 
     async def answer_all(seed: int) -> None:
-        for asked in requests(seed, REQUESTS // 2):
+        for asked in requests(seed, REQUESTS // 3):
             check(asked, await send(app, asked))
 
     loop.run_until_complete(answer_all(seed=1))
+    loop.run_until_complete(answer_all(seed=2))  # what is loaded once, even by the rarest request, is loaded then
     before = held()
-    loop.run_until_complete(answer_all(seed=2))
+    loop.run_until_complete(answer_all(seed=3))
     after = held()
     assert after[0] - before[0] < BLOCKS
     assert after[1] - before[1] < BYTES
