@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from feemodel.explorer import film
 from feemodel.rpc.app import App
 from feemodel.rpc.jsonrpc import respond
 from feemodel.rpc.service import Service
@@ -239,13 +240,14 @@ def test_a_hundred_thousand_bad_requests(server):
     )  # fmt: skip
 
     async def answer_all(seed: int) -> None:
-        for asked in requests(seed, REQUESTS // 3):
+        for asked in requests(seed, REQUESTS // 2):
             check(asked, await send(app, asked))
 
     loop.run_until_complete(answer_all(seed=1))
-    loop.run_until_complete(answer_all(seed=2))  # what is loaded once, even by the rarest request, is loaded then
+    film._film.cache_clear()  # films are kept, a bounded number of them, and few random requests ask for one
     before = held()
-    loop.run_until_complete(answer_all(seed=3))
+    loop.run_until_complete(answer_all(seed=2))
+    film._film.cache_clear()
     after = held()
     assert after[0] - before[0] < BLOCKS
     assert after[1] - before[1] < BYTES
