@@ -13,6 +13,7 @@ from feemodel.explorer.methods import explorer_methods
 from feemodel.explorer.page import PAGE, page
 from feemodel.linea.measure import fee_size
 from tests.browser import Tab, browsing
+from tests.fire.start import wait_until
 from tests.serving import serving
 
 SLOWEST = 250.0  # milliseconds from a slider's move to its drawn reply, at the 95th percentile; here some 20
@@ -264,7 +265,7 @@ def test_the_link_is_the_state(open_tab):
 def test_a_link_that_is_changed_by_hand_is_followed(open_tab):
     tab = open_tab()
     tab.page.evaluate("location.hash = '#compressedSize=64&gas=50000&margin=oops&pricing=free'")
-    tab.page.wait_for_function("document.querySelector('#note').textContent.startsWith('Not read')")
+    wait_until(lambda: tab.text("#note").startswith("Not read"), "the note names what was not read")
     tab.settled()
 
     assert tuple(tab.answer()["inputs"][name] for name in ("compressedSize", "gas", "margin")) == (64, "0xc350", 1.2)
@@ -443,7 +444,8 @@ def test_the_film_of_a_month_is_the_servers(open_tab):
     tab.page.locator("#film-hour").press("ArrowRight")
     assert f"{expected['series']['backlog']['values'][2]:,.0f} bytes" in tab.text("#film-readout")
     tab.page.locator("#film-play").click()
-    tab.page.wait_for_function("reel.hour > 3")
+    # Not `wait_for_function`: after its first try it needs `eval`, which the page's policy forbids.
+    wait_until(lambda: tab.page.evaluate("reel.hour > 3"), "the film plays")
     tab.page.locator("#film-play").click()
     assert tab.page.evaluate("reel.playing") == 0
     assert "film=vault-pi+price-cap+4+0" in tab.page.evaluate("link()")
