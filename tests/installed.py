@@ -19,8 +19,8 @@ FEE = ("fee", "--size", "128", "--gas", "21000", "--json")
 EXTRAS = {"SALib", "distributed", "ethereum", "httptools", "msgspec", "prometheus_client", "uvloop", "websockets"}
 MAY_NEED_EXTRAS = ("feemodel.execution.", "feemodel.rpc.")
 SHIPPED = (
-    "py.typed", "explorer/page.html", "data/linea_transactions.csv", "data/l1_fees_2026-01-07_2026-02-06.csv",
-    "data/rollup_transactions.csv", "data/specs/cost-per-byte.toml", "data/development/genesis.json",
+    "py.typed", "explorer/page.html", "simulation/corpus/linea.json", "data/linea_transactions.csv",
+    "data/l1_fees_2026-01-07_2026-02-06.csv", "data/rollup_transactions.csv", "data/specs/cost-per-byte.toml", "data/development/genesis.json",
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum.transaction import intrinsic_gas, parse_sender_unsigned, parse_transaction
 from feemodel.simulation.corpus import CHUNK, LINEA_MIX, Corpus, corpus
 from feemodel.simulation.corpus.calldata import SHAPES
-from feemodel.simulation.corpus.linea import LINEA
+from feemodel.simulation.corpus.fitted import LINEA, parse_fitted
 from feemodel.sizes.codecs import compressed_sizes
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -201,9 +201,7 @@ def test_the_fit_is_what_the_script_prints(shared: Path) -> None:
     printed = subprocess.run(
         [sys.executable, ROOT / "scripts/fit-corpus", shared / "data"], capture_output=True, text=True, check=True
     ).stdout
-    names: dict[str, Any] = {}
-    exec(printed, names)
-    fitted = names["LINEA"]
+    fitted = parse_fitted(printed)
 
     for name in ("words", "nonce_bytes", "price_bytes", "value_bytes", "contracts", "users"):
         assert getattr(LINEA, name) == getattr(fitted, name)

@@ -1,7 +1,7 @@
 """A corpus of realistic transactions, seeded: what a rollup compresses, in any number, without real users' data.
 
-Shapes of calldata stand in `calldata`; lengths, words, addresses and gas are drawn from distributions fitted to real
-Linea mainnet transactions, whose numbers stand in `linea` and are taken by `scripts/fit-corpus`.
+Shapes of calldata are in `calldata`; lengths, words, addresses and gas are drawn from distributions fitted to real
+Linea mainnet transactions. `scripts/fit-corpus` prints the numbers, `linea.json` holds them.
 """
 
 from collections.abc import Mapping
@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from feemodel.checks import real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.simulation.corpus.calldata import SHAPES, Pools
-from feemodel.simulation.corpus.fitted import Indices
-from feemodel.simulation.corpus.linea import LINEA
+from feemodel.simulation.corpus.fitted import LINEA, Indices
 from feemodel.simulation.corpus.transactions import draw_transactions
 
 CHUNK = 8_192  # transactions drawn at once from one random stream

@@ -1,9 +1,11 @@
 """What the corpus generator takes from real transactions: the numbers of a fit, and how they are drawn from."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,3 +96,22 @@ def draw_between_strata(means: tuple[int, ...], rng: np.random.Generator, count:
     """Values between the stratum means, by linear interpolation of the quantile function."""
     middles = (np.array(STRATA[:-1]) + np.array(STRATA[1:])) / 2
     return np.interp(rng.random(count), middles, means).astype(np.int64)
+
+
+def parse_fitted(text: str) -> Fitted:
+    """The fit that `scripts/fit-corpus` prints, as JSON: tuples are lists there, and counts of bytes are text."""
+    fit: dict[str, Any] = json.loads(text, object_hook=_whole_keys)
+    shapes = {
+        name: ShapeFit(**{**shape, "execution_gas": tuple(shape["execution_gas"]), "tail": tuple(shape["tail"])})
+        for name, shape in fit["shapes"].items()
+    }
+    pools = {name: Zipf(**fit[name]) for name in ("contracts", "users")}
+    shares = {name: fit[name] for name in ("nonce_bytes", "price_bytes", "value_bytes")}
+    return Fitted(shapes=shapes, words=WordFit(**fit["words"]), **shares, **pools)
+
+
+def _whole_keys(value: dict[str, Any]) -> dict[Any, Any]:
+    return {int(name) if name.isdigit() else name: one for name, one in value.items()}
+
+
+LINEA = parse_fitted(Path(__file__).with_name("linea.json").read_text(encoding="utf-8"))
