@@ -8,10 +8,13 @@ from jsonschema import Draft202012Validator
 
 from feemodel.io.shipped import shipped_path
 from feemodel.rpc.development import LEDGER
-from feemodel.rpc.openrpc import CALL, FAILURES, OVERRIDES, document
+from feemodel.rpc.openrpc import CALL, FAILURES, METHODS, OVERRIDES, document
 from feemodel.rpc.pass_through import PASSED
 from feemodel.rpc.service import Service
 from feemodel.rpc.settings import Settings
+from tests import openrpc_examples
+from tests.anvil import binary
+from tests.clients import require
 from tests.rpc_calls import ANNA, BERT, LIST, TOKEN, TRANSFER, data
 from tests.rpc_parts import opened
 
@@ -19,16 +22,13 @@ SUM = {"to": LIST, "data": data("sum(uint256)", 20)}
 POINT = {"compressedSize": 128, "gas": "0x5208"}
 SEND = {"gas": "0x5208", "baseFee": "0x4c4b40", "maxFeePerGas": "0x5b8d80", "l1BaseFee": "0x1", "blobBaseFee": "0x1"}
 
-#: Of every method what it may be called with; the first has no optional parameter.
+#: Of a method what else it may be called with than in its example.
 CALLS = {
     "rollup_estimateGas": [[TRANSFER], [TRANSFER, {ANNA: {"nonce": "0x1"}}], [TRANSFER, {"blockNumber": "0x0"}],
                            [TRANSFER, "latest", {ANNA: {"balance": "0xffffffffffff"}}], [TRANSFER, {"blocks": 5}],
                            [TRANSFER, "latest", {}, {"blocks": "0x5"}], [SUM, None, None, {"details": True}]],
-    "linea_estimateGas": [[TRANSFER]],
     "rollup_getProof": [[LIST, ["0x0", "0x1"], "latest"], [BERT, [], "0x0"]],
     "linea_getProof": [["0x" + "77" * 20, [], "finalized"]],
-    "eth_chainId": [[]],
-    "eth_blockNumber": [[]],
     "eth_getBlockByNumber": [["latest"], ["0x0", True], ["0x5", False]],
     "eth_getTransactionCount": [[ANNA], [TOKEN, "latest"]],
     "eth_getBalance": [[ANNA], [ANNA, {"blockNumber": "latest"}]],
@@ -37,25 +37,13 @@ CALLS = {
                  [SUM, "latest", {}, {"number": "0x5", "feeRecipient": ANNA}]],
     "eth_estimateGas": [[TRANSFER], [SUM, "latest", {LIST: {"code": "0x00", "state": {}}}]],
     "eth_createAccessList": [[TRANSFER], [{**SUM, "from": ANNA}, "latest", {ANNA: {"balance": hex(10**20)}}]],
-    "eth_gasPrice": [[]],
-    "eth_maxPriorityFeePerGas": [[]],
     "eth_feeHistory": [["0x1", "latest"], ["0x4", "0x0", [10, 50.5]]],
-    "eth_accounts": [[]],
-    "eth_blobBaseFee": [[]],
     "rpc.discover": [[]],
-    "eth_syncing": [[]],
-    "net_version": [[]],
-    "web3_clientVersion": [[]],
-    "feemodel_pricing": [[]],
-    "feemodel_presets": [[]],
-    "feemodel_fee": [[POINT]],
     "feemodel_curve": [[{**POINT, "axis": "compressedSize", "from": 1, "to": 1_000}]],
     "feemodel_film": [[{}], [{"pricing": "vault-p", "posting": "deadline", "slaHours": 2}]],
     "feemodel_explain": [[TRANSFER], [SUM, {"gas": "0x10000"}]],
-    "feemodel_compare": [[TRANSFER, {"l1BaseFee": "0x3b9aca00", "blobBaseFee": "0x1"}],
-                         [TRANSFER, {"at": "2026-02-01"}], [TRANSFER, {"at": "2026-02-01", "rules": ["base"]}]],
-    "feemodel_maxSend": [["base", "0xde0b6b3a7640000", {"to": TOKEN}, SEND],
-                         ["op-mainnet", "0x1", {"to": TOKEN}, {**SEND, "blocksAhead": 0, "at": "2026-02-01"}]],
+    "feemodel_compare": [[TRANSFER, {"at": "2026-02-01"}], [TRANSFER, {"at": "2026-02-01", "rules": ["base"]}]],
+    "feemodel_maxSend": [["op-mainnet", "0x1", {"to": TOKEN}, {**SEND, "blocksAhead": 0, "at": "2026-02-01"}]],
 }  # fmt: skip
 
 
@@ -104,9 +92,60 @@ def test_its_errors_are_the_table_of_errors(described):
     assert [(error["code"], error["message"], error["data"]) for error in errors] == [tuple(row) for row in FAILURES]
 
 
-def test_every_method_is_described_and_tried_here(client, described):
-    _, methods = described
-    assert methods.keys() == client.answered.keys() == CALLS.keys()
+def test_every_method_is_described(client, described):
+    assert described[1].keys() == client.answered.keys()
+
+
+def example_of(method):
+    """The parameters of a method's example, and its result."""
+    (example,) = method["examples"]
+    assert [one["name"] for one in example["params"]] == [
+        one["name"] for one in method["params"][: len(example["params"])]
+    ]
+    return [one["value"] for one in example["params"]], example["result"]
+
+
+def test_every_method_answers_as_its_example_says(client, described):
+    for name, method in described[1].items():
+        params, result = example_of(method)
+        if name == "rpc.discover":
+            assert result == {"name": "result", "externalValue": "/openrpc.json"}
+        else:
+            assert agrees(client.result(name, *params), result["value"]), name
+            assert described_as(method, params, result["value"])
+
+
+def test_every_method_of_a_node_answers_as_its_example_says():
+    """anvil on the development genesis stands behind the server; hashes of its blocks are in the examples."""
+    require(binary())
+    service = Service(Settings(node="http://127.0.0.1:1"), None)
+    methods = {method["name"]: method for method in json.loads(document(service.answered))["methods"]}
+    service.upstream.close()
+    passed = [name for name in PASSED if name not in own_names()]
+    assert [name for name in passed if "examples" not in methods[name]] == ["net_peerCount"]  # anvil knows it not
+    with openrpc_examples.behind_a_server() as ask:
+        for name in passed:
+            if name == "net_peerCount":
+                continue
+            params, result = example_of(methods[name])
+            answer = ask(name, *params)["result"]
+            assert name in openrpc_examples.IDS or agrees(answer, result["value"]), name
+            assert described_as(methods[name], params, answer)
+
+
+def own_names():
+    """The methods that a server answers itself on the development chain."""
+    with opened(Settings(), store=shipped_path(LEDGER), started=False) as client:
+        return set(client.answered)
+
+
+def agrees(answer, example):
+    """Whether two answers are equal; floats to six digits, which is what films have."""
+    if isinstance(example, dict):
+        return answer.keys() == example.keys() and all(agrees(answer[name], one) for name, one in example.items())
+    if isinstance(example, list):
+        return len(answer) == len(example) and all(map(agrees, answer, example))
+    return answer == (pytest.approx(example, rel=1e-5) if isinstance(example, float) else example)
 
 
 @pytest.mark.parametrize("settings", [{"prefix": "my_chain"}, {"node": "http://127.0.0.1:1"}], ids=str)
@@ -136,17 +175,22 @@ def test_the_parameters_are_those_of_the_functions(client, described):
 )
 def test_the_answer_to_what_is_described_is_as_described(client, described, name, params):
     method = described[1][name]
+    assert described_as(method, params, client.result(name, *params))
+
+
+def described_as(method, params, result):
+    """Whether a call and its result are as a method's schemas say."""
     for parameter, value in zip(method["params"], params, strict=False):
         assert valid(parameter["schema"], value), parameter["name"]
     assert len(params) >= sum(parameter["required"] for parameter in method["params"])
-    result = client.result(name, *params)
     errors = [error.message for error in Draft202012Validator(method["result"]["schema"]).iter_errors(result)]
     assert errors == []
+    return True
 
 
-@pytest.mark.parametrize("name", [name for name in CALLS if name.startswith("feemodel_")])
+@pytest.mark.parametrize("name", [name for name in METHODS if name.startswith("feemodel_")])
 def test_the_methods_of_this_package_take_parameters_by_name(client, described, name):
-    (params, *_), listed = CALLS[name], described[1][name]["params"]
+    params, listed = openrpc_examples.read()[name]["params"], described[1][name]["params"]
     named = {parameter["name"]: value for parameter, value in zip(listed, params, strict=False)}
     body = {"jsonrpc": "2.0", "id": 1, "method": name, "params": named}
     answer = client.http("POST", "/", json.dumps(body).encode()).json()

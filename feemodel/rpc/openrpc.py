@@ -1,6 +1,8 @@
 """The description of the methods at `/openrpc.json`, after the OpenRPC specification 1.3.2, and the table of errors."""
 
 from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -150,6 +152,9 @@ _SENDABLE = {
     "required": ["chain", "maxValue", "held", "gasLimit", "maxFeePerGas", "l1Fee", "operatorFee"],
     "additionalProperties": False,
 }  # fmt: skip
+
+
+EXAMPLE = "on the development chain"
 
 
 class Failure(NamedTuple):
@@ -393,7 +398,8 @@ def document(methods: Mapping[str, Callable[..., Any]]) -> bytes:
 
 
 def _method(name: str, errors: list[str]) -> dict[str, Any]:
-    described = METHODS.get(name) or METHODS.get(name.rpartition("_")[2]) or _UNKNOWN
+    key = name if name in METHODS else name.rpartition("_")[2]  # the two methods have any prefix
+    described = METHODS.get(key, _UNKNOWN)
     return {
         "name": name,
         "summary": described.summary,
@@ -404,4 +410,30 @@ def _method(name: str, errors: list[str]) -> dict[str, Any]:
         ],
         "result": {"name": "result", "schema": described.result},
         "errors": [{"$ref": f"#/components/errors/{error}"} for error in errors],
+        **_example(name, key, described),
     }
+
+
+class _Example(msgspec.Struct):
+    """What a method is called with and what it answers, as `examples.json` has it."""
+
+    params: list[msgspec.Raw]
+    result: msgspec.Raw
+
+
+@cache
+def _examples() -> dict[str, _Example]:
+    return msgspec.json.decode(Path(__file__).with_name("examples.json").read_bytes(), type=dict[str, _Example])
+
+
+def _example(name: str, key: str, described: Described) -> dict[str, Any]:
+    if name == "rpc.discover":  # whose result holds this example
+        params: list[dict[str, Any]] = []
+        result: dict[str, Any] = {"externalValue": "/openrpc.json"}
+    elif (found := _examples().get(key)) is not None:
+        names = (parameter for parameter, _, _ in described.parameters)
+        params = [{"name": parameter, "value": value} for parameter, value in zip(names, found.params, strict=False)]
+        result = {"value": found.result}
+    else:
+        return {}
+    return {"examples": [{"name": EXAMPLE, "params": params, "result": {"name": "result", **result}}]}
