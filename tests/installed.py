@@ -20,7 +20,8 @@ EXTRAS = {"SALib", "distributed", "ethereum", "httptools", "msgspec", "prometheu
 MAY_NEED_EXTRAS = ("feemodel.execution.", "feemodel.rpc.")
 SHIPPED = (
     "py.typed", "explorer/page.html", "simulation/corpus/linea.json", "data/linea_transactions.csv",
-    "data/l1_fees_2026-01-07_2026-02-06.csv", "data/rollup_transactions.csv", "data/specs/cost-per-byte.toml", "data/development/genesis.json",
+    "data/l1_fees_2026-01-07_2026-02-06.csv", "data/rollup_transactions.csv",
+    "data/specs/cost-per-byte.toml", "data/development/genesis.json",
 )  # fmt: skip
 
 

@@ -101,13 +101,13 @@ def draw_between_strata(means: tuple[int, ...], rng: np.random.Generator, count:
 def parse_fitted(text: str) -> Fitted:
     """The fit that `scripts/fit-corpus` prints, as JSON: tuples are lists there, and counts of bytes are text."""
     fit: dict[str, Any] = json.loads(text, object_hook=_whole_keys)
-    shapes = {
+    made: dict[str, Any] = {name: Zipf(**fit[name]) for name in ("contracts", "users")}
+    made["words"] = WordFit(**fit["words"])
+    made["shapes"] = {
         name: ShapeFit(**{**shape, "execution_gas": tuple(shape["execution_gas"]), "tail": tuple(shape["tail"])})
         for name, shape in fit["shapes"].items()
     }
-    pools = {name: Zipf(**fit[name]) for name in ("contracts", "users")}
-    shares = {name: fit[name] for name in ("nonce_bytes", "price_bytes", "value_bytes")}
-    return Fitted(shapes=shapes, words=WordFit(**fit["words"]), **shares, **pools)
+    return Fitted(**{name: made.get(name, fit[name]) for name in fit if name != "source"})
 
 
 def _whole_keys(value: dict[str, Any]) -> dict[Any, Any]:
