@@ -354,7 +354,7 @@ def test_without_an_estimate_only_a_transfer_needs_no_gas():
         (lambda: explained(RAW, {"nonce": -1}), "options.nonce: expected a quantity"),
         (lambda: explained(RAW, {"poolMargin": "no"}), "options.poolMargin: expected a finite number"),
         (lambda: explained(RAW, []), "options: expected an object"),
-        (lambda: explained(5), "subject: expected a signed transaction (0x…) or a call object, got 5"),
+        (lambda: explained(5), "subject: expected a signed transaction (0x…), a hash or a call object, got 5"),
         (lambda: explained("0x02f8"), "transaction: expected RLP"),
         (lambda: explained({"to": "0x12"}), "call.to: expected an address of 20 bytes"),
         (lambda: explained("0x" + "00" * (SUBJECT_BYTES + 1)), "subject: at most 131,072 bytes, got 131,073"),

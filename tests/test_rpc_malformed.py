@@ -69,8 +69,8 @@ def good(rng: Random) -> bytes:
 
 # Those that take long when a damage leaves them good are damaged in their parameters only.
 SLOW = {
-    "feemodel_compare", "feemodel_explain", "feemodel_curve", "feemodel_film", "feemodel_presets", "eth_estimateGas",
-    "rollup_estimateGas", "linea_estimateGas", "rollup_getProof", "linea_getProof",
+    "feemodel_compare", "feemodel_explain", "feemodel_curve", "feemodel_film", "feemodel_history", "feemodel_presets",
+    "eth_estimateGas", "rollup_estimateGas", "linea_estimateGas", "rollup_getProof", "linea_getProof",
 }  # fmt: skip
 METHODS = sorted(PARAMS.keys() - SLOW)
 

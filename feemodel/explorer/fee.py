@@ -205,6 +205,16 @@ def along(point: Point, axis: str, values: Any) -> Point:
     return replace(point, values={**point.values, axis: values})
 
 
+def as_column(value: Any, count: int) -> list[Any]:
+    """As many Python numbers as a curve has points.
+
+    >>> as_column(7, 2), as_column(np.array([1, 2]), 2)
+    ([7, 7], [1, 2])
+    """
+    column: list[Any] = np.broadcast_to(np.asarray(value), (count,)).tolist()
+    return column
+
+
 def to_wire(name: str, value: Any) -> Any:
     """A field's value as the wire has it: wei and gas as quantities, the rest as it is.
 

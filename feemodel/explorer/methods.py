@@ -1,16 +1,15 @@
-"""The explorer's methods: a fee, a curve, a transaction explained, the other rollups' fees.
+"""The explorer's methods: a fee, a curve, a fee over time, a transaction explained, the other rollups' fees.
 
 The page at `GET /` calls them, and anybody else may. Integers of wei and gas are quantities (a part that a margin below
 1 takes away has a minus sign), bytes and ratios are plain numbers.
 """
 
-import csv
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from feemodel.ethereum.quantities import to_quantity
 from feemodel.ethereum.transaction import LINEA_CHAIN_ID
 from feemodel.explorer.fee import (
     along,
+    as_column,
     naming,
     price,
     quantities,
@@ -42,14 +42,14 @@ from feemodel.explorer.fields import (
     read_value,
 )
 from feemodel.explorer.film import CHOICES, DEFAULTS, film
+from feemodel.explorer.history import L1Sample, OverTime, PriceHistory, shipped_samples
 from feemodel.explorer.rollups import max_send
-from feemodel.explorer.subject import Estimate, Subjects
-from feemodel.explorer.texts import ASSUMPTIONS, FORMULAS
-from feemodel.io.shipped import L1_FEES, shipped_path
+from feemodel.explorer.subject import AskNode, Estimate, Subjects
+from feemodel.explorer.texts import ASSUMPTIONS, FORMULAS, example_subjects
+from feemodel.io.shipped import L1_FEES
 from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS, LineaPreset, linea_preset
 from feemodel.linea.pricing_forms import Form, form_of
 from feemodel.simulation.recovery import Revenue
-from feemodel.simulation.surfaces import Submission
 from feemodel.sizes.codecs import Codec, get_codec
 
 POINTS = 500  # of a curve
@@ -68,6 +68,8 @@ def explorer_methods(
     measured: str = "sender_unsigned",
     packed: bool = False,
     chain_id: Callable[[], int] = lambda: LINEA_CHAIN_ID,
+    prices: PriceHistory | None = None,
+    ask_node: AskNode | None = None,
 ) -> dict[str, Callable[..., Any]]:
     """The methods by their names on the wire.
 
@@ -79,20 +81,23 @@ def explorer_methods(
     preset : the margins, and the costs that `form` does not have; the newest of Linea mainnet unless given.
     codec, measured, packed : how a size is taken, see `feemodel.fee_size`.
     chain_id : of a call that names none.
+    prices : those that the server has had; without them only those of now.
+    ask_node : the answer of a node to a method and its parameters, for the hash of a transaction.
 
     >>> sorted(explorer_methods())
-    ['feemodel_compare', 'feemodel_curve', 'feemodel_explain', 'feemodel_fee', 'feemodel_film', 'feemodel_maxSend', \
-'feemodel_presets']
+    ['feemodel_compare', 'feemodel_curve', 'feemodel_explain', 'feemodel_fee', 'feemodel_film', 'feemodel_history', \
+'feemodel_maxSend', 'feemodel_presets']
     """
     chosen = preset or linea_preset(DEFAULT_PRESET)
     own = form or (lambda: form_of(FORMS[0], chosen))
-    explorer = Explorer(own, chosen)
-    subjects = Subjects(own, chosen, estimate, get_codec(codec), measured, packed, chain_id)
+    explorer = Explorer(own, chosen, chain_id)
+    subjects = Subjects(own, chosen, estimate, get_codec(codec), measured, packed, chain_id, ask_node)
     return {
         "feemodel_presets": explorer.presets,
         "feemodel_fee": explorer.fee,
         "feemodel_curve": explorer.curve,
         "feemodel_film": film,
+        "feemodel_history": OverTime(own, chosen, prices or PriceHistory(own)).history,
         "feemodel_explain": subjects.explain,
         "feemodel_compare": subjects.compare,
         "feemodel_maxSend": max_send,
@@ -105,6 +110,7 @@ class Explorer:
 
     form: Callable[[], Form]
     preset: LineaPreset
+    chain_id: Callable[[], int]
 
     def presets(self) -> dict[str, Any]:
         """Real chains, real days, the server's own pricing; fields, formulas and what they take for granted."""
@@ -117,6 +123,8 @@ class Explorer:
                 form: [{"gives": name, "how": how} for name, how in lines] for form, lines in FORMULAS.items()
             },
             "assumptions": list(ASSUMPTIONS),
+            "chainId": to_quantity(self.chain_id()),
+            "examples": example_subjects(self.chain_id()),
             "film": {"choices": {name: list(values) for name, values in CHOICES.items()}, "defaults": dict(DEFAULTS)},
             "limits": {"points": POINTS, "subjectBytes": SUBJECT_BYTES},
         }
@@ -178,17 +186,17 @@ class Explorer:
             priced = price(swept)
             count = len(values)
             per_gas = {
-                name: _column(value, count)
+                name: as_column(value, count)
                 for name, value in {"base": priced.form.base_fee, **priced.parts._asdict()}.items()
             }
-            gas = _column(swept["gas"], count)
-            priority = _column(priced.parts.total, count)
+            gas = as_column(swept["gas"], count)
+            priority = as_column(priced.parts.total, count)
             totals = [(base + fee) * units for base, fee, units in zip(per_gas["base"], priority, gas, strict=True)]
-            for_size = [alone * units for alone, units in zip(_column(priced.size_alone, count), gas, strict=True)]
-            sizes = _column(swept["compressedSize"], count)
+            for_size = [alone * units for alone, units in zip(as_column(priced.size_alone, count), gas, strict=True)]
+            sizes = as_column(swept["compressedSize"], count)
             found = []
             for basis, per_byte in priced.l1_costs:
-                costs = [size * each for size, each in zip(sizes, _column(per_byte, count), strict=True)]
+                costs = [size * each for size, each in zip(sizes, as_column(per_byte, count), strict=True)]
                 found.append(
                     {
                         "basis": basis,
@@ -219,19 +227,6 @@ class Explorer:
                 field: to_wire(field, getattr(form, cost)) for field, cost in OF_FORM.items() if hasattr(form, cost)
             }
         return {"pricing": own.name, **_margins(self.preset), **costs, "baseFee": to_quantity(own.base_fee)}
-
-
-class L1Sample(NamedTuple):
-    """What L1 charged at a time."""
-
-    time: str  #: UTC, ISO 8601
-    base_fee: float  #: [wei / gas]
-    blob_base_fee: float  #: [wei / gas]
-
-    @property
-    def cost(self) -> float:
-        """What a byte costs to post then [wei / byte]."""
-        return float(Submission().cost_per_byte(self.base_fee, self.blob_base_fee))
 
 
 def l1_days(samples: Iterable[L1Sample]) -> list[dict[str, Any]]:
@@ -275,11 +270,8 @@ def l1_days(samples: Iterable[L1Sample]) -> list[dict[str, Any]]:
 
 @cache
 def shipped_days() -> list[dict[str, Any]]:
-    """`l1_days` of the L1 fees that ship with the package; reading them the first time takes 0.1 s."""
-    # Not as a table: nothing else that a slider asks for needs pandas, which is most of a process's memory.
-    with shipped_path(L1_FEES).open(encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file)
-        return l1_days(L1Sample(row["time"], float(row["base_fee"]), float(row["blob_base_fee"])) for row in rows)
+    """`l1_days` of the L1 fees that ship with the package."""
+    return l1_days(shipped_samples())
 
 
 def _four_digits(mean: float) -> int:
@@ -359,9 +351,3 @@ def _axis(curve: Mapping[str, Any], point: Point) -> tuple[str, Any]:
         raise InvalidInput("curve.from", "expected more than 0 on a log scale", curve.get("from"))
     values = np.geomspace(low, high, points) if scale == "log" else np.linspace(low, high, points)
     return axis, values if field.kind == REAL else np.unique(np.rint(values).astype(np.int64))
-
-
-def _column(value: Any, count: int) -> list[Any]:
-    """As many Python numbers as the curve has points."""
-    column: list[Any] = np.broadcast_to(np.asarray(value), (count,)).tolist()
-    return column

@@ -1,15 +1,17 @@
 """A transaction or a call, explained and priced under the other rollups: what the explorer says of a pasted subject."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
 from feemodel.checks import real_scalar, whole_scalar
-from feemodel.errors import InvalidInput
+from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum.call import Call, parse_call
-from feemodel.ethereum.quantities import from_quantity, to_hex, to_quantity
+from feemodel.ethereum.hashes import keccak256
+from feemodel.ethereum.quantities import from_hex, from_quantity, to_hex, to_quantity
 from feemodel.ethereum.transaction import Transaction, fill, intrinsic_gas, parse_transaction
 from feemodel.explorer.fee import naming, price, priced_form, recoveries, signed_quantity
 from feemodel.explorer.fields import FIELDS, L1_FEES, TRANSACTION, check_subject_size, read_point, read_value
@@ -26,6 +28,9 @@ OPTIONS = ("gas", "gasUsed", "nonce", "overrides", "poolMargin", "selectionMargi
 MOMENT = (*L1_FEES, "gas", "overrides", "pubdata", "rules", "at")
 IN_BYTES = ("compressedSize", "measuredBytes")  # of an explanation; its other integers are wei or gas
 
+HASH = re.compile("0x[0-9a-fA-F]{64}")
+
+AskNode: TypeAlias = Callable[[str, list[Any]], Awaitable[Any]]
 Estimate: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any] | None], Awaitable[int]]
 Subject: TypeAlias = Call | Transaction
 
@@ -41,28 +46,33 @@ class Subjects:
     measured: str
     packed: bool
     chain_id: Callable[[], int]
+    ask_node: AskNode | None
 
     async def explain(self, subject: Any, options: Any = None) -> dict[str, Any]:
         """Size, gas, every part of the fee, what wallets set, and what each of a node's checks says.
 
         Parameters
         ----------
-        subject : a signed transaction (0x…) or a call object.
+        subject : a signed transaction (0x…), a call object, or the hash of a transaction that the node knows, whose
+            receipt says the gas used.
         options : fields as of `feemodel_fee`, without its size; `gas`, the estimate, where a call should not be run;
             `gasUsed`; `poolMargin`, `selectionMargin`; `nonce` of a call that names none; `overrides` of the state
             that a call is run on.
 
         Raises
         ------
-        InvalidInput : a subject or an option that cannot be read; a call that runs code, where no gas is known.
+        InvalidInput : a subject or an option that cannot be read; a call that runs code, where no gas is known; a hash
+            that the node does not know, or where there is no node.
         LimitExceeded : a subject of more than 131,072 bytes.
         """
         options = {} if options is None else options
         own = self.form()
         point = read_point(options, "options", form=own, preset=self.preset, without=TRANSACTION, also=OPTIONS)
-        read = read_subject(subject)
+        read, used = await self._found(subject)
         checks = node_checks(self._preset(options, point["margin"]))
         gas = await self._gas(subject, read, options, "options")
+        if used is not None:
+            gas["used"] = used
         if "gasUsed" in options:
             gas["used"] = _gas_of(options, "gasUsed", "options")
         nonce = from_quantity(options["nonce"], "options.nonce") if "nonce" in options else 0
@@ -103,7 +113,7 @@ class Subjects:
                 raise InvalidInput(f"moment.{name}", f"expected {', '.join(MOMENT)} here", moment[name])
         at = read_at(moment, "moment")
         base_fee, blob_base_fee = read_l1_fees(moment, at)
-        read = read_subject(subject)
+        read, _ = await self._found(subject)
         rules, without = read_rules(moment.get("rules"), at)
         gas = (await self._gas(subject, read, moment, "moment"))["estimated"]
         pubdata = whole_scalar("moment.pubdata", moment.get("pubdata", PUBDATA), unit="bytes")
@@ -121,6 +131,25 @@ class Subjects:
             "reference": reference,
             "rules": rows,
         }
+
+    async def _found(self, subject: Any) -> tuple[Subject, int | None]:
+        """What was pasted, or what its hash stands for with the gas that it used, once it is in a block [gas]."""
+        if not isinstance(subject, str) or not HASH.fullmatch(subject):
+            return read_subject(subject), None
+        if self.ask_node is None:
+            raise InvalidInput("subject", "expected no hash: there is no node to ask for its transaction", subject)
+        sent = await self.ask_node("eth_getTransactionByHash", [subject])
+        if sent is None:
+            raise InvalidInput("subject", "expected the hash of a transaction that the node knows", subject)
+        call = parse_call(sent)
+        if not call.sent or call.gas is None:
+            raise UpstreamError(f"the node: expected the transaction {subject}, it answered with something else")
+        read = fill(call, gas=call.gas, chain_id=self.chain_id())
+        if read.signature is None or keccak256(read.signed()) != from_hex(subject):
+            raise UpstreamError(f"the node: its transaction {subject} has another hash")
+        receipt = await self.ask_node("eth_getTransactionReceipt", [subject])
+        used = receipt.get("gasUsed") if isinstance(receipt, Mapping) else None
+        return read, None if used is None else from_quantity(used, "the node's gasUsed")
 
     def _preset(self, options: Mapping[str, Any], margin: float) -> LineaPreset:
         given: dict[str, Any] = {
@@ -157,7 +186,7 @@ def read_subject(subject: Any) -> Subject:
     if isinstance(check_subject_size(subject), Mapping):
         return parse_call(subject)
     if not isinstance(subject, str):
-        raise InvalidInput("subject", "expected a signed transaction (0x…) or a call object", subject)
+        raise InvalidInput("subject", "expected a signed transaction (0x…), a hash or a call object", subject)
     return parse_transaction(subject)
 
 

@@ -117,32 +117,23 @@ class Feeds:
             self._task = None
 
     async def _look(self, ask: Ask) -> None:
-        newest = await self._asked(ask, "eth_getBlockByNumber", ["latest", False])
+        newest = await asked(ask, "eth_getBlockByNumber", ["latest", False])
         number, identity = from_quantity(newest["number"], "number"), str(newest["hash"])
         last, self._last = self._last, (number, identity)
         if last is None or last == self._last:
             return
         first = max(last[0] + 1, number - CATCH_UP + 1)
         for missing in range(first, number):
-            block = await self._asked(ask, "eth_getBlockByNumber", [to_quantity(missing), False])
+            block = await asked(ask, "eth_getBlockByNumber", [to_quantity(missing), False])
             if isinstance(block, Mapping):
                 await self._tell_block(ask, block)
         await self._tell_block(ask, newest)
-
-    @staticmethod
-    async def _asked(ask: Ask, method: str, params: list[Any]) -> Any:
-        answer = await ask(method, params)
-        if isinstance(answer, Streamed):
-            pieces = [piece async for piece in answer.pieces()]
-            await answer.close()
-            answer = msgspec.Raw(b"".join(pieces).rstrip()[:-1])
-        return msgspec.json.decode(answer)
 
     async def _tell_block(self, ask: Ask, block: Mapping[str, Any]) -> None:
         header = _encode({name: value for name, value in block.items() if name not in _LISTS})
         self._tell("newHeads", header)
         if self._subscribed["logs"]:
-            logs = await self._asked(ask, "eth_getLogs", [{"blockHash": block["hash"]}])
+            logs = await asked(ask, "eth_getLogs", [{"blockHash": block["hash"]}])
             for log in logs:
                 push = Push(_encode(log))
                 for (subscriber, identity), wanted in list(self._subscribed["logs"].items()):
@@ -159,6 +150,16 @@ class Feeds:
         push = Push(result)
         for subscriber, identity in list(self._subscribed[kind]):
             subscriber.tell(identity, push)
+
+
+async def asked(ask: Ask, method: str, params: list[Any]) -> Any:
+    """The result of one call to a node, decoded; `ask` answers in the node's own bytes."""
+    answer = await ask(method, params)
+    if isinstance(answer, Streamed):
+        pieces = [piece async for piece in answer.pieces()]
+        await answer.close()
+        answer = msgspec.Raw(b"".join(pieces).rstrip()[:-1])
+    return msgspec.json.decode(answer)
 
 
 class LogFilter:

@@ -311,12 +311,16 @@ METHODS = {
         "One fee in its parts, and what it recovers of its L1 cost", (("point", OBJECT, True),), OBJECT
     ),
     "feemodel_curve": Described("The same along one axis", (("curve", OBJECT, True),), OBJECT),
+    "feemodel_history": Described(
+        "The same over time: hour by hour along L1 fees that ship, or minute by minute along the server's own prices",
+        (("history", OBJECT, True),), OBJECT,
+    ),
     "feemodel_film": Described(
         "A month of a pricing policy in a closed loop, hour by hour: price, backlog, balance, recovery",
         (("choices", OBJECT, True),), OBJECT,
     ),
     "feemodel_explain": Described(
-        "A call or signed transaction: size, gas, every part of the fee, wallets, accepted or pending",
+        "A call, a signed transaction or its hash: size, gas, every part of the fee, wallets, accepted or pending",
         (_SUBJECT, ("options", OBJECT, False)), OBJECT,
     ),
     "feemodel_compare": Described(

@@ -5,7 +5,7 @@ import gc
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded, Unreadab
 from feemodel.ethereum.quantities import from_quantity, to_hex, to_quantity
 from feemodel.ethereum.transaction import LINEA_CHAIN_ID
 from feemodel.execution.estimate import GasEstimate, Limits
+from feemodel.explorer.history import EVERY, PriceHistory
 from feemodel.explorer.methods import explorer_methods, shipped_days
 from feemodel.io.node import Node, NodeError
 from feemodel.ledger.scheme import Scheme
@@ -22,7 +23,7 @@ from feemodel.ledger.store import Block, Store
 from feemodel.rpc.chain import Chain, genesis_chain, read_genesis_document, replay_chain
 from feemodel.rpc.chain_methods import ChainMethods
 from feemodel.rpc.development import development_genesis
-from feemodel.rpc.feeds import Feeds
+from feemodel.rpc.feeds import Feeds, asked
 from feemodel.rpc.head import ChainId
 from feemodel.rpc.jsonrpc import Methods, Unavailable
 from feemodel.rpc.methods import (
@@ -92,6 +93,7 @@ class Service:
         if self.chain is not None and self.store is not None:
             check_same_chain(self.chain, self.store)
         self.pricing = self._opened_pricing()
+        self.prices = PriceHistory(lambda: self.pricing.current().form)
         self.runner: Runner | None = None
         self.methods: Methods = self._methods()
         ask = None if self.upstream is None else self.upstream.call
@@ -189,10 +191,13 @@ class Service:
         explained: dict[str, Any] = {
             "form": lambda: self.pricing.current().form,
             "preset": configured_prices(settings).preset,
+            "prices": self.prices,
             **_measuring(settings),
         }
         if self.chain is not None or self.upstream is not None:
             explained["chain_id"] = self._chain_id
+        if (upstream := self.upstream) is not None:
+            explained["ask_node"] = partial(asked, upstream.call)
         if "eth_estimateGas" in methods:
             explained["estimate"] = gas_of(methods)
         methods |= explorer_methods(**explained)
@@ -224,6 +229,7 @@ class Service:
             await asyncio.wait(first, timeout=self.settings.node_timeout)
         self._tasks = [*first, *(asyncio.create_task(polled.keep()) for polled in self._polled)]
         self._tasks.append(asyncio.create_task(self._warm_up()))
+        self._tasks.append(asyncio.create_task(self._note_prices()))
 
     async def _warm_up(self) -> None:
         """Load the compiled hashing and the shipped L1 fees, and start a child process, before somebody needs them."""
@@ -233,6 +239,12 @@ class Service:
         if self.runner is not None and self.chain is not None:
             with suppress(LimitExceeded):  # all processes are started by callers already
                 await self.runner.warm_up(self.chain.world)
+
+    async def _note_prices(self) -> None:
+        """Keep the prices of every full minute, which are those of the other processes then."""
+        while True:
+            self.prices.note()
+            await asyncio.sleep(EVERY - self.prices.clock() % EVERY)
 
     async def load_hashing(self) -> None:
         """Wait until the compiled hashing of the ledger is loaded, which a thread does once.

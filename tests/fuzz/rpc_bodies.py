@@ -47,6 +47,7 @@ PARAMS: dict[str, list[Any]] = {
     "feemodel_explain": [CALL],
     "feemodel_film": [{"pricing": "fixed", "posting": "price-cap", "slaHours": 4, "elasticity": 0.5}],
     "feemodel_fee": [{"compressedSize": 128, "gas": "0x5208"}],
+    "feemodel_history": [{"compressedSize": 128, "gas": "0x5208", "over": "server", "l1BaseFee": "0x3b9aca00"}],
     "feemodel_presets": [],
     "feemodel_pricing": [],
     "linea_estimateGas": [CALL, OVERRIDES],
