@@ -1,8 +1,10 @@
 """The native engine: equal to the reference on random calls, and what its package refuses or gives up."""
 
 import time
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -35,7 +37,23 @@ def test_random_calls_of_every_kind_end_as_on_the_reference(seed):
 
     assert found == []
     assert shares["success"] > 350
-    assert shares["oblivious"] > 300
+    assert shares["proves other limits"] > 300
+
+
+def test_a_package_of_another_version_is_refused(monkeypatch):
+    """What it answers would be read wrongly."""
+    monkeypatch.setattr(native, "version", lambda: ("0.1.0", []))
+
+    with pytest.raises(InvalidInput, match=r"engine: expected feemodel-native .*: pip install .*, got"):
+        Native()
+
+
+def test_the_version_is_the_same_in_all_places():
+    manifest = tomllib.loads(Path("native/Cargo.toml").read_text())["package"]["version"]
+    extra = tomllib.loads(Path("pyproject.toml").read_text())["project"]["optional-dependencies"]["native"]
+
+    assert native.version()[0] == manifest
+    assert extra == [f"feemodel-native=={manifest}"]
 
 
 def test_it_executes_every_fork_of_the_package():

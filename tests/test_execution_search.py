@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
-from feemodel.execution.outcome import Outcome, Status, Traced
+from feemodel.execution.outcome import UNBOUNDED, Outcome, Status, Traced
 from feemodel.execution.search import BESU, GETH, search_gas, search_named
 
 CAP = 16_777_216
@@ -125,24 +125,32 @@ def test_geth_starts_from_the_floor_where_execution_used_less():
     tolerance=st.sampled_from([0, 0.015]),
     rules=st.sampled_from([GETH, BESU]),
     single_frame=st.booleans(),
+    reach=st.integers(0, 10_000),
 )
-def test_what_is_proven_is_not_executed_and_the_answer_is_the_same(least, spare, tolerance, rules, single_frame):
-    needs = Needs(least, used := max(int(least * (1 - spare)), 1))
-    traced = Traced(Outcome(Status.SUCCESS, used), least, oblivious=True, single_frame=single_frame)
+def test_what_is_proven_is_not_executed_and_the_answer_is_the_same(least, spare, tolerance, rules, single_frame, reach):
+    """Of an execution that fails, `reach` is how far it proves that smaller limits fail too."""
+    needs = Needs(least, max(int(least * (1 - spare)), 1))
+
+    def trace(limit):
+        outcome = needs(limit)
+        path = (least, UNBOUNDED, single_frame) if outcome.succeeded else (limit - reach, limit)
+        return Traced(outcome, *path)
+
     every = search_gas(needs, upper=CAP, rules=rules, tolerance=tolerance)
-    needs.tried.clear()
-    found = search_gas(needs, upper=CAP, rules=rules, tolerance=tolerance, trace=lambda limit: traced)
+    tried, needs.tried = needs.tried, []
+    found = search_gas(needs, upper=CAP, rules=rules, tolerance=tolerance, trace=trace)
 
     assert found.gas_limit == every.gas_limit
-    assert found.executed + found.proven == every.executed
-    assert found.executed == 1 + len(needs.tried)
-    assert all(limit < least for limit in needs.tried)
-    assert not (single_frame and needs.tried)
+    assert found.executed == len(needs.tried)
+    assert set(needs.tried) <= {*tried, least - 1}  # which the node may not try, or later
+    assert found.executed + found.proven - every.executed in (0, 1)
+    assert [limit for limit in needs.tried if limit >= least] == [CAP]
+    assert not single_frame or needs.tried == [CAP]
 
 
 def test_a_trace_that_reads_gas_proves_nothing():
     needs = Needs(50_962)
-    found = search_gas(needs, upper=CAP, trace=lambda limit: Traced(needs(limit), least=50_962))
+    found = search_gas(needs, upper=CAP, trace=lambda limit: Traced(needs(limit)))
 
     assert (found.gas_limit, found.executed, found.proven) == (51_354, 5, 0)
 
@@ -150,7 +158,7 @@ def test_a_trace_that_reads_gas_proves_nothing():
 def test_nothing_is_proven_of_a_limit_that_the_node_would_refuse():
     """Besu's first guess may be above what the sender can pay: it is asked, and its refusal counts as too little."""
     needs, most = Needs(50_000), 50_500
-    traced = Traced(needs(most), least=50_000, oblivious=True, single_frame=True)
+    traced = Traced(needs(most), 50_000, UNBOUNDED, single_frame=True)
 
     def execute(limit):
         return Outcome(Status.REFUSED, 0) if limit > most else needs(limit)

@@ -149,8 +149,8 @@ OLD = ("frontier", "homestead", "tangerine_whistle", "spurious_dragon", "byzanti
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("old", [False, True])
-def test_an_oblivious_trace_is_right_about_every_other_limit(family, old):
-    """From the least limit on the same outcome, below it another one, and in a single frame none that succeeds."""
+def test_a_trace_is_right_about_every_other_limit(family, old):
+    """Of executions that succeed and that fail, with as much gas as there may be, and with just too little."""
     engine = engine_named("reference")
     for number, call in enumerate(family_calls(7, 8, (family,))):
         rng = random.Random(number)
@@ -163,15 +163,31 @@ def test_an_oblivious_trace_is_right_about_every_other_limit(family, old):
 
 
 def wrong_about(execute, message, upper, rng):
-    found, expected = execute.trace(message, upper), execute(message, upper)
+    whole = execute.trace(message, upper)
+    needed = whole.outcome.peak
+    limits = {upper, whole.least - 1, rng.randint(needed // 2, needed), rng.randint(needed, max(needed, upper))}
+    return [
+        (limit, *wrong)
+        for limit in sorted(limits)
+        if 21_000 <= limit <= upper and (wrong := wrong_about_one(execute, message, limit, upper, rng))
+    ]
+
+
+def wrong_about_one(execute, message, limit, upper, rng):
+    found, expected = execute.trace(message, limit), execute(message, limit)
     if found.outcome != expected:
         return ["the outcome itself"]
-    if not (expected.succeeded and found.oblivious):
+    if found.least > found.most:
         return []
-    above = {found.least, rng.randint(found.least, upper), rng.randint(found.least, min(2 * found.least, upper))}
-    wrong = [limit for limit in above if execute(message, limit) != expected]
+    most = min(found.most, upper)
+    within = {found.least, rng.randint(found.least, most), rng.randint(found.least, min(2 * found.least, most))}
+    wrong = [
+        other
+        for other in within
+        if (ended := execute(message, other)).succeeded != expected.succeeded or (found.oblivious and ended != expected)
+    ]
     below = execute(message, found.least - 1)
-    if below == expected or (found.single_frame and below.succeeded):
+    if (found.oblivious and below == expected) or (found.single_frame and below.succeeded):
         wrong.append(found.least - 1)
     return wrong
 

@@ -19,6 +19,7 @@ from feemodel.execution.engines import Execute, check_payable
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Inspected, Outcome, Status, Traced
 from feemodel.execution.state import EMPTY, UINT256_MAX, Account, World, blob_base_fee
+from feemodel.extras import install_command
 
 if TYPE_CHECKING or find_spec("feemodel_native"):  # see `feemodel.execution.engines.engine_named`
     import feemodel_native as native
@@ -26,6 +27,7 @@ if TYPE_CHECKING or find_spec("feemodel_native"):  # see `feemodel.execution.eng
 Found = TypeVar("Found")
 Answer = TypeVar("Answer")
 
+VERSION = "0.2.0"  # of the package: what a trace answers has changed in it
 KEPT_CODE = 24_576  # bytes that code on a chain can have, EIP-170; longer code comes once and is not kept
 
 #: How an execution ended, by the number that the package answers, and what stopped it in the words of geth's
@@ -64,12 +66,18 @@ class Native:
     ----------
     seconds : that all executions of a task may take together [s]; it is looked at whenever code calls or creates.
 
+    Raises `InvalidInput` where the package has another version than this module was written for.
+
     >>> from feemodel.execution.state import World
     >>> Native().run(World(accounts={}), lambda execute: execute(Message(to=bytes(20)), 21_000)).gas_used
     21000
     """
 
     def __init__(self, seconds: float | None = None) -> None:
+        installed = native.version()[0]
+        if installed != VERSION:
+            reason = f"expected feemodel-native {VERSION}: {install_command('feemodel_native')}"
+            raise InvalidInput("engine", reason, f"feemodel-native {installed}")
         self._seconds = seconds
         self._base: _Base | None = None
 
@@ -109,10 +117,11 @@ class _Machine:
 
     def trace(self, message: Message, gas_limit: int) -> Traced:
         """The execution with what it proves about other gas limits."""
-        answer, least, oblivious, single_frame = self._executed(native.trace, message, gas_limit)
+        answer, least, most, single_frame = self._executed(native.trace, message, gas_limit)
+        outcome = _outcome(answer, message)
         if message.pays and message.gas_price and self._world.account(message.sender).balance > UINT256_MAX // 2:
-            oblivious = False  # a smaller limit leaves it more, which could then be more than a balance can be
-        return Traced(_outcome(answer, message), least, oblivious, single_frame)
+            return Traced(outcome)  # a smaller limit leaves it more, which could then be more than a balance can be
+        return Traced(outcome, least, most, single_frame)
 
     def inspect(self, message: Message, gas_limit: int) -> Inspected:
         """The execution with its gas by contract, and what its code named."""

@@ -44,17 +44,26 @@ class Outcome(NamedTuple):
         return max(self.gas_used, self.floor)
 
 
+#: More than any gas limit.
+UNBOUNDED = 2**64 - 1
+
+
 class Traced(NamedTuple):
     """An execution, and what it proves about the same message with other gas limits.
 
-    An oblivious execution that succeeded proves that every gas limit from `least` on succeeds with the same outcome. If
-    it also has a single frame, every limit below `least` runs out of gas.
+    Every limit from `least` to `most` succeeds if this one does, and fails if it fails. Of a path that reads gas, or a
+    balance that pays for it, nothing is known: then `least` is above `most`.
     """
 
     outcome: Outcome
-    least: int = 0  #: the least gas limit on which the same path succeeds; means nothing where it failed [gas]
-    oblivious: bool = False  #: whether nothing on the path reads gas, or a balance that pays for it
-    single_frame: bool = False  #: whether the path has no call and no creation
+    least: int = 1  #: [gas]
+    most: int = 0  #: the limit itself where a frame halted on the path, which a larger limit may avoid [gas]
+    single_frame: bool = False  #: whether the path has no call and no creation: then a smaller limit runs out of gas
+
+    @property
+    def oblivious(self) -> bool:
+        """Whether every larger limit ends with the same outcome, to the last gas."""
+        return self.most == UNBOUNDED
 
 
 class Inspected(NamedTuple):

@@ -21,7 +21,7 @@ from feemodel.errors import ExecutionFailed, InvalidInput
 from feemodel.execution.engines import Execute, check_payable
 from feemodel.execution.inspection import Inspector
 from feemodel.execution.message import Message
-from feemodel.execution.outcome import Inspected, Outcome, Status, Traced
+from feemodel.execution.outcome import UNBOUNDED, Inspected, Outcome, Status, Traced
 from feemodel.execution.recursion import recursion_limit
 from feemodel.execution.state import UINT256_MAX, Account, Block, World, blob_base_fee
 from feemodel.execution.trace import Recorder
@@ -109,24 +109,21 @@ class _Machine:
         return self._execute(message, gas_limit, None)[0]
 
     def trace(self, message: Message, gas_limit: int) -> Traced:
-        """The execution, and the least gas limit on which it takes the same path."""
+        """The execution with what it proves about other gas limits."""
         fork = self._world.fork
         paid = gas_limit * message.gas_price if message.pays else 0
         record = Recorder(
             payer=message.sender if paid else None, divides_gas=fork.divides_gas, sstore_sentry=fork.sstore_sentry
         )
         outcome, intrinsic = self._execute(message, gas_limit, record)
-        if not outcome.succeeded:
-            return Traced(outcome)
         # A smaller limit leaves the payer more, which could then be more than a balance can be.
         too_rich = paid and self._world.account(message.sender).balance > UINT256_MAX // 2
         whole = fork.divides_gas or message.to is not None  # in Frontier code that cannot be paid for is left out
-        return Traced(
-            outcome,
-            least=max(intrinsic + record.least(), outcome.floor),
-            oblivious=record.oblivious and whole and not too_rich,
-            single_frame=record.single_frame,
-        )
+        if outcome.status is Status.INTRINSIC or record.reads or too_rich or not whole:
+            return Traced(outcome)
+        least = max(intrinsic + record.least(), outcome.floor)
+        halted = record.burned or outcome.status in (Status.HALT, Status.OUT_OF_GAS)
+        return Traced(outcome, least, gas_limit if halted else UNBOUNDED, record.single_frame)
 
     def inspect(self, message: Message, gas_limit: int) -> Inspected:
         """The execution with its gas by contract, and what its code named."""

@@ -9,16 +9,17 @@ maximum over the frame of what was spent so far and what had to be there then:
     call that begins no frame      S + b
     end                            S
 
-A frame that halts takes all that it was given, so what it needs does not matter, but from there on the caller keeps
-only 1/64 of each further gas: a burn.
+A frame that halts takes all that it was given. With less gas it halts too, at the same place or before; only what its
+own calls came to must stay the same, because it could go on in another way. From there on its caller keeps only 1/64 of
+each further gas: a burn. With more gas it may not halt.
 
-This holds for an oblivious trace: nothing on its path reads gas, no inner frame halts, and nothing reads a balance that
-pays for the gas limit. Balances are read by BALANCE and SELFBALANCE, but also by a call or creation with a value that
-the payer cannot afford, and all of a balance is moved by SELFDESTRUCT.
+This holds where nothing on the path reads gas, or a balance that pays for the gas limit. Balances are read by BALANCE
+and SELFBALANCE, but also by a call or creation with a value that the payer cannot afford, and all of a balance is moved
+by SELFDESTRUCT.
 """
 
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from feemodel.execution.recursion import recursion_limit
 
@@ -37,7 +38,7 @@ _ADDRESS_MASK = (1 << 160) - 1
 
 
 class Recorder:
-    """A tracer of the specification that finds the least gas limit of a path, and whether it is oblivious.
+    """A tracer of the specification that finds the least gas limit of a path, and whether the path depends on it.
 
     Parameters
     ----------
@@ -49,7 +50,8 @@ class Recorder:
     def __init__(self, *, payer: bytes | None, divides_gas: bool, sstore_sentry: bool) -> None:
         self._payer, self._divides_gas, self._sstore_sentry = payer, divides_gas, sstore_sentry
         self._frames: list[_Frame] = []
-        self.oblivious = self.single_frame = True
+        self.reads, self.single_frame = False, True
+        self.burned = False
 
     def __call__(self, evm: Any, event: TraceEvent) -> None:
         if not self._frames or self._frames[-1].evm is not evm:
@@ -61,7 +63,7 @@ class Recorder:
             if opcode in _RECORDED:
                 self._begin(frame, opcode)
         elif frame.reads and kind is OpEnd:  # one that cannot be paid for reads nothing
-            self.oblivious = False
+            self.reads = True
         elif frame.call is not None:
             if kind is GasAndRefund:
                 frame.call.charged += event.gas_cost  # type: ignore[union-attr]
@@ -96,7 +98,6 @@ class Recorder:
         elif opcode in (_SELFBALANCE, _SELFDESTRUCT):
             frame.reads = evm.message.current_target == self._payer
         else:
-            self.single_frame = False
             has_value = opcode in _CALLS_WITH_VALUE and len(evm.stack) > 2 and evm.stack[-3] != 0
             frame.call = _Call(int(evm.gas_left), opcode in _CREATES, STIPEND if has_value else 0)
 
@@ -105,10 +106,11 @@ class Recorder:
 
     def _settle(self, frame: "_Frame", call: "_Call") -> None:
         """A call or creation has ended: what it needed of its caller, and whether it may end otherwise."""
+        self.single_frame = False
         before, gone = frame.start - call.gas_before, call.gas_before - int(frame.evm.gas_left)
         child = call.child
         if call.creates and not self._divides_gas:
-            self.oblivious = False  # in Frontier code that cannot be paid for is left out, and the creation succeeds
+            self.reads = True  # in Frontier code that cannot be paid for is left out, and the creation succeeds
         if child is None:
             asks = call.creates or not self._divides_gas  # for just what it is charged
             cost = call.charged if asks else gone + call.stipend
@@ -117,23 +119,25 @@ class Recorder:
                 return
             frame.require(before + cost)
             if frame.evm.message.current_target == self._payer:  # which may have been too poor for the value
-                self.oblivious = False
+                self.reads = True
             return
         given = child.limit - call.stipend
         cost = call.charged - (0 if call.creates else given)
         if not self._divides_gas and not call.creates:
             frame.require(before + call.charged)  # just what it asks for
-        elif child.halted:
+            return
+        needed = child.least() - call.stipend
+        if needed > 0 or not child.halted:
+            frame.require(before + cost + self._enough(needed), of_call=True)
+        if child.halted:
             left = call.gas_before - cost
             self._burn(frame, before + cost, inf if given == self._most(left) else given)
-        else:
-            frame.require(before + cost + self._enough(child.least() - call.stipend))
 
     def _burn(self, frame: "_Frame", spent: int, given: float) -> None:
-        self.oblivious = False
+        self.burned = True
         frame.require(spent)
-        frame.burns.append((frame.required, spent, given))
-        frame.start, frame.required = int(frame.evm.gas_left), 0
+        frame.burns.append(_Burn(frame.required, frame.required_of_calls, spent, given))
+        frame.start, frame.required, frame.required_of_calls = int(frame.evm.gas_left), 0, 0
 
     def _most(self, gas: int) -> int:
         """What a call can be given of the gas that is left."""
@@ -157,16 +161,25 @@ class _Call:
         self.child: _Frame | None = None
 
 
+class _Burn(NamedTuple):
+    """A child that halted, and what its caller needed up to there."""
+
+    required: int  #: [gas]
+    required_of_calls: int  #: the part of it that calls and creations needed [gas]
+    spent: int  #: [gas]
+    given: float  #: to the child, infinite where it was all but 1/64 [gas]
+
+
 class _Frame:
     """What is known of a frame so far."""
 
-    __slots__ = ("burns", "call", "evm", "limit", "reads", "required", "start")
+    __slots__ = ("burns", "call", "evm", "limit", "reads", "required", "required_of_calls", "start")
 
     def __init__(self, evm: Any) -> None:
         self.evm = evm
         self.limit = self.start = int(evm.message.gas)  # `start` is what was left after the last burn
-        self.required = 0  # of `start` [gas]
-        self.burns: list[tuple[int, int, float]] = []  # required before, spent before, and given to what halted
+        self.required = self.required_of_calls = 0  # of `start` [gas]
+        self.burns: list[_Burn] = []
         self.call: _Call | None = None
         self.reads = False  # whether the opcode under way reads gas, or a balance that pays for it
 
@@ -179,12 +192,16 @@ class _Frame:
         """Since the last burn [gas]."""
         return self.start - int(self.evm.gas_left)
 
-    def require(self, gas: int) -> None:
+    def require(self, gas: int, *, of_call: bool = False) -> None:
         self.required = max(self.required, gas)
+        if of_call:
+            self.required_of_calls = max(self.required_of_calls, gas)
 
     def least(self) -> int:
-        """The least gas on which the frame takes its path [gas]."""
-        needed = max(self.required, self.spent())
-        for required, spent, given in reversed(self.burns):
-            needed = max(required, spent + int(min(needed + given, 64 * needed)))
+        """The least gas on which the frame takes its path, or halts on it [gas]."""
+        halted = self.halted
+        needed = self.required_of_calls if halted else max(self.required, self.spent())
+        for burn in reversed(self.burns):
+            before = burn.spent + int(min(needed + burn.given, 64 * needed))
+            needed = max(burn.required_of_calls, before if needed else 0) if halted else max(burn.required, before)
         return needed

@@ -1,4 +1,4 @@
-//! The least gas limit on which an execution takes the same path.
+//! The gas limits on which an execution ends the same way.
 //!
 //! As long as the path is the same, the gas left at any point is the limit minus what was spent before. So the least
 //! limit of a frame is the maximum, over the points where gas must be there, of *spent before + needed there*. The
@@ -6,7 +6,8 @@
 //!
 //! A child that halts consumes everything it was given, which is a part of what was left: from there on, what is spent
 //! depends on the limit. The frame's record is then closed at that point (a `Burn`) and a new one begins; `need` goes
-//! back over them at the end.
+//! back over them at the end. With less gas the child halts too, at the same place or before, as long as its own calls
+//! come to the same: otherwise it could go on in another way. With more gas it may not halt.
 //!
 //! Before EIP-150 a call was given just what it named, and its caller failed where that was not there; so what the child
 //! did with it, halting included, is the same with any limit.
@@ -34,6 +35,7 @@ struct Call {
 #[derive(Clone, Copy, Debug)]
 struct Burn {
     need: u64,
+    need_of_calls: u64,
     spent: u64,
     /// What the call named as its gas; `None` where that was more than could be handed over.
     named: Option<u64>,
@@ -47,6 +49,8 @@ struct Frame {
     base: u64,
     /// The most that had to be there so far, since the last burn.
     need: u64,
+    /// The part of it that calls and creations needed.
+    need_of_calls: u64,
     burns: Vec<Burn>,
     call: Call,
 }
@@ -56,13 +60,31 @@ impl Frame {
         self.limit - left - self.base
     }
 
+    /// Its call must be given at least `need`.
+    fn hands_over(&mut self, need: u64, keeps_a_part: bool) {
+        let enough = self.call.spent + if keeps_a_part { before_cap(need) } else { need };
+        (self.need, self.need_of_calls) = (max(self.need, enough), max(self.need_of_calls, enough));
+    }
+
     /// The least gas with which the frame comes to the same end, of which `left` was left over.
     fn need(&self, left: u64) -> u64 {
-        self.burns.iter().rev().fold(max(self.need, self.spent(left)), |need, burn| {
-            let before = need.saturating_mul(64);
-            let before = burn.named.map_or(before, |named| min(need.saturating_add(named), before));
-            max(burn.need, burn.spent.saturating_add(before))
+        let end = max(self.need, self.spent(left));
+        self.burns.iter().rev().fold(end, |need, burn| max(burn.need, burn.before(need)))
+    }
+
+    /// The least gas with which the frame halts as it did, or before.
+    fn need_to_halt(&self) -> u64 {
+        self.burns.iter().rev().fold(self.need_of_calls, |need, burn| {
+            max(burn.need_of_calls, if need == 0 { 0 } else { burn.before(need) })
         })
+    }
+}
+
+impl Burn {
+    /// What must be there before the child is called, that `need` is left after it.
+    fn before(&self, need: u64) -> u64 {
+        let most = need.saturating_mul(64);
+        self.spent.saturating_add(self.named.map_or(most, |named| min(need.saturating_add(named), most)))
     }
 }
 
@@ -73,8 +95,8 @@ pub enum End {
     Needed(u64),
     /// It never began (no funds, too deep): it needed nothing and gave everything back.
     Refused,
-    /// It halted, and with it went all the gas it was given.
-    Halted,
+    /// It halted, and with it went all the gas it was given; with this much it halts, or with less.
+    Halted(u64),
 }
 
 /// What is recorded of one execution.
@@ -83,18 +105,20 @@ pub struct Recorder {
     frames: Vec<Frame>,
     /// Whether a caller keeps a 64th, EIP-150.
     keeps_a_part: bool,
-    /// Whether nothing on the path depends on the gas limit.
-    pub oblivious: bool,
+    /// Whether something on the path reads gas, or a balance that pays for it.
+    pub reads: bool,
+    /// Whether a frame halted, which with more gas it may not.
+    pub halted: bool,
     /// Whether there was no call and no creation.
     pub single_frame: bool,
-    /// The least gas of the outermost frame, once it has ended.
+    /// The least gas with which the outermost frame ends the same way, once it has ended.
     pub least: u64,
 }
 
 impl Recorder {
     /// A recorder for one execution; `keeps_a_part` by the rules since EIP-150.
     pub fn new(keeps_a_part: bool) -> Self {
-        Self { keeps_a_part, oblivious: true, single_frame: true, ..Self::default() }
+        Self { keeps_a_part, single_frame: true, ..Self::default() }
     }
 
     /// How many frames are under way.
@@ -110,7 +134,7 @@ impl Recorder {
     /// The frame that runs, with `left` gas, creates; the child will be given `given`.
     pub fn creates(&mut self, left: u64, given: u64) {
         // In Frontier, code that cannot be paid for is left out, and the creation succeeds.
-        self.oblivious &= self.keeps_a_part;
+        self.reads |= !self.keeps_a_part;
         self.hands_over(left, given, 0, true);
     }
 
@@ -133,15 +157,17 @@ impl Recorder {
         }
     }
 
-    /// The frame that runs ends, with this much gas left: what it needed.
-    pub fn ends(&mut self, left: u64) -> u64 {
-        self.frames.pop().map_or(0, |frame| frame.need(left))
+    /// The frame that runs ends, with this much gas left, or with none where it halts.
+    pub fn ends(&mut self, left: Option<u64>) -> End {
+        let frame = self.frames.pop().unwrap_or_default();
+        left.map_or_else(|| End::Halted(frame.need_to_halt()), |left| End::Needed(frame.need(left)))
     }
 
     /// The caller, which is now the frame that runs, is told how its child ended.
     pub fn returns(&mut self, end: End) {
         let Some(frame) = self.frames.last_mut() else {
-            self.least = if let End::Needed(need) = end { need } else { 0 };
+            self.halted |= matches!(end, End::Halted(_));
+            self.least = if let End::Needed(need) | End::Halted(need) = end { need } else { 0 };
             return;
         };
         let call = frame.call;
@@ -150,19 +176,19 @@ impl Recorder {
             return;
         }
         match end {
-            End::Needed(need) => {
-                let need = need.saturating_sub(call.stipend);
-                let enough = if self.keeps_a_part { before_cap(need) } else { need };
-                frame.need = max(frame.need, call.spent + enough);
-            }
+            End::Needed(need) => frame.hands_over(need.saturating_sub(call.stipend), self.keeps_a_part),
             End::Refused => frame.need = max(frame.need, call.spent),
-            End::Halted => {
+            End::Halted(need) => {
+                if need > call.stipend {
+                    frame.hands_over(need - call.stipend, self.keeps_a_part);
+                }
                 let available = call.left + call.forwarded;
                 let named = (call.forwarded < available - available / 64).then_some(call.forwarded);
-                frame.burns.push(Burn { need: frame.need, spent: call.spent, named });
-                frame.need = 0;
+                let (need, need_of_calls) = (frame.need, frame.need_of_calls);
+                frame.burns.push(Burn { need, need_of_calls, spent: call.spent, named });
+                (frame.need, frame.need_of_calls) = (0, 0);
                 frame.base = frame.limit - call.left;
-                self.oblivious = false;
+                self.halted = true;
             }
         }
     }
@@ -191,9 +217,9 @@ mod tests {
         let mut recorder = Recorder::new(true);
         recorder.calls(0, 1_000, 0);
         recorder.begins(1_000);
-        let need = recorder.ends(400);
-        recorder.returns(End::Needed(need));
-        assert_eq!((600, true, true), (recorder.least, recorder.oblivious, recorder.single_frame));
+        let end = recorder.ends(Some(400));
+        recorder.returns(end);
+        assert_eq!((600, false, true), (recorder.least, recorder.reads, recorder.single_frame));
     }
 
     #[test]
@@ -201,7 +227,7 @@ mod tests {
         let mut recorder = Recorder::new(true);
         recorder.begins(100_000);
         recorder.stores(99_994); // after two pushes; the store itself costs 100
-        assert_eq!(6 + 2_301, recorder.ends(99_894));
+        assert_eq!(End::Needed(6 + 2_301), recorder.ends(Some(99_894)));
     }
 
     #[test]
@@ -210,11 +236,11 @@ mod tests {
         recorder.begins(100_000);
         recorder.calls(1_400, 92_300 + 2_300, 2_300); // 6,300 spent by then
         recorder.begins(94_600);
-        let need = recorder.ends(94_600 - 6_400);
-        assert_eq!(6_400, need);
-        recorder.returns(End::Needed(need));
-        assert_eq!(6_300 + before_cap(4_100), recorder.ends(93_700 - 4_100));
-        assert!(!recorder.single_frame && recorder.oblivious);
+        let end = recorder.ends(Some(94_600 - 6_400));
+        assert_eq!(End::Needed(6_400), end);
+        recorder.returns(end);
+        assert_eq!(End::Needed(6_300 + before_cap(4_100)), recorder.ends(Some(93_700 - 4_100)));
+        assert!(!recorder.single_frame && !recorder.halted);
     }
 
     #[test]
@@ -223,7 +249,7 @@ mod tests {
         recorder.begins(100_000);
         recorder.calls(1_400, 92_300 + 2_300, 2_300);
         recorder.returns(End::Refused); // the stipend is the caller's to keep
-        assert_eq!(6_300, recorder.ends(96_000));
+        assert_eq!(End::Needed(6_300), recorder.ends(Some(96_000)));
     }
 
     #[test]
@@ -231,14 +257,14 @@ mod tests {
         let mut recorder = Recorder::new(true);
         recorder.begins(64_700);
         recorder.calls(1_000, 63_000, 0); // 700 spent, 64,000 there, all but a 64th handed over
-        recorder.returns(End::Halted);
-        assert_eq!(700 + 64 * 50, recorder.ends(950)); // 50 spent after it
-        assert!(!recorder.oblivious);
+        recorder.returns(End::Halted(0));
+        assert_eq!(End::Needed(700 + 64 * 50), recorder.ends(Some(950))); // 50 spent after it
+        assert!(recorder.halted);
 
         recorder.begins(64_700);
         recorder.calls(54_000, 10_000, 0); // the same, but 10,000 named
-        recorder.returns(End::Halted);
-        assert_eq!(700 + min(10_050, 64 * 50), recorder.ends(53_950));
+        recorder.returns(End::Halted(0));
+        assert_eq!(End::Needed(700 + min(10_050, 64 * 50)), recorder.ends(Some(53_950)));
     }
 
     #[test]
@@ -247,7 +273,21 @@ mod tests {
         recorder.begins(100_000);
         recorder.calls(40_000, 50_000, 0);
         recorder.returns(End::Refused);
-        assert_eq!(60_000, recorder.ends(90_000));
-        assert!(recorder.oblivious);
+        assert_eq!(End::Needed(60_000), recorder.ends(Some(90_000)));
+        assert!(!recorder.halted);
+    }
+    #[test]
+    fn a_frame_that_halts_needs_what_its_calls_need() {
+        let mut recorder = Recorder::new(true);
+        recorder.begins(100_000);
+        recorder.calls(1_400, 94_600, 2_300); // 6,300 spent by then
+        recorder.returns(End::Needed(6_400));
+        assert_eq!(End::Halted(6_300 + before_cap(4_100)), recorder.ends(None));
+
+        recorder.begins(100_000);
+        recorder.stores(50_000); // where it could also halt
+        recorder.calls(1_400, 92_300, 0);
+        recorder.returns(End::Halted(4_000)); // in which a call must not fail that did not
+        assert_eq!(End::Halted(6_300 + before_cap(4_000)), recorder.ends(None));
     }
 }

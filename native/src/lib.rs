@@ -49,22 +49,8 @@ type Gas<'py> = (Bound<'py, PyBytes>, u64);
 /// An account, and slots of it.
 type Touched<'py> = (Bound<'py, PyBytes>, Vec<Bound<'py, PyBytes>>);
 
-/// Execute a message with a gas limit; the interpreter's lock is released meanwhile.
-#[pyfunction]
-#[pyo3(signature = (state, block, message, gas_limit, seconds=None))]
-fn execute<'py>(
-    py: Python<'py>,
-    state: &State,
-    block: &Block,
-    message: &Message,
-    gas_limit: u64,
-    seconds: Option<f64>,
-) -> PyResult<Outcome<'py>> {
-    Ok(outcome(py, &run(py, state, block, message, gas_limit, seconds, false)?))
-}
-
-/// The same with what it proves: the least gas limit on which the same path succeeds, whether nothing on the path
-/// depends on the limit, and whether there was no call and no creation.
+/// Execute a message with a gas limit, with what that proves: the least and the largest gas limit on which it ends the same way, where one is known,
+/// and whether there was no call and no creation.
 #[pyfunction]
 #[pyo3(signature = (state, block, message, gas_limit, seconds=None))]
 fn trace<'py>(
@@ -74,9 +60,9 @@ fn trace<'py>(
     message: &Message,
     gas_limit: u64,
     seconds: Option<f64>,
-) -> PyResult<(Outcome<'py>, u64, bool, bool)> {
+) -> PyResult<(Outcome<'py>, u64, u64, bool)> {
     let executed = run(py, state, block, message, gas_limit, seconds, false)?;
-    Ok((outcome(py, &executed), executed.least, executed.oblivious, executed.single_frame))
+    Ok((outcome(py, &executed), executed.least, executed.most, executed.single_frame))
 }
 
 /// The outcome; gas by the contract whose code used it; accounts that code named, each with the slots it read or wrote.
@@ -147,7 +133,6 @@ fn feemodel_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<State>()?;
     module.add_class::<Block>()?;
     module.add_class::<Message>()?;
-    module.add_function(wrap_pyfunction!(execute, module)?)?;
     module.add_function(wrap_pyfunction!(trace, module)?)?;
     module.add_function(wrap_pyfunction!(inspect, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;

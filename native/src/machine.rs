@@ -72,10 +72,10 @@ pub struct Executed {
     pub output: Bytes,
     /// The opcode of an invalid instruction.
     pub opcode: u8,
-    /// The least gas limit on which the same path succeeds.
+    /// The least gas limit on which it ends the same way.
     pub least: u64,
-    /// Whether nothing on the path depends on the gas limit.
-    pub oblivious: bool,
+    /// The largest one; below the least, nothing is known.
+    pub most: u64,
     /// Whether there was no call and no creation.
     pub single_frame: bool,
     /// What was asked for beside the outcome.
@@ -261,8 +261,12 @@ impl Machine {
             (Err(EVMError::Database(Missing(number))), None) => Err(Failure::MissingHash(number)),
             (Err(error), None) => Err(Failure::Other(error.to_string())),
             (Ok(result), _) => {
-                let least = intrinsic.saturating_add(run.recorder.least).max(floor);
-                let mut executed = Executed::new(result, floor, run.opcode, least, &run.recorder);
+                let mut executed = Executed::new(result, floor, run.opcode);
+                if !run.recorder.reads {
+                    executed.least = intrinsic.saturating_add(run.recorder.least).max(floor);
+                    executed.most = if run.recorder.halted { gas_limit } else { u64::MAX };
+                    executed.single_frame = run.recorder.single_frame;
+                }
                 executed.inspection = run.inspecting.map(|inspecting| inspecting.found);
                 Ok(executed)
             }
@@ -279,14 +283,14 @@ impl Executed {
             floor,
             output: Bytes::new(),
             opcode: 0,
-            least: 0,
-            oblivious: false,
+            least: 1,
+            most: 0,
             single_frame: false,
             inspection: None,
         }
     }
 
-    fn new(result: ExecutionResult, floor: u64, opcode: u8, least: u64, recorder: &Recorder) -> Self {
+    fn new(result: ExecutionResult, floor: u64, opcode: u8) -> Self {
         let gas = *result.gas();
         let ending = match &result {
             ExecutionResult::Success { .. } => Ending::Success,
@@ -300,9 +304,9 @@ impl Executed {
             floor,
             output: result.into_output().unwrap_or_default(),
             opcode,
-            least,
-            oblivious: recorder.oblivious,
-            single_frame: recorder.single_frame,
+            least: 1,
+            most: 0,
+            single_frame: false,
             inspection: None,
         }
     }
@@ -450,14 +454,14 @@ impl EvmTr for Machine {
         let end = match result.instruction_result() {
             InstructionResult::OverflowPayment => return Err(run.give_up(Failure::Overflow)),
             InstructionResult::OutOfFunds | InstructionResult::CallTooDeep => {
-                run.recorder.oblivious &= run.payer != Some(sender); // who may have been too poor for the value
+                run.recorder.reads |= run.payer == Some(sender); // who may have been too poor for the value
                 End::Refused
             }
             end if end.is_ok_or_revert() => End::Needed(given - result.gas().remaining()),
-            _ => End::Halted,
+            _ => End::Halted(0),
         };
         if let (Some(inspecting), Some(precompile)) = (&mut run.inspecting, called) {
-            let left = if end == End::Halted { 0 } else { result.gas().remaining() };
+            let left = if matches!(end, End::Halted(_)) { 0 } else { result.gas().remaining() };
             inspecting.found.called_precompile(precompile, given - left);
         }
         run.recorder.returns(end);
@@ -481,8 +485,8 @@ impl EvmTr for Machine {
             if let Some(inspecting) = &mut run.inspecting {
                 inspecting.found.ends(if end.is_ok_or_revert() { result.gas().remaining() } else { 0 });
             }
-            let need = run.recorder.ends(result.gas().remaining());
-            run.recorder.returns(if end.is_ok_or_revert() { End::Needed(need) } else { End::Halted });
+            let end = run.recorder.ends(end.is_ok_or_revert().then(|| result.gas().remaining()));
+            run.recorder.returns(end);
         }
         self.0.frame_return_result(result)
     }
@@ -533,7 +537,7 @@ fn gas(context: Opcode<'_>) -> InstructionExecResult {
     if !matches!(next, opcode::CALL | opcode::CALLCODE | opcode::DELEGATECALL | opcode::STATICCALL)
         || !context.interpreter.runtime_flag.spec_id().is_enabled_in(SpecId::TANGERINE)
     {
-        context.host.chain.recorder.oblivious = false;
+        context.host.chain.recorder.reads = true;
     }
     instructions::system::gas(context)
 }
@@ -542,7 +546,7 @@ fn balance(context: Opcode<'_>) -> InstructionExecResult {
     let asked = context.interpreter.stack.data().last().map(address);
     let run = &mut context.host.chain;
     if asked.is_some() && asked == run.payer {
-        run.recorder.oblivious = false;
+        run.recorder.reads = true;
     }
     instructions::host::balance(context)
 }
@@ -550,7 +554,7 @@ fn balance(context: Opcode<'_>) -> InstructionExecResult {
 fn selfbalance(context: Opcode<'_>) -> InstructionExecResult {
     let run = &mut context.host.chain;
     if run.payer == Some(context.interpreter.input.target_address()) {
-        run.recorder.oblivious = false;
+        run.recorder.reads = true;
     }
     instructions::host::selfbalance(context)
 }
@@ -560,7 +564,7 @@ fn selfdestruct(context: Opcode<'_>) -> InstructionExecResult {
     let InstructionContext { interpreter, host } = context;
     let own = interpreter.input.target_address();
     if host.chain.payer == Some(own) {
-        host.chain.recorder.oblivious = false;
+        host.chain.recorder.reads = true;
     }
     let heir = interpreter.stack.data().last().map_or(own, address);
     let overflows = heir != own && held(host, &own).checked_add(held(host, &heir)).is_none();
