@@ -15,14 +15,14 @@ that is a name and not ours (a page elsewhere whose name points here), a body th
 import ipaddress
 import math
 import re
-from collections.abc import Awaitable, Callable, Coroutine
-from types import CoroutineType
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from feemodel.errors import UpstreamError
-from feemodel.rpc.begun import Begun, once
+from feemodel.rpc.begun import Begun, following, once
 from feemodel.rpc.fair_queue import CLIENT
 from feemodel.rpc.feeds import Feeds
 from feemodel.rpc.http import Head
@@ -232,12 +232,7 @@ class App:
             body, self._methods, batch_limit=self._access.batch_limit, observe=self._observe, batches=self._batches,
             admit=None if caller is None else caller.admit,
         )  # fmt: skip
-        if isinstance(response, CoroutineType):
-            return self._answer_later(head, response)
-        return self._reply(head, response)  # type: ignore[arg-type]
-
-    async def _answer_later(self, head: Head, response: Coroutine[Any, Any, Response]) -> Reply:
-        return self._reply(head, await response)
+        return following(response, partial(self._reply, head))
 
     def _reply(self, head: Head, response: Response) -> Reply:
         cors = self._cors(head)

@@ -1,7 +1,7 @@
 """Places to execute in, for which clients take turns."""
 
 import asyncio
-from collections import Counter, OrderedDict, deque
+from collections import OrderedDict, deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -33,7 +33,7 @@ class FairQueue:
         self._what = what
         self._free, self._free_for_brought, self._queue = places, brought, queue
         self._most_brought = max(brought - 1, 1)  # of one client
-        self._brought = Counter[str]()  # that each client has running
+        self._brought: dict[str, int] = {}  # that each client has running
         self._waiting: OrderedDict[tuple[str, bool], deque[asyncio.Future[None]]] = OrderedDict()
 
     @asynccontextmanager
@@ -50,8 +50,7 @@ class FairQueue:
 
     async def enter(self, client: str, *, known: bool, seconds: float) -> None:
         """Take a place, which `leave` gives back; parameters and errors as of `place`."""
-        if not self._waiting and self._has_place(client, known=known):
-            self._take(client, known=known)
+        if self.enter_now(client, known=known):
             return
         turn = self._enter(client, known=known)
         try:
@@ -64,14 +63,21 @@ class FairQueue:
             self._abandon(turn, client, known=known)
             raise
 
+    def enter_now(self, client: str, *, known: bool) -> bool:
+        """Take a place, which `leave` gives back, where nobody waits for one; whether it was taken."""
+        if self._waiting or not self._has_place(client, known=known):
+            return False
+        self._take(client, known=known)
+        return True
+
     def leave(self, client: str, *, known: bool) -> None:
         """Give a place back."""
         self._free += 1
         if not known:
             self._free_for_brought += 1
-            self._brought[client] -= 1
-            if not self._brought[client]:
-                del self._brought[client]
+            left = self._brought.pop(client) - 1
+            if left:
+                self._brought[client] = left
         if self._waiting:
             self._hand_out()
 
@@ -103,7 +109,7 @@ class FairQueue:
         self._free -= 1
         if not known:
             self._free_for_brought -= 1
-            self._brought[client] += 1
+            self._brought[client] = self._brought.get(client, 0) + 1
 
     def _hand_out(self) -> None:
         """Give free places to those whose turn it is."""
@@ -121,4 +127,5 @@ class FairQueue:
     def _has_place(self, client: str, *, known: bool) -> bool:
         if known:
             return self._free > 0
-        return min(self._free, self._free_for_brought) > 0 and self._brought[client] < self._most_brought
+        is_free = self._free > 0 and self._free_for_brought > 0
+        return is_free and self._brought.get(client, 0) < self._most_brought

@@ -14,7 +14,7 @@ import math
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from time import perf_counter
 from types import CoroutineType, NoneType
 from typing import Any, TypeAlias
@@ -23,7 +23,7 @@ import msgspec
 
 from feemodel.errors import ExecutionFailed, FeeModelError, InvalidInput, LimitExceeded, NotFinalized, UpstreamError
 from feemodel.io.node import NodeError
-from feemodel.rpc.begun import Begun, once
+from feemodel.rpc.begun import Begun, Later, once
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 SERVER_ERROR, UNAVAILABLE, LIMIT_EXCEEDED = -32000, -32002, -32005
@@ -39,6 +39,7 @@ BATCHES_BYTES = 256 << 20  # of the answers to all batches under way, likewise
 BATCH_SECONDS = 30.0  # likewise; whoever sent it may be gone
 
 AWAITABLE = (CoroutineType, Awaitable)  # the first is told by its type alone
+_PLAIN = frozenset((msgspec.Raw, str, dict, list, bool, NoneType))  # types of most results, told sooner than Awaitable
 
 _decode = msgspec.json.Decoder().decode
 _encoded = msgspec.json.Encoder().encode
@@ -75,7 +76,7 @@ class GroupedMethod(ABC):
     """A method whose calls in one batch are answered together."""
 
     @abstractmethod
-    async def __call__(self, *params: Any) -> Any:
+    def __call__(self, *params: Any) -> Begun[Any]:
         """The result of one call."""
 
     @abstractmethod
@@ -298,7 +299,14 @@ def _begin(
         result = _called(request["method"], request.get("params") or [], methods) if outcome is None else outcome
     except Exception as error:
         return _ended(request, methods, observe, began, error)
-    if isinstance(result, (*AWAITABLE, Streamed)):
+    if isinstance(result, Later):
+        return result.then(partial(_told, request, methods, observe, began))
+    return _told(request, methods, observe, began, result)
+
+
+def _told(request: Any, methods: Methods, observe: Observe, began: float, result: Any) -> Begun[Response]:
+    """The response of a result, an exception, or what has to be waited for."""
+    if type(result) not in _PLAIN and isinstance(result, (*AWAITABLE, Streamed)):
         return _awaited(request, methods, observe, began, result)
     return _ended(request, methods, observe, began, result)
 

@@ -8,7 +8,11 @@ import os
 import socket
 import ssl
 from collections import deque
-from typing import cast
+from collections.abc import Callable
+from functools import lru_cache
+from http import HTTPStatus
+from time import monotonic
+from typing import NamedTuple, cast
 
 import httptools
 import urllib3
@@ -19,6 +23,7 @@ from feemodel.io.node import node_address
 
 HEAD_LIMIT = 1 << 16  # bytes of an answer before its body
 BUFFERED = 1 << 18  # bytes of an answer that wait to be read; beyond, nothing more is taken from the node
+KNOWN_HEADS, KNOWN_BYTES = 256, 1_024  # heads of answers that are kept as they were read, and bytes of each
 IDLE_SECONDS = 1.0  # after which an idle connection may have been closed by the node
 
 
@@ -57,31 +62,51 @@ class NodeConnections:
         self._idle: list[NodeConnection] = []
         self._is_closed = False
 
-    async def post(self, body: bytes, *, changes: bool = False) -> "NodeConnection":
+    async def post(
+        self, body: bytes, *, changes: bool = False, begun: "NodeConnection | None" = None
+    ) -> "NodeConnection":
         """The connection on which a request was sent and the head of its answer has come; `release` it afterwards.
 
         Parameters
         ----------
         changes : whether the request must not be sent twice.
+        begun : the connection on which `begin` has sent the request already.
 
         Raises `ConnectionFailed`.
         """
-        while (connection := self._idle_connection(changes=changes)) is not None:
+        connection = begun or self._idle_connection(changes=changes)
+        while connection is not None:
             try:
-                await self._sent(connection, body)
+                await (self._sent(connection, body) if connection is not begun else self._headed(connection))
             except ConnectionFailed:
                 if changes:  # the node may have acted on it
                     raise
             else:
                 return connection
+            connection = self._idle_connection(changes=changes)
         connection = await self._connected()
         await self._sent(connection, body)
+        return connection
+
+    def begin(
+        self, body: bytes, told: "Callable[[NodeConnection], None]", *, changes: bool = False
+    ) -> "NodeConnection | None":
+        """Send a request on an idle connection; `None` where there is none.
+
+        Parameters
+        ----------
+        told : called once when the answer has come as a whole, and where it is long or fails, which `arrived` tells.
+        changes : as in `post`.
+        """
+        connection = self._idle_connection(changes=changes)
+        if connection is not None:
+            connection.send(self._head % len(body) + body, told)
         return connection
 
     def release(self, connection: "NodeConnection") -> None:
         """Keep a connection whose answer was read as a whole for the next request; close any other."""
         if connection.is_reusable and not self._is_closed:
-            connection.idle_since = asyncio.get_running_loop().time()
+            connection.idle_since = monotonic()
             self._idle.append(connection)
         else:
             connection.abort()
@@ -93,17 +118,20 @@ class NodeConnections:
             self._idle.pop().abort()
 
     def _idle_connection(self, *, changes: bool) -> "NodeConnection | None":
-        now = asyncio.get_running_loop().time()
         while self._idle:
             connection = self._idle.pop()  # the newest, so that others age and are closed by the node
-            if connection.is_reusable and not (changes and now - connection.idle_since > IDLE_SECONDS):
+            if connection.is_reusable and not (changes and monotonic() - connection.idle_since > IDLE_SECONDS):
                 return connection
             connection.abort()
         return None
 
     async def _sent(self, connection: "NodeConnection", body: bytes) -> None:
+        connection.send(self._head % len(body) + body)
+        await self._headed(connection)
+
+    async def _headed(self, connection: "NodeConnection") -> None:
         try:
-            await connection.send(self._head % len(body) + body)
+            await connection.head()
         except BaseException:
             connection.abort()
             raise
@@ -128,10 +156,11 @@ class NodeConnection(asyncio.Protocol):
         self._pieces: deque[bytes] = deque()
         self._size = self._head_size = 0
         self._has_head = self._is_complete = True
-        self._is_paused = self._is_lost = self._parser_knows_length = False
+        self._is_paused = self._is_lost = self._parser_knows_length = self._is_begun = False
         self._failure = ""
         self._waiter: asyncio.Future[None] | None = None
-        self.idle_since = 0.0  #: time of the event loop [s]
+        self._told: Callable[[NodeConnection], None] | None = None
+        self.idle_since = 0.0  #: monotonic time [s]
         self.status, self.content_type, self.encoding, self.length = 0, "", "", 0
         self._keeps_open = True
 
@@ -140,13 +169,29 @@ class NodeConnection(asyncio.Protocol):
         """Whether another request can be sent."""
         return self._is_complete and self._keeps_open and not (self._is_lost or self._failure or self._pieces)
 
-    async def send(self, request: bytes) -> None:
-        """Send a request and wait for the head of its answer."""
-        self._has_head = self._is_complete = False
+    def send(self, request: bytes, told: "Callable[[NodeConnection], None] | None" = None) -> None:
+        """Send a request; `told` as in `NodeConnections.begin`."""
+        self._told = told
+        self._has_head = self._is_complete = self._is_begun = False
         self.status, self.content_type, self.encoding, self._head_size = 0, "", "", 0
         self._transport.write(request)
+
+    async def head(self) -> None:
+        """Wait for the head of the answer."""
         while not self._has_head:
             await self._wait()
+
+    def arrived(self) -> bytes | None:
+        """The answer where it has come as a whole and well; `None` where that has to be waited for, or is not so."""
+        is_well = self._is_complete and self.status == 200 and self.encoding in ("", "identity")
+        if not is_well or self._failure or not self._pieces:
+            return None
+        return self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+
+    def take(self) -> None:
+        """Drop the answer that has arrived."""
+        self._pieces.clear()
+        self._size = 0
 
     async def piece(self) -> bytes:
         """The next part of the answer; nothing at its end."""
@@ -163,7 +208,8 @@ class NodeConnection(asyncio.Protocol):
         return piece
 
     def abort(self) -> None:
-        """Close the connection at once."""
+        """Close the connection at once, and tell nobody."""
+        self._told = None
         self._fail("the connection was closed")
         self._transport.abort()
 
@@ -182,6 +228,12 @@ class NodeConnection(asyncio.Protocol):
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
+    def _tell(self) -> None:
+        """Tell whoever has begun a request, outside the parser, as the next one may follow at once."""
+        if (told := self._told) is not None:
+            self._told = None
+            told(self)
+
     def _fail(self, reason: str) -> None:
         self._failure = self._failure or reason
         self._wake()
@@ -198,6 +250,14 @@ class NodeConnection(asyncio.Protocol):
             self._fail("bytes came that nobody asked for")
             self._transport.abort()
             return
+        if not self._is_begun and (body := self._short(data)) is not None:
+            self._has_head = self._is_complete = True
+            self._pieces.append(body)
+            self._size += len(body)
+            self._wake()
+            self._tell()
+            return
+        self._is_begun = True
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
@@ -211,6 +271,17 @@ class NodeConnection(asyncio.Protocol):
         elif self._size > BUFFERED and not self._is_paused:
             self._is_paused = True
             self._transport.pause_reading()
+        if self._is_complete or self._is_paused or self._failure:
+            self._tell()
+
+    def _short(self, data: bytes) -> bytes | None:
+        """The body of an answer that has come as a whole at once, as most do; the parser need not see these."""
+        end = data.find(b"\r\n\r\n", 0, KNOWN_BYTES) + 4
+        head = _read_head(data[:end]) if end > 3 else None
+        if head is None or len(data) - end != head.length:
+            return None
+        self.status, self.content_type, self.encoding, _ = head
+        return data[end:]
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone; where the body has no length, that is its end."""
@@ -218,6 +289,7 @@ class NodeConnection(asyncio.Protocol):
         if self._has_head and not self._is_complete and exc is None and not self._parser_knows_length:
             self._is_complete = True
         self._wake()
+        self._tell()
 
     # httptools' callbacks
 
@@ -232,8 +304,9 @@ class NodeConnection(asyncio.Protocol):
                 self.content_type = value.decode("latin-1")
             case b"content-encoding":
                 self.encoding = value.decode("latin-1").strip().lower()
-            case b"content-length" | b"transfer-encoding":
+            case b"content-length" | b"transfer-encoding" as framing:
                 self._parser_knows_length = True
+                self.length = int(value) if framing == b"content-length" and value.isdigit() else 0
 
     def on_headers_complete(self) -> None:
         """The head has come; that of an interim answer is followed by another one."""
@@ -253,6 +326,28 @@ class NodeConnection(asyncio.Protocol):
             self._is_complete = True
             self._keeps_open = self._parser.should_keep_alive()
             self._wake()
+
+
+class _Head(NamedTuple):
+    """What stands before the body of an answer that is no error and has a length."""
+
+    status: int
+    content_type: str
+    encoding: str
+    length: int
+
+
+@lru_cache(KNOWN_HEADS)
+def _read_head(data: bytes) -> _Head | None:
+    """The head of an answer; `None` for one that the parser has to see with what follows it."""
+    parsed = httptools.HttpResponseParser(read := NodeConnection())
+    try:
+        parsed.feed_data(data)
+    except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+        return None
+    if parsed.get_status_code() != HTTPStatus.OK or read.length <= 0 or not parsed.should_keep_alive():
+        return None
+    return _Head(200, read.content_type, read.encoding, read.length)
 
 
 def _reason(error: OSError) -> str:

@@ -11,13 +11,15 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
-from typing import Any
+from time import monotonic
+from typing import Any, NamedTuple
 
 import msgspec
 
 from feemodel.errors import InvalidInput, LimitExceeded, UpstreamError
 from feemodel.ethereum.call import check_names
 from feemodel.io.node import RETRIED_STATUSES, Node, NodeError, changes_state
+from feemodel.rpc.begun import Begun, Later
 from feemodel.rpc.fair_queue import CLIENT, FairQueue
 from feemodel.rpc.head import ChainId, OtherChain
 from feemodel.rpc.jsonrpc import BATCH_SECONDS, GroupedMethod, Streamed
@@ -96,26 +98,26 @@ class PassedOn(GroupedMethod):
     Parameters
     ----------
     name : under which the node has it.
-    ask : see `PassThrough.call`.
+    ask : see `feemodel.rpc.upstreams.Upstreams.begin`.
     ask_together : see `PassThrough.together`.
     """
 
     def __init__(
         self,
         name: str,
-        ask: Callable[[str, Sequence[Any]], Awaitable[Any]],
+        ask: Callable[[str, Sequence[Any]], Begun[Any]],
         ask_together: Callable[[Sequence[Call]], Awaitable[list[Any]]],
     ) -> None:
         self.name, self._ask, self._ask_together = name, ask, ask_together
 
-    async def __call__(self, *params: Any) -> Any:
+    def __call__(self, *params: Any) -> Begun[Any]:
         """The node's answer.
 
         Raises `InvalidInput` for a call object with an unknown field.
         """
         if (error := _unknown_field(self.name, params)) is not None:
             raise error
-        return await self._ask(self.name, params)
+        return self._ask(self.name, params)
 
     async def together(self, calls: Sequence[tuple[GroupedMethod, Sequence[Any]]]) -> list[Any]:
         """The node's answers to calls of one batch."""
@@ -155,17 +157,73 @@ class PassThrough:
         self._places = FairQueue(CALLS_AT_A_TIME, CALLS_AT_A_TIME, CALLS_WAITING, what="connection to the node")
         self._held = 0
         self._chain_id = b""  # the last answer that was found to be right
+        self._sent: dict[NodeConnection, _Sent] = {}  # that no task waits for, the oldest first
+        self._timer: asyncio.TimerHandle | None = None  # of the oldest, or one before it
+
+    def begin(self, method: str, params: Sequence[Any]) -> "Later[msgspec.Raw | Streamed] | None":
+        """The same as `call` without a task; `None` where a connection or a place would have to be waited for."""
+        client = CLIENT.get()
+        if not self._node.takes_batches or not self._places.enter_now(client, known=False):
+            return None
+        connection = None
+        try:
+            body = _batch((_request(1, method, params),))
+            connection = self._connections.begin(body, self._arrived, changes=changes_state(method))
+        finally:
+            if connection is None:
+                self._places.leave(client, known=False)
+        if connection is None:
+            return None
+        sent = _Sent(method, params, client, Later(), monotonic() + self._node.timeout)
+        self._sent[connection] = sent
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._node.timeout, self._end_late)
+        return sent.later
+
+    def _arrived(self, connection: NodeConnection) -> None:
+        """Settle a call that was begun: a plain answer here, any other in a task."""
+        sent = self._sent.pop(connection)
+        data = connection.arrived()
+        replies = None if data is None else _plain_replies(data)
+        if replies is None:
+            sent.later.settle(self._continued(connection, sent))
+            return
+        connection.take()
+        self._connections.release(connection)
+        self._places.leave(sent.client, known=False)
+        outcome: Any
+        try:
+            self._check_chain(replies[0])
+            outcome = self._outcome(sent.method, replies[1])
+        except Exception as error:
+            if isinstance(error, OtherChain):
+                self._failed(error)
+            outcome = error
+        sent.later.settle(outcome)
+
+    async def _continued(self, connection: NodeConnection, sent: "_Sent") -> msgspec.Raw | Streamed:
+        (outcome,) = await self._asked([(sent.method, sent.params)], streams=True, begun=(connection, sent))
+        return _raised(outcome)
+
+    def _end_late(self) -> None:
+        """Give up the calls whose time is over; all have as long, so that the oldest comes first."""
+        now, self._timer = monotonic(), None
+        for connection, sent in list(self._sent.items()):
+            if sent.deadline > now:
+                self._timer = asyncio.get_running_loop().call_later(sent.deadline - now, self._end_late)
+                return
+            del self._sent[connection]
+            connection.abort()
+            self._places.leave(sent.client, known=False)
+            sent.later.settle(UpstreamError(_no_answer(self._node.timeout)))
 
     async def call(self, method: str, params: Sequence[Any]) -> msgspec.Raw | Streamed:
         """The result of one call, in the node's bytes.
 
         Raises `feemodel.io.node.NodeError` with the node's error, `UpstreamError` where there is no answer.
         """
-        outcome: msgspec.Raw | Streamed | Exception
         (outcome,) = await self._asked([(method, params)], streams=True)
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
+        return _raised(outcome)
 
     async def together(self, calls: Sequence[Call]) -> list[Any]:
         """The results of calls sent in one request, with an exception for each that failed."""
@@ -173,25 +231,31 @@ class PassThrough:
 
     def close(self) -> None:
         """Close the connections."""
+        if self._timer is not None:
+            self._timer.cancel()
         self._connections.close()
 
-    async def _asked(self, calls: Sequence[Call], *, streams: bool) -> list[Any]:
+    async def _asked(self, calls: Sequence[Call], *, streams: bool, begun: "_Begun | None" = None) -> list[Any]:
         seconds = min(self._node.timeout * len(calls), max(BATCH_SECONDS, self._node.timeout))
         try:
-            async with asyncio.timeout(seconds):
-                return await self._asked_in_place(calls, seconds, streams=streams)
+            async with asyncio.timeout(seconds if begun is None else begun[1].deadline - monotonic()):
+                return await self._asked_in_place(calls, seconds, streams=streams, begun=begun)
         except TimeoutError:
-            raise UpstreamError(f"the node: no answer in {seconds:g} s") from None
+            raise UpstreamError(_no_answer(seconds)) from None
         except OtherChain as error:
             self._failed(error)
             raise
 
-    async def _asked_in_place(self, calls: Sequence[Call], seconds: float, *, streams: bool) -> list[Any]:
+    async def _asked_in_place(
+        self, calls: Sequence[Call], seconds: float, *, streams: bool, begun: "_Begun | None"
+    ) -> list[Any]:
         """Ask while a place is held; a result that is still arriving keeps it."""
-        leave = partial(self._places.leave, client := CLIENT.get(), known=False)
-        await self._places.enter(client, known=False, seconds=seconds)
+        client = CLIENT.get() if begun is None else begun[1].client
+        leave = partial(self._places.leave, client, known=False)
+        if begun is None:
+            await self._places.enter(client, known=False, seconds=seconds)
         try:
-            outcomes = await self._attempted(calls, streams=streams)
+            outcomes = await self._attempted(calls, streams=streams, begun=None if begun is None else begun[0])
         except BaseException:
             leave()
             raise
@@ -201,11 +265,12 @@ class PassThrough:
             leave()
         return outcomes
 
-    async def _attempted(self, calls: Sequence[Call], *, streams: bool) -> list[Any]:
+    async def _attempted(self, calls: Sequence[Call], *, streams: bool, begun: NodeConnection | None) -> list[Any]:
         changes = any(changes_state(method) for method, _ in calls)
         for attempt in range(2):
             try:
-                return await self._exchanged(calls, streams=streams, changes=changes)
+                first = begun if attempt == 0 else None
+                return await self._exchanged(calls, streams=streams, changes=changes, begun=first)
             except ConnectionFailed as error:
                 failure = (UpstreamError if error.received else NotSent)(f"the node: {error}")
                 again = _TryAgain(failure, received=error.received)
@@ -216,15 +281,14 @@ class PassThrough:
             await asyncio.sleep(RETRY_SECONDS * random.uniform(0.5, 1.0))
         raise again.error from None
 
-    async def _exchanged(self, calls: Sequence[Call], *, streams: bool, changes: bool) -> list[Any]:
-        try:
-            requests = [_encode({"jsonrpc": "2.0", "id": place, "method": method, "params": params})
-                        for place, (method, params) in enumerate(calls, 1)]  # fmt: skip
-        except (OverflowError, TypeError, ValueError):
-            raise InvalidInput("params", "expected JSON whose integers fit 64 bits", "others") from None
-        if self._node.takes_batches:
+    async def _exchanged(
+        self, calls: Sequence[Call], *, streams: bool, changes: bool, begun: NodeConnection | None
+    ) -> list[Any]:
+        requests = [_request(place, *call) for place, call in enumerate(calls, 1)]
+        if self._node.takes_batches or begun is not None:
             try:
-                return await self._batched(calls, requests, streams=streams, changes=changes)
+                connection = await self._connections.post(_batch(requests), changes=changes, begun=begun)
+                return await self._batched(calls, connection, streams=streams)
             except _NoBatches as error:
                 if changes:  # the node may have acted on a part of it
                     raise error.error from None
@@ -233,11 +297,7 @@ class PassThrough:
         self._node.takes_batches = False  # now that its calls are answered
         return outcomes
 
-    async def _batched(
-        self, calls: Sequence[Call], requests: list[bytes], *, streams: bool, changes: bool
-    ) -> list[Any]:
-        body = b"[" + b",".join((_CHAIN_ID, *requests)) + b"]"
-        connection = await self._connections.post(body, changes=changes)
+    async def _batched(self, calls: Sequence[Call], connection: NodeConnection, *, streams: bool) -> list[Any]:
         read = await self._read(connection, _BATCH if streams else None)
         if isinstance(read, NodeStream):
             return [read]
@@ -355,6 +415,57 @@ class PassThrough:
     def _refusal(self, error: "msgspec.Raw | msgspec.UnsetType") -> Exception:
         """The error of a batch as a whole, whose calls are asked one by one."""
         return _NoBatches(self._error("batch", error))
+
+
+class _Sent(NamedTuple):
+    """A call that was sent and that no task waits for: it holds a place and a connection."""
+
+    method: str
+    params: Sequence[Any]
+    client: str
+    later: Later[Any]
+    deadline: float  #: monotonic time [s]
+
+
+_Begun = tuple[NodeConnection, _Sent]
+
+
+def _plain_replies(data: bytes) -> tuple[_Reply, _Reply] | None:
+    """The chain id and the answer to a call; `None` for anything else."""
+    try:
+        replies = _decode(data) if data.isascii() or data.decode() else None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    if not isinstance(replies, list) or len(replies) != 2:
+        return None
+    first, second = replies
+    return (first, second) if _is_id(first.id, 0) and _is_id(second.id, 1) else None
+
+
+def _request(place: int, method: str, params: Sequence[Any]) -> bytes:
+    try:
+        return _encode({"jsonrpc": "2.0", "id": place, "method": method, "params": params})
+    except (OverflowError, TypeError, ValueError):
+        raise InvalidInput("params", "expected JSON whose integers fit 64 bits", "others") from None
+
+
+def _batch(requests: Sequence[bytes]) -> bytes:
+    return b"[" + b",".join((_CHAIN_ID, *requests)) + b"]"
+
+
+def _raised(outcome: Any) -> "msgspec.Raw | Streamed":
+    if isinstance(outcome, Exception):
+        raise outcome
+    found: msgspec.Raw | Streamed = outcome
+    return found
+
+
+def _is_id(found: Any, expected: int) -> bool:
+    return type(found) is int and found == expected
+
+
+def _no_answer(seconds: float) -> str:
+    return f"the node: no answer in {seconds:g} s"
 
 
 class NodeStream(Streamed):

@@ -15,11 +15,12 @@ import time
 from collections.abc import Callable, Coroutine
 from contextvars import ContextVar, copy_context
 from email.utils import formatdate
+from functools import partial
 from http import HTTPStatus
 from typing import Any, NamedTuple, Protocol, cast
 
 from feemodel.errors import UpstreamError
-from feemodel.rpc.begun import Begun
+from feemodel.rpc.begun import Begun, Later
 from feemodel.rpc.fair_queue import CLIENT
 from feemodel.rpc.http import Head, Malformed, Reader
 from feemodel.rpc.jsonrpc import Streamed
@@ -329,7 +330,7 @@ class Connection(asyncio.BufferedProtocol):
         self._reader = Reader(connections.bounds.body_limit)
         self._context = copy_context()
         self._head: Head | None = None  # of the request whose body is waited for
-        self._task: asyncio.Task[None] | None = None  # that answers a request
+        self._task: asyncio.Task[None] | Later[Any] | None = None  # that answers a request
         self._deadline: asyncio.TimerHandle | None = None  # of a body that did not come at once
         self._dropped = 0  # bytes
         self._identity = request_id(None)  # of the request that is answered, or of none
@@ -490,12 +491,26 @@ class Connection(asyncio.BufferedProtocol):
         except Exception:
             _log.exception("unforeseen error in a request")
             reply = self._app.refused(500, "internal error", head)
+        if isinstance(reply, Later):
+            self._task = reply.then(partial(self._told, head))
+            return
         if not isinstance(reply, Reply):
             self._task = self.loop.create_task(self._answer(head, reply), context=self._context)
             return
         self._connections.ends()
         self._respond(reply, head)
         self._go_on()
+
+    def _told(self, head: Head, outcome: Any) -> Coroutine[Any, Any, None] | None:
+        """Send the answer that has come, one in pieces in a task."""
+        if not isinstance(outcome, Reply) or outcome.rest is not None:
+            return self._answer(head, _raised_or_found(outcome))
+        self._connections.ends()
+        self._task = None
+        if not self.transport.is_closing():
+            self._respond(outcome, head)
+            self._go_on()
+        return None
 
     async def _answer(self, head: Head, answer: Coroutine[Any, Any, Reply]) -> None:
         try:
@@ -708,6 +723,13 @@ def request_id(head: Head | None) -> str:
     if _REQUEST_ID.fullmatch(given):
         return given.decode()
     return f"{_PROCESS}-{next(_NUMBERS):x}"
+
+
+async def _raised_or_found(outcome: Any) -> Reply:
+    if isinstance(outcome, Exception):
+        raise outcome
+    found: Reply = outcome
+    return found
 
 
 def _waits_for_leave(head: Head) -> bool:

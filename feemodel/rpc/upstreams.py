@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from feemodel.errors import UpstreamError
 from feemodel.execution.estimate import Limits
 from feemodel.io.node import NodeError, changes_state
+from feemodel.rpc.begun import Begun
 from feemodel.rpc.head import ChainId, Head
 from feemodel.rpc.parameters import Overrides
 from feemodel.rpc.pass_through import Call, NotSent
@@ -57,6 +58,21 @@ class Upstreams:
     def is_behind(self, node: Upstream) -> bool:
         """Whether a node lags too far to price."""
         return (self.lag(node) or 0) > self._max_lag
+
+    def begin(self, method: str, params: Sequence[Any]) -> Begun[Any]:
+        """The same as `call`, without a task where the node in use answers well."""
+        node = self.current
+        later = node.passing.begin(method, params)
+        if later is None:
+            return self.call(method, params)
+
+        def checked(outcome: Any) -> Any:
+            if not isinstance(outcome, UpstreamError) or isinstance(outcome, NodeError):
+                return outcome
+            ask, changes = (lambda node: node.passing.call(method, params)), changes_state(method)
+            return self._asked_others(node, outcome, ask, changes=changes)
+
+        return later.then(checked)
 
     async def call(self, method: str, params: Sequence[Any]) -> Any:
         """The result of one call, see `feemodel.rpc.pass_through.PassThrough.call`."""
@@ -114,8 +130,14 @@ class Upstreams:
         except NodeError:
             raise
         except UpstreamError as error:
-            self._doubt(first, error)
             failure = error
+        return await self._asked_others(first, failure, ask, changes=changes)
+
+    async def _asked_others(
+        self, first: Upstream, failure: UpstreamError, ask: Callable[[Upstream], Awaitable[Answer]], *, changes: bool
+    ) -> Answer:
+        """The same behind the failure of the first."""
+        self._doubt(first, failure)
         others = [node for node in self._ranked() if node is not first]
         is_sent = not isinstance(failure, NotSent)
         while others and not (changes and is_sent):
