@@ -2,11 +2,9 @@
 
 import json
 import re
-import shutil
 import socket
 import ssl
 import subprocess
-import time
 from contextlib import contextmanager
 
 import pytest
@@ -15,6 +13,7 @@ import yaml
 from websockets.sync.client import connect
 
 from feemodel.rpc.settings import ENVIRONMENT_PREFIX, Settings, load_settings
+from tests import nginx as nginx_server
 from tests.conftest import ROOT
 from tests.serving import serving
 
@@ -39,9 +38,7 @@ def test_idle_connections_are_closed_by_nginx_before_the_server_closes_them():
 @contextmanager
 def nginx(folder, upstream):
     """nginx as the example has it, on a port that was free, with a certificate of its own."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = nginx_server.free_port()
     certificate, key = folder / "certificate.pem", folder / "key.pem"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={HOST}", "-addext",
@@ -49,28 +46,11 @@ def nginx(folder, upstream):
     )  # fmt: skip
     site = NGINX.replace("/etc/ssl/feemodel", str(folder)).replace("listen 443", f"listen 127.0.0.1:{port}")
     site = site.replace("server 127.0.0.1:8545", f"server {upstream}")
-    temporary = " ".join(f"{kind}_temp_path {folder};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-    (folder / "nginx.conf").write_text(
-        f"daemon off; pid {folder}/pid; error_log {folder}/error.log;\n"
-        f"events {{}}\nhttp {{ access_log off; {temporary}\n{site}}}\n"
-    )
-    command = ["nginx", "-e", str(folder / "error.log"), "-p", str(folder), "-c", str(folder / "nginx.conf")]
-    checked = subprocess.run([*command, "-t"], capture_output=True, text=True, timeout=60)
-    assert checked.returncode == 0, checked.stderr
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        for _ in range(600):
-            with socket.socket() as tried:
-                if tried.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.1)
+    with nginx_server.running(folder, port, site):
         yield port, ssl.create_default_context(cafile=certificate)
-    finally:
-        process.terminate()
-        process.wait(60)
 
 
-@pytest.mark.skipif(shutil.which("nginx") is None, reason="needs nginx, of Debian's package of that name")
+@pytest.mark.skipif(nginx_server.BINARY is None, reason="needs nginx, of Debian's package of that name")
 def test_calls_and_websockets_pass_through_nginx_with_tls(tmp_path):
     with (
         serving("--workers", "1", "--allowed-hosts", HOST) as server,

@@ -334,10 +334,22 @@ MISBEHAVIOUR = {
 }  # fmt: skip
 
 
+def kept_connection(client, node):
+    """Have a connection on which the next call is sent at once, without a task."""
+    assert client.result("eth_chainId") == "0x539"
+    node.requests.clear()
+
+
+CONNECTIONS = pytest.mark.parametrize("is_kept", [False, True], ids=["new connection", "kept connection"])
+
+
+@CONNECTIONS
 @pytest.mark.parametrize("name", MISBEHAVIOUR)
-def test_a_node_that_misbehaves_is_a_clear_error(node, name):
+def test_a_node_that_misbehaves_is_a_clear_error(node, name, is_kept):
     fault, message = MISBEHAVIOUR[name]
     with on(node) as client:
+        if is_kept:
+            kept_connection(client, node)
         node.always = fault
         error = client.error("eth_blockNumber")
         assert (error["code"], message in error["message"]) == (-32002, True), error
@@ -347,11 +359,15 @@ def test_a_node_that_misbehaves_is_a_clear_error(node, name):
         assert client.result("eth_blockNumber") == "0x6"
 
 
+@CONNECTIONS
 @pytest.mark.parametrize("fault", [node_server.silent, node_server.dripping])
-def test_a_node_that_does_not_end_its_answer_is_not_waited_for(node, fault):
+def test_a_node_that_does_not_end_its_answer_is_not_waited_for(node, fault, is_kept):
     with on(node, node_timeout=0.3) as client:
+        if is_kept:
+            kept_connection(client, node)
         node.always = fault
-        assert client.error("eth_blockNumber") == {"code": -32002, "message": "the node: no answer in 0.3 s"}
+        for _ in range(2):
+            assert client.error("eth_blockNumber") == {"code": -32002, "message": "the node: no answer in 0.3 s"}
         assert client.error("rollup_estimateGas", TRANSFER)["message"] == "the node: no answer in 0.3 s"
         node.stopping.set()  # which ends the answers that hang
 
@@ -473,9 +489,12 @@ def test_a_long_answer_of_another_chain_is_not_passed_on(node):
         assert "its chain id is 1" in answer.json()["error"]["message"]
 
 
-def test_a_transaction_is_sent_once_where_the_node_may_have_it(node):
+@CONNECTIONS
+def test_a_transaction_is_sent_once_where_the_node_may_have_it(node, is_kept):
     with on(node) as client:
         for fault in (node_server.reset, node_server.truncated, node_server.status(503)):
+            if is_kept:
+                kept_connection(client, node)
             node.requests.clear()
             node.faults.append(fault)
             assert client.error("eth_sendRawTransaction", "0x02")["code"] == -32002

@@ -36,6 +36,7 @@ CODES: tuple[tuple[type[FeeModelError], int], ...] = (
 BATCH_LIMIT = 100  # calls
 BATCH_BYTES = 32 << 20  # of the answers to a batch, beyond which no further call of it is begun
 BATCHES_BYTES = 256 << 20  # of the answers to all batches under way, likewise
+GROUPED = 16  # calls answered together that may follow each other at once
 BATCH_SECONDS = 30.0  # likewise; whoever sent it may be gone
 
 AWAITABLE = (CoroutineType, Awaitable)  # the first is told by its type alone
@@ -179,17 +180,21 @@ async def _answer_batch(
     try:
         for place, call in enumerate(calls):
             excess = _excess(size, batches.held, perf_counter() - began)
-            if excess is None:
-                outcome = group.outcomes.get(place)
-                response = await _answer(call, methods, observe, outcome, admit=admit if outcome is None else None)
-                assert not isinstance(response, Streamed)
-            else:
+            response: Response
+            if excess is not None:
                 response = _refused(call, excess, observe)
+            elif place in group.places:
+                asked = perf_counter()
+                response = _ended(call, methods, observe, asked, await group.outcome(place))
+            else:
+                response = await once(_begin(call, methods, observe, admit=admit))
+            assert not isinstance(response, Streamed)
             if response is not None:
                 answered.append(msgspec.Raw(response))
                 size += len(response)
                 batches.held += len(response)
-            await batches.turn()
+            if place not in group.places or place % GROUPED == 0:
+                await batches.turn()
     finally:
         batches.held -= size
         group.close()
@@ -212,34 +217,35 @@ class _Group:
             method = methods.get(call["method"]) if _is_request(call) else None
             if isinstance(method, GroupedMethod) and isinstance(params := call.get("params") or [], list):
                 grouped[place] = method, params
-        self.outcomes: dict[int, Awaitable[Any]] = {}  #: by the place of the call
+        self.places: dict[int, int | CallError] = {}  #: of these calls, and where its outcome will be or why it is none
         self._task: asyncio.Task[list[Any]] | None = None
         if len(grouped) < 2:
             return
-        if admit is not None:
-            for place in list(grouped):
-                try:
+        asked: list[tuple[GroupedMethod, Sequence[Any]]] = []
+        for place, call in grouped.items():
+            try:
+                if admit is not None:
                     admit(calls[place]["method"])
-                except CallError as error:
-                    self.outcomes[place] = _raised(error)
-                    del grouped[place]
-        if grouped:
-            first, _ = next(iter(grouped.values()))
-            self._task = asyncio.ensure_future(first.together(list(grouped.values())))
-            self.outcomes |= {place: self._outcome(self._task, index) for index, place in enumerate(grouped)}
+            except CallError as error:
+                self.places[place] = error
+            else:
+                self.places[place] = len(asked)
+                asked.append(call)
+        if asked:
+            self._task = asyncio.ensure_future(asked[0][0].together(asked))
 
-    @staticmethod
-    async def _outcome(task: "asyncio.Task[list[Any]]", index: int) -> Any:
-        outcome = (await asyncio.shield(task))[index]
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
+    async def outcome(self, place: int) -> Any:
+        """The result of a call, or the exception that it ends with."""
+        index = self.places[place]
+        if self._task is None or isinstance(index, CallError):
+            return index
+        try:
+            return (await self._task)[index]
+        except Exception as error:
+            return error
 
     def close(self) -> None:
         """End what nobody waits for any more."""
-        for outcome in self.outcomes.values():
-            if isinstance(outcome, CoroutineType):
-                outcome.close()
         if self._task is not None:
             self._task.cancel()
             if self._task.done() and not self._task.cancelled():
@@ -264,31 +270,8 @@ def _refused(request: Any, reason: str, observe: Observe) -> bytes | None:
     return _encoded(_failure(request["id"], error)) if "id" in request else None
 
 
-async def _raised(error: CallError) -> Any:
-    raise error
-
-
-async def _answer(
-    request: Any,
-    methods: Methods,
-    observe: Observe,
-    outcome: Awaitable[Any] | None = None,
-    *,
-    admit: Admit | None = None,
-) -> Response:
-    """The response to one call; `outcome` is its result where it is answered together with others."""
-    return await once(_begin(request, methods, observe, outcome, admit=admit))
-
-
-def _begin(
-    request: Any,
-    methods: Methods,
-    observe: Observe,
-    outcome: Awaitable[Any] | None = None,
-    *,
-    admit: Admit | None = None,
-) -> Begun[Response]:
-    """The same, or the coroutine that waits for it: a task for every call would take longer than most calls do."""
+def _begin(request: Any, methods: Methods, observe: Observe, *, admit: Admit | None = None) -> Begun[Response]:
+    """The response to one call: a task for every call would take longer than most calls do."""
     if not _is_request(request):
         observe("", INVALID_REQUEST, 0.0)
         return failure(CallError(INVALID_REQUEST, "Invalid Request"))
@@ -296,7 +279,7 @@ def _begin(
     try:
         if admit is not None:
             admit(request["method"])
-        result = _called(request["method"], request.get("params") or [], methods) if outcome is None else outcome
+        result = _called(request["method"], request.get("params") or [], methods)
     except Exception as error:
         return _ended(request, methods, observe, began, error)
     if isinstance(result, Later):

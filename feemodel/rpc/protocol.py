@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Coroutine
 from contextvars import ContextVar, copy_context
 from email.utils import formatdate
-from functools import partial
+from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Any, NamedTuple, Protocol, cast
 
@@ -46,7 +46,6 @@ _PROCESS, _NUMBERS = secrets.token_hex(4), itertools.count(1)
 HeaderField = tuple[bytes, bytes]
 JSON: HeaderField = (b"content-type", b"application/json")
 RETRY: HeaderField = (b"retry-after", b"1")
-_STATUS_LINES = {status.value: b"HTTP/1.1 %d %s\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
 _BUSY = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"busy: %d %s"}}'
 _log = logging.getLogger(__name__)
 
@@ -621,14 +620,11 @@ class Connection(asyncio.BufferedProtocol):
 
     def _head_of(self, reply: Reply, framing: bytes, *, closes: bool) -> bytes:
         """What comes before the body; the answer is counted."""
-        lines = [_STATUS_LINES[reply.status], b"date: ", self._connections.date(), b"\r\n"]
-        for name, value in reply.headers:
-            lines += (name, b": ", value, b"\r\n")
-        lines += (b"x-request-id: ", self._identity.encode(), b"\r\n")
-        lines += (framing, b"connection: close\r\n\r\n" if closes else b"\r\n")
         self._connections.observe(reply.status)
         self._is_answered = True
-        return b"".join(lines)
+        first, end = _first_lines(reply.status, reply.headers), b"connection: close\r\n\r\n" if closes else b"\r\n"
+        date, identity = self._connections.date(), self._identity.encode()
+        return b"%bdate: %b\r\nx-request-id: %b\r\n%b%b" % (first, date, identity, framing, end)
 
     def _close_with(self, reply: Reply, head: Head | None = None) -> None:
         """Answer for the last time."""
@@ -690,6 +686,13 @@ class Connection(asyncio.BufferedProtocol):
             self.transport.close()
 
 
+@lru_cache
+def _first_lines(status: int, headers: tuple[HeaderField, ...]) -> bytes:
+    """The status line and the fields of an answer; most have the same."""
+    line = b"HTTP/1.1 %d %b\r\n" % (status, HTTPStatus(status).phrase.encode())
+    return line + b"".join(b"%b: %b\r\n" % field for field in headers)
+
+
 def most_connections(limit: int) -> int:
     """Connections that may be open where so many are answered."""
     return limit + min(limit // 4 + 1, OVERFLOW)
@@ -720,7 +723,7 @@ def request_id(head: Head | None) -> str:
     '7f-A'
     """
     given = b"" if head is None else head.headers.get(b"x-request-id", b"")
-    if _REQUEST_ID.fullmatch(given):
+    if given and _REQUEST_ID.fullmatch(given):
         return given.decode()
     return f"{_PROCESS}-{next(_NUMBERS):x}"
 
