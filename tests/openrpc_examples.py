@@ -6,6 +6,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,14 @@ IDS = {"eth_newFilter": ("eth_getFilterLogs", "eth_getFilterChanges", "eth_unins
 Ask = Callable[..., dict[str, Any]]
 
 
+@dataclass(frozen=True)
+class Behind:
+    """A server in front of a node."""
+
+    address: str
+    ask: Ask
+
+
 def read() -> dict[str, dict[str, Any]]:
     """Of each method `params` and `result`; the two rollup methods have one example under both of their names."""
     found: dict[str, dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))
@@ -35,7 +44,7 @@ def read() -> dict[str, dict[str, Any]]:
 
 
 @contextmanager
-def behind_a_server() -> Iterator[Ask]:
+def behind_a_server() -> Iterator[Behind]:
     """anvil on the development genesis behind a server, with the example transaction in its first block."""
     examples = read()
     with (
@@ -53,7 +62,7 @@ def behind_a_server() -> Iterator[Ask]:
                 params = (server.ask(ids[method], *examples[ids[method]]["params"])["result"],)
             return asked.get(method) or server.ask(method, *params)
 
-        yield ask
+        yield Behind(server.address, ask)
 
 
 def results(names: Mapping[str, Any], ask: Ask) -> dict[str, dict[str, Any]]:
@@ -68,8 +77,8 @@ def main() -> None:
         answers = results({name: one for name, one in examples.items() if name in own and "_" in name}, client.ask)
         short = {name: one for name, one in examples.items() if "_" not in name}
         answers |= {name: client.ask(f"rollup_{name}", *one["params"]) for name, one in short.items()}
-    with behind_a_server() as ask:
-        answers |= results({name: one for name, one in examples.items() if name not in answers}, ask)
+    with behind_a_server() as behind:
+        answers |= results({name: one for name, one in examples.items() if name not in answers}, behind.ask)
     lines = []
     for name, example in sorted(examples.items()):
         assert "result" in answers[name], (name, answers[name])

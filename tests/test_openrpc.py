@@ -126,12 +126,12 @@ def test_every_method_of_a_node_answers_as_its_example_says():
     service.upstream.close()
     passed = [name for name in PASSED if name not in own_names()]
     assert [name for name in passed if "examples" not in methods[name]] == ["net_peerCount"]  # anvil knows it not
-    with openrpc_examples.behind_a_server() as ask:
+    with openrpc_examples.behind_a_server() as behind:
         for name in passed:
             if name == "net_peerCount":
                 continue
             params, result = example_of(methods[name])
-            answer = ask(name, *params)["result"]
+            answer = behind.ask(name, *params)["result"]
             assert name in openrpc_examples.IDS or agrees(answer, result["value"]), name
             assert described_as(methods[name], params, answer)
 

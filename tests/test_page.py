@@ -5,15 +5,21 @@ import io
 import json
 import re
 import statistics
+import subprocess
 
 import pytest
 
 from feemodel.explorer.fields import FIELDS
 from feemodel.explorer.methods import explorer_methods
 from feemodel.explorer.page import PAGE, page
-from feemodel.linea.measure import fee_size
+from feemodel.explorer.texts import SIGNED
+from feemodel.linea.measure import fee_bytes, fee_size
+from tests import openrpc_examples
+from tests.anvil import PEERS, binary
 from tests.browser import Tab, browsing
+from tests.clients import require
 from tests.fire.start import wait_until
+from tests.rpc_calls import NOBODY
 from tests.serving import serving
 
 SLOWEST = 250.0  # milliseconds from a slider's move to its drawn reply, at the 95th percentile; here some 20
@@ -253,7 +259,8 @@ def test_the_link_is_the_state(open_tab):
     other = open_tab(link)
     other.told()
     seen = """[shown, told.answer, state.pins.map((pin) => [pin.letter, pin.point, pin.fee.result, pin.curve]),
-        [...document.querySelectorAll("input, select, textarea")].filter((input) => !input.closest("[hidden]"))
+        [...document.querySelectorAll("input, select, textarea")]
+            .filter((input) => !input.closest("[hidden], #past-card, #try-card"))
             .map((input) => input.type === "radio" || input.type === "checkbox" ? input.checked : input.value)]"""
 
     assert link == other.page.evaluate("link()")
@@ -287,7 +294,7 @@ def test_runs_are_pinned_compared_loaded_and_removed(open_tab):
     }
 
     assert rows["wei / gas"] == [f"{int(one['feePerGas']['total'], 16):,}" for one in (tab.answer(), first)]
-    assert rows["Compressed size"] == ["900 byte", "128 byte"]
+    assert rows["Compressed size"] == ["900 bytes", "128 bytes"]
     assert "Gas" not in rows
     assert rows["Margin, wei / gas"][0].startswith("-")
     tab.page.get_by_label("Load run A").click()
@@ -341,9 +348,14 @@ def test_a_signed_transaction_is_explained(open_tab):
     assert fee_size(raw) == answer["compressedSize"]
     facts = tab.text(".facts")
     assert f"{answer['compressedSize']} bytes" in facts
-    assert "62,000" in facts
+    assert "60,000" in facts
+    assert tab.page.locator(".checks .verdict").all_text_contents() == ["✓ accepted"] * 3
+    tab.page.locator("#subject").fill(SIGNED[59_144])
+    tab.page.locator("#explain").click()
+    tab.told()
     checks = tab.page.locator(".checks .verdict").all_text_contents()
     assert checks == ["… less than the node suggests", "✓ accepted", "✓ accepted"]
+    answer = tab.page.evaluate("told.answer")
     compared = tab.page.evaluate("told.compared.result")
     assert len(compared["rules"]) == tab.page.locator("#told .rule-bar > div").count()
     tab.page.locator("#gas-used").fill("41309")
@@ -362,11 +374,13 @@ def test_a_signed_transaction_is_explained(open_tab):
     )
 
 
-def test_a_call_is_run_for_its_gas_and_explained(open_tab):
+def test_a_call_is_run_for_its_gas_and_explained(open_tab, server):
     tab = open_tab()
     tab.page.locator("[data-example=token]").click()
     tab.told()
     call = json.loads(tab.page.locator("#subject").input_value())
+    assert len(server.ask("eth_getCode", call["to"], "latest")["result"]) > 2, "an example must be one"
+    assert tab.page.locator("#subject-warning").is_hidden()
     answer = tab.page.evaluate("told.answer")
 
     assert answer["subject"] == "call"
@@ -402,12 +416,12 @@ def test_what_is_no_transaction_is_said(open_tab, pasted, said):
 def test_the_curve_is_read_by_keyboard_and_as_a_table(open_tab):
     tab = open_tab()
     chart = tab.page.locator("#chart")
-    assert chart.get_attribute("aria-valuetext").startswith("From 10 byte: fee")
+    assert chart.get_attribute("aria-valuetext").startswith("From 10 bytes: fee")
     chart.focus()
     chart.press("End")
     last = tab.page.evaluate("shown.curve.values.at(-1)")
     assert chart.get_attribute("aria-valuetext").startswith(
-        f"{last:,} byte: fee" if last > 9_999 else f"{last} byte: fee"
+        f"{last:,} bytes: fee" if last > 9_999 else f"{last} bytes: fee"
     )
     chart.press("Home")
     chart.press("ArrowRight")
@@ -461,6 +475,230 @@ def test_a_link_shows_its_film_on_a_phone(open_tab):
     assert "film=arbitrum+never" in open_tab("#film=arbitrum+never").text("#note").replace(" ", "+")
 
 
+def followed(tab):
+    """Wait until the fee over time is that of the newest state."""
+    tab.page.locator("#past-card").scroll_into_view_if_needed()
+    tab.page.evaluate(
+        """async () => {
+            while (!past.answer || past.busy || past.timer) await new Promise((resolve) => setTimeout(resolve, 5));
+        }"""
+    )
+
+
+def test_the_fee_over_time_is_the_servers(open_tab):
+    tab = open_tab("#margin=0.3&variableCostFrom=l1&rate=2,500&currency=EUR")
+    followed(tab)
+    point = {**tab.answer()["inputs"], "over": "l1"}
+    del point["l1BaseFee"], point["blobBaseFee"]
+    expected = explorer_methods()["feemodel_history"](point)
+    first = expected["recovery"][0]
+
+    assert expected == tab.page.evaluate("past.answer")
+    assert f"{first['below']} of 724" in tab.text("#past-facts")
+    assert f"{first['recoveryOfAll']:.2f}×" in tab.text("#past-facts")
+    tab.page.locator("#past-place").press("Home")
+    fee, cost = (int(column[0], 16) for column in (expected["feeWei"], first["cost"]))
+    assert tab.text("#past-readout").startswith(f"Time, UTC2026-01-07 14:00Fee{fee / 1e9:.2f} gwei ≈ ")
+    assert f"L1 cost{cost / 1e9:.2f} gweiRecovery{fee / cost:.2f}×Deficit so far−" in tab.text("#past-readout")
+    tab.page.locator("#past-place").press("ArrowRight")
+    assert "15:00" in tab.text("#past-readout")
+    tab.page.locator("#field-compressedSize").fill("5000")
+    followed(tab)
+    assert tab.page.evaluate("past.answer.feeWei[0]") != expected["feeWei"][0]
+    tab.page.locator("#past-numbers summary").click()
+    wait_until(lambda: tab.page.locator("#past-table tbody tr").count() == 32, "the table has every day and the end")
+
+
+def test_the_server_s_own_prices_are_followed(open_tab):
+    tab = open_tab("#over=server&pricing=verification-cost&compressedSize=700")
+    followed(tab)
+    found = tab.page.evaluate("past.answer")
+
+    assert (found["over"], found["pricing"]) == ("server", "cost-per-byte"), "in the form that the server prices with"
+    assert len(found["times"]) >= 2, "since its start, and now"
+    own = explorer_methods()["feemodel_fee"]({"compressedSize": 700, "gas": "0x5208"})["feeWei"]["total"]
+    assert set(found["feeWei"]) == {own}
+    assert "own prices" in tab.text("#past-hint")
+    assert "over=server" in tab.page.evaluate("link()")
+    tab.page.locator("input[name=over][value=l1]").check()
+    followed(tab)
+    assert tab.page.evaluate("past.answer.times.length") == 724
+
+
+def test_amounts_are_shown_in_a_currency_too(open_tab):
+    tab = open_tab()
+    assert "≈" not in tab.text("#answer")
+    tab.page.locator("#rate").fill("3,000")
+    tab.page.locator("#currency").fill("chf")
+    tab.page.locator("[data-example=transfer]").click()
+    tab.told()
+    tab.settled()
+
+    assert tab.text("#fee-eth") == "0.000000909600132 ETH ≈ 0.00273 CHF"
+    assert "CHF" in tab.text("#recovery")
+    assert "CHF" in tab.text("#told .facts")
+    assert {"rate=3%2C000", "currency=CHF"} <= set(tab.page.evaluate("link()").lstrip("#").split("&"))
+    tab.page.locator("#rate").fill("much")
+    assert tab.text("#rate-error") == "Expected a number above 0."
+    assert tab.page.locator("#rate").get_attribute("aria-invalid") == "true"
+    assert "≈" not in tab.text("#fee-eth")
+    tab.page.locator("#rate").fill("")
+    assert tab.page.locator("#rate-error").is_hidden()
+
+
+@pytest.mark.parametrize(("axis", "unit"), [("variableCost", " gwei / byte"), ("margin", "")])
+def test_numbers_along_a_curve_are_rounded(open_tab, axis, unit):
+    tab = open_tab(f"#axis={axis}")
+    chart = tab.page.locator("#chart")
+    chart.focus()
+    chart.press("Home")
+    for _ in range(12):
+        chart.press("ArrowRight")
+        value = re.fullmatch(rf"([0-9.]+){unit}: fee .*", tab.text("#readout"))[1]
+        assert len(value.replace(".", "").lstrip("0")) <= 4
+
+
+def test_a_target_without_code_and_another_chain_are_warned_of(open_tab):
+    tab = open_tab()
+    for subject, said in [
+        ({"to": NOBODY, "data": "0xa9059cbb"}, f"There is no code at {NOBODY} on this chain: "),
+        ({"to": NOBODY, "value": "0x0"}, ""),
+        ({"to": "0x" + "00" * 19 + "02", "data": "0x01"}, ""),
+        (SIGNED[59_144], "This transaction is of chain 59144; the server answers for chain 1337."),
+    ]:
+        tab.page.locator("#subject").fill(subject if isinstance(subject, str) else json.dumps(subject))
+        tab.page.locator("#explain").click()
+        tab.told()
+        assert tab.page.locator("#told").is_visible()
+        assert tab.text("#subject-warning").startswith(said)
+        assert tab.page.locator("#subject-warning").is_visible() == bool(said)
+    tab.page.locator("#clear").click()
+    assert tab.page.locator("#subject-warning").is_hidden()
+
+
+def test_a_hash_is_looked_up_at_the_node(browser, server):
+    require(binary())
+    sent = openrpc_examples.read()["eth_sendRawTransaction"]
+    with openrpc_examples.behind_a_server() as behind:
+        tab = Tab(browser, behind.address)
+        tab.page.locator("#subject").fill(sent["result"])
+        tab.page.locator("#explain").click()
+        tab.told()
+        assert tab.page.evaluate("told.answer.measuredBytes") == len(fee_bytes(sent["params"][0]))
+        assert "used 34,299" in tab.text("#told .facts")
+        assert tab.page.locator(".checks .verdict").count() == 4
+        tab.close()
+    assert (tab.errors, tab.elsewhere) == ([], [])
+    alone = Tab(browser, server.address, f"#subject={sent['result']}")
+    alone.told()
+    assert alone.text("#subject-error").startswith("subject: expected no hash: there is no node to ask")
+    alone.close()
+
+
+def tried(tab):
+    """Wait until the methods are there, and nothing is being tried."""
+    tab.page.locator("#try-card").scroll_into_view_if_needed()
+    tab.page.evaluate(
+        "async () => { while (!trial.methods || trial.busy) await new Promise((resolve) => setTimeout(resolve, 5)); }"
+    )
+
+
+def test_every_method_can_be_tried_with_its_example(open_tab, server):
+    tab = open_tab()
+    tried(tab)
+    names = tab.page.evaluate("[...trial.methods.keys()]")
+
+    assert [method["name"] for method in server.ask("rpc.discover")["result"]["methods"]] == names
+    assert tab.page.locator("#try-method").input_value() == "rollup_estimateGas"
+    for name in names:
+        tab.page.select_option("#try-method", name)
+        assert tab.text("#try-response") == "Not sent yet."
+        tab.page.locator("#try-send").click()
+        tried(tab)
+        assert tab.text("#try-status").startswith("✓ result, "), name
+        shown, expected = (tab.page.locator(one).text_content() for one in ("#try-response", "#try-expected"))
+        if "characters more" not in shown and name != "feemodel_history":  # whose samples are of now
+            assert json.loads(shown)["result"] == json.loads(expected), name
+
+
+def test_the_curl_line_asks_the_same(open_tab):
+    tab = open_tab()
+    tried(tab)
+    tab.page.select_option("#try-method", "eth_call")
+    tab.page.locator("#try-params").fill('[{"to": "0xaaaa2a3e812a24562cd3f7b309273796b2c3aaaa", "data": "it\'s"}]')
+    tab.page.locator("#try-send").click()
+    tried(tab)
+    command = ["bash", "-c", tab.page.locator("#try-curl").text_content()]
+    answer = subprocess.run(command, capture_output=True, check=True).stdout
+
+    assert json.loads(answer) == json.loads(tab.page.locator("#try-response").text_content())
+    assert b"it's" in answer
+
+
+def test_an_error_of_a_method_is_shown_as_it_is(open_tab):
+    tab = open_tab()
+    tried(tab)
+    tab.page.locator("#try-params").fill('[{"to": "0x12"}]')
+    tab.page.locator("#try-send").click()
+    tried(tab)
+    error = json.loads(tab.page.locator("#try-response").text_content())["error"]
+
+    assert (error["code"], error["message"][:31]) == (-32602, "call.to: expected an address of")
+    assert tab.text("#try-status").startswith("✗ error -32602, ")
+    assert tab.text("#try-meaning") == "This code: a parameter that cannot be read; too many storage keys."
+    for text, said in [("[", "The parameters are not JSON: "), ("5", "Expected a list of parameters, or an object")]:
+        tab.page.locator("#try-params").fill(text)
+        assert tab.text("#try-error").startswith(said)
+        tab.page.locator("#try-send").click()
+        assert tab.page.evaluate("document.activeElement.id") == "try-params"
+    tab.page.locator("#try-reset").click()
+    assert tab.page.locator("#try-error").is_hidden()
+    tab.page.route("**/*", lambda route: route.fulfill(status=413, body="too much"))
+    tab.page.locator("#try-send").click()
+    tried(tab)
+    assert (tab.text("#try-status").split(",")[0], tab.text("#try-response")) == ("✗ HTTP 413", "too much")
+    tab.page.unroute("**/*")
+    assert all("413" in error for error in tab.errors)
+    tab.errors.clear()
+
+
+@pytest.mark.parametrize(
+    "context",
+    [{"color_scheme": "light"}, {"color_scheme": "dark"}, {"viewport": {"width": 390, "height": 800}},
+     {"viewport": {"width": 320, "height": 640}, "color_scheme": "dark"}],
+    ids=str,
+)  # fmt: skip
+def test_axe_finds_nothing(open_tab, context):
+    """Before use and after it: everything opened, refused, warned of and answered at least once."""
+    axe = PEERS / "node_modules" / "axe-core" / "axe.min.js"
+    require(axe)
+    tab = open_tab("#rate=3000&margin=0.3", **context)
+    tab.page.evaluate(axe.read_text(encoding="utf-8"))
+    found = """async () => (await axe.run()).violations.map(
+        ({ id, nodes }) => [id, nodes.map(({ html }) => html.slice(0, 200))])"""
+    assert tab.page.evaluate(found) == []
+    followed(tab)
+    tried(tab)
+    tab.page.locator("#pin").click()
+    tab.page.locator("#film-show").click()
+    filmed(tab)
+    tab.page.locator("#subject").fill(json.dumps({"to": NOBODY, "data": "0xa9059cbb"}))
+    tab.page.locator("#explain").click()
+    tab.told()
+    tab.page.locator("#rate").fill("much")
+    tab.page.locator("#try-params").fill('[{"to": "0x12"}]')
+    tab.page.locator("#try-send").click()
+    tried(tab)
+    tab.page.locator("#try-params").fill("[")
+    tab.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    tab.page.locator("#past-table td").first.wait_for()
+    tab.settled()
+    tab.told()
+    followed(tab)
+    assert tab.page.locator("#subject-warning").is_visible()
+    assert tab.page.evaluate(found) == []
+
+
 def test_everything_that_takes_input_has_a_name_and_the_keyboard_reaches_it(open_tab):
     tab = open_tab()
     nameless = """[...document.querySelectorAll("input, select, textarea, button, [tabindex='0']")]
@@ -489,11 +727,16 @@ def test_light_and_dark(open_tab):
     assert dark.page.evaluate(background) == light.page.evaluate(background)
 
 
+@pytest.mark.parametrize("width", [320, 360])
 @pytest.mark.parametrize("pricing", ["cost-per-byte", "verification-cost"])
-def test_a_phone_needs_no_scrolling_sideways(open_tab, pricing):
+def test_a_phone_needs_no_scrolling_sideways(open_tab, pricing, width):
     tab = open_tab(
-        f"#pricing={pricing}&variableCostFrom=l1", viewport={"width": 360, "height": 740}, device_scale_factor=3
-    )
+        f"#pricing={pricing}&variableCostFrom=l1&rate=3000", viewport={"width": width, "height": 740},
+        device_scale_factor=3,
+    )  # fmt: skip
+    followed(tab)
+    tab.page.locator("#past-numbers summary").click()
+    tried(tab)
     tab.page.locator("#pin").click()
     tab.page.locator("#field-l1BaseFee").fill("123456.123456789")
     tab.page.locator("#numbers summary").click()
@@ -501,8 +744,14 @@ def test_a_phone_needs_no_scrolling_sideways(open_tab, pricing):
     tab.page.locator("[data-example=signed]").click()
     tab.settled()
     tab.told()
+    beyond = """[...document.querySelectorAll("main *, .below *")].filter((node) => {
+        const right = (one) => one.getBoundingClientRect().right;
+        return !node.closest(".scroll, .reader") && node.checkVisibility()
+            && right(node) > right(node.closest(".card") ?? document.body);
+    }).map((node) => node.outerHTML.slice(0, 200))"""
 
-    assert tab.page.evaluate("document.documentElement.scrollWidth") == 360
+    assert tab.page.evaluate("document.documentElement.scrollWidth") == width
+    assert tab.page.evaluate(beyond) == []
     tab.page.locator("#fee-figure").scroll_into_view_if_needed()
     top = {name: tab.page.locator(name).bounding_box()["y"] for name in ("#fee-figure", "#pricing", "#chart")}
     assert sorted(top, key=top.get) == ["#fee-figure", "#pricing", "#chart"]

@@ -51,8 +51,8 @@ FIELDS: Mapping[str, Field] = {
     field.name: field
     for field in (
         Field(
-            name="compressedSize", label="Compressed size", kind=BYTES, unit="byte", group="transaction", low=1,
-            high=100_000, default=128, source="a plain transfer, as mainnet measured it in January 2026",
+            name="compressedSize", label="Compressed size", kind=BYTES, unit="byte", shown="bytes", group="transaction",
+            low=1, high=100_000, default=128, source="a plain transfer, as mainnet measured it in January 2026",
         ),
         Field(
             name="gas", label="Gas", kind=QUANTITY, unit="gas", group="transaction", low=21_000, high=30_000_000,
@@ -75,8 +75,8 @@ FIELDS: Mapping[str, Field] = {
             forms=_VERIFICATION, low=1e5, high=1e7, shown="L1 gas", source=_SEQUENCER,
         ),
         Field(
-            name="verificationCapacity", label="Capacity", kind=BYTES, unit="byte", group="cost", forms=_VERIFICATION,
-            low=1e3, high=1e6, source=_SEQUENCER,
+            name="verificationCapacity", label="Capacity", kind=BYTES, unit="byte", shown="bytes", group="cost",
+            forms=_VERIFICATION, low=1e3, high=1e6, source=_SEQUENCER,
         ),
         Field(
             name="gasPriceRatio", label="Price ratio, L1 / L2", kind=REAL, unit="1", group="cost",
@@ -121,8 +121,8 @@ FIELDS: Mapping[str, Field] = {
             low=GAS_PER_BLOB, high=9 * GAS_PER_BLOB, default=COORDINATOR.blob_gas, source="one blob, EIP-4844",
         ),
         Field(
-            name="submissionBytes", label="Bytes that a submission carries", kind=BYTES, unit="byte", group="fine",
-            forms=_BYTE, low=1e3, high=9 * USABLE_BLOB_BYTES, default=USABLE_BLOB_BYTES,
+            name="submissionBytes", label="Bytes that a submission carries", kind=BYTES, unit="byte", shown="bytes",
+            group="fine", forms=_BYTE, low=1e3, high=9 * USABLE_BLOB_BYTES, default=USABLE_BLOB_BYTES,
             source="a filled blob: 4,096 elements of 254 bits",
         ),
         Field(

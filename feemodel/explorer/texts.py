@@ -44,7 +44,7 @@ ASSUMPTIONS = (
     "Blobs are as full as “bytes of a submission” says; by default they are filled.",
     "L1 cost is posting, or verification in its form: not proving, finalization or machines.",
     "A day's L1 fees are means over every tenth block of Ethereum mainnet; the series has no tips.",
-    "The other rollups stand at rest: their controllers have settled at the L1 fees that are chosen.",
+    "The other rollups are in a steady state: their controllers have settled at the L1 fees that are chosen.",
 )
 
 DEVELOPMENT = 1337  # the chain id of the development genesis

@@ -189,7 +189,7 @@ class Described(NamedTuple):
 
 
 _OPTIONS = {
-    "title": "options: blocks for which the fee is to be enough; whether gas by part and the access list are told",
+    "title": "options (blocks, details)",
     "type": "object",
     "properties": {
         "blocks": {"oneOf": [{"type": "integer", "minimum": 1, "maximum": 64}, QUANTITY]},
