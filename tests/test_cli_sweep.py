@@ -7,6 +7,7 @@ from dataclasses import replace
 import pyarrow.parquet
 import pytest
 
+from feemodel.cli import main
 from feemodel.cli import sweep as verb
 from feemodel.cli.sweep_spec import _transactions, parse_sweep_spec, read_sweep_spec
 from feemodel.errors import InvalidInput, UnreadableFile
@@ -216,3 +217,31 @@ def test_the_verb_names_a_misspelt_axis_and_a_file_that_is_no_spec(tmp_path):
     for name, reason in (("none.toml", "not TOML"), ("absent.toml", "no such file")):
         with pytest.raises(UnreadableFile, match=reason):
             run_verb(str(tmp_path / name))
+
+
+KEPT = """formula = "priority_fee"
+[grid]
+compressed_size = {from = 100, to = 200, count = 101}
+gas = 21_000
+variable_cost = 1_000_000_000
+margin = [1.0, MARGIN]
+"""
+
+
+def test_a_sweep_goes_on_from_the_blocks_that_are_kept(capsys, tmp_path):
+    (tmp_path / "spec.toml").write_text(KEPT.replace("MARGIN", "1.2"))
+    (tmp_path / "kept").mkdir()
+    arguments = ["sweep", str(tmp_path / "spec.toml"), "--resume", str(tmp_path / "kept"), "--json"]
+    answers = []
+    for _ in range(2):
+        assert main(arguments) == 0
+        answers.append(json.loads(capsys.readouterr().out) | {"seconds": None})
+
+    assert answers[0] == answers[1]
+    assert [file.name for file in (tmp_path / "kept").glob("block-*.npz")] == ["block-0000000.npz"]
+
+    (tmp_path / "spec.toml").write_text(KEPT.replace("MARGIN", "1.3"))
+    assert main(arguments) == 2
+    assert "it holds another's (it differs in inputs)" in capsys.readouterr().err
+    assert main([*arguments[:2], "--resume", str(tmp_path / "nowhere")]) == 2
+    assert "--resume: expected a folder that exists" in capsys.readouterr().err

@@ -16,4 +16,4 @@ history = scenarios.replay(read_shipped_l1_fees(), source="Ethereum, 2026-01-07 
 drawn = scenarios.bootstrap(history, paths=300, block_seconds=86_400, horizon=7 * 86_400, rng=3)
 fig, ax = plt.subplots(figsize=(7.5, 4), layout="constrained")
 plot_fee_fan(drawn, ax, history=scenarios.beginning(history, 7 * 86_400))
-ax.set_title("300 weeks drawn from a month, in blocks of a day on average")
+fig.suptitle("300 weeks drawn from a month, in blocks of a day on average")

@@ -3,15 +3,18 @@
 import argparse
 import math
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import from_hex, from_typed
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS, LineaPreset, linea_preset
 from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost, form_of
+
+Store = TypeVar("Store")
 
 
 def add_pricing(parser: argparse.ArgumentParser) -> None:
@@ -89,6 +92,21 @@ def read_codec(options: argparse.Namespace) -> Any:
 
 REAL = re.compile(r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?", re.IGNORECASE)
 LONGEST = 100  # digits of a number
+
+
+def add_resume(parser: argparse.ArgumentParser, parts: str) -> None:
+    """Add `--resume`, for results that come in parts."""
+    told = f"keep finished {parts} in this folder, which exists, and go on from those there are"
+    parser.add_argument("--resume", metavar="FOLDER", help=told)
+
+
+def checked_resume(options: argparse.Namespace, store: Callable[[str], Store]) -> Store | None:
+    """The store of the folder, if one is given; raises `InvalidInput` where it is not there."""
+    if options.resume is None:
+        return None
+    if not Path(options.resume).is_dir():
+        raise InvalidInput("--resume", "expected a folder that exists", options.resume)
+    return store(options.resume)
 
 
 def whole_number(text: str) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from feemodel.cli.backtest import HOUR, l1_history
-from feemodel.cli.options import above_0, count, number, whole_from_0
+from feemodel.cli.options import above_0, add_resume, checked_resume, count, number, whole_from_0
 from feemodel.cli.output import add_out, checked_out, print_json, print_table
 from feemodel.cli.payloads import read_columns
 from feemodel.cli.simulate_spec import TABLES, read_simulate_spec, with_fields
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--executor", choices=("threads", "processes"), help="(threads)")
     where.add_argument("--dask", metavar="ADDRESS", help="a Dask cluster by its scheduler, such as tcp://host:8786")
     parser.add_argument("--workers", type=count, help="threads or processes (the number of processors)")
-    parser.add_argument("--resume", metavar="FOLDER", help="keep finished paths here and go on from those there are")
+    add_resume(parser, "paths")
     parser.epilog = _EPILOG
 
 
@@ -111,8 +111,7 @@ def run(options: argparse.Namespace) -> int:
 
     tables = _merged(options)
     out, figure = checked_out(options, (".nc",)), _checked_figure(options)
-    if options.resume is not None and not Path(options.resume).is_dir():
-        raise InvalidInput("--resume", "expected a folder that exists", options.resume)
+    finished = checked_resume(options, PathFolder)
     made = read_experiment(options, tables)
     if options.block_hours is not None and options.paths == 1 and "block_hours" in options.given:
         raise InvalidInput("--block-hours", "expected only with --paths of more than 1", options.block_hours)
@@ -121,7 +120,7 @@ def run(options: argparse.Namespace) -> int:
     found = simulate(
         l1_fees, made.pricing, made.posting, made.demand, made.costs, step=options.step, bootstrap=drawn,
         record=1 if figure is not None else 0, rng=options.seed, executor=options.dask or options.executor,
-        workers=options.workers, finished=None if options.resume is None else PathFolder(options.resume),
+        workers=options.workers, finished=finished,
         progress=not options.json,
     )  # fmt: skip
     finality = None

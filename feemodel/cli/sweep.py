@@ -5,7 +5,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from feemodel.cli.options import count
+from feemodel.cli.options import add_resume, checked_resume, count
 from feemodel.cli.output import add_out, checked_out, print_json, print_table
 from feemodel.errors import InvalidInput
 
@@ -20,14 +20,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--executor", choices=("threads", "processes"), default="threads", help="(%(default)s)")
     where.add_argument("--dask", metavar="ADDRESS", help="a Dask cluster by its scheduler, such as tcp://host:8786")
     parser.add_argument("--workers", type=count, help="threads or processes (the number of processors)")
+    add_resume(parser, "blocks")
 
 
 def run(options: argparse.Namespace) -> int:
     from feemodel.cli.sweep_spec import read_sweep_spec
+    from feemodel.io import BlockFolder
     from feemodel.io.datasets import DATASET_SUFFIXES, write_dataset
     from feemodel.simulation.sweep import planned, sweep
 
     out = checked_out(options, DATASET_SUFFIXES)  # before hours of work
+    finished = checked_resume(options, BlockFolder)
     spec = read_sweep_spec(options.spec)
     plan = planned(spec.formula, spec.samples, spec.reduce)
     if out is not None and out.suffix.lower() != ".nc" and plan.levels:
@@ -43,6 +46,7 @@ def run(options: argparse.Namespace) -> int:
         reduce=spec.reduce,
         executor=options.dask or options.executor,
         workers=options.workers,
+        finished=finished,
         progress=not options.json,
     )
     seconds = time.perf_counter() - started

@@ -146,6 +146,8 @@ def plot_distributions(
         ax.step(ordered, np.arange(1, len(ordered) + 1) / len(ordered), where="post", color=colour, label=name)
     ax.set(xscale=scale, xlabel=label, ylabel="share of transactions", ylim=(0, 1))
     ax.xaxis.set_major_formatter(FuncFormatter(_plain))
+    if scale == "log":
+        _ticks(ax.xaxis)
     ax.grid(alpha=0.25)
     ax.legend(fontsize=8)
     return ax
@@ -221,4 +223,4 @@ def _ticks(axis: Axis, formatter: Callable[[float, object], str] | None = None) 
 
 
 def _plain(value: float, _: object = None) -> str:
-    return f"{value:,.0f}" if value >= 1 else f"{value:g}"
+    return f"{value:,.0f}" if value >= 10 or value == round(value) else f"{value:g}"

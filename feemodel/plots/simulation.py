@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.dates import DateFormatter
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
 
 from feemodel.ethereum.quantities import WEI_PER_ETH, WEI_PER_GWEI
@@ -51,8 +51,9 @@ def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, *,
     ax.axhline(1.0, color="black", linewidth=0.8)
     ax.set(yscale="log", ylabel="revenue over posting cost", xlim=(days[0] if dated else 0, days[-1]))
     if dated:
-        ax.xaxis.set_major_formatter(DateFormatter("%d %b %Y"))  # type: ignore[no-untyped-call]
-        ax.tick_params(axis="x", rotation=30)
+        places = AutoDateLocator()  # type: ignore[no-untyped-call]
+        ax.xaxis.set_major_locator(places)
+        ax.xaxis.set_major_formatter(ConciseDateFormatter(places))  # type: ignore[no-untyped-call]
     else:
         ax.set_xlabel("days")
     if revenue == "size_revenue":
@@ -119,11 +120,10 @@ def plot_fee_fan(
         seen = history[fee].to_numpy()[0] / WEI_PER_GWEI
         ax.plot(history["elapsed"].to_numpy() / 86_400, seen, color=ORANGE, linewidth=0.9, label="what was")
     ax.set(yscale="log", xlabel="days", ylabel=FEE_NAMES[fee], xlim=(0, days[-1]))
-    low, high = ax.get_ylim()
-    ax.set_ylim(low, high**1.25 / low**0.25)  # room for the legend
     ax.yaxis.set_major_formatter(FuncFormatter(_plain))
     ax.grid(alpha=0.25)
-    ax.legend(fontsize=8, ncols=2, loc="upper left")
+    # Above the axes, which the fan fills.
+    ax.legend(fontsize=8, ncols=3, loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
     return ax
 
 

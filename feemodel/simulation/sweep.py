@@ -21,9 +21,10 @@ from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.progress import Progress, reporting
 from feemodel.simulation.axes import Constant, Inputs
 from feemodel.simulation.blocks import Blocks, blocks_of, inputs_of, part_of, shape_of
-from feemodel.simulation.executors import THREADS, Where, in_order
+from feemodel.simulation.executors import THREADS, Where
 from feemodel.simulation.metadata import versions, with_metadata
-from feemodel.simulation.reduce import LEVELS, Moments, Over, Table, level_coordinates
+from feemodel.simulation.reduce import LEVELS, Over, Table, level_coordinates
+from feemodel.simulation.resume import FinishedBlocks, Piece, description, pieces
 from feemodel.simulation.samples import Samples
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def sweep(
     workers: int | None = None,
     chunk: int | None = None,
     units: Mapping[str, str] | None = None,
+    finished: "FinishedBlocks | None" = None,
     progress: Progress = None,
 ) -> "xarray.Dataset":
     """A function evaluated on samples, into a Dataset whose coordinates are its inputs.
@@ -68,6 +70,9 @@ def sweep(
     workers : how many threads or processes; as many as there are processors.
     chunk : evaluations at a time; by default between 65,536 and 1,048,576.
     units : of results and inputs that are not the package's own.
+    finished : where blocks of `chunk` evaluations are kept as they come, such as a `feemodel.io.BlockFolder`: an
+        interrupted sweep, called again with the same arguments, computes the others. What a function reads besides its
+        inputs is not compared.
     progress : `True` for a bar, or a function that takes the number of evaluations done since it was last called.
 
     Returns
@@ -77,7 +82,8 @@ def sweep(
 
     Raises
     ------
-    InvalidInput : an input that the function does not take, or one that it misses; what the function raises.
+    InvalidInput : an input that the function does not take, or one that it misses; what the function raises; finished
+        blocks of another sweep.
     LimitExceeded : more than 2**30 evaluations that nothing reduces.
     UpstreamError : a cluster that is not there, workers that die again and again.
 
@@ -95,15 +101,17 @@ def sweep(
     except MemoryError as error:
         raise LimitExceeded(f"not enough memory for the result: {error}") from None
     # Threads write where the result is to stand; from elsewhere pieces come back and are put there.
-    shared = (
-        (kept.results, kept.inputs) if executor is None or (isinstance(executor, str) and executor == THREADS) else None
-    )
-    work = replace(job, names=tuple(types[0]), shared=shared)
+    in_place = finished is None and (executor is None or (isinstance(executor, str) and executor == THREADS))
+    work = replace(job, names=tuple(types[0]), shared=(kept.results, kept.inputs) if in_place else None)
+    if finished is not None:
+        if not callable(getattr(finished, "numbers", None)):
+            raise InvalidInput("finished", "expected a store of finished blocks, such as BlockFolder(folder)", finished)
+        finished.open(description(function, samples, blocks, reduce))
     with (
         reporting(progress, samples.size, "evaluations") as report,
-        closing(in_order(work, blocks.count, executor=executor, workers=workers)) as pieces,
+        closing(pieces(work, blocks.count, finished, executor=executor, workers=workers)) as found,
     ):
-        for number, piece in enumerate(pieces):
+        for number, piece in enumerate(found):
             block = blocks.block(number)
             kept.put(block, piece)
             report(int(np.prod(shape_of(block))))
@@ -147,14 +155,6 @@ def planned(function: Callable[..., Any], samples: Samples, reduce: Over | None 
     return Plan(_result_name(function), samples.size, dimensions, held, reduce is not None and bool(reduce.coordinates))
 
 
-class _Piece(NamedTuple):
-    """What a worker gives back for a block, where it could not write it to where it is kept."""
-
-    results: Mapping[str, NDArray[Any]]
-    moments: Mapping[str, Moments]  #: of the results, where they are reduced
-    inputs: Inputs  #: those generated for it
-
-
 @dataclass(frozen=True, eq=False)
 class _Job:
     """The evaluation of a block by its number; what workers are sent."""
@@ -172,7 +172,7 @@ class _Job:
         reduced = () if self.reduce is None else self.reduce.dims
         return [place for place, dim in enumerate(self.samples.dims) if dim not in reduced]
 
-    def __call__(self, number: int) -> _Piece:
+    def __call__(self, number: int) -> Piece:
         block = self.blocks.block(number)
         inputs, generated = inputs_of(self.samples, block, {} if self.shared is None else self.shared[1])
         if self.shared is not None:
@@ -181,10 +181,10 @@ class _Job:
         into = None if self.shared is None else {name: part_of(kept, block) for name, kept in self.shared[0].items()}
         found = self._evaluated(inputs, shape_of(block), into or None)
         if self.reduce is None:
-            return _Piece({} if into else found, {}, generated)
+            return Piece({} if into else found, {}, generated)
         axes = tuple(self.samples.dims.index(dim) for dim in self.reduce.dims)
         moments = {name: self.reduce.moments(values, axes) for name, values in found.items()}
-        return _Piece(found if self.reduce.holds_values and not into else {}, moments, generated)
+        return Piece(found if self.reduce.holds_values and not into else {}, moments, generated)
 
     def types(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Types of the results and of generated inputs, from one evaluation; what is wrong with a function shows."""
@@ -255,7 +255,7 @@ class _Kept:
         lengths = {name: len(axis) for axis in self._axes for name in axis.names}
         self.inputs: Inputs = {name: np.empty(lengths[name], dtype=dtype) for name, dtype in input_types.items()}
 
-    def put(self, block: tuple[slice, ...], piece: _Piece) -> None:
+    def put(self, block: tuple[slice, ...], piece: Piece) -> None:
         """A piece where it belongs."""
         cells = tuple(block[place] for place in self._job.kept)
         for name, found in piece.results.items():  # of the samples' shape, reduced or not

@@ -1,0 +1,172 @@
+"""What a sweep keeps of its finished blocks, and how it recognises that they are its own."""
+
+import hashlib
+import inspect
+import json
+import pickle
+from collections.abc import Callable, Collection, Generator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from types import CodeType
+from typing import Any, NamedTuple, Protocol
+
+from numpy.typing import NDArray
+
+from feemodel.errors import InvalidInput
+from feemodel.simulation.axes import DRAW_BLOCK, Axis, Inputs
+from feemodel.simulation.blocks import Blocks
+from feemodel.simulation.executors import Where, in_order
+from feemodel.simulation.metadata import versions
+from feemodel.simulation.reduce import Moments, Over
+from feemodel.simulation.samples import Samples
+
+
+class Piece(NamedTuple):
+    """What a worker gives back for a block, where it could not write it to where it is kept."""
+
+    results: Mapping[str, NDArray[Any]]
+    moments: Mapping[str, Moments]  #: of the results, where they are reduced
+    inputs: Inputs  #: those generated for it
+
+
+class FinishedBlocks(Protocol):
+    """Where finished blocks are kept, so that an interrupted sweep goes on; `feemodel.io.BlockFolder` is one."""
+
+    def open(self, experiment: str) -> None:
+        """Take the sweep's description; raises where another one's blocks are kept."""
+        ...
+
+    def numbers(self) -> Collection[int]:
+        """Which blocks are there."""
+        ...
+
+    def get(self, block: int) -> Mapping[str, NDArray[Any]]:
+        """The arrays of a block that is there."""
+        ...
+
+    def put(self, block: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Keep the arrays of a finished block."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Missing:
+    """The blocks that are not there yet, by their place among them."""
+
+    job: Callable[[int], Piece]
+    numbers: tuple[int, ...]
+
+    def __call__(self, place: int) -> Piece:
+        return self.job(self.numbers[place])
+
+
+def pieces(
+    job: Callable[[int], Piece], count: int, finished: FinishedBlocks | None, *, executor: Where, workers: int | None
+) -> Generator[Piece, None, None]:
+    """Every piece in order: what is kept is read, what is missing is computed and kept."""
+    held = frozenset() if finished is None else frozenset(finished.numbers())
+    missing = tuple(number for number in range(count) if number not in held)
+    with closing(in_order(_Missing(job, missing), len(missing), executor=executor, workers=workers)) as computed:
+        for number in range(count):
+            if finished is not None and number in held:
+                yield _piece(finished.get(number))
+                continue
+            piece = next(computed)
+            if finished is not None:
+                finished.put(number, _arrays(piece))
+            yield piece
+
+
+def _arrays(piece: Piece) -> dict[str, NDArray[Any]]:
+    arrays = {f"results/{name}": values for name, values in piece.results.items()}
+    arrays |= {f"inputs/{name}": values for name, values in piece.inputs.items()}
+    for name, moments in piece.moments.items():
+        arrays |= {f"moments/{field}/{name}": values for field, values in moments._asdict().items()}
+    return arrays
+
+
+def _piece(arrays: Mapping[str, NDArray[Any]]) -> Piece:
+    kinds: dict[str, Inputs] = {"results": {}, "inputs": {}, "moments": {}}
+    for key, values in arrays.items():
+        kind, _, name = key.partition("/")
+        kinds[kind][name] = values
+    first, *others = Moments._fields
+    names = [key.partition("/")[2] for key in kinds["moments"] if key.startswith(f"{first}/")]
+    moments = {name: Moments(*(kinds["moments"][f"{field}/{name}"] for field in (first, *others))) for name in names}
+    return Piece(kinds["results"], moments, kinds["inputs"])
+
+
+def description(function: Callable[..., Any], samples: Samples, blocks: Blocks, reduce: Over | None) -> str:
+    """All that decides a sweep's result, as JSON.
+
+    Raises `InvalidInput` for a function that cannot be recognised again: one that is no plain function, no
+    `functools.partial` of one and not compiled by `numba.njit`.
+    """
+    told = None if reduce is None else [reduce.dims, reduce.statistics, reduce.edges.tolist(), reduce.levels]
+    found = {
+        "function": recognised(function),
+        "inputs": {axis.dim: [axis.names, len(axis), _digest(axis)] for axis in samples.axes},
+        "constants": {name: repr(value) for name, value in samples.constants.items()},
+        "chunk": [blocks.shape, blocks.split, blocks.step],
+        "reduce": told,
+        "versions": versions(),
+    }
+    return json.dumps(found, sort_keys=True)
+
+
+def _digest(axis: Axis) -> str:
+    """Of an axis's values; of generated ones of the first and the last, which its seed and distributions decide."""
+    stretches = [(0, len(axis))]
+    if axis.generated:
+        stretches = [(0, min(len(axis), DRAW_BLOCK)), (max(len(axis) - 1_024, 0), len(axis))]
+    sha = hashlib.sha256(json.dumps(axis.attributes(), default=str).encode())
+    for start, stop in stretches:
+        for name, column in axis.values(start, stop).items():
+            sha.update(f"{name} {column.dtype} {column.shape}".encode())
+            sha.update(column.tobytes())
+    return sha.hexdigest()
+
+
+def recognised(function: Any) -> str:
+    """A function's name, and a digest of its code, its defaults and the values that it closes over.
+
+    >>> def double(gas):
+    ...     return 2 * gas
+    >>> before = recognised(double)
+    >>> def double(gas):
+    ...     return 3 * gas
+    >>> recognised(double) == before
+    False
+    """
+    if isinstance(function, partial):
+        return f"{recognised(function.func)} {_pickled(function, [function.args, function.keywords])}"
+    plain = inspect.unwrap(function)
+    plain = getattr(plain, "py_func", plain)  # what numba compiled
+    if not inspect.isfunction(plain):
+        reason = "expected a plain function: finished blocks are kept for one that can be recognised again"
+        raise InvalidInput("function", reason, function)
+    cells = [] if plain.__closure__ is None else [cell.cell_contents for cell in plain.__closure__]
+    closed = [recognised(value) if inspect.isfunction(value) else _pickled(function, value) for value in cells]
+    code = hashlib.sha256("\n".join(_instructions(plain.__code__)).encode()).hexdigest()
+    defaults = _pickled(function, [plain.__defaults__, plain.__kwdefaults__])
+    return f"{plain.__module__}.{plain.__qualname__} {code} {defaults} {' '.join(closed)}".rstrip()
+
+
+def _pickled(function: Any, values: Any) -> str:
+    try:
+        return hashlib.sha256(pickle.dumps(values)).hexdigest()
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        reason = f"expected one that closes over values that can be compared, to keep finished blocks ({error})"
+        raise InvalidInput("function", reason, function) from None
+
+
+def _instructions(code: CodeType) -> list[str]:
+    """What a code object does, without where it stands in its file; sets in an order of their own."""
+    told = [code.co_code.hex(), repr(code.co_names), repr(code.co_varnames)]
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            told += _instructions(constant)
+        else:
+            told.append(repr(sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant))
+    return told

@@ -1,0 +1,203 @@
+"""A sweep that keeps its finished blocks goes on where it stopped, with the same result to the bit."""
+
+import json
+import signal
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+from scipy import stats
+
+from feemodel import priority_fee
+from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.io import BlockFolder, PathFolder
+from feemodel.simulation.reduce import over
+from feemodel.simulation.samples import grid, monte_carlo
+from feemodel.simulation.sweep import sweep
+from tests.conftest import ROOT
+
+DRAWN = {"size": stats.lognorm(s=1.0, scale=200.0), "gas": stats.randint(21_000, 900_000)}
+SAMPLES = monte_carlo(50, rng=7, **DRAWN) * grid(margin=[1.0, 1.2, 1.5])
+COUNTED = {"statistics": ["mean"], "edges": [0.0, 0.01, 1.0], "quantile": [0.5]}
+REDUCTIONS = {
+    "every evaluation": None,
+    "sums": over("sample"),
+    "values": over("sample", **COUNTED),
+    "both": over("sample", "margin"),
+}
+
+
+def fees(size, gas, margin):
+    return {"fee": size * margin / gas, "whole": gas // 2 + 0 * (size > 0) * (margin > 0)}
+
+
+def stopped(count, calls):
+    """Progress that interrupts after so many blocks."""
+
+    def report(_):
+        calls.append(1)
+        if len(calls) == count:
+            raise KeyboardInterrupt
+
+    return report
+
+
+@pytest.mark.parametrize(("reduce", "executor"), [*((one, "threads") for one in REDUCTIONS), ("sums", "processes")])
+def test_an_interrupted_sweep_goes_on_with_the_same_result(tmp_path, reduce, executor):
+    reduce = REDUCTIONS[reduce]
+    whole = sweep(fees, SAMPLES, reduce=reduce, chunk=30)
+    kept = BlockFolder(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        sweep(fees, SAMPLES, reduce=reduce, chunk=30, finished=kept, progress=stopped(2, []))
+    before = kept.numbers()
+    resumed = sweep(fees, SAMPLES, reduce=reduce, chunk=30, finished=kept, executor=executor, workers=2)
+
+    assert before == [0, 1]
+    assert kept.numbers() == list(range(5))
+    assert whole.identical(resumed)
+
+
+def test_what_is_kept_is_not_computed_again(tmp_path):
+    def counted(gas):
+        with Path(tmp_path / "calls").open("a") as file:
+            file.write("x")
+        return gas * 2
+
+    (tmp_path / "blocks").mkdir()
+    samples, kept = grid(gas=range(100)), BlockFolder(tmp_path / "blocks")
+    first = sweep(counted, samples, chunk=10, finished=kept)
+    calls = len((tmp_path / "calls").read_text())
+    (tmp_path / "blocks" / "block-0000003.npz").unlink()
+    again = sweep(counted, samples, chunk=10, finished=kept)
+
+    assert first.identical(again)
+    assert len((tmp_path / "calls").read_text()) - calls == 2  # one to try the function, one for the block
+
+
+KILLED = """
+import sys, time
+from feemodel import grid, sweep
+from feemodel.io import BlockFolder
+
+def slow(gas, margin):
+    time.sleep(0.05)
+    return gas * margin / 7
+
+sweep(slow, grid(gas=range(40), margin=[1.0, 1.3]), chunk=2, finished=BlockFolder(sys.argv[1])).to_netcdf(sys.argv[2])
+"""
+
+
+def test_a_killed_sweep_goes_on_in_another_process(tmp_path):
+    (tmp_path / "blocks").mkdir()
+    script = tmp_path / "killed.py"
+    script.write_text(KILLED)
+    command = [sys.executable, str(script), str(tmp_path / "blocks"), str(tmp_path / "out.nc")]
+    with subprocess.Popen(command, cwd=ROOT) as process:
+        while len(list((tmp_path / "blocks").glob("block-*.npz"))) < 5 and process.poll() is None:
+            pass
+        process.send_signal(signal.SIGKILL)
+    kept = len(list((tmp_path / "blocks").glob("block-*.npz")))
+    subprocess.run(command, cwd=ROOT, check=True)
+    import xarray
+
+    with xarray.open_dataset(tmp_path / "out.nc", engine="h5netcdf") as found:
+        assert 5 <= kept < 40
+        assert found.slow.values.tolist() == [[gas * margin / 7 for margin in (1.0, 1.3)] for gas in range(40)]
+
+
+def other_fees(size, gas, margin):
+    return {"fee": size * margin / gas, "whole": gas // 3 + 0 * (size > 0) * (margin > 0)}
+
+
+MARGINS = grid(margin=[1.0, 1.2, 1.5])
+OTHERS = {
+    "another function": ({"function": other_fees}, "function"),
+    "another seed": ({"samples": monte_carlo(50, rng=8, **DRAWN) * MARGINS}, "inputs"),
+    "another distribution": (
+        {"samples": monte_carlo(50, rng=7, **DRAWN | {"gas": stats.randint(21_000, 900_001)}) * MARGINS},
+        "inputs",
+    ),
+    "another value": ({"samples": monte_carlo(50, rng=7, **DRAWN) * grid(margin=[1.0, 1.2, 1.6])}, "inputs"),
+    "another chunk": ({"chunk": 60}, "chunk"),
+    "a reduction": ({"reduce": over("sample")}, "reduce"),
+}
+
+
+@pytest.mark.parametrize(("changed", "named"), OTHERS.values(), ids=OTHERS)
+def test_blocks_of_another_sweep_are_refused_by_what_differs(tmp_path, changed, named):
+    arguments = {"function": fees, "samples": SAMPLES, "chunk": 30}
+    sweep(**arguments, finished=BlockFolder(tmp_path))
+
+    with pytest.raises(InvalidInput, match=rf"it holds another's \(it differs in .*{named}"):
+        sweep(**arguments | changed, finished=BlockFolder(tmp_path))
+
+
+def factor(by):
+    return lambda gas: gas * by
+
+
+FUNCTIONS = {
+    "a value closed over": (factor(2), factor(3)),
+    "an argument set before": (partial(fees, margin=1), partial(fees, margin=2)),
+}
+
+
+@pytest.mark.parametrize(("one", "other"), FUNCTIONS.values(), ids=FUNCTIONS)
+def test_a_function_that_differs_in_a_value_is_refused(tmp_path, one, other):
+    samples = grid(gas=[1, 2], size=3) if isinstance(one, partial) else grid(gas=[1, 2])
+    sweep(one, samples, finished=BlockFolder(tmp_path))
+
+    with pytest.raises(InvalidInput, match="it differs in function"):
+        sweep(other, samples, finished=BlockFolder(tmp_path))
+
+
+def test_blocks_of_another_version_are_refused(tmp_path):
+    sweep(fees, SAMPLES, finished=BlockFolder(tmp_path))
+    held = json.loads((tmp_path / "experiment.json").read_text())
+    old = json.loads(held["experiment"])
+    old["versions"]["numpy"] = "1.0"
+    (tmp_path / "experiment.json").write_text(json.dumps(held | {"experiment": json.dumps(old)}))
+
+    with pytest.raises(InvalidInput, match="it differs in versions"):
+        sweep(fees, SAMPLES, finished=BlockFolder(tmp_path))
+
+
+def test_the_built_in_formulas_are_kept_too(tmp_path):
+    samples = grid(compressed_size=range(100, 200), gas=21_000, variable_cost=10**9, margin=[1.0, 1.2])
+    found = [sweep(priority_fee, samples, chunk=50, finished=BlockFolder(tmp_path)) for _ in range(2)]
+
+    assert found[0].identical(found[1])
+    assert found[0].identical(sweep(priority_fee, samples))
+
+
+class Called:
+    def __call__(self, gas):
+        return gas
+
+
+def test_what_cannot_be_kept_is_named(tmp_path):
+    samples = grid(gas=[1, 2])
+    with pytest.raises(InvalidInput, match="expected a plain function: finished blocks are kept"):
+        sweep(Called(), samples, finished=BlockFolder(tmp_path))
+    generator = (each for each in ())
+    with pytest.raises(InvalidInput, match="closes over values that can be compared"):
+        sweep(lambda gas: gas + len(list(generator)), samples, finished=BlockFolder(tmp_path))
+    with pytest.raises(InvalidInput, match=r"finished: expected a store of finished blocks, such as BlockFolder"):
+        sweep(fees, SAMPLES, finished=PathFolder(tmp_path))
+    with pytest.raises(InvalidInput, match="folder: expected a folder that exists"):
+        BlockFolder(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("damage", ["cut", "emptied", "overwritten"])
+def test_a_damaged_block_is_named(tmp_path, damage):
+    sweep(fees, SAMPLES, chunk=30, finished=BlockFolder(tmp_path))
+    file = tmp_path / "block-0000002.npz"
+    whole = file.read_bytes()
+    file.write_bytes({"cut": whole[: len(whole) // 2], "emptied": b"", "overwritten": b"x" * len(whole)}[damage])
+
+    with pytest.raises(UnreadableFile, match=r"block-0000002\.npz: no finished block .*; remove it"):
+        sweep(fees, SAMPLES, chunk=30, finished=BlockFolder(tmp_path))
+    file.unlink()
+    assert sweep(fees, SAMPLES, chunk=30, finished=BlockFolder(tmp_path)).identical(sweep(fees, SAMPLES))
