@@ -19,7 +19,7 @@ from feemodel.simulation.attacks.denial import (
     published_finality_delay,
 )
 from feemodel.simulation.attacks.saturation import L1State, moved_base_fee, published_saturation, saturate, upgrade
-from feemodel.simulation.attacks.surge import Surge, surge_prices, sustained_use
+from feemodel.simulation.attacks.surge import surge_prices, sustained_use
 from feemodel.simulation.demand import Attack, attack_cost
 
 ETHER = 10**18
@@ -244,8 +244,6 @@ def test_use_at_a_constraints_target_leaves_the_price():
         (lambda: denial(VICTIMS["Base"], 10, L1State(other_blobs=21)), InvalidInput, "other_blobs: expected room"),
         (lambda: replace(VICTIMS["Base"], block_time=24.0), InvalidInput, "block_time"),
         (lambda: published_finality_delay(VICTIMS["Base, throttled"], 1e18), InvalidInput, "victim"),
-        (lambda: Surge(throughput=0), InvalidInput, "throughput"),
-        (lambda: Surge(duration=10**7), LimitExceeded, "seconds"),
         (lambda: surge_prices(constraints=()), InvalidInput, "constraints"),
         (lambda: sustained_use(1e6, 0.0, min_base_fee=1), LimitExceeded, "seconds"),
     ],
