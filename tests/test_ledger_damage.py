@@ -25,11 +25,6 @@ from feemodel.rpc.service import check_same_chain
 from tests.flip_bits import BLOCKS, build, run
 from tests.ledger_blocks import CODE, address, block, block_hash, slot, touch
 
-TO_FORMAT_1 = """
-ALTER TABLE block DROP COLUMN digest; ALTER TABLE chain DROP COLUMN head; ALTER TABLE chain DROP COLUMN finality;
-ALTER TABLE chain DROP COLUMN chain_id; ALTER TABLE chain DROP COLUMN digest; PRAGMA user_version = 1
-"""
-
 
 def altered(path, *statements):
     """Statements that a damaged disk might have executed."""
@@ -169,27 +164,10 @@ def test_damaged_rows_never_give_a_wrong_root(ledger, tmp_path, statement):
     assert refused
 
 
-def test_a_ledger_of_format_1_is_read_as_it_is_and_upgraded_when_it_is_written(ledger):
-    with Store(ledger) as store:
-        before = store.head, store.finalized, get_proof(store, to_hex(address(30)), [], "finalized")
-    altered(ledger, *TO_FORMAT_1.split(";"))
-    held = ledger.read_bytes()
-    with Store(ledger, read_only=True) as store:
-        assert (store.format, store.finality, store.chain_id, store.was_upgraded) == (1, None, None, False)
-        assert before == (store.head, store.finalized, get_proof(store, to_hex(address(30)), [], "finalized"))
-        assert scrub(store).findings == []
-    assert held == ledger.read_bytes()
-    with Store(ledger) as store:
-        assert (store.format, store.finality, store.was_upgraded) == (2, None, True)
-        assert before == (store.head, store.finalized, get_proof(store, to_hex(address(30)), [], "finalized"))
-    with Store(ledger) as store:
-        assert not store.was_upgraded
-
-
 def test_a_ledger_of_a_later_format_is_refused(ledger):
     altered(ledger, "PRAGMA user_version = 4")
     for options in ({}, {"read_only": True}):
-        with pytest.raises(UnreadableFile, match="not a ledger of format 1 to 3: it says format 4"):
+        with pytest.raises(UnreadableFile, match="not a ledger of format 2 to 3: it says format 4"):
             Store(ledger, **options)
 
 

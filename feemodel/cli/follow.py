@@ -69,8 +69,6 @@ def run(options: argparse.Namespace) -> int:
         check_rule(None, options.finality, change=options.change_finality, contract=options.contract)
         _create(path, options, blocks)
     with Store(path, hashing=options.hashing, create=False) as store:
-        if store.was_upgraded:
-            print(f"feemodel: {path}: was of format 1, is now of format {store.format}", file=sys.stderr)
         check_rule(store.finality, options.finality, change=options.change_finality, contract=options.contract)
         if exists and options.genesis is not None:
             _import_genesis(store, options)

@@ -5,9 +5,8 @@ never change, so readers in other processes are not disturbed by the one writer.
 account tree by the root of its block and a storage tree by the storage root in the account.
 
 What no root commits to has a digest in its own row: a block's number and hash; which block is the head, which are
-final and by which rule. Ledgers of format 1 had neither the digests nor the rule; opened to be written they become
-ledgers of format 2. A ledger that was pruned has format 3: it names the oldest block whose state it holds, and counts
-how often rows were deleted, so that other processes drop the rows that they keep in memory.
+final and by which rule. A ledger has format 2, and format 3 once it was pruned: it then names the oldest block whose
+state it holds, and counts how often rows were deleted, so that other processes drop the rows that they keep in memory.
 """
 
 import hashlib
@@ -42,12 +41,6 @@ CREATE TABLE chain (
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
 """
-UPGRADE = """
-ALTER TABLE block ADD COLUMN digest BLOB;
-ALTER TABLE chain ADD COLUMN head INTEGER;
-ALTER TABLE chain ADD COLUMN finality TEXT;
-ALTER TABLE chain ADD COLUMN chain_id INTEGER;
-ALTER TABLE chain ADD COLUMN digest BLOB"""
 UPGRADE_TO_PRUNED = """
 ALTER TABLE chain ADD COLUMN oldest INTEGER;
 ALTER TABLE chain ADD COLUMN prunes INTEGER"""
@@ -112,9 +105,6 @@ class Store:
         self._last_chain: tuple[Any, _Chain] | None = None
         try:
             self.format = _prepared(self.database, hashing or "poseidon2", mode)
-            self.was_upgraded = self.format < FORMAT and mode != "ro"
-            if self.was_upgraded:
-                self._upgrade()
             self.scheme = scheme_of(self._chain().hashing)
             if hashing not in (None, self.scheme.name):
                 raise InvalidInput("hashing", f"expected {self.scheme.name}, as {self.path} has it", hashing)
@@ -173,8 +163,7 @@ class Store:
         """
         if (known := self._blocks.get(number)) is not None:
             return known
-        columns = "number, hash, root" + (", digest" if self.format > 1 else "")
-        query = f"SELECT {columns} FROM block WHERE number = ?"
+        query = "SELECT number, hash, root, digest FROM block WHERE number = ?"
         row = self.database.one(query, (number,)) if number < 1 << 63 else None
         chain = self._chain()
         if row is None:
@@ -184,7 +173,7 @@ class Store:
             held = "none" if head is None else f"0 to {head}"
             raise NotFinalized(f"block {number} is not in the store, which holds {held}")
         block = Block(*row[:3])
-        if self.format > 1 and row[3] != _digest(block):
+        if row[3] != _digest(block):
             self.database.damaged(f"block {number} is not as it was stored")
         if number <= (-1 if chain.finalized is None else chain.finalized):  # another process may roll back the others
             if len(self._blocks) >= KEPT:
@@ -375,10 +364,7 @@ class Store:
         self.database.run("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _chain(self) -> _Chain:
-        if self.format == 1:
-            found = self.database.one("SELECT hashing, finalized, (SELECT max(number) FROM block) FROM chain")
-        else:
-            found = self.database.one("SELECT * FROM chain")
+        found = self.database.one("SELECT * FROM chain")
         if self._last_chain is not None and found == self._last_chain[0]:
             return self._last_chain[1]
         chain = self._parsed_chain(found)
@@ -394,8 +380,6 @@ class Store:
         """The row of the chain, `None` where its digest is wrong; the digest follows the fields of format 2."""
         if found is None:
             return None
-        if self.format == 1:
-            return _Chain(*found)
         common = len(COMMON_FIELDS)
         chain = _Chain(*found[:common], *found[common + 1 :])
         return chain if found[common] == _chain_digest(chain) else None
@@ -405,20 +389,6 @@ class Store:
         fields = COMMON_FIELDS if chain.prunes is None else _Chain._fields
         marks = ", ".join(f"{name} = ?" for name in (*fields, "digest"))
         self.database.run(f"UPDATE chain SET {marks}", (*chain[: len(fields)], _chain_digest(chain)))
-
-    def _upgrade(self) -> None:
-        """Make a ledger of format 1 one of format 2."""
-        with self.database.transaction():
-            if self.database.one("PRAGMA user_version")[0] == 1:  # no other process was faster
-                chain = self._chain()
-                blocks = [Block(*row) for row in self.database.all("SELECT number, hash, root FROM block")]
-                for statement in UPGRADE.split(";"):
-                    self.database.run(statement)
-                digests = [(_digest(block), block.number) for block in blocks]
-                self.database.run_many("UPDATE block SET digest = ? WHERE number = ?", digests)
-                self.database.run("UPDATE chain SET head = ?, digest = ?", (chain.head, _chain_digest(chain)))
-                self.database.run(f"PRAGMA user_version = {FORMAT}")
-        self.format, self._last_chain = FORMAT, None
 
 
 def _proven_leaf(tree: Tree, hkey: bytes) -> Leaf | None:
@@ -440,9 +410,9 @@ def _prepared(database: Database, hashing: str, mode: Mode) -> int:
     if mode == "rwc":
         _lay_out(database, scheme_of(hashing))
     application, format = (database.one(f"PRAGMA {name}")[0] for name in ("application_id", "user_version"))
-    if application != APPLICATION_ID or not 1 <= format <= PRUNED_FORMAT:
+    if application != APPLICATION_ID or not FORMAT <= format <= PRUNED_FORMAT:
         found = f"it says format {format}" if application == APPLICATION_ID else "another program's database"
-        raise UnreadableFile(f"{database.path}: not a ledger of format 1 to {PRUNED_FORMAT}: {found}")
+        raise UnreadableFile(f"{database.path}: not a ledger of format {FORMAT} to {PRUNED_FORMAT}: {found}")
     if mode != "ro":
         database.run("PRAGMA journal_mode = WAL")
         database.run("PRAGMA synchronous = FULL")
