@@ -7,6 +7,7 @@ Each returns a Python number for a scalar and a NumPy array for anything array-l
 import dataclasses
 import math
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType, UnionType
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, TypeVar, Union, get_args
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from feemodel.errors import Int64Overflow, InvalidInput
 
 INT64_MAX = 2**63 - 1
+EMPTY: Mapping[str, Any] = MappingProxyType({})
 MAPPINGS = (dict, Mapping)  # for isinstance, which tells the first by its type alone
 
 WholeArray: TypeAlias = NDArray[np.int64]
@@ -176,15 +178,35 @@ def function(name: str, value: Any) -> Any:
     return value
 
 
-def check_fields(record: Any) -> None:
-    """Check the fields of a dataclass that are numbers, text or flags: numbers are finite and at least 0."""
+def check_fields(
+    record: Any,
+    *,
+    above_zero: Collection[str] = (),
+    minimum: Mapping[str, float | None] = EMPTY,
+    maximum: Mapping[str, float] = EMPTY,
+    unchecked: Collection[str] = (),
+) -> None:
+    """Check the fields of a dataclass that are numbers, text or flags.
+
+    Numbers are finite and at least 0, or at least their `minimum`, where `None` bounds nothing. A field that may be
+    `None` passes when it is.
+    """
     for field in dataclasses.fields(record):
-        value, kinds = getattr(record, field.name), get_args(field.type) or (field.type,)
-        if value is None and type(None) in kinds:
+        name, value = field.name, getattr(record, field.name)
+        kinds = get_args(field.type) if isinstance(field.type, UnionType) else (field.type,)
+        if name in unchecked or (value is None and type(None) in kinds):
             continue
-        for kind, check in ((bool, flag), (int, whole_scalar), (float, real_scalar), (str, text)):
+        for kind, check in ((bool, flag), (str, text)):
             if kind in kinds:
-                check(field.name, value)
+                check(name, value)
+        if int not in kinds and float not in kinds:
+            continue
+        number: Any = whole_scalar if int in kinds else real_scalar
+        number(name, value, minimum=minimum.get(name, 0))
+        if name in above_zero and not value > 0:
+            raise InvalidInput(name, "expected a number above 0", value)
+        if name in maximum and value > maximum[name]:
+            raise InvalidInput(name, f"expected at most {maximum[name]:,}", value)
 
 
 def raise_first(

@@ -34,9 +34,7 @@ class Surge:
     throughput: int = 128_000_000  #: of the sequencer [gas / s]
 
     def __post_init__(self) -> None:
-        check_fields(self)
-        one_whole("ramp", self.ramp, minimum=1)
-        one_whole("throughput", self.throughput, minimum=1)
+        check_fields(self, above_zero=("ramp", "throughput"))
         for name in ("demand", "throughput"):
             if getattr(self, name) > INT64_MAX:
                 raise Int64Overflow(name, "expected gas that fits 64 bits", getattr(self, name))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from feemodel.checks import check_fields
 from feemodel.errors import InvalidInput
-from feemodel.integers import one_whole
 from feemodel.linea.parameters import COORDINATOR, NODE
 from feemodel.rollups.polygon_zkevm import Pricing
 from feemodel.rollups.zksync import FeeModel
@@ -93,9 +92,7 @@ class ZkSyncOsChain(Preset):
     pubdata_mode: str = "blobs"
 
     def __post_init__(self) -> None:
-        Preset.__post_init__(self)
-        for name in ("native_price", "native_per_gas"):
-            one_whole(name, getattr(self, name), minimum=1)
+        check_fields(self, above_zero=("native_price", "native_per_gas"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

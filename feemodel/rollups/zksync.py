@@ -62,9 +62,7 @@ class FeeModel:
     max_pubdata_per_batch: int = 100_000  #: [byte]
 
     def __post_init__(self) -> None:
-        check_fields(self)
-        for name in ("max_gas_per_batch", "max_pubdata_per_batch"):
-            one_whole(name, getattr(self, name), minimum=1)
+        check_fields(self, above_zero=("max_gas_per_batch", "max_pubdata_per_batch"))
 
 
 @compared_by_value

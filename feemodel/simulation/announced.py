@@ -6,7 +6,17 @@ from typing import Any, Literal, overload
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import ArrayLike, Numbers, RealArray, Reals, WholeArray, instance, real_scalar, whole, whole_scalar
+from feemodel.checks import (
+    ArrayLike,
+    Numbers,
+    RealArray,
+    Reals,
+    WholeArray,
+    check_fields,
+    instance,
+    whole,
+    whole_scalar,
+)
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.linea.coordinator import calldata_pressure, variable_cost
 from feemodel.linea.extra_data import recorded_cost
@@ -29,9 +39,7 @@ class CalldataPressure:
     denominator: int = COORDINATOR.calldata_fee_denominator  #: how slowly the cost moves [1]
 
     def __post_init__(self) -> None:
-        whole_scalar("max_block_calldata", self.max_block_calldata, minimum=1, unit="bytes")
-        whole_scalar("block_count", self.block_count)
-        whole_scalar("denominator", self.denominator, minimum=1)
+        check_fields(self, above_zero=("max_block_calldata", "denominator"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,19 +70,10 @@ class PricingRule:
     pressure: CalldataPressure | None = None  #: applied at every update: an interval of 2 s makes that every block
 
     def __post_init__(self) -> None:
-        for name in ("update_interval", "window"):
-            if not 0.0 < real_scalar(name, getattr(self, name), unit="s") <= YEAR:
-                raise InvalidInput(name, "expected more than 0 s and at most a year", getattr(self, name))
-        for name in ("margin", "estimate_margin", "tip"):
-            real_scalar(name, getattr(self, name))
-        for name in ("lower_bound", "upper_bound"):
-            if getattr(self, name) is not None:
-                real_scalar(name, getattr(self, name))
-        for name in ("fixed_cost", "base_fee", "execution_gas", "blob_gas"):
-            whole_scalar(name, getattr(self, name))
-        whole_scalar("bytes_per_submission", self.bytes_per_submission, minimum=1, unit="bytes")
-        if abs(real_scalar("usage_exponent", self.usage_exponent, minimum=None)) > MOST_USAGE_EXPONENT:
-            raise InvalidInput("usage_exponent", f"expected within ±{MOST_USAGE_EXPONENT:g}", self.usage_exponent)
+        positive = ("update_interval", "window", "bytes_per_submission")
+        least = {"usage_exponent": -MOST_USAGE_EXPONENT}
+        most = {"update_interval": YEAR, "window": YEAR, "usage_exponent": MOST_USAGE_EXPONENT}
+        check_fields(self, above_zero=positive, minimum=least, maximum=most)
         if self.pressure is not None and not isinstance(self.pressure, CalldataPressure):
             raise InvalidInput("pressure", "expected a CalldataPressure or None", self.pressure)
 

@@ -16,7 +16,7 @@ import xarray as xr
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from feemodel.checks import INT64_MAX, RealArray, instance, real, real_scalar, text, whole_scalar
+from feemodel.checks import INT64_MAX, RealArray, check_fields, instance, real, real_scalar, whole_scalar
 from feemodel.equality import summary
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, MAINNET, BlobRules, Schedule, blob_base_fee
@@ -82,20 +82,16 @@ class DemandModel:
             )
         if np.shape(real("cycle", self.cycle, minimum=None)) != (24,):
             raise InvalidInput("cycle", "expected one number for each hour of the day", self.cycle)
-        for name in ("tail_scale", "deviation", "fast_share", "fast_time", "slow_time", "gas_noise"):
-            real_scalar(name, getattr(self, name))
-        for name in ("blobs_per_block", "blob_shape", "fast_time", "slow_time"):
-            most = LONGEST_RELAXATION if name.endswith("time") else MOST_BLOBS
-            if not 0.0 < real_scalar(name, getattr(self, name)) <= most:
-                raise InvalidInput(name, f"expected above 0 and at most {most:g}", getattr(self, name))
-        for name in ("tail_scale", "deviation", "gas_noise"):
-            if getattr(self, name) > LARGEST_LOG_PRICE:
-                raise InvalidInput(name, f"expected at most {LARGEST_LOG_PRICE:g}", getattr(self, name))
-        if self.fast_share > 1.0:
-            raise InvalidInput("fast_share", "expected at most 1", self.fast_share)
-        if whole_scalar("gas_limit", self.gas_limit, minimum=1, unit="gas") > INT64_MAX:
+        positive = ("blobs_per_block", "blob_shape", "fast_time", "slow_time", "gas_limit")
+        most = {
+            **dict.fromkeys(("blobs_per_block", "blob_shape"), MOST_BLOBS),
+            **dict.fromkeys(("fast_time", "slow_time"), LONGEST_RELAXATION),
+            **dict.fromkeys(("tail_scale", "deviation", "gas_noise"), LARGEST_LOG_PRICE),
+            "fast_share": 1.0,
+        }
+        check_fields(self, above_zero=positive, maximum=most)
+        if self.gas_limit > INT64_MAX:
             raise Int64Overflow("gas_limit", "expected a number that fits 64 bits", self.gas_limit)
-        text("source", self.source)
 
     def __repr__(self) -> str:  # short: a fitted model holds 424 numbers
         values = ", ".join(

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import RealArray, choice, flag, instance, raise_first, real, real_scalar, whole_scalar
+from feemodel.checks import RealArray, check_fields, choice, instance, raise_first, real, real_scalar
 from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.linea import price_cap
@@ -34,16 +34,8 @@ class PriceCap:
     window: float = price_cap.WINDOW  #: of the percentile [s]
 
     def __post_init__(self) -> None:
-        for name in ("target_delay", "window"):
-            if real_scalar(name, getattr(self, name), unit="s") < 1.0:
-                raise InvalidInput(name, "expected at least 1 s", getattr(self, name))
-        for name in ("adjustment", "tip_cap"):
-            real_scalar(name, getattr(self, name))
-        if real_scalar("coefficient", self.coefficient) == 0.0:
-            raise InvalidInput("coefficient", "expected a number above 0", self.coefficient)
+        check_fields(self, above_zero=("coefficient",), minimum={"target_delay": 1.0, "window": 1.0})
         choice("tip", self.tip, TIPS_PAID)
-        flag("from_first_byte", self.from_first_byte)
-        flag("time_of_day", self.time_of_day)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,21 +65,14 @@ class Posting:
 
     def __post_init__(self) -> None:
         instance("submission", self.submission, Submission)
-        for name in ("deadline", "stream_ratio"):
-            value = getattr(self, name)
-            if not (name == "deadline" and value is None) and real_scalar(name, value) == 0.0:
-                raise InvalidInput(name, "expected a number above 0", value)
+        check_fields(self, above_zero=("deadline", "stream_ratio", "blobs"), maximum={"blobs": MOST_BLOBS})
         if choice("kind", self.kind, KINDS) == "fill" and self.deadline is not None:
             object.__setattr__(self, "kind", "deadline")
         if (self.deadline is None) == (self.kind in ("deadline", "clairvoyant")):
             wanted = "a deadline" if self.deadline is None else "no deadline"
             raise InvalidInput("deadline", f"expected {wanted} with kind {self.kind}", self.deadline)
-        if whole_scalar("blobs", self.blobs, minimum=1) > MOST_BLOBS:
-            raise InvalidInput("blobs", f"expected at most {MOST_BLOBS}", self.blobs)
         if self.blobs > 1 and self.kind == "clairvoyant":
             raise InvalidInput("blobs", "expected 1 with kind clairvoyant", self.blobs)
-        for name in ("further_blob_gas", "layer_cost_per_mib", "commitment_gas"):
-            real_scalar(name, getattr(self, name))
         instance("cap", self.cap, PriceCap)
 
 

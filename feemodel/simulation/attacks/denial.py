@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import INT64_MAX, flag, instance, real_scalar, text, whole_scalar
+from feemodel.checks import INT64_MAX, check_fields, instance, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, LARGEST_EXPONENT, blob_base_fee, next_excess_blob_gas
 from feemodel.printed import printed_as_table
@@ -55,17 +55,8 @@ class Victim:
     pays_transaction_gas: bool = True  #: whether the fixed gas of transactions is counted
 
     def __post_init__(self) -> None:
-        text("name", self.name)
-        for name in ("block_time", "batch_blobs", "block_blobs"):
-            if real_scalar(name, getattr(self, name)) == 0.0:
-                raise InvalidInput(name, "expected above 0", getattr(self, name))
-        for name in ("gas_price", "priority_fee"):
-            real_scalar(name, getattr(self, name))
-        for name in ("commit_gas", "block_transactions", "calldata_gas"):
-            whole_scalar(name, getattr(self, name), maximum=INT64_MAX)
-        flag("pays_transaction_gas", self.pays_transaction_gas)
-        if self.variable_cost is not None:
-            real_scalar("variable_cost", self.variable_cost)
+        gas = dict.fromkeys(("commit_gas", "block_transactions", "calldata_gas"), INT64_MAX)
+        check_fields(self, above_zero=("block_time", "batch_blobs", "block_blobs"), maximum=gas)
         if self.blocks < 1:
             raise InvalidInput(
                 "block_time", f"expected at most the {L1_BLOCK_TIME:g} s of an L1 block", self.block_time

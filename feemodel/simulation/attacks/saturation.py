@@ -9,7 +9,7 @@ base_fee / 16; and it falls faster than it rises where the target is more than h
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from feemodel.checks import INT64_MAX, choice, instance, real_scalar, whole_scalar
+from feemodel.checks import INT64_MAX, check_fields, choice, instance, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum.fee_market import (
     BLOB_BASE_COST,
@@ -58,13 +58,10 @@ class L1State:
 
     def __post_init__(self) -> None:
         instance("rules", self.rules, BlobRules)
-        for name in ("base_fee", "tip"):
-            whole_scalar(name, getattr(self, name), maximum=INT64_MAX, unit="wei")
-        whole_scalar("blob_base_fee", self.blob_base_fee, minimum=MIN_BLOB_BASE_FEE, unit="wei")
-        if whole_scalar("other_blobs", self.other_blobs) > self.rules.maximum:
+        most = {"base_fee": INT64_MAX, "tip": INT64_MAX, "gas_used_ratio": 1.0}
+        check_fields(self, above_zero=("blob_base_fee",), maximum=most)
+        if self.other_blobs > self.rules.maximum:
             raise InvalidInput("other_blobs", f"expected at most {self.rules.maximum}, a full block", self.other_blobs)
-        if real_scalar("gas_used_ratio", self.gas_used_ratio) > 1.0:
-            raise InvalidInput("gas_used_ratio", "expected at most 1, a full block", self.gas_used_ratio)
 
     @property
     def schedule(self) -> Schedule:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from feemodel.checks import RealArray, real_scalar, whole_scalar
+from feemodel.checks import RealArray, check_fields
 from feemodel.errors import InvalidInput
 
 #: Cost lines, in the order of the compiled loop; all in wei.
@@ -35,13 +35,7 @@ class Costs:
     overhead_per_month: float = 0.0  #: of 30 days [wei]
 
     def __post_init__(self) -> None:
-        for name in ("finalization_gas", "finalization_gas_per_blob", "proving_per_gas", "proving_per_byte",
-                     "overhead_per_month"):  # fmt: skip
-            real_scalar(name, getattr(self, name))
-        if self.finalize_blobs is not None:
-            whole_scalar("finalize_blobs", self.finalize_blobs, minimum=1)
-        if self.finalize_seconds is not None and real_scalar("finalize_seconds", self.finalize_seconds) == 0.0:
-            raise InvalidInput("finalize_seconds", "expected a number above 0", self.finalize_seconds)
+        check_fields(self, above_zero=("finalize_blobs", "finalize_seconds"))
         if self.finalizes and (self.finalize_blobs is None) == (self.finalize_seconds is None):
             reason = "expected it, or finalize_seconds, with finalization gas"
             raise InvalidInput("finalize_blobs", reason, self.finalize_blobs)

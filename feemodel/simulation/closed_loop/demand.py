@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from feemodel.checks import RealArray, choice, flag, real, real_scalar, whole_scalar
+from feemodel.checks import RealArray, check_fields, choice, real
 from feemodel.errors import InvalidInput, LimitExceeded
 
 HOURS = (24, 168)  # lengths of a cycle: a day, or a week from Monday on
@@ -42,16 +42,12 @@ class Demand:
     poisson: bool = False
 
     def __post_init__(self) -> None:
-        for name, most in (("rate", MOST_RATE), ("elasticity", MOST_ELASTICITY)):
-            if real_scalar(name, getattr(self, name)) > most:
-                raise InvalidInput(name, f"expected at most {most:g}", getattr(self, name))
-        for name in ("bytes_per_transaction", "choke"):
-            if real_scalar(name, getattr(self, name)) == 0.0:
-                raise InvalidInput(name, "expected a number above 0", getattr(self, name))
-        for name in ("gas_per_transaction", "calldata_per_transaction"):
-            real_scalar(name, getattr(self, name))
-        if self.reference_fee is not None and real_scalar("reference_fee", self.reference_fee) == 0.0:
-            raise InvalidInput("reference_fee", "expected a number above 0", self.reference_fee)
+        check_fields(
+            self,
+            above_zero=("bytes_per_transaction", "choke", "reference_fee"),
+            minimum={"l1_correlation": -MOST_ELASTICITY},
+            maximum={"rate": MOST_RATE, "elasticity": MOST_ELASTICITY, "l1_correlation": MOST_ELASTICITY},
+        )
         if self.elasticity and self.reference_fee is None:
             raise InvalidInput("reference_fee", "expected a fee where elasticity is not 0", None)
         choice("answers", self.answers, ANSWERS)
@@ -59,11 +55,8 @@ class Demand:
             factors = np.atleast_1d(real("cycle", self.cycle))
             if factors.shape not in [(hours,) for hours in HOURS] or not factors.any():
                 raise InvalidInput("cycle", "expected 24 or 168 factors, not all 0", self.cycle)
-        if abs(real_scalar("l1_correlation", self.l1_correlation, minimum=None)) > MOST_ELASTICITY:
-            raise InvalidInput("l1_correlation", f"expected within ±{MOST_ELASTICITY:g}", self.l1_correlation)
-        if whole_scalar("lag", self.lag) > MOST_LAG:
+        if self.lag > MOST_LAG:
             raise LimitExceeded(f"lag: {self.lag:,} steps are more than {MOST_LAG:,}")
-        flag("poisson", self.poisson)
 
     def activity(self, base_fee: RealArray, typical_base_fee: float, times: RealArray) -> RealArray:
         """Demand over the rate before users see the price, step by step; a single 1 where it is constant [1].

@@ -3,12 +3,13 @@
 Each is a policy by itself, with no price for data, and can be the `execution` of a policy that prices data.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from feemodel.checks import RealArray, real_scalar, sequence, whole_scalar
+from feemodel.checks import RealArray, check_fields, sequence, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.rollups import taiko
 from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, GasConstraint
@@ -18,7 +19,7 @@ from feemodel.simulation.closed_loop.observations import Setting
 MOST_PRICE = 2**53  # [wei / gas]: whole numbers that a double counts one by one
 
 
-class _Execution:
+class _Execution(ABC):
     """What the execution prices share: a policy whose data price is 0."""
 
     level = 1.0
@@ -28,9 +29,9 @@ class _Execution:
     announce = staticmethod(kernels.announce)
     settle = staticmethod(kernels.settle)
 
+    @abstractmethod
     def execution_state(self, setting: Setting) -> RealArray:
         """The execution rule's part of a state."""
-        raise NotImplementedError
 
     def start(self, setting: Setting) -> RealArray:
         """The state at the start of a path."""
@@ -56,8 +57,7 @@ class FixedExecution(_Execution):
     per_transaction: float = 0.0  #: [wei]
 
     def __post_init__(self) -> None:
-        real_scalar("per_gas", self.per_gas)
-        real_scalar("per_transaction", self.per_transaction)
+        check_fields(self)
 
     def execution_state(self, setting: Setting) -> RealArray:
         """The execution rule's part of a state."""
@@ -86,19 +86,12 @@ class Eip1559(_Execution):
     operator_fee_constant: float = 0.0  #: of a transaction [wei]
 
     def __post_init__(self) -> None:
-        for name in ("base_fee", "min_base_fee", "operator_fee_scalar"):
-            whole_scalar(name, getattr(self, name))
-        for name in ("elasticity", "denominator"):
-            whole_scalar(name, getattr(self, name), minimum=1)
+        check_fields(self, above_zero=("elasticity", "denominator", "block_time"))
         whole_scalar("gas_limit", self.gas_limit, minimum=self.elasticity)
-        if not self.min_base_fee <= whole_scalar("max_base_fee", self.max_base_fee) <= MOST_PRICE:
+        if not self.min_base_fee <= self.max_base_fee <= MOST_PRICE:
             raise InvalidInput("max_base_fee", "expected from min_base_fee to 2**53", self.max_base_fee)
         if not self.min_base_fee <= self.base_fee <= self.max_base_fee:
             raise InvalidInput("base_fee", "expected from min_base_fee to max_base_fee", self.base_fee)
-        for name in ("operator_fee_multiplier", "operator_fee_constant"):
-            real_scalar(name, getattr(self, name))
-        if real_scalar("block_time", self.block_time) == 0.0:
-            raise InvalidInput("block_time", "expected a number above 0", self.block_time)
 
     @property
     def further_per_gas(self) -> float:
@@ -125,10 +118,7 @@ class TaikoPricing(_Execution):
     max_base_fee: int = taiko.MAINNET.max_base_fee  #: [wei / gas]
 
     def __post_init__(self) -> None:
-        for name in ("base_fee", "min_base_fee", "max_base_fee"):
-            whole_scalar(name, getattr(self, name))
-        whole_scalar("gas_limit", self.gas_limit, minimum=taiko.ELASTICITY)
-        whole_scalar("block_time", self.block_time, minimum=1, unit="seconds")
+        check_fields(self, above_zero=("block_time",), minimum={"gas_limit": taiko.ELASTICITY})
         if not self.min_base_fee <= self.base_fee <= self.max_base_fee:
             raise InvalidInput("base_fee", "expected from min_base_fee to max_base_fee", self.base_fee)
 
@@ -148,7 +138,7 @@ class ArbitrumExecution(_Execution):
     constraints: tuple[GasConstraint, ...] = DIA_CONSTRAINTS
 
     def __post_init__(self) -> None:
-        whole_scalar("min_base_fee", self.min_base_fee)
+        check_fields(self)
         for one in sequence("constraints", self.constraints):
             if not isinstance(one, GasConstraint):
                 raise InvalidInput("constraints", "expected GasConstraint rows", one)

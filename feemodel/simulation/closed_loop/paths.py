@@ -13,7 +13,7 @@ import xarray as xr
 from numpy.random import Generator, SeedSequence
 
 from feemodel import __version__
-from feemodel.checks import RealArray, choice, instance, real_scalar, whole_scalar
+from feemodel.checks import RealArray, check_fields, choice, instance, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.linea import price_cap
 from feemodel.simulation.announced import PricingRule
@@ -50,11 +50,9 @@ class Bootstrap:
     method: str = "stationary"
 
     def __post_init__(self) -> None:
-        if whole_scalar("paths", self.paths, minimum=1) > MOST_PATHS:
+        check_fields(self, above_zero=("paths",))
+        if self.paths > MOST_PATHS:
             raise LimitExceeded(f"{self.paths:,} paths are more than {MOST_PATHS:,}")
-        real_scalar("block_seconds", self.block_seconds, unit="s")
-        if self.horizon is not None:
-            real_scalar("horizon", self.horizon, unit="s")
         choice("method", self.method, ("stationary", "circular"))
 
 

@@ -6,10 +6,12 @@ OffchainLabs/nitro at 6dce8d1 (2026-04-23), arbos/l1pricing/l1pricing.go; linosc
 """
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from feemodel.checks import RealArray, real_scalar, whole_scalar
+from feemodel.checks import RealArray, check_fields
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
 from feemodel.linea.parameters import COORDINATOR, NODE
@@ -23,6 +25,7 @@ from feemodel.simulation.closed_loop.observations import Setting
 MOST_LAG = 1 << 20  # steps: some 145 days of L1 blocks
 UNITS_PER_BYTE = 16.0  # Arbitrum's L1 calldata units of a compressed byte
 DAY = 86_400.0  # seconds
+LIMITS_OF_VAULT = ("least_proportional", "least_integral", "greatest_integral", "max_price")  # which may be infinite
 
 
 class Pricing(Protocol):
@@ -45,29 +48,33 @@ class Pricing(Protocol):
         ...
 
 
-class _BuiltIn:
+@dataclass(frozen=True, kw_only=True)
+class _BuiltIn(ABC):
     """What the built-in data policies share: compiled functions, a level, lags, a price of execution."""
 
-    level: float
-    l1_lag: int
-    balance_lag: int
-    target_balance: float
-    execution: _Execution | None
+    level: float = 1.0  #: factor on the announced data price [1]
+    l1_lag: int = 0  #: how old the L1 fees are that the policy sees [steps]
+    balance_lag: int = 0  #: how old the balance is [steps]
+    target_balance: float = 0.0  #: of the operator; also what a path starts with [wei]
+    execution: _Execution | None = None  #: price of L2 execution; none: 0
+
     announce = staticmethod(kernels.announce)
     settle = staticmethod(kernels.settle)
 
-    def _check_shared(self) -> None:
-        real_scalar("level", self.level)
-        real_scalar("target_balance", self.target_balance, minimum=None, unit="wei")
+    def __post_init__(self) -> None:
+        self._check()
+
+    def _check(self, **limits: Any) -> None:
+        check_fields(self, **limits)
         for name in ("l1_lag", "balance_lag"):
-            if whole_scalar(name, getattr(self, name)) > MOST_LAG:
+            if getattr(self, name) > MOST_LAG:
                 raise LimitExceeded(f"{name}: {getattr(self, name):,} steps are more than {MOST_LAG:,}")
         if self.execution is not None and not isinstance(self.execution, _Execution):
             raise InvalidInput("execution", "expected an execution price, such as Eip1559", self.execution)
 
-    def data_rule(self, setting: Setting) -> tuple[int, Any]:
+    @abstractmethod
+    def data_rule(self, setting: Setting) -> tuple[int, Sequence[float]]:
         """The kind of the data rule, its parameters and its memory at the start."""
-        raise NotImplementedError
 
     def start(self, setting: Setting) -> RealArray:
         """The state at the start of a path."""
@@ -76,28 +83,12 @@ class _BuiltIn:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Shared(_BuiltIn):
-    level: float = 1.0  #: factor on the announced data price [1]
-    l1_lag: int = 0  #: how old the L1 fees are that the policy sees [steps]
-    balance_lag: int = 0  #: how old the balance is [steps]
-    target_balance: float = 0.0  #: of the operator; also what a path starts with [wei]
-    execution: _Execution | None = None  #: price of L2 execution; none: 0
-
-    def __post_init__(self) -> None:
-        self._check_shared()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fixed(_Shared):
+class Fixed(_BuiltIn):
     """A constant price."""
 
     price: float  #: [wei / byte]
 
-    def __post_init__(self) -> None:
-        self._check_shared()
-        real_scalar("price", self.price)
-
-    def data_rule(self, setting: Setting) -> tuple[int, Any]:
+    def data_rule(self, setting: Setting) -> tuple[int, Sequence[float]]:
         """See `_BuiltIn`."""
         return kernels.FIXED, [self.price]
 
@@ -114,12 +105,6 @@ class LineaPricing(PricingRule):
     l1_lag: int = 0  #: [steps]
     balance_lag: int = 0  #: [steps]
     target_balance: float = 0.0  #: [wei]
-
-    def __post_init__(self) -> None:
-        PricingRule.__post_init__(self)
-        real_scalar("level", self.level)
-        for name in ("l1_lag", "balance_lag"):
-            whole_scalar(name, getattr(self, name))
 
     @property
     def announce(self) -> Any:
@@ -155,7 +140,7 @@ class LineaPricing(PricingRule):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OpStackPricing(_Shared):
+class OpStackPricing(_BuiltIn):
     """The OP Stack's L1 data fee from Ecotone on: no tip, no average, the fees of the L1 origin.
 
     The defaults are OP Mainnet's scalars; the origin is four L1 blocks old, as the sequencer's confirmations keep it.
@@ -166,14 +151,7 @@ class OpStackPricing(_Shared):
     estimated_size: float | None = None  #: that a transaction is charged for, at least 100; the stream's bytes [byte]
     l1_lag: int = 4
 
-    def __post_init__(self) -> None:
-        self._check_shared()
-        for name in ("base_fee_scalar", "blob_base_fee_scalar"):
-            whole_scalar(name, getattr(self, name))
-        if self.estimated_size is not None:
-            real_scalar("estimated_size", self.estimated_size)
-
-    def data_rule(self, setting: Setting) -> tuple[int, Any]:
+    def data_rule(self, setting: Setting) -> tuple[int, Sequence[float]]:
         """See `_BuiltIn`."""
         posted = setting.bytes_per_transaction
         size = posted if self.estimated_size is None else self.estimated_size
@@ -182,7 +160,7 @@ class OpStackPricing(_Shared):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ArbitrumPricing(_Shared):
+class ArbitrumPricing(_BuiltIn):
     """Arbitrum's L1 pricing controller: a batch report moves the price by the surplus and by its change."""
 
     price: float  #: at the start [wei / byte]
@@ -193,16 +171,11 @@ class ArbitrumPricing(_Shared):
     units_per_byte: float = UNITS_PER_BYTE  #: [unit / byte]
 
     def __post_init__(self) -> None:
-        self._check_shared()
-        for name in ("price", "reward"):
-            real_scalar(name, getattr(self, name))
-        for name in ("equilibration_units", "inertia", "units_per_byte"):
-            if real_scalar(name, getattr(self, name)) == 0.0:
-                raise InvalidInput(name, "expected a number above 0", getattr(self, name))
-        if whole_scalar("report_delay", self.report_delay) > MOST_LAG:
+        self._check(above_zero=("equilibration_units", "inertia", "units_per_byte"))
+        if self.report_delay > MOST_LAG:
             raise LimitExceeded(f"report_delay: {self.report_delay:,} batches are more than {MOST_LAG:,}")
 
-    def data_rule(self, setting: Setting) -> tuple[int, Any]:
+    def data_rule(self, setting: Setting) -> tuple[int, Sequence[float]]:
         """See `_BuiltIn`."""
         terms = [self.equilibration_units, self.inertia, self.reward, self.report_delay, self.units_per_byte]
         return kernels.ARBITRUM, [*terms, self.price / self.units_per_byte, 0.0, 0.0, 0.0,
@@ -210,7 +183,7 @@ class ArbitrumPricing(_Shared):
 
 
 @dataclass(frozen=True, kw_only=True)
-class VaultPricing(_Shared):
+class VaultPricing(_BuiltIn):
     """Feed-forward of L1 fees plus a P, PI or PID controller on the operator's balance.
 
         error = (target − balance) / target
@@ -235,12 +208,8 @@ class VaultPricing(_Shared):
     balance_lag: int = 5
 
     def __post_init__(self) -> None:
-        self._check_shared()
-        for name in ("gas_per_byte", "blob_gas_per_byte", "min_price"):
-            real_scalar(name, getattr(self, name))
-        for name in ("kp", "ki", "kd"):
-            real_scalar(name, getattr(self, name), minimum=None)
-        if not 0.0 <= real_scalar("derivative_memory", self.derivative_memory) < 1.0:
+        self._check(minimum=dict.fromkeys(("kp", "ki", "kd")), unchecked=LIMITS_OF_VAULT)
+        if not self.derivative_memory < 1.0:
             raise InvalidInput("derivative_memory", "expected at least 0 and below 1", self.derivative_memory)
         if not self.max_price >= self.min_price:
             raise InvalidInput("max_price", "expected at least min_price", self.max_price)
@@ -249,7 +218,7 @@ class VaultPricing(_Shared):
         if (self.kp or self.ki or self.kd) and not self.target_balance > 0.0:
             raise InvalidInput("target_balance", "expected above 0 wei for feedback", self.target_balance)
 
-    def data_rule(self, setting: Setting) -> tuple[int, Any]:
+    def data_rule(self, setting: Setting) -> tuple[int, Sequence[float]]:
         """See `_BuiltIn`."""
         scale = self.max_price - self.min_price if math.isfinite(self.max_price) else 1.0
         limits = [self.least_proportional, self.least_integral, self.greatest_integral]
@@ -259,7 +228,7 @@ class VaultPricing(_Shared):
 
 
 @dataclass(frozen=True, kw_only=True)
-class VaultEip1559(_Shared):
+class VaultEip1559(_BuiltIn):
     """At each posting the price is multiplied by `1 + clamp(error, −8, 1) / denominator`."""
 
     price: float  #: at the start [wei / byte]
@@ -268,17 +237,13 @@ class VaultEip1559(_Shared):
     max_price: float = math.inf  #: [wei / byte]
 
     def __post_init__(self) -> None:
-        self._check_shared()
+        self._check(above_zero=("denominator",), unchecked=("max_price",))
         if not self.target_balance > 0.0:
             raise InvalidInput("target_balance", "expected above 0 wei", self.target_balance)
-        for name in ("price", "min_price"):
-            real_scalar(name, getattr(self, name))
-        if real_scalar("denominator", self.denominator) == 0.0:
-            raise InvalidInput("denominator", "expected a number above 0", self.denominator)
         if not self.max_price >= self.min_price:
             raise InvalidInput("max_price", "expected at least min_price", self.max_price)
 
-    def data_rule(self, setting: Setting) -> tuple[int, Any]:
+    def data_rule(self, setting: Setting) -> tuple[int, Sequence[float]]:
         """See `_BuiltIn`."""
         bounds = [self.min_price, self.max_price]
         start = min(max(self.price, self.min_price), self.max_price)
