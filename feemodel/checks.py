@@ -6,7 +6,7 @@ Each returns a Python number for a scalar and a NumPy array for anything array-l
 
 import dataclasses
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType, UnionType
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, TypeVar, Union, get_args
 
@@ -22,6 +22,7 @@ MAPPINGS = (dict, Mapping)  # for isinstance, which tells the first by its type 
 WholeArray: TypeAlias = NDArray[np.int64]
 RealArray: TypeAlias = NDArray[np.float64]
 Kind = TypeVar("Kind")
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Labelled(Protocol):
@@ -171,7 +172,7 @@ def check_table(name: str, value: Any) -> None:
         raise InvalidInput(name, "expected a table: a mapping from names to columns, or a DataFrame", value)
 
 
-def function(name: str, value: Any) -> Any:
+def function(name: str, value: Function) -> Function:
     """Something that can be called."""
     if not callable(value):
         raise InvalidInput(name, "expected a function", value)

@@ -100,7 +100,7 @@ def drawn(**shape):
         ),
         (FEE | {"grid": {"margin": []}}, "margin: expected at least one value"),
         (FEE | {"grid": 3}, r"grid: expected a table \[grid\]"),
-        (FEE | {"statistics": ["mean"], "grid": {"gas": 1}}, "statistics: expected only beside over"),
+        (FEE | {"statistics": ["mean"], "grid": {"gas": 1}}, "statistics: expected only together with over"),
         (drawn(distribution="lognormal"), "did you mean lognorm"),
         (drawn(distribution="norm", q=1), "expected the shape of a scipy.stats.norm"),
         (FEE | {"monte_carlo": {"inputs": {"gas": [1, 2]}}}, "count"),

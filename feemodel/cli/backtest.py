@@ -279,7 +279,7 @@ def _read_workload(options: argparse.Namespace) -> "Workload":
     return replace(workload, name="; ".join([workload.name, *left_out]))
 
 
-def _scenario(options: argparse.Namespace) -> Any:
+def _scenario(options: argparse.Namespace) -> "xarray.Dataset":
     from feemodel.simulation import l1_demand, scenarios
 
     if options.scenario != "bootstrap" and options.block_hours != BLOCK_HOURS:
@@ -305,14 +305,14 @@ def _scenario(options: argparse.Namespace) -> Any:
     )
 
 
-def read_history(options: argparse.Namespace) -> Any:
+def read_history(options: argparse.Namespace) -> "xarray.Dataset":
     """The L1 fees that the options name, as they were."""
     history = l1_history(options.l1, read_columns(options.l1_columns))
     # What is asked for counts before what the file says.
     return history if options.tip is None else history.drop_vars("tip", errors="ignore")
 
 
-def _beginning(history: Any, hours: float) -> Any:
+def _beginning(history: "xarray.Dataset", hours: float) -> "xarray.Dataset":
     from feemodel.simulation import scenarios
 
     held = scenarios.duration(history)
@@ -326,7 +326,7 @@ def _beginning(history: Any, hours: float) -> Any:
     return scenarios.beginning(history, hours * HOUR)
 
 
-def l1_history(path: str | None, columns: dict[str, str] | None = None) -> Any:
+def l1_history(path: str | None, columns: dict[str, str] | None = None) -> "xarray.Dataset":
     from feemodel.io import read_l1_fees, read_shipped_l1_fees
     from feemodel.simulation.scenarios import replay, step_seconds
 

@@ -14,6 +14,11 @@ from feemodel.linea.parameters import DEFAULT_PRESET, LineaPreset, linea_preset
 from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost
 
 if TYPE_CHECKING:
+    import numpy as np
+    import pandas
+    from numpy.typing import NDArray
+
+    from feemodel.simulation.recovery import Revenue
     from feemodel.simulation.surfaces import Workload
 
 # What Linea paid on L1 from 2026-01-08 to 02-09, 0.196 ETH: data/processed/l1_rent/daily_rollup_rent_components.csv of
@@ -88,7 +93,7 @@ def _checked_folder(options: argparse.Namespace) -> Path:
     return folder
 
 
-def _with_known_gas(table: Any) -> Any:
+def _with_known_gas(table: "pandas.DataFrame") -> "Workload":
     import numpy as np
 
     from feemodel.simulation.surfaces import Workload
@@ -97,7 +102,7 @@ def _with_known_gas(table: Any) -> Any:
     return Workload("real", known["zstd"].to_numpy(np.int64), known["gas_used"].to_numpy(np.int64))
 
 
-def _generated(count: int, seed: int) -> tuple[Any, Any, dict[str, Any]]:
+def _generated(count: int, seed: int) -> tuple["Workload", "NDArray[np.int64]", dict[str, Any]]:
     """A generated corpus, compressed now; its lengths; and how fast that went."""
     from feemodel.simulation.corpus import corpus
     from feemodel.simulation.surfaces import Workload
@@ -117,7 +122,7 @@ def _generated(count: int, seed: int) -> tuple[Any, Any, dict[str, Any]]:
 def _row(load: "Workload", form: Form, preset: LineaPreset, cost_per_byte: float) -> dict[str, Any]:
     from feemodel.simulation.recovery import break_even_margin, revenue
 
-    def paid(margin: float) -> Any:
+    def paid(margin: float) -> "Revenue":
         return revenue(form.parts(load.compressed_size, load.gas, margin), load.gas, base_fee=form.base_fee)
 
     income, cost = paid(preset.estimate_margin), load.compressed_bytes * cost_per_byte

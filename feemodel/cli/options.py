@@ -3,16 +3,20 @@
 import argparse
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import from_hex, from_typed
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS, LineaPreset, linea_preset
 from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost, form_of
+
+if TYPE_CHECKING:
+    from feemodel.sizes.codecs import Codec
 
 Store = TypeVar("Store")
 
@@ -71,7 +75,7 @@ def add_codec(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--packed", action="store_true", help="count the 32-byte field elements that the size fills")
 
 
-def read_codec(options: argparse.Namespace) -> Any:
+def read_codec(options: argparse.Namespace) -> "Codec":
     """The codec that the options name."""
     from feemodel.io.files import reading
     from feemodel.sizes.codecs import Zstd, get_codec
@@ -155,3 +159,14 @@ def _of_at_least(least: int, found: int, text: str) -> int:
     if found < least:
         raise argparse.ArgumentTypeError(f"expected a whole number of at least {least}, got {text}")
     return found
+
+
+def check_known(where: str, asked: Any, known: Collection[str]) -> None:
+    """Raise `InvalidInput` for what is none of the known names; it shows the nearest of them."""
+    if isinstance(asked, str) and asked in known:
+        return
+    if close := get_close_matches(str(asked), known, 1, 0.5):
+        raise InvalidInput(where, f"no such name, did you mean {close[0]}?", asked)
+    raise InvalidInput(
+        where, f"expected one of {', '.join(known)}" if len(known) <= 20 else "expected a known name", asked
+    )

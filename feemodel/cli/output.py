@@ -16,22 +16,23 @@ def add_out(parser: argparse.ArgumentParser, metavar: str, text: str, *, require
     parser.add_argument("--overwrite", action="store_true", help="replace the file if it is there")
 
 
-def checked_out(options: argparse.Namespace, suffixes: Collection[str] = ()) -> Path | None:
-    """The file of `--out`, checked before any work: of a known kind, not there yet, in a folder that is there.
+def checked_out(options: argparse.Namespace, suffixes: Collection[str] = (), *, option: str = "--out") -> Path | None:
+    """The file that an option names, checked before any work: of a known kind, not there yet, in a folder that is.
 
     Raises `InvalidInput` where it cannot be written so.
     """
-    if options.out is None:
+    asked = getattr(options, option[2:])
+    if asked is None:
         return None
-    path = Path(options.out)
+    path = Path(asked)
     if suffixes and path.suffix.lower() not in suffixes:
-        raise InvalidInput("--out", f"expected a name that ends in {' or '.join(suffixes)}", options.out)
+        raise InvalidInput(option, f"expected a name that ends in {' or '.join(suffixes)}", asked)
     if not path.name or path.is_dir():
-        raise InvalidInput("--out", "expected the name of a file, this is a folder", options.out)
+        raise InvalidInput(option, "expected the name of a file, this is a folder", asked)
     if not path.parent.is_dir():
-        raise InvalidInput("--out", "expected a folder that exists", options.out)
+        raise InvalidInput(option, "expected a folder that exists", asked)
     if path.exists() and not options.overwrite:
-        raise InvalidInput("--out", "exists already; remove it, or give --overwrite", options.out)
+        raise InvalidInput(option, "exists already; remove it, or give --overwrite", asked)
     return path
 
 

@@ -3,7 +3,7 @@
 import argparse
 import os
 import tempfile
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _ledger(settings: Settings) -> Any:
+def _ledger(settings: Settings) -> AbstractContextManager[str | None]:
     """A folder for the ledger of a genesis, which nobody gave a file for."""
     needed = settings.store is None and settings.node is None and settings.replay is None
     return tempfile.TemporaryDirectory(prefix="feemodel-") if needed else nullcontext()

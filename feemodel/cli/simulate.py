@@ -110,7 +110,7 @@ def run(options: argparse.Namespace) -> int:
     from feemodel.simulation.closed_loop.simulator import simulate
 
     tables = _merged(options)
-    out, figure = checked_out(options, (".nc",)), _checked_figure(options)
+    out, figure = checked_out(options, (".nc",)), checked_out(options, FIGURES, option="--figure")
     finished = checked_resume(options, PathFolder)
     made = read_experiment(options, tables)
     if options.block_hours is not None and options.paths == 1 and "block_hours" in options.given:
@@ -256,19 +256,6 @@ def _scaled(variable: str, value: float) -> float:
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _checked_figure(options: argparse.Namespace) -> Path | None:
-    if options.figure is None:
-        return None
-    path = Path(options.figure)
-    if path.suffix.lower() not in FIGURES:
-        raise InvalidInput("--figure", f"expected a name that ends in {' or '.join(FIGURES)}", options.figure)
-    if not path.parent.is_dir():
-        raise InvalidInput("--figure", "expected a folder that exists", options.figure)
-    if path.exists() and not options.overwrite:
-        raise InvalidInput("--figure", "exists already; remove it, or give --overwrite", options.figure)
-    return path
 
 
 def _draw(found: "xarray.Dataset", path: Path) -> None:

@@ -12,9 +12,9 @@ balance_lag = 5
 import argparse
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from difflib import get_close_matches
 from typing import Any, TypeVar
 
+from feemodel.cli.options import check_known
 from feemodel.errors import InvalidInput
 from feemodel.io.documents import read_toml
 
@@ -45,8 +45,7 @@ def with_fields(where: str, record: Record, given: Mapping[str, Any]) -> Record:
     known = [field.name for field in fields(record)]  # type: ignore[arg-type]
     changed = {}
     for name, value in given.items():
-        if name not in known:
-            raise InvalidInput(where, _hint(name, known), name)
+        check_known(where, name, known)
         held = getattr(record, name)
         if isinstance(value, dict):
             if not hasattr(held, "__dataclass_fields__"):
@@ -64,8 +63,7 @@ def _value(name: str, value: Any, options: Mapping[str, argparse.Action]) -> Any
         if not isinstance(value, dict):
             raise InvalidInput(name, f"expected a table [{name}]", value)
         return value
-    if name not in options:
-        raise InvalidInput("the simulation file", _hint(name, [*options, *TABLES]), name)
+    check_known("the simulation file", name, [*options, *TABLES])
     action = options[name]
     if isinstance(value, bool):
         if action.nargs != 0:
@@ -78,12 +76,6 @@ def _value(name: str, value: Any, options: Mapping[str, argparse.Action]) -> Any
     except argparse.ArgumentTypeError as error:
         reason, _, _ = str(error).partition(", got ")  # the value follows once, as the file has it
         raise InvalidInput(name, reason, value) from None
-    if action.choices is not None and found not in action.choices:
-        raise InvalidInput(name, _hint(str(found), [*action.choices]), value)
+    if action.choices is not None:
+        check_known(name, found, [*action.choices])
     return found
-
-
-def _hint(asked: str, known: list[str]) -> str:
-    if close := get_close_matches(asked, known, 1, 0.5):
-        return f"no such name, did you mean {close[0]}?"
-    return f"expected one of {', '.join(known)}"

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ import numpy as np
 
 import feemodel
 from feemodel.checks import flag, real_scalar, whole_scalar
+from feemodel.cli.options import check_known
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.io.documents import read_toml
 from feemodel.linea.from_l1 import priority_fee_from_l1
@@ -95,7 +95,7 @@ def _reduction(spec: Mapping[str, Any]) -> Over | None:
             raise InvalidInput("over", 'expected a list of names, such as ["sample"]', spec["over"])
         return over(*spec["over"], **options)
     if options:
-        raise InvalidInput(next(iter(options)), 'expected only beside over = ["…"]', spec[next(iter(options))])
+        raise InvalidInput(next(iter(options)), 'expected only together with over = ["…"]', spec[next(iter(options))])
     return None
 
 
@@ -160,8 +160,7 @@ def _rows(name: str, value: dict[str, Any], folder: Path) -> Rows:
         raise InvalidInput(f"{name}.columns", 'expected a list of names, such as ["base_fee"]', columns)
     table = read_shipped_l1_fees() if file == SHIPPED else read_l1_fees(folder / file)
     for column in columns:
-        if column not in table:
-            raise InvalidInput(f"{name}.columns", _hint(column, [*map(str, table)]), column)
+        check_known(f"{name}.columns", column, [*map(str, table)])
     return rows(**{column: table[column].to_numpy() for column in columns})
 
 
@@ -186,8 +185,7 @@ def _transactions(table: Mapping[str, Any], folder: Path) -> Workload:
         return Workload(**measured)
     rows = read_shipped_transactions()
     for column in columns:
-        if column not in rows:
-            raise InvalidInput("[transactions]", _hint(column, [*rows]), column)
+        check_known("[transactions]", column, [*rows])
     known = rows.dropna(subset=columns)
     size, gas = (known[column].to_numpy() for column in columns)
     named = f"of {len(rows):,} transactions of {file}, those with {' and '.join(columns)}"
@@ -203,17 +201,9 @@ def _table(spec: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def _check_keys(where: str, given: Mapping[str, Any], known: tuple[str, ...]) -> None:
     for key in given:
-        if key not in known:
-            raise InvalidInput(where, _hint(key, known), key)
+        check_known(where, key, known)
 
 
 def _one_of(name: str, asked: Any, known: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
-    if not isinstance(asked, str) or asked not in known:
-        raise InvalidInput(name, _hint(str(asked), list(known)), asked)
+    check_known(name, asked, list(known))
     return known[asked]
-
-
-def _hint(asked: str, known: Any) -> str:
-    if close := get_close_matches(asked, known, 1, 0.5):
-        return f"no such name, did you mean {close[0]}?"
-    return f"expected one of {', '.join(known)}" if len(known) <= 20 else "expected a known name"

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from feemodel.checks import RealArray, WholeArray
 from feemodel.errors import InvalidInput
 from feemodel.explorer.fields import FIELDS, FROM_L1, OF_FORM, QUANTITY, Point
 from feemodel.linea.coordinator import variable_cost
@@ -65,9 +66,9 @@ def priced_form(point: Point) -> Form:
     return CostPerByte(**costs)
 
 
-def unrounded_variable_cost(point: Point) -> Any:
+def unrounded_variable_cost(point: Point) -> float | RealArray:
     """What one compressed byte costs at the point's L1 fees, held between its bounds [wei / byte]."""
-    return variable_cost(
+    cost: float | RealArray = variable_cost(
         point["l1BaseFee"],
         point["l1Tip"],
         point["blobBaseFee"],
@@ -78,6 +79,7 @@ def unrounded_variable_cost(point: Point) -> Any:
         lower_bound=point["lowerBound"],
         upper_bound=point["upperBound"],
     )
+    return cost
 
 
 def l1_costs(point: Point, form: Any) -> tuple[L1Cost, ...]:
@@ -181,7 +183,7 @@ def _working_of_cost(point: Point, form: CostPerByte) -> Iterator[tuple[str, str
     yield "variable cost", f"whole kwei of {how}", form.variable_cost, "wei / byte"
 
 
-def _recorded(cost: Any) -> Any:
+def _recorded(cost: float | RealArray) -> float | WholeArray:
     # The record is where a cost becomes whole kwei; no curve is so long that one record a point is too slow.
     if isinstance(cost, np.ndarray):
         return np.array([_recorded(float(one)) for one in cost], dtype=np.int64)

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from feemodel.checks import RealArray, choice, real_scalar
 from feemodel.errors import InvalidInput
@@ -130,7 +131,7 @@ def _film(pricing: str, posting: str, sla_hours: float, elasticity: float) -> di
     }
 
 
-def _ends(count: int) -> Any:
+def _ends(count: int) -> NDArray[np.int64]:
     return np.minimum(np.arange(0, count, STEPS) + STEPS, count) - 1
 
 

@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import read_access_list, read_type
@@ -215,7 +216,7 @@ def fees(values: Sequence[Any], *, whole: bool) -> Any:
     return pa.array([None if value is None else float(value) for value in values], pa.float64())
 
 
-def objects(values: Sequence[Any]) -> Any:
+def objects(values: Sequence[Any]) -> NDArray[np.object_]:
     """An object array of the values."""
     array = np.empty(len(values), dtype=object)
     array[:] = values

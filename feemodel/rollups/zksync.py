@@ -15,9 +15,21 @@ core/lib/multivm/src/versions/vm_latest/utils/fee.rs, core/node/fee_model/src/l1
 """
 
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, overload
+from typing import Generic, NamedTuple, overload
 
-from feemodel.checks import ArrayLike, Numbers, Part, Wholes, check_fields, choice, flag, instance, real, whole
+from feemodel.checks import (
+    ArrayLike,
+    Numbers,
+    Part,
+    RealArray,
+    Wholes,
+    check_fields,
+    choice,
+    flag,
+    instance,
+    real,
+    whole,
+)
 from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
@@ -316,5 +328,5 @@ def _overhead(gas_price: Whole, overhead: int, units: int, part: float) -> Whole
     return truncated("overhead", _double(per_unit) * real("overhead_part", part))
 
 
-def _double(value: Whole) -> Any:
+def _double(value: Whole) -> float | RealArray:
     return float(value) if isinstance(value, int) else value.astype(float)

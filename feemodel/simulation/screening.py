@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from feemodel.checks import raise_first, real_scalar, whole_scalar
+from feemodel.checks import RealArray, raise_first, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.extras import install_command
 from feemodel.simulation.axes import SAMPLE, Listed, Rng, Rows, SobolPoints, columns_at, is_frozen, stream_of
@@ -127,7 +127,7 @@ def morris_screening(
     return dataset if len(names) > 1 else dataset.squeeze("result")
 
 
-def _units(levels: Any, within: Any, count: int) -> Any:
+def _units(levels: RealArray, within: Any, count: int) -> RealArray:
     """Levels 0 to 1 as shares for `columns_at`: middles of equal shares where the ends are infinite or rows."""
     if isinstance(within, Rows) or is_frozen(within):
         return (levels * (count - 1) + 0.5) / count

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import RealArray, WholeArray, instance, real, real_scalar, whole, whole_scalar
+from feemodel.checks import RealArray, WholeArray, check_fields, instance, real, real_scalar, whole, whole_scalar
 from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
@@ -130,8 +130,7 @@ class Submission:
     tip: int = ASSUMED_L1_TIP  #: L1 priority fee [wei / gas]
 
     def __post_init__(self) -> None:
-        for name, least, unit in (("execution_gas", 0, "gas"), ("blob_gas", 0, "gas"), ("capacity", 1, "bytes")):
-            whole_scalar(name, getattr(self, name), minimum=least, unit=unit)
+        check_fields(self, above_zero=("capacity",), unchecked=("tip",))
         real_scalar("tip", self.tip, unit="wei")
 
     def cost_per_byte(self, base_fee: Any, blob_base_fee: Any) -> Any:

@@ -1,9 +1,8 @@
 """L1 fees and posting as the compiled loop takes them: one row a step, numbers in the loop's order."""
 
-from typing import Any
-
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from feemodel.checks import RealArray
 from feemodel.errors import InvalidInput
@@ -16,7 +15,7 @@ from feemodel.simulation.scenarios import check_scenario
 MIB = 1 << 20
 
 
-def held_rows(elapsed: RealArray, step: float) -> Any:
+def held_rows(elapsed: RealArray, step: float) -> NDArray[np.int64]:
     """Which row of a scenario holds in each step: rows a step apart as they are, others until the next one.
 
     >>> held_rows(np.array([0.0, 24.0, 48.0]), 12.0).tolist(), held_rows(np.array([0.0, 12.0]), 12.0).tolist()
@@ -26,7 +25,7 @@ def held_rows(elapsed: RealArray, step: float) -> Any:
     if len(elapsed) > 1 and np.all(np.diff(elapsed) == step):
         return np.arange(len(elapsed))
     times = step * np.arange(int((elapsed[-1] - elapsed[0]) / step + 1e-9)) + elapsed[0]
-    return np.searchsorted(elapsed, times, side="right") - 1
+    return np.asarray(np.searchsorted(elapsed, times, side="right") - 1)
 
 
 def first_second(l1_fees: xr.Dataset) -> float | None:

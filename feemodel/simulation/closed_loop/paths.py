@@ -11,6 +11,7 @@ import numba
 import numpy as np
 import xarray as xr
 from numpy.random import Generator, SeedSequence
+from numpy.typing import NDArray
 
 from feemodel import __version__
 from feemodel.checks import RealArray, check_fields, choice, instance, real_scalar, whole_scalar
@@ -139,7 +140,7 @@ class PathJob:
     seed: SeedSequence
 
     @cached_property
-    def rows(self) -> Any:
+    def rows(self) -> NDArray[np.int64]:
         """The scenario's row in each step of its own time."""
         return held_rows(self.l1_fees["elapsed"].to_numpy(), self.step)
 

@@ -7,7 +7,7 @@ OffchainLabs/nitro at 6dce8d1 (2026-04-23), arbos/l1pricing/l1pricing.go; linosc
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -107,12 +107,12 @@ class LineaPricing(PricingRule):
     target_balance: float = 0.0  #: [wei]
 
     @property
-    def announce(self) -> Any:
+    def announce(self) -> Callable[[RealArray, RealArray, RealArray], None]:
         """The compiled announcement."""
         return kernels.announce
 
     @property
-    def settle(self) -> Any:
+    def settle(self) -> Callable[[RealArray, RealArray], None]:
         """The compiled settlement."""
         return kernels.settle
 
