@@ -93,7 +93,7 @@ class PricingRule:
     def variable_cost(
         self, base_fee: Numbers[Reals], priority_fee: Numbers[Reals], blob_base_fee: Numbers[Reals]
     ) -> Reals: ...
-    def variable_cost(self, base_fee: ArrayLike, priority_fee: ArrayLike, blob_base_fee: ArrayLike) -> Any:
+    def variable_cost(self, base_fee: "ArrayLike", priority_fee: "ArrayLike", blob_base_fee: "ArrayLike") -> Any:
         """The variable cost at averages of L1 fees, within the rule's bounds, not rounded [wei / byte].
 
         Parameters
