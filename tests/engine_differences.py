@@ -442,7 +442,7 @@ def main() -> bool:
     for name, count in shares.most_common():
         print(f"{count:>9,} {count / given.calls:6.1%}  {name}")
     for difference in found[:20]:
-        print("DIFFERENT", *difference, sep="\n    ")
+        print("DIFFERENT", *(f"{part}"[:2_000] for part in difference), sep="\n    ")
     print(f"{given.calls:,} calls of seed {given.seed}, {len(found):,} differences")
     return bool(found)
 

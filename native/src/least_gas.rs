@@ -177,7 +177,7 @@ impl Recorder {
         }
         match end {
             End::Needed(need) => frame.hands_over(need.saturating_sub(call.stipend), self.keeps_a_part),
-            End::Refused => frame.need = max(frame.need, call.spent),
+            End::Refused => frame.hands_over(0, self.keeps_a_part),
             End::Halted(need) => {
                 if need > call.stipend {
                     frame.hands_over(need - call.stipend, self.keeps_a_part);
