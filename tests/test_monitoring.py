@@ -1,22 +1,18 @@
 """The dashboard and the alert rules: what they ask for is there, and the rules fire on what they should."""
 
-import json
 import re
 import shutil
-import socket
 import subprocess
 import time
 
 import pytest
-import urllib3
 
 from feemodel.rpc.metrics import Board, Metrics
-from tests import node_server
-from tests.conftest import ROOT
+from tests import node_server, prometheus
+from tests.prometheus import DEPLOY, dashboard
 from tests.rpc_parts import head_block
 from tests.serving import serving
 
-DEPLOY = ROOT / "deploy"
 NAME = re.compile(r"\bfeemodel_[a-z_]+\b")
 #: Of settings that a server without a node or ledger does not have, or of what has not happened yet.
 CONDITIONAL = {
@@ -42,9 +38,8 @@ def exported():
 
 
 def asked_for():
-    dashboard = json.loads((DEPLOY / "grafana-dashboard.json").read_text())
-    panels = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
-    return {name for text in (*panels, (DEPLOY / "alerts.yml").read_text()) for name in NAME.findall(text)}
+    queries = [target["expr"] for panel in dashboard() for target in panel["targets"]]
+    return {name for text in (*queries, (DEPLOY / "alerts.yml").read_text()) for name in NAME.findall(text)}
 
 
 def test_what_the_dashboard_and_the_rules_ask_for_is_exported(exported):
@@ -83,75 +78,26 @@ def test_an_alert_fires_in_a_real_prometheus_when_the_node_is_stopped(tmp_path):
     """The rules wait two seconds here instead of 30 or more."""
     rules = re.sub(r"for: \d+[sm]", "for: 2s", (DEPLOY / "alerts.yml").read_text(encoding="utf-8"))
     (tmp_path / "alerts.yml").write_text(rules)
-    port = free_port()
-    with node_server.running() as node, urllib3.PoolManager(timeout=10) as pool:
+    with node_server.running() as node:
         node.always = node_server.results(
             eth_chainId="0x539", eth_getBlockByNumber=lambda params: head_block(), eth_blockNumber="0x5"
         )
-        with serving("--workers", "1", "--node", node.url, "--poll-seconds", "0.5") as server:
+        with (
+            serving("--workers", "1", "--node", node.url, "--poll-seconds", "0.5") as server,
+            prometheus.running(tmp_path, server.address.removeprefix("http://"), rules) as told,
+        ):
+            began = time.time()
             server.ask("eth_blockNumber")
-            target = server.address.removeprefix("http://")
-            (tmp_path / "prometheus.yml").write_text(
-                "global: {scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 500ms}\n"
-                "rule_files: [alerts.yml]\n"
-                f"scrape_configs: [{{job_name: feemodel, static_configs: [{{targets: ['{target}']}}]}}]\n"
-            )
-            command = ["prometheus", "--config.file=prometheus.yml", f"--web.listen-address=127.0.0.1:{port}"]
-            with (tmp_path / "log").open("wb") as log:
-                prometheus = subprocess.Popen(
-                    [*command, "--storage.tsdb.path=data"], cwd=tmp_path, stdout=log, stderr=log
-                )
-            try:
-                told = Prometheus(f"http://127.0.0.1:{port}", pool)
-                assert told.waits_for(lambda: told.value('feemodel_node_up{node="0"}') == "1")
-                assert told.firing() == set()
-                for expression in panels():
-                    assert told.query(expression)["status"] == "success", expression
-                node.always = node_server.reset
-                assert told.waits_for(lambda: {"FeemodelNodeDown", "FeemodelNoNode"} <= told.firing())
-                assert told.value('feemodel_node_up{node="0"}') == "0"
-            finally:
-                prometheus.terminate()
-                prometheus.wait(60)
-
-
-class Prometheus:
-    """A Prometheus that is asked over HTTP."""
-
-    def __init__(self, url, pool):
-        self.url, self.pool = url, pool
-
-    def query(self, expression):
-        expression = expression.replace("$__rate_interval", "1m").replace("$instance", ".*")
-        return self.pool.request("GET", f"{self.url}/api/v1/query", fields={"query": expression}).json()
-
-    def value(self, expression):
-        result = self.query(expression)["data"]["result"]
-        return result[0]["value"][1] if result else None
-
-    def firing(self):
-        alerts = self.pool.request("GET", f"{self.url}/api/v1/alerts").json()["data"]["alerts"]
-        return {alert["labels"]["alertname"] for alert in alerts if alert["state"] == "firing"}
-
-    def waits_for(self, condition):
-        """Whether a condition comes to hold, for which there is time on a busy machine."""
-        end = time.monotonic() + 180
-        while time.monotonic() < end:
-            try:
-                if condition():
-                    return True
-            except (urllib3.exceptions.HTTPError, ValueError):  # it has not started yet
-                pass
-            time.sleep(0.25)
-        return False
-
-
-def panels():
-    dashboard = json.loads((DEPLOY / "grafana-dashboard.json").read_text(encoding="utf-8"))
-    return [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+            assert told.waits_for(lambda: told.value('feemodel_node_up{node="0"}') == "1")
+            assert told.firing() == set()
+            for panel in dashboard():
+                for target in panel["targets"]:
+                    assert told.query(target["expr"])["status"] == "success", target
+            node.always = node_server.reset
+            assert told.waits_for(lambda: {"FeemodelNodeDown", "FeemodelNoNode"} <= told.firing())
+            assert told.value('feemodel_node_up{node="0"}') == "0"
+            picture = tmp_path / "dashboard.png"
+            counts = prometheus.draw(told, began, time.time(), picture, {"node stopped": began})
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+    assert counts["Nodes: up"] == 1
+    assert counts["Alerts: 1 pending, 2 firing"] >= 2

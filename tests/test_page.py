@@ -789,7 +789,7 @@ def test_a_server_that_goes_away_and_comes_back(browser):
         tab = Tab(browser, away.address, f"v3/{key}")
     tab.page.locator("#field-gas").fill("30000")
     tab.page.locator("#banner").wait_for()
-    assert tab.text("#banner").startswith("The server is away. What is shown is its last answer")
+    assert tab.text("#banner").startswith("The server does not answer. This page shows its last answer")
     assert "Trying again in" in tab.text("#countdown")
     assert "stale" in tab.page.locator("#answer").get_attribute("class")
     tab.page.locator("#field-gas").fill("40000")
