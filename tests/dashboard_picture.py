@@ -54,7 +54,7 @@ def main() -> None:
                     events = {"node 0 stopped": time.time()}
                     first.close()
                     time.sleep(options.seconds / 3)
-                    events["node 1 stopped too"] = time.time()
+                    events["node 1 and the L1 node stopped too"] = time.time()
                     others.close()
                     time.sleep(start + options.seconds - time.time())
                     firing = told.firing()

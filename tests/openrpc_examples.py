@@ -1,13 +1,17 @@
-"""The examples of the OpenRPC document, executed: on the development chain, and what needs a node on anvil behind it.
+"""The examples of the OpenRPC document, executed: on the development chain, and what needs a node with one behind it.
 
 `python -m tests.openrpc_examples` executes them and writes their results anew, after a parameter or an answer changed.
 """
 
 import json
+import os
+import socket
+import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from feemodel.io.shipped import shipped_path
@@ -25,6 +29,9 @@ MINED_AT = 1_769_299_212  # Unix time of block 1, 12 s after the genesis
 #: Ids that a node draws: of which method, and the methods that take one of them.
 IDS = {"eth_newFilter": ("eth_getFilterLogs", "eth_getFilterChanges", "eth_uninstallFilter"),
        "eth_newBlockFilter": (), "eth_newPendingTransactionFilter": ()}  # fmt: skip
+
+OF_HARDHAT = ("net_peerCount",)
+HARDHAT = anvil.PEERS / "node_modules" / "hardhat" / "internal" / "cli" / "bootstrap.js"
 
 Ask = Callable[..., dict[str, Any]]
 
@@ -65,6 +72,27 @@ def behind_a_server() -> Iterator[Behind]:
         yield Behind(server.address, ask)
 
 
+@contextmanager
+def behind_hardhat() -> Iterator[Behind]:
+    """A server in front of Hardhat's own node, which knows of peers what anvil does not."""
+    with socket.socket() as probe, TemporaryDirectory() as folder:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+        probe.close()
+        said = {"HARDHAT_DISABLE_TELEMETRY_PROMPT": "true", "SERVED": "http://127.0.0.1:1", "BUILT": folder}
+        node = subprocess.Popen(
+            ["node", HARDHAT, "node", "--hostname", "127.0.0.1", "--port", port], cwd=anvil.PEERS / "hardhat",
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ | said,
+        )  # fmt: skip
+        try:
+            with serving("--workers", "1", "--node", f"http://127.0.0.1:{port}") as server:
+                wait_until(lambda: "result" in server.ask("eth_chainId"), "Hardhat answers")
+                yield Behind(server.address, server.ask)
+        finally:
+            node.terminate()
+            node.wait(10)
+
+
 def results(names: Mapping[str, Any], ask: Ask) -> dict[str, dict[str, Any]]:
     """What each example is answered."""
     return {name: ask(name, *example["params"]) for name, example in names.items()}
@@ -78,7 +106,10 @@ def main() -> None:
         short = {name: one for name, one in examples.items() if "_" not in name}
         answers |= {name: client.ask(f"rollup_{name}", *one["params"]) for name, one in short.items()}
     with behind_a_server() as behind:
-        answers |= results({name: one for name, one in examples.items() if name not in answers}, behind.ask)
+        passed = {name: one for name, one in examples.items() if name not in {*answers, *OF_HARDHAT}}
+        answers |= results(passed, behind.ask)
+    with behind_hardhat() as behind:
+        answers |= results({name: examples[name] for name in OF_HARDHAT}, behind.ask)
     lines = []
     for name, example in sorted(examples.items()):
         assert "result" in answers[name], (name, answers[name])
