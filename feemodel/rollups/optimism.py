@@ -151,12 +151,7 @@ def bedrock_l1_fee(
     return multiply_divide_parts("l1_fee", bedrock_price(l1_base_fee=l1_base_fee, scalar=scalar), gas, 1)
 
 
-@overload
-def bedrock_price(*, l1_base_fee: int, scalar: int) -> FixedPoint[int]: ...
-@overload
-def bedrock_price(*, l1_base_fee: Numbers[Wholes], scalar: Numbers[Wholes]) -> FixedPoint[Wholes]: ...
-@formula
-def bedrock_price(*, l1_base_fee: ArrayLike, scalar: ArrayLike) -> FixedPoint:
+def bedrock_price(*, l1_base_fee: Whole, scalar: Whole) -> FixedPoint:
     """l1_base_fee · scalar [10⁻⁶ wei / gas].
 
     >>> bedrock_price(l1_base_fee=10**9, scalar=684_000)
@@ -167,18 +162,8 @@ def bedrock_price(*, l1_base_fee: ArrayLike, scalar: ArrayLike) -> FixedPoint:
     )
 
 
-@overload
 def weighted_price(
-    *, l1_base_fee: int, blob_base_fee: int, base_fee_scalar: int, blob_base_fee_scalar: int
-) -> FixedPoint[int]: ...
-@overload
-def weighted_price(
-    *, l1_base_fee: Numbers[Wholes], blob_base_fee: Numbers[Wholes], base_fee_scalar: Numbers[Wholes],
-    blob_base_fee_scalar: Numbers[Wholes]
-) -> FixedPoint[Wholes]: ...  # fmt: skip
-@formula
-def weighted_price(
-    *, l1_base_fee: ArrayLike, blob_base_fee: ArrayLike, base_fee_scalar: ArrayLike, blob_base_fee_scalar: ArrayLike
+    *, l1_base_fee: Whole, blob_base_fee: Whole, base_fee_scalar: Whole, blob_base_fee_scalar: Whole
 ) -> FixedPoint:
     """16 · base_fee_scalar · l1_base_fee + blob_base_fee_scalar · blob_base_fee [10⁻⁶ wei / byte].
 

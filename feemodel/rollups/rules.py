@@ -250,7 +250,7 @@ def _scroll_parts(
 ) -> dict[str, Any]:
     nine_decimals = scroll.PRECISION // MILLION
     if upgrade == "bernoulli":
-        units = scroll.pre_curie_gas(*counts, overhead=terms["overhead"])
+        units: Whole = scroll.pre_curie_gas(*counts, overhead=terms["overhead"])
         price = scroll.price(l1_base_fee=base_fee, scalar=terms["scalar"])
         return {"units": units, "price": price, "divisor": nine_decimals}
     if upgrade == "curie":

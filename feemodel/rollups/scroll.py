@@ -221,23 +221,13 @@ def feynman_l1_fee(
     return _fee(both, units, PRECISION)
 
 
-@overload
 def feynman_units(
-    length: int, data_length: int, compressed_data_size: int, *, penalty_threshold: int, penalty_factor: int
-) -> int: ...
-@overload
-def feynman_units(
-    length: Numbers[Wholes], data_length: Numbers[Wholes], compressed_data_size: Numbers[Wholes], *,
-    penalty_threshold: Numbers[Wholes], penalty_factor: Numbers[Wholes]
-) -> Wholes: ...  # fmt: skip
-@formula
-def feynman_units(
-    length: ArrayLike,
-    data_length: ArrayLike,
-    compressed_data_size: ArrayLike,
+    length: Whole,
+    data_length: Whole,
+    compressed_data_size: Whole,
     *,
-    penalty_threshold: ArrayLike,
-    penalty_factor: ArrayLike,
+    penalty_threshold: Whole,
+    penalty_factor: Whole,
 ) -> Whole:
     """length · penalty [10⁻⁹ byte]; arguments and errors as `feynman_l1_fee`.
 
@@ -291,12 +281,7 @@ def galileo_l1_fee(
     return _fee(both, galileo_units(compressed_size, penalty_factor=penalty_factor), doubling_size(penalty_factor))
 
 
-@overload
-def galileo_units(compressed_size: int, *, penalty_factor: int) -> int: ...
-@overload
-def galileo_units(compressed_size: Numbers[Wholes], *, penalty_factor: Numbers[Wholes]) -> Wholes: ...
-@formula
-def galileo_units(compressed_size: ArrayLike, *, penalty_factor: ArrayLike) -> Whole:
+def galileo_units(compressed_size: Whole, *, penalty_factor: Whole) -> Whole:
     """c · (penalty_factor + c): what base + base · c // penalty_factor comes to, times penalty_factor [byte²].
 
     >>> galileo_units(100, penalty_factor=10_000)
@@ -306,12 +291,7 @@ def galileo_units(compressed_size: ArrayLike, *, penalty_factor: ArrayLike) -> W
     return multiply("compressed_size", size, add("penalty_factor", doubling_size(penalty_factor), size))
 
 
-@overload
-def doubling_size(penalty_factor: int) -> int: ...
-@overload
-def doubling_size(penalty_factor: Numbers[Wholes]) -> Wholes: ...
-@formula
-def doubling_size(penalty_factor: ArrayLike) -> Whole:
+def doubling_size(penalty_factor: Whole) -> Whole:
     """The penalty factor, at least 1 [byte].
 
     >>> doubling_size(0)
@@ -320,17 +300,7 @@ def doubling_size(penalty_factor: ArrayLike) -> Whole:
     return maximum(whole("penalty_factor", penalty_factor), 1)
 
 
-@overload
-def price(*, l1_base_fee: int, scalar: int, blob_base_fee: int = ..., blob_scalar: int = ...) -> FixedPoint[int]: ...
-@overload
-def price(
-    *, l1_base_fee: Numbers[Wholes], scalar: Numbers[Wholes], blob_base_fee: Numbers[Wholes] = ...,
-    blob_scalar: Numbers[Wholes] = ...
-) -> FixedPoint[Wholes]: ...  # fmt: skip
-@formula
-def price(
-    *, l1_base_fee: ArrayLike, scalar: ArrayLike, blob_base_fee: ArrayLike = 0, blob_scalar: ArrayLike = 0
-) -> FixedPoint:
+def price(*, l1_base_fee: Whole, scalar: Whole, blob_base_fee: Whole = 0, blob_scalar: Whole = 0) -> FixedPoint:
     """scalar · l1_base_fee + blob_scalar · blob_base_fee [10⁻⁹ wei].
 
     >>> price(l1_base_fee=30 * 10**9, scalar=230_759_955_285)
