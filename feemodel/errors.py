@@ -15,7 +15,7 @@ class InvalidInput(FeeModelError, ValueError):
     name : the argument, as the caller spelled it.
     reason : what was expected.
     value : the offending value; for an array the first offending element.
-    index : where in an array it stands, `None` for a scalar.
+    index : its index in an array, `None` for a scalar.
     """
 
     def __init__(self, name: str, reason: str, value: Any = None, index: tuple[int, ...] | None = None) -> None:

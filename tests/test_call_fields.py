@@ -57,7 +57,7 @@ def test_what_clients_send_is_taken(call):
         ({"type": "0x2", "gasPrice": "0x1"}, r"call\.type: type 2 has maxFeePerGas, not gasPrice, got 2"),
         ({"type": "0x7e"}, r"call\.type: expected a type from 0 to 4, got '0x7e'"),
         ({"gasPrice": "0x1", "maxFeePerGas": "0x0"}, r"call\.gasPrice: expected either gasPrice or maxFeePerGas"),
-        ({"blobs": ["0x00"]}, r"call\.blobs: expected blobVersionedHashes beside it"),
+        ({"blobs": ["0x00"]}, r"call\.blobs: expected blobVersionedHashes too"),
         ({"strict": False}, r"call\.strict: expected true"),
         ({"accessList": [{"address": TO, "storagekeys": []}]}, r"accessList\[0\]: expected an object with address"),
         ({"hash": HASH, "to": TO}, r"call\.nonce: expected a value: a transaction of type 0 that was sent has one"),

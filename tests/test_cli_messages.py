@@ -139,7 +139,7 @@ finalize --store missing.db --block 0
 prove --store missing.db --address 0x12
   3 missing.db: no such ledger
 check-proof text --root 0x12
-  3 text: JSON: expected a JSON value (Expecting value: line 1 column 1 (char 0)), got b'hello,world\\nand more\\n'
+  3 text: the document: not JSON at line 1 column 1 (Expecting value), got 'hello,world\\nand more\\n'
 serve --workers 0
   2 --workers: expected an integer of at least 1, got 0
 serve --prefix eth

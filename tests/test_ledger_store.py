@@ -116,11 +116,11 @@ def test_code_may_come_with_a_later_block_and_is_kept_by_hash(fast_store):
 @pytest.mark.parametrize(
     ("accounts", "message"),
     [
-        ([change(1, fields(0, 99), fields(0, 1))], "expected the account as it stands"),
-        ([change(1, None, fields(0, 1))], "expected the account as it stands"),
-        ([change(60, fields(), fields(0, 1))], "expected the account as it stands, None"),
+        ([change(1, fields(0, 99), fields(0, 1))], "expected the account's present fields"),
+        ([change(1, None, fields(0, 1))], "expected the account's present fields"),
+        ([change(60, fields(), fields(0, 1))], "expected the account's present fields, None"),
         ([touch(60, (1, 0, 1))], "expected an account that exists"),
-        ([touch(CONTRACT, (1, 12, 1))], "expected the value as it stands, 0xb"),
+        ([touch(CONTRACT, (1, 12, 1))], "expected the slot's present value, 0xb"),
         ([touch(CONTRACT, (1, 11, 1), (1, 11, 2))], "expected each key once"),
         ([touch(1), touch(1)], "expected each key once"),
         ([change(1, fields(0, 100), None, storage=[(1, 0, 1)])], "expected zero in an account that is gone"),

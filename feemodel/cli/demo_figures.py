@@ -121,7 +121,7 @@ def _corpora(path: Path, corpora: Mapping[str, tuple[Any, Any]]) -> Path:
     plot_distributions(lengths, axes[0], label="length of sender ‖ unsigned transaction [bytes]")
     plot_distributions(sizes, axes[1], label="compressed size, zstd [bytes]")
     plot_distributions(ratios, axes[2], label="compressed size over length", scale="linear")
-    figure.suptitle("The generated corpus beside the real transactions that it is fitted to")
+    figure.suptitle("The generated corpus and the real transactions that it is fitted to")
     figure.savefig(path, dpi=120)
     plt.close(figure)
     return path

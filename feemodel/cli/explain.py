@@ -169,7 +169,7 @@ def _gas(subject: Call | Transaction, options: argparse.Namespace, executed: "Ex
 
 
 class Executed(NamedTuple):
-    """What executing the subject on a state told."""
+    """What executing the subject on a state found."""
 
     gas_limit: int  #: that a node estimates [gas]
     details: "GasDetails"

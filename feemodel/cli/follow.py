@@ -116,7 +116,7 @@ def _import_genesis(store: "Store", options: argparse.Namespace) -> None:
     from feemodel.ledger.files import read_genesis_chain_id
 
     if (head := store.head) is not None:
-        reason = f"expected a new ledger, this one stands at block {head.number}"
+        reason = f"expected a new ledger, the head of this one is block {head.number}"
         raise InvalidInput("--genesis", reason, options.genesis)
     chain_id = read_genesis_chain_id(options.genesis)
     if chain_id is not None and options.chain_id not in (None, chain_id):

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from feemodel.io.files import parse_json
+    from feemodel.io.documents import parse_json
     from feemodel.rollups import Now, max_send
     from feemodel.rollups.chain_history import chain
 

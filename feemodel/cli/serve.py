@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from feemodel.ledger.store import Store
 
 EPILOG = """\
-Each setting may also stand in the file, or in the environment as FEEMODEL_NAME; flags go first.
+Each setting may also be in the file, or in the environment as FEEMODEL_NAME; flags take precedence.
 
 exit codes of --check and --check-settings:
   0  it would serve; with --check an estimate would be answered now
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
         raise InvalidInput("FEEMODEL_CONFIG" if options.config is None else "--config", "expected a file", file)
     settings = load_settings(file=file, environment=os.environ, flags=flags)
     for package in ("msgspec", "prometheus_client"):
-        if find_spec(package) is None:  # which is told here once, and not by every worker
+        if find_spec(package) is None:  # which is reported here once, and not by every worker
             raise ModuleNotFoundError(name=package)
     from feemodel.rpc.server import Signals, serve
 
@@ -87,7 +87,7 @@ def _store(settings: Settings, folder: str | None) -> Path | None:
     if settings.store is not None:
         from feemodel.ledger.store import Store
 
-        with Store(settings.store, read_only=True) as store:  # a missing, damaged or foreign file is told here
+        with Store(settings.store, read_only=True) as store:  # a missing, damaged or foreign file is refused here
             head = store.head
             if settings.genesis is not None and head is not None:
                 _check_genesis(settings.genesis, store)

@@ -41,8 +41,8 @@ def as_call(transaction: Transaction) -> Call:
 def read_subjects(subject: str, columns: Mapping[str, str] | None = None) -> list[Item]:
     """All transactions and calls of a text, of a file in any format that is read, or of `-` for standard input.
 
-    Each has its place, such as "line 3", which is "" for a text or a document that is one; in place of one that cannot
-    be read stands its error.
+    Each has its place, such as "line 3", which is "" for a text or a document that is one. One that cannot be read is
+    replaced by its error.
     """
     text = subject.strip()
     if text.startswith(("0x", "{")):
@@ -82,7 +82,7 @@ def _of_table(path: str, columns: Mapping[str, str] | None) -> Iterator[Item]:
 def _of_text(text: str, columns: Mapping[str, str] | None) -> list[Item]:
     """The subjects of JSON, of JSON Lines, or of lines of hexadecimal data."""
     if text.startswith(("{", "[")):
-        from feemodel.io.files import parse_json
+        from feemodel.io.documents import parse_json
 
         first, _, rest = text.partition("\n")
         if not (rest and _is_json(first)):
@@ -106,7 +106,7 @@ def _of_document(document: Any, text: str, columns: Mapping[str, str] | None) ->
 
 
 def _tried(item: Any, columns: Mapping[str, str] | None) -> Call | Transaction | FeeModelError:
-    from feemodel.io.files import parse_json
+    from feemodel.io.documents import parse_json
 
     try:
         if isinstance(item, str) and not item.startswith("0x"):
@@ -139,7 +139,7 @@ def _of_item(item: Any, columns: Mapping[str, str] | None) -> Call | Transaction
 
 
 def _is_json(text: str) -> bool:
-    from feemodel.io.files import parse_json
+    from feemodel.io.documents import parse_json
 
     try:
         parse_json(text, "")

@@ -138,7 +138,7 @@ def is_missing(value: Any) -> bool:
 
 
 def _read_fields(call: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """The fields that have a value, read; and the name under which each field stands there, also without a value."""
+    """The fields that have a value, parsed; and the name that the call gives each field, also one without a value."""
     fields: dict[str, Any] = {}
     names: dict[str, str] = {}
     for name, value in call.items():
@@ -168,7 +168,7 @@ def _check_ignored(name: Any, value: Any, call: Mapping[str, Any]) -> None:
         raise InvalidInput("call", "expected names of fields", name)
     if name in SIDECAR_NAMES:
         if value is not None and not call.get("blobVersionedHashes"):
-            raise InvalidInput(f"call.{name}", "expected blobVersionedHashes beside it", value)
+            raise InvalidInput(f"call.{name}", "expected blobVersionedHashes too", value)
     elif name == "strict":  # Besu: whether the sender's balance bounds an estimate
         if value not in (None, True):
             raise InvalidInput("call.strict", "expected true: estimates are bounded by the sender's balance", value)

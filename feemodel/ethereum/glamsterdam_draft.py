@@ -1,4 +1,4 @@
-"""DRAFT: the gas of Ethereum's next upgrade, Glamsterdam, as its proposals stood on 2026-08-22.
+"""DRAFT: the gas of Ethereum's next upgrade, Glamsterdam, as proposed on 2026-08-22.
 
 The numbers may change before the upgrade, and no mainnet date is set. Nothing in this package uses them by default:
 whoever wants to know what posting would cost under them calls these functions.

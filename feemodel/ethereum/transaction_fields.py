@@ -73,7 +73,7 @@ IGNORED_NAMES: Final = frozenset(
     """.split()  # noqa: SIM905 as text the names can be read
 )
 
-#: The blobs themselves, which stand in a transaction as their hashes alone.
+#: The blobs themselves, of which a transaction holds only the hashes.
 SIDECAR_NAMES: Final = frozenset(("blobs", "commitments", "proofs", "sidecar", "sidecars", "cellProofs", "kzg"))
 
 #: The names that libraries and databases give to the types of a transaction.

@@ -133,7 +133,7 @@ class Subjects:
         }
 
     async def _found(self, subject: Any) -> tuple[Subject, int | None]:
-        """What was pasted, or what its hash stands for with the gas that it used, once it is in a block [gas]."""
+        """What was pasted; for a hash, its transaction, and the gas that it used once it is in a block [gas]."""
         if not isinstance(subject, str) or not HASH.fullmatch(subject):
             return read_subject(subject), None
         if self.ask_node is None:
@@ -205,7 +205,7 @@ def _on_wire(value: Any, name: str = "") -> Any:
 
 
 def _decoded(read: Subject, gas: int, nonce: int, chain_id: int) -> dict[str, Any]:
-    """The fields of the transaction, or of the one that a call stands for."""
+    """The fields of the transaction, or of the one that a call would send."""
     if isinstance(read, Transaction):
         transaction, sender = read, read.sender()
     else:

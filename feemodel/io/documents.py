@@ -35,18 +35,23 @@ def read_toml(path: str | Path, *, secret: bool = False) -> dict[str, Any]:
         raise UnreadableFile(f"{path}: not TOML: {reason}") from None
 
 
-def strict_json(text: str | bytes) -> Any:
-    """A JSON value; raises `InvalidInput` for text that is none, and where an object has a name twice.
+def parse_json(text: str | bytes, place: str = "the document") -> Any:
+    """One JSON value.
 
-    >>> strict_json('{"value": 1, "gas": 2}')
+    Raises `InvalidInput` with the place where the text stops being JSON, or the name that an object has twice.
+
+    >>> parse_json('{"value": 1, "gas": 2}')
     {'value': 1, 'gas': 2}
     """
     try:
         return json.loads(text, object_pairs_hook=unique_names)
-    except InvalidInput:  # of `unique_names`
-        raise
-    except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, an integer of thousands of digits
-        raise InvalidInput("JSON", f"expected a JSON value ({error})", text) from None
+    except InvalidInput as error:
+        raise InvalidInput(place, error.reason, error.value) from None
+    except json.JSONDecodeError as error:
+        reason = f"not JSON at line {error.lineno} column {error.colno} ({error.msg})"
+        raise InvalidInput(place, reason, error.doc[error.pos :]) from None
+    except (ValueError, RecursionError) as error:  # not UTF-8, an integer of thousands of digits, nested too deeply
+        raise InvalidInput(place, f"not JSON ({error})", text) from None
 
 
 def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Literal, TypeAlias
 import pyarrow as pa
 
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.io.documents import encoded, unique_names
+from feemodel.io.documents import encoded, parse_json
 
 PathLike: TypeAlias = str | os.PathLike[str]
 Container: TypeAlias = Literal["parquet", "csv", "json", "lines"]
@@ -178,20 +178,6 @@ def json_documents(data: bytes | str) -> Iterator[tuple[str, Any]]:
                 yield f"line {number}", parse_json(line, f"line {number}")
     else:
         yield "", parse_json(text, "the document")
-
-
-def parse_json(text: str | bytes, place: str) -> Any:
-    """One JSON value; `InvalidInput` that says where the text stops being JSON, or which name an object has twice."""
-    try:
-        return json.loads(text, object_pairs_hook=unique_names)
-    except InvalidInput as error:
-        raise InvalidInput(place, error.reason, error.value) from None
-    except json.JSONDecodeError as error:
-        raise InvalidInput(
-            place, f"not JSON at line {error.lineno} column {error.colno} ({error.msg})", error.doc[error.pos :]
-        ) from None
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput(place, f"not JSON ({error})", text) from None
 
 
 def _is_json(text: str) -> bool:

@@ -10,7 +10,8 @@ import pandas as pd
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.io.blocks import parse_blocks
-from feemodel.io.files import PathLike, column_names, container_of, opened, parse_json, reading
+from feemodel.io.documents import parse_json
+from feemodel.io.files import PathLike, column_names, container_of, opened, reading
 from feemodel.io.formats import L1_FEE_FILES, read_format, rows_of_json, table_of_objects
 from feemodel.io.tables import L1_FEES, in_order
 from feemodel.io.values import cell

@@ -61,7 +61,7 @@ class _BatchRefused(Exception):
     """A batch that the node turned away as a whole; its calls may still be answered one by one."""
 
     def __init__(self, error: Exception) -> None:
-        self.error = error  #: what a caller is told where they are not asked
+        self.error = error  #: raised where its calls are not sent one by one
 
 
 class _TryAgain(Exception):
@@ -172,7 +172,7 @@ class Node:
         self.connections_made += 1
 
     def anonymous(self, text: str) -> str:
-        """A text without this node's address, which callers of a server are not told."""
+        """A text without this node's address, which callers of a server may not see."""
         for address in (self.name, self._netloc, *self._hosts):
             text = re.sub(rf"(?<![\w.]){re.escape(address)}(?![\w])", "the node", text, flags=re.IGNORECASE)
         return text

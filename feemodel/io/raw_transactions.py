@@ -6,8 +6,8 @@ from typing import Any
 import pandas as pd
 
 from feemodel.errors import InvalidInput
-from feemodel.io.documents import encoded
-from feemodel.io.files import BOM, PathLike, opened, parse_json, reading
+from feemodel.io.documents import encoded, parse_json
+from feemodel.io.files import BOM, PathLike, opened, reading
 from feemodel.io.tables import RAW_TRANSACTIONS, table_of_rows
 
 PAYLOADS = ("raw", "sender_and_unsigned_transaction")

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from feemodel.errors import InvalidInput
-from feemodel.io.documents import encoded
-from feemodel.io.files import PathLike, opened, parse_json, reading
+from feemodel.io.documents import encoded, parse_json
+from feemodel.io.files import PathLike, opened, reading
 from feemodel.io.values import INT64_MAX, UINT256_MAX, WORD, cell
 
 #: An address or none, its balance, nonce and code; then slots as (address, slot, value).
@@ -148,7 +148,7 @@ def _chain_id(document: "_Object") -> int:
 
 
 class _Object:
-    """A JSON object and where it stands, for messages."""
+    """A JSON object and its place in the file, for messages."""
 
     def __init__(self, value: Any, place: str) -> None:
         if not isinstance(value, dict):

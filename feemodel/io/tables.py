@@ -17,7 +17,7 @@ A column has one of these kinds:
 | text   | pandas' string                                                                                              |
 
 A missing value is `<NA>`; a column that the file does not have is `<NA>` throughout. Rows are sorted by block number
-(and index within the block) whatever the order of the file; a block or transaction that stands there twice is
+(and index within the block) whatever the order of the file; a block or transaction that is there twice is
 refused. A gap between block numbers is kept as it is: samples such as every tenth block are files like any other.
 """
 

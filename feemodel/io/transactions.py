@@ -11,8 +11,8 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ethereum.transaction_fields import FIELD_OF
 from feemodel.io.blocks import rpc_blocks
-from feemodel.io.documents import encoded
-from feemodel.io.files import BOM, Container, PathLike, column_names, container_of, opened, parse_json, reading
+from feemodel.io.documents import encoded, parse_json
+from feemodel.io.files import BOM, Container, PathLike, column_names, container_of, opened, reading
 from feemodel.io.formats import (
     ETL_RECEIPTS,
     RAW_FILES,

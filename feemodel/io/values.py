@@ -3,7 +3,7 @@
 Integers are hexadecimal quantities, JSON integers or decimal digits; bytes are `0x` and hexadecimal digits, or binary;
 times are seconds since 1970, or dates with a time, in UTC where they name no zone. Nothing is rounded: a number with a
 fraction is refused where a whole one belongs, and a double where it may have lost digits. A value that does not fit
-raises `InvalidInput` with the name that the caller gave, which says where it stands.
+raises `InvalidInput` with the name that the caller gave, such as "row 3: gas".
 """
 
 import math
@@ -34,7 +34,7 @@ EXACT_DOUBLE = 2**53  # up to which a double holds every integer
 LATEST = 2**34  # seconds: the year 2514; a larger time is one of another unit
 ONE = Fraction(1)
 
-#: What stands for no value in the text files of pandas, Dune, Spark and PostgreSQL.
+#: How the text files of pandas, Dune, Spark and PostgreSQL write a missing value.
 NO_VALUE = ("", "<nil>", "<NA>", "null", "NULL", "None", "nan", "NaN", "\\N")
 
 
@@ -132,7 +132,7 @@ def _list(value: Any, name: str) -> tuple[Any, ...]:
 
 
 def _json_list(value: Any, name: str) -> Any:
-    from feemodel.io.files import parse_json
+    from feemodel.io.documents import parse_json
 
     return parse_json(value, name) if isinstance(value, str) else value
 

@@ -23,7 +23,7 @@ from feemodel.ledger.tree import Tree, proven
 
 
 class AccountFields(NamedTuple):
-    """The fields of an account that a state change tells [nonce; wei; 32 bytes]; its roots follow from the rest."""
+    """The fields of an account that a state change gives [nonce; wei; 32 bytes]; its roots follow from the rest."""
 
     nonce: int
     balance: int
@@ -61,7 +61,7 @@ class AccountChange(NamedTuple):
 
 
 class BlockChanges(NamedTuple):
-    """A block: its number, its hash and its parent's where the source tells them, its accounts in any order."""
+    """A block: its number, its hash and its parent's if the source has them, its accounts in any order."""
 
     number: int
     accounts: tuple[AccountChange, ...]
@@ -91,7 +91,7 @@ class _Work:
 
     @property
     def destroyed(self) -> bool:
-        """Whether the leaf that stands in the tree goes."""
+        """Whether the tree's leaf is removed."""
         return self.stored is not None and (self.change.cleared or self.after is None)
 
 
@@ -161,7 +161,7 @@ def _apply(store: Store, accounts: Tree, changes: Sequence[AccountChange]) -> No
 
 
 def _works(scheme: Scheme, accounts: Tree, changes: Sequence[AccountChange]) -> list[_Work]:
-    """The accounts of the block in order, each with what stands in the tree; it must be what the change says."""
+    """The accounts of the block in order, each with its fields in the tree, which the change must expect."""
     _check_once("accounts", [change.address for change in changes])
     hkeys = scheme.account_keys([change.address for change in changes])
     leaves = accounts.get_many(hkeys)
@@ -175,7 +175,9 @@ def _works(scheme: Scheme, accounts: Tree, changes: Sequence[AccountChange]) -> 
         if change.same and fields is None:
             raise InvalidInput(to_hex(change.address), "expected an account that exists, to change its storage", None)
         if not change.same and change.before != fields:
-            raise InvalidInput(to_hex(change.address), f"expected the account as it stands, {fields}", change.before)
+            raise InvalidInput(
+                to_hex(change.address), f"expected the account's present fields, {fields}", change.before
+            )
         works.append(_Work(hkey, change, stored, fields if change.same else change.after))
     return works
 
@@ -193,7 +195,7 @@ def _apply_storage(store: Store, work: _Work, hashes: Mapping[bytes, bytes]) -> 
         if value != before:
             proven(stands, [hashes[slot]])  # raises where the ledger is wrong, not the block
             where = f"{name} slot {to_hex(slot)}"
-            raise InvalidInput(where, f"expected the value as it stands, {value:#x}", hex(before))
+            raise InvalidInput(where, f"expected the slot's present value, {value:#x}", hex(before))
         if before != after or work.destroyed:
             values[slot] = after
     if work.after is None:

@@ -1,6 +1,6 @@
 """Verify a proof against a root: every hash, key, value, neighbour and range; an error names the step that fails.
 
-The length of the top node tells which hash the tree has. All Merkle paths are verified together: their siblings are one
+The length of the top node says which hash the tree uses. All Merkle paths are verified together: their siblings are one
 batch of hashes, and so is each level of nodes above their leaves.
 """
 
@@ -54,7 +54,7 @@ class _Leaf:
 
 @dataclass(frozen=True)
 class _Entry:
-    """The proof of one key: its leaf, or the two leaves beside it."""
+    """The proof of one key: its leaf, or the two neighbouring leaves."""
 
     where: str
     key: bytes

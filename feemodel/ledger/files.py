@@ -12,9 +12,9 @@ block, with the values before it, which must be those of the ledger:
             "storage": {"0x<slot>": ["0x<before>", "0x<after>"]}}}}
 
 `before` or `after` is `null` where the account does not exist, and both are left out where only its storage changes.
-`codeHash` is the Keccak-256 of the code, and `code` the new code where the block brings it. `cleared` stands where the
-account was destroyed during the block, even if it exists after it. `hash`, `parentHash`, `code`, `cleared` and
-`storage` may be left out. Numbers are hexadecimal quantities.
+`codeHash` is the Keccak-256 of the code, and `code` the new code where the block brings it. `cleared` is present where
+the block destroyed the account, even if it exists after it. `hash`, `parentHash`, `code`, `cleared` and `storage` may
+be left out. Numbers are hexadecimal quantities.
 """
 
 import sys
@@ -34,7 +34,7 @@ from feemodel.ethereum.quantities import (
     to_hex,
     to_quantity,
 )
-from feemodel.io.documents import strict_json
+from feemodel.io.documents import parse_json
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
 from feemodel.ledger.trie_log import parse_trie_log_element
 
@@ -49,7 +49,7 @@ def read_genesis(path: str | Path) -> Iterator[GenesisAccount]:
     Raises `UnreadableFile`, which names the file and the account.
     """
     try:
-        yield from parse_genesis(strict_json(Path(path).read_bytes()))
+        yield from parse_genesis(parse_json(Path(path).read_bytes()))
     except (OSError, InvalidInput) as error:
         raise UnreadableFile(f"{path}: {error}") from None
 
@@ -60,7 +60,7 @@ def read_genesis_chain_id(path: str | Path) -> int | None:
     Raises `UnreadableFile`, which names the file.
     """
     try:
-        return genesis_chain_id(strict_json(Path(path).read_bytes()))
+        return genesis_chain_id(parse_json(Path(path).read_bytes()))
     except (OSError, InvalidInput) as error:
         raise UnreadableFile(f"{path}: {error}") from None
 
@@ -87,7 +87,7 @@ def read_proof(path: str | Path) -> dict[str, Any]:
     Raises `UnreadableFile` for a file that is missing or holds no JSON object.
     """
     try:
-        proof = strict_json(Path(path).read_bytes())
+        proof = parse_json(Path(path).read_bytes())
     except (OSError, InvalidInput) as error:
         raise UnreadableFile(f"{path}: {error}") from None
     if isinstance(proof, dict) and "jsonrpc" in proof:
@@ -281,6 +281,10 @@ def _read_lines(path: str | Path, parse: Callable[[Any], BlockChanges]) -> Itera
 
 def _parsed_line(place: str, line: bytes, parse: Callable[[Any], BlockChanges]) -> BlockChanges:
     try:
-        return parse(strict_json(line))
+        value = parse_json(line, place)
+    except InvalidInput as error:
+        raise UnreadableFile(str(error)) from None
+    try:
+        return parse(value)
     except InvalidInput as error:
         raise UnreadableFile(f"{place}: {error}") from None

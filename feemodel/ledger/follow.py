@@ -43,7 +43,7 @@ def import_blocks(
 ) -> int:
     """Import blocks that follow the head and mark what becomes final; how many were imported.
 
-    Blocks that the store holds already are compared with it and skipped. `progress` is told the number of each block.
+    Blocks that the store holds already are compared with it and skipped. `progress` is called with each block's number.
 
     Raises `InvalidInput` at the first block that does not follow the head, does not fit the state, or differs from the
     block of its number; all blocks before it stay imported, nothing of it does.
@@ -128,9 +128,9 @@ def follow(
 
     Parameters
     ----------
-    on_failure : told why a node failed and how long [s] the next attempt waits: twice as long each time, up to a
-        minute. Unless it is given, a node that fails is an error.
-    progress : told the number of each block.
+    on_failure : called with the reason why a node failed and the wait before the next attempt [s], which doubles each
+        time up to a minute. Unless it is given, a node that fails is an error.
+    progress : called with the number of each block.
 
     Raises what `get_blocks` and `import_blocks` raise; the store must hold its genesis.
     """
@@ -155,7 +155,7 @@ def follow(
 
 
 def check_not_behind(store: Store, node: Caller, head: Block) -> None:
-    """Raise `InvalidInput` where a node stands below the head with another block than the store has there.
+    """Raise `InvalidInput` for a node behind the head whose newest block is not the store's block of that number.
 
     A node that is only slow has the same block, and is waited for.
     """

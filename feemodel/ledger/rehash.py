@@ -23,7 +23,7 @@ _Level: TypeAlias = dict[int, tuple[int, bytes]]  # position → number of the r
 
 
 class Change(NamedTuple):
-    """A tree to bring up to date: where it stood, its new counter and sorted keys, its leaves' edits by index."""
+    """A tree to update: its version before, its new counter and sorted keys, the edits of its leaves by index."""
 
     version: Version
     next_free: int
@@ -70,7 +70,7 @@ def _ancestors(leaves: list[int]) -> list[list[int]]:
 def _stored(
     rows: Rows, changes: Sequence[Change], positions: list[list[int]]
 ) -> tuple[list[dict[int, Node]], dict[int, Leaf]]:
-    """The rows that stand at these positions before the change: nodes by height, leaves."""
+    """The rows at these positions before the change: nodes by height, then leaves."""
     nodes: list[dict[int, Node]] = [{} for _ in range(DEPTH + 1)]
     tops: list[dict[int, int]] = [{} for _ in range(DEPTH + 1)]
     for place, change in enumerate(changes):
@@ -112,7 +112,7 @@ def _check_stored(
             halves = node.children[:HASH_SIZE], node.children[HASH_SIZE:]
             for side, (number, digest) in enumerate(zip((node.left, node.right), halves, strict=True)):
                 if not number and digest != scheme.zeros[height - 1]:
-                    raise LedgerDamaged("a node leads to no child where its hash tells of one")
+                    raise LedgerDamaged("a node has no child although its hash has one")
                 expected[2 * position + side] = digest
     keys = rows.keys.many([leaf.key for leaf in leaves.values()])
     shown = [(leaf[1], leaf[2], key.hkey, leaf.hval) for leaf, key in zip(leaves.values(), keys, strict=True)]

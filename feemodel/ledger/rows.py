@@ -1,7 +1,7 @@
 """The rows that trees are made of: written once, found by number, never changed.
 
 A changed tree shares with the one before every row that did not change, so that every version stays readable. Number 0
-stands for an empty subtree. All trees share the first rows: the two leaves of an empty tree, and the node above them.
+is an empty subtree. All trees share the first rows: the two leaves of an empty tree, and the node above them.
 """
 
 from collections.abc import Iterable, Sequence

@@ -59,7 +59,7 @@ class Scheme:
     tail_key : [32 bytes] the largest hkey, which the last leaf of the linked list has.
     numbers, plain : 32-byte integers below 2**128, one after the other → their bytes in a message, and back.
     words : any 32-byte words, one after the other → their bytes in a message.
-    address_word : an address → the number that stands for it in a message.
+    address_word : an address → the number that represents it in a message.
     pieces : 16-byte pieces of code, one after the other → their bytes in a message.
     first_wrong : (messages of any lengths, their hashes) → the first whose hash is another, `None` where all are right.
     empty_code_hash : the code hash of an account without code, which is that of one zero block.
@@ -190,7 +190,7 @@ class Scheme:
 
     @cached_property
     def top_size(self) -> int:
-        """Bytes of an encoded top node: 96 or 64; in a proof it tells the generation."""
+        """Bytes of an encoded top node: 96 or 64; by it a proof says its generation."""
         return len(self.top(FIRST_FREE, NOTHING))
 
     @cached_property

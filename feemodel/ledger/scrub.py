@@ -54,7 +54,7 @@ def scrub(store: Store, progress: Callable[[str, int], object] = lambda table, r
     Parameters
     ----------
     store : the ledger; it is only read.
-    progress : told the table and how many of its rows were checked, again and again.
+    progress : called again and again with the table and how many of its rows are checked.
 
     Damage is a finding and no error; where one table cannot be read, those that depend on it are left out.
 

@@ -49,7 +49,7 @@ MAX_CHAIN_ID = 2**63 - 1
 
 
 class Block(NamedTuple):
-    """A block of the store: its number, its hash where the source told it, its state root."""
+    """A block of the store: its number, its hash if the source has it, its state root."""
 
     number: int
     hash: bytes | None
@@ -143,7 +143,7 @@ class Store:
 
     @property
     def chain_id(self) -> int | None:
-        """The chain that the blocks belong to; `None` where nobody told."""
+        """The id of the chain that the blocks belong to; `None` while unknown."""
         return self._chain().chain_id
 
     @property
@@ -397,7 +397,7 @@ def _proven_leaf(tree: Tree, hkey: bytes) -> Leaf | None:
 
 
 def _digest(row: tuple[Any, ...]) -> bytes:
-    """What tells a damaged row; its fields are numbers, bytes, text and `None`, which no two rows write alike."""
+    """The digest of a row, which shows damage; different numbers, bytes, text and `None` have a different `repr`."""
     return hashlib.sha256(repr(tuple(row)).encode()).digest()
 
 

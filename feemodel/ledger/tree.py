@@ -76,7 +76,7 @@ class Tree:
 
     @property
     def version(self) -> Version:
-        """The tree as it stands, stored."""
+        """Save the tree; its stored version."""
         if self._edits:
             save_all([self])
         return self._version

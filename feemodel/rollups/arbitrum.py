@@ -37,7 +37,7 @@ ESTIMATE_COST_BIPS = 11_000
 
 KECCAK_GAS, KECCAK_WORD_GAS = 30, 6
 STORAGE_WRITE_GAS = 20_000  # a batch report writes two slots
-FLOOR_EXTRA_BYTES = 172  # of a batch-posting call, beside the batch
+FLOOR_EXTRA_BYTES = 172  # of a batch-posting call, without the batch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,7 +47,7 @@ SIGNATURE_BYTES = 68  # what a missing signature counts: all non-zero bytes, or 
 DEFAULT_FOOTPRINT_SCALAR = 400  # gas per byte, where the chain's own is 0
 
 
-UNITS_PER_BYTE = {"bedrock": 1, "ecotone": L1_GAS_PER_BYTE, "fjord": 10**6}  # by which a rule divides, beside 10⁶
+UNITS_PER_BYTE = {"bedrock": 1, "ecotone": L1_GAS_PER_BYTE, "fjord": 10**6}  # by which a rule divides, and then by 10⁶
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -316,7 +316,9 @@ def rule(name: str, *, at: When | None = None) -> Rule:
         known = dict.fromkeys((*RULES, *CHAINS))
         raise InvalidInput("rule", f"expected one of {', '.join(known)}", name) from None
     if at is not None:
-        raise InvalidInput("at", f"expected a chain's name beside a time: {name} is a rule of one upgrade", at)
+        raise InvalidInput(
+            "at", f"expected none: {name} is a rule of one upgrade, only a chain's name takes a time", at
+        )
     return found
 
 

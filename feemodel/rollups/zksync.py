@@ -55,7 +55,7 @@ BLOB_GAS_PER_PUBDATA_BYTE = 1
 MAX_FAIR_L2_GAS_PRICE = 10**13  # wei
 MAX_FAIR_PUBDATA_PRICE = 10**15  # wei
 
-# The predictor's constants are fixed in the node: Cancun's fraction beside Prague's target.
+# The predictor's constants are fixed in the node: Cancun's fraction with Prague's target.
 PREDICTOR_UPDATE_FRACTION = 3_338_477
 PREDICTOR_TARGET_BLOBS = 6
 PREDICTOR_SAFETY_BIPS = 11_000

@@ -13,7 +13,7 @@ from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import from_hex, from_number, to_hex, to_quantity
 from feemodel.execution.forks import FORKS
 from feemodel.execution.state import Account, Block, World
-from feemodel.io.documents import strict_json
+from feemodel.io.documents import parse_json
 from feemodel.ledger.blocks import GenesisAccount
 from feemodel.ledger.files import MAX_WORD, parse_genesis
 
@@ -146,7 +146,7 @@ def replay_chain(replay: "Replay") -> Chain:
 def read_genesis_document(path: str | Path) -> dict[str, Any]:
     """A geth genesis file as it stands; raises `UnreadableFile`."""
     try:
-        document = strict_json(Path(path).read_bytes())
+        document = parse_json(Path(path).read_bytes())
     except (OSError, InvalidInput) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise UnreadableFile(f"{path}: {reason}") from None

@@ -42,7 +42,7 @@ class Axis(Protocol):
     def __len__(self) -> int: ...
 
     def values(self, start: int, stop: int, into: Inputs | None = None) -> Inputs:
-        """A stretch of each input; values that are made stand in `into`, where that is given."""
+        """A stretch of each input; generated values are written to `into`, if that is given."""
         ...
 
     def example(self) -> Inputs:
@@ -190,7 +190,7 @@ class SobolPoints:
 
 
 def input_names(within: Mapping[str, Any]) -> tuple[str, ...]:
-    """The inputs that distributions, ranges and rows stand for: of rows, their columns.
+    """The names of the inputs of distributions, ranges and rows: of rows, those of their columns.
 
     >>> input_names({"gas": (1, 2), "l1": Rows({"base_fee": np.ones(2), "tip": np.ones(2)})})
     ('gas', 'base_fee', 'tip')
@@ -334,7 +334,7 @@ def _drawn(
 
 
 def _put(columns: Inputs, into: Inputs | None) -> Inputs:
-    """The columns, copied to where they are to stand, if that is given."""
+    """The columns, copied into the given arrays, if any."""
     if into is None:
         return columns
     for name, column in columns.items():

@@ -76,7 +76,7 @@ def inputs_of(
 ) -> tuple[dict[str, Any], Inputs]:
     """The inputs of a block, shaped so that they broadcast to it; and those generated for it, flat.
 
-    What is generated for a column of `into` stands in the block's part of that column.
+    A column of `into` is generated in place, in the block's part of it.
     """
     inputs: dict[str, Any] = {}
     generated: Inputs = {}

@@ -118,7 +118,7 @@ def calibrate(
         for other things.
     confidence, highest, tolerance : as `smallest_margin`.
     executor, workers : as in `feemodel.sweep`; the result is the same for all.
-    progress : see `feemodel.progress`; told of each path that is drawn.
+    progress : see `feemodel.progress`; called for each path that is drawn.
 
     The interval is that of the drawing of paths. That the history behind them is like the future is another question.
 

@@ -95,7 +95,7 @@ def calibrate_histories(
     paths : of each. horizon : their length [s].
     block_seconds : lengths of the blocks, one interval each [s].
     confidence : of the intervals [1].
-    progress : told of each calibration.
+    progress : called after each calibration.
 
     Returns
     -------

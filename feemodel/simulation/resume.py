@@ -162,7 +162,7 @@ def _pickled(function: Any, values: Any) -> str:
 
 
 def _instructions(code: CodeType) -> list[str]:
-    """What a code object does, without where it stands in its file; sets in an order of their own."""
+    """What a code object does, without its line numbers; sets are sorted."""
     told = [code.co_code.hex(), repr(code.co_names), repr(code.co_varnames)]
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

@@ -33,7 +33,7 @@ SOBOL_LIMIT = 1 << 30  # points that the 30-bit sequence has
 class Samples:
     """A product of axes, and the inputs that stay the same.
 
-    The dimensions stand in the order: points or draws, listed axes as given, transactions. What is dear to make
+    The order of the dimensions: points or draws, listed axes as given, transactions. What is dear to make
     varies slowest, and a formula meets its inputs from the small to the large.
     """
 

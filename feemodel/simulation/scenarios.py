@@ -180,7 +180,7 @@ def scenario(columns: Mapping[str, NDArray[Any]], elapsed: NDArray[Any], *, sour
 
 
 def generator_of(rng: Rng) -> Generator:
-    """The generator that a seed, a `SeedSequence` or a `Generator` stands for.
+    """The generator of a seed or a `SeedSequence`; a `Generator` itself.
 
     >>> int(generator_of(5).integers(100))
     67

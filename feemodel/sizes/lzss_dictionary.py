@@ -51,7 +51,7 @@ def index_dictionary(dictionary: bytes) -> DictionaryIndex:
 
 @kept(nogil=True)
 def _key_table(data: Data, words: Words, runs: Places, order: Places) -> tuple[Words, Places, Words]:
-    """The table of prefix keys and the filter before it: suffixes of one key stand together in the order."""
+    """The table of prefix keys and the filter before it: suffixes of one key are next to each other in the order."""
     slots = 64
     while slots < 2 * len(data):
         slots *= 2

@@ -100,7 +100,7 @@ def _count_bits(payload: Workspace, length: int, dictionary: DictionaryIndex, pa
 
 @njit(nogil=True)
 def _literals_before(byte: int, next_byte: int, here: int, next_one: int, after_next: int) -> int:
-    """How many bytes stand for themselves, as no reference begins at the first, or one behind them saves more.
+    """How many bytes are written as they are: no reference begins at the first, or a later one saves more.
 
     Parameters
     ----------

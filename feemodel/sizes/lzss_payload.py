@@ -50,7 +50,7 @@ def new_workspace(longest: int) -> Workspace:
 
 @njit(inline="always")
 def load(buffer: Data, start: int, length: int, payload: Workspace) -> None:
-    """Take `buffer[start:start + length]` into the workspace; successive payloads must stand behind each other.
+    """Take `buffer[start:start + length]` into the workspace; successive payloads must follow each other.
 
     The tables of latest places are never reset: what they hold from before `start` becomes negative.
     """

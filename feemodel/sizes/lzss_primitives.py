@@ -100,7 +100,7 @@ def borrowed(_typing: Any, arrays: Any) -> Any:
 def look_ahead(data: Data, length: int, words: Words, runs: Places) -> None:
     """Into `words[i]` the eight bytes from `data[i]` on, the first one highest; into `runs[i]` how many bytes equal it.
 
-    Behind the end of the data stand zeros.
+    The data is followed by zeros.
     """
     word, run = np.uint64(0), 0
     for i in range(length - 1, -1, -1):

@@ -9,7 +9,7 @@ from feemodel.ethereum.quantities import to_hex
 from feemodel.ethereum.transaction import parse_sender_unsigned
 from feemodel.execution.message import Request, parse_message, parse_request
 from feemodel.execution.state import Account, Override, World, parse_overrides
-from feemodel.io.files import parse_json
+from feemodel.io.documents import parse_json
 from feemodel.linea.measure import fee_transaction
 from tests.fuzz.mutators import mutated_json
 from tests.fuzz.target import Target, check, check_equal

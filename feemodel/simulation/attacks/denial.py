@@ -2,7 +2,7 @@
 
 `published_denial` and `published_finality_delay` are the models of arXiv 2509.17126 (Fig. 4, Fig. 11a and the
 abstract; `dos.py` and `l2da.py` of StefanosChaliasos/rollup-tfm-attacks at 28831ba) to the printed digit: the blob base
-fee grows by 1.15 a block from 1 wei, whatever L1 can take, and the base fee stands at 1 gwei. `denial` plays the same
+fee grows by 1.15 a block from 1 wei, whatever L1 can take, and the base fee stays at 1 gwei. `denial` plays the same
 attack by the protocol: L1 takes at most its maximum of blobs, the rest waits; the fee follows EIP-4844 and EIP-7918
 from where it is; the base fee moves.
 """

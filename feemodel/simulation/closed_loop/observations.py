@@ -1,4 +1,4 @@
-"""What a pricing policy sees when it announces, what it is told at the end of a step, and where it puts its prices.
+"""The arrays that a pricing policy reads when it announces and after each step, and the one it writes its prices to.
 
 A policy is an object with three functions: `start(setting)` returns the state, a float array; `announce(state, seen,
 price)` fills `price`; `settle(state, settled)` updates the state after the step. `seen`, `settled` and `price` are

@@ -120,7 +120,7 @@ def draw_calldata(
 
 
 class _Layout(NamedTuple):
-    """Which words stand where: row numbers of the first word of each calldata and of the one behind its last."""
+    """Where each calldata's words are: row numbers of its first word and of the one after its last."""
 
     starts: Indices
     ends: Indices
