@@ -15,7 +15,7 @@ import argparse
 import os
 import sys
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
 from typing import Any, NoReturn
@@ -149,8 +149,11 @@ def _run(given: Sequence[str]) -> int:
         return _failed(3, f"{error.filename}: {reason}" if error.filename else reason)
 
 
-def verb_parser(verbs: Collection[str]) -> VerbParser:
-    """The parser of `feemodel`, with the options of the verbs named: the others' modules need not be loaded."""
+def verb_parser(words: Sequence[str]) -> VerbParser:
+    """The parser of `feemodel`, with the options of the verbs named: the others' modules need not be loaded.
+
+    Where the first word is a verb, no other is listed: a parser that nobody asks for takes as long to make as any.
+    """
     parser = VerbParser(
         prog="feemodel",
         description="What must this rollup transaction pay, and will that pay for L1?",
@@ -158,9 +161,10 @@ def verb_parser(verbs: Collection[str]) -> VerbParser:
     )
     parser.add_argument("--version", action="version", version=f"feemodel {feemodel.__version__}")
     subparsers = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
-    for verb, summary in VERBS.items():
+    for verb in words[:1] if words and words[0] in VERBS else VERBS:
+        summary = VERBS[verb]
         subparser = subparsers.add_parser(verb, help=summary, description=summary[0].upper() + summary[1:] + ".")
-        if verb in verbs:
+        if verb in words:
             module = import_module(f"feemodel.cli.{verb.replace('-', '_')}")
             module.add_arguments(subparser)
             subparser.add_argument("--json", action="store_true", help="print one JSON object")

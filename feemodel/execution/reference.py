@@ -9,7 +9,7 @@ child processes that can be killed.
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
@@ -35,6 +35,7 @@ _Tracer = Callable[[Any, TraceEvent], None]
 
 #: A call can nest 1,024 deep; each level takes the specification some ten Python frames.
 RECURSION_LIMIT = 20_000
+CODES, CODE_SIZE = 8, 24_576  # codes whose jump destinations are kept, at worst 5 MB each; their largest size [byte]
 KZG_GAS = 50_000  # of the point evaluation precompile, EIP-4844
 
 #: The specification's exceptional halts in the words of geth's `core/vm/errors.go`.
@@ -94,7 +95,12 @@ def _rules(fork: str) -> _Rules:
     package = f"ethereum.forks.{fork}"
     places = ("fork_types", "fork", "state", "transactions", "utils.message", "trie", "vm", "vm.gas", "vm.interpreter")
     with recursion_limit():
-        return _Rules(*(import_module(f"{package}.{place}") for place in places))
+        rules = _Rules(*(import_module(f"{package}.{place}") for place in places))
+    # The interpreter searches a code for its jump destinations at every call, longer than most calls then take.
+    find = rules.interpreter.get_valid_jump_destinations
+    kept = lru_cache(maxsize=CODES)(find)
+    rules.interpreter.get_valid_jump_destinations = lambda code: (kept if len(code) <= CODE_SIZE else find)(code)
+    return rules
 
 
 class _Machine:
