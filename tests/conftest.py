@@ -1,6 +1,7 @@
 """Fixtures shared by all tests."""
 
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,14 @@ def shared() -> Path:
             pytest.fail(f"FEEMODEL_SHARED={named}: no folder vectors/ there")
         pytest.skip("needs the shared inputs: set FEEMODEL_SHARED to their folder")
     return folder
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """What a test printed and logged without lone surrogates, which no process can hand to another as text."""
+    report = yield
+    report.sections = [(name, text.encode(errors="backslashreplace").decode()) for name, text in report.sections]
+    return report
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

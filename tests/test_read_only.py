@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 from tests.serving import START
 from tests.test_rpc_logs_metrics import JSON, request
 
-COMPILED = 4 * START  # seconds for a first proof where every worker compiles the hashing anew
+COMPILED = 4 * START  # seconds for a first proof where the worker compiles the hashing anew
 IMAGE = (ROOT / "deploy" / "Containerfile").read_text(encoding="utf-8")
 #: Shows the root and the image read-only, but for a temporary folder, and runs a command there.
 NAMESPACE = """
@@ -101,7 +101,10 @@ def test_a_read_only_root_serves(image, cache):
         assert any((image / "image" / "cache").rglob("*.nbc"))
     with (
         subprocess.Popen(
-            **feemodel(image, "ro", cache=cache), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            **feemodel(image, "ro", *([] if cache else ["--workers", "1"]), cache=cache),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         ) as server,
         urllib3.PoolManager(timeout=COMPILED, retries=3) as pool,
     ):
