@@ -1,0 +1,190 @@
+"""Ten million leaves: import, memory, file, a block, proofs warm and cold, over HTTP, backup and verification; drawn.
+
+A hundred thousand, a million and ten million accounts, each store in a process of its own. Takes some ten minutes and
+8 GB of disk; `python -m benchmarks.leaves 100000 1000000` takes the sizes that it is given.
+"""
+
+import hashlib
+import os
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from multiprocessing import get_context
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.ledger import CODE, CONTRACT, _peak_memory
+from benchmarks.server import SECONDS, WARM_UP, load
+from feemodel.ethereum.quantities import to_hex
+from feemodel.ledger import Store, get_proof, import_block, import_genesis, poseidon2
+from feemodel.ledger.backup import back_up
+from feemodel.ledger.blocks import AccountChange, BlockChanges, GenesisAccount, SlotChange
+from feemodel.ledger.scrub import scrub
+from tests.fire.client import port_of, post, run
+from tests.serving import serving
+
+SIZES = (10**5, 10**6, 10**7)
+SLOTS = {number.to_bytes(32): 1 for number in range(1_000)}
+FIGURE = Path("out/leaves.png")
+
+
+class Measured(NamedTuple):
+    leaves: int
+    accounts: float  #: making them, which is part of the import [s]
+    imported: float  #: [s]
+    memory: float  #: peak of the import [MiB]
+    size: float  #: of the file [MiB]
+    block: float  #: 1,000 changed slots, durable [ms]
+    warm: float  #: proof of a random account, median [ms]
+    cold: float  #: first proof of a server's process, the file not in the page cache, median of five [ms]
+    http: float  #: proofs a second
+    backup: float  #: [s]
+    verification: float  #: [s]
+
+
+def main(sizes: tuple[int, ...] = SIZES) -> None:
+    rows = []
+    print("   " + "  ".join(f"{name:>12}" for name in Measured._fields))
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            rows.append(_measured(size, Path(folder)))
+        shown = (f"{value:>12,.2f}" if value % 1 else f"{value:>12,.0f}" for value in rows[-1])
+        print("   " + "  ".join(shown), flush=True)
+    each = [row.imported / row.leaves * 1e6 for row in rows]
+    shown = (f"{one:.1f}" for one in each)
+    print(f"   import of a leaf: {', '.join(shown)} µs; last over first {each[-1] / each[0]:.2f}")
+    _draw(rows)
+
+
+def _measured(size: int, folder: Path) -> Measured:
+    path = folder / "leaves.db"
+    imported = _elsewhere(_import, path, size)
+    block = _elsewhere(_block, path)
+    warm = _elsewhere(_warm, path, size)
+    cold = statistics.median(_elsewhere(_cold, path, size, seed) for seed in range(5))
+    with serving("--store", str(path), "--workers", "2") as server:
+        port = port_of(server.address)
+
+        def request(number: int) -> bytes:
+            return post("rollup_getProof", to_hex(_address(number * 7_919 % size)), [], "finalized")
+
+        run(load(port, request, seconds=WARM_UP))
+        http = run(load(port, request)).count / SECONDS
+    backup, verification = _elsewhere(_backup, path), _elsewhere(_verification, path)
+    accounts, seconds, memory = imported
+    mib = path.stat().st_size / 2**20
+    return Measured(size, accounts, seconds, memory / 2**20, mib, block, warm, cold, http, backup, verification)
+
+
+def _elsewhere(measure, *arguments):  # type: ignore[no-untyped-def]
+    """In a process of its own, so that memory and what is warm are of this measure alone."""
+    with get_context("spawn").Pool(1) as pool:
+        return pool.apply(measure, arguments)
+
+
+def _address(number: int) -> bytes:
+    return hashlib.blake2b(number.to_bytes(8), digest_size=20).digest()
+
+
+def _accounts(size: int) -> Iterator[GenesisAccount]:
+    yield GenesisAccount(CONTRACT, 1, 0, CODE, SLOTS)
+    yield from (GenesisAccount(_address(number), 0, number) for number in range(size - 1))
+
+
+def _import(path: Path, size: int) -> tuple[float, float, int]:
+    poseidon2.digests(bytes(32 * 65), 32)  # compiled before the clock starts
+    started = time.perf_counter()
+    sum(1 for _ in _accounts(size))
+    accounts = time.perf_counter() - started
+    with Store(path) as store:
+        started = time.perf_counter()
+        import_genesis(store, _accounts(size))
+        seconds = time.perf_counter() - started
+        store.finalize(0)
+    return accounts, seconds, _peak_memory()
+
+
+def _block(path: Path) -> float:
+    """Median of five final blocks that change all slots of the contract [ms]."""
+    times = []
+    with Store(path) as store:
+        for number in range(1, 6):
+            slots = tuple(SlotChange(slot, number, number + 1) for slot in SLOTS)
+            changes = BlockChanges(number, (AccountChange(CONTRACT, same=True, storage=slots),))
+            started = time.perf_counter()
+            import_block(store, changes)
+            times.append(time.perf_counter() - started)
+            store.finalize(number)
+    return statistics.median(times) * 1e3
+
+
+def _proof_ms(store: Store, number: int) -> float:
+    started = time.perf_counter()
+    get_proof(store, to_hex(_address(number)), [], "finalized")
+    return (time.perf_counter() - started) * 1e3
+
+
+def _warm(path: Path, size: int) -> float:
+    choice = random.Random(1)
+    with Store(path, read_only=True) as store:
+        times = [_proof_ms(store, choice.randrange(size - 1)) for _ in range(20_000)]
+    return statistics.median(times[10_000:])
+
+
+def _cold(path: Path, size: int, seed: int) -> float:
+    with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "small.db") as store:
+        import_genesis(store, _accounts(2))  # a server has its kernels loaded before it listens
+        store.finalize(0)
+        _proof_ms(store, 0)
+    descriptor = os.open(path, os.O_RDONLY)
+    os.fsync(descriptor)
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(descriptor)
+    with Store(path, read_only=True) as store:
+        return _proof_ms(store, random.Random(seed).randrange(size - 1))
+
+
+def _backup(path: Path) -> float:
+    with Store(path, read_only=True) as store:
+        started = time.perf_counter()
+        back_up(store, path.with_suffix(".backup"))
+        return time.perf_counter() - started
+
+
+def _verification(path: Path) -> float:
+    with Store(path, read_only=True) as store:
+        started = time.perf_counter()
+        scrub(store)
+        return time.perf_counter() - started
+
+
+def _draw(rows: list[Measured]) -> None:
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    from matplotlib import pyplot as plt
+
+    panels = {
+        "import of a leaf [µs]": [row.imported / row.leaves * 1e6 for row in rows],
+        "peak memory a leaf [byte]": [row.memory * 2**20 / row.leaves for row in rows],
+        "file a leaf [byte]": [row.size * 2**20 / row.leaves for row in rows],
+        "proof of a random account, warm [ms]": [row.warm for row in rows],
+        "first proof, cold [ms]": [row.cold for row in rows],
+        "1,000 changed slots [ms]": [row.block for row in rows],
+    }
+    figure, axes = plt.subplots(2, 3, figsize=(11, 6), layout="constrained", sharex=True)
+    for axis, (label, values) in zip(axes.flat, panels.items(), strict=True):
+        axis.plot([row.leaves for row in rows], values, "o-")
+        axis.set(xscale="log", ylim=(0, 1.15 * max(values)), title=label)
+    figure.supxlabel("leaves")
+    FIGURE.parent.mkdir(exist_ok=True)
+    figure.savefig(FIGURE, dpi=120)
+    plt.close(figure)
+    print(f"   drawn in {FIGURE}")
+
+
+if __name__ == "__main__":
+    main(tuple(map(int, sys.argv[1:])) or SIZES)
