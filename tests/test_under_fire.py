@@ -19,7 +19,7 @@ from feemodel.rpc import jsonrpc, methods, protocol
 from feemodel.rpc.app import App, Page
 from feemodel.rpc.protocol import Bounds
 from tests.execution_engines import HAS_NATIVE
-from tests.fire import bombs, node_faults, process_faults, store_faults
+from tests.fire import bombs, front, node_faults, process_faults, store_faults
 from tests.fire.arsenal import ANY_END, HALTED, Bomb, arsenal
 from tests.fire.bombs import BOUND, MEMORY, Field
 from tests.fire.client import Answer, Tally, port_of, run
@@ -31,7 +31,7 @@ from tests.fire.start import begun
 from tests.rpc_parts import listening
 from tests.serving import STOP, serving
 
-LOADED, CROWDED, THROWN, TROUBLED = 2.0, 0.6, 0.4, 0.4  # seconds of each
+LOADED, FRONTED, CROWDED, THROWN, TROUBLED = 2.0, 6.0, 0.6, 0.4, 0.4  # seconds of each
 ROOM = () if HAS_NATIVE else ("--queue", "200")
 CLIENTS, ANSWERS = (8, 200) if HAS_NATIVE else (4, 40)  # so many can wait for the reference alone; of two seconds
 PAGE = 16_000_000  # bytes, more than the buffers of a connection hold
@@ -66,6 +66,15 @@ def test_mixed_calls_at_saturation_are_all_answered_as_they_should_be(small):
     assert load.total.times.count > ANSWERS
     assert load.total.outcomes.keys() == {"ok", "3"}  # what reverts, reverts
     assert {"a batch of five", "rollup_getProof", "estimate, override"} < load.kinds.keys()
+
+
+def test_keys_rates_websockets_and_a_failing_node_at_once_give_no_wrong_answer():
+    with front.fronted(1, failing=2 * front.BLOCK) as (server, nodes):
+        load = run(front.front(server, nodes, FRONTED, 6))
+
+    assert load.failures(growth=GROWTH) + front.limit_failures(load) == []
+    assert load.total.times.count > ANSWERS
+    assert nodes.number > 1_000 + FRONTED
 
 
 def test_too_much_of_anything_is_refused_as_documented_and_then_all_is_well_again(small):

@@ -1,10 +1,11 @@
 """Mixed calls at saturation, and at twice that: what is answered, how fast, and what the server holds meanwhile.
 
-    python -m tests.fire.load [--seconds 600] [--clients 32] [--workers 2]
+    python -m tests.fire.load [--front] [--seconds 600] [--clients 32] [--workers 2]
 
 Every client sends one request after the other. No answer may be another one than its kind has, and memory must stay
 flat: a line through the last three quarters of the run may rise by 5 %. Then come more connections, slow calls and
 half requests than the server takes; every refusal must be one that is documented, and afterwards all is answered.
+With `--front` the server stands in front of two nodes instead, see `tests.fire.front`.
 """
 
 import argparse
@@ -44,6 +45,11 @@ class Load:
         self.recent.add(seconds)
         for tally in (self.total, self.kinds.setdefault(order.kind, Tally())):
             tally.add(order.kind, outcome, seconds, expected=expected)
+
+    def end(self, server: Server, began: float) -> None:
+        """Note how long it took, and what is held at its end."""
+        self.seconds = time.perf_counter() - began
+        self.looks.append((self.seconds, held(server.pid)))
 
     @property
     def growth(self) -> float:
@@ -86,7 +92,7 @@ async def saturate(server: Server, seconds: float, clients: int, *, show: bool =
     port, listed = port_of(server.address), orders()
     await _warm_up(port, listed)
     load, began = Load(seconds), time.perf_counter()
-    watching = asyncio.create_task(_watch(server, load, began, show=show))
+    watching = asyncio.create_task(watched(server, load, began, show=show))
 
     async def client(number: int) -> None:
         rng, connection = random.Random(number), Connection(port)
@@ -98,8 +104,7 @@ async def saturate(server: Server, seconds: float, clients: int, *, show: bool =
 
     await asyncio.gather(*map(client, range(clients)))
     watching.cancel()
-    load.seconds = time.perf_counter() - began
-    load.looks.append((load.seconds, held(server.pid)))
+    load.end(server, began)
     return load
 
 
@@ -115,7 +120,8 @@ async def _warm_up(port: int, listed: list[Order]) -> None:
     await asyncio.gather(*(ask() for _ in range(WARM_UP)))
 
 
-async def _watch(server: Server, load: Load, began: float, *, show: bool) -> None:
+async def watched(server: Server, load: Load, began: float, *, show: bool) -> None:
+    """Look at what a server holds every second."""
     shown = began
     while True:
         await asyncio.sleep(LOOK_EVERY)
@@ -142,22 +148,41 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seconds", type=float, default=SECONDS, help="at saturation, %(default)g unless given")
     parser.add_argument("--clients", type=int, default=CLIENTS, help="at a time, %(default)d unless given")
     parser.add_argument("--workers", type=int, default=WORKERS, help="of the server, %(default)d unless given")
+    parser.add_argument("--front", action="store_true", help="in front of a node that fails, with keys and WebSockets")
     options = parser.parse_args(arguments)
-    workers = ("--workers", str(options.workers))
-    with serving(*workers) as server:
-        print(f"feemodel serve {' '.join(workers)}; {options.clients} clients, {options.seconds:g} s", flush=True)
-        load = run(saturate(server, options.seconds, options.clients, show=True))
-    print(table(load.rows()))
-    print(load.memory_line())
-    failures = load.failures()
-    for limits in LIMITS:
-        crowd = _overloaded(limits, options.workers)
-        print(crowd)
-        failures += crowd.failures()
+    failures = _fronted(options) if options.front else _alone(options)
     for failure in failures:
         print(f"NOT held: {failure}")
     print("held" if not failures else "NOT held")
     return 1 if failures else 0
+
+
+def _alone(options: argparse.Namespace) -> list[str]:
+    workers = ("--workers", str(options.workers))
+    with serving(*workers) as server:
+        print(f"feemodel serve {' '.join(workers)}; {options.clients} clients, {options.seconds:g} s", flush=True)
+        load = run(saturate(server, options.seconds, options.clients, show=True))
+    failures = _shown(load)
+    for limits in LIMITS:
+        crowd = _overloaded(limits, options.workers)
+        print(crowd)
+        failures += crowd.failures()
+    return failures
+
+
+def _fronted(options: argparse.Namespace) -> list[str]:
+    from tests.fire import front  # which is built on this module
+
+    with front.fronted(options.workers) as (server, nodes):
+        print(f"{options.clients} clients, {front.SOCKETS} WebSockets, {options.seconds:g} s", flush=True)
+        load = run(front.front(server, nodes, options.seconds, options.clients, show=True))
+    return _shown(load) + front.limit_failures(load)
+
+
+def _shown(load: Load) -> list[str]:
+    print(table(load.rows()))
+    print(load.memory_line())
+    return load.failures()
 
 
 def _overloaded(limits: dict[str, int], workers: int) -> Overload:
