@@ -64,7 +64,7 @@ def capped_tip(terms, base_fee, blob_base_fee, base_p10, blob_p10, elapsed, fact
     )  # fmt: skip
 
 
-@kept(nogil=True, error_model="numpy")
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
 def _attribute(k, start, end, front, per_byte, step, offset, day_steps, prices, arrived, days, waits, accounts, final):  # type: ignore[no-untyped-def]
     """Give bytes [start, end) of the stream their cost, each on the day when it came; returns the step of `end`."""
     column = ACCRUED_FINALIZATION if final else ACCRUED_DATA
@@ -89,7 +89,7 @@ def _attribute(k, start, end, front, per_byte, step, offset, day_steps, prices, 
     return front
 
 
-@kept(nogil=True, error_model="numpy")
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
 def _submit(k, size, tip, base_fee, blob_base_fee, terms, days, day, accounts):  # type: ignore[no-untyped-def]
     """Pay for a submission of `size` bytes; returns what it cost [wei]."""
     blobs = max(1.0, math.ceil(size / terms[CAPACITY] - 1e-9))
@@ -120,7 +120,7 @@ def _submit(k, size, tip, base_fee, blob_base_fee, terms, days, day, accounts): 
     return cost
 
 
-@kept(nogil=True, error_model="numpy")
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
 def _leaves(k, last, step, time, need, tip, base_fee, blob_base_fee, terms, caps, hours, best, arrived, accounts):  # type: ignore[no-untyped-def]
     """How many bytes leave now (0: none) and at which tip."""
     pending = arrived[k] - accounts[POSTED]
@@ -151,7 +151,7 @@ def _leaves(k, last, step, time, need, tip, base_fee, blob_base_fee, terms, caps
     return need, paid if terms[TIP_PAID] > 0.0 else tip
 
 
-@kept(nogil=True, error_model="numpy")
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
 def _finalization(k, last, step, time, tip, base_fee, posting, costs, caps, hours, days, day, accounts):  # type: ignore[no-untyped-def]
     """Pay for a finalization where one is due and, with a price cap, covered; returns its cost [wei]."""
     blobs = accounts[UNFINALIZED_BLOBS]
@@ -179,7 +179,7 @@ def _finalization(k, last, step, time, tip, base_fee, posting, costs, caps, hour
     return (base_fee + tip) * gas
 
 
-@kept(nogil=True, error_model="numpy")
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
 def _answer(fee, demand):  # type: ignore[no-untyped-def]
     """Demand over demand at the reference fee [1]."""
     if fee <= 0.0:

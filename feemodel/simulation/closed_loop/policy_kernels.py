@@ -36,7 +36,7 @@ EXECUTION = 1  # where state holds the place of the execution rule
 FIRST = 2  # where the data rule's parameters begin
 
 
-@kept(nogil=True, error_model="numpy")
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
 def announce(state, seen, price):  # type: ignore[no-untyped-def]
     """Prices of the step from what is seen."""
     kind, execution = int(state[0]), int(state[EXECUTION])
@@ -88,7 +88,7 @@ LINEA_ROW = 19
 LINEA_WINDOW = 20
 
 
-@kept(nogil=True, error_model="numpy")
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
 def _linea(state, seen):  # type: ignore[no-untyped-def]
     updates, oldest = int(state[FIRST + 6]), int(state[FIRST + LINEA_ROW])
     weight, blob_weight = seen[GAS_USED_RATIO], seen[BLOB_GAS_USED_RATIO]
@@ -120,7 +120,7 @@ def _linea(state, seen):  # type: ignore[no-untyped-def]
     return state[FIRST + 11] * state[FIRST + 8]
 
 
-@kept(nogil=True, error_model="numpy")
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
 def _replace(state, total, place, value):  # type: ignore[no-untyped-def]
     """Put a value into the window in place of the oldest one, and into the window's sum."""
     state[total] = state[total] - state[place] + value
@@ -132,7 +132,7 @@ def _replace(state, total, place, value):  # type: ignore[no-untyped-def]
 ARBITRUM_QUEUE = 9
 
 
-@kept(nogil=True, error_model="numpy")
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
 def _arbitrum(state, settled):  # type: ignore[no-untyped-def]
     state[FIRST + 6] += settled[DATA_FEES]
     if settled[POSTED_BYTES] <= 0.0:
@@ -158,7 +158,7 @@ def _arbitrum(state, settled):  # type: ignore[no-untyped-def]
 # Vault: 0 target balance, 1 fee per base fee, 2 fee per blob base fee, 3 proportional, 4 integral, 5 derivative,
 # 6 least P term, 7 least integral, 8 greatest integral, 9 beta, 10 least fee, 11 greatest fee, 12 range, 13 integral,
 # 14 filtered derivative, 15 last error, 16 tip seen in feed-forward.
-@kept(nogil=True, error_model="numpy")
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
 def _vault(state, seen):  # type: ignore[no-untyped-def]
     error = (state[FIRST + 0] - seen[BALANCE]) / state[FIRST + 0]
     state[FIRST + 13] = min(max(state[FIRST + 13] + error, state[FIRST + 7]), state[FIRST + 8])
@@ -175,14 +175,14 @@ def _vault(state, seen):  # type: ignore[no-untyped-def]
 
 # EIP-1559: 0 kind, 1 base fee, 2 further price a gas, 3 price a transaction, 4 gas target a block, 5 denominator,
 # 6 least fee, 7 gas limit a block, 8 blocks a step, 9 greatest fee.
-@kept(nogil=True, error_model="numpy")
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
 def _eip1559(state, at, gas):  # type: ignore[no-untyped-def]
     target = np.int64(state[at + 4])
     state[at + 1] = _moved(state, at, gas, target, target)
 
 
 # Taiko: as EIP-1559, and 10 the block time [s]: EIP-4396 compares with a target adjusted to it.
-@kept(nogil=True, error_model="numpy")
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
 def _taiko(state, at, gas):  # type: ignore[no-untyped-def]
     target = np.int64(state[at + 4])
     state[at + 1] = _moved(
@@ -190,7 +190,7 @@ def _taiko(state, at, gas):  # type: ignore[no-untyped-def]
     )
 
 
-@kept(nogil=True, error_model="numpy")
+@kept(makes_arrays=False, nogil=True, error_model="numpy")
 def _moved(state, at, gas, target, adjusted):  # type: ignore[no-untyped-def]
     """The base fee after a step's blocks of equal gas, in the nodes' integers."""
     blocks, denominator = int(state[at + 8]), np.int64(state[at + 5])
