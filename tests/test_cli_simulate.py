@@ -164,3 +164,9 @@ def test_a_wrong_file_is_one_line(capsys, tmp_path, text):
 
     assert main(["simulate", str(spec)]) in (2, 3)
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_tip_that_only_a_price_cap_pays_is_said_to_have_no_effect(capsys):
+    assert main(["simulate", "--tip", "constant"]) == 0
+
+    assert "warning: --tip constant has no effect: only --posting price-cap" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 import argparse
 import math
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -151,6 +152,8 @@ def read_experiment(options: argparse.Namespace, tables: dict[str, Any]) -> Expe
         raise InvalidInput("--window", "expected only with --pricing linea or linea-unbounded", options.window)
     if options.sla is not None and options.posting not in WITH_SLA:
         raise InvalidInput("--sla", f"expected only with --posting {', '.join(WITH_SLA)}", options.sla)
+    if options.tip == "constant" and options.posting != "price-cap":
+        warnings.warn("--tip constant has no effect: only --posting price-cap pays a tip of its own", stacklevel=2)
     sla = (SLA_HOURS if options.sla is None else options.sla) * HOUR
     posting = baseline_posting(options.posting, sla=sla, tip=options.tip)
     posting = with_fields("posting-fields", posting, tables.get("posting-fields", {}))
