@@ -424,7 +424,7 @@ def test_without_a_verb_it_says_what_to_try_and_each_command_works(capsys, monke
     tried = [line.strip() for line in capsys.readouterr().out.splitlines() if line.startswith("  feemodel ")]
     monkeypatch.chdir(tmp_path)
 
-    assert len(tried) == 3
+    assert len(tried) == 4
     for line in tried:
         command = shlex.split(line.partition("   ")[0])
         assert (line, main(command[1:])) == (line, 0)
@@ -471,13 +471,18 @@ def test_every_package_has_a_command_that_works_from_where_one_stands(
 
 
 @pytest.mark.parametrize("engine", ["auto", "native", "reference"])
-def test_a_call_without_an_engine_names_the_command(engine):
+@pytest.mark.parametrize(
+    "asked",
+    ["feemodel.execution.engines import engine_named", "feemodel.rpc.runner import Runner"],
+    ids=["call", "server"],
+)
+def test_a_call_and_a_server_without_an_engine_name_the_command(asked, engine):
     """In a process of its own: modules that are imported already would be found."""
     script = f"""
 import sys
 sys.modules["ethereum"] = sys.modules["feemodel_native"] = None
-from feemodel.execution.engines import engine_named
-engine_named({engine!r})
+from {asked} as asked
+asked({engine!r})
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT)
     said = done.stderr.splitlines()[-1]
@@ -523,3 +528,9 @@ def test_a_node_that_is_not_there_has_an_exit_code_of_its_own(tmp_path, capsys):
 def test_a_nonce_or_chain_id_that_would_be_ignored_is_refused(subject, option, reason, capsys):
     assert main(["explain", subject, option]) == 2
     assert capsys.readouterr().err == f"feemodel: {reason}\n"
+
+
+def test_an_argument_too_many_names_the_verb_that_does_not_take_it(capsys):
+    said = "unrecognized arguments: mine.csv (feemodel calibrate --help)"
+
+    assert complaint(capsys, "calibrate", "mine.csv") == (2, said)

@@ -2,6 +2,8 @@
 
 import inspect
 import math
+import subprocess
+import sys
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -18,6 +20,7 @@ import feemodel
 from feemodel.errors import FeeModelError, Int64Overflow, InvalidInput
 from feemodel.linea import kernels
 from feemodel.simulation.sweep import compiled_kernels
+from tests.conftest import ROOT
 from tests.formulas import FORMULAS, Formula, array_parameters, functions
 
 ROWS = 4
@@ -312,3 +315,28 @@ def test_signatures_of_public_functions_are_short():
 
     assert {name: length for name, length in lengths.items() if length > 800} == {}
     assert lengths["verification_breakdown"] < 400
+
+
+NUMPY_ALONE = """
+import sys
+
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] not in {"feemodel", "numpy"} | set(sys.stdlib_module_names):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Hidden())
+import feemodel
+from feemodel.rollups import rules
+
+costs = {"variable_cost": 10**9, "fixed_cost": 30_000_000, "margin": 1.2}
+print(feemodel.priority_fee(128, 21_000, **costs), feemodel.priority_fee([128, 640], 21_000, **costs).tolist())
+print(rules.rule("op-mainnet/jovian").fees({"fastlz_size": 100, "gas": 21_000}, base_fee=10**9, blob_base_fee=10**6).l1)
+"""
+
+
+def test_formulas_need_no_more_than_numpy():
+    """So they run where nothing else is compiled, such as in a browser."""
+    found = subprocess.run([sys.executable, "-c", NUMPY_ALONE], capture_output=True, text=True, check=True, cwd=ROOT)
+
+    assert found.stdout.split("\n")[:2] == ["43314285 [43314285, 72571428]", "8464621300"]

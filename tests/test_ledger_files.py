@@ -103,7 +103,7 @@ def test_a_wrong_line_is_refused_with_its_number(block, message, tmp_path):
 def test_a_damaged_line_is_refused(text, tmp_path):
     path = tmp_path / "blocks.jsonl"
     path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(UnreadableFile, match="line 1: (not JSON|expected each name once)"):
+    with pytest.raises(UnreadableFile, match=r"line 1: (not JSON|expected each name once)"):
         list(read_blocks(path))
 
 

@@ -62,6 +62,8 @@ FIRST_COMMANDS = """What must this rollup transaction pay, and will that pay for
 
 Try:
   feemodel fee --size 128 --gas 21000      the fee of 128 compressed bytes over 21,000 gas, part by part
+  feemodel explain '{"to": "0x1111111111111111111111111111111111111111", "data": "0x12345678"}' --gas 46000
+                                           the fee of your own call, measured, part by part, and what a wallet sets
   feemodel compare '{"to": "0x1111111111111111111111111111111111111111", "value": "0x1"}'
                                            the same transfer under every rollup's fee rule
   feemodel demo --out feemodel-demo        prices real and generated transactions, and draws three figures
@@ -124,7 +126,10 @@ def _run(given: Sequence[str]) -> int:
         print(FIRST_COMMANDS, end="")
         return 0
     try:
-        options = verb_parser(given).parse_args(given)
+        options, unknown = verb_parser(given).parse_known_args(given)
+        if unknown:
+            verb = next((one for one in given if one in VERBS), "")
+            raise UsageError(f"unrecognized arguments: {' '.join(unknown)} ({f'feemodel {verb}'.rstrip()} --help)")
         with compiled_kernels():
             return int(options.run(options))
     except InvalidProof as error:

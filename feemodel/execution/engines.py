@@ -113,12 +113,29 @@ def engine_named(name: str) -> Engine:
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] != "ethereum":
                 raise
-            missing = engine_commands() if name == "auto" else install_command("ethereum")
-            raise InvalidInput("engine", f"expected an installed engine: {missing}", name) from None
+            raise _missing(name) from None
         return Reference()
     if name == "native":
-        raise InvalidInput("engine", f"expected an installed engine: {install_command('feemodel_native')}", name)
+        raise _missing(name)
     raise InvalidInput("engine", f"expected one of {', '.join(ENGINES)}", name)
+
+
+def check_installed(name: str) -> None:
+    """Raise `InvalidInput` with the command that installs it where the engine of this name is not there.
+
+    Nothing is imported: the reference takes a second.
+
+    >>> check_installed("reference")
+    """
+    if not is_native(name) and (name == "native" or find_spec("ethereum") is None):
+        raise _missing(name)
+
+
+def _missing(name: str) -> InvalidInput:
+    commands = {"auto": engine_commands(), "native": install_command("feemodel_native")}
+    return InvalidInput(
+        "engine", f"expected an installed engine: {commands.get(name, install_command('ethereum'))}", name
+    )
 
 
 def engine_of(engine: str | Engine) -> Engine:

@@ -21,8 +21,16 @@ EXPERIMENT = "experiment.json"
 BLOCK_FILE = re.compile(r"block-(\d{7,})\.npz")
 
 
-class _Folder:
-    """A folder with one file for each finished part of an experiment; each appears whole or not at all."""
+class FinishedFolder:
+    """What `PathFolder` and `BlockFolder` share: a folder that belongs to one experiment, with a file for each part.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     BlockFolder(folder).open("an experiment")
+    ...     BlockFolder(folder).open("another")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    feemodel.errors.InvalidInput: folder: expected the folder of this experiment, it holds another's, got '...'
+    """
 
     part = ""  # what a file holds
 
@@ -67,7 +75,7 @@ class _Folder:
             np.savez(file, **columns)
 
 
-class PathFolder(_Folder):
+class PathFolder(FinishedFolder):
     """A folder with one file for each finished path of `simulate`; each appears whole or not at all.
 
     >>> import tempfile
@@ -98,7 +106,7 @@ class PathFolder(_Folder):
         self._write(path, columns if series is None else columns | {"series": series})
 
 
-class BlockFolder(_Folder):
+class BlockFolder(FinishedFolder):
     """A folder with one file for each finished block of `sweep`; each appears whole or not at all.
 
     >>> import tempfile

@@ -17,7 +17,7 @@ from time import monotonic
 from typing import TypeVar
 
 from feemodel.errors import FeeModelError
-from feemodel.execution.engines import Engine, Execute, is_native
+from feemodel.execution.engines import Engine, Execute, check_installed, is_native
 from feemodel.execution.estimate import Limits
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Inspected, Outcome, Status, Traced
@@ -116,7 +116,7 @@ class Runner:
     processes : places: threads of the native engine, child processes of the reference.
     queue : calls that may wait for a place.
 
-    `close()` ends the children. Belongs to one event loop.
+    `close()` ends the children. Belongs to one event loop. Raises `InvalidInput` where the engine is not installed.
     """
 
     def __init__(
@@ -125,6 +125,7 @@ class Runner:
         self._limits = limits = limits or Limits()
         self._pool: EnginePool | None = None
         self._inline: Inline | None = None
+        check_installed(engine)
         if is_native(engine):
             from feemodel.execution.native import Native
 

@@ -153,8 +153,9 @@ def serve(
                 _lifecycle.info("stopping on %s", signal.Signals(signals.stopping[0]).name)
             for worker in workers:
                 worker.process.terminate()
+            deadline = time.monotonic() + GRACE + 2.0  # of all together
             for worker in workers:
-                worker.process.join(GRACE + 2.0)
+                worker.process.join(max(deadline - time.monotonic(), 0.0))
                 worker.process.kill()
                 worker.process.join()
             if started:
