@@ -83,7 +83,7 @@ def test_a_batch_is_answered_by_the_other_node_as_a_whole():
 
 
 def test_a_transaction_is_sent_to_one_node_where_that_may_have_taken_it():
-    with two(poll_seconds=PATIENCE) as (first, second, client):
+    with two(poll_seconds=PATIENCE, node_timeout=PATIENCE) as (first, second, client):
         second.requests.clear()
         first.always = node_server.truncated
         assert client.error("eth_sendRawTransaction", "0x02")["code"] == -32002
@@ -135,7 +135,7 @@ def test_the_error_of_a_node_is_an_answer():
                    for call in payload]  # fmt: skip
         handler.send(200, json.dumps(answers).encode())
 
-    with two(poll_seconds=PATIENCE) as (first, second, client):
+    with two(poll_seconds=PATIENCE, node_timeout=PATIENCE) as (first, second, client):
         first.always = refusing
         assert client.error("eth_call", {}) == {"code": 3, "message": "execution reverted"}
         assert "eth_call" not in second.methods
