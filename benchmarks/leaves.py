@@ -24,6 +24,7 @@ from feemodel.ledger.backup import back_up
 from feemodel.ledger.blocks import AccountChange, BlockChanges, GenesisAccount, SlotChange
 from feemodel.ledger.scrub import scrub
 from tests.fire.client import port_of, post, run
+from tests.fire.processes import tree
 from tests.serving import serving
 
 SIZES = (10**5, 10**6, 10**7)
@@ -73,6 +74,8 @@ def _measured(size: int, folder: Path) -> Measured:
 
         run(load(port, request, seconds=WARM_UP))
         http = run(load(port, request)).count / SECONDS
+        resident = [process.memory_info().rss / 2**20 for process in tree(server.pid)]
+        print(f"   resident after the load, by process [MiB]: {', '.join(f'{mib:.0f}' for mib in sorted(resident))}")
     backup, verification = _elsewhere(_backup, path), _elsewhere(_verification, path)
     accounts, seconds, memory = imported
     mib = path.stat().st_size / 2**20
@@ -171,7 +174,7 @@ def _draw(rows: list[Measured]) -> None:
         "import of a leaf [µs]": [row.imported / row.leaves * 1e6 for row in rows],
         "peak memory a leaf [byte]": [row.memory * 2**20 / row.leaves for row in rows],
         "file a leaf [byte]": [row.size * 2**20 / row.leaves for row in rows],
-        "proof of a random account, warm [ms]": [row.warm for row in rows],
+        "random proof, warm [ms]": [row.warm for row in rows],
         "first proof, cold [ms]": [row.cold for row in rows],
         "1,000 changed slots [ms]": [row.block for row in rows],
     }
