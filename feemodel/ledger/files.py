@@ -51,7 +51,7 @@ def read_genesis(path: str | Path) -> Iterator[GenesisAccount]:
     try:
         yield from parse_genesis(parse_json(Path(path).read_bytes()))
     except (OSError, InvalidInput) as error:
-        raise UnreadableFile(f"{path}: {error}") from None
+        raise _unreadable(path, error) from None
 
 
 def read_genesis_chain_id(path: str | Path) -> int | None:
@@ -62,7 +62,7 @@ def read_genesis_chain_id(path: str | Path) -> int | None:
     try:
         return genesis_chain_id(parse_json(Path(path).read_bytes()))
     except (OSError, InvalidInput) as error:
-        raise UnreadableFile(f"{path}: {error}") from None
+        raise _unreadable(path, error) from None
 
 
 def read_blocks(path: str | Path) -> Iterator[BlockChanges]:
@@ -89,7 +89,7 @@ def read_proof(path: str | Path) -> dict[str, Any]:
     try:
         proof = parse_json(Path(path).read_bytes())
     except (OSError, InvalidInput) as error:
-        raise UnreadableFile(f"{path}: {error}") from None
+        raise _unreadable(path, error) from None
     if isinstance(proof, dict) and "jsonrpc" in proof:
         proof = proof.get("result", proof.get("error"))
     if not isinstance(proof, dict) or "accountProof" not in proof:
@@ -97,6 +97,11 @@ def read_proof(path: str | Path) -> dict[str, Any]:
             str(InvalidInput(str(path), "expected an object with accountProof and storageProofs", proof))
         )
     return proof
+
+
+def _unreadable(path: str | Path, error: OSError | InvalidInput) -> UnreadableFile:
+    said = (error.strerror or str(error)).lower() if isinstance(error, OSError) else error
+    return UnreadableFile(f"{path}: {said}")
 
 
 def parse_genesis(genesis: Any) -> Iterator[GenesisAccount]:
