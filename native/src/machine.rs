@@ -304,10 +304,7 @@ impl Executed {
             floor,
             output: result.into_output().unwrap_or_default(),
             opcode,
-            least: 1,
-            most: 0,
-            single_frame: false,
-            inspection: None,
+            ..Self::before_it_began(floor)
         }
     }
 }
