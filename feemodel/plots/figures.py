@@ -147,7 +147,7 @@ def plot_distributions(
     ax.set(xscale=scale, xlabel=label, ylabel="share of transactions", ylim=(0, 1))
     ax.xaxis.set_major_formatter(FuncFormatter(_plain))
     if scale == "log":
-        _ticks(ax.xaxis)
+        log_ticks(ax.xaxis)
     ax.grid(alpha=0.25)
     ax.legend(fontsize=8)
     return ax
@@ -211,13 +211,14 @@ def _filled(ax: Axes, x: NDArray[Any], y: NDArray[Any], values: NDArray[Any], la
 
 def _logarithmic(ax: Axes, x: NDArray[Any], y: NDArray[Any]) -> None:
     ax.set(xscale="log", yscale="log", xlim=(x.min(), x.max()), ylim=(y.min(), y.max()))
-    _ticks(ax.xaxis)
-    _ticks(ax.yaxis)
+    log_ticks(ax.xaxis, span=1e4)
+    log_ticks(ax.yaxis, span=1e4)
 
 
-def _ticks(axis: Axis, formatter: Callable[[float, object], str] | None = None) -> None:
+def log_ticks(axis: Axis, formatter: Callable[[float, object], str] | None = None, *, span: float = 200) -> None:
+    """Ticks of a logarithmic axis at 1, 2 and 5 where its ends differ by less than `span` times, else powers of ten."""
     low, high = axis.get_view_interval()
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 1e4 else (1,), numticks=12))
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < span else (1,), numticks=12))
     axis.set_major_formatter(FuncFormatter(formatter or _plain))
     axis.set_minor_formatter(NullFormatter())
 

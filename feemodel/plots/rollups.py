@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
 from feemodel.ethereum.quantities import WEI_PER_GWEI
-from feemodel.plots.figures import COLOURS, GREY, ORANGE, given_or_new
+from feemodel.plots.figures import COLOURS, GREY, ORANGE, given_or_new, log_ticks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +30,7 @@ def plot_surge(paths: Mapping[str, NDArray[np.int64]], ax: Axes | None = None) -
     ax.set(yscale="log", xlabel="time [s]", ylabel="L2 base fee [gwei per gas]")
     low, high = ax.get_ylim()
     ax.set_ylim(low, high * 1.6)
-    _plain_ticks(ax.yaxis)
+    log_ticks(ax.yaxis, span=100)
     ax.grid(alpha=0.25)
     ax.legend(fontsize=8, loc="upper left")
     return ax
@@ -63,7 +61,7 @@ def plot_days(table: "pd.DataFrame", ax: Axes | None = None, *, transactions: in
     ax.set(yscale="log", ylabel="mean fee of a transaction [gwei]", xlim=(-0.6, len(chains) - 0.4))
     low, high = ax.get_ylim()
     ax.set_ylim(low / 3, high**1.25 / low**0.25)  # room for the legend
-    _plain_ticks(ax.yaxis)
+    log_ticks(ax.yaxis, span=100)
     ax.set_xticks(range(len(chains)), chains)
     ax.grid(axis="y", alpha=0.25)
     ax.legend(fontsize=7, loc="upper left")
@@ -83,16 +81,9 @@ def plot_posting(rows: Sequence[tuple[str, int, int]], ax: Axes | None = None) -
     ax.set(xscale="log", xlabel="execution gas on L1", ylim=(-0.6, len(rows) - 0.4))
     low, high = ax.get_xlim()
     ax.set_xlim(low / 1.5, high * 2)
-    _plain_ticks(ax.xaxis)
+    log_ticks(ax.xaxis, span=100)
     ax.set_yticks(places, [row[0] for row in rows])
     ax.invert_yaxis()
     ax.grid(axis="x", alpha=0.25)
     ax.legend(fontsize=8, loc="upper right")
     return ax
-
-
-def _plain_ticks(axis: Axis) -> None:
-    low, high = axis.get_view_interval()
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 100 else (1,), numticks=12))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
-    axis.set_minor_formatter(NullFormatter())

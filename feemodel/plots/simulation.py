@@ -3,18 +3,17 @@
 A figure of a backtest says below its axes that transactions were drawn onto the time of the L1 fees, and which.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
+from matplotlib.ticker import FuncFormatter, PercentFormatter
 
 from feemodel.ethereum.quantities import WEI_PER_ETH, WEI_PER_GWEI
-from feemodel.plots.figures import BLUE, COLOURS, GREY, ORANGE, VERMILION, given_or_new
+from feemodel.plots.figures import BLUE, COLOURS, GREY, ORANGE, VERMILION, given_or_new, log_ticks
 
 if TYPE_CHECKING:
     import xarray
@@ -58,7 +57,7 @@ def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, *,
         ax.set_xlabel("days")
     if revenue == "size_revenue":
         ax.set_ylabel("size part of the fees over posting cost")
-    _logarithmic(ax.yaxis, _multiple)
+    log_ticks(ax.yaxis, _multiple)
     ax.grid(alpha=0.25)
     ax.legend(fontsize=8, loc="upper left")
     return _caption(ax, result)
@@ -87,7 +86,7 @@ def plot_charges(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
     ax.set(xscale="log", xlabel="fee over cost of the transaction's own bytes", ylabel="share of transactions")
     seen = share > 1e-4
     ax.set_xlim(left[seen].min() / step, right[seen].max() * step)
-    _logarithmic(ax.xaxis, _multiple)
+    log_ticks(ax.xaxis, _multiple)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     ax.grid(alpha=0.25)
     return _caption(ax, result)
@@ -160,7 +159,7 @@ def plot_tornado(swings: "xarray.Dataset", ax: Axes | None = None, *, label: str
     ax.set_yticklabels(ordered["input"].to_numpy())
     ax.margins(x=0.18)
     if logarithmic:
-        _logarithmic(ax.xaxis, _plain)
+        log_ticks(ax.xaxis, _plain)
     ax.grid(alpha=0.25, axis="x")
     ax.legend(fontsize=8, loc="lower right")
     return _caption(ax, swings)
@@ -203,13 +202,6 @@ def _caption(ax: Axes, result: "xarray.Dataset") -> Axes:
         text = f"L1 fees: {result.attrs['l1_fees']}.\n{said[0].upper()}{said[1:]}."
         ax.annotate(text, (0, 0), (0, -38), xycoords="axes fraction", textcoords="offset points", va="top", fontsize=6)
     return ax
-
-
-def _logarithmic(axis: Axis, formatter: Callable[[float, object], str]) -> None:
-    low, high = axis.get_view_interval()
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 200 else (1,), numticks=12))
-    axis.set_major_formatter(FuncFormatter(formatter))
-    axis.set_minor_formatter(NullFormatter())
 
 
 def _multiple(value: float, _: object = None) -> str:
