@@ -144,6 +144,23 @@ def test_the_rules_before_the_sentry_and_before_the_64th():
     assert traced(asks.replace("619c40", "5a6120"), "", fork="homestead").oblivious is False
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("value", [0, 1])
+@pytest.mark.parametrize("callee", ["", "6001600055"])
+def test_before_eip_150_a_halt_needs_nothing_of_its_calls(engine, callee, value):
+    """Where a call cannot be given just what it names, the caller halts too; and it has no ether to send."""
+    asks = f"600060006000600060{value:02x}73{CALLEE.hex()}619c40f1fe"
+    accounts = {
+        SENDER: Account(balance=BALANCE, nonce=1),
+        TARGET: Account(nonce=1, code=bytes.fromhex(asks)),
+        CALLEE: Account(nonce=1, code=bytes.fromhex(callee)),
+    }
+    world, message = World(accounts=accounts, fork=fork_named("homestead")), Message(sender=SENDER, to=TARGET)
+    found = engine_named(engine).run(world, lambda execute: execute.trace(message, PLENTY))
+
+    assert (found.outcome.succeeded, found.least) == (False, 21_000)
+
+
 OLD = ("frontier", "homestead", "tangerine_whistle", "spurious_dragon", "byzantium", "istanbul", "berlin", "shanghai")
 
 

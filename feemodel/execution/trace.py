@@ -117,7 +117,7 @@ class Recorder:
             if call.creates and gone > call.charged:  # the address was taken
                 self._burn(frame, before + cost, inf)
                 return
-            frame.require(before + cost, of_call=True)
+            frame.require(before + cost, of_call=not asks or call.creates)
             if frame.evm.message.current_target == self._payer:  # which may have been too poor for the value
                 self.reads = True
             return
