@@ -40,7 +40,8 @@ class Server:
 def serving(*flags: str) -> Iterator[Server]:
     """`feemodel serve` with these flags and no other setting, until the block ends.
 
-    Then it is told to stop, and must end with exit code 0 and without a trace of an error on standard error.
+    Then it is told to stop, and must end with exit code 0, without a trace of an error on standard error, and without
+    a worker that had to be killed.
     """
     command = [sys.executable, "-m", "feemodel.cli", "serve", "--port", "0", "--json", *flags]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(ENVIRONMENT_PREFIX)}
@@ -56,7 +57,7 @@ def serving(*flags: str) -> Iterator[Server]:
             finally:
                 _stop(process)
         logged = _text(errors)
-        assert (process.returncode, "trace" in logged.lower()) == (0, False), logged
+        assert (process.returncode, "trace" in logged.lower(), "is killed" in logged) == (0, False, False), logged
 
 
 def _started(process: subprocess.Popen[bytes], said: IO[bytes], errors: IO[bytes]) -> dict[str, Any]:

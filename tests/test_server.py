@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,8 @@ EMPTY = keccak256(b"")
 ADDRESSES = [bytes([n]) * 20 for n in range(1, 41)]
 BLOCKS = 60
 HOLDER = to_hex(HOLDERS[0])
+KERNELS = 4  # of the ledger's hashing
+COMPILED = 120.0  # the first of them, at the latest [s]
 
 
 def worker_of(parent):
@@ -86,6 +89,18 @@ def test_a_first_estimate_waits_for_no_compiler_and_no_tables(tmp_path):
 
     assert answered == "True"
     assert not {"numba", "pandas", "scipy", "xarray"} & set(loaded)
+
+
+def test_a_server_that_is_stopped_does_not_wait_for_its_compiler(tmp_path, monkeypatch):
+    """The first run of all compiles the ledger's hashing, kernel by kernel, and keeps them."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    with serving():
+        end = time.monotonic() + COMPILED
+        while not (kept := list(tmp_path.rglob("poseidon2_kernel.*.nbi"))):
+            assert time.monotonic() < end
+            time.sleep(0.02)
+
+    assert len(kept) <= len(list(tmp_path.rglob("poseidon2_kernel.*.nbi"))) < KERNELS
 
 
 PARENT = "import sys, feemodel.cli.serve, feemodel.rpc.server; print(*sys.modules)"

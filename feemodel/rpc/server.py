@@ -156,6 +156,8 @@ def serve(
             deadline = time.monotonic() + GRACE + 2.0  # of all together
             for worker in workers:
                 worker.process.join(max(deadline - time.monotonic(), 0.0))
+                if worker.process.is_alive():
+                    _lifecycle.warning("process %s did not end in %g s and is killed", worker.process.pid, GRACE + 2.0)
                 worker.process.kill()
                 worker.process.join()
             if started:

@@ -258,6 +258,11 @@ class Service:
             self._loading = asyncio.create_task(asyncio.to_thread(_loaded, self.store.scheme))
         await asyncio.shield(self._loading)  # others wait for it too
 
+    @property
+    def is_compiling(self) -> bool:
+        """Whether a thread loads, and perhaps compiles, the hashing of the ledger."""
+        return self._loading is not None and not self._loading.done()
+
     async def close(self) -> None:
         """Stop looking, end the children, close what is open."""
         self.feeds.close()

@@ -48,7 +48,8 @@ def work(shared: Shared, place: int) -> None:
 
 async def _serving(shared: Shared, metrics: Metrics) -> None:
     settings, loop, stop = shared.settings, asyncio.get_running_loop(), asyncio.Event()
-    app, observe = _application(shared, metrics)
+    service = Service(settings, shared.store, count_estimate=metrics.count_estimate, chain_ids=shared.chain_ids)
+    app, observe = _application(service, shared, metrics)
     connections = Connections(app, _bounds(settings), observe)
     gc.collect()
     gc.freeze()  # what is there now stays: walking through it again and again would cost every request
@@ -66,6 +67,8 @@ async def _serving(shared: Shared, metrics: Metrics) -> None:
         await serve_until(stop, listener, app, connections, ready=shared.answering.release, grace=GRACE)
         beating.cancel()
         metrics.write()
+    if service.is_compiling:
+        os._exit(0)  # nothing is left to do, and a thread that compiles cannot be stopped: it would be waited for
 
 
 def _read_keys_again(app: App, shared: Shared) -> None:
@@ -135,10 +138,9 @@ def _end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _application(shared: Shared, metrics: Metrics) -> tuple[App, Callable[[int], None]]:
+def _application(service: Service, shared: Shared, metrics: Metrics) -> tuple[App, Callable[[int], None]]:
     """The application of a worker, and what is told the status of its answers."""
     settings = shared.settings
-    service = Service(settings, shared.store, count_estimate=metrics.count_estimate, chain_ids=shared.chain_ids)
     note = logs.request_writer() if settings.log == "requests" else None
 
     def observe(method: str, code: int, seconds: float) -> None:
