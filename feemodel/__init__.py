@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from feemodel.simulation.samples import rows as rows
     from feemodel.simulation.samples import sobol as sobol
     from feemodel.simulation.samples import whole_numbers as whole_numbers
-    from feemodel.simulation.screening import morris_screening as morris_screening
+    from feemodel.simulation.sensitivity import morris_screening as morris_screening
     from feemodel.simulation.sensitivity import sobol_indices as sobol_indices
     from feemodel.simulation.summarize import summarize as summarize
     from feemodel.simulation.sweep import sweep as sweep

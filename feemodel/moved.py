@@ -52,6 +52,15 @@ MOVED = {
     "feemodel.fees.rollups.rule": "feemodel.rollups.factors",
     "feemodel.fees.rollups.arbitrum_pricing": "feemodel.rollups.arbitrum_l1_pricing",
     "feemodel.simulation.compare": "feemodel.rollups.tables",
+    "feemodel.rpc.logs": "feemodel.rpc.processes",
+    "feemodel.rpc.polled": "feemodel.rpc.head",
+    "feemodel.rpc.upstreams": "feemodel.rpc.upstream",
+    "feemodel.rollups.arbitrum_surge": "feemodel.simulation.attacks.surge",
+    "feemodel.plots.closed_loop": "feemodel.plots.simulation",
+    "feemodel.io.raw_transactions": "feemodel.io.transactions",
+    "feemodel.simulation.closed_loop.experiment": "feemodel.simulation.closed_loop.simulator",
+    "feemodel.simulation.closed_loop.windows": "feemodel.simulation.closed_loop.l1_steps",
+    "feemodel.simulation.screening": "feemodel.simulation.sensitivity",
 }
 _PARAMETERS = "feemodel.linea.parameters:"
 #: Old module → names that have left it, and where they are.

@@ -16,10 +16,10 @@ from feemodel.simulation.closed_loop.baseline import BreakEven, baseline_pricing
 from feemodel.simulation.closed_loop.costs import DATA_LINES, Costs
 from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.finality import price_of_finality
+from feemodel.simulation.closed_loop.l1_steps import cheapest_step, rolling_quantile
 from feemodel.simulation.closed_loop.paths import Bootstrap
 from feemodel.simulation.closed_loop.policies import Fixed, LineaPricing, VaultPricing
 from feemodel.simulation.closed_loop.simulator import simulate
-from feemodel.simulation.closed_loop.windows import cheapest_step, rolling_quantile
 from feemodel.simulation.posting import Posting, PriceCap, post
 from feemodel.simulation.scenarios import bootstrap, replay
 from feemodel.simulation.surfaces import Submission, Workload

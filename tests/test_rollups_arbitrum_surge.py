@@ -5,7 +5,7 @@ import pytest
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.rollups.arbitrum import DIA_CONSTRAINTS
 from feemodel.rollups.arbitrum_l2_pricing import GasConstraint
-from feemodel.rollups.arbitrum_surge import Surge, surge_path
+from feemodel.simulation.attacks.surge import Surge, surge_path
 
 GWEI = 10**9
 

@@ -14,7 +14,7 @@ from feemodel.ethereum.glamsterdam_draft import posting_gas
 from feemodel.io.shipped import shipped_path
 from feemodel.plots.rollups import plot_days, plot_posting, plot_surge
 from feemodel.rollups.arbitrum import DIA_CONSTRAINTS
-from feemodel.rollups.arbitrum_surge import Surge, surge_path
+from feemodel.simulation.attacks.surge import Surge, surge_path
 
 DAYS = pd.DataFrame(
     {"day": ["2024-03-20", "2026-02-01"], "base_fee": [10**10, 10**8], "blob_base_fee": [1, 10**7],

@@ -18,9 +18,8 @@ import pytest
 import urllib3
 
 from feemodel.rpc.app import Access, App
-from feemodel.rpc.logs import JsonLines
 from feemodel.rpc.metrics import HALF, LABELS, Board, Metrics
-from feemodel.rpc.processes import BEAT
+from feemodel.rpc.processes import BEAT, JsonLines
 from tests import node_server
 from tests.execution_engines import HAS_NATIVE
 from tests.rpc_calls import ANNA, BERT, TOKEN, TRANSFER
@@ -301,9 +300,9 @@ def test_no_line_has_a_key_or_calldata(observed):
 def test_what_is_logged_is_a_setting(kind):
     script = """
 import logging, sys
-from feemodel.rpc import logs
+from feemodel.rpc import processes
 
-logs.set_up(sys.argv[1])
+processes.set_up_log(sys.argv[1])
 log = logging.getLogger("asyncio")
 log.info("a start")
 log.warning("a %s", "warning")

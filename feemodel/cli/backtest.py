@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from feemodel.cli.options import above_0, add_codec, count, number, read_codec, whole_from_0
 from feemodel.cli.output import add_out, checked_out, print_json, print_table
-from feemodel.cli.payloads import FILE_HELP, add_transaction_file, read_columns, read_transaction_file
+from feemodel.cli.subjects import FILE_HELP, add_transaction_file, read_columns, read_transaction_file
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum.quantities import WEI_PER_ETH
 

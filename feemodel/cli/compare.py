@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from feemodel.cli.options import add_codec, count, read_codec, whole_from_0
 from feemodel.cli.output import add_out, checked_out, print_json, print_table
-from feemodel.cli.payloads import add_transaction_file, read_transaction_file
-from feemodel.cli.subjects import estimated_gas, read_subject
+from feemodel.cli.subjects import add_transaction_file, estimated_gas, read_subject, read_transaction_file
 from feemodel.ethereum.quantities import WEI_PER_GWEI
 from feemodel.ethereum.transaction import Transaction, fill
 

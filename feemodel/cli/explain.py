@@ -6,8 +6,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from feemodel.cli.options import add_codec, add_pricing, count, read_codec, read_pricing, whole_from_0
 from feemodel.cli.output import in_eth, in_gwei, print_json, print_table
-from feemodel.cli.payloads import add_columns, read_columns
-from feemodel.cli.subjects import Item, as_call, estimated_gas, gas_limit, read_subjects, signing_fields
+from feemodel.cli.subjects import (
+    Item,
+    add_columns,
+    as_call,
+    estimated_gas,
+    gas_limit,
+    read_columns,
+    read_subjects,
+    signing_fields,
+)
 from feemodel.errors import FeeModelError, UnreadableFile
 from feemodel.ethereum.call import Call
 from feemodel.ethereum.quantities import from_quantity

@@ -3,20 +3,22 @@
 import argparse
 import math
 import warnings
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from feemodel.cli.backtest import HOUR, l1_history
-from feemodel.cli.options import above_0, add_resume, checked_resume, count, number, whole_from_0
+from feemodel.cli.options import above_0, add_resume, check_known, checked_resume, count, number, whole_from_0
 from feemodel.cli.output import add_out, checked_out, print_json, print_table
-from feemodel.cli.payloads import read_columns
-from feemodel.cli.simulate_spec import TABLES, read_simulate_spec, with_fields
+from feemodel.cli.subjects import read_columns
 from feemodel.errors import InvalidInput
+from feemodel.io.documents import read_toml
 from feemodel.simulation.closed_loop.choices import POSTINGS, PRICINGS, WITH_SLA
 
 if TYPE_CHECKING:
     import xarray
+
 
 FIT = "fit"
 FIGURES = (".png", ".svg", ".pdf")
@@ -264,7 +266,7 @@ def _finite(value: float) -> float | None:
 def _draw(found: "xarray.Dataset", path: Path) -> None:
     from matplotlib.figure import Figure
 
-    from feemodel.plots.closed_loop import plot_path
+    from feemodel.plots.simulation import plot_path
 
     figure = Figure(figsize=(9, 9), layout="constrained")
     plot_path(found, figure.subplots(4, 1, sharex=True))
@@ -284,4 +286,67 @@ def _at_least_0(text: str) -> float:
     found = number(text)
     if found < 0.0:
         raise argparse.ArgumentTypeError(f"expected a number of at least 0, got {text}")
+    return found
+
+
+TABLES = ("pricing-fields", "posting-fields", "demand", "costs")
+Record = TypeVar("Record")
+
+
+def read_simulate_spec(path: str, options: Mapping[str, argparse.Action]) -> dict[str, Any]:
+    """Options and tables of a file; an option's value is read as on the command line.
+
+    Raises
+    ------
+    UnreadableFile : no such file, or no TOML.
+    InvalidInput : a key that is no option and no table, a value that the option does not take.
+    """
+    return {name: _value(name, value, options) for name, value in read_toml(path).items()}
+
+
+def with_fields(where: str, record: Record, given: Mapping[str, Any]) -> Record:
+    """A frozen dataclass with some fields replaced; lists become tuples, a table replaces fields of a field.
+
+    Raises `InvalidInput` for a field that it has not.
+
+    >>> from feemodel.simulation.closed_loop.demand import Demand
+    >>> with_fields("demand", Demand(), {"rate": 2.0}).rate
+    2.0
+    """
+    known = [field.name for field in fields(record)]  # type: ignore[arg-type]
+    changed = {}
+    for name, value in given.items():
+        check_known(where, name, known)
+        held = getattr(record, name)
+        if isinstance(value, dict):
+            if not hasattr(held, "__dataclass_fields__"):
+                raise InvalidInput(f"{where}.{name}", "expected a number or text", value)
+            value = with_fields(f"{where}.{name}", held, value)
+        changed[name] = tuple(value) if isinstance(value, list) else value
+    try:
+        return replace(record, **changed)  # type: ignore[type-var]
+    except InvalidInput as error:
+        raise InvalidInput(f"{where}.{error.name}", error.reason, error.value) from None
+
+
+def _value(name: str, value: Any, options: Mapping[str, argparse.Action]) -> Any:
+    if name in TABLES:
+        if not isinstance(value, dict):
+            raise InvalidInput(name, f"expected a table [{name}]", value)
+        return value
+    check_known("the simulation file", name, [*options, *TABLES])
+    action = options[name]
+    if isinstance(value, bool):
+        if action.nargs != 0:
+            raise InvalidInput(name, "expected a number or text", value)
+        return value
+    if isinstance(value, (dict, list)) or action.nargs == 0:
+        raise InvalidInput(name, "expected true or false" if action.nargs == 0 else "expected one value", value)
+    try:
+        found = action.type(str(value)) if callable(action.type) else str(value)
+    except argparse.ArgumentTypeError as error:
+        reason, _, _ = str(error).partition(", got ")  # the value follows once, as the file has it
+        raise InvalidInput(name, reason, value) from None
+    if action.choices is not None:
+        check_known(name, found, [*action.choices])
     return found

@@ -5,7 +5,7 @@ from typing import Any
 
 from feemodel.cli.options import add_codec, count, read_codec
 from feemodel.cli.output import add_out, checked_out, print_json, print_table
-from feemodel.cli.payloads import FILE_HELP, add_transaction_file, read_transaction_file
+from feemodel.cli.subjects import FILE_HELP, add_transaction_file, read_transaction_file
 from feemodel.ethereum.transaction import FORMS
 
 CODECS = ("zstd", "brotli", "deflate", "fastlz")

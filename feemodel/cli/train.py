@@ -4,7 +4,7 @@ import argparse
 
 from feemodel.cli.options import count
 from feemodel.cli.output import add_out, checked_out, print_json
-from feemodel.cli.payloads import FILE_HELP, add_transaction_file, read_transaction_file
+from feemodel.cli.subjects import FILE_HELP, add_transaction_file, read_transaction_file
 from feemodel.ethereum.transaction import FORMS
 
 

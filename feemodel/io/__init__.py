@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from feemodel.io.l1_fees import read_l1_fees as read_l1_fees
     from feemodel.io.node import Node as Node
     from feemodel.io.node import NodeError as NodeError
-    from feemodel.io.raw_transactions import parse_raw_transactions as parse_raw_transactions
-    from feemodel.io.raw_transactions import read_raw_transactions as read_raw_transactions
     from feemodel.io.replay import Replay as Replay
     from feemodel.io.replay import parse_replay as parse_replay
     from feemodel.io.replay import read_replay as read_replay
     from feemodel.io.shipped import read_shipped_l1_fees as read_shipped_l1_fees
     from feemodel.io.shipped import read_shipped_transactions as read_shipped_transactions
+    from feemodel.io.transactions import parse_raw_transactions as parse_raw_transactions
     from feemodel.io.transactions import parse_transactions as parse_transactions
+    from feemodel.io.transactions import read_raw_transactions as read_raw_transactions
     from feemodel.io.transactions import read_transactions as read_transactions
 
 __getattr__, __dir__ = lazy_names(__name__)

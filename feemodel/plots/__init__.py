@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from feemodel.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from feemodel.plots.closed_loop import plot_path as plot_path
     from feemodel.plots.figures import plot_comparison as plot_comparison
     from feemodel.plots.figures import plot_distributions as plot_distributions
     from feemodel.plots.figures import plot_fee_by_size as plot_fee_by_size
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from feemodel.plots.simulation import plot_attack as plot_attack
     from feemodel.plots.simulation import plot_charges as plot_charges
     from feemodel.plots.simulation import plot_fee_fan as plot_fee_fan
+    from feemodel.plots.simulation import plot_path as plot_path
     from feemodel.plots.simulation import plot_recovery_over_time as plot_recovery_over_time
     from feemodel.plots.simulation import plot_tornado as plot_tornado
 

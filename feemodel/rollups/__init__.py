@@ -3,7 +3,7 @@
 rule, rules_at, chains : a chain's rule by name and date; all of them; every dated row as a table
 sizes_table, compare, compare_sums, comparison, compare_days : the same transactions under many rules, on many days
 optimism, arbitrum, scroll, zksync, zksync_os, taiko, polygon_zkevm : a chain's formulas, as its nodes compute them
-arbitrum_l1_pricing, arbitrum_l2_pricing, arbitrum_surge : Arbitrum's price of L1 data, its L2 base fee, in a surge
+arbitrum_l1_pricing, arbitrum_l2_pricing : Arbitrum's price of L1 data, its L2 base fee
 optimism_operator : what the operator of an OP Stack chain sets
 max_send : the largest value that a balance can send, some blocks ahead; balance has its formulas
 chain_history, presets, upgrades : parameters, each with source and date

@@ -29,7 +29,7 @@ from feemodel.rpc.keys import CALLER
 from feemodel.rpc.parameters import Overrides, check_block, check_size, estimate_options, no_accounts
 from feemodel.rpc.pass_through import PASSED, PassedOn
 from feemodel.rpc.pricing import Pricing
-from feemodel.rpc.upstreams import Upstreams
+from feemodel.rpc.upstream import Upstreams
 
 PRODUCTION_PREFIX = "linea"  # under which today's clients call the two methods
 

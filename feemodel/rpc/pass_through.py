@@ -98,7 +98,7 @@ class PassedOn(GroupedMethod):
     Parameters
     ----------
     name : under which the node has it.
-    ask : see `feemodel.rpc.upstreams.Upstreams.begin`.
+    ask : see `feemodel.rpc.upstream.Upstreams.begin`.
     ask_together : see `PassThrough.together`.
     """
 

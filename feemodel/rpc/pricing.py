@@ -13,13 +13,12 @@ from feemodel.linea.extra_data import PricingRecord, recorded_cost
 from feemodel.linea.from_l1 import recorded_variable_cost
 from feemodel.linea.parameters import COORDINATOR, NODE, LineaPreset, linea_preset
 from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost, form_of
-from feemodel.rpc.head import ChainId, Head
-from feemodel.rpc.polled import Polled
+from feemodel.rpc.head import ChainId, Head, Polled
 from feemodel.rpc.settings import Settings
 
 if TYPE_CHECKING:
     from feemodel.io.l1_fees import FeeHistory
-    from feemodel.rpc.upstreams import CurrentHead
+    from feemodel.rpc.upstream import CurrentHead
 
 
 @dataclass(frozen=True, slots=True)

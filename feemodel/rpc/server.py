@@ -22,7 +22,7 @@ from typing import Any, Self
 
 import feemodel
 from feemodel.errors import FeeModelError, LimitExceeded
-from feemodel.rpc import logs
+from feemodel.rpc import processes
 from feemodel.rpc.metrics import Board, Metrics
 from feemodel.rpc.processes import BEAT, GRACE, IGNORED, STOPPING, Shared, bound, start_worker
 from feemodel.rpc.settings import Settings
@@ -115,7 +115,7 @@ def serve(
     Raises `FeeModelError` where the port is taken, what a worker meets that cannot begin, `LimitExceeded` where workers
     die as fast as they start.
     """
-    logs.set_up(settings.log)
+    processes.set_up_log(settings.log)
     _check_keys(settings)  # whose errors are told before anything begins
     # Sockets that share a port would share it with another server too: whether it is free is asked without sharing.
     bound(settings.host, settings.port, shared=False).close()

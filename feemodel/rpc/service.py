@@ -24,7 +24,7 @@ from feemodel.rpc.chain import Chain, genesis_chain, read_genesis_document, repl
 from feemodel.rpc.chain_methods import ChainMethods
 from feemodel.rpc.development import development_genesis
 from feemodel.rpc.feeds import Feeds, asked
-from feemodel.rpc.head import ChainId
+from feemodel.rpc.head import ChainId, Polled
 from feemodel.rpc.jsonrpc import Methods, Unavailable
 from feemodel.rpc.methods import (
     absent_methods,
@@ -37,7 +37,6 @@ from feemodel.rpc.methods import (
     upstream_methods,
 )
 from feemodel.rpc.openrpc import document
-from feemodel.rpc.polled import Polled
 from feemodel.rpc.pricing import (
     Prices,
     PricesAt,
@@ -49,8 +48,7 @@ from feemodel.rpc.pricing import (
 )
 from feemodel.rpc.runner import Runner
 from feemodel.rpc.settings import Settings
-from feemodel.rpc.upstream import Upstream, block_call, block_hash
-from feemodel.rpc.upstreams import CurrentHead, Upstreams
+from feemodel.rpc.upstream import CurrentHead, Upstream, Upstreams, block_call, block_hash
 from feemodel.sizes.codecs import Codec, Zstd, get_codec
 from feemodel.sizes.lzss import Lzss
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from feemodel.errors import FeeModelError
 from feemodel.explorer.page import page
-from feemodel.rpc import logs
+from feemodel.rpc import processes
 from feemodel.rpc.app import LOOPBACK, Access, App, Page
 from feemodel.rpc.keys import Keys, Rates, read_keys
 from feemodel.rpc.listener import serve_until
@@ -37,7 +37,7 @@ def work(shared: Shared, place: int) -> None:
     # Signals are blocked from before its start: one that comes before connections are taken is kept until then.
     settings = shared.settings
     _end_with_parent()
-    logs.set_up(settings.log)
+    processes.set_up_log(settings.log)
     metrics = Metrics(shared.board, place)
     try:
         run_loop(_serving(shared, metrics))
@@ -141,7 +141,7 @@ def _end_with_parent() -> None:
 def _application(service: Service, shared: Shared, metrics: Metrics) -> tuple[App, Callable[[int], None]]:
     """The application of a worker, and what is told the status of its answers."""
     settings = shared.settings
-    note = logs.request_writer() if settings.log == "requests" else None
+    note = processes.request_writer() if settings.log == "requests" else None
 
     def observe(method: str, code: int, seconds: float) -> None:
         metrics.observe(method, code, seconds)

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from feemodel.simulation.closed_loop.execution_prices import Eip1559 as Eip1559
     from feemodel.simulation.closed_loop.execution_prices import FixedExecution as FixedExecution
     from feemodel.simulation.closed_loop.execution_prices import TaikoPricing as TaikoPricing
-    from feemodel.simulation.closed_loop.experiment import Experiment as Experiment
     from feemodel.simulation.closed_loop.finality import price_of_finality as price_of_finality
     from feemodel.simulation.closed_loop.paths import Bootstrap as Bootstrap
     from feemodel.simulation.closed_loop.policies import ArbitrumPricing as ArbitrumPricing
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from feemodel.simulation.closed_loop.policies import VaultPricing as VaultPricing
     from feemodel.simulation.closed_loop.profit import linea_surplus as linea_surplus
     from feemodel.simulation.closed_loop.profit import profit_and_loss as profit_and_loss
+    from feemodel.simulation.closed_loop.simulator import Experiment as Experiment
     from feemodel.simulation.closed_loop.simulator import simulate as simulate
     from feemodel.simulation.posting import Posting as Posting
     from feemodel.simulation.posting import PriceCap as PriceCap

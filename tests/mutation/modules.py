@@ -24,7 +24,6 @@ TESTS: dict[str, list[str]] = {
         "tests/test_rollups_arbitrum_l2_pricing.py",
         "feemodel/rollups/arbitrum_l2_pricing.py",
     ],
-    "rollups/arbitrum_surge": ["feemodel/rollups/arbitrum_surge.py", "tests/test_rollups_arbitrum_surge.py"],
     "rollups/balance": ["feemodel/rollups/balance.py", "tests/test_rollups_balance.py"],
     "rollups/factors": ["tests/test_rollups_vectors.py", "tests/test_rollups_rules.py"],
     "rollups/kernels": ["tests/test_rollups_rules.py"],
@@ -38,7 +37,11 @@ TESTS: dict[str, list[str]] = {
     "rollups/zksync_os": ["tests/test_rollups_zksync_os.py", "feemodel/rollups/zksync_os.py"],
     "simulation/attacks/denial": ["feemodel/simulation/attacks/denial.py", "tests/test_attacks.py"],
     "simulation/attacks/saturation": ["feemodel/simulation/attacks/saturation.py", "tests/test_attacks.py"],
-    "simulation/attacks/surge": ["feemodel/simulation/attacks/surge.py", "tests/test_attacks.py"],
+    "simulation/attacks/surge": [
+        "feemodel/simulation/attacks/surge.py",
+        "tests/test_rollups_arbitrum_surge.py",
+        "tests/test_attacks.py",
+    ],
     "simulation/calibrate": ["feemodel/simulation/calibrate.py", "tests/test_calibrate.py"],
     "simulation/closed_loop/costs": [
         "feemodel/simulation/closed_loop/costs.py",
@@ -58,7 +61,6 @@ TESTS: dict[str, list[str]] = {
     ],
     "simulation/closed_loop/policy_kernels": ["tests/test_closed_loop_policies.py"],
     "simulation/closed_loop/profit": ["feemodel/simulation/closed_loop/profit.py", "tests/test_closed_loop_profit.py"],
-    "simulation/closed_loop/windows": ["feemodel/simulation/closed_loop/windows.py", "tests/test_closed_loop.py"],
     "simulation/path_kernels": ["tests/test_scenarios.py", "tests/test_backtest.py"],
     "simulation/recovery": ["feemodel/simulation/recovery.py", "tests/test_backtest.py"],
     "simulation/reduce": ["feemodel/simulation/reduce.py", "tests/test_statistics.py", "tests/test_sweep.py"],

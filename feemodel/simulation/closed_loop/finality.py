@@ -10,9 +10,8 @@ from feemodel.compiled import kept
 from feemodel.errors import InvalidInput
 from feemodel.linea import price_cap
 from feemodel.simulation.closed_loop import loop
-from feemodel.simulation.closed_loop.l1_steps import held_fees, posting_terms, price_percentiles
+from feemodel.simulation.closed_loop.l1_steps import cheapest_step, held_fees, posting_terms, price_percentiles
 from feemodel.simulation.closed_loop.loop import capped_tip, hour_of_week
-from feemodel.simulation.closed_loop.windows import cheapest_step
 from feemodel.simulation.posting import Posting
 
 INTERVAL = 751.0  # seconds in which 1.45 transactions a second of 119.42 bytes fill a blob

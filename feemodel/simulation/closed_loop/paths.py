@@ -21,11 +21,16 @@ from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.closed_loop import loop, policy_kernels
 from feemodel.simulation.closed_loop.costs import Costs
 from feemodel.simulation.closed_loop.demand import Demand
-from feemodel.simulation.closed_loop.l1_steps import first_second, held_rows, posting_terms, price_percentiles
+from feemodel.simulation.closed_loop.l1_steps import (
+    cheapest_step,
+    first_second,
+    held_rows,
+    posting_terms,
+    price_percentiles,
+)
 from feemodel.simulation.closed_loop.observations import Setting
 from feemodel.simulation.closed_loop.policies import LineaPricing, Pricing
 from feemodel.simulation.closed_loop.results import PathResult, summarized
-from feemodel.simulation.closed_loop.windows import cheapest_step
 from feemodel.simulation.l1_columns import RATIOS, TIP
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import Rng, check_scenario, drawn_rows, generator_of
