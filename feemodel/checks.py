@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, TypeVar, U
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.errors import Int64Overflow, InvalidInput
+from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded
 
 INT64_MAX = 2**63 - 1
 EMPTY: Mapping[str, Any] = MappingProxyType({})
@@ -164,6 +164,20 @@ def mapping(name: str, value: Any) -> Mapping[Any, Any]:
     if not isinstance(value, MAPPINGS):
         raise InvalidInput(name, "expected a mapping", value)
     return value
+
+
+def check_limit(number: float, what: str, most: int, advice: str = "") -> None:
+    """Raise `LimitExceeded` for more than the most of something that a run can hold."""
+    if number > most:
+        shown = f"{number:,}" if isinstance(number, int) else f"{number:,.0f}"
+        raise LimitExceeded(f"{shown} {what} are more than {most:,}{advice}")
+
+
+def share(name: str, value: Any) -> float:
+    """One double between 0 and 1, both excluded."""
+    if not 0.0 < real_scalar(name, value) < 1.0:
+        raise InvalidInput(name, "expected between 0 and 1, both excluded", value)
+    return float(value)
 
 
 def check_table(name: str, value: Any) -> None:

@@ -129,7 +129,11 @@ def test_too_few_rows_are_said_to_be_too_few():
         (lambda: sobol_indices(lambda x: x * 0, 64, x=PI), InvalidInput, "expected a result that varies"),
         (lambda: sobol_indices(lambda x: np.sqrt(x.clip(-1) * np.inf), 64, x=(1, 2)), InvalidInput, "expected finite"),
         (lambda: ishigami_indices(1_000), InvalidInput, "count: expected a power of two"),
-        (lambda: ishigami_indices(64, confidence=1.0), InvalidInput, "confidence: expected a number between 0 and 1"),
+        (
+            lambda: ishigami_indices(64, confidence=1.0),
+            InvalidInput,
+            "confidence: expected between 0 and 1, both excluded",
+        ),
         (lambda: ishigami_indices(64, resamples=1), InvalidInput, "resamples: expected an integer of at least 2"),
         (lambda: ishigami_indices(1 << 23), LimitExceeded, "a design of 125,829,120 numbers is more than"),
         (lambda: sobol_indices(ishigami, 64, x1=PI, x2=PI, x4=PI), InvalidInput, "did you mean x3"),

@@ -27,8 +27,20 @@ from typing import NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import INT64_MAX, ArrayLike, Numbers, Wholes, choice, flag, instance, mapping, sequence, whole
-from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded
+from feemodel.checks import (
+    INT64_MAX,
+    ArrayLike,
+    Numbers,
+    Wholes,
+    check_limit,
+    choice,
+    flag,
+    instance,
+    mapping,
+    sequence,
+    whole,
+)
+from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.formula import formula
 from feemodel.integers import (
     UINT64_MAX,
@@ -127,8 +139,7 @@ def approx_exp_basis_points(bips: ArrayLike, accuracy: int = EXPONENTIAL_ACCURAC
     """
     exponent = whole("bips", bips, minimum=None)
     terms = one_whole("accuracy", accuracy, minimum=1)
-    if terms > MOST_TERMS:
-        raise LimitExceeded(f"{terms:,} terms of the series are more than {MOST_TERMS:,}")
+    check_limit(terms, "terms of the series", MOST_TERMS)
     size = maximum(exponent, -exponent)
     value: Whole = BIPS + size // terms
     for i in range(terms - 1, 0, -1):

@@ -18,8 +18,8 @@ matter-labs/era-contracts, TransactionHelper.sol; matter-labs/zksync-os at 0a82d
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from feemodel.checks import INT64_MAX, instance, sequence
-from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.checks import INT64_MAX, check_limit, instance, sequence
+from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
 from feemodel.integers import one_whole
 from feemodel.printed import printed_as_table
@@ -287,6 +287,5 @@ def l1_fee_bounds(
 
 def _blocks(name: str, blocks: int) -> int:
     count = one_whole(name, blocks)
-    if count > MOST_BLOCKS:
-        raise LimitExceeded(f"{count:,} blocks ahead are more than {MOST_BLOCKS:,}: the bound has no meaning there")
+    check_limit(count, "blocks ahead", MOST_BLOCKS, ": the bound has no meaning there")
     return count

@@ -13,7 +13,7 @@ import xarray as xr
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from feemodel.checks import INT64_MAX, RealArray, WholeArray, instance, real_scalar, whole, whole_scalar
+from feemodel.checks import INT64_MAX, RealArray, WholeArray, check_limit, instance, real_scalar, whole, whole_scalar
 from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded
 from feemodel.linea.priority import priority_fee
@@ -156,8 +156,7 @@ def draw_traffic(kinds: int, per_tick: float, ticks: int, stream: Generator) -> 
     ends = np.cumsum(instance("stream", stream, Generator).poisson(rate, ticks))
     if ends[-1] == 0:
         raise InvalidInput("arrival_rate", "expected a rate at which some transaction arrives", per_tick)
-    if count > INT32_MAX:
-        raise LimitExceeded(f"{count:,} kinds of transactions are more than {INT32_MAX:,}")
+    check_limit(count, "kinds of transactions", INT32_MAX)
     return Traffic(stream.integers(count, size=ends[-1], dtype=np.int32), ends)
 
 

@@ -9,14 +9,26 @@ from typing import Literal, NamedTuple
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import RealArray, WholeArray, choice, function, instance, real, real_scalar, sequence, whole_scalar
-from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.checks import (
+    RealArray,
+    WholeArray,
+    check_limit,
+    choice,
+    function,
+    instance,
+    real,
+    real_scalar,
+    sequence,
+    share,
+    whole_scalar,
+)
+from feemodel.errors import InvalidInput
 from feemodel.printed import printed_as_table
 from feemodel.progress import Progress, reporting
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.backtest import backtest, check_workload
 from feemodel.simulation.executors import Where, in_order
-from feemodel.simulation.metadata import with_metadata
+from feemodel.simulation.metadata import described_dataset
 from feemodel.simulation.path_brackets import Bracket, PathBrackets
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import Rng, check_scenario, generator_of
@@ -69,16 +81,11 @@ class Calibration(NamedTuple):
         tail = (1.0 - self.confidence) / 2.0
         low = np.where(losing > 0, beta.ppf(tail, np.maximum(losing, 1), paths - losing + 1), 0.0)
         high = np.where(losing < paths, beta.ppf(1.0 - tail, losing + 1, np.maximum(paths - losing, 1)), 1.0)
-        return with_metadata(
-            xr.Dataset(
-                {
-                    "loss_probability": ("margin", losing / paths, {"units": "1"}),
-                    "low": ("margin", low, {"units": "1"}),
-                    "high": ("margin", high, {"units": "1"}),
-                },
-                {"margin": ("margin", given, {"units": "1"})},
-                {"paths": paths, "confidence": self.confidence},
-            )
+        columns = {"loss_probability": losing / paths, "low": low, "high": high}
+        return described_dataset(
+            {name: ("margin", values, "1") for name, values in columns.items()},
+            {"margin": ("margin", given, "1")},
+            {"paths": paths, "confidence": self.confidence},
         )
 
 
@@ -133,8 +140,8 @@ def calibrate(
     (None, 'the interval has no upper end: that takes at least 36 paths, there are 4')
     """
     chosen = PricingRule() if rule is None else instance("rule", rule, PricingRule)
-    for name, share in (("loss_probability", loss_probability), ("confidence", confidence)):
-        _share(name, share)  # before hours of work
+    for name, value in (("loss_probability", loss_probability), ("confidence", confidence)):
+        share(name, value)  # before hours of work
     choice("vary", vary, ("estimate_margin", "margin"))
     choice("counted", counted, ("revenue", "size_revenue"))
 
@@ -143,7 +150,7 @@ def calibrate(
 
     check_scenario("l1_fees", l1_fees)
     paths, policy = l1_fees.sizes["path"], Posting() if posting is None else instance("posting", posting, Posting)
-    _check_paths(paths)
+    check_limit(paths, "paths", MOST_PATHS)
     seeds = generator_of(rng).integers(2**63, size=paths).tolist()  # each path's own, at every margin
     given = Workload.from_transactions(workload) if not isinstance(workload, Workload) else workload
     if calldata is None and chosen.pressure is not None:
@@ -232,9 +239,9 @@ def smallest_margin(
     >>> round(found.margin, 2), round(found.low, 2), round(found.high, 2), found.losing
     (1.9, 1.88, 1.92, 100)
     """
-    bound, level = _share("loss_probability", loss_probability), _share("confidence", confidence)
+    bound, level = share("loss_probability", loss_probability), share("confidence", confidence)
     count = whole_scalar("paths", paths, minimum=1)
-    _check_paths(count)
+    check_limit(count, "paths", MOST_PATHS)
     function("surplus", surplus)
     step, most = real_scalar("tolerance", tolerance), real_scalar("highest", highest)
     if step == 0.0 or most < step:
@@ -297,15 +304,3 @@ def _allowed_losses(paths: int, bound: float, confidence: float) -> tuple[int, i
     proven = int((binom.cdf(counts, paths, bound) <= tail).sum()) - 1
     not_disproven = int((binom.sf(counts - 1, paths, bound) > tail).sum()) - 1
     return proven, int((counts / paths <= bound).sum()) - 1, not_disproven
-
-
-def _check_paths(count: int) -> None:
-    if count > MOST_PATHS:
-        raise LimitExceeded(f"{count:,} paths are more than {MOST_PATHS:,}")
-
-
-def _share(name: str, value: float) -> float:
-    share = real_scalar(name, value)
-    if not 0.0 < share < 1.0:
-        raise InvalidInput(name, "expected between 0 and 1, both excluded", value)
-    return share

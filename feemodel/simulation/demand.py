@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import WholeArray, instance, real_scalar, whole, whole_scalar
+from feemodel.checks import WholeArray, check_limit, instance, real_scalar, whole, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum.fee_market import calldata_floor_gas
 from feemodel.integers import add
@@ -19,7 +19,7 @@ from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.parameters import COORDINATOR, NODE
 from feemodel.linea.priority import priority_fee
 from feemodel.simulation.announced import CalldataPressure
-from feemodel.simulation.metadata import with_metadata
+from feemodel.simulation.metadata import described_dataset
 from feemodel.simulation.surfaces import Submission
 
 MOST_BLOCKS = 10_000_000  # some 230 days
@@ -105,8 +105,7 @@ def pressure_path(
         raise InvalidInput("calldata", "expected one number a block", calldata)
     if blocks.max() * max(terms.block_count, 1) >= 2**53:
         raise InvalidInput("calldata", "expected sums of less than 2**53 bytes", int(blocks.max()))
-    if terms.block_count > MOST_BLOCKS:
-        raise LimitExceeded(f"{terms.block_count:,} blocks looked back on are more than {MOST_BLOCKS:,}")
+    check_limit(terms.block_count, "blocks looked back on", MOST_BLOCKS)
     seen = np.convolve(blocks, np.ones(max(terms.block_count, 1), dtype=np.int64))[: len(blocks)].tolist()
     latest = real_scalar("variable_cost", variable_cost)
     if latest_variable_cost is not None:
@@ -123,15 +122,10 @@ def pressure_path(
         )
         announced[i] = PricingRecord.from_bytes(PricingRecord(0, float(cost), 0).to_bytes()).variable_cost
         latest = float(announced[i])
-    return with_metadata(
-        xr.Dataset(
-            {
-                "calldata": ("block", blocks, {"units": "byte"}),
-                "variable_cost": ("block", announced, {"units": "wei / byte"}),
-            },
-            {"block": ("block", np.arange(1, len(blocks) + 1), {"units": "1"})},
-            {"l1_variable_cost": float(variable_cost), "block_time": NODE.block_time, "block_count": terms.block_count},
-        )
+    return described_dataset(
+        {"calldata": ("block", blocks, "byte"), "variable_cost": ("block", announced, "wei / byte")},
+        {"block": ("block", np.arange(1, len(blocks) + 1), "1")},
+        {"l1_variable_cost": float(variable_cost), "block_time": NODE.block_time, "block_count": terms.block_count},
     )
 
 
@@ -174,8 +168,7 @@ def attack_cost(
     (900, [1000000000, 1000000000], [4294967295000, 1000000000])
     """
     blocks = math.ceil(real_scalar("hours", hours) * 3_600 / NODE.block_time)
-    if blocks > MOST_BLOCKS:
-        raise LimitExceeded(f"{blocks:,} blocks are more than {MOST_BLOCKS:,}")
+    check_limit(blocks, "blocks", MOST_BLOCKS)
     if blocks < 1:
         raise InvalidInput("hours", "expected more than 0", hours)
     sizes, gas = instance("attack", attack, Attack).transactions()
@@ -191,14 +184,12 @@ def attack_cost(
     fees = priority_fee(sizes, gas, variable_cost=costs[:, :, None], fixed_cost=fixed_cost, margin=margin)
     paid = (np.asarray(add("base_fee", fees, rollup_base_fee), dtype=np.float64) * gas).sum(axis=2)
     posting = sizes.sum() * posted.cost_per_byte(*l1_fees)
-    return with_metadata(
-        xr.Dataset(
-            {
-                "variable_cost": (("block", "rule"), costs, {"units": "wei / byte"}),
-                "paid": (("block", "rule"), paid, {"units": "wei"}),
-                "posting": ("block", np.full(blocks, posting), {"units": "wei"}),
-            },
-            {"block": ("block", np.arange(1, blocks + 1), {"units": "1"}), "rule": ["calldata pressure", "without"]},
-            path.attrs | {"calldata": attack.calldata, "compression": attack.compression, "margin": margin},
-        )
+    return described_dataset(
+        {
+            "variable_cost": (("block", "rule"), costs, "wei / byte"),
+            "paid": (("block", "rule"), paid, "wei"),
+            "posting": ("block", np.full(blocks, posting), "wei"),
+        },
+        {"block": ("block", np.arange(1, blocks + 1), "1"), "rule": ["calldata pressure", "without"]},
+        path.attrs | {"calldata": attack.calldata, "compression": attack.compression, "margin": margin},
     )

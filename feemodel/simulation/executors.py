@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.context import SpawnContext, SpawnProcess
-from typing import Any, Protocol, TypeAlias, TypeGuard, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeGuard, TypeVar
 
 from feemodel.checks import whole_scalar
 from feemodel.errors import InvalidInput, UpstreamError
@@ -49,6 +49,17 @@ AHEAD = 3  # pieces under way for each worker: one at work, the others so that i
 RESTARTS = 3  # of broken workers without a result between them, before the work itself is to blame
 CLUSTER_TIMEOUT = 5  # seconds
 MOST_WORKERS = 1_024  # a typing error of more would end in a system without threads
+
+
+@dataclass(frozen=True, eq=False)
+class Selected(Generic[Result]):
+    """Some of a job's pieces, by their place among them."""
+
+    job: Job[Result]
+    numbers: tuple[int, ...]
+
+    def __call__(self, place: int) -> Result:
+        return self.job(self.numbers[place])
 
 
 class WorkersDied(RuntimeWarning):

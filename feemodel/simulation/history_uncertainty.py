@@ -10,13 +10,13 @@ from typing import Literal
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import real_scalar, sequence, whole_scalar
-from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.checks import check_limit, real_scalar, sequence, share, whole_scalar
+from feemodel.errors import InvalidInput
 from feemodel.progress import Progress, reporting
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.calibrate import calibrate
 from feemodel.simulation.executors import Where
-from feemodel.simulation.metadata import with_metadata
+from feemodel.simulation.metadata import described_dataset
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import Rng, bootstrap, check_scenario, generator_of, scenario, step_seconds
 from feemodel.simulation.surfaces import Workload
@@ -115,11 +115,8 @@ def calibrate_histories(
     ({'block_seconds': 1, 'history': 2}, True)
     """
     check_scenario("history", history)
-    count, level = whole_scalar("histories", histories, minimum=2), real_scalar("confidence", confidence)
-    if count > MOST_HISTORIES:
-        raise LimitExceeded(f"{count:,} histories are more than {MOST_HISTORIES:,}")
-    if not 0.0 < level < 1.0:
-        raise InvalidInput("confidence", "expected between 0 and 1, both excluded", confidence)
+    count, level = whole_scalar("histories", histories, minimum=2), share("confidence", confidence)
+    check_limit(count, "histories", MOST_HISTORIES)
     lengths = [real_scalar("block_seconds", length, unit="s") for length in sequence("block_seconds", block_seconds)]
     if not lengths:
         raise InvalidInput("block_seconds", "expected at least one length", block_seconds)
@@ -150,23 +147,13 @@ def calibrate_histories(
     # A history without a margin counts as one that needs more than any.
     ordered = np.sort(np.where(np.isnan(margins[:, 1:]), np.inf, margins[:, 1:]), axis=1)
     tail = (1.0 - level) / 2.0
-    low, high = (np.quantile(ordered, share, axis=1, method="inverted_cdf") for share in (tail, 1.0 - tail))
-    return with_metadata(
-        xr.Dataset(
-            {
-                "margin": ("block_seconds", margins[:, 0], {"units": "1"}),
-                "low": ("block_seconds", low, {"units": "1"}),
-                "high": ("block_seconds", high, {"units": "1"}),
-                "drawn_margin": (("block_seconds", "history"), margins[:, 1:], {"units": "1"}),
-            },
-            {"block_seconds": ("block_seconds", lengths, {"units": "s"}), "history": np.arange(count)},
-            {
-                "low": float(low.min()),
-                "high": float(high.max()),
-                "confidence": level,
-                "loss_probability": loss_probability,
-                "paths": paths,
-                "l1_fees": history.attrs["source"],
-            },
-        )
+    low, high = (np.quantile(ordered, level_of, axis=1, method="inverted_cdf") for level_of in (tail, 1.0 - tail))
+    columns = {"margin": margins[:, 0], "low": low, "high": high}
+    attributes = {"low": float(low.min()), "high": float(high.max()), "confidence": level}
+    attributes |= {"loss_probability": loss_probability, "paths": paths, "l1_fees": history.attrs["source"]}
+    return described_dataset(
+        {name: ("block_seconds", values, "1") for name, values in columns.items()}
+        | {"drawn_margin": (("block_seconds", "history"), margins[:, 1:], "1")},
+        {"block_seconds": ("block_seconds", lengths, "s"), "history": np.arange(count)},
+        attributes,
     )

@@ -1,12 +1,13 @@
 """What every result says of itself: the meaning of its variables, its seed, and the versions that made it."""
 
 import platform
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from feemodel import __version__
-from feemodel.checks import instance
+from feemodel.checks import EMPTY, instance
 
 if TYPE_CHECKING:
     import xarray
@@ -67,6 +68,29 @@ def with_metadata(found: "xarray.Dataset", rng: Any = None) -> "xarray.Dataset":
         variable.attrs.setdefault("long_name", LONG_NAMES.get(str(name), str(name).replace("_", " ")))
     drawn = {} if rng is None else {"seed": _seed(rng)}
     return found.assign_attrs(drawn | {name: text for name, text in versions().items() if name not in found.attrs})
+
+
+def described_dataset(
+    variables: Mapping[str, Any], coordinates: Mapping[str, Any] = EMPTY, attributes: Mapping[str, Any] = EMPTY
+) -> "xarray.Dataset":
+    """A result of variables and coordinates that are each `(dimensions, values, unit)`, `with_metadata`.
+
+    A unit of `None` is left out; a meaning may follow the unit. What is no tuple of that form is taken as it is.
+
+    >>> made = described_dataset({"fill": ("path", [0.9], "1")}, {"path": [0]}, {"source": "by hand"})
+    >>> made.fill.units, made.fill.long_name, made.source
+    ('1', 'share of blob space that is used', 'by hand')
+    """
+    import xarray as xr
+
+    def column(given: Any) -> Any:
+        if not isinstance(given, tuple) or len(given) < 3 or not isinstance(given[2], str | None):
+            return given
+        named = zip(("units", "long_name"), given[2:], strict=False)
+        return (*given[:2], {name: text for name, text in named if text is not None})
+
+    made, placed = ({name: column(given) for name, given in columns.items()} for columns in (variables, coordinates))
+    return with_metadata(xr.Dataset(made, placed, dict(attributes)))
 
 
 def _seed(rng: Any) -> str:

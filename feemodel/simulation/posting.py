@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import RealArray, check_fields, choice, instance, raise_first, real, real_scalar
+from feemodel.checks import RealArray, check_fields, check_limit, choice, instance, raise_first, real, real_scalar
 from feemodel.equality import compared_by_value
-from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.errors import InvalidInput
 from feemodel.linea import price_cap
 from feemodel.printed import printed_as_table
 from feemodel.simulation.scenarios import check_scenario
@@ -133,8 +133,7 @@ def post(stream: RealArray, tick: float, posting: Posting, l1_fees: xr.Dataset) 
         raise_first("stream", "expected sums, which never fall", stream[1:], falls)
     if posting.deadline is not None and posting.deadline < tick:
         raise InvalidInput("deadline", f"expected at least a tick of {tick:g} s", posting.deadline)
-    if (count := stream[-1] / posting.submission.capacity) > MOST_SUBMISSIONS:
-        raise LimitExceeded(f"{count:,.0f} submissions are more than {MOST_SUBMISSIONS:,}")
+    check_limit(stream[-1] / posting.submission.capacity, "submissions", MOST_SUBMISSIONS)
     edges = np.linspace(0.0, len(stream) * tick, len(stream) + 1)
     arrived = np.append(0.0, stream)
     times, ends = _filled(edges, arrived, posting) if posting.deadline is None else _dated(edges, arrived, posting)

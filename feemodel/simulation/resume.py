@@ -6,7 +6,6 @@ import json
 import pickle
 from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from types import CodeType
 from typing import Any, NamedTuple, Protocol
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from feemodel.errors import InvalidInput
 from feemodel.simulation.axes import DRAW_BLOCK, Axis, Inputs
 from feemodel.simulation.blocks import Blocks
-from feemodel.simulation.executors import Where, in_order
+from feemodel.simulation.executors import Selected, Where, in_order
 from feemodel.simulation.metadata import versions
 from feemodel.simulation.reduce import Moments, Over
 from feemodel.simulation.samples import Samples
@@ -50,24 +49,13 @@ class FinishedBlocks(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class _Missing:
-    """The blocks that are not there yet, by their place among them."""
-
-    job: Callable[[int], Piece]
-    numbers: tuple[int, ...]
-
-    def __call__(self, place: int) -> Piece:
-        return self.job(self.numbers[place])
-
-
 def pieces(
     job: Callable[[int], Piece], count: int, finished: FinishedBlocks | None, *, executor: Where, workers: int | None
 ) -> Generator[Piece, None, None]:
     """Every piece in order: what is kept is read, what is missing is computed and kept."""
     held = frozenset() if finished is None else frozenset(finished.numbers())
     missing = tuple(number for number in range(count) if number not in held)
-    with closing(in_order(_Missing(job, missing), len(missing), executor=executor, workers=workers)) as computed:
+    with closing(in_order(Selected(job, missing), len(missing), executor=executor, workers=workers)) as computed:
         for number in range(count):
             if finished is not None and number in held:
                 yield _piece(finished.get(number))

@@ -276,13 +276,12 @@ def moments(found: xr.Dataset) -> xr.Dataset:
         values |= {f"{name} p{100 * p:g}": np.exp(q) / 1e9 for p, q in zip(LEVELS, quantiles, strict=True)}
         values |= {f"{name} autocorrelation {lag}": autocorrelation(log, round(s / step)) for lag, s in LAGS.items()}
     values["correlation of the two"] = np.array([np.corrcoef(*pair)[0, 1] for pair in zip(*logs.values(), strict=True)])
-    return with_metadata(
-        xr.Dataset(
-            {"value": (("moment", "path"), np.stack(list(values.values())))},
-            {"moment": list(values), "path": found["path"].to_numpy()},
-            found.attrs,
-        )
+    made = xr.Dataset(
+        {"value": (("moment", "path"), np.stack(list(values.values())))},
+        {"moment": list(values), "path": found["path"].to_numpy()},
+        found.attrs,
     )
+    return with_metadata(made)
 
 
 def compare_moments(history: xr.Dataset, simulated: xr.Dataset, *, band: float = 0.9) -> xr.Dataset:
@@ -313,12 +312,9 @@ def compare_moments(history: xr.Dataset, simulated: xr.Dataset, *, band: float =
     paths = moments(simulated)["value"]
     low, middle, high = (paths.quantile(q, "path").drop_vars("quantile") for q in (edge, 0.5, 1 - edge))
     inside = (observed >= low) & (observed <= high)
-    return with_metadata(
-        xr.Dataset(
-            {"observed": observed, "simulated": middle, "low": low, "high": high, "inside": inside},
-            attrs={"history": history.attrs["source"], "simulated": simulated.attrs["source"], "band": band},
-        )
-    )
+    columns = {"observed": observed, "simulated": middle, "low": low, "high": high, "inside": inside}
+    attributes = {"history": history.attrs["source"], "simulated": simulated.attrs["source"], "band": band}
+    return with_metadata(xr.Dataset(columns, attrs=attributes))
 
 
 def autocorrelation(values: NDArray[Any], lag: int) -> RealArray:

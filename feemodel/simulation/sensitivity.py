@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import RealArray, flag, raise_first, real_scalar, whole_scalar
+from feemodel.checks import RealArray, check_limit, flag, raise_first, real_scalar, share, whole_scalar
 from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.extras import install_command
 from feemodel.simulation.axes import SAMPLE, Listed, Rng, Rows, SobolPoints, columns_at, is_frozen, stream_of
 from feemodel.simulation.executors import Where
-from feemodel.simulation.metadata import with_metadata
+from feemodel.simulation.metadata import described_dataset
 from feemodel.simulation.samples import Samples, sobol
 from feemodel.simulation.sweep import sweep
 
@@ -96,9 +96,7 @@ def sobol_indices(
     >>> indices.first_order.round(2).values.tolist()
     [0.8, 0.2]
     """
-    share = real_scalar("confidence", confidence)
-    if not 0.0 < share < 1.0:
-        raise InvalidInput("confidence", "expected a number between 0 and 1", confidence)
+    level = share("confidence", confidence)
     draws, widest_accepted = whole_scalar("resamples", resamples, minimum=2), real_scalar("tolerance", tolerance)
     samples = sobol(count, rng=rng, **ranges)
     points = samples.axes[0]
@@ -114,14 +112,14 @@ def sobol_indices(
     for name in names:
         matrices = _matrices(name, evaluated[name].to_numpy(), len(points), len(points.ranges))
         bootstrap = _bootstrap(matrices, draws, stream_of(points.seed, 1))
-        found.append({"": _scipy_indices(matrices), **_interval(bootstrap, share)})
+        found.append({"": _scipy_indices(matrices), **_interval(bootstrap, level)})
         if second_order:
-            pairs.append(_second_orders(matrices, draws, share, stream_of(points.seed, 2)))
+            pairs.append(_second_orders(matrices, draws, level, stream_of(points.seed, 2)))
     widest = max(float((one["_high"][kind] - one["_low"][kind]).max()) for one in found for kind in (0, 1))
     if widest > widest_accepted:
-        reason = f"the widest of the {share:.0%} intervals is {widest:.2f} at {len(points):,} rows"
+        reason = f"the widest of the {level:.0%} intervals is {widest:.2f} at {len(points):,} rows"
         warnings.warn(f"{reason}; widths fall with the root of the rows", NotConverged, stacklevel=2)
-    attributes = {"evaluations": evaluated.sizes[SAMPLE], "confidence": share, "resamples": draws}
+    attributes = {"evaluations": evaluated.sizes[SAMPLE], "confidence": level, "resamples": draws}
     attributes |= {"widest_interval": widest, "converged": int(widest <= widest_accepted)}
     return _dataset(found, pairs, names, points).assign_attrs({**evaluated.attrs, **points.attributes(), **attributes})
 
@@ -234,10 +232,9 @@ def _second_orders(
 def _dataset(
     found: list[dict[str, Indices]], pairs: list[dict[str, NDArray[np.float64]]], names: list[str], points: SobolPoints
 ) -> "xarray.Dataset":
-    import xarray
 
     variables: dict[str, Any] = {
-        f"{order}_order{end}": (("result", "input"), np.array([one[end][kind] for one in found]), {"units": "1"})
+        f"{order}_order{end}": (("result", "input"), np.array([one[end][kind] for one in found]), "1")
         for kind, order in enumerate(("first", "total"))
         for end in ("", "_low", "_high")
     }
@@ -246,9 +243,9 @@ def _dataset(
         coordinates["other_input"] = list(points.ranges)
         for end in ("", "_low", "_high"):
             values = np.array([one[end] for one in pairs])
-            variables[f"second_order{end}"] = (("result", "input", "other_input"), values, {"units": "1"})
-    dataset = with_metadata(xarray.Dataset(variables, coordinates))
-    return dataset if len(names) > 1 else dataset.squeeze("result")
+            variables[f"second_order{end}"] = (("result", "input", "other_input"), values, "1")
+    made = described_dataset(variables, coordinates)
+    return made if len(names) > 1 else made.squeeze("result")
 
 
 MOST_LEVELS = 1_000_000  # of an input's grid
@@ -303,7 +300,6 @@ def morris_screening(
     >>> found.mu_star.round(6).values.tolist(), found.sigma.round(6).values.tolist()
     ([2.0, 1.0], [0.0, 0.0])
     """
-    import xarray
 
     count, grid_levels = (
         whole_scalar("trajectories", trajectories, minimum=2),
@@ -311,11 +307,8 @@ def morris_screening(
     )
     if grid_levels % 2:
         raise InvalidInput("levels", "expected an even number", levels)
-    share, draws = real_scalar("confidence", confidence), whole_scalar("resamples", resamples, minimum=2)
-    if not 0.0 < share < 1.0:
-        raise InvalidInput("confidence", "expected a number between 0 and 1", confidence)
-    if draws > MOST_RESAMPLES:
-        raise LimitExceeded(f"{draws:,} resamples are more than {MOST_RESAMPLES:,}")
+    level, draws = share("confidence", confidence), whole_scalar("resamples", resamples, minimum=2)
+    check_limit(draws, "resamples", MOST_RESAMPLES)
     samples = sobol(1, rng=rng, **ranges)
     points = samples.axes[0]
     if not isinstance(points, SobolPoints) or len(samples.axes) > 1:
@@ -340,7 +333,7 @@ def morris_screening(
         if not (finite := np.isfinite(values)).all():
             raise_first(name, "expected finite results everywhere", values, ~finite)
         indices = analyze(
-            problem, design, values, num_resamples=draws, conf_level=share, num_levels=grid_levels,
+            problem, design, values, num_resamples=draws, conf_level=level, num_levels=grid_levels,
             seed=stream_of(points.seed, 1),
         )  # fmt: skip
         width = np.asarray(indices["mu_star_conf"], np.float64)
@@ -348,16 +341,13 @@ def morris_screening(
         effects |= {"mu_star_low": effects["mu_star"] - width, "mu_star_high": effects["mu_star"] + width}
         for key, column in effects.items():
             found[key].append(column)
-    units = {
-        key: {"units": evaluated[names[0]].attrs["units"]} for key in found if "units" in evaluated[names[0]].attrs
-    }
-    dataset = xarray.Dataset(
-        {key: (("result", "input"), np.array(values), units.get(key, {})) for key, values in found.items()},
+    unit = evaluated[names[0]].attrs.get("units")
+    made = described_dataset(
+        {key: (("result", "input"), np.array(values), unit) for key, values in found.items()},
         {"result": names, "input": inputs},
-        {**evaluated.attrs, **points.attributes(), "sampling": described, "confidence": share, "resamples": draws},
+        {**evaluated.attrs, **points.attributes(), "sampling": described, "confidence": level, "resamples": draws},
     )
-    dataset = with_metadata(dataset)
-    return dataset if len(names) > 1 else dataset.squeeze("result")
+    return made if len(names) > 1 else made.squeeze("result")
 
 
 def _units(levels: RealArray, within: Any, count: int) -> RealArray:

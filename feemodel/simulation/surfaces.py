@@ -19,7 +19,7 @@ from feemodel.linea.coordinator import variable_cost
 from feemodel.linea.parameters import ASSUMED_L1_TIP, COORDINATOR
 from feemodel.linea.pricing_forms import CostPerByte, VerificationCost
 from feemodel.linea.priority import verification_priority_fee
-from feemodel.simulation.metadata import with_metadata
+from feemodel.simulation.metadata import described_dataset
 from feemodel.sizes.codecs import Codec, compressed_sizes, get_codec
 from feemodel.sizes.lzss import packed_size
 
@@ -181,7 +181,6 @@ def recovery_over_l1_fees(
     >>> found.revenue.values.tolist(), found.recovery.values.round(3).tolist()
     ([758000145000.0], [[[66.294]]])
     """
-    import xarray
 
     instance("workload", workload, Workload)
     instance("submission", submission, Submission)
@@ -191,21 +190,20 @@ def recovery_over_l1_fees(
     fees = [form.parts(workload.compressed_size, workload.gas, factor).total for factor in margin.tolist()]
     revenue = np.array([_in_doubles(form.required_price(fee), workload.gas) for fee in fees])
     cost = workload.compressed_bytes * submission.cost_per_byte(base_fee[:, None], blob_base_fee)
-    return with_metadata(
-        xarray.Dataset(
-            {
-                "revenue": ("margin", revenue, {"units": "wei"}),
-                "cost": (("base_fee", "blob_base_fee"), cost, {"units": "wei"}),
-                "recovery": (("margin", "base_fee", "blob_base_fee"), revenue[:, None, None] / cost, {"units": "1"}),
-            },
-            {
-                "margin": ("margin", margin, {"units": "1"}),
-                "base_fee": ("base_fee", base_fee, {"units": "wei / gas"}),
-                "blob_base_fee": ("blob_base_fee", blob_base_fee, {"units": "wei / gas"}),
-            },
-            {"workload": workload.name, "transactions": len(workload), "pricing": form.name}
-            | {"variable_cost": form.variable_cost, "fixed_cost": form.fixed_cost, "tip": submission.tip},
-        )
+    fees_of_l1 = ("base_fee", "blob_base_fee")
+    return described_dataset(
+        {
+            "revenue": ("margin", revenue, "wei"),
+            "cost": (fees_of_l1, cost, "wei"),
+            "recovery": (("margin", *fees_of_l1), revenue[:, None, None] / cost, "1"),
+        },
+        {
+            "margin": ("margin", margin, "1"),
+            "base_fee": ("base_fee", base_fee, "wei / gas"),
+            "blob_base_fee": ("blob_base_fee", blob_base_fee, "wei / gas"),
+        },
+        {"workload": workload.name, "transactions": len(workload), "pricing": form.name}
+        | {"variable_cost": form.variable_cost, "fixed_cost": form.fixed_cost, "tip": submission.tip},
     )
 
 
@@ -240,7 +238,6 @@ def verification_surface(
     >>> found.recovery.values.round(4).tolist()
     [[[1.0, 1.2]]]
     """
-    import xarray
 
     instance("workload", workload, Workload)
     whole_scalar("form.base_fee", instance("form", form, VerificationCost).base_fee, unit="wei")
@@ -270,23 +267,21 @@ def verification_surface(
     per_byte = verification_gas_cost[:, None] * gas_price_ratio * form.min_gas_price / form.verification_capacity
     cost = workload.compressed_bytes * per_byte
     axes = ("verification_gas_cost", "gas_price_ratio", "margin")
-    return with_metadata(
-        xarray.Dataset(
-            {
-                "fee_quantile": (("quantile", *axes), paid, {"units": "wei"}),
-                "revenue": (axes, revenue, {"units": "wei"}),
-                "cost": (axes[:2], cost, {"units": "wei"}),
-                "recovery": (axes, revenue / cost[:, :, None], {"units": "1"}),
-            },
-            {
-                "quantile": ("quantile", quantiles, {"units": "1"}),
-                "verification_gas_cost": ("verification_gas_cost", verification_gas_cost, {"units": "gas"}),
-                "gas_price_ratio": ("gas_price_ratio", gas_price_ratio, {"units": "1"}),
-                "margin": ("margin", margin, {"units": "1"}),
-            },
-            {"workload": workload.name, "transactions": len(workload), "pricing": form.name}
-            | {"min_gas_price": form.min_gas_price, "verification_capacity": form.verification_capacity},
-        )
+    return described_dataset(
+        {
+            "fee_quantile": (("quantile", *axes), paid, "wei"),
+            "revenue": (axes, revenue, "wei"),
+            "cost": (axes[:2], cost, "wei"),
+            "recovery": (axes, revenue / cost[:, :, None], "1"),
+        },
+        {
+            "quantile": ("quantile", quantiles, "1"),
+            "verification_gas_cost": ("verification_gas_cost", verification_gas_cost, "gas"),
+            "gas_price_ratio": ("gas_price_ratio", gas_price_ratio, "1"),
+            "margin": ("margin", margin, "1"),
+        },
+        {"workload": workload.name, "transactions": len(workload), "pricing": form.name}
+        | {"min_gas_price": form.min_gas_price, "verification_capacity": form.verification_capacity},
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import INT64_MAX, check_fields, instance, real_scalar, whole_scalar
+from feemodel.checks import INT64_MAX, check_fields, check_limit, instance, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, LARGEST_EXPONENT, blob_base_fee, next_excess_blob_gas
 from feemodel.printed import printed_as_table
@@ -27,7 +27,7 @@ from feemodel.simulation.attacks.saturation import (
     moved_base_fee,
     saturate,
 )
-from feemodel.simulation.metadata import with_metadata
+from feemodel.simulation.metadata import described_dataset
 
 L1_BLOCK_TIME = 12.0  # seconds
 ROUNDING = 1e-9  # of sums of parts of blobs
@@ -309,18 +309,15 @@ def _data(victim: Victim, batches: float, rule: PricingRule, gas_price: int, blo
 
 def _blocks(blocks: int) -> int:
     count = whole_scalar("blocks", blocks, minimum=1)
-    if count > MOST_BLOCKS:
-        raise LimitExceeded(f"{count:,} blocks are more than {MOST_BLOCKS:,}")
+    check_limit(count, "blocks", MOST_BLOCKS)
     return count
 
 
 def _dataset(columns: dict[str, Any], victim: Victim) -> xr.Dataset:
     units = {"blob_base_fee": "wei / gas", "base_fee": "wei / gas", "backlog": "1"}
     count = len(next(iter(columns.values())))
-    return with_metadata(
-        xr.Dataset(
-            {name: ("block", values, {"units": units.get(name, "wei")}) for name, values in columns.items()},
-            {"block": ("block", np.arange(1, count + 1), {"units": "1"})},
-            {"rollup": victim.name},
-        )
+    return described_dataset(
+        {name: ("block", values, units.get(name, "wei")) for name, values in columns.items()},
+        {"block": ("block", np.arange(1, count + 1), "1")},
+        {"rollup": victim.name},
     )

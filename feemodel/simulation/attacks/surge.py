@@ -27,7 +27,7 @@ from feemodel.rollups.arbitrum_l2_pricing import (
     next_backlog,
     update_pricing,
 )
-from feemodel.simulation.metadata import with_metadata
+from feemodel.simulation.metadata import described_dataset
 
 LEGACY_SPEED_LIMIT = 7_000_000  # gas / s
 LONGEST_SURGE = 100_000
@@ -151,12 +151,12 @@ def surge_prices(surge: Surge | None = None, *, constraints: Sequence[GasConstra
     fees, gas = (np.array([getattr(path, name) for path in paths]) for name in ("base_fees", "gas_used"))
     before = np.hstack([np.full((2, 1), MIN_BASE_FEE), fees[:, :-1]])
     variables = {
-        "base_fee": (("rule", "second"), fees, {"units": "wei / gas"}),
-        "gas_used": (("rule", "second"), gas, {"units": "gas"}),
-        "paid": (("rule", "second"), gas.astype(np.float64) * before, {"units": "wei"}),
+        "base_fee": (("rule", "second"), fees, "wei / gas"),
+        "gas_used": (("rule", "second"), gas, "gas"),
+        "paid": (("rule", "second"), gas.astype(np.float64) * before, "wei"),
     }
-    seconds = ("second", np.arange(fees.shape[1]), {"units": "s"})
-    return with_metadata(xr.Dataset(variables, {"rule": ["legacy", "constraints"], "second": seconds}))
+    seconds = ("second", np.arange(fees.shape[1]), "s")
+    return described_dataset(variables, {"rule": ["legacy", "constraints"], "second": seconds})
 
 
 def sustained_use(
@@ -194,13 +194,8 @@ def sustained_use(
     blocks = seconds + 2
     used, times = np.full(blocks, gas), np.arange(blocks)
     fees = base_fees(used, times, constraints=constraints, min_base_fee=min_base_fee).base_fees.astype(np.float64)
-    return with_metadata(
-        xr.Dataset(
-            {
-                "base_fee": ("second", fees[2:], {"units": "wei / gas"}),
-                "paid": ("second", float(gas) * fees[1:-1], {"units": "wei"}),
-            },
-            {"second": ("second", np.arange(seconds), {"units": "s"})},
-            {"gas_per_second": gas, "min_base_fee": min_base_fee},
-        )
+    return described_dataset(
+        {"base_fee": ("second", fees[2:], "wei / gas"), "paid": ("second", float(gas) * fees[1:-1], "wei")},
+        {"second": ("second", np.arange(seconds), "s")},
+        {"gas_per_second": gas, "min_base_fee": min_base_fee},
     )

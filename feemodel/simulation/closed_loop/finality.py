@@ -12,6 +12,7 @@ from feemodel.linea import price_cap
 from feemodel.simulation.closed_loop import loop
 from feemodel.simulation.closed_loop.l1_steps import cheapest_step, held_fees, posting_terms, price_percentiles
 from feemodel.simulation.closed_loop.loop import capped_tip, hour_of_week
+from feemodel.simulation.metadata import described_dataset
 from feemodel.simulation.posting import Posting
 
 INTERVAL = 751.0  # seconds in which 1.45 transactions a second of 119.42 bytes fill a blob
@@ -102,17 +103,14 @@ def _leave(due, since, start_time, step, base_fee, blob_base_fee, tip, terms, ca
 
 
 def _dataset(due: Any, left: Any, delay: Any, cost: Any, at_once: Any) -> xr.Dataset:
-    columns = {
-        "due": (due, "s", "when the submission is full"),
-        "left": (left, "s", "when it leaves"),
-        "delay": (delay, "s", "how long it waits after it is full"),
-        "cost": (cost, "wei", "what it costs"),
-        "cost_at_once": (at_once, "wei", "what it would cost when it is full"),
-    }
-    made = xr.Dataset(
-        {name: ("submission", values, {"units": units, "long_name": text})
-         for name, (values, units, text) in columns.items()}
-    )  # fmt: skip
-    made["saving"] = ((), float(1.0 - cost.sum() / at_once.sum()), {"units": "1", "long_name": "part of cost at once"})
-    made["mean_delay"] = ((), float(delay.mean()), {"units": "s", "long_name": "mean delay"})
-    return made
+    return described_dataset(
+        {
+            "due": ("submission", due, "s", "when the submission is full"),
+            "left": ("submission", left, "s", "when it leaves"),
+            "delay": ("submission", delay, "s", "how long it waits after it is full"),
+            "cost": ("submission", cost, "wei", "what it costs"),
+            "cost_at_once": ("submission", at_once, "wei", "what it would cost when it is full"),
+            "saving": ((), float(1.0 - cost.sum() / at_once.sum()), "1", "part of cost at once"),
+            "mean_delay": ((), float(delay.mean()), "s", "mean delay"),
+        }
+    )

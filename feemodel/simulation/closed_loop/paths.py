@@ -14,7 +14,7 @@ from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
 
 from feemodel import __version__
-from feemodel.checks import RealArray, check_fields, choice, instance, real_scalar, whole_scalar
+from feemodel.checks import RealArray, check_fields, check_limit, choice, instance, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.linea import price_cap
 from feemodel.simulation.announced import PricingRule
@@ -57,8 +57,7 @@ class Bootstrap:
 
     def __post_init__(self) -> None:
         check_fields(self, above_zero=("paths",))
-        if self.paths > MOST_PATHS:
-            raise LimitExceeded(f"{self.paths:,} paths are more than {MOST_PATHS:,}")
+        check_limit(self.paths, "paths", MOST_PATHS)
         choice("method", self.method, ("stationary", "circular"))
 
 

@@ -8,11 +8,11 @@ import xarray as xr
 from feemodel.checks import RealArray
 from feemodel.simulation.closed_loop import loop
 from feemodel.simulation.closed_loop.costs import LINES
-from feemodel.simulation.metadata import with_metadata
+from feemodel.simulation.metadata import described_dataset
 
 HOUR = 3_600.0  # seconds
 DELAYS = (0.5, 0.95, 0.99)
-SERIES = ("price", "balance", "backlog", "transactions_in_step")
+SERIES = {"price": "wei / byte", "balance": "wei", "backlog": "byte", "transactions_in_step": "1"}
 
 #: Variables over path and day: column of the loop, units, long name.
 DAILY = {
@@ -146,29 +146,25 @@ def dataset(results: list[PathResult], *, day_steps: int, step: float, recorded:
     """
     days = np.stack([one.days for one in results])
     variables: dict[str, Any] = {
-        name: (("path", "day"), days[:, :, column], {"units": units, "long_name": text})
-        for name, (column, units, text) in DAILY.items()
+        name: (("path", "day"), days[:, :, column], units, text) for name, (column, units, text) in DAILY.items()
     }
     with np.errstate(invalid="ignore"):
         mean = days[:, :, loop.PRICE_SUM] / days[:, :, loop.STEPS]
-    variables["mean_price_of_day"] = (("path", "day"), mean, {"units": "wei / byte", "long_name": "mean data price"})
+    variables["mean_price_of_day"] = (("path", "day"), mean, "wei / byte", "mean data price")
     for name, (units, text) in OF_PATH.items():
-        values = np.array([one.summary[name] for one in results])
-        variables[name] = ("path", values, {"units": units, "long_name": text})
+        variables[name] = ("path", np.array([one.summary[name] for one in results]), units, text)
     coordinates: dict[str, Any] = {
         "path": np.arange(len(results)),
-        "day": ("day", np.arange(days.shape[1]), {"units": "d", "long_name": "day of the path"}),
-        "covered": ("day", days[0, :, loop.STEPS] / day_steps, {"units": "1", "long_name": "covered part of the day"}),
+        "day": ("day", np.arange(days.shape[1]), "d", "day of the path"),
+        "covered": ("day", days[0, :, loop.STEPS] / day_steps, "1", "covered part of the day"),
     }
     if recorded:
         series = np.stack([one.series for one in results[:recorded] if one.series is not None])
-        of_series = ("wei / byte", "wei", "byte", "1")
-        for place, name in enumerate(SERIES):
-            said = {"units": of_series[place], "long_name": name.replace("_", " ")}
-            variables[name] = (("recorded_path", "step"), series[:, place], said)
+        for place, (name, units) in enumerate(SERIES.items()):
+            variables[name] = (("recorded_path", "step"), series[:, place], units)
         coordinates["recorded_path"] = np.arange(len(series))
-        coordinates["elapsed"] = ("step", step * np.arange(series.shape[2]), {"units": "s"})
-    return with_metadata(xr.Dataset(variables, coordinates))
+        coordinates["elapsed"] = ("step", step * np.arange(series.shape[2]), "s")
+    return described_dataset(variables, coordinates)
 
 
 def _over(amount: Any, whole: Any) -> float:

@@ -13,10 +13,10 @@ from feemodel.progress import Progress, reporting
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.closed_loop.costs import Costs
 from feemodel.simulation.closed_loop.demand import Demand
-from feemodel.simulation.closed_loop.paths import Bootstrap, PathJob, path_job
+from feemodel.simulation.closed_loop.paths import Bootstrap, path_job
 from feemodel.simulation.closed_loop.policies import Pricing
 from feemodel.simulation.closed_loop.results import OF_PATH, PathResult, dataset
-from feemodel.simulation.executors import Where, in_order
+from feemodel.simulation.executors import Selected, Where, in_order
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import Rng
 
@@ -102,7 +102,7 @@ def simulate(
     missing = [path for path in range(job.paths) if finished is None or finished.get(path) is None]
     with (
         reporting(progress, job.paths, "paths") as advance,
-        closing(in_order(_Missing(job, tuple(missing)), len(missing), executor=executor, workers=workers)) as found,
+        closing(in_order(Selected(job, tuple(missing)), len(missing), executor=executor, workers=workers)) as found,
     ):
         for path in range(job.paths):
             kept = None if finished is None else finished.get(path)
@@ -117,17 +117,6 @@ def simulate(
         dates = first.astype("datetime64[ns]") + np.arange(made.sizes["day"]) * np.timedelta64(86_400, "s")
         made = made.assign_coords(date=("day", dates, {"long_name": "start of the day, UTC"}))
     return made.assign_attrs(job.attributes)
-
-
-@dataclass(frozen=True, eq=False)
-class _Missing:
-    """The paths that are still to be simulated, numbered from 0."""
-
-    job: PathJob
-    paths: tuple[int, ...]
-
-    def __call__(self, number: int) -> PathResult:
-        return self.job(self.paths[number])
 
 
 PARTS = ("pricing", "posting", "demand", "costs")

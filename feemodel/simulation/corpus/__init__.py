@@ -11,8 +11,8 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import real_scalar, whole_scalar
-from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.checks import check_limit, real_scalar, whole_scalar
+from feemodel.errors import InvalidInput
 from feemodel.simulation.corpus.calldata import SHAPES, Pools
 from feemodel.simulation.corpus.fitted import LINEA, Indices
 from feemodel.simulation.corpus.transactions import draw_transactions
@@ -81,8 +81,7 @@ def corpus(
     ('a9059cbb', 68)
     """
     count = whole_scalar("count", count)
-    if count > MOST:
-        raise LimitExceeded(f"{count:,} generated transactions are more than {MOST:,}: draw several corpora")
+    check_limit(count, "generated transactions", MOST, ": draw several corpora")
     weights = _weights(mix)
     try:
         generator = np.random.default_rng(rng)
