@@ -130,7 +130,7 @@ ERRORS = [
             {"to": BERT, "authorizationList": [AUTHORIZATION, {**AUTHORIZATION, "s": None}]}),
     refused(-32602, "call.blobVersionedHashes[0]: expected 32 bytes, counted 1, got '0x01'", ESTIMATE,
             {"to": BERT, "blobVersionedHashes": ["0x01"]}),
-    refused(-32602, "parameter 3: expected nothing behind a state override, got {}", ESTIMATE, {}, {OTHER: {}}, {}),
+    refused(-32602, "parameter 3: expected nothing after a state override, got {}", ESTIMATE, {}, {OTHER: {}}, {}),
     refused(-32602, "overrides: expected an object of addresses, got 'x'", ESTIMATE, {}, "latest", "x"),
     refused(-32602, "overrides: expected an object of addresses, got [1]", "eth_call", {}, "latest", [1]),
     refused(-32602, "overrides.0x12: expected an address of 20 bytes, counted 1, got '0x12'", ESTIMATE,

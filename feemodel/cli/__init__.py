@@ -5,7 +5,7 @@
 2    bad input: an option, a value, a call
 3    a file that cannot be read or written
 4    an upstream node or cluster that failed
-70   an error that nobody foresaw; `--debug` shows its traceback
+70   an unforeseen error; `--debug` shows its traceback
 130  interrupted
 
 Whatever fails is one line on standard error.
@@ -157,7 +157,7 @@ def _run(given: Sequence[str]) -> int:
 def verb_parser(words: Sequence[str]) -> VerbParser:
     """The parser of `feemodel`, with the options of the verbs named: the others' modules need not be loaded.
 
-    Where the first word is a verb, no other is listed: a parser that nobody asks for takes as long to make as any.
+    Where the first word is a verb, no other is listed: each parser takes as long to make.
     """
     parser = VerbParser(
         prog="feemodel",

@@ -28,7 +28,7 @@ EXIT_CODES = """exit codes:
   1  at least one did not, or could not be executed; a missing estimate or fee is no reason
   2  an option that cannot be used
   3  a file that cannot be read
-  70 an error that nobody foresaw"""
+  70 an unforeseen error"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _ledger(settings: Settings) -> AbstractContextManager[str | None]:
-    """A folder for the ledger of a genesis, which nobody gave a file for."""
+    """A temporary folder for the ledger of a genesis, where the settings name no file."""
     needed = settings.store is None and settings.node is None and settings.replay is None
     return tempfile.TemporaryDirectory(prefix="feemodel-") if needed else nullcontext()
 

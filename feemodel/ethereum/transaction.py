@@ -359,7 +359,7 @@ def _decoded_access_list(where: str, item: Any) -> AccessList:
 
 
 def _is_access(entry: Any) -> bool:
-    """RLP tells byte strings from lists: an empty list is no empty string."""
+    """RLP distinguishes byte strings from lists: an empty list is no empty string."""
     if not isinstance(entry, list) or len(entry) != 2 or not isinstance(entry[1], list):
         return False
     address, keys = entry

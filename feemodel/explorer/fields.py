@@ -5,7 +5,7 @@ On the wire wei and gas are hexadecimal quantities, bytes and ratios plain numbe
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from feemodel.checks import INT64_MAX, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
@@ -17,6 +17,7 @@ from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost, fo
 QUANTITY, BYTES, REAL = "quantity", "bytes", "real"
 ANNOUNCED, FROM_L1 = "announced", "l1"
 FORMS = (CostPerByte.name, VerificationCost.name)
+Subject = TypeVar("Subject")
 SUBJECT_BYTES = 131_072  # of a transaction: what geth's pool takes
 
 
@@ -143,7 +144,7 @@ OF_FORM = {
     "verificationCapacity": "verification_capacity", "gasPriceRatio": "gas_price_ratio", "adjustment": "adjustment",
 }  # fmt: skip
 TRANSACTION = ("compressedSize", "gas")
-L1_FEES = ("l1BaseFee", "blobBaseFee")  #: without them nothing is said of recovery
+L1_FEES = ("l1BaseFee", "blobBaseFee")  #: without them no recovery is shown
 AT_LEAST_ONE = ("gas", "verificationCapacity", "submissionBytes")  #: divisors
 
 
@@ -228,7 +229,7 @@ def read_value(field: Field, value: Any, path: str) -> Any:
     return number
 
 
-def check_subject_size(subject: Any) -> Any:
+def check_subject_size(subject: Subject) -> Subject:
     """The subject itself; raises `LimitExceeded` for one of more than 131,072 bytes.
 
     >>> check_subject_size("0x00")

@@ -160,7 +160,7 @@ def _in_order(node: Node, blocks: range, concurrency: int, calls_per_request: in
         while waiting:
             yield waiting.popleft().result()
     finally:
-        # Not waited for: a request under way ends by its own time-out.
+        # Not waited for: a request in flight ends by its own time-out.
         executor.shutdown(wait=False, cancel_futures=True)
 
 

@@ -52,7 +52,7 @@ class ReplayState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayTransaction:
-    """A transaction of a captured block and what it came to."""
+    """A transaction of a captured block and its outcome."""
 
     type: int  #: 0 to 4
     sender: bytes

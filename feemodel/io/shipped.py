@@ -12,7 +12,7 @@ TRANSACTIONS, L1_FEES = "linea_transactions.csv", "l1_fees_2026-01-07_2026-02-06
 
 
 def shipped_path(name: str) -> Path:
-    """Where a shipped file lies: in the installed package, or in a checkout next to the package."""
+    """The path of a shipped file: in the installed package, or in a checkout next to the package."""
     package = Path(__file__).resolve().parents[1]
     for folder in (package / "data", package.parent / "data"):
         if (folder / name).is_file():

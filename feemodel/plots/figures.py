@@ -17,7 +17,7 @@ from feemodel.ethereum.quantities import WEI_PER_GWEI
 if TYPE_CHECKING:
     import xarray
 
-# Okabe and Ito's palette: told apart by colour-blind readers too.
+# Okabe and Ito's palette, which colour-blind readers distinguish too.
 BLUE, ORANGE, GREEN, VERMILION, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#555555"
 COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE)
 RATIO_STEPS = tuple(float(f"{step}e{power}") for power in range(-6, 12) for step in (1, 2, 5))  # of coloured surfaces

@@ -5,14 +5,14 @@ A figure of a backtest says below its axes that transactions were drawn onto the
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 
-from feemodel.checks import instance
+from feemodel.checks import RealArray, instance
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
 from feemodel.ethereum.quantities import WEI_PER_ETH, WEI_PER_GWEI
@@ -192,12 +192,12 @@ def plot_attack(runs: "Mapping[str, xarray.Dataset]", ax: Axes | None = None, *,
     return ax
 
 
-def _trailing(values: Any) -> Any:
+def _trailing(values: RealArray) -> RealArray:
     """Sums over the last day, or over what there is of it."""
     sums = np.cumsum(values, axis=1)
     before = np.zeros_like(sums)
     before[:, HOURS_A_DAY:] = sums[:, :-HOURS_A_DAY]
-    return sums - before
+    return np.asarray(sums - before)
 
 
 def _caption(ax: Axes, result: "xarray.Dataset") -> Axes:

@@ -143,7 +143,7 @@ _GENESIS: dict[str, Any] = {
 
 
 def _chain(name: str, *rows: Row, family: str = "op-stack", archived: str | None = None) -> Chain:
-    """A chain with its rows in order of time; a row of an unknown date stays behind the row that it is given after."""
+    """A chain with its rows in order of time; a row of an unknown date keeps its place after the row before it."""
     last, order = 0, []
     for place, row in enumerate(rows):
         last = last if row.timestamp is None else row.timestamp
@@ -364,7 +364,7 @@ def chain(name: str) -> Chain:
 
 
 def rows_older_than(days: int, today: str) -> list[tuple[Chain, Row]]:
-    """The rows that nobody compared with their source for more than so many days before `today` (ISO 8601).
+    """The rows that were last compared with their source more than so many days before `today` (ISO 8601).
 
     >>> rows_older_than(90, "2026-11-23")
     []

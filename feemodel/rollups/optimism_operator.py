@@ -160,7 +160,7 @@ def posting_plan(
     Parameters
     ----------
     transactions_per_day : above 0.
-    mix : what the transactions come to.
+    mix : mean size of the transactions, and what a unit of gas carries of them.
     channel_hours : after which a channel is posted however full it is, above 0 and at most 24 [h].
     as_published : whether blobs per transaction follow from the calldata size, as in the published code, where its
         formula names the mean size.

@@ -54,7 +54,7 @@ class OpStackChain(Preset):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArbitrumChain(Preset):
-    """What sets the price per unit: where the controller comes to rest if every batch is like this one."""
+    """What sets the price per unit: where the controller settles if every batch is like this one."""
 
     version: str  #: of ArbOS
     batch_l1_gas: int  #: execution gas that posting a batch is reported to cost [gas]

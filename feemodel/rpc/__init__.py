@@ -1,7 +1,7 @@
 """The server: JSON-RPC over HTTP, thin.
 
-serve : run it with some settings until it is told to stop
-Settings, load_settings : what it can be told, from a file, the environment and options
+serve : run it with some settings until a signal stops it
+Settings, load_settings : its settings, from a file, the environment and options
 Service, App : the methods of one process, and their HTTP
 
 >>> from feemodel import rpc

@@ -18,7 +18,7 @@ GENESIS, LEDGER = "development/genesis.json", "development/ledger.db"
 
 
 def development_genesis() -> dict[str, Any]:
-    """The geth genesis that ships; `data/development/README.md` says what stands where."""
+    """The geth genesis that ships; `data/development/README.md` lists its accounts and contracts."""
     return dict(json.loads(shipped_path(GENESIS).read_bytes()))
 
 
@@ -44,4 +44,4 @@ if __name__ == "__main__":
     Path(sys.argv[1]).unlink(missing_ok=True)
     build_ledger(sys.argv[1], development_genesis())
     with closing(sqlite3.connect(sys.argv[1])) as connection:
-        connection.execute("PRAGMA journal_mode = DELETE")  # one file, which nothing writes beside
+        connection.execute("PRAGMA journal_mode = DELETE")  # one file, without a log next to it

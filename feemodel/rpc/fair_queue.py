@@ -64,7 +64,7 @@ class FairQueue:
             raise
 
     def enter_now(self, client: str, *, known: bool) -> bool:
-        """Take a place, which `leave` gives back, where nobody waits for one; whether it was taken."""
+        """Take a place if no call waits for one; whether it was taken. `leave` gives it back."""
         if self._waiting or not self._has_place(client, known=known):
             return False
         self._take(client, known=known)

@@ -1,4 +1,4 @@
-"""What subscriptions are told: new blocks of the node, their logs, and prices that have changed.
+"""What subscriptions push: new blocks of the node, their logs, and prices that have changed.
 
 One task of a process looks for news while anybody is subscribed, and tells everybody who is.
 """
@@ -16,7 +16,7 @@ from feemodel.ethereum.quantities import from_quantity, to_quantity
 from feemodel.rpc.jsonrpc import Streamed
 
 KINDS = ("newHeads", "logs", "feemodel_pricing")
-CATCH_UP = 16  # blocks that came since the last look and are told one by one; older ones are left out
+CATCH_UP = 16  # blocks since the last look that are pushed one by one; older ones are left out
 FILTER_LIMIT = 1_000  # addresses and topics of one filter
 _LISTS = ("transactions", "uncles", "withdrawals")  # of a block, which its header has not
 _PLACE = b"0x" + b"-" * 32  # of a subscription's id
@@ -28,13 +28,13 @@ Ask = Callable[[str, list[Any]], Awaitable[Any]]
 
 
 class Subscriber(Protocol):
-    """Who is told."""
+    """A connection that takes pushes."""
 
     def tell(self, identity: str, push: "Push") -> None: ...
 
 
 class Push:
-    """What is told to every subscriber of one kind, as one WebSocket frame with a gap for the subscription's id.
+    """A push to every subscriber of one kind, as one WebSocket frame with a gap for the subscription's id.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Feeds:
 
     Parameters
     ----------
-    ask : a call to the node; `None` where the chain stands still.
+    ask : a call to the node; `None` where the chain has no new blocks.
     pricing : what `feemodel_pricing` answers.
     every : between two looks [s].
 
@@ -72,7 +72,7 @@ class Feeds:
         self._ask, self._pricing, self._every = ask, pricing, every
         self._subscribed: dict[str, dict[tuple[Subscriber, str], Any]] = {kind: {} for kind in KINDS}
         self._task: asyncio.Task[None] | None = None
-        self._last: tuple[int, str] | None = None  # number and hash of the newest block that was told
+        self._last: tuple[int, str] | None = None  # number and hash of the newest block that was pushed
         self._priced: Mapping[str, Any] | None = None
 
     @property
@@ -85,7 +85,7 @@ class Feeds:
         if kind not in KINDS:
             raise InvalidInput("subscription", f"expected one of {', '.join(KINDS)}", kind)
         if filter is not None and kind != "logs":
-            raise InvalidInput("parameter 2", f"expected nothing behind {kind}", filter)
+            raise InvalidInput("parameter 2", f"expected nothing after {kind}", filter)
         self._subscribed[kind][subscriber, identity] = LogFilter(filter) if kind == "logs" else None
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._watch())
@@ -163,7 +163,7 @@ async def asked(ask: Ask, method: str, params: list[Any]) -> Any:
 
 
 class LogFilter:
-    """Which logs a subscription is told, by address and topics as `eth_getLogs` has them.
+    """Which logs a subscription gets, by address and topics as `eth_getLogs` has them.
 
     >>> LogFilter({"address": "0xA1", "topics": [None, ["0x1"]]}).matches({"address": "0xa1", "topics": ["0x7", "0x1"]})
     True

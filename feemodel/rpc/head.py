@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 class Polled(Generic[Value]):
     """The last value that `fetch` gave, and how old it is.
 
-    A node that stands still answers every poll, so the age of a value is that of its block; and a node that is gone
+    A node whose chain has stopped answers every poll, so the age of a value is that of its block; a node that has gone
     answers none, so the age of the poll counts too.
 
     Parameters
@@ -154,7 +154,7 @@ class Head:
         """The base fee of the block that comes next [wei / gas].
 
         It is what the node announces, for chains have parameters and exceptions of their own; where it announces
-        none, that of EIP-1559 with Ethereum's parameters. Raises `UpstreamError` for a block that does not tell it.
+        none, that of EIP-1559 with Ethereum's parameters. Raises `UpstreamError` for a block that has none of these.
         """
         if self.announced is not None:
             return self.announced
@@ -167,7 +167,7 @@ class Head:
             raise UpstreamError(f"the newest block: {error}") from None
 
     def extra_data(self) -> bytes:
-        """The extra data, where the pricing record stands."""
+        """The extra data, which holds the pricing record."""
         return from_hex(self.block.get("extraData") or "0x", "extraData")
 
 
@@ -207,7 +207,7 @@ class ChainId:
 
     @property
     def known(self) -> int | None:
-        """The id; `None` until a node has told one."""
+        """The id; `None` until a node has answered with one."""
         held = self._known if self._shared is None else bytes(self._shared[:])
         return int.from_bytes(held) - 1 if any(held) else None
 

@@ -160,7 +160,7 @@ class Keys:
         return cls({_hash(text): Caller(key, place, rates) for place, (text, key) in enumerate(ordered)})
 
     def find(self, text: str | None) -> Caller | None:
-        """Who has this key; `None` where nobody has."""
+        """The owner of a key; `None` for an unknown one."""
         return None if text is None else self.callers.get(_hash(text))
 
     def refused(self, client: str, *, given: bool) -> None:

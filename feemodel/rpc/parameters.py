@@ -20,7 +20,7 @@ Overrides = Mapping[str, Any]
 
 
 def block_and_overrides(second: Any, third: Any) -> tuple[Any, Overrides | None]:
-    """What stands behind the call: `[overrides]` as the rollup method has it, or `[block, overrides]` as clients do.
+    """The parameters after the call: `[overrides]` as the rollup method has it, or `[block, overrides]` as clients do.
 
     The block is `None` where none is named.
 
@@ -31,7 +31,7 @@ def block_and_overrides(second: Any, third: Any) -> tuple[Any, Overrides | None]
     """
     if isinstance(second, Mapping) and not (second and second.keys() <= _BLOCK_FIELDS):
         if third is not None:
-            raise InvalidInput("parameter 3", "expected nothing behind a state override", third)
+            raise InvalidInput("parameter 3", "expected nothing after a state override", third)
         return None, second
     if third is not None and not isinstance(third, Mapping):
         raise InvalidInput("overrides", "expected an object of addresses", third)
@@ -39,18 +39,18 @@ def block_and_overrides(second: Any, third: Any) -> tuple[Any, Overrides | None]
 
 
 class EstimateOptions(NamedTuple):
-    """What stands behind the call of an estimate."""
+    """The parameters after the call of an estimate."""
 
     block: Any
     overrides: Overrides | None
     blocks: int | None = None  #: for which the fee must be enough
-    details: bool = False  #: whether the answer tells gas by part and the access list
+    details: bool = False  #: whether the answer has gas by part and the access list
 
 
 def estimate_options(*given: Any) -> EstimateOptions:
-    """What stands behind the call of an estimate: a block, a state override, options.
+    """The parameters after the call of an estimate: a block, a state override, options.
 
-    Options are an object of `blocks` and `details` behind whichever of the others are named.
+    Options are an object of `blocks` and `details`, after whichever of the others are given.
 
     >>> estimate_options("latest", {"blocks": 5}, None).blocks
     5
@@ -111,7 +111,7 @@ def check_block(block: Any, chain: Chain) -> None:
 
 
 def is_block(block: Any, chain: Chain) -> bool:
-    """Whether a parameter names the block at which the chain stands."""
+    """Whether a parameter names the newest block of the chain."""
     number = chain.world.block.number
     if not isinstance(block, str) and isinstance(block, Mapping) and block and block.keys() <= _BLOCK_FIELDS:
         if block.get("blockHash") is not None:

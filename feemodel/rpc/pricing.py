@@ -139,7 +139,7 @@ def suggested_tip(prices: Prices) -> int:
     """The priority fee that is announced to wallets which do not ask for an estimate [wei / gas].
 
     It is the announced gas price less the 7 wei of base fee that it holds on Linea, and at least what block building
-    asks of the sample transaction: a wallet must not be told what the same prices refuse.
+    asks of the sample transaction: a wallet must not be given a price that these refuse.
 
     >>> suggested_tip(configured_prices(Settings()))
     41903993

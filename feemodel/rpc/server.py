@@ -116,7 +116,7 @@ def serve(
     die as fast as they start.
     """
     processes.set_up_log(settings.log)
-    _check_keys(settings)  # whose errors are told before anything begins
+    _check_keys(settings)  # whose errors come before anything starts
     # Sockets that share a port would share it with another server too: whether it is free is asked without sharing.
     bound(settings.host, settings.port, shared=False).close()
     with bound(settings.host, settings.port) as held:  # never listens, but keeps the port
@@ -210,7 +210,7 @@ def _watch(workers: list[Worker], shared: Shared, signals: Signals) -> None:
             reloads = signals.reloads
             _reload(workers, shared.settings)
         for place, worker in enumerate(workers):
-            if now - looked > BEAT and worker.heard is not None:  # this process stood still itself
+            if now - looked > BEAT and worker.heard is not None:  # this process was suspended itself
                 worker.heard = now
             reason = ""
             if not worker.process.is_alive():

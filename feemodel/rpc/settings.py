@@ -204,7 +204,7 @@ def _setting(section: str, read: Read, default: Any, help: str) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything that `feemodel serve` can be told; each setting has its section, its check and its default.
+    """The settings of `feemodel serve`; each has its section, its check and its default.
 
     >>> Settings(port=0).host
     '127.0.0.1'
@@ -214,7 +214,7 @@ class Settings:
     host: str = _setting("server", _text, "127.0.0.1", "to listen on")
     port: int = _setting("server", _whole(0, 65_535), 8545, "0 for any that is free")
     workers: int = _setting("server", _whole(1, 1_024), cores(), "processes, one a core")
-    prefix: str = _setting("server", _prefix, "rollup", "of estimateGas and getProof, beside linea")
+    prefix: str = _setting("server", _prefix, "rollup", "of estimateGas and getProof, next to linea")
     allowed_hosts: tuple[str, ...] = _setting(
         "server", _texts(_host), (), "Host headers that are answered beside those of loopback and --host; * for any")
     api_key: str | None = _setting("server", read_key, None, "asked for in the path, /v3/KEY")
@@ -283,7 +283,7 @@ class Settings:
     override_slots: int = _setting("limits", _whole(maximum=1_000_000), 10_000, "slots of a state override")
     key_limit: int = _setting("limits", _whole(1, 1_000_000), 1_024, "storage keys of one proof")
     connections: int = _setting("limits", _whole(1, 1_000_000), 1_000, "open at a time, in each worker")
-    requests: int = _setting("limits", _whole(1, 1_000_000), 256, "under way at a time, in each worker")
+    requests: int = _setting("limits", _whole(1, 1_000_000), 256, "in flight at once, in each worker")
     idle_seconds: float = _setting("limits", _seconds(0.01), 15.0, "a connection may send nothing [s]")
     body_seconds: float = _setting("limits", _seconds(0.01), 10.0, "until a request has arrived as a whole [s]")
     # fmt: on

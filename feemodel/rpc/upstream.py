@@ -26,7 +26,7 @@ _CHAIN_ID: tuple[str, list[Any]] = ("eth_chainId", [])
 
 
 class Upstream:
-    """One node, asked from threads so that nobody waits for it but who asked.
+    """One node, asked from threads, so that only the caller waits for it.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class Upstream:
             self.is_looked_at = False
 
     def extra_data(self) -> bytes:
-        """The extra data of the newest block, where its pricing record stands."""
+        """The extra data of the newest block, which holds its pricing record."""
         return self.head.value.extra_data()
 
     def close(self) -> None:
@@ -118,11 +118,11 @@ class Upstream:
             raise
         except TimeoutError:
             raise UpstreamError(f"the node: no answer in {self.node.timeout:g} s") from None
-        except UpstreamError as error:  # where the node stands is not for every caller
+        except UpstreamError as error:  # the address of the node is not for every caller
             raise UpstreamError(self.node.anonymous(str(error))) from None
 
     def _outcomes(self, calls: Sequence[tuple[str, Sequence[Any]]]) -> list[Any]:
-        """What calls came to, the first of which asks for the chain's id; it comes as a number."""
+        """The outcomes of calls, the first of which asks for the chain's id: that one as a number."""
         held = self._held
         if held is None:
             chain_id, *rest = self.node.outcomes(calls)
@@ -266,7 +266,7 @@ class Upstreams:
         await self.current.look()
 
     def extra_data(self) -> bytes:
-        """The extra data of the newest block, where its pricing record stands."""
+        """The extra data of the newest block, which holds its pricing record."""
         return self.head.value.extra_data()
 
     def close(self) -> None:
@@ -302,7 +302,7 @@ class Upstreams:
     async def _asked_others(
         self, first: Upstream, failure: UpstreamError, ask: Callable[[Upstream], Awaitable[Answer]], *, changes: bool
     ) -> Answer:
-        """The same behind the failure of the first."""
+        """The same after the first has failed."""
         self._doubt(first, failure)
         others = [node for node in self._ranked() if node is not first]
         is_sent = not isinstance(failure, NotSent)

@@ -22,7 +22,7 @@ from feemodel.rpc.jsonrpc import LIMIT_EXCEEDED, CallError, Methods, failure
 
 CALLS_AT_A_TIME = 16  # messages of one connection; more stay with their sender
 SUBSCRIPTIONS = 64  # of one connection
-UNTAKEN = 1 << 20  # bytes that a client leaves untaken, beyond which it is disconnected instead of told more
+UNTAKEN = 1 << 20  # bytes that a client leaves unread, beyond which it is disconnected
 PING_SECONDS = 20.0  # between two pings; a client that has not answered the last one is disconnected
 POLICY, AWAY = 1008, 1001  # close codes of RFC 6455
 

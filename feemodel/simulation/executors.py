@@ -45,7 +45,7 @@ class DaskClient(Protocol):
 Where: TypeAlias = str | Executor | DaskClient | None
 
 THREADS, PROCESSES = "threads", "processes"
-AHEAD = 3  # pieces under way for each worker: one at work, the others so that it need not wait
+AHEAD = 3  # pieces in flight for each worker: one at work, the others so that it need not wait
 RESTARTS = 3  # of broken workers without a result between them, before the work itself is to blame
 CLUSTER_TIMEOUT = 5  # seconds
 MOST_WORKERS = 1_024  # a typing error of more would end in a system without threads
@@ -152,7 +152,7 @@ def _team(where: Where, job: Job[Any], workers: int | None) -> Iterator[Team]:
             yield team
     elif isinstance(where, Executor):
         if isinstance(where, ProcessPoolExecutor):
-            _pickled(job)  # what cannot be sent is said before anything is
+            _pickled(job)  # what cannot be sent is an error before any work
         yield Team(partial(_submitted_to, where, job), count)
     else:
         expected = '"threads", "processes", the address of a Dask scheduler such as "tcp://host:8786", a Dask Client'
@@ -160,7 +160,7 @@ def _team(where: Where, job: Job[Any], workers: int | None) -> Iterator[Team]:
 
 
 class _Spawning(SpawnContext):
-    """Starts fresh processes, not forks, which would copy the locks of other threads as they stand; knows them all.
+    """Spawns processes, as forks would copy locks that other threads hold, and keeps a list of them.
 
     A pool that breaks ends the workers that it has then. One that was starting at that time is left waiting for work,
     and the pool waits for it without end.

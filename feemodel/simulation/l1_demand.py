@@ -261,7 +261,7 @@ def simulated_blocks(
     )
     blobs = np.minimum(wanted, rules.maximum)
     base_fee = max(1, round(float(demand[0])))
-    # At rest: blobs as dear as their reserve, where the rule has one.
+    # Steady state: blobs at their reserve price, where the rule has one.
     excess = round(rules.update_fraction * math.log(max(1.0, base_fee / 16))) if rules.reserve else 0
     base_fees, excesses, used = drive(
         demand * noise,

@@ -33,8 +33,8 @@ SOBOL_LIMIT = 1 << 30  # points that the 30-bit sequence has
 class Samples:
     """A product of axes, and the inputs that stay the same.
 
-    The order of the dimensions: points or draws, listed axes as given, transactions. What is dear to make
-    varies slowest, and a formula meets its inputs from the small to the large.
+    The order of the dimensions: points or draws, listed axes as given, transactions. Expensive inputs
+    vary slowest, and a formula meets its inputs from the small to the large.
     """
 
     axes: tuple[Axis, ...]

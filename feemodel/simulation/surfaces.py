@@ -3,13 +3,24 @@
 Every result is a Dataset whose coordinates are its inputs, with units; transactions are reduced as they are priced.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import RealArray, WholeArray, check_fields, instance, real, real_scalar, whole, whole_scalar
+from feemodel.checks import (
+    Labelled,
+    RealArray,
+    WholeArray,
+    check_fields,
+    instance,
+    real,
+    real_scalar,
+    whole,
+    whole_scalar,
+)
 from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
@@ -26,6 +37,8 @@ from feemodel.sizes.lzss import packed_size
 if TYPE_CHECKING:
     import pandas
     import xarray
+
+Fees = TypeVar("Fees", bound=float | Labelled)  # of L1: numbers, arrays, Series or DataArrays
 
 
 @compared_by_value
@@ -133,7 +146,7 @@ class Submission:
         check_fields(self, above_zero=("capacity",), unchecked=("tip",))
         real_scalar("tip", self.tip, unit="wei")
 
-    def cost_per_byte(self, base_fee: Any, blob_base_fee: Any) -> Any:
+    def cost_per_byte(self, base_fee: Fees, blob_base_fee: Fees) -> Fees:
         """What a compressed byte costs to post [wei / byte]: the cost of a submission over the bytes that it carries.
 
         The coordinator's variable cost is a little less: it divides by `COORDINATOR.bytes_per_submission`.
@@ -141,15 +154,12 @@ class Submission:
         >>> round(Submission().cost_per_byte(70_000_000, 4_000_000))
         89326925
         """
-        return variable_cost(
-            base_fee,
-            self.tip,
-            blob_base_fee,
-            execution_gas=self.execution_gas,
-            blob_gas=self.blob_gas,
-            bytes_per_submission=self.capacity,
-            margin=1.0,
-        )
+        price: Callable[..., Any] = variable_cost  # whose overloads know no type that is either
+        cost = price(
+            base_fee, self.tip, blob_base_fee, execution_gas=self.execution_gas, blob_gas=self.blob_gas,
+            bytes_per_submission=self.capacity, margin=1.0,
+        )  # fmt: skip
+        return cast("Fees", cost)
 
 
 def recovery_over_l1_fees(

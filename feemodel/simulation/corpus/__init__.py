@@ -74,7 +74,7 @@ def corpus(
     the multicalls of exchanges), `bridge_message`, `account_abstraction` (bundles of ERC-4337), `contract_call` (every
     other function: a selector and words of the fitted mixture) and `deployment` (words of the mixture alone).
     Contracts and users come from two pools under Zipf's law, as large as the real set's, so that addresses and
-    selectors recur as they do on a chain; nobody joins the pools later, however long the corpus.
+    selectors recur as they do on a chain; the pools get no new members, however long the corpus.
 
     >>> made = corpus(1000, mix={"erc20_transfer": 1})
     >>> made.calldata[0][:4].hex(), len(made.calldata[0])

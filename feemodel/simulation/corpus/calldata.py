@@ -43,7 +43,7 @@ class Shape(NamedTuple):
     words: str = ""
 
     def around_the_tail(self) -> tuple[list[str], list[str]]:
-        """The words before the tail and those behind it."""
+        """The words before the tail and those after it."""
         words = self.words.split()
         tail = words.index("tail") if "tail" in words else len(words)
         return words[:tail], words[tail + 1 :]
