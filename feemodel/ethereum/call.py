@@ -1,8 +1,7 @@
 """The call object that `eth_call` and `rollup_estimateGas` take, read and checked."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 from feemodel.checks import MAPPINGS, whole_scalar
 from feemodel.errors import InvalidInput
@@ -28,12 +27,18 @@ _QUANTITIES = {  # the field, and its attribute of a call
     "nonce": "nonce",
     "chain_id": "chain_id",
 }
+_ATTRIBUTES = {  # of a call: what is taken as it was read
+    **_QUANTITIES,
+    "from_address": "sender",
+    "to_address": "to",
+    "input": "data",
+    "access_list": "access_list",
+}
 LEGACY, ACCESS_LIST, DYNAMIC_FEE, BLOB, SET_CODE = range(5)
 _ACCESS_ENTRY = {"address", "storageKeys", "storage_keys"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class Call(NamedTuple):
     """What `eth_call` and `rollup_estimateGas` take; every field may be absent."""
 
     sender: bytes | None = None  #: `from`, 20 bytes
@@ -82,25 +87,20 @@ def parse_call(call: Mapping[str, Any], *, sent: bool | None = None) -> Call:
     fields, names = _read_fields(as_mapping(call))
     if sent is None:
         sent = not SENT_FIELDS.isdisjoint(names)
-    kind = _check_type(fields, names, sent=sent)
+    kind = LEGACY
+    if sent or "transaction_type" in fields:
+        kind = _check_type(fields, names, sent=sent)
     if sent:
         _check_whole_transaction(fields, names, kind)
-    elif (
-        fields.get("gas_price") is not None
-        and (fields.get("max_fee_per_gas"), fields.get("max_priority_fee_per_gas")) != (None, None)
-    ):  # fmt: skip
+    elif "gas_price" in fields and ("max_fee_per_gas" in fields or "max_priority_fee_per_gas" in fields):
         name = names["gas_price"]
         raise InvalidInput(f"call.{name}", "expected either gasPrice or maxFeePerGas", as_mapping(call)[name])
     return Call(
-        sender=fields.get("from_address"),
-        to=fields.get("to_address"),
-        data=fields.get("input") or b"",
-        access_list=fields.get("access_list"),
         authorizations=len(fields.get("authorization_list") or ()),
         sent=sent,
         type=kind if sent else None,
         signature=_signature(fields) if sent else None,
-        **{ours: fields[field] for field, ours in _QUANTITIES.items() if field in fields},
+        **{_ATTRIBUTES[field]: value for field, value in fields.items() if field in _ATTRIBUTES},
     )
 
 
@@ -142,18 +142,19 @@ def _read_fields(call: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str
     fields: dict[str, Any] = {}
     names: dict[str, str] = {}
     for name, value in call.items():
-        field = FIELD_OF.get(name) if isinstance(name, str) else None
+        field = FIELD_OF.get(name)
         if field is None:
             _check_ignored(name, value, call)
             continue
-        missing = is_missing(value)
+        missing = type(value) is not str and is_missing(value)
         if missing and field in fields:
             continue
         if (
             not missing and field == "transaction_type" and value == "transaction"
         ):  # ethereum-etl says so of every item of its streams
             continue
-        found = None if missing else _read(field, f"call.{name}", value)
+        read = None if missing else _READ.get(field)
+        found = None if missing else value if read is None else read(f"call.{name}", value)
         if field in fields and fields[field] != found:
             what = "the same bytes" if isinstance(found, bytes) else "the same"
             raise InvalidInput(f"call.{name}", f"expected {what} as in call.{names[field]}", value)
@@ -176,22 +177,10 @@ def _check_ignored(name: Any, value: Any, call: Mapping[str, Any]) -> None:
         raise unknown_field(name, value)
 
 
-def _read(field: str, name: str, value: Any) -> Any:
-    if field == "input":
-        return as_bytes(name, value)
-    if field in _QUANTITIES or field in ("v", "y_parity", "r", "s"):
-        return as_integer(name, value)
-    if field in ("from_address", "to_address"):
-        return _address(name, value)
-    if field == "access_list":
-        return read_access_list(value, name)
-    if field == "transaction_type":
-        return read_type(value, name)
-    if field in ("authorization_list", "blob_versioned_hashes"):
-        if not isinstance(value, (list, tuple)):
-            raise InvalidInput(name, "expected a list", value)
-        return value
-    return value  # of the place of a transaction, which changes nothing of it
+def _list(name: str, value: Any) -> Any:
+    if not isinstance(value, (list, tuple)):
+        raise InvalidInput(name, "expected a list", value)
+    return value
 
 
 def read_type(value: Any, name: str = "type") -> int:
@@ -254,7 +243,7 @@ def _signature(fields: Mapping[str, Any]) -> tuple[int, int, int] | None:
 
 def as_bytes(name: str, value: Any, *, size: int | None = None) -> bytes:
     """Bytes from Python, or hexadecimal text; of that size where one is given."""
-    data = bytes(value) if isinstance(value, (bytes, bytearray, memoryview)) else from_hex(value, name)
+    data = from_hex(value, name) if not isinstance(value, (bytes, bytearray, memoryview)) else bytes(value)
     if size is not None and len(data) != size:
         raise InvalidInput(name, f"expected {size} bytes, counted {len(data)}", value)
     return data
@@ -264,8 +253,12 @@ def as_address(name: str, value: Any) -> bytes:
     """The 20 bytes of an address from Python, or hexadecimal text."""
     address = as_bytes(name, value)
     if len(address) != 20:
-        raise InvalidInput(name, f"expected an address of 20 bytes, counted {len(address)}", value)
+        raise _not_an_address(name, address, value)
     return address
+
+
+def _not_an_address(name: str, data: bytes, value: Any) -> InvalidInput:
+    return InvalidInput(name, f"expected an address of 20 bytes, counted {len(data)}", value)
 
 
 def as_integer(name: str, value: Any, *, maximum: int | None = None) -> int:
@@ -287,9 +280,12 @@ def as_integer(name: str, value: Any, *, maximum: int | None = None) -> int:
 
 
 def _address(name: str, value: Any) -> bytes | None:
-    if name != "call.from" and not as_bytes(name, value):  # "0x": some clients write a contract creation so
+    address = from_hex(value, name) if isinstance(value, str) else as_bytes(name, value)
+    if len(address) == 20:
+        return address
+    if name != "call.from" and not address:  # "0x": some clients write a contract creation so
         return None
-    return as_address(name, value)
+    raise _not_an_address(name, address, value)
 
 
 def read_access_list(entries: Any, name: str = "call.accessList") -> AccessList:
@@ -315,3 +311,16 @@ def _access(entry: Any, name: str) -> tuple[bytes, tuple[bytes, ...]]:
         raise InvalidInput(f"{name}.storageKeys", "expected a list", keys)
     slots = tuple(as_bytes(f"{name}.storageKeys[{place}]", key, size=32) for place, key in enumerate(keys))
     return as_address(f"{name}.address", entry["address"]), slots
+
+
+#: How the value of a field is read; the place of a transaction changes nothing of it.
+_READ: dict[str, Callable[[str, Any], Any]] = {
+    **dict.fromkeys((*_QUANTITIES, "v", "y_parity", "r", "s"), as_integer),
+    "input": as_bytes,
+    "from_address": _address,
+    "to_address": _address,
+    "access_list": lambda name, value: read_access_list(value, name),
+    "transaction_type": lambda name, value: read_type(value, name),
+    "authorization_list": _list,
+    "blob_versioned_hashes": _list,
+}

@@ -100,17 +100,23 @@ def from_hex(text: str, name: str = "data") -> bytes:
     >>> from_hex("0xa9059cbb").hex()
     'a9059cbb'
     """
-    if not isinstance(text, str) or not text.startswith("0x"):
+    if not isinstance(text, str) or text[:2] != "0x":
         raise InvalidInput(name, "expected hexadecimal data that starts with 0x", text)
-    if len(text) % 2:
-        raise InvalidInput(name, f"expected an even number of hexadecimal digits, counted {len(text) - 2:,}", text)
     try:
         data = bytes.fromhex(text[2:])
     except ValueError:
+        if len(text) % 2:
+            raise _odd(text, name) from None
         raise InvalidInput(name, "expected hexadecimal digits after 0x", text) from None
     if len(data) * 2 != len(text) - 2:  # bytes.fromhex skips white space
+        if len(text) % 2:
+            raise _odd(text, name)
         raise InvalidInput(name, "expected hexadecimal digits after 0x, without white space", text)
     return data
+
+
+def _odd(text: str, name: str) -> InvalidInput:
+    return InvalidInput(name, f"expected an even number of hexadecimal digits, counted {len(text) - 2:,}", text)
 
 
 def to_hex(data: bytes) -> str:

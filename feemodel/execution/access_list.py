@@ -8,7 +8,7 @@ Source: ethereum/go-ethereum at 02b73d4 (2026-08-20), internal/ethapi/api.go `Ac
 """
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from feemodel.errors import ExecutionFailed, InvalidInput
@@ -92,7 +92,7 @@ def create_access_list(
     given = request.call
     gas_limit = limits.gas_cap if given.gas is None else min(given.gas, limits.gas_cap)
     nonce = changed.account(given.sender or ZERO_ADDRESS).nonce if given.nonce is None else given.nonce
-    request = request._replace(call=replace(given, gas=gas_limit, nonce=nonce))
+    request = request._replace(call=given._replace(gas=gas_limit, nonce=nonce))
     _CLIENT.check_chain(request, changed)
     if len(request.authorizations) > gas_limit // AUTHORIZATION_GAS:
         raise ExecutionFailed("insufficient gas to process all authorizations")
@@ -185,7 +185,7 @@ def _with_fees(request: Request, world: World, tip: int) -> Request:
     if call.max_fee_per_blob_gas == 0:
         raise ExecutionFailed("maxFeePerBlobGas, if specified, must be non-zero")
     if request.blob_hashes and call.max_fee_per_blob_gas is None:
-        call = replace(call, max_fee_per_blob_gas=2 * blob_base_fee(world))
+        call = call._replace(max_fee_per_blob_gas=2 * blob_base_fee(world))
     if call.gas_price is not None:
         if call.gas_price == 0:
             raise ExecutionFailed("gasPrice must be non-zero after london fork")
@@ -197,7 +197,7 @@ def _with_fees(request: Request, world: World, tip: int) -> Request:
     if cap < priority:
         words = f"maxFeePerGas ({to_quantity(cap)}) < maxPriorityFeePerGas ({to_quantity(priority)})"
         raise ExecutionFailed(words)
-    return request._replace(call=replace(call, max_fee=cap, max_priority_fee=priority))
+    return request._replace(call=call._replace(max_fee=cap, max_priority_fee=priority))
 
 
 def _too_little(message: Message, found: AccessListFound, gas_limit: int, fork: Fork) -> str:

@@ -53,7 +53,8 @@ class Geth:
     def message(self, request: Request, world: World) -> Message:
         """A call without a price pays nothing, and reads a base fee of zero."""
         call, base_fee = request.call, world.block.base_fee
-        self.check_chain(request, world)
+        if call.chain_id is not None:
+            self.check_chain(request, world)
         cap, tip = _fee_cap(call), _tip(call)
         if tip > cap:
             raise ExecutionFailed(
@@ -64,7 +65,8 @@ class Geth:
             raise ExecutionFailed(
                 f"max fee per gas less than block base fee: {_who(call)}, maxFeePerGas: {cap}, baseFee: {base_fee}"
             )
-        _check_blob_fee(request, world)
+        if request.blob_hashes:
+            _check_blob_fee(request, world)
         price = min(cap, tip + base_fee)
         return parse_message(request, gas_price=price, base_fee=base_fee if price else 0, pays=True)
 
@@ -152,7 +154,7 @@ def node_named(name: str) -> Node:
     >>> node_named("besu").rules.name
     'besu'
     """
-    return NODES[search_named(name).name]
+    return NODES.get(name) or NODES[search_named(name).name]
 
 
 def payable_gas(node: Node, request: Request, world: World) -> float:
@@ -187,7 +189,8 @@ def checksummed(address: bytes) -> str:
 
 def fixed_cost(request: Request) -> int:
     """What the sender must be able to pay whatever the gas limit is: the value, and the blobs at most [wei]."""
-    return (request.call.value or 0) + _blob_cost(request)
+    value = request.call.value or 0
+    return value + _blob_cost(request) if request.blob_hashes else value
 
 
 def _balance(request: Request, world: World) -> int:

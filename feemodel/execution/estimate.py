@@ -1,6 +1,6 @@
 """The whole answer: limits, engine, search; then size and fee."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -99,7 +99,8 @@ def estimate_gas(
     >>> estimate_gas({"from": sender, "to": sender}, World(accounts={}), overrides=fund, engine="reference")
     GasEstimate(gas_limit=21000, gas_used=21000, executions=1, engine='reference', proven=0)
     """
-    node, request, changed = node_named(search), parse_request(call), world.overridden(overrides)
+    node, request = node_named(search), parse_request(call)
+    changed = world if overrides is None else world.overridden(overrides)
     check_tolerance(tolerance)
     message = node.message(request, changed)
     check_rules(message, changed)
@@ -108,13 +109,11 @@ def estimate_gas(
     if is_transfer and not node.rules.transfer_to_code:
         is_transfer = not changed.account(message.to or ZERO_ADDRESS).code
 
-    allowed = _Allowed(node, request, changed)
-
     def task(execute: Execute) -> GasEstimate:
-        meter = _Meter(execute, message, limits, allowed)
+        meter = _Meter(execute, message, limits, node, request, changed)
         found = search_gas(
             meter.execute, upper=upper, rules=node.rules, tolerance=tolerance, transfer=is_transfer, trace=meter.trace,
-            most_gas=allowed.most,
+            most_gas=meter.most,
         )  # fmt: skip
         if found.gas_limit is None:
             raise failure(found.outcome, upper, estimating=True)
@@ -224,7 +223,8 @@ def priced(
 
 def check_tolerance(tolerance: float) -> float:
     """The tolerance of a search, from 0 to below 1; raises `InvalidInput`."""
-    if not 0 <= real_scalar("tolerance", tolerance) < 1:
+    is_fine = isinstance(tolerance, float) and 0 <= tolerance < 1
+    if not is_fine and not 0 <= real_scalar("tolerance", tolerance) < 1:
         raise InvalidInput("tolerance", "expected a number from 0 to below 1", tolerance)
     return tolerance
 
@@ -235,21 +235,6 @@ def check_rollup_call(call: Call, limits: Limits) -> None:
         raise InvalidInput("call.gas", f"expected at most {limits.max_call_gas:,}", call.gas)
     if call.gas_price is not None and call.max_fee_per_blob_gas is not None:
         raise InvalidInput("call.gasPrice", "expected either gasPrice or maxFeePerBlobGas", call.gas_price)
-
-
-class _Allowed:
-    """The largest gas limit with which a node would execute a call."""
-
-    def __init__(self, node: Node, request: Request, world: World) -> None:
-        self._node, self._request, self._world = node, request, world
-        self._cap, self._payable = world.fork.max_transaction_gas, payable_gas(node, request, world)
-        self.most = self._payable if self._cap is None else min(self._cap, self._payable)
-
-    def refusal(self, gas_limit: int) -> str:
-        """What it says to a larger one."""
-        if gas_limit > self._payable:
-            return self._node.unpayable(self._request, self._world, gas_limit)
-        return f"transaction gas limit too high (cap: {self._cap}, tx: {gas_limit})"
 
 
 class Budget:
@@ -275,22 +260,35 @@ class Budget:
 
 
 class _Meter:
-    """Executes one message with different limits, and ends what takes too much."""
+    """Executes one message with the limits that a node would execute it with, and ends what takes too much."""
 
-    def __init__(self, execute: Execute, message: Message, limits: Limits, allowed: "_Allowed") -> None:
-        self._execute, self._message, self._allowed = execute, message, allowed
-        self._budget = Budget(limits)
+    def __init__(
+        self, execute: Execute, message: Message, limits: Limits, node: Node, request: Request, world: World
+    ) -> None:
+        self._execute, self._message, self._node, self._request, self._world = execute, message, node, request, world
+        self._budget, self._payable = Budget(limits), payable_gas(node, request, world)
+        cap = world.fork.max_transaction_gas
+        self.most = self._payable if cap is None else min(cap, self._payable)  #: the largest limit [gas]
 
     def execute(self, gas_limit: int) -> Outcome:
-        return self._measured(gas_limit, lambda: Traced(self._execute(self._message, gas_limit))).outcome
+        if gas_limit > self.most:
+            return self._refused(gas_limit)
+        self._budget.check()
+        outcome = self._execute(self._message, gas_limit)
+        self._budget.spent += outcome.gas_used
+        return outcome
 
     def trace(self, gas_limit: int) -> Traced:
-        return self._measured(gas_limit, lambda: self._execute.trace(self._message, gas_limit))
-
-    def _measured(self, gas_limit: int, executed: Callable[[], Traced]) -> Traced:
-        if gas_limit > self._allowed.most:
-            return Traced(Outcome(Status.REFUSED, gas_used=0, halt=self._allowed.refusal(gas_limit)))
+        if gas_limit > self.most:
+            return Traced(self._refused(gas_limit))
         self._budget.check()
-        traced = executed()
+        traced = self._execute.trace(self._message, gas_limit)
         self._budget.spent += traced.outcome.gas_used
         return traced
+
+    def _refused(self, gas_limit: int) -> Outcome:
+        """What a node says to a limit that is too large."""
+        reason = f"transaction gas limit too high (cap: {self._world.fork.max_transaction_gas}, tx: {gas_limit})"
+        if gas_limit > self._payable:
+            reason = self._node.unpayable(self._request, self._world, gas_limit)
+        return Outcome(Status.REFUSED, gas_used=0, halt=reason)

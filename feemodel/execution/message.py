@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from ethereum_rlp import rlp
@@ -27,6 +28,7 @@ _NUMBERS = {  # fields of a call: their names on the wire, and the largest value
     "max_priority_fee": ("maxPriorityFeePerGas", UINT256_MAX),
     "max_fee_per_blob_gas": ("maxFeePerBlobGas", UINT256_MAX),
 }
+_numbers = attrgetter(*_NUMBERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +94,16 @@ def parse_request(call: Request | Call | Mapping[str, Any]) -> Request:
     if isinstance(call, Request):
         return call
     parsed = call if isinstance(call, Call) else parse_call(call)
-    for name, (wire, maximum) in _NUMBERS.items():
-        value = getattr(parsed, name)
+    for value, (wire, maximum) in zip(_numbers(parsed), _NUMBERS.values(), strict=True):
         if value is not None and value > maximum:
             reason = f"expected a number below 2**{maximum.bit_length()}"
             raise InvalidInput(f"call.{wire}", reason, to_quantity(value))  # of any length, unlike its decimal digits
     if isinstance(call, Call):
         return Request(call=call)
-    authorizations = _authorizations(call.get("authorizationList"))
-    blob_hashes = _blob_hashes(call.get("blobVersionedHashes"))
+    given, hashes = call.get("authorizationList"), call.get("blobVersionedHashes")
+    if given is None and hashes is None:
+        return Request(parsed)
+    authorizations, blob_hashes = _authorizations(given), _blob_hashes(hashes)
     if parsed.to is None and (authorizations or blob_hashes):
         raise InvalidInput("call.to", "expected an address beside authorizations or blobs", None)
     return Request(call=parsed, authorizations=authorizations, blob_hashes=blob_hashes)
@@ -117,7 +120,7 @@ def parse_message(
     gas_price, base_fee : that it is executed at [wei / gas].
     pays : whether the gas limit is paid for in advance; a sender that is named pays, unless this says otherwise.
     """
-    request = parse_request(call)
+    request = call if isinstance(call, Request) else parse_request(call)
     parsed = request.call
     return Message(
         sender=parsed.sender or ZERO_ADDRESS,

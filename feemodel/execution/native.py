@@ -7,7 +7,7 @@ handed over once per world, what an override replaced once per call, and a messa
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from time import monotonic
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from feemodel.errors import EngineFailed, ExecutionFailed, InvalidInput, LimitExceeded
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.execution.engines import Execute, check_payable
-from feemodel.execution.message import Message
+from feemodel.execution.message import Authorization, Message
 from feemodel.execution.outcome import Inspected, Outcome, Status, Traced
 from feemodel.execution.state import EMPTY, UINT256_MAX, Account, World, blob_base_fee
 from feemodel.extras import install_command
@@ -87,7 +87,7 @@ class Native:
         Raises `LimitExceeded` where they take too long.
         """
         base = self._base
-        if base is None or not world.same_base(base.world):
+        if base is None or (world is not base.world and not world.same_base(base.world)):
             base = self._base = _Base(world)
         state = _overridden(base.state, world) if world.changes else base.state
         block = base.block if world.block is base.world.block else _block(world)
@@ -131,7 +131,7 @@ class _Machine:
 
     def _executed(self, function: _Function[Answer], message: Message, gas_limit: int) -> Answer:
         if message is not self._message:  # a search asks for the same one again and again
-            self._blob_cost = _blob_cost(self._world, message)
+            self._blob_cost = _blob_cost(self._world, message) if message.blob_hashes else 0
             self._given, self._message = _given(message, self._world, self._blob_cost), message
         check_payable(self._world, message, gas_limit, self._blob_cost)
         left = None if self._until is None else max(self._until - monotonic(), 0.0)
@@ -168,7 +168,8 @@ def _precompile_fault(target: bytes) -> tuple[Status, str]:
 
 
 def _state(world: World) -> native.State:
-    accounts, slots, codes = _packed({key: account for key, account in world.accounts.items() if _exists(account)})
+    existing = {key: account for key, account in world.accounts.items() if _exists(account)}
+    accounts, slots, codes = _packed(existing, [account.storage for account in existing.values()])
     hashes = b"".join(number.to_bytes(8) + value for number, value in world.block.hashes.items())
     return native.State(world.fork.name, accounts, slots, codes, hashes)
 
@@ -195,14 +196,12 @@ def _exists(account: Account) -> bool:
 
 def _overridden(state: native.State, world: World) -> native.State:
     """The state with what an override replaced, of which only what differs is handed over."""
-    changed: dict[bytes, Account] = {}
-    replaced = []
+    storages, replaced = [], []
     for address, account in world.changes.items():
         slots = _diff(account.storage, world.accounts.get(address, EMPTY).storage)
         replaced.append(slots is None)
-        storage = account.storage if slots is None else slots
-        changed[address] = Account(account.balance, account.nonce, account.code, storage)
-    return state.overridden(*_packed(changed), replaced)
+        storages.append(account.storage if slots is None else slots)
+    return state.overridden(*_packed(world.changes, storages), replaced)
 
 
 def _diff(storage: Mapping[int, int], base: Mapping[int, int]) -> Mapping[int, int] | None:
@@ -212,12 +211,16 @@ def _diff(storage: Mapping[int, int], base: Mapping[int, int]) -> Mapping[int, i
     if type(storage) is not ChainMap:
         return None
     above, below = storage.maps
+    if below is base:
+        return above
     slots = _diff(below, base)
     return None if slots is None else {**slots, **above}
 
 
-def _packed(accounts: Mapping[bytes, Account]) -> tuple[bytes, bytes, list[native.Code]]:
-    """Accounts, slots and codes in the package's layout."""
+def _packed(
+    accounts: Mapping[bytes, Account], storages: Sequence[Mapping[int, int]]
+) -> tuple[bytes, bytes, list[native.Code]]:
+    """Accounts with these slots, and their codes, in the package's layout."""
     numbers: dict[bytes, int] = {}
     packed = [
         address
@@ -228,8 +231,8 @@ def _packed(accounts: Mapping[bytes, Account]) -> tuple[bytes, bytes, list[nativ
     ]
     slots = [
         place.to_bytes(4) + slot.to_bytes(32) + value.to_bytes(32)
-        for place, account in enumerate(accounts.values())
-        for slot, value in account.storage.items()
+        for place, storage in enumerate(storages)
+        for slot, value in storage.items()
     ]
     return b"".join(packed), b"".join(slots), [_code(code) for code in numbers]
 
@@ -244,10 +247,18 @@ def _kept_code(code: bytes) -> native.Code:
 
 
 def _blob_cost(world: World, message: Message) -> int:
-    if not message.blob_hashes:
-        return 0
     price = blob_base_fee(world)  # refused before Cancun, whoever pays
     return len(message.blob_hashes) * GAS_PER_BLOB * price if message.pays and message.pays_for_blobs else 0
+
+
+def _authorizations(entries: Sequence[Authorization]) -> list[tuple[bytes, bytes, int, int, bytes, bytes]]:
+    return [
+        (
+            entry.chain_id.to_bytes(32), entry.address, entry.nonce, entry.y_parity, entry.r.to_bytes(32),
+            entry.s.to_bytes(32),
+        )
+        for entry in entries
+    ]  # fmt: skip
 
 
 def _given(message: Message, world: World, blob_cost: int) -> native.Message:
@@ -264,13 +275,7 @@ def _given(message: Message, world: World, blob_cost: int) -> native.Message:
         gas_price=message.gas_price.to_bytes(32),
         base_fee=message.base_fee.to_bytes(32),
         access_list=message.access_list,
-        authorizations=[
-            (
-                entry.chain_id.to_bytes(32), entry.address, entry.nonce, entry.y_parity, entry.r.to_bytes(32),
-                entry.s.to_bytes(32),
-            )
-            for entry in message.authorizations
-        ],
+        authorizations=_authorizations(message.authorizations) if message.authorizations else [],
         blob_hashes=message.blob_hashes,
         pays=message.pays,
         blob_cost=blob_cost.to_bytes(32),

@@ -155,12 +155,13 @@ class _Probes:
         self, execute: Callable[[int], Outcome], trace: Callable[[int], Traced] | None, most_gas: float
     ) -> None:
         self._execute, self._trace, self._most_gas = execute, trace, most_gas
-        self._known: list[Traced] = []
+        self._known: list[tuple[int, int, bool, bool]] = []  # least, most, single frame, whether it succeeds
         self._executed = self._traced = self._proven = 0
 
     def execute(self, gas_limit: int) -> Outcome:
         outcome = self._execute(gas_limit)
-        self._executed += outcome.status is not Status.REFUSED
+        if outcome.status is not Status.REFUSED:
+            self._executed += 1
         return outcome
 
     def trace(self, gas_limit: int) -> Outcome:
@@ -170,15 +171,16 @@ class _Probes:
         traced = self._trace(gas_limit)
         self._traced += 1
         self._executed += traced.outcome.status is not Status.REFUSED
-        if traced.least <= traced.most:
-            self._known.append(traced)
-        return traced.outcome
+        outcome, least, most, single_frame = traced
+        if least <= most:
+            self._known.append((least, most, single_frame, outcome.succeeded))
+        return outcome
 
     def succeed(self, gas_limit: int) -> bool:
         """Whether the call succeeds with a limit."""
         proven = self._proof(gas_limit)
-        if proven is None and self._traced == 1 and self._known and gas_limit < self._known[0].least - 1:
-            self.trace(self._known[0].least - 1)
+        if proven is None and self._traced == 1 and self._known and gas_limit < self._known[0][0] - 1:
+            self.trace(self._known[0][0] - 1)
             proven = self._proof(gas_limit)
         if proven is None:
             return self.execute(gas_limit).succeeded
@@ -189,10 +191,10 @@ class _Probes:
         """Whether the call succeeds with a limit, as far as it is known."""
         if gas_limit > self._most_gas:
             return None
-        for known in self._known:
-            if known.least <= gas_limit <= known.most:
-                return known.outcome.succeeded
-            if known.single_frame and gas_limit < known.least:
+        for least, most, single_frame, succeeds in self._known:
+            if least <= gas_limit <= most:
+                return succeeds
+            if single_frame and gas_limit < least:
                 return False
         return None
 

@@ -196,8 +196,7 @@ def parse_block_overrides(overrides: Mapping[Any, Any] | None, fork: Fork) -> di
     return changed
 
 
-@dataclass(frozen=True, slots=True)
-class Override:
+class Override(NamedTuple):
     """What an override says of one account; `None` leaves the account's own."""
 
     balance: int | None = None

@@ -2,7 +2,6 @@
 
 from collections import ChainMap
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import feemodel
@@ -84,23 +83,6 @@ class ChainMethods:
             "net_version": lambda: str(self.chain.world.chain_id),
         }
 
-    def gas(
-        self, call: Any, overrides: Overrides | None, search: str, block_overrides: Overrides | None = None
-    ) -> Begun[int]:
-        """The gas limit of a call by one node's search."""
-        request, world = parse_request(call), self.chain.world.overridden(overrides).in_block(block_overrides)
-
-        def task(engine: Engine) -> GasEstimate:
-            return estimate_gas(
-                request, world, search=search, tolerance=self._tolerance, engine=engine, limits=self._limits
-            )  # fmt: skip
-
-        return following(self._run(task, request, world), self._counted)
-
-    def _counted(self, found: GasEstimate) -> int:
-        self._count_estimate(found)
-        return found.gas_limit
-
     def rollup_estimate(
         self, call: Any, overrides: Overrides | None, *, blocks: int | None = None, **measuring: Any
     ) -> Begun[RollupEstimate]:
@@ -115,7 +97,7 @@ class ChainMethods:
         if overrides:
             sender = request.call.sender
             if sender is not None and request.call.nonce is None:  # what is measured has the nonce of the chain
-                nonced = replace(request.call, nonce=world.account(sender).nonce)
+                nonced = request.call._replace(nonce=world.account(sender).nonce)
                 request = request._replace(call=nonced)
             world = world.overridden(overrides)
 
@@ -141,18 +123,18 @@ class ChainMethods:
         return self._run(task, request, world)
 
     def _run(self, task: Callable[[Engine], Found], request: Request, world: World) -> Begun[Found]:
-        code, brought = _code(request.call, world), _brought(world)
-        known = not (brought or request.authorizations) and _is_known(request.call)
-        keys = sum(len(slots) for _, slots in request.call.access_list or ())
-        size = len(request.call.data) + brought + SLOT_BYTES * keys
-        return self._charged(task, code=code, size=size, known=known)
-
-    def _charged(self, task: Callable[[Engine], Found], **place: Any) -> Begun[Found]:
-        """What a task answers; the gas that it executed counts against the key of the caller."""
-        caller = CALLER.get()
-        return self.runner.begin(task, **place) if caller is None else self._metered(caller, task, **place)
+        call, brought = request.call, _brought(world) if world.changes else 0
+        known = not (brought or request.authorizations) and _is_known(call)
+        size = len(call.data) + brought
+        if call.access_list:
+            size += SLOT_BYTES * sum(len(slots) for _, slots in call.access_list)
+        code, caller = _code(call, world), CALLER.get()
+        if caller is None:
+            return self.runner.begin(task, code=code, size=size, known=known)
+        return self._metered(caller, task, code=code, size=size, known=known)
 
     async def _metered(self, caller: Caller, task: Callable[[Engine], Found], **place: Any) -> Found:
+        """What a task answers; the gas that it executed counts against the key of the caller."""
         metered = Metered()
         try:
             return await self.runner.run(lambda engine: task(metered.on(engine)), **place)
@@ -193,7 +175,18 @@ class ChainMethods:
         self, call: Any, block: Any = "latest", overrides: Any = None, blockOverrides: Any = None  # noqa: N803 the wire's name
     ) -> Begun[str]:  # fmt: skip
         self._check(block, overrides)
-        return following(self.gas(call, overrides, "geth", blockOverrides), to_quantity)
+        request, world = parse_request(call), self.chain.world.overridden(overrides).in_block(blockOverrides)
+
+        def task(engine: Engine) -> GasEstimate:
+            return estimate_gas(
+                request, world, search="geth", tolerance=self._tolerance, engine=engine, limits=self._limits
+            )  # fmt: skip
+
+        def counted(found: GasEstimate) -> str:
+            self._count_estimate(found)
+            return to_quantity(found.gas_limit)
+
+        return following(self._run(task, request, world), counted)
 
     def _create_access_list(self, call: Any, block: Any = "latest", overrides: Any = None) -> Begun[dict[str, Any]]:
         self._check(block, overrides)
@@ -206,7 +199,8 @@ class ChainMethods:
 
     def _check(self, block: Any, overrides: Any) -> None:
         check_block(block, self.chain)
-        self._check_overrides(overrides)
+        if overrides is not None:
+            self._check_overrides(overrides)
 
     def _gas_price(self) -> int:
         """What the rollup announces for wallets that know one price only: the next base fee and the suggested tip."""
