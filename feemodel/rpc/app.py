@@ -138,10 +138,12 @@ class App:
 
     def refusal(self, head: Head) -> Reply | None:
         """What a request is answered before its body is read; `None` where it is read."""
-        if not self._is_known_host(head.headers.get(b"host", b"")):
-            host = head.headers.get(b"host", b"").decode("latin-1")[:100]
-            return self.refused(403, f"the host {host!r} is not one of those that are answered", head)
-        if wants_websocket(head):
+        headers = head.headers
+        host = headers.get(b"host", b"")
+        if host not in self._known_hosts and not self._is_known_host(host):
+            shown = host.decode("latin-1")[:100]
+            return self.refused(403, f"the host {shown!r} is not one of those that are answered", head)
+        if b"upgrade" in headers and wants_websocket(head):
             return self._websocket_refusal(head)
         is_keyed = self.keys is not None and (head.path == "/" or head.path.startswith("/v3/"))
         caller = self._caller(head)
@@ -232,15 +234,14 @@ class App:
             body, self._methods, batch_limit=self._access.batch_limit, observe=self._observe, batches=self._batches,
             admit=None if caller is None else caller.admit,
         )  # fmt: skip
-        return following(response, partial(self._reply, head))
+        reply = partial(self._reply, head)
+        return reply(response) if isinstance(response, bytes) else following(response, reply)  # type: ignore[arg-type]
 
     def _reply(self, head: Head, response: Response) -> Reply:
-        cors = self._cors(head)
-        if response is None:
-            return Reply(204, (JSON, *cors), b"")
-        if isinstance(response, Streamed):
-            return Reply(200, (JSON, *cors), response.head, response)
-        return Reply(200, (JSON, *cors), response)
+        headers = (JSON, *self._cors(head)) if b"origin" in head.headers else _JSON_ONLY
+        if isinstance(response, bytes):
+            return Reply(200, headers, response)
+        return Reply(204, headers, b"") if response is None else Reply(200, headers, response.head, response)
 
     async def _answer_other(self, head: Head) -> Reply:
         cors = self._cors(head)
@@ -268,18 +269,18 @@ class App:
 
     def _content_refusal(self, head: Head) -> Reply | None:
         """A page elsewhere may send other types without asking; a compressed body may be larger than it looks."""
-        kind = head.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-        if kind != b"application/json":
+        kind = head.headers.get(b"content-type", b"")
+        if kind != b"application/json" and (kind := kind.partition(b";")[0].strip().lower()) != b"application/json":
             shown = kind[:100].decode("latin-1")
             return self.refused(415, f"expected content-type application/json, got {shown!r}", head)
-        encoding = head.headers.get(b"content-encoding", b"identity").strip().lower()
-        if encoding != b"identity":
+        encoding = head.headers.get(b"content-encoding")
+        if encoding is not None and (encoding := encoding.strip().lower()) != b"identity":
             shown = encoding[:100].decode("latin-1")
             return self.refused(415, f"expected no content-encoding, got {shown!r}", head)
         return None
 
     def _is_known_host(self, header: bytes) -> bool:
-        if self._any_host or header in self._known_hosts:
+        if self._any_host:
             return True
         name = host_name(header.decode("latin-1"))
         if name not in self._access.hosts and not _is_address(name):
@@ -296,6 +297,7 @@ class App:
         return (b"access-control-allow-origin", origin), (b"vary", b"origin")
 
 
+_JSON_ONLY: tuple[HeaderField, ...] = (JSON,)
 _METRICS: HeaderField = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
 _PREFLIGHT: tuple[HeaderField, ...] = (
     (b"access-control-allow-methods", b"POST"),

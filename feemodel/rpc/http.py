@@ -152,7 +152,7 @@ class Reader:
         Raises `Malformed`.
         """
         data = self._bytes
-        if data and not data[:1].isupper():  # such as the first byte of TLS, which sends no line
+        if data and not 0x41 <= data[0] <= 0x5A:  # such as the first byte of TLS, which sends no line
             raise Malformed(400, "expected a request line such as POST / HTTP/1.1")
         end = data.find(b"\r\n\r\n", self._searched)
         least = end if end >= 0 else len(data) - 3
@@ -184,7 +184,13 @@ class Reader:
         Raises `Malformed`.
         """
         if not self._chunked:
-            self._check_size(self._left or 0)
+            size = self._left or 0
+            self._check_size(size)
+            if not self._body and len(self._bytes) >= size:  # nearly always: it came with its head
+                body = bytes(self._bytes[:size])
+                del self._bytes[:size]
+                self._left = 0
+                return body
             return self._done() if self._take() else None
         self.has_more_chunks = False
         for _ in range(STEPS):

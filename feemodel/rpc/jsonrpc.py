@@ -282,6 +282,8 @@ def _begin(request: Any, methods: Methods, observe: Observe, *, admit: Admit | N
         result = _called(request["method"], request.get("params") or [], methods)
     except Exception as error:
         return _ended(request, methods, observe, began, error)
+    if type(result) in _PLAIN:
+        return _ended(request, methods, observe, began, result)
     if isinstance(result, Later):
         return result.then(partial(_told, request, methods, observe, began))
     return _told(request, methods, observe, began, result)
@@ -340,11 +342,9 @@ def _failed(identity: Any, error: CallError) -> tuple[int, bytes]:
 def _is_request(request: Any) -> bool:
     if not isinstance(request, dict) or request.get("jsonrpc") != "2.0":
         return False
-    method, params = request.get("method"), request.get("params")  # null is none, as geth has it
-    return isinstance(method, str) and isinstance(params, (list, dict, NoneType)) and _is_identity(request.get("id"))
-
-
-def _is_identity(identity: Any) -> bool:
+    method, params, identity = request.get("method"), request.get("params"), request.get("id")
+    if not isinstance(method, str) or not isinstance(params, (list, dict, NoneType)):  # null is none, as geth has it
+        return False
     if isinstance(identity, int):  # 64 bits are what the encoder writes
         return not isinstance(identity, bool) and -(2**63) <= identity < 2**64
     return identity is None or isinstance(identity, (str, float))

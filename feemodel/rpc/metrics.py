@@ -191,7 +191,7 @@ class Metrics:
         if codes is None:
             codes = counts.calls[method] = {}
             counts.buckets[method], counts.seconds[method] = [0] * (len(BUCKETS) + 1), 0.0
-        label = str(code) if -(2**31) <= code < 2**31 else OTHER
+        label = "0" if code == 0 else str(code) if -(2**31) <= code < 2**31 else OTHER
         if label not in codes and len(codes) >= LABELS:
             label = OTHER
         codes[label] = codes.get(label, 0) + 1
@@ -200,12 +200,15 @@ class Metrics:
 
     def count_estimate(self, estimate: "GasEstimate") -> None:
         """Count an estimate by the engine that executed it, and the gas limits that its search tried."""
-        _add(self._counts.estimates, {estimate.engine: 1})
-        _add(self._counts.limits, {"executed": estimate.executions, "proven": estimate.proven})
+        estimates, limits = self._counts.estimates, self._counts.limits
+        estimates[estimate.engine] = estimates.get(estimate.engine, 0) + 1
+        limits["executed"] = limits.get("executed", 0) + estimate.executions
+        limits["proven"] = limits.get("proven", 0) + estimate.proven
 
     def count_answer(self, status: int) -> None:
         """Count an answer of HTTP."""
-        _add(self._counts.answers, {str(status): 1})
+        answers, label = self._counts.answers, str(status)
+        answers[label] = answers.get(label, 0) + 1
 
     def count_ended(self, reason: str) -> None:
         """Count a worker that has ended."""

@@ -37,6 +37,7 @@ YOUNG = 0.05  # seconds for which a new connection keeps its place; a request us
 RESERVED = 20  # one of so many connections is not left to WebSockets
 SWEEPS = 4  # looks at idle connections in the time that they may be idle
 IPV6_NETWORK = 64  # bits of an IPv6 address that tell clients apart
+NO_CONTENT = 204  # the status of an answer without a body
 
 #: The id of the request that is being answered.
 REQUEST: ContextVar[str] = ContextVar("request", default="")
@@ -204,11 +205,12 @@ class Connections:
 
     def holds(self, connection: "Connection", size: int) -> None:
         """Note how much of requests a connection has sent; where all is too much, those that wait longest are ended."""
-        self._held_bytes += size - self._held.get(connection, 0)
-        if size:
-            self._held[connection] = size
-        else:
-            self._held.pop(connection, None)
+        if size or connection in self._held:
+            self._held_bytes += size - self._held.get(connection, 0)
+            if size:
+                self._held[connection] = size
+            else:
+                del self._held[connection]
         while self._held_bytes > BUFFERED_BYTES:
             oldest = next((other for other in self._held if other in self._idle), None)
             if oldest is None:
@@ -248,7 +250,7 @@ class Connections:
         """Note that a request has come as a whole; whether there is room for it."""
         if connection in self._arriving:
             del self._arriving[connection]
-        elif not self._has_room():
+        elif self._working + len(self._arriving) >= self.bounds.requests and not self._has_room():
             return False
         self._working += 1
         self._idle.pop(connection, None)
@@ -378,7 +380,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._reader.feed(self._connections.input[:nbytes])
         if self._task is None and not self._is_untaken:
-            self._advance()
+            self._context.run(self._advance)
         else:
             self._pause()
         if self._reader.has_unread or self._head is not None:
@@ -390,11 +392,11 @@ class Connection(asyncio.BufferedProtocol):
             return False
         self._has_ended = True
         self._connections.ended(self)
-        self.loop.call_soon(self._advance)
+        self.loop.call_soon(self._advance, context=self._context)
         return not self._lingers
 
     def _advance(self) -> None:
-        """Read on: one request, or as much of it as has come."""
+        """Read on, one request or as much of it as has come, in the connection's context, which has the client."""
         if self._task is not None or self._is_untaken or self._lingers or self.transport.is_closing():
             return
         try:
@@ -411,14 +413,14 @@ class Connection(asyncio.BufferedProtocol):
 
     def _admit(self, head: Head) -> None:
         self._identity = request_id(head)
-        # In the context of the connection, which knows the client.
-        refusal, limit = self._context.run(self._app.refusal, head), self._connections.bounds.body_limit
-        if refusal is None and wants_websocket(head):
-            self._upgrade(head)
-        elif refusal is None:
-            self._head = head
-            self._read_body(head)
-        elif head.length is None or head.length > limit or _waits_for_leave(head):
+        refusal = self._app.refusal(head)
+        if refusal is None:
+            if b"upgrade" in head.headers and wants_websocket(head):
+                self._upgrade(head)
+            else:
+                self._head = head
+                self._read_body(head)
+        elif head.length is None or head.length > self._connections.bounds.body_limit or _waits_for_leave(head):
             self._close_with(refusal, head)
         else:
             self._respond(refusal, head)
@@ -431,7 +433,7 @@ class Connection(asyncio.BufferedProtocol):
         if head.length != 0 or not connections.takes_socket(self):
             self._close_with(self._busy(connections.most_sockets, "WebSockets are open"), head)
             return
-        self._context.run(self._open_socket, head)
+        self._open_socket(head)
         rest = self._reader.rest()
         if rest and self._socket is not None:
             self._socket.receive(rest)
@@ -462,7 +464,8 @@ class Connection(asyncio.BufferedProtocol):
     def _read_body(self, head: Head) -> None:
         body = self._reader.body()
         if body is not None:
-            self._stop_waiting()
+            if self._deadline is not None:
+                self._stop_waiting()
             self._begin(head, body)
         elif self._deadline is None and not self._connections.arrives(self):
             self._close_with(self._busy(self._connections.bounds.requests, "requests are under way"), head)
@@ -484,21 +487,20 @@ class Connection(asyncio.BufferedProtocol):
             return
         if len(body) > READ_BYTES or self._reader.has_unread:
             self._connections.holds(self, self._reader.held + len(body))
-        self._context.run(REQUEST.set, self._identity)
+        REQUEST.set(self._identity)
         try:
-            reply = self._context.run(self._app.begin, head, body)
+            reply = self._app.begin(head, body)
         except Exception:
             _log.exception("unforeseen error in a request")
             reply = self._app.refused(500, "internal error", head)
-        if isinstance(reply, Later):
+        if isinstance(reply, Reply):
+            self._connections.ends()
+            self._respond(reply, head)
+            self._go_on()
+        elif isinstance(reply, Later):
             self._task = reply.then(partial(self._told, head))
-            return
-        if not isinstance(reply, Reply):
+        else:
             self._task = self.loop.create_task(self._answer(head, reply), context=self._context)
-            return
-        self._connections.ends()
-        self._respond(reply, head)
-        self._go_on()
 
     def _told(self, head: Head, outcome: Any) -> Coroutine[Any, Any, None] | None:
         """Send the answer that has come, one in pieces in a task."""
@@ -573,7 +575,7 @@ class Connection(asyncio.BufferedProtocol):
     def _soon(self) -> None:
         """Read on when others had their turn, and take nothing more until then."""
         self._pause()
-        self.loop.call_soon(self._advance)
+        self.loop.call_soon(self._advance, context=self._context)
 
     def _pause(self) -> None:
         if not self._is_paused:
@@ -614,7 +616,7 @@ class Connection(asyncio.BufferedProtocol):
             self._finish()
 
     def _write(self, reply: Reply, head: Head | None, *, closes: bool) -> None:
-        length = b"" if reply.status == HTTPStatus.NO_CONTENT else b"content-length: %d\r\n" % len(reply.body)
+        length = b"" if reply.status == NO_CONTENT else b"content-length: %d\r\n" % len(reply.body)
         lines = self._head_of(reply, length, closes=closes)
         self.transport.write(lines if head is not None and head.method == "HEAD" else lines + reply.body)
 
@@ -624,7 +626,7 @@ class Connection(asyncio.BufferedProtocol):
         self._is_answered = True
         first, end = _first_lines(reply.status, reply.headers), b"connection: close\r\n\r\n" if closes else b"\r\n"
         date, identity = self._connections.date(), self._identity.encode()
-        return b"%bdate: %b\r\nx-request-id: %b\r\n%b%b" % (first, date, identity, framing, end)
+        return b"".join((first, b"date: ", date, b"\r\nx-request-id: ", identity, b"\r\n", framing, end))
 
     def _close_with(self, reply: Reply, head: Head | None = None) -> None:
         """Answer for the last time."""

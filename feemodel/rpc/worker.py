@@ -175,6 +175,8 @@ def _application(service: Service, shared: Shared, metrics: Metrics) -> tuple[Ap
         (b"x-content-type-options", b"nosniff"),
         (b"cache-control", b"no-cache"),
     )
+    if note is None:  # nothing but the counters is told of an answer
+        observe, answered = metrics.observe, metrics.count_answer
     app = App(
         service.methods,
         access=Access(
