@@ -2,13 +2,14 @@
 
 from contextlib import suppress
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
-from feemodel.ledger import Store, Tree
-from feemodel.ledger.genesis import Item, fill
+from feemodel.ledger import Store, Tree, bulk_load
+from feemodel.ledger.bulk_load import Chunk, fill
 from feemodel.ledger.rows import MemoryRows
 from feemodel.ledger.scheme import DEPTH, MIMC, NOTHING, POSEIDON2, SCHEMES
 from feemodel.ledger.tree import save_all
@@ -37,6 +38,12 @@ small_keys = st.integers(1, 40)
 
 def key_of(scheme, number):
     return scheme.digest(number.to_bytes(32))
+
+
+def chunk_of(items):
+    hkeys, hvals, values, names = zip(*items, strict=True)
+    joined = (np.frombuffer(b"".join(hashes), dtype=np.uint8).reshape(-1, 32) for hashes in (hkeys, hvals))
+    return Chunk(*joined, values, names)
 
 
 def naive_root(scheme, slots, next_free):
@@ -96,22 +103,46 @@ def test_the_root_is_that_of_the_whole_list_of_leaves(operations):
 @example(count=1_100, chunk=1_000)  # three levels of subtrees
 def test_a_tree_built_at_once_equals_the_one_built_key_by_key(count, chunk):
     scheme = POSEIDON2
-    items = sorted(Item(key_of(scheme, n), key_of(scheme, n + 500), bytes(32), n.to_bytes(2)) for n in range(count))
+    items = sorted((key_of(scheme, n), key_of(scheme, n + 500), bytes(32), n.to_bytes(2)) for n in range(count))
     grown = Tree()
     for item in items:
         grown.put(*item)
     rows = MemoryRows(scheme)
-    built = Tree(rows=rows, version=fill(rows, scheme, [items[i : i + chunk] for i in range(0, count, chunk)], count))
+    chunks = [chunk_of(items[i : i + chunk]) for i in range(0, count, chunk)]
+    built = Tree(rows=rows, version=fill(rows, scheme, chunks, count))
     assert built.root == grown.root
-    for hkey in [item.hkey for item in items] + [key_of(scheme, 999)]:
+    for hkey in [hkey for hkey, *_ in items] + [key_of(scheme, 999)]:
         places = built.locate(hkey)
         assert places == grown.locate(hkey)
         assert [built.related_nodes(place) for place in places] == [grown.related_nodes(place) for place in places]
     for tree in (built, grown):  # and both go on alike
-        for item in items[::3]:
-            tree.remove(item.hkey)
+        for hkey, *_ in items[::3]:
+            tree.remove(hkey)
         tree.put(key_of(scheme, 999), NOTHING)
     assert built.root == grown.root
+
+
+@pytest.mark.parametrize("together", [1, 3, 65_536])
+def test_an_index_built_at_once_is_that_of_keys_put_one_by_one_at_every_depth(monkeypatch, together):
+    """Keys that begin alike, read in parts that end within a branch, at its end or never."""
+    monkeypatch.setattr(bulk_load, "KEYS_READ", together)
+    first = b"\x11" * 32
+    alike = [
+        bytes.fromhex(f"{first.hex()[:place]}{digit}{first.hex()[place + 1 :]}")
+        for place in range(64)
+        for digit in "25"
+    ]
+    hkeys = sorted([first, *alike, *(key_of(POSEIDON2, number) for number in range(40))])
+    grown, rows = Tree(), MemoryRows(POSEIDON2)
+    for number, hkey in enumerate(hkeys):
+        grown.put(hkey, NOTHING, name=number.to_bytes(2))
+    items = [(hkey, NOTHING, b"", number.to_bytes(2)) for number, hkey in enumerate(hkeys)]
+    built = Tree(rows=rows, version=fill(rows, POSEIDON2, [chunk_of(items[:50]), chunk_of(items[50:])], len(items)))
+
+    assert built.root == grown.root
+    absent = [bytes.fromhex(hkey.hex()[:-1] + "3") for hkey in hkeys]
+    for hkey in [*hkeys, *absent]:
+        assert grown.locate(hkey) == built.locate(hkey)
 
 
 @schemes

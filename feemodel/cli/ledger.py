@@ -100,10 +100,11 @@ def _info(options: argparse.Namespace) -> int:
     with Store(path, read_only=True) as store:
         answer = describe(store, path)
         held = None if store.head is None else store.head.number - store.oldest + 1
-        rows = {
-            table: store.database.one(f"SELECT count(*) FROM {table}")[0]
-            for table in ("node", "leaf", "key", "branch", "tree", "code")
-        }
+        with store.database.read_whole():
+            rows = {
+                table: store.database.one(f"SELECT count(*) FROM {table}")[0]
+                for table in ("node", "leaf", "key", "branch", "tree", "code")
+            }
         answer |= {"oldestState": store.oldest if held else None, "statesHeld": held or 0, "rows": rows}
         pages, free = (store.database.one(f"PRAGMA {name}")[0] for name in ("page_count", "freelist_count"))
         log = Path(f"{path}-wal")

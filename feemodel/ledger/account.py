@@ -5,11 +5,12 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import WORD_SIZE
-from feemodel.ledger.scheme import Scheme, side_by_side
+from feemodel.ledger.scheme import Scheme, cut, side_by_side
 from feemodel.printed import printed_as_table
 
 ACCOUNT_SIZE = 6 * WORD_SIZE
@@ -80,15 +81,21 @@ def account_hashes(scheme: Scheme, values: Sequence[bytes]) -> list[bytes]:
     for value in values:
         _check_size(value)
     flat = np.frombuffer(b"".join(values), dtype=np.uint8).reshape(len(values), ACCOUNT_SIZE)
+    return cut(flat_hashes(scheme, flat))
+
+
+def flat_hashes(scheme: Scheme, flat: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The hvals [n, 32] of flat account values [n, 192]."""
     numbers, roots, keccaks, sizes = np.split(flat, [2 * WORD_SIZE, 4 * WORD_SIZE, 5 * WORD_SIZE], axis=1)
     messages = side_by_side(
-        len(values),
+        len(flat),
         scheme.numbers(numbers.tobytes()),  # nonce, balance
         roots.tobytes(),  # of the storage, of the code
         scheme.words(keccaks.tobytes()),
         scheme.numbers(sizes.tobytes()),
     )
-    return scheme.hashes(messages, len(values))
+    hashes = scheme.digests(messages, len(messages) // len(flat))
+    return np.frombuffer(hashes, dtype=np.uint8).reshape(-1, WORD_SIZE)
 
 
 def account_message(scheme: Scheme, value: bytes) -> bytes:

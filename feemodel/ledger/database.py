@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeAlias
 
 from feemodel.errors import LedgerDamaged, UnreadableFile
+from feemodel.ledger import mapping
 
 BUSY_SECONDS = 30.0  # how long a writer waits for another one
 MAPPED_BYTES = 1 << 40  # of a file that is only read; SQLite takes what it was built for, mostly 2 GiB
@@ -67,7 +68,29 @@ class Database:
         except sqlite3.DatabaseError as error:
             self._connection.close()
             raise self._named(error) from None
+        self._map()
+
+    def _map(self) -> None:
+        """Map the file into memory, of which pages here and there will be read.
+
+        The kernel can be told once there is a mapping, and until then reads around the first page that is touched, on
+        some disks 8 MiB. So a page is read before it is mapped: one that no block rewrites, which so is in no log.
+        """
+        if not self.one("SELECT count(*) FROM sqlite_master WHERE name = 'node' AND type = 'table'")[0]:
+            return  # no ledger, which is said elsewhere
+        self.one("SELECT id FROM node WHERE id = 1")
         self.run(f"PRAGMA mmap_size = {MAPPED_BYTES}")
+        self.one("SELECT id FROM node WHERE id = 1")
+        mapping.advise(self.path, mapping.RANDOM)
+
+    @contextmanager
+    def read_whole(self) -> Iterator[None]:
+        """While all of a mapped file is read, the kernel reads ahead."""
+        mapping.advise(self.path, mapping.NORMAL)
+        try:
+            yield
+        finally:
+            mapping.advise(self.path, mapping.RANDOM)
 
     def _connected(self, mode: str) -> sqlite3.Connection:
         address = f"{self.path.resolve().as_uri()}?mode={mode}"
@@ -102,6 +125,8 @@ class Database:
         if self.is_immutable:
             self._connection.close()
             self._open()
+        elif self._mode == "ro":
+            self._map()  # of a small ledger, which was in the log before
         return True
 
     def close(self) -> None:
@@ -156,7 +181,8 @@ class Database:
 
     def copy_to(self, path: Path) -> None:
         """Write all that is committed now into a new file. Other processes may write meanwhile."""
-        self.run("VACUUM INTO ?", (str(path),))
+        with self.read_whole():
+            self.run("VACUUM INTO ?", (str(path),))
 
     def damaged(self, reason: str) -> NoReturn:
         """Raise `LedgerDamaged` that names the file."""

@@ -1,50 +1,48 @@
 """The genesis allocation applied to an empty store: one transaction, all accounts in the order of their hashes.
 
-The account tree is loaded in bulk from its keys in ascending order. Nothing is looked up: a leaf's neighbours are the
-leaves before and after it, a level's hashes in a row are the messages of the level above, and the sorted index follows
-from where neighbouring keys begin to differ.
+Accounts may come in any number and order: those that were read wait in a temporary file beside the ledger, sorted in
+runs, which are then merged a range of hashes at a time. Memory holds one run, one range, and two bytes an account.
 """
 
 import gc
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.hashes import keccak256
-from feemodel.ethereum.quantities import WORD_SIZE, to_hex
-from feemodel.ledger.account import EMPTY_KECCAK, Account, account_hashes, plain_suffix
+from feemodel.ethereum.quantities import ADDRESS_SIZE, WORD_SIZE, to_hex
+from feemodel.ledger.account import ACCOUNT_SIZE, EMPTY_KECCAK, Account, flat_hashes, plain_suffix
 from feemodel.ledger.blocks import GenesisAccount, check_successor, set_slots, word_hashes
+from feemodel.ledger.bulk_load import CHUNK, Chunk, fill
 from feemodel.ledger.files import parse_genesis
-from feemodel.ledger.index import DIGITS
-from feemodel.ledger.rows import EMPTY, HEAD_KEY, TAIL_KEY, Key, Leaf, Node, Rows, Version, empty_version, stored_height
-from feemodel.ledger.scheme import DEPTH, FIRST_FREE, HASH_SIZE, HEAD, NOTHING, TAIL, Scheme
+from feemodel.ledger.scheme import HASH_SIZE, Scheme, cut
+from feemodel.ledger.spool import Bytes, Spool
 from feemodel.ledger.store import Block, Store
 from feemodel.ledger.tree import Tree
 
-SUBTREE_LEVELS = 5  # each such subtree is stored contiguously, so that a Merkle path reads one page per subtree
-CHUNK = 8_192  # rows that are made and stored together
-
-
-class Item(NamedTuple):
-    """A key to load: its hash, the hash of its value, the value, what the key is the hash of."""
-
-    hkey: bytes
-    hval: bytes
-    value: bytes
-    name: bytes
+RUN = 131_072  # accounts and slots that are read together; each contract's code counts by its size
+CODE_UNIT = 128  # bytes of code that count as much as an account
+RANGES = 1_024  # of hashes: ten million accounts have 10,000 in each
+NUMBERS = 2 * WORD_SIZE  # nonce and balance
+PLACE = 8  # bytes of a place in a spool
+#: Where the parts of an account that waits begin: hash of the address, nonce and balance, address, place of the rest.
+VALUE, ADDRESS, REST, RECORD = np.cumsum([HASH_SIZE, NUMBERS, ADDRESS_SIZE, PLACE]).tolist()
 
 
 def import_genesis(store: Store, accounts: Iterable[GenesisAccount], *, block_hash: bytes | None = None) -> Block:
     """Make an allocation block 0 of an empty store.
 
-    Raises `InvalidInput` where the store holds blocks already, or an address is given twice.
+    The accounts are read one after the other, and never all of them are in memory. The temporary file takes 125 bytes
+    an account of the ledger's disk.
+
+    Raises `InvalidInput` where the store holds blocks already, an address is given twice or has not 20 bytes,
+    `UnreadableFile` where the disk has no room.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/ledger.db") as store:
@@ -52,19 +50,13 @@ def import_genesis(store: Store, accounts: Iterable[GenesisAccount], *, block_ha
     ...     print(block.number, store.account(0, bytes(20)).balance)
     0 5
     """
-    scheme = store.scheme
-    with _collector_paused(), store.transaction():
+    scheme, folder = store.scheme, store.path.parent
+    with _collector_paused(), store.transaction(), _Waiting(scheme, folder) as waiting:
         check_successor(store.head, 0)
-        listed = list(accounts)
-        hkeys = _account_keys(store, listed)
-        order = sorted(range(len(listed)), key=hkeys.__getitem__)
-        for place, following in pairwise(order):
-            if hkeys[place] == hkeys[following]:
-                raise InvalidInput("address", "expected each account once", to_hex(listed[following].address))
-        storage_roots = _storage_roots(store, listed)  # first, for `fill` numbers its rows without a gap
-        parts = (order[start : start + CHUNK] for start in range(0, len(order), CHUNK))
-        chunks = (_items(store, [(hkeys[place], listed[place]) for place in part], storage_roots) for part in parts)
-        tree = Tree(scheme.name, rows=store.rows, version=fill(store.rows, scheme, chunks, len(order)))
+        for run in _runs(accounts):  # with their storage, for `fill` numbers its rows without a gap
+            _add_run(store, waiting, run)
+        version = fill(store.rows, scheme, waiting.chunks(), len(waiting), folder)
+        tree = Tree(scheme.name, rows=store.rows, version=version)
         store.save_trees([tree])
         block = Block(0, block_hash, tree.root)
         store.save_block(block)
@@ -95,11 +87,46 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _account_keys(store: Store, accounts: list[GenesisAccount]) -> list[bytes]:
-    hkeys = []
-    for start in range(0, len(accounts), CHUNK):
-        hkeys += store.scheme.account_keys([account.address for account in accounts[start : start + CHUNK]])
-    return hkeys
+def _runs(accounts: Iterable[GenesisAccount]) -> Iterator[list[GenesisAccount]]:
+    """Accounts, some at a time."""
+    run: list[GenesisAccount] = []
+    size = 0
+    for account in accounts:
+        run.append(account)
+        size += 1
+        if account.code or account.storage:
+            size += len(account.storage) + len(account.code) // CODE_UNIT
+        if size >= RUN:
+            yield run
+            run, size = [], 0
+    if run:
+        yield run
+
+
+def _add_run(store: Store, waiting: "_Waiting", run: list[GenesisAccount]) -> None:
+    """Store the code and the storage of some accounts, which then wait for the others."""
+    storage_roots = _storage_roots(store, run)
+    count = len(run)
+    records = np.zeros((count, RECORD), dtype=np.uint8)
+    addresses = [account.address for account in run]
+    for address in addresses:
+        if len(address) != ADDRESS_SIZE:
+            raise InvalidInput("address", f"expected {ADDRESS_SIZE} bytes", to_hex(address))
+    joined = b"".join(
+        [part for _, nonce, balance, _, _ in run for part in (nonce.to_bytes(WORD_SIZE), balance.to_bytes(WORD_SIZE))]
+    )
+    records[:, :VALUE] = _as_rows(b"".join(store.scheme.account_keys(addresses)), HASH_SIZE)
+    records[:, VALUE:ADDRESS] = _as_rows(joined, NUMBERS)
+    records[:, ADDRESS:REST] = _as_rows(b"".join(addresses), ADDRESS_SIZE)
+    others = [place for place, account in enumerate(run) if account.code or account.storage]
+    values = [
+        _value(store, run[place], storage_roots.get(run[place].address, store.scheme.empty_root)) for place in others
+    ]
+    waiting.add(records, others, values)
+
+
+def _as_rows(data: bytes, size: int) -> Bytes:
+    return np.frombuffer(data, dtype=np.uint8).reshape(-1, size)
 
 
 def _storage_roots(store: Store, accounts: list[GenesisAccount]) -> dict[bytes, bytes]:
@@ -114,20 +141,6 @@ def _storage_roots(store: Store, accounts: list[GenesisAccount]) -> dict[bytes, 
     return {address: tree.root for address, tree in trees.items()}
 
 
-def _items(store: Store, accounts: list[tuple[bytes, GenesisAccount]], storage_roots: dict[bytes, bytes]) -> list[Item]:
-    plain = plain_suffix(store.scheme)
-    hkeys, listed = zip(*accounts, strict=True)
-    values = [
-        _value(store, account, storage_roots.get(account.address, store.scheme.empty_root))
-        if account.code or account.storage
-        else account.nonce.to_bytes(WORD_SIZE) + account.balance.to_bytes(WORD_SIZE) + plain  # nearly all
-        for account in listed
-    ]
-    hvals = account_hashes(store.scheme, values)
-    addresses = (account.address for account in listed)
-    return list(map(Item._make, zip(hkeys, hvals, values, addresses, strict=True)))
-
-
 def _value(store: Store, account: GenesisAccount, storage_root: bytes) -> bytes:
     keccak, code_hash = EMPTY_KECCAK, store.scheme.empty_code_hash
     if account.code:
@@ -137,118 +150,80 @@ def _value(store: Store, account: GenesisAccount, storage_root: bytes) -> bytes:
     return Account(account.nonce, account.balance, storage_root, code_hash, keccak, size).to_bytes()
 
 
-def fill(rows: Rows, scheme: Scheme, chunks: Iterable[Sequence[Item]], count: int) -> Version:
-    """Store a tree of `count` items, which come in chunks and in ascending order of their hkeys.
+class _Waiting:
+    """Accounts that wait on disk until all are known, each run of them sorted by the hashes of the addresses."""
 
-    Nothing else may be added to the rows while the chunks are made: the tree numbers its rows without a gap.
-    """
-    if not count:
-        return empty_version(scheme)
-    last = FIRST_FREE + count - 1
-    ends = [Leaf(HEAD_KEY, HEAD, FIRST_FREE, NOTHING, NOTHING), Leaf(TAIL_KEY, last, TAIL, NOTHING, NOTHING)]
-    first_leaf = rows.leaves.extend(ends)
-    level = bytearray(_leaf_hashes(scheme, ends, (NOTHING, scheme.tail_key)))
-    joined = bytearray()
-    first_key = 0
-    for items in chunks:
-        hkeys, hvals, values, names = zip(*items, strict=True)
-        index = len(level) // HASH_SIZE
-        indices = range(index, index + len(items))
-        number = rows.keys.extend(map(Key._make, zip(indices, hkeys, names, strict=True)))
-        first_key = first_key or number
-        previous, following = ([leaf + step for leaf in indices] for step in (-1, 1))
-        if index == FIRST_FREE:
-            previous[0] = HEAD
-        if following[-1] > last:
-            following[-1] = TAIL
-        numbers = range(number, number + len(items))
-        leaves = list(map(Leaf._make, zip(numbers, previous, following, hvals, values, strict=True)))
-        rows.leaves.extend(leaves)
-        level += _leaf_hashes(scheme, leaves, hkeys)
-        joined += b"".join(hkeys)
-    node, sub_root = _fill_nodes(rows, scheme, bytes(level), first_leaf)
-    branch = _fill_index(rows, np.frombuffer(joined, dtype=np.uint8).reshape(-1, HASH_SIZE), first_key)
-    next_free = last + 1
-    return Version(scheme.digest(scheme.top(next_free, sub_root)), next_free, sub_root, node, branch)
+    def __init__(self, scheme: Scheme, folder: Path) -> None:
+        self._scheme = scheme
+        self._records = Spool(RECORD, folder)
+        self._rests = Spool(ACCOUNT_SIZE - NUMBERS, folder)  # last four words of the accounts with code or storage
+        self._starts: list[NDArray[np.int64]] = []  # of each run, where each range begins, and where the last ends
+        first, *_ = _first_words(_as_rows(scheme.tail_key, HASH_SIZE)).tolist()
+        self._range_size = np.uint64(first // RANGES + 1)
 
+    def __enter__(self) -> "_Waiting":
+        return self
 
-def _leaf_hashes(scheme: Scheme, leaves: Sequence[Leaf], hkeys: Iterable[bytes]) -> bytes:
-    _, previous, following, hvals, _ = zip(*leaves, strict=True)
-    return scheme.digests(scheme.leaves(zip(previous, following, hkeys, hvals, strict=True)), scheme.leaf_size)
+    def __exit__(self, *_: object) -> None:
+        self._records.__exit__()
+        self._rests.__exit__()
 
+    def __len__(self) -> int:
+        return len(self._records)
 
-def _fill_nodes(rows: Rows, scheme: Scheme, level: bytes, first: int) -> tuple[int, bytes]:
-    """The number of the highest stored node and the sub root, from the leaves' hashes and the number of the first."""
-    numbers = first + np.arange(len(level) // HASH_SIZE)
-    top = stored_height(len(numbers))
-    for bottom in range(0, top, SUBTREE_LEVELS):
-        subtrees = []
-        for zero in scheme.zeros[bottom : min(bottom + SUBTREE_LEVELS, top)]:
-            if len(level) // HASH_SIZE % 2:
-                level += zero
-            subtrees.append(np.frombuffer(level, dtype=np.uint8).reshape(-1, 2 * HASH_SIZE))
-            level = scheme.digests(level, 2 * HASH_SIZE)
-        numbers = _fill_subtrees(rows, subtrees, numbers)
-    (sub_root,) = scheme.path_roots([level], [scheme.zeros[top:DEPTH]], [HEAD])
-    return int(numbers[0]), sub_root
+    def add(self, records: Bytes, others: list[int], values: list[bytes]) -> None:
+        """Add a run.
 
+        Parameters
+        ----------
+        records : [n, RECORD] the accounts, without the place of the rest of their values.
+        others, values : the places of accounts with code or storage in the run, and their flat values.
+        """
+        if others:
+            places = len(self._rests) + 1 + np.arange(len(others))
+            records[others, REST:] = places.astype("<u8").view(np.uint8).reshape(-1, PLACE)
+            self._rests.append(_as_rows(b"".join(value[NUMBERS:] for value in values), ACCOUNT_SIZE - NUMBERS))
+        order = _order(records)
+        ranges = (_first_words(records)[order] // self._range_size).astype(np.int64)
+        self._starts.append(len(self) + np.searchsorted(ranges, np.arange(RANGES + 1)))
+        self._records.append(records[order])
 
-def _fill_subtrees(rows: Rows, subtrees: Sequence[NDArray[np.uint8]], below: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Store some levels, the nodes below each of the highest together, from the top; the numbers of the highest.
+    def chunks(self) -> Iterator[Chunk]:
+        """All accounts in the order of their hashes. Raises `InvalidInput` for an address that is there twice."""
+        together = max(1, RANGES * CHUNK // max(len(self), 1))
+        for place in range(0, RANGES, together):
+            after = min(place + together, RANGES)
+            parts = [self._records.rows(starts[place], starts[after]) for starts in self._starts]
+            records = np.concatenate(parts)
+            records = records[_order(records)]
+            twice = (records[1:, :VALUE] == records[:-1, :VALUE]).all(axis=1)
+            if twice.any():
+                address = records[int(twice.argmax()), ADDRESS:REST].tobytes()
+                raise InvalidInput("address", "expected each account once", to_hex(address))
+            for start in range(0, len(records), CHUNK):
+                yield self._chunk(records[start : start + CHUNK])
 
-    Parameters
-    ----------
-    subtrees : [nodes, 64] of each level from the lowest, the two hashes of each node.
-    below : numbers of the level under them.
-    """
-    height = np.repeat(np.arange(len(subtrees)), [len(level) for level in subtrees])
-    subtree = np.concatenate(
-        [np.arange(len(level)) >> len(subtrees) - 1 - place for place, level in enumerate(subtrees)]
-    )
-    order = np.lexsort((-height, subtree))
-    numbers = np.empty(len(order), dtype=np.int64)
-    numbers[order] = rows.nodes.extend([]) + np.arange(len(order))
-    levels: list[NDArray[np.int64]] = [numbers[height == place] for place in range(len(subtrees))]
-    children = np.concatenate([_in_pairs(level) for level in (below, *levels[:-1])])
-    hashes = np.concatenate(subtrees)
-    for start in range(0, len(order), CHUNK):
-        chosen = order[start : start + CHUNK]
-        left, right = children[chosen].T.tolist()
-        data = hashes[chosen].tobytes()
-        pieces = [data[place : place + 2 * HASH_SIZE] for place in range(0, len(data), 2 * HASH_SIZE)]
-        rows.nodes.extend(map(Node._make, zip(left, right, pieces, strict=True)))
-    return levels[-1]
+    def _chunk(self, records: Bytes) -> Chunk:
+        suffix = np.frombuffer(plain_suffix(self._scheme), dtype=np.uint8)
+        values = np.empty((len(records), ACCOUNT_SIZE), dtype=np.uint8)
+        values[:, :NUMBERS], values[:, NUMBERS:] = records[:, VALUE:ADDRESS], suffix
+        rests = np.ascontiguousarray(records[:, REST:]).view("<u8").ravel()
+        for place in np.flatnonzero(rests):
+            number = int(rests[place])
+            values[place, NUMBERS:] = self._rests.rows(number - 1, number)[0]
+        names = cut(records[:, ADDRESS:REST])
+        return Chunk(records[:, :VALUE], flat_hashes(self._scheme, values), cut(values), names)
 
 
-def _in_pairs(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Two by two; nothing beside the last of an odd number."""
-    pairs = np.full((-(-len(numbers) // 2), 2), EMPTY)
-    pairs.flat[: len(numbers)] = numbers
-    return pairs
+def _first_words(rows: Bytes) -> NDArray[np.uint64]:
+    """The first eight bytes of each row as a number."""
+    return np.ascontiguousarray(rows[:, :8]).view(">u8").ravel().astype(np.uint64)
 
 
-def _fill_index(rows: Rows, hkeys: NDArray[np.uint8], first_key: int) -> int:
-    """The sorted index of ascending keys [n, 32], digit by digit; the number of its top branch.
-
-    The branches of one depth are stored together, so a branch's number is known before it is stored: the ones of the
-    next depth follow.
-    """
-    top = number = rows.branches.extend([])
-    keys = np.arange(len(hkeys))
-    branch = np.zeros(len(hkeys), dtype=np.int64)  # of each key, counted within the depth
-    depth = 0
-    while len(keys):
-        digit = hkeys[keys, depth // 2] >> (0 if depth % 2 else 4) & 15
-        place = branch * DIGITS + digit
-        starts = np.flatnonzero(np.diff(place, prepend=-1))
-        sizes = np.diff(starts, append=len(place))
-        shared = sizes > 1
-        number += int(branch[-1]) + 1
-        children = np.zeros((int(branch[-1]) + 1) * DIGITS, dtype=np.int64)
-        children[place[starts]] = np.where(shared, number + np.cumsum(shared) - 1, -(first_key + keys[starts]))
-        rows.branches.extend(map(tuple, children.reshape(-1, DIGITS).tolist()))
-        stay = np.repeat(shared, sizes)
-        branch = np.repeat(np.cumsum(shared) - 1, sizes)[stay]
-        keys = keys[stay]
-        depth += 1
-    return top
+def _order(records: Bytes) -> NDArray[np.int64]:
+    """The places of records in the order of the hashes with which they begin."""
+    first = _first_words(records)
+    order = np.argsort(first, kind="stable")
+    if (first[order[1:]] == first[order[:-1]]).any():
+        order = np.lexsort(records[:, HASH_SIZE - 1 :: -1].T)
+    return order

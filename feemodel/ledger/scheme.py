@@ -13,6 +13,7 @@ from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import WORD_SIZE
@@ -234,6 +235,12 @@ def side_by_side(count: int, *columns: bytes) -> bytes:
     """Messages from their parts: each column holds one part of every message, one after the other."""
     parts = [np.frombuffer(column, dtype=np.uint8).reshape(count, -1) for column in columns]
     return np.concatenate(parts, axis=1).tobytes()
+
+
+def cut(rows: NDArray[np.uint8]) -> list[bytes]:
+    """Rows [n, size] as bytes each."""
+    pieces: list[bytes] = np.ascontiguousarray(rows).view(f"V{rows.shape[1]}").ravel().tolist()
+    return pieces
 
 
 def _cut(hashes: bytes) -> list[bytes]:

@@ -65,7 +65,8 @@ def scrub(store: Store, progress: Callable[[str, int], object] = lambda table, r
     ...     scrub(store).findings
     []
     """
-    return _Scrub(store, progress).run()
+    with store.database.read_whole():
+        return _Scrub(store, progress).run()
 
 
 class _Scrub:
