@@ -18,6 +18,7 @@ from feemodel.execution.estimate import GasEstimate, Limits
 from feemodel.explorer.history import EVERY, PriceHistory
 from feemodel.explorer.methods import explorer_methods, shipped_days
 from feemodel.io.node import Node, NodeError
+from feemodel.ledger.mapping import read_ahead
 from feemodel.ledger.scheme import Scheme
 from feemodel.ledger.store import Block, Store
 from feemodel.rpc.chain import Chain, genesis_chain, read_genesis_document, replay_chain
@@ -230,10 +231,16 @@ class Service:
         self._tasks.append(asyncio.create_task(self._note_prices()))
 
     async def _warm_up(self) -> None:
-        """Load the compiled hashing and the shipped L1 fees, and start a child process, before somebody needs them."""
+        """Load the compiled hashing, the ledger's pages and the shipped L1 fees, and start a child process.
+
+        All before somebody needs them.
+        """
         await asyncio.sleep(WARM_UP_AFTER)
         await asyncio.to_thread(shipped_days)
         await self.load_hashing()
+        if self.store is not None:
+            with suppress(OSError):  # which the first proof says
+                await asyncio.to_thread(read_ahead, self.store.path)
         if self.runner is not None and self.chain is not None:
             with suppress(LimitExceeded):  # all processes are started by callers already
                 await self.runner.warm_up(self.chain.world)
