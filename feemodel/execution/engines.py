@@ -7,17 +7,18 @@ from typing import Protocol, TypeVar
 
 from feemodel.errors import InvalidInput
 from feemodel.execution.message import Message
-from feemodel.execution.outcome import Inspected, Outcome, Traced
+from feemodel.execution.outcome import Committed, Inspected, Outcome, Traced
 from feemodel.execution.state import Account, World
 from feemodel.extras import engine_commands, install_command
 
 Found = TypeVar("Found")
 
 ENGINES = ("auto", "native", "reference")
+_EMPTY_ACCOUNTS = ("frontier", "homestead", "dao_fork", "tangerine_whistle")  # before EIP-161
 
 
 class Execute(Protocol):
-    """Executes a message with a gas limit; nothing of it stays."""
+    """Executes a message with a gas limit; nothing of it stays, but of `commit`."""
 
     @property
     def engine(self) -> str: ...
@@ -30,6 +31,22 @@ class Execute(Protocol):
 
     def inspect(self, message: Message, gas_limit: int) -> Inspected:
         """The same execution with its gas by contract, and the accounts and slots that its code named."""
+        ...
+
+    def commit(self, message: Message, gas_limit: int, *, transfers: bool = False) -> Committed:
+        """An execution that stays for those that the same task asks for afterwards: the next one of its block.
+
+        Whoever pays for the gas gets back what is left, and the block's beneficiary is paid what the price is above
+        the base fee, which is burned since London; a price below it pays the beneficiary nothing. What costs more than
+        the gas limit before its first instruction leaves no trace.
+
+        Parameters
+        ----------
+        transfers : whether payments of wei are among the logs, in their place: values of calls and creations, and what
+            SELFDESTRUCT sends.
+
+        Raises `InvalidInput` for rules before Spurious Dragon, under which an empty account is one.
+        """
         ...
 
 
@@ -77,6 +94,11 @@ class _MeteredExecute:
         self._meter.gas += inspected.outcome.gas_used
         return inspected
 
+    def commit(self, message: Message, gas_limit: int, *, transfers: bool = False) -> Committed:
+        committed = self._execute.commit(message, gas_limit, transfers=transfers)
+        self._meter.gas += committed.outcome.gas_used
+        return committed
+
 
 def check_payable(world: World, message: Message, gas_limit: int, blob_cost: int = 0) -> Account:
     """The sender's account, which has what the value, the gas limit and the blobs cost.
@@ -88,6 +110,15 @@ def check_payable(world: World, message: Message, gas_limit: int, blob_cost: int
     if due > sender.balance:
         raise InvalidInput("message.sender", f"expected a balance of at least {due:,} wei", sender.balance)
     return sender
+
+
+def check_stays(world: World) -> None:
+    """Raise `InvalidInput` for rules under which an execution cannot stay.
+
+    >>> check_stays(World(accounts={}))
+    """
+    if world.fork.name in _EMPTY_ACCOUNTS:
+        raise InvalidInput("fork", "expected Spurious Dragon or later: an empty account is none", world.fork.name)
 
 
 @cache

@@ -82,3 +82,13 @@ def fork_named(name: str) -> Fork:
         return FORKS[name]
     except KeyError:
         raise InvalidInput("fork", f"expected one of {', '.join(FORKS)}", name) from None
+
+
+def since(name: str, fork: Fork) -> bool:
+    """Whether rules are those of an upgrade or of a later one.
+
+    >>> since("london", FORKS["osaka"]), since("osaka", FORKS["london"])
+    (True, False)
+    """
+    order = list(FORKS)
+    return order.index(fork.name) >= order.index(name)

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.util import find_spec
 from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from feemodel.errors import EngineFailed, ExecutionFailed, InvalidInput, LimitExceeded
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
-from feemodel.execution.engines import Execute, check_payable
+from feemodel.execution.engines import Execute, check_payable, check_stays
 from feemodel.execution.message import Authorization, Message
-from feemodel.execution.outcome import Inspected, Outcome, Status, Traced
-from feemodel.execution.state import EMPTY, UINT256_MAX, Account, World, blob_base_fee
+from feemodel.execution.outcome import Committed, Inspected, Log, Outcome, Status, Traced
+from feemodel.execution.state import EMPTY, UINT256_MAX, Account, Change, World, blob_base_fee
 from feemodel.extras import install_command
 
 if TYPE_CHECKING or find_spec("feemodel_native"):  # see `feemodel.execution.engines.engine_named`
@@ -27,7 +27,7 @@ if TYPE_CHECKING or find_spec("feemodel_native"):  # see `feemodel.execution.eng
 Found = TypeVar("Found")
 Answer = TypeVar("Answer")
 
-VERSION = "0.2.0"  # of the package: what a trace answers has changed in it
+VERSION = "0.3.0"  # of the package: executions that stay are new in it
 KEPT_CODE = 24_576  # bytes that code on a chain can have, EIP-170; longer code comes once and is not kept
 
 #: How an execution ended, by the number that the package answers, and what stopped it in the words of geth's
@@ -129,6 +129,16 @@ class _Machine:
         named = tuple((account, tuple(slots)) for account, slots in touched)
         return Inspected(_outcome(answer, message), tuple(contracts), named)
 
+    def commit(self, message: Message, gas_limit: int, *, transfers: bool = False) -> Committed:
+        """The execution, which stays, see `feemodel.execution.engines.Execute`."""
+        check_stays(self._world)
+        function = partial(native.commit, transfers=transfers)
+        answer, logs, changed, self._state = self._executed(function, message, gas_limit)
+        changes = tuple(map(_change, changed))
+        self._world, self._message = self._world.after(changes), None
+        found = tuple(Log(address, tuple(topics), data, is_transfer) for address, topics, data, is_transfer in logs)
+        return Committed(_outcome(answer, message), found, changes)
+
     def _executed(self, function: _Function[Answer], message: Message, gas_limit: int) -> Answer:
         if message is not self._message:  # a search asks for the same one again and again
             self._blob_cost = _blob_cost(self._world, message) if message.blob_hashes else 0
@@ -157,6 +167,11 @@ def _outcome(answer: _Answer, message: Message) -> Outcome:
     elif ending == _PRECOMPILE:
         status, words = _precompile_fault(message.to or b"")
     return Outcome(status, gas_used, refund, floor, output, words)
+
+
+def _change(given: native.Change) -> Change:
+    slots = {int.from_bytes(slot): int.from_bytes(value) for slot, value in given.slots}
+    return Change(given.address, int.from_bytes(given.balance), given.nonce, given.code, given.cleared, slots)
 
 
 def _precompile_fault(target: bytes) -> tuple[Status, str]:

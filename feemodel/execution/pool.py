@@ -18,10 +18,11 @@ from typing import Any, Literal, Self, TypeVar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.execution.engines import Execute
 from feemodel.execution.message import Message
-from feemodel.execution.outcome import Inspected, Outcome, Traced
+from feemodel.execution.outcome import Committed, Inspected, Outcome, Traced
 from feemodel.execution.state import Overlay, World
 
 Found = TypeVar("Found")
+How = Literal["execute", "trace", "inspect", "commit", "commit transfers"]
 
 PROCESSES = 2
 DEADLINE = 10.0  # seconds; a call that a rollup block takes is done in two
@@ -143,7 +144,11 @@ class _Machine:
         answer: Inspected = self._asked("inspect", message, gas_limit)
         return answer
 
-    def _asked(self, how: Literal["execute", "trace", "inspect"], message: Message, gas_limit: int) -> Any:
+    def commit(self, message: Message, gas_limit: int, *, transfers: bool = False) -> Committed:
+        answer: Committed = self._asked("commit transfers" if transfers else "commit", message, gas_limit)
+        return answer
+
+    def _asked(self, how: How, message: Message, gas_limit: int) -> Any:
         answer = self._child.ask((how, message, gas_limit), max(self._until - monotonic(), 0))
         if answer is None:
             raise LimitExceeded(f"the executions of one estimate took more than {self._deadline:g} s together")

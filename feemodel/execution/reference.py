@@ -1,7 +1,8 @@
 """The reference engine: Ethereum's executable specification, exact on every fork, in this process.
 
 It executes what `process_transaction` of the specification executes, without what needs a signature: the same
-intrinsic cost, the same message, the same refund. Each execution runs on a copy of the state, which is dropped.
+intrinsic cost, the same message, the same refund. Each execution runs on a copy of the state, which is dropped unless
+the execution is to stay.
 
 A loop of sixteen million gas takes it many seconds, and Python's lock with it: `feemodel.execution.pool` runs it in
 child processes that can be killed.
@@ -18,13 +19,15 @@ from ethereum_types.bytes import Bytes0, Bytes32
 from ethereum_types.numeric import U8, U64, U256, Uint
 
 from feemodel.errors import ExecutionFailed, InvalidInput
-from feemodel.execution.engines import Execute, check_payable
+from feemodel.execution.engines import Execute, check_payable, check_stays
 from feemodel.execution.inspection import Inspector
 from feemodel.execution.message import Message
-from feemodel.execution.outcome import UNBOUNDED, Inspected, Outcome, Status, Traced
+from feemodel.execution.outcome import UNBOUNDED, Committed, Inspected, Log, Outcome, Status, Traced
 from feemodel.execution.recursion import recursion_limit
 from feemodel.execution.state import UINT256_MAX, Account, Block, World, blob_base_fee
+from feemodel.execution.state_changes import changes_between
 from feemodel.execution.trace import Recorder
+from feemodel.execution.transfers import Transfers, logging_payments
 
 with recursion_limit():  # the specification and py_ecc raise it for the whole process
     from ethereum.exceptions import EthereumException
@@ -37,6 +40,8 @@ _Tracer = Callable[[Any, TraceEvent], None]
 RECURSION_LIMIT = 20_000
 CODES, CODE_SIZE = 8, 24_576  # codes whose jump destinations are kept, at worst 5 MB each; their largest size [byte]
 KZG_GAS = 50_000  # of the point evaluation precompile, EIP-4844
+
+_OVERFLOW = "an account would hold more than 2**256 - 1 wei"
 
 #: The specification's exceptional halts in the words of geth's `core/vm/errors.go`.
 _WORDS = {
@@ -100,6 +105,7 @@ def _rules(fork: str) -> _Rules:
     find = rules.interpreter.get_valid_jump_destinations
     kept = lru_cache(maxsize=CODES)(find)
     rules.interpreter.get_valid_jump_destinations = lambda code: (kept if len(code) <= CODE_SIZE else find)(code)
+    rules.interpreter.process_message = logging_payments(rules.interpreter.process_message)
     return rules
 
 
@@ -112,7 +118,7 @@ class _Machine:
         self._rules, self._state, self._world = rules, state, world
 
     def __call__(self, message: Message, gas_limit: int) -> Outcome:
-        return self._execute(message, gas_limit, None)[0]
+        return self._execute(message, gas_limit, None).outcome
 
     def trace(self, message: Message, gas_limit: int) -> Traced:
         """The execution with what it proves about other gas limits."""
@@ -121,7 +127,7 @@ class _Machine:
         record = Recorder(
             payer=message.sender if paid else None, divides_gas=fork.divides_gas, sstore_sentry=fork.sstore_sentry
         )
-        outcome, intrinsic = self._execute(message, gas_limit, record)
+        outcome, intrinsic = self._execute(message, gas_limit, record)[:2]
         # A smaller limit leaves the payer more, which could then be more than a balance can be.
         too_rich = paid and self._world.account(message.sender).balance > UINT256_MAX // 2
         whole = fork.divides_gas or message.to is not None  # in Frontier code that cannot be paid for is left out
@@ -134,11 +140,29 @@ class _Machine:
     def inspect(self, message: Message, gas_limit: int) -> Inspected:
         """The execution with its gas by contract, and what its code named."""
         inspector = Inspector()
-        outcome, _ = self._execute(message, gas_limit, inspector)
+        outcome = self._execute(message, gas_limit, inspector).outcome
         return Inspected(outcome, inspector.contracts(), inspector.touched())
 
-    def _execute(self, message: Message, gas_limit: int, record: _Tracer | None) -> tuple[Outcome, int]:
-        """The outcome, and what the message costs before its first instruction [gas]."""
+    def commit(self, message: Message, gas_limit: int, *, transfers: bool = False) -> Committed:
+        """The execution, which stays, see `feemodel.execution.engines.Execute`."""
+        check_stays(self._world)
+        executed = self._execute(message, gas_limit, Transfers() if transfers else None)
+        outcome, state = executed.outcome, executed.state
+        if state is None:
+            return Committed(outcome)
+        if message.pays:
+            _pay(self._rules, state, message, gas_limit - outcome.charged, outcome.charged, self._world)
+        for address in executed.end.accounts_to_delete:
+            self._rules.state.destroy_account(state, address)
+        if hasattr(executed.end, "touched_accounts"):
+            touched = {*executed.end.touched_accounts, self._rules.fork_types.Address(self._world.block.coinbase)}
+            self._rules.state.destroy_touched_empty_accounts(state, touched)
+        changes = tuple(changes_between(self._state, state))
+        self._state, self._world = state, self._world.after(changes)
+        return Committed(outcome, tuple(map(_log, executed.end.logs)), changes)
+
+    def _execute(self, message: Message, gas_limit: int, record: _Tracer | None) -> "_Executed":
+        """The outcome, what the message costs before its first instruction [gas], and what it left."""
         rules, fork = self._rules, self._world.fork
         blob_cost = _blob_cost(self._world, message) if message.blob_hashes else 0
         check_payable(self._world, message, gas_limit, blob_cost)
@@ -146,17 +170,18 @@ class _Machine:
         cost = rules.transactions.calculate_intrinsic_cost(transaction)
         intrinsic, floor = map(int, cost) if fork.calldata_floor else (int(cost), 0)
         if gas_limit < max(intrinsic, floor):
-            return Outcome(Status.INTRINSIC, gas_used=0, floor=floor, halt=Status.INTRINSIC), intrinsic
+            return _Executed(Outcome(Status.INTRINSIC, gas_used=0, floor=floor, halt=Status.INTRINSIC), intrinsic)
         state = _copy(rules, self._state)
         block = _block_environment(rules, state, self._world, message.base_fee)
         due = blob_cost + (gas_limit * message.gas_price if message.pays else 0)
         _charge_sender(rules, state, message.sender, due)
         environment = _transaction_environment(rules, message, gas_limit - intrinsic, self._world)
+        environment.logs_payments = isinstance(record, Transfers)
         try:
             with recursion_limit(RECURSION_LIMIT):
                 end, output = _process(rules, rules.message.prepare_message(block, environment, transaction), record)
         except OverflowError:  # only an override can bring a state so far
-            raise ExecutionFailed("an account would hold more than 2**256 - 1 wei") from None
+            raise ExecutionFailed(_OVERFLOW) from None
         # Nodes charge the KZG precompile before they look at its input, the specification after.
         unpaid = type(end.error).__name__ == "KZGProofError" and gas_limit - intrinsic < KZG_GAS
         gas_used, status = gas_limit - int(end.gas_left), Status.OUT_OF_GAS if unpaid else _status(end.error)
@@ -168,7 +193,34 @@ class _Machine:
             output=b"" if status in (Status.OUT_OF_GAS, Status.HALT) else output,  # early forks leave unpaid code
             halt="out of gas" if unpaid else _words(end.error, message),
         )
-        return outcome, intrinsic
+        return _Executed(outcome, intrinsic, state, end)
+
+
+class _Executed(NamedTuple):
+    """An execution, and what it left: the state before fees and refunds, and how the message ended."""
+
+    outcome: Outcome
+    intrinsic: int  #: [gas]
+    state: Any = None
+    end: Any = None
+
+
+def _pay(rules: _Rules, state: Any, message: Message, left: int, charged: int, world: World) -> None:
+    """What is left of the gas goes back to who paid for it, and the price above the base fee to the beneficiary."""
+    burned = message.base_fee if "base_fee_per_gas" in _names(rules.vm.BlockEnvironment) else 0
+    tip = max(message.gas_price - burned, 0)
+    for key, value in ((message.sender, left * message.gas_price), (world.block.coinbase, charged * tip)):
+        address = rules.fork_types.Address(key)
+        balance = int(rules.state.get_account(state, address).balance) + value
+        if balance > UINT256_MAX:  # only an override can bring a state so far
+            raise ExecutionFailed(_OVERFLOW)
+        rules.state.set_account_balance(state, address, U256(balance))
+
+
+def _log(log: Any) -> Log:
+    if isinstance(log, Log):
+        return log
+    return Log(bytes(log.address), tuple(map(bytes, log.topics)), bytes(log.data))
 
 
 def _process(rules: _Rules, prepared: Any, record: _Tracer | None) -> tuple[Any, bytes]:

@@ -6,7 +6,7 @@ is nothing to restore after a call, also when it failed.
 
 from bisect import bisect_left
 from collections import ChainMap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -37,6 +37,30 @@ class Account:
 
 
 EMPTY = Account()
+
+
+class Change(NamedTuple):
+    """An account after an execution that stays, as far as it is not what it was."""
+
+    address: bytes
+    balance: int  #: [wei]
+    nonce: int
+    code: bytes | None  #: `None` where it is what it was
+    cleared: bool  #: whether slots that are not named hold zero, whatever they held
+    slots: Mapping[int, int]  #: those that changed
+
+    def applied_to(self, account: Account) -> Account:
+        """The account with this change."""
+        storage: Mapping[int, int] = {} if self.cleared else account.storage
+        if self.slots:
+            above, below = storage.maps if isinstance(storage, ChainMap) else ({}, storage)
+            storage = ChainMap({**above, **self.slots}, below)  # type: ignore[arg-type]  # never written to
+        return Account(
+            balance=self.balance,
+            nonce=self.nonce,
+            code=account.code if self.code is None else self.code,
+            storage=storage,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +111,11 @@ class World:
             accounts=self.accounts, block=self.block, chain_id=self.chain_id, fork=self.fork,
             changes={**self.changes, **changed},
         )  # fmt: skip
+
+    def after(self, changes: Iterable[Change]) -> Self:
+        """This world after an execution that changed it so."""
+        changed = {change.address: change.applied_to(self.account(change.address)) for change in changes}
+        return replace(self, changes={**self.changes, **changed}) if changed else self
 
     def in_block(self, overrides: Mapping[Any, Any] | None) -> Self:
         """This world with a block override applied, see `parse_block_overrides`."""

@@ -19,7 +19,7 @@ from feemodel.errors import FeeModelError
 from feemodel.ethereum.fee_market import TRANSACTION_GAS
 from feemodel.execution.engines import Engine, Execute, engine_named
 from feemodel.execution.message import Message
-from feemodel.execution.outcome import Inspected, Outcome, Traced
+from feemodel.execution.outcome import Committed, Inspected, Outcome, Traced
 from feemodel.execution.state import Overlay, World
 
 LOOK = 1_000  # milliseconds between looks at who the parent is: another of its children may hold the pipe open
@@ -44,7 +44,10 @@ def main(descriptor: int) -> None:
             elif isinstance(asked, Overlay):
                 overridden = replace(world, changes=asked.changes, block=replace(world.block, **asked.block))
             else:
-                pipe.send(_answer(engine, overridden, *asked))
+                answer = _answer(engine, overridden, *asked)
+                if isinstance(answer, Committed):  # the next message of the same task runs on what it left
+                    overridden = overridden.after(answer.changes)
+                pipe.send(answer)
 
 
 def _end_with_parent(parent: int, descriptor: int) -> None:
@@ -64,8 +67,10 @@ def _load(engine: Engine, world: World) -> None:
 
 def _answer(
     engine: Engine, world: World, how: str, message: Message, gas_limit: int
-) -> Outcome | Traced | Inspected | BaseException:
-    def task(execute: Execute) -> Outcome | Traced | Inspected:
+) -> Outcome | Traced | Inspected | Committed | BaseException:
+    def task(execute: Execute) -> Outcome | Traced | Inspected | Committed:
+        if how.startswith("commit"):
+            return execute.commit(message, gas_limit, transfers=how == "commit transfers")
         if how == "trace":
             return execute.trace(message, gas_limit)
         return execute.inspect(message, gas_limit) if how == "inspect" else execute(message, gas_limit)

@@ -11,6 +11,9 @@ from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum.fee_market import ELASTICITY, next_base_fee
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import from_hex, from_number, to_hex, to_quantity
+from feemodel.ethereum.trie import EMPTY_REQUESTS as EMPTY_REQUESTS
+from feemodel.ethereum.trie import EMPTY_TRIE as EMPTY_TRIE
+from feemodel.ethereum.trie import EMPTY_UNCLES as EMPTY_UNCLES
 from feemodel.execution.forks import FORKS
 from feemodel.execution.state import Account, Block, World
 from feemodel.io.documents import parse_json
@@ -20,9 +23,6 @@ from feemodel.ledger.files import MAX_WORD, parse_genesis
 if TYPE_CHECKING:
     from feemodel.io.replay import Replay
 
-EMPTY_TRIE = from_hex("0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421")
-EMPTY_UNCLES = from_hex("0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347")
-EMPTY_REQUESTS = from_hex("0xe3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")  # SHA-256 of nothing
 
 #: Where a geth genesis says that rules begin, newest first: the key in its `config`, and the rules.
 _ACTIVATIONS = (
@@ -156,13 +156,10 @@ def read_genesis_document(path: str | Path) -> dict[str, Any]:
 
 
 def _with_hash(chain: Chain) -> Chain:
-    return Chain(
-        world=chain.world,
-        extra_data=chain.extra_data,
-        hash=keccak256(_header(chain)),
-        parent_hash=chain.parent_hash,
-        state_root=chain.state_root,
-    )
+    found = keccak256(_header(chain))
+    block = chain.world.block
+    told = replace(block, hashes={block.number: found})  # to BLOCKHASH in a simulated block behind it
+    return replace(chain, hash=found, world=replace(chain.world, block=told))
 
 
 def _header(chain: Chain) -> bytes:

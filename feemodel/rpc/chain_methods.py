@@ -21,6 +21,8 @@ from feemodel.execution.estimate import (
     rollup_estimate,
 )
 from feemodel.execution.message import Request, parse_request
+from feemodel.execution.simulate import Simulation, parse_simulation, simulate
+from feemodel.execution.simulated_block import simulated_block
 from feemodel.execution.state import EMPTY, Account, World, blob_base_fee
 from feemodel.rpc.begun import Begun, following
 from feemodel.rpc.chain import Chain
@@ -75,6 +77,7 @@ class ChainMethods:
             "eth_estimateGas": self._eth_estimate_gas,
             "eth_blobBaseFee": lambda: to_quantity(self._blob_base_fee()),
             "eth_createAccessList": self._create_access_list,
+            "eth_simulateV1": self._simulate,
             "eth_gasPrice": lambda: to_quantity(self._gas_price()),
             "eth_maxPriorityFeePerGas": lambda: to_quantity(self._priority_fee()),
             "eth_feeHistory": self._fee_history,
@@ -197,6 +200,21 @@ class ChainMethods:
 
         return following(self._run(task, request, world), AccessListFound.reply)
 
+    def _simulate(self, simulation: Any, block: Any = "latest") -> Begun[list[dict[str, Any]]]:
+        asked = parse_simulation(simulation)
+        self._check(block, asked.state_overrides)
+        chain = self.chain
+
+        def task(engine: Engine) -> list[dict[str, Any]]:
+            found = simulate(
+                asked, chain.world, parent_hash=chain.hash, next_base_fee=chain.next_base_fee, engine=engine,
+                limits=self._limits,
+            )  # fmt: skip
+            return [simulated_block(found)]  # which may have a hundred thousand logs: not in the serving thread
+
+        place, caller = _place(asked, chain.world), CALLER.get()
+        return self.runner.begin(task, **place) if caller is None else self._metered(caller, task, **place)
+
     def _check(self, block: Any, overrides: Any) -> None:
         check_block(block, self.chain)
         if overrides is not None:
@@ -237,6 +255,18 @@ class ChainMethods:
 def _code(call: Call, world: World) -> bytes:
     """What a call executes first: the code at its target, or the code that creates a contract."""
     return call.data if call.to is None else world.account(call.to).code
+
+
+def _place(asked: Simulation, world: World) -> dict[str, Any]:
+    """What the runner must know of a block: it is as heavy as its calls together, and starts with the first."""
+    begun = world.overridden(asked.state_overrides)
+    brought, calls = _brought(begun), asked.calls
+    keys = sum(len(slots) for request in calls for _, slots in request.call.access_list or ())
+    return {
+        "code": _code(calls[0].call, begun) if calls else b"",
+        "size": sum(len(request.call.data) for request in calls) + SLOT_BYTES * keys + brought,
+        "known": not brought and all(not call.authorizations and _is_known(call.call) for call in calls),
+    }
 
 
 def _is_known(call: Call) -> bool:

@@ -177,6 +177,16 @@ FAILURES = (
     Failure(-32602, "the field and its value", "a parameter that cannot be read; too many storage keys"),
     Failure(-32603, "Internal error", "the unforeseen; data has the id under which the log has it"),
     Failure(-32700, "Parse error", "not JSON"),
+    Failure(-38010, "nonce too low", "eth_simulateV1 with validation"),
+    Failure(-38011, "nonce too high", "eth_simulateV1 with validation"),
+    Failure(-38012, "max fee per gas less than block base fee", "eth_simulateV1"),
+    Failure(-38013, "intrinsic gas too low", "eth_simulateV1: the gas of a call, or what is left for it"),
+    Failure(-38014, "insufficient funds for gas * price + value", "eth_simulateV1"),
+    Failure(-38015, "block gas limit reached", "eth_simulateV1"),
+    Failure(-38020, "block numbers must be in order", "eth_simulateV1"),
+    Failure(-38021, "block timestamps must be in order", "eth_simulateV1"),
+    Failure(-38025, "max initcode size exceeded", "eth_simulateV1"),
+    Failure(-38026, "the limit and its value", "eth_simulateV1: more than one block, or 1,000 calls"),
 )
 
 
@@ -207,6 +217,57 @@ _ACCESS_LIST = {
         "required": ["address", "storageKeys"],
     },
 }
+_SIMULATION = {
+    "title": "simulation",
+    "type": "object",
+    "properties": {
+        "blockStateCalls": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "blockOverrides": OBJECT, "stateOverrides": OVERRIDES, "calls": {"type": "array", "items": CALL},
+                },
+            },
+        },
+        **{name: {"type": "boolean"} for name in ("traceTransfers", "validation", "returnFullTransactions")},
+    },
+    "required": ["blockStateCalls"],
+}  # fmt: skip
+_LOG = {
+    "type": "object",
+    "properties": {
+        "address": ADDRESS, "topics": {"type": "array", "items": HASH, "maxItems": 4}, "data": DATA,
+        **dict.fromkeys(("blockNumber", "transactionIndex", "logIndex", "blockTimestamp"), QUANTITY),
+        **dict.fromkeys(("blockHash", "transactionHash"), HASH),
+        "removed": {"const": False},
+    },
+    "required": ["address", "topics", "data", "blockNumber", "blockHash", "transactionHash", "logIndex", "removed"],
+}  # fmt: skip
+_SIMULATED_CALL = {
+    "type": "object",
+    "properties": {
+        "returnData": DATA, "logs": {"type": "array", "items": _LOG}, "status": {"enum": ["0x0", "0x1"]},
+        **dict.fromkeys(("gasUsed", "maxUsedGas"), QUANTITY),
+        "error": {
+            "type": "object",
+            "properties": {"message": {"type": "string"}, "code": {"type": "integer"}, "data": DATA},
+            "required": ["message", "code"],
+        },
+    },
+    "required": ["returnData", "logs", "gasUsed", "status"],
+}  # fmt: skip
+_SIMULATED = {
+    "type": "object",
+    "properties": {
+        **dict.fromkeys(("number", "timestamp", "gasLimit", "gasUsed", "baseFeePerGas", "size"), QUANTITY),
+        **dict.fromkeys(("hash", "transactionsRoot", "receiptsRoot"), HASH),
+        "stateRoot": _MAYBE_HASH, "parentHash": _MAYBE_HASH, "miner": ADDRESS,
+        "transactions": {"type": "array", "items": {"oneOf": [HASH, OBJECT]}},
+        "calls": {"type": "array", "items": _SIMULATED_CALL},
+    },
+    "required": ["number", "hash", "parentHash", "timestamp", "gasLimit", "gasUsed", "transactions", "calls"],
+}  # fmt: skip
 _NULL = {"type": "null"}
 _GAS_PARTS = (
     "used", "intrinsic", "base", "calldata", "creation", "accessList", "authorizations", "execution", "refund", "floor",
@@ -289,6 +350,10 @@ METHODS = {
             "required": ["accessList", "gasUsed"],
         },
     ),
+    "eth_simulateV1": Described(
+        "Calls of one block, each on the state that the last one left", (("simulation", _SIMULATION, True), _AT),
+        {"type": "array", "items": _SIMULATED},
+    ),
     "eth_gasPrice": Described("The gas price that the rollup announces", (), QUANTITY),
     "eth_maxPriorityFeePerGas": Described("What of it is priority fee", (), QUANTITY),
     "eth_feeHistory": Described(
@@ -368,8 +433,6 @@ METHODS |= {
     "eth_newFilter": Described("A filter for logs", (_FILTER,), QUANTITY),
     "eth_newPendingTransactionFilter": Described("A filter for new transactions", (), QUANTITY),
     "eth_sendRawTransaction": Described("Send a signed transaction", (("transaction", DATA, True),), HASH),
-    "eth_simulateV1": Described("Calls of blocks that build on each other", (("simulation", OBJECT, True), _AT),
-                                {"type": "array"}),
     "eth_syncing": Described("Whether the node is still synchronizing", (), {"type": ["boolean", "object"]}),
     "eth_uninstallFilter": Described("Remove a filter", (_IDENTITY,), {"type": "boolean"}),
     "net_listening": Described("Whether the node accepts peers", (), {"type": "boolean"}),

@@ -20,7 +20,7 @@ from feemodel.errors import FeeModelError
 from feemodel.execution.engines import Engine, Execute, check_installed, is_native
 from feemodel.execution.estimate import Limits
 from feemodel.execution.message import Message
-from feemodel.execution.outcome import Inspected, Outcome, Status, Traced
+from feemodel.execution.outcome import Committed, Inspected, Outcome, Status, Traced
 from feemodel.execution.pool import EnginePool
 from feemodel.execution.state import World
 from feemodel.rpc.begun import Begun, once
@@ -107,6 +107,10 @@ class _Brief:
     def inspect(self, message: Message, gas_limit: int) -> Inspected:
         """Nothing that is asked for often enough to be done here."""
         raise Beyond("an inspection")
+
+    def commit(self, message: Message, gas_limit: int, *, transfers: bool = False) -> Committed:
+        """Nothing that is done here: less gas would not stay as what was asked for would."""
+        raise Beyond("an execution that stays")
 
 
 class Runner:

@@ -5,10 +5,12 @@
 //! - `machine`: revm put together, and what a few opcodes and every frame report
 //! - `least_gas`: what they report it for, the least gas limit on which an execution takes the same path
 //! - `inspection`: what they report where it is asked for, gas by contract and the accounts and slots that code names
+//! - `changes`: what an execution that stays changed, as a layer over the state and for Python
 //! - `fields`: bytes and names as Python hands them over
 //!
 //! What the EVM does is never an exception: an execution answers with a number that says how it ended.
 
+mod changes;
 mod fields;
 mod inspection;
 mod least_gas;
@@ -26,7 +28,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use revm::primitives::U256;
 
-use machine::{Executed, Failure};
+use changes::Change;
+use machine::{Executed, Failure, Wanted, is_transfer};
 use message::{Block, Message};
 use state::{Code, State};
 
@@ -61,7 +64,7 @@ fn trace<'py>(
     gas_limit: u64,
     seconds: Option<f64>,
 ) -> PyResult<(Outcome<'py>, u64, u64, bool)> {
-    let executed = run(py, state, block, message, gas_limit, seconds, false)?;
+    let executed = run(py, state, block, message, gas_limit, seconds, Wanted::Outcome)?;
     Ok((outcome(py, &executed), executed.least, executed.most, executed.single_frame))
 }
 
@@ -76,7 +79,7 @@ fn inspect<'py>(
     gas_limit: u64,
     seconds: Option<f64>,
 ) -> PyResult<(Outcome<'py>, Vec<Gas<'py>>, Vec<Touched<'py>>)> {
-    let executed = run(py, state, block, message, gas_limit, seconds, true)?;
+    let executed = run(py, state, block, message, gas_limit, seconds, Wanted::Inspection)?;
     let found = executed.inspection.as_ref();
     let gas = found.map_or(&[][..], |found| &found.gas).iter();
     let touched = found.map_or(&[][..], |found| &found.touched).iter();
@@ -86,6 +89,37 @@ fn inspect<'py>(
         gas.map(|(contract, gas)| (PyBytes::new(py, contract.as_slice()), *gas)).collect(),
         touched.map(|(account, keys)| (PyBytes::new(py, account.as_slice()), slots(keys))).collect(),
     ))
+}
+
+/// Account, topics, data, and whether it is a payment that was asked for.
+type GivenLog<'py> = (Bound<'py, PyBytes>, Vec<Bound<'py, PyBytes>>, Bound<'py, PyBytes>, bool);
+
+/// The outcome of an execution that stays, which pays for its gas in full: its logs, among them payments of wei where
+/// `transfers` says so, what it changed, and the state after it.
+#[pyfunction]
+#[pyo3(signature = (state, block, message, gas_limit, seconds=None, transfers=false))]
+fn commit<'py>(
+    py: Python<'py>,
+    state: &State,
+    block: &Block,
+    message: &Message,
+    gas_limit: u64,
+    seconds: Option<f64>,
+    transfers: bool,
+) -> PyResult<(Outcome<'py>, Vec<GivenLog<'py>>, Vec<Change>, State)> {
+    let mut executed = run(py, state, block, message, gas_limit, seconds, Wanted::Commit { transfers })?;
+    let stays = executed.commit.take().unwrap_or_default();
+    let (after, changes) = state.after(&stays.state);
+    let given = |log: &revm::primitives::Log| {
+        let topics = log.topics().iter().take(if is_transfer(log) { 3 } else { 4 });
+        (
+            PyBytes::new(py, log.address.as_slice()),
+            topics.map(|topic| PyBytes::new(py, topic.as_slice())).collect(),
+            PyBytes::new(py, &log.data.data),
+            is_transfer(log),
+        )
+    };
+    Ok((outcome(py, &executed), stays.logs.iter().map(given).collect(), changes, after))
 }
 
 /// The version of this package, and the forks that it executes.
@@ -101,12 +135,12 @@ fn run(
     message: &Message,
     gas_limit: u64,
     seconds: Option<f64>,
-    inspects: bool,
+    wanted: Wanted,
 ) -> PyResult<Executed> {
     let until = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).map(|left| Instant::now() + left);
     // What a panic leaves behind is not used again: the machine of the thread is put back only where there was none.
     let executed = py.detach(|| {
-        catch_unwind(AssertUnwindSafe(|| machine::execute(state, block, message, gas_limit, until, inspects)))
+        catch_unwind(AssertUnwindSafe(|| machine::execute(state, block, message, gas_limit, until, wanted)))
     });
     executed.map_err(|panic| NativeError::new_err(words(panic.as_ref())))?.map_err(|failure| match failure {
         Failure::MissingHash(number) => MissingHash::new_err(number),
@@ -135,6 +169,8 @@ fn feemodel_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Message>()?;
     module.add_function(wrap_pyfunction!(trace, module)?)?;
     module.add_function(wrap_pyfunction!(inspect, module)?)?;
+    module.add_function(wrap_pyfunction!(commit, module)?)?;
+    module.add_class::<Change>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     let py = module.py();
     module.add("MissingHash", py.get_type::<MissingHash>())?;

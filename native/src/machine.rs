@@ -1,4 +1,4 @@
-//! revm put together for executing one message after another, of which nothing stays.
+//! revm put together for executing one message after another; what it changed is answered only where it is asked for.
 //!
 //! What a node checks before it executes (price, balance, nonce, block) its caller has checked: here stand only the
 //! rules of the execution itself. Beside revm's own work, frames and a few opcodes are reported to the recorder.
@@ -19,11 +19,12 @@ use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::interpreter_action::FrameInit;
 use revm::interpreter::interpreter_types::{InputsTr, Jumps, LegacyBytecode, RuntimeFlag};
 use revm::interpreter::{
-    FrameInput, GasTracker, InitialAndFloorGas, Instruction, InstructionContext, InstructionExecResult,
+    CallScheme, FrameInput, GasTracker, InitialAndFloorGas, Instruction, InstructionContext, InstructionExecResult,
     InstructionResult, instructions,
 };
 use revm::primitives::hardfork::SpecId;
-use revm::primitives::{Address, Bytes, KECCAK_EMPTY, U256};
+use revm::primitives::{Address, B256, Bytes, KECCAK_EMPTY, Log, LogData, U256, address, b256};
+use revm::state::EvmState;
 
 use crate::inspection::Inspection;
 use crate::least_gas::{End, Recorder};
@@ -80,6 +81,48 @@ pub struct Executed {
     pub single_frame: bool,
     /// What was asked for beside the outcome.
     pub inspection: Option<Inspection>,
+    /// What is to stay of it, where that was asked for.
+    pub commit: Option<Commit>,
+}
+
+/// What stays of an execution.
+#[derive(Debug, Default)]
+pub struct Commit {
+    /// The logs of a success, transfers among them where they were asked for, see `is_transfer`.
+    pub logs: Vec<Log>,
+    /// The accounts that it loaded, as they are after it.
+    pub state: EvmState,
+}
+
+/// What is asked for beside the outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Nothing.
+    Outcome,
+    /// Gas by contract and what code names.
+    Inspection,
+    /// Logs and the changed state, which pays what is left of the gas back and its price to the beneficiary.
+    Commit {
+        /// Whether payments of wei appear among the logs.
+        transfers: bool,
+    },
+}
+
+/// ERC-7528: the address that stands for wei.
+const WEI: Address = address!("0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee");
+/// `Transfer(address,address,uint256)`.
+const TRANSFER: B256 = b256!("0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
+
+/// A payment as a log among others, so that what reverts takes it back with them. A fifth topic, which no code can
+/// emit, tells it from what code logs.
+fn transfer(from: Address, to: Address, value: U256) -> Log {
+    let topics = vec![TRANSFER, from.into_word(), to.into_word(), B256::ZERO, B256::ZERO];
+    Log { address: WEI, data: LogData::new_unchecked(topics, value.to_be_bytes::<32>().into()) }
+}
+
+/// Whether a log is a payment, which has two topics too many.
+pub fn is_transfer(log: &Log) -> bool {
+    log.topics().len() > 4
 }
 
 /// Why there is no outcome.
@@ -111,6 +154,12 @@ pub struct Run {
     opcode: u8,
     failure: Option<Failure>,
     inspecting: Option<Box<Inspecting>>,
+    /// Whether the execution stays, so that gas is paid for in full.
+    commits: bool,
+    /// Whether it pays for its gas.
+    pays: bool,
+    /// Whether payments are logged.
+    transfers: bool,
 }
 
 /// What an inspecting machine has beside the others.
@@ -142,21 +191,21 @@ thread_local! {
     static MACHINE: Cell<Option<Box<Machine>>> = const { Cell::new(None) };
 }
 
-/// Execute a message with a gas limit, on this thread; `inspects` records gas by contract and what code names.
+/// Execute a message with a gas limit, on this thread.
 pub fn execute(
     state: &State,
     block: &Block,
     message: &Message,
     gas_limit: u64,
     until: Option<Instant>,
-    inspects: bool,
+    wanted: Wanted,
 ) -> Result<Executed, Failure> {
-    if inspects {
-        return Machine::new(block.spec, true).execute(state, block, message, gas_limit, until);
+    if wanted == Wanted::Inspection {
+        return Machine::new(block.spec, true).execute(state, block, message, gas_limit, until, wanted);
     }
     let kept = MACHINE.take().filter(|machine| machine.0.ctx.cfg.spec == block.spec);
     let mut machine = kept.unwrap_or_else(|| Box::new(Machine::new(block.spec, false)));
-    let executed = machine.execute(state, block, message, gas_limit, until);
+    let executed = machine.execute(state, block, message, gas_limit, until, wanted);
     MACHINE.set(Some(machine));
     executed
 }
@@ -221,6 +270,7 @@ impl Machine {
         message: &Message,
         gas_limit: u64,
         until: Option<Instant>,
+        wanted: Wanted,
     ) -> Result<Executed, Failure> {
         self.0.precompiles.begin(message);
         let context = &mut self.0.ctx;
@@ -250,18 +300,23 @@ impl Machine {
             opcode: 0,
             failure: None,
             inspecting: context.chain.inspecting.take(),
+            commits: matches!(wanted, Wanted::Commit { .. }),
+            pays: message.pays,
+            transfers: wanted == Wanted::Commit { transfers: true },
         };
         let result = Rules.run(self);
         let context = &mut self.0.ctx;
-        context.journaled_state.finalize();
+        let changed = context.journaled_state.finalize();
         context.journaled_state.database = Reader::default();
         let run = std::mem::take(&mut context.chain);
         match (result, run.failure) {
             (Err(_), Some(failure)) => Err(failure),
             (Err(EVMError::Database(Missing(number))), None) => Err(Failure::MissingHash(number)),
             (Err(error), None) => Err(Failure::Other(error.to_string())),
-            (Ok(result), _) => {
+            (Ok(mut result), _) => {
+                let commit = run.commits.then(|| Commit { logs: taken_logs(&mut result), state: changed });
                 let mut executed = Executed::new(result, floor, run.opcode);
+                executed.commit = commit;
                 if !run.recorder.reads {
                     executed.least = intrinsic.saturating_add(run.recorder.least).max(floor);
                     executed.most = if run.recorder.halted { gas_limit } else { u64::MAX };
@@ -271,6 +326,19 @@ impl Machine {
                 Ok(executed)
             }
         }
+    }
+}
+
+impl Machine {
+    /// Adds to a balance what an execution that stays pays.
+    fn pays(&mut self, account: Address, value: U256) -> Result<(), Error> {
+        let context = &mut self.0.ctx;
+        let mut account = context.journaled_state.load_account_mut(account)?.data;
+        if account.incr_balance(value) {
+            return Ok(());
+        }
+        context.chain.failure = Some(Failure::Overflow);
+        Err(EVMError::Custom(String::new()))
     }
 }
 
@@ -287,6 +355,7 @@ impl Executed {
             most: 0,
             single_frame: false,
             inspection: None,
+            commit: None,
         }
     }
 
@@ -306,6 +375,13 @@ impl Executed {
             opcode,
             ..Self::before_it_began(floor)
         }
+    }
+}
+
+fn taken_logs(result: &mut ExecutionResult) -> Vec<Log> {
+    match result {
+        ExecutionResult::Success { logs, .. } => std::mem::take(logs),
+        _ => Vec::new(),
     }
 }
 
@@ -337,7 +413,7 @@ fn ending(reason: &HaltReason) -> Ending {
     }
 }
 
-/// The rules of a transaction without those that its caller has checked, and without what happens after it.
+/// The rules of a transaction without those that its caller has checked; what happens after it only where it stays.
 struct Rules;
 
 impl Handler for Rules {
@@ -381,12 +457,28 @@ impl Handler for Rules {
         Ok(Some(each * known))
     }
 
-    fn reimburse_caller(&self, _: &mut Machine, _: &mut FrameResult) -> Result<(), Error> {
-        Ok(())
+    fn reimburse_caller(&self, machine: &mut Machine, result: &mut FrameResult) -> Result<(), Error> {
+        let run = &machine.0.ctx.chain;
+        if !run.commits || !run.pays {
+            return Ok(());
+        }
+        let gas = result.gas();
+        let left = gas.remaining() + gas.refunded().unsigned_abs();
+        let (caller, value) = (machine.0.ctx.tx.caller, run.gas_price * U256::from(left));
+        machine.pays(caller, value)
     }
 
-    fn reward_beneficiary(&self, _: &mut Machine, _: &mut FrameResult) -> Result<(), Error> {
-        Ok(())
+    /// What the price is above the base fee, which is burned since London; nothing where it is below.
+    fn reward_beneficiary(&self, machine: &mut Machine, result: &mut FrameResult) -> Result<(), Error> {
+        let context = &machine.0.ctx;
+        let run = &context.chain;
+        if !run.commits || !run.pays {
+            return Ok(());
+        }
+        let burned = if context.cfg.spec.is_enabled_in(SpecId::LONDON) { run.base_fee } else { U256::ZERO };
+        let value = run.gas_price.saturating_sub(burned) * U256::from(result.gas().used());
+        let beneficiary = context.block.beneficiary;
+        machine.pays(beneficiary, value)
     }
 }
 
@@ -411,16 +503,17 @@ impl EvmTr for Machine {
         if run.until.is_some_and(|until| Instant::now() >= until) {
             return Err(run.give_up(Failure::Late));
         }
-        let (given, sender, stipend, called) = match &init.frame_input {
+        let (given, sender, stipend, called, target) = match &init.frame_input {
             FrameInput::Call(call) => {
                 let has_value = call.transfer_value().is_some_and(|value| !value.is_zero());
                 let stipend = if has_value { ctx.cfg.gas_params.call_stipend() } else { 0 };
-                (call.gas_limit, call.caller, stipend, Some(call.bytecode_address))
+                (call.gas_limit, call.caller, stipend, Some(call.bytecode_address), Some(call.target_address))
             }
-            FrameInput::Create(create) => (create.gas_limit(), create.caller(), 0, None),
-            FrameInput::Empty => (0, Address::ZERO, 0, None),
+            FrameInput::Create(create) => (create.gas_limit(), create.caller(), 0, None, None),
+            FrameInput::Empty => (0, Address::ZERO, 0, None, None),
         };
         let is_creation = matches!(init.frame_input, FrameInput::Create(_));
+        let paid = if run.transfers { payment(&init.frame_input) } else { U256::ZERO };
         if frame_stack.index().is_some() {
             let left = frame_stack.get().interpreter.gas.remaining();
             if is_creation {
@@ -435,6 +528,11 @@ impl EvmTr for Machine {
             ItemOrResult::Item(_) => None,
             ItemOrResult::Result(result) => Some(result),
         };
+        let begun = result.as_ref().is_none_or(|result| result.instruction_result().is_ok());
+        if !paid.is_zero() && begun {
+            let payee = target.unwrap_or_else(|| self.0.frame_stack.get().interpreter.input.target_address());
+            self.0.ctx.journaled_state.log(transfer(sender, payee, paid));
+        }
         let Some(result) = result else {
             let Evm { ctx, frame_stack, .. } = &mut self.0;
             ctx.chain.recorder.begins(given);
@@ -486,6 +584,15 @@ impl EvmTr for Machine {
             run.recorder.returns(end);
         }
         self.0.frame_return_result(result)
+    }
+}
+
+/// What a frame is given of its caller's wei: by a call or a creation, not by CALLCODE, which pays its own caller.
+fn payment(input: &FrameInput) -> U256 {
+    match input {
+        FrameInput::Call(call) if call.scheme == CallScheme::Call => call.transfer_value().unwrap_or_default(),
+        FrameInput::Create(create) => create.value(),
+        _ => U256::ZERO,
     }
 }
 
@@ -564,11 +671,15 @@ fn selfdestruct(context: Opcode<'_>) -> InstructionExecResult {
         host.chain.recorder.reads = true;
     }
     let heir = interpreter.stack.data().last().map_or(own, address);
-    let overflows = heir != own && held(host, &own).checked_add(held(host, &heir)).is_none();
+    let balance = held(host, &own);
+    let overflows = heir != own && balance.checked_add(held(host, &heir)).is_none();
     let end = instructions::host::selfdestruct(InstructionContext { interpreter: &mut *interpreter, host: &mut *host });
     if overflows && end == Err(InstructionResult::SelfDestruct) {
         host.error = Err(host.chain.give_up(Failure::Overflow));
         return Err(InstructionResult::FatalExternalError);
+    }
+    if host.chain.transfers && !balance.is_zero() && end == Err(InstructionResult::SelfDestruct) {
+        host.journaled_state.log(transfer(own, heir, balance));
     }
     end
 }

@@ -11,8 +11,9 @@ use revm::Database;
 use revm::bytecode::Bytecode;
 use revm::context::DBErrorMarker;
 use revm::primitives::{Address, AddressMap, B256, Bytes, HashMap, U256};
-use revm::state::AccountInfo;
+use revm::state::{AccountInfo, EvmState};
 
+use crate::changes::Change;
 use crate::fields::spec_named;
 
 const ACCOUNT: usize = 20 + 32 + 8 + 4;
@@ -42,7 +43,7 @@ impl Code {
 }
 
 /// One account with its slots; what is not there holds zero, or what the layer below says.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Record {
     info: Option<AccountInfo>,
     slots: HashMap<U256, U256>,
@@ -57,6 +58,8 @@ pub struct Accounts {
     hashes: HashMap<u64, B256>,
     base: Option<Arc<Accounts>>,
     delegations: bool,
+    /// Whether it holds what executions changed: then the next one's changes go into a copy of it, not over it.
+    committed: bool,
 }
 
 impl Accounts {
@@ -121,6 +124,30 @@ impl Accounts {
 
     fn names_slots(&self, address: &Address) -> bool {
         self.records.get(address).is_some_and(|record| !record.slots.is_empty())
+    }
+
+    /// These accounts after an execution that loaded some of them, and what it changed of them.
+    fn after(self: &Arc<Self>, state: &EvmState) -> (Self, Vec<Change>) {
+        let mut layer = if self.committed {
+            Self { records: self.records.clone(), base: self.base.clone(), ..Self::default() }
+        } else {
+            Self { base: Some(self.clone()), ..Self::default() }
+        };
+        (layer.delegations, layer.committed) = (self.delegations, true);
+        let mut changes = Vec::new();
+        for (address, account) in state.iter().filter(|(_, account)| account.is_touched()) {
+            let change = Change::of(address, account, self.account(address));
+            let Some(change) = change else { continue };
+            let record = layer.records.entry(*address).or_default();
+            if change.cleared {
+                record.slots.clear();
+                record.replaced = true;
+            }
+            record.slots.extend(change.slots.iter().copied());
+            record.info = change.info.clone();
+            changes.push(change);
+        }
+        (layer, changes)
     }
 
     fn account(&self, address: &Address) -> Option<&AccountInfo> {
@@ -223,6 +250,14 @@ impl State {
         }
         let layer = Accounts { base: Some(self.0.clone()), delegations: self.0.delegations, ..Accounts::default() };
         Ok(Self(Arc::new(layer.filled(accounts, slots, &codes, &replaced)?)))
+    }
+}
+
+impl State {
+    /// The state after an execution on it, and what that changed.
+    pub fn after(&self, state: &EvmState) -> (Self, Vec<Change>) {
+        let (accounts, changes) = self.0.after(state);
+        (Self(Arc::new(accounts)), changes)
     }
 }
 

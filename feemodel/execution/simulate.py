@@ -1,0 +1,341 @@
+"""Calls of one block that is not there, each on the state that the last one left, as geth's `eth_simulateV1` has them.
+
+The block follows the chain's newest one: 12 seconds later, at a base fee of 0 unless the rules of a block are to hold,
+with the parent's beneficiary and gas limit, and a mix hash of zeros; an override replaces any of these. A call without
+`gas` may use what is left of the block and of the request. A sender may be a contract, as in geth.
+
+Source: ethereum/go-ethereum, internal/ethapi/simulate.go, errors.go, core/state_transition.go (2026);
+ethereum/execution-apis, src/eth/execute.yaml and docs/ethsimulatev1-notes.md; EIP-2935, EIP-4788.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from feemodel.checks import MAPPINGS
+from feemodel.errors import ExecutionFailed, InvalidInput
+from feemodel.ethereum.fee_market import MAINNET, Schedule, next_excess_blob_gas
+from feemodel.ethereum.transaction import ZERO_ADDRESS
+from feemodel.execution.clients import Geth, checksummed, fixed_cost
+from feemodel.execution.engines import Engine, Execute, engine_of
+from feemodel.execution.estimate import Budget, Limits
+from feemodel.execution.forks import Fork, since
+from feemodel.execution.gas_parts import intrinsic_parts
+from feemodel.execution.message import Message, Request, parse_message, parse_request
+from feemodel.execution.outcome import Log, Outcome, Status
+from feemodel.execution.state import (
+    UINT64_MAX,
+    Block,
+    Change,
+    World,
+    blob_base_fee,
+    parse_block_overrides,
+)
+
+MAX_CALLS = 1_000
+BLOCK_SECONDS = 12  # between blocks, as geth has it
+
+# Error codes of `eth_simulateV1`.
+NONCE_TOO_LOW, NONCE_TOO_HIGH, FEE_TOO_LOW, INTRINSIC_GAS = -38_010, -38_011, -38_012, -38_013
+INSUFFICIENT_FUNDS = -38_014
+BLOCK_GAS, BLOCK_NUMBER, BLOCK_TIME, INIT_CODE, CLIENT_LIMIT = -38_015, -38_020, -38_021, -38_025, -38_026
+INVALID_PARAMS, INTERNAL_ERROR = -32_602, -32_603
+
+_FIELDS = ("blockStateCalls", "traceTransfers", "validation", "returnFullTransactions")
+_BLOCK_FIELDS = ("blockOverrides", "stateOverrides", "calls")
+_HISTORY = bytes.fromhex("0000f90827f1c53a10cb7a02335b175320002935")  # EIP-2935
+_BEACON_ROOTS = bytes.fromhex("000f3df6d732807ef1319fb7b8bb8522d0beac02")  # EIP-4788
+_RING = 8_191  # slots of either
+_CLIENT, _LIMITS = Geth(), Limits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulation:
+    """What `eth_simulateV1` is asked for, read."""
+
+    calls: tuple[Request, ...] = ()
+    block_overrides: Mapping[str, Any] | None = None
+    state_overrides: Mapping[str, Any] | None = None
+    transfers: bool = False  #: whether payments of wei are among the logs
+    validation: bool = False  #: whether nonces and fees must be those of a block
+    full_transactions: bool = False  #: whether the block has its transactions, not only their hashes
+
+
+class Executed(NamedTuple):
+    """One call of the block."""
+
+    request: Request  #: with the nonce and the gas that it was executed with
+    message: Message
+    outcome: Outcome
+    logs: tuple[Log, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulated:
+    """A block that is not there, and its calls."""
+
+    world: World  #: after it, with the block's own fields
+    parent_hash: bytes | None  #: `None` where it is not known
+    calls: tuple[Executed, ...]
+    excess_blob_gas: int  #: of its header, whatever blob base fee an override names [gas]
+    full_transactions: bool
+
+    @property
+    def gas_used(self) -> int:
+        """By all calls [gas]."""
+        return sum(call.outcome.charged for call in self.calls)
+
+
+def parse_simulation(payload: Any) -> Simulation:
+    """The first parameter of `eth_simulateV1`, checked; what it overrides is read when it is applied.
+
+    Raises
+    ------
+    ExecutionFailed : more than one block, or more calls than `MAX_CALLS`, with the code that clients expect of a limit.
+    InvalidInput : a field that cannot be read or is not known, named by its place.
+
+    >>> parse_simulation({"blockStateCalls": [{"calls": [{"to": "0x" + "11" * 20}]}]}).calls[0].call.to[0]
+    17
+    """
+    fields = _fields("simulation", payload, _FIELDS)
+    blocks = fields.get("blockStateCalls")
+    if not isinstance(blocks, (list, tuple)) or not blocks:
+        raise InvalidInput("blockStateCalls", "expected a list of one block", blocks)
+    if len(blocks) > 1:
+        raise ExecutionFailed(f"blockStateCalls: expected one block, got {len(blocks):,}", CLIENT_LIMIT)
+    block = _fields("blockStateCalls[0]", blocks[0], _BLOCK_FIELDS)
+    calls = [] if block.get("calls") is None else block["calls"]
+    if not isinstance(calls, (list, tuple)):
+        raise InvalidInput("blockStateCalls[0].calls", "expected a list of calls", calls)
+    if len(calls) > MAX_CALLS:
+        raise ExecutionFailed(
+            f"blockStateCalls[0].calls: expected at most {MAX_CALLS:,}, got {len(calls):,}", CLIENT_LIMIT
+        )
+    return Simulation(
+        calls=tuple(_request(call, place) for place, call in enumerate(calls)),
+        block_overrides=block.get("blockOverrides"),
+        state_overrides=block.get("stateOverrides"),
+        transfers=_flag(fields, "traceTransfers"),
+        validation=_flag(fields, "validation"),
+        full_transactions=_flag(fields, "returnFullTransactions"),
+    )
+
+
+def simulate(
+    simulation: Simulation | Mapping[str, Any],
+    world: World,
+    *,
+    parent_hash: bytes | None = None,
+    next_base_fee: int = 0,
+    engine: str | Engine = "auto",
+    limits: Limits = _LIMITS,
+) -> Simulated:
+    """The calls of one block, executed one after the other.
+
+    Parameters
+    ----------
+    simulation : the parameter of `eth_simulateV1`, or one already parsed.
+    world : the newest block and the state after it; unchanged afterwards.
+    parent_hash : of the newest block; without one, EIP-2935's contract is not told it.
+    next_base_fee : of a block that is validated and names none [wei / gas].
+    engine : as in `feemodel.execution.estimate_gas`.
+    limits : `gas_cap` is what all calls may use together, as in geth; `total_gas` and `seconds` hold too.
+
+    Raises
+    ------
+    ExecutionFailed : a call that no block could have, or a block that cannot follow, with geth's code and words. A call
+        that reverts or halts is part of the answer.
+    LimitExceeded : the calls together took more time than `limits` allows.
+    InvalidInput : what cannot be read; rules before London.
+
+    >>> pays = {"from": "0x" + "11" * 20, "to": "0x" + "22" * 20, "value": "0x5"}
+    >>> block = {"stateOverrides": {pays["from"]: {"balance": "0x9"}}, "calls": [pays]}
+    >>> simulate({"blockStateCalls": [block]}, World(accounts={})).world.account(bytes([0x22] * 20)).balance
+    5
+    """
+    asked = simulation if isinstance(simulation, Simulation) else parse_simulation(simulation)
+    if not since("london", world.fork):
+        raise InvalidInput("fork", "expected London or later for a simulated block", world.fork.name)
+    excess = _next_excess(world)
+    block = _next_block(asked, world, next_base_fee, excess)
+    begun = replace(world.overridden(asked.state_overrides), block=block)
+    begun = begun.after(_system_changes(begun, parent_hash))
+
+    def task(execute: Execute) -> Simulated:
+        run = _Run(asked, begun, limits)
+        return Simulated(
+            calls=tuple([run.call(execute, request) for request in asked.calls]), world=run.world,
+            parent_hash=parent_hash, excess_blob_gas=excess, full_transactions=asked.full_transactions,
+        )  # fmt: skip
+
+    return engine_of(engine).run(begun, task)
+
+
+class _Run:
+    """The calls of one block, while they are executed."""
+
+    def __init__(self, asked: Simulation, begun: World, limits: Limits) -> None:
+        self._asked, self.world, self._limits = asked, begun, limits
+        self._budget = Budget(limits)
+        self._used = 0  # of the block [gas]
+
+    def call(self, execute: Execute, request: Request) -> Executed:
+        """A call on the state that the last one left."""
+        self._budget.check()
+        request = self._filled(request)
+        gas_limit = request.call.gas or 0
+        try:
+            message = self._message(request, gas_limit)
+            committed = execute.commit(message, gas_limit, transfers=self._asked.transfers)
+            if committed.outcome.status is Status.INTRINSIC:
+                raise _too_little(message, committed.outcome, gas_limit, self.world.fork)
+        except ExecutionFailed as error:
+            raise ExecutionFailed(f"err: {error.message} (supplied gas {gas_limit})", error.code) from None
+        self._used += committed.outcome.charged
+        self._budget.spent += committed.outcome.gas_used
+        self.world = self.world.after(committed.changes)
+        return Executed(request, message, committed.outcome, committed.logs)
+
+    def _filled(self, request: Request) -> Request:
+        """The call with the nonce, the gas and the chain id that it does not name."""
+        call, block = request.call, self.world.block
+        gas = block.gas_limit - self._used if call.gas is None else call.gas
+        if self._used + gas > block.gas_limit:
+            raise ExecutionFailed(f"block gas limit reached: {self._used + gas} > {block.gas_limit}", BLOCK_GAS)
+        _CLIENT.check_chain(request, self.world)
+        nonce = self.world.account(call.sender or ZERO_ADDRESS).nonce if call.nonce is None else call.nonce
+        gas = min(gas, self._limits.gas_cap - self._used)
+        return request._replace(call=replace(call, gas=gas, nonce=nonce, chain_id=self.world.chain_id))
+
+    def _message(self, request: Request, gas_limit: int) -> Message:
+        """The message with its price, as geth lets it into a block; raises `ExecutionFailed`."""
+        call, world, validation = request.call, self.world, self._asked.validation
+        sender, base_fee = call.sender or ZERO_ADDRESS, world.block.base_fee
+        who, account = f"address {checksummed(sender)}", world.account(sender)
+        if validation and call.nonce is not None and call.nonce != account.nonce:
+            low = call.nonce < account.nonce
+            words = f"nonce too {'low' if low else 'high'}: {who}, tx: {call.nonce} state: {account.nonce}"
+            raise ExecutionFailed(words, NONCE_TOO_LOW if low else NONCE_TOO_HIGH)
+        if account.nonce == UINT64_MAX:
+            raise ExecutionFailed(f"nonce has max value: {who}, nonce: {account.nonce}", INTERNAL_ERROR)
+        cap, tip = fees(request)
+        if tip > cap:
+            words = f"max priority fee per gas higher than max fee per gas: {who}, maxPriorityFeePerGas: {tip}"
+            raise ExecutionFailed(f"{words}, maxFeePerGas: {cap}", INVALID_PARAMS)
+        if (validation or cap) and cap < base_fee:
+            words = f"max fee per gas less than block base fee: {who}, maxFeePerGas: {cap}, baseFee: {base_fee}"
+            raise ExecutionFailed(words, FEE_TOO_LOW)
+        if request.blob_hashes:
+            self._check_blobs(request, who)
+        cost = gas_limit * cap + fixed_cost(request)
+        if cost > account.balance:
+            words = f"insufficient funds for gas * price + value: {who} have {account.balance} want {cost}"
+            raise ExecutionFailed(words, INSUFFICIENT_FUNDS)
+        limit = world.fork.max_init_code
+        if call.to is None and limit is not None and len(call.data) > limit:
+            words = f"max initcode size exceeded: code size {len(call.data)} limit {limit}"
+            raise ExecutionFailed(words, INIT_CODE)
+        price = effective_price(request, base_fee)
+        return parse_message(request, gas_price=price, base_fee=base_fee, pays=True)
+
+    def _check_blobs(self, request: Request, who: str) -> None:
+        cap, price = request.call.max_fee_per_blob_gas or 0, blob_base_fee(self.world)
+        if (self._asked.validation or cap) and cap < price:
+            words = f"max fee per blob gas less than block blob gas fee: {who} blobGasFeeCap: {cap}"
+            raise ExecutionFailed(f"{words}, blobBaseFee: {price}", INTERNAL_ERROR)
+
+
+def fees(request: Request) -> tuple[int, int]:
+    """The most that a call pays for its gas, and what of it goes to the beneficiary at most [wei / gas]."""
+    call = request.call
+    if call.gas_price is not None:
+        return call.gas_price, call.gas_price
+    return call.max_fee or 0, call.max_priority_fee or 0
+
+
+def effective_price(request: Request, base_fee: int) -> int:
+    """What a call pays for its gas in a block; one that names no price pays nothing [wei / gas]."""
+    cap, tip = fees(request)
+    return min(cap, tip + base_fee)
+
+
+def _too_little(message: Message, outcome: Outcome, gas_limit: int, fork: Fork) -> ExecutionFailed:
+    intrinsic = intrinsic_parts(message, fork).total
+    if gas_limit < intrinsic:
+        return ExecutionFailed(f"intrinsic gas too low: have {gas_limit}, want {intrinsic}", INTRINSIC_GAS)
+    words = f"insufficient gas for floor data gas cost: have {gas_limit}, want {outcome.floor}"
+    return ExecutionFailed(words, INTRINSIC_GAS)
+
+
+def _next_block(asked: Simulation, world: World, next_base_fee: int, excess: int) -> Block:
+    """The block that the calls are in; raises `ExecutionFailed` for one that cannot follow the newest."""
+    parent = world.block
+    changed = parse_block_overrides(asked.block_overrides, world.fork)
+    number, timestamp = changed.get("number", parent.number + 1), changed.get("timestamp")
+    if number <= parent.number:
+        raise ExecutionFailed(f"block numbers must be in order: {number} <= {parent.number}", BLOCK_NUMBER)
+    if number > parent.number + 1:
+        words = f"blockOverrides.number: expected {parent.number + 1}, the next block, got {number}"
+        raise ExecutionFailed(f"{words}: only one block is simulated", CLIENT_LIMIT)
+    if timestamp is not None and timestamp <= parent.timestamp:
+        raise ExecutionFailed(f"block timestamps must be in order: {timestamp} <= {parent.timestamp}", BLOCK_TIME)
+    defaults: dict[str, Any] = {
+        "number": number,
+        "timestamp": parent.timestamp + BLOCK_SECONDS,
+        "base_fee": next_base_fee if asked.validation else 0,
+        "prev_randao": bytes(32),
+        "excess_blob_gas": excess,
+    }
+    return replace(parent, **{**defaults, **changed})
+
+
+def _next_excess(world: World) -> int:
+    """The excess blob gas of the next block, where the newest one has no blobs [gas]."""
+    row = next((row for row in MAINNET.rows if row.name.lower() == world.fork.name), None)
+    if row is None:
+        return 0
+    rules = Schedule((replace(row, timestamp=0),))
+    return next_excess_blob_gas(world.block.excess_blob_gas, 0, world.block.base_fee, 0, rules)
+
+
+def _system_changes(world: World, parent_hash: bytes | None) -> list[Change]:
+    """What a block stores before its first transaction, where the chain has the contracts that store it."""
+    block, found = world.block, []
+    if parent_hash is not None and since("prague", world.fork) and world.account(_HISTORY).code:
+        found.append(_stored(world, _HISTORY, {(block.number - 1) % _RING: int.from_bytes(parent_hash)}))
+    if since("cancun", world.fork) and world.account(_BEACON_ROOTS).code:  # of a beacon root of zeros
+        place = block.timestamp % _RING
+        found.append(_stored(world, _BEACON_ROOTS, {place: block.timestamp, place + _RING: 0}))
+    return found
+
+
+def _stored(world: World, address: bytes, slots: Mapping[int, int]) -> Change:
+    account = world.account(address)
+    return Change(address, account.balance, account.nonce, None, False, slots)
+
+
+def _request(call: Any, place: int) -> Request:
+    name = f"blockStateCalls[0].calls[{place}]"
+    if not isinstance(call, MAPPINGS):
+        raise InvalidInput(name, "expected an object with the fields of a call", call)
+    try:
+        return parse_request(call)
+    except InvalidInput as error:
+        named = name + error.name.removeprefix("call")
+        raise InvalidInput(named, error.reason, error.value, error.index) from None
+
+
+def _fields(name: str, value: Any, known: tuple[str, ...]) -> Mapping[str, Any]:
+    if not isinstance(value, MAPPINGS):
+        raise InvalidInput(name, f"expected an object of {', '.join(known)}", value)
+    for field in value:
+        if field not in known:
+            raise InvalidInput(f"{name}.{field}", f"expected one of {', '.join(known)}", value[field])
+    return value
+
+
+def _flag(fields: Mapping[str, Any], name: str) -> bool:
+    value = fields.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise InvalidInput(name, "expected true or false", value)
+    return bool(value)
