@@ -12,7 +12,7 @@ from feemodel.ethereum.quantities import from_hex, from_quantity, to_hex, to_qua
 from feemodel.ethereum.trie import trie_root
 from feemodel.execution import Account, Block, World, estimate_gas, execute_call
 from feemodel.execution.forks import fork_named
-from feemodel.execution.simulate import simulate
+from feemodel.execution.next_block import simulate
 from feemodel.execution.simulated_block import simulated_block
 from tests.commit_differences import state
 from tests.execution_engines import ENGINES

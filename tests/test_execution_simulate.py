@@ -9,7 +9,7 @@ from feemodel.ethereum.quantities import from_hex
 from feemodel.execution import Account, Block, EnginePool, Limits, World
 from feemodel.execution.clients import checksummed
 from feemodel.execution.forks import fork_named
-from feemodel.execution.simulate import MAX_CALLS, simulate
+from feemodel.execution.next_block import MAX_CALLS, simulate
 from feemodel.execution.simulated_block import simulated_block
 from tests.execution_engines import ENGINES
 
@@ -138,9 +138,8 @@ def test_a_payment_that_is_taken_back_is_no_log(engine):
 
 def test_the_block_follows_the_newest_one(engine):
     """NUMBER, TIMESTAMP, BASEFEE, PREVRANDAO, GASLIMIT, each returned as a word."""
-    fields = "".join(
-        f"{opcode}60{place:02x}52" for place, opcode in zip(range(0, 160, 32), ("43", "42", "48", "44", "45"))
-    )
+    opcodes = ("43", "42", "48", "44", "45")
+    fields = "".join(f"{opcode}60{32 * place:02x}52" for place, opcode in enumerate(opcodes))
     code = f"0x{fields}60a05ff3"
 
     def words(**options):

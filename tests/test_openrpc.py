@@ -37,6 +37,11 @@ CALLS = {
                  [SUM, "latest", {}, {"number": "0x5", "feeRecipient": ANNA}]],
     "eth_estimateGas": [[TRANSFER], [SUM, "latest", {LIST: {"code": "0x00", "state": {}}}]],
     "eth_createAccessList": [[TRANSFER], [{**SUM, "from": ANNA}, "latest", {ANNA: {"balance": hex(10**20)}}]],
+    "eth_simulateV1": [
+        [{"blockStateCalls": [{"calls": [SUM, {**TRANSFER, "gas": "0x9c40"}, {"to": LIST, "data": "0x12345678"}]}]}],
+        [{"blockStateCalls": [{"stateOverrides": {ANNA: {"balance": "0x5"}}, "blockOverrides": {"number": "0x1"},
+                               "calls": [TRANSFER]}], "traceTransfers": True, "returnFullTransactions": True}, "0x0"],
+    ],
     "eth_feeHistory": [["0x1", "latest"], ["0x4", "0x0", [10, 50.5]]],
     "rpc.discover": [[]],
     "feemodel_curve": [[{**POINT, "axis": "compressedSize", "from": 1, "to": 1_000}]],

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from feemodel.execution.clients import checksummed
 from feemodel.io.shipped import shipped_path
 from feemodel.rpc.development import LEDGER
 from feemodel.rpc.openrpc import FAILURES
@@ -55,7 +56,8 @@ def refused(code, message, *asked, **more):
     return pytest.param(asked, {"code": code, "message": message, **more}, id=f"{code} {message[:50]}")
 
 
-ESTIMATE, GETH = "rollup_estimateGas", "eth_estimateGas"
+ESTIMATE, GETH, SIMULATE = "rollup_estimateGas", "eth_estimateGas", "eth_simulateV1"
+WHO = f"address {checksummed(HOLDERS[0])}"
 ERRORS = [
     refused(3, f"{REVERTED}: {TOO_MUCH}", ESTIMATE,
             {**TOKENS, "data": data("transfer(address,uint256)", HOLDERS[1], 10**25)}, data=text(TOO_MUCH)),
@@ -149,6 +151,29 @@ ERRORS = [
             {}, {NOBODY: {"fake": 1}}),
     refused(-32602, "blockOverrides.base: expected one of number, time, gasLimit, baseFeePerGas, difficulty, "
             "feeRecipient, prevRandao, blobBaseFee, got '0x5'", "eth_call", {}, "latest", {}, {"base": "0x5"}),
+    *[refused(code, words, SIMULATE, {"blockStateCalls": blocks, **options}) for code, words, blocks, options in [
+        (-38010, f"err: nonce too low: {WHO}, tx: 0 state: 5 (supplied gas 50000000)",
+         [{"calls": [{**TRANSFER, "nonce": "0x0"}], "stateOverrides": {ANNA: {"nonce": "0x5"}}}], {"validation": True}),
+        (-38011, f"err: nonce too high: {WHO}, tx: 9 state: 0 (supplied gas 50000000)",
+         [{"calls": [{**TRANSFER, "nonce": "0x9"}]}], {"validation": True}),
+        (-38012, f"err: max fee per gas less than block base fee: {WHO}, maxFeePerGas: 6, baseFee: 7 "
+         "(supplied gas 50000000)", [{"calls": [{**TRANSFER, "maxFeePerGas": "0x6"}]}], {"validation": True}),
+        (-38013, "err: intrinsic gas too low: have 20999, want 21000 (supplied gas 20999)",
+         [{"calls": [{**TRANSFER, "gas": "0x5207"}]}], {}),
+        (-38014, f"err: insufficient funds for gas * price + value: {WHO} have 0 want 1 (supplied gas 50000000)",
+         [{"calls": [TRANSFER], "stateOverrides": {ANNA: {"balance": "0x0"}}}], {}),
+        (-38015, "block gas limit reached: 42000 > 30000",
+         [{"calls": [{**TRANSFER, "gas": "0x5208"}] * 2, "blockOverrides": {"gasLimit": "0x7530"}}], {}),
+        (-38020, "block numbers must be in order: 0 <= 0", [{"blockOverrides": {"number": "0x0"}}], {}),
+        (-38021, "block timestamps must be in order: 5 <= 1769299200", [{"blockOverrides": {"time": "0x5"}}], {}),
+        (-38025, "err: max initcode size exceeded: code size 49153 limit 49152 (supplied gas 50000000)",
+         [{"calls": [{"from": ANNA, "data": "0x" + "00" * 49_153}]}], {}),
+        (-38026, "blockStateCalls: expected one block, got 2", [{}, {}], {}),
+        (-32602, "blockStateCalls[0].calls[1].to: expected an address of 20 bytes, counted 1, got '0x12'",
+         [{"calls": [{}, {"to": "0x12"}]}], {}),
+        (-32005, "overrides: at most 3 accounts, got 4",
+         [{"stateOverrides": {f"0x{place:040x}": {} for place in range(4)}}], {}),
+    ]],
     refused(-32602, "storageKeys: at most 2 a request, got 3", "rollup_getProof", ANNA, [EMPTY] * 3, "0x0"),
     refused(-32602, "Invalid params: missing a required argument: 'block', expected (address, storageKeys, block)",
             "rollup_getProof", ANNA, []),

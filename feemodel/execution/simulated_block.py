@@ -26,8 +26,8 @@ from feemodel.execution.access_list import list_reply
 from feemodel.execution.failures import REVERTED, failure
 from feemodel.execution.forks import since
 from feemodel.execution.message import Authorization, Request
+from feemodel.execution.next_block import Executed, Simulated, effective_price, fees
 from feemodel.execution.outcome import Log, Status
-from feemodel.execution.simulate import Executed, Simulated, effective_price, fees
 
 VM_ERROR = -32_015  # of a call that halted
 _NONCE = bytes(8)
@@ -68,11 +68,11 @@ def simulated_block(simulated: Simulated, *, state_root: bytes | None = None) ->
 
     Parameters
     ----------
-    simulated : see `feemodel.execution.simulate.simulate`.
+    simulated : see `feemodel.execution.next_block.simulate`.
     state_root : of the state after it; unless it is known the answer has `null`, and its hash is that of a header with
         zeros in its place.
 
-    >>> from feemodel.execution.simulate import simulate
+    >>> from feemodel.execution.next_block import simulate
     >>> from feemodel.execution.state import World
     >>> block = simulated_block(simulate({"blockStateCalls": [{}]}, World(accounts={})))
     >>> block["number"], block["stateRoot"], block["calls"]

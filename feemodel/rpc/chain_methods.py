@@ -21,7 +21,7 @@ from feemodel.execution.estimate import (
     rollup_estimate,
 )
 from feemodel.execution.message import Request, parse_request
-from feemodel.execution.simulate import Simulation, parse_simulation, simulate
+from feemodel.execution.next_block import Simulation, parse_simulation, simulate
 from feemodel.execution.simulated_block import simulated_block
 from feemodel.execution.state import EMPTY, Account, World, blob_base_fee
 from feemodel.rpc.begun import Begun, following

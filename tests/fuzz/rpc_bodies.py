@@ -33,6 +33,10 @@ PARAMS: dict[str, list[Any]] = {
     "eth_chainId": [],
     "eth_estimateGas": [CALL, "latest", OVERRIDES],
     "eth_createAccessList": [CALL, "latest", OVERRIDES],
+    "eth_simulateV1": [
+        {"blockStateCalls": [{"calls": [CALL, CALL], "stateOverrides": OVERRIDES}], "traceTransfers": True},
+        "latest",
+    ],
     "eth_feeHistory": ["0x1", "latest", [10, 50.5]],
     "eth_gasPrice": [],
     "eth_getBalance": [ADDRESS, "latest"],

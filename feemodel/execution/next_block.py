@@ -205,7 +205,7 @@ class _Run:
         _CLIENT.check_chain(request, self.world)
         nonce = self.world.account(call.sender or ZERO_ADDRESS).nonce if call.nonce is None else call.nonce
         gas = min(gas, self._limits.gas_cap - self._used)
-        return request._replace(call=replace(call, gas=gas, nonce=nonce, chain_id=self.world.chain_id))
+        return request._replace(call=call._replace(gas=gas, nonce=nonce, chain_id=self.world.chain_id))
 
     def _message(self, request: Request, gas_limit: int) -> Message:
         """The message with its price, as geth lets it into a block; raises `ExecutionFailed`."""
