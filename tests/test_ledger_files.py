@@ -8,10 +8,10 @@ from ethereum_rlp import rlp
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import to_hex
-from feemodel.ledger import read_blocks, read_genesis, read_proof, read_trie_logs
+from feemodel.ledger import files, genesis_file, read_blocks, read_genesis, read_proof, read_trie_logs
 from feemodel.ledger.account import EMPTY_KECCAK
 from feemodel.ledger.blocks import AccountFields, GenesisAccount, SlotChange
-from feemodel.ledger.files import parse_block, parse_genesis
+from feemodel.ledger.files import genesis_chain_id, parse_block, parse_genesis, read_genesis_chain_id
 from feemodel.ledger.trie_log import parse_trie_log
 from tests.ledger_blocks import address, slot
 
@@ -164,6 +164,60 @@ def test_a_wrong_genesis_is_refused(genesis, message, tmp_path):
         list(parse_genesis(genesis))
     path = tmp_path / "genesis.json"
     path.write_text(json.dumps(genesis))
+    with pytest.raises(UnreadableFile, match=r"genesis.json: .*" + message):
+        list(read_genesis(path))
+
+
+@pytest.mark.parametrize("part", [1, 7, 1 << 20])
+def test_a_large_genesis_is_read_an_account_at_a_time_and_is_the_same(tmp_path, monkeypatch, part):
+    """Wherever a part of the text ends."""
+    accounts = [GenesisAccount(address(n), n, 10**n, b"\x60" * n, {slot(m): m for m in range(n)}) for n in range(1, 9)]
+    alloc = {
+        to_hex(account.address)[2 * (account.nonce % 2) :]: {
+            "balance": account.balance if account.nonce % 3 else hex(account.balance),
+            "nonce": str(account.nonce),
+            "code": to_hex(account.code),
+            "storage": {to_hex(key): to_hex(value.to_bytes(32)) for key, value in account.storage.items()},
+            "comment": 'ü, {"}\\" [',
+        }
+        for account in accounts
+    }
+    documents = [
+        {"alloc": alloc, "nonce": 12345, "config": {"chainId": 1337}},
+        {"nonce": [{}], "config": {"chainId": 1337}, "alloc": alloc, "gasLimit": 7},
+        {"alloc": {}, "config": {}},
+    ]
+    monkeypatch.setattr(files, "PARSED_WHOLE", 0)
+    monkeypatch.setattr(genesis_file, "PART", part)
+    for number, document in enumerate(documents):
+        for written in (json.dumps(document), json.dumps(document, indent=1, ensure_ascii=False) + " \n"):
+            path = tmp_path / f"{number}.json"
+            path.write_text(written, encoding="utf-8")
+            assert list(read_genesis(path)) == list(parse_genesis(document))
+            assert read_genesis_chain_id(path) == genesis_chain_id(document)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"alloc": {', "not JSON at character 11 .expected a name.*"),
+        ('{"alloc": {}} 1', "not JSON at character 14 .extra data., got '1'"),
+        ('{"alloc": {"0x": 1 2}}', "alloc 0x: expected an object with balance, got 1"),
+        ('{"alloc": {}, "alloc": {}}', "JSON: expected each name once, got 'alloc'"),
+        ('{"nonce": {"a": 1, "a": 2}}', "JSON: expected each name once, got 'a'"),
+        ('{"alloc" {}}', "not JSON at character 9 .expected :., got '{}}'"),
+        ('{"config": {}}', r"genesis: expected an object with alloc, got \['config'\]"),
+        ('{"nonce": 12', "not JSON at character 12 .expected ,"),
+        ('{"nonce": ' + "[" * 100_000, "not JSON at character 10 "),
+        ("[]", "genesis: expected an object with alloc"),
+        ("", "genesis: expected an object with alloc"),
+        ("\udcff", "not UTF-8"),
+    ],
+)
+def test_a_large_genesis_that_is_wrong_is_refused(tmp_path, monkeypatch, text, message):
+    monkeypatch.setattr(files, "PARSED_WHOLE", -1)
+    path = tmp_path / "genesis.json"
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(UnreadableFile, match=r"genesis.json: .*" + message):
         list(read_genesis(path))
 

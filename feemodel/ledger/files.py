@@ -36,9 +36,11 @@ from feemodel.ethereum.quantities import (
 )
 from feemodel.io.documents import parse_json
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
+from feemodel.ledger.genesis_file import alloc_members, config_of
 from feemodel.ledger.trie_log import parse_trie_log_element
 
 MAX_WORD = 2**256 - 1
+PARSED_WHOLE = 1 << 26  # bytes of a genesis file, whose objects take ten times as much memory
 BLOCK_FIELDS = {"number", "hash", "parentHash", "accounts"}
 ACCOUNT_FIELDS = {"before", "after", "code", "cleared", "storage"}
 
@@ -46,9 +48,16 @@ ACCOUNT_FIELDS = {"before", "after", "code", "cleared", "storage"}
 def read_genesis(path: str | Path) -> Iterator[GenesisAccount]:
     """The allocation of a geth genesis file.
 
+    A file of more than 64 MiB is read an account at a time, and an address that it has twice is left to the import.
+
     Raises `UnreadableFile`, which names the file and the account.
     """
     try:
+        if Path(path).stat().st_size > PARSED_WHOLE:
+            with Path(path).open(encoding="utf-8-sig") as file:
+                for text, fields in alloc_members(file):
+                    yield _genesis_account(text, fields)
+            return
         yield from parse_genesis(parse_json(Path(path).read_bytes()))
     except (OSError, InvalidInput) as error:
         raise _unreadable(path, error) from None
@@ -60,6 +69,9 @@ def read_genesis_chain_id(path: str | Path) -> int | None:
     Raises `UnreadableFile`, which names the file.
     """
     try:
+        if Path(path).stat().st_size > PARSED_WHOLE:
+            with Path(path).open(encoding="utf-8-sig") as file:
+                return genesis_chain_id({"config": config_of(file)})
         return genesis_chain_id(parse_json(Path(path).read_bytes()))
     except (OSError, InvalidInput) as error:
         raise _unreadable(path, error) from None
@@ -118,20 +130,24 @@ def parse_genesis(genesis: Any) -> Iterator[GenesisAccount]:
         raise InvalidInput("genesis", "expected an object with alloc", genesis)
     seen = set()
     for text, fields in alloc.items():
-        name = f"alloc {text}"
-        if not isinstance(fields, dict) or "balance" not in fields:
-            raise InvalidInput(name, "expected an object with balance", fields)
-        address = address_bytes(text if text.startswith("0x") else "0x" + text, name)
-        if address in seen:
-            raise InvalidInput(name, "expected each address once", text)
-        seen.add(address)
-        yield GenesisAccount(
-            address=address,
-            nonce=from_number(fields.get("nonce", 0), f"{name} nonce", maximum=MAX_WORD),
-            balance=from_number(fields["balance"], f"{name} balance", maximum=MAX_WORD),
-            code=from_hex(fields.get("code", "0x"), f"{name} code"),
-            storage=_genesis_storage(f"{name} storage", fields.get("storage", {})),
-        )
+        account = _genesis_account(text, fields)
+        if account.address in seen:
+            raise InvalidInput(f"alloc {text}", "expected each address once", text)
+        seen.add(account.address)
+        yield account
+
+
+def _genesis_account(text: str, fields: Any) -> GenesisAccount:
+    name = f"alloc {text}"
+    if not isinstance(fields, dict) or "balance" not in fields:
+        raise InvalidInput(name, "expected an object with balance", fields)
+    return GenesisAccount(
+        address=address_bytes(text if text.startswith("0x") else "0x" + text, name),
+        nonce=from_number(fields.get("nonce", 0), f"{name} nonce", maximum=MAX_WORD),
+        balance=from_number(fields["balance"], f"{name} balance", maximum=MAX_WORD),
+        code=from_hex(fields.get("code", "0x"), f"{name} code"),
+        storage=_genesis_storage(f"{name} storage", fields.get("storage", {})),
+    )
 
 
 def genesis_chain_id(genesis: Any) -> int | None:

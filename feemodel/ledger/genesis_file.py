@@ -1,0 +1,138 @@
+"""The allocation of a genesis file that is too large to be parsed at once, an account at a time."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+from feemodel.errors import InvalidInput
+from feemodel.io.documents import unique_names
+
+PART = 1 << 20  # characters that are read together, or more for a value that is longer
+BLANK = " \t\n\r"
+_DECODER = json.JSONDecoder(object_pairs_hook=unique_names)
+
+
+def alloc_members(file: TextIO) -> Iterator[tuple[str, Any]]:
+    """The addresses of a geth genesis object, each with the object that it has in `alloc`.
+
+    Raises `InvalidInput` for text that is not such an object. An address that is there twice comes twice.
+
+    >>> from io import StringIO
+    >>> list(alloc_members(StringIO('{"config": {}, "alloc": {"0x01": {"balance": "5"}}}')))
+    [('0x01', {'balance': '5'})]
+    """
+    text = _Text(file)
+    names = set()
+    for name in text.members():
+        if name in names:
+            raise InvalidInput("JSON", "expected each name once", name)
+        names.add(name)
+        if name != "alloc":
+            text.value()
+            continue
+        for address in text.members():
+            yield address, text.value()
+    text.end()
+    if "alloc" not in names:
+        raise InvalidInput("genesis", "expected an object with alloc", sorted(names))
+
+
+def config_of(file: TextIO) -> Any:
+    """The `config` of a geth genesis object, `None` where it has none; what follows it is not read.
+
+    Raises `InvalidInput` for text that is not an object.
+    """
+    text = _Text(file)
+    for name in text.members():
+        if name == "config":
+            return text.value()
+        if name == "alloc":
+            for _ in text.members():
+                text.value()
+        else:
+            text.value()
+    return None
+
+
+class _Text:
+    """JSON text of which only a part is in memory."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+        self._part, self._place, self._before = "", 0, 0
+        self._is_whole = False  # the last part was read
+
+    def members(self) -> Iterator[str]:
+        """The names of the object that comes next; the caller takes each value before the next name."""
+        if self._next() != "{":
+            raise InvalidInput("genesis", "expected an object with alloc", self._part[self._place : self._place + 40])
+        self._place += 1
+        if self._next() == "}":
+            self._place += 1
+            return
+        while True:
+            if self._next() != '"':
+                self._refuse("expected a name")
+            name: str = self.value()
+            self._take(":")
+            yield name
+            if self._next() == "}":
+                self._place += 1
+                return
+            self._take(",")
+
+    def value(self) -> Any:
+        """The value that comes next."""
+        self._next()
+        while True:
+            try:
+                value, end = _DECODER.raw_decode(self._part, self._place)
+            except InvalidInput:
+                raise
+            except (ValueError, RecursionError) as error:
+                if not self._more():
+                    self._refuse(str(error))
+            else:
+                if end < len(self._part) or self._is_whole:
+                    self._place = end
+                    return value
+                self._more()  # for a number may go on
+
+    def end(self) -> None:
+        """Raise `InvalidInput` unless the text ends here."""
+        if self._next():
+            self._refuse("extra data")
+
+    def _take(self, character: str) -> None:
+        if self._next() != character:
+            self._refuse(f"expected {character}")
+        self._place += 1
+
+    def _next(self) -> str:
+        """The next character that is not blank, nothing at the end."""
+        while True:
+            while self._place < len(self._part):
+                if (character := self._part[self._place]) not in BLANK:
+                    return character
+                self._place += 1
+            if not self._more():
+                return ""
+
+    def _more(self) -> bool:
+        """Read on; whether there was more."""
+        if self._is_whole:
+            return False
+        kept = self._part[self._place :]
+        try:
+            read = self._file.read(max(PART, len(kept)))
+        except ValueError as error:
+            self._refuse(f"not UTF-8: {error}")
+        self._is_whole = not read
+        self._before += self._place
+        self._part, self._place = kept + read, 0
+        return bool(read)
+
+    def _refuse(self, reason: str) -> Any:
+        place = self._before + self._place
+        shown = self._part[self._place : self._place + 40]
+        raise InvalidInput("the document", f"not JSON at character {place:,} ({reason})", shown) from None
