@@ -183,6 +183,23 @@ def test_viem_calls_contracts(viem):
     assert value(viem, "simulated") is True
 
 
+def test_viem_simulates_blocks(viem):
+    """The second pays back some of what the first paid, and has its gas limit."""
+    blocks = value(viem, "simulatedBlocks")
+    assert [(block["number"], block["gasLimit"]) for block in blocks] == [(1, 100_000), (2, 100_000)]
+    assert [[call["status"] for call in block["calls"]] for block in blocks] == [["success"], ["success"]]
+    assert [int(log["data"], 16) for block in blocks for call in block["calls"] for log in call["logs"]] == [5, 3]
+    assert blocks[1]["parentHash"] == blocks[0]["hash"] == blocks[0]["calls"][0]["logs"][0]["blockHash"]
+
+
+def test_viem_tells_what_a_wallet_would_pay_and_get(viem):
+    """Its asset changes are the differences of balances before and after, asked for in blocks around the calls'."""
+    found = value(viem, "assetChanges")
+    assert [result["status"] for result in found["results"]] == ["success", "success", "failure"]
+    changes = {change["token"].get("symbol"): change["value"]["diff"] for change in found["assetChanges"]}
+    assert changes == {"ETH": -5, "ALD": -7}
+
+
 def test_viem_sends_a_batch_as_one_request(viem):
     assert value(viem, "batch") == [1337, 0, 10_000 * 10**18, "ALD", -32601]
     [batch] = methods(viem["batch"])

@@ -132,7 +132,7 @@ def test_blocks_are_those_of_geth(world, engine, published):
     """Where the suite's chain is ours the hash is geth's, and with it every field of the header and the state."""
 
     def simulated():
-        found = simulate(published["params"], world, parent_hash=HEAD, engine=engine)
+        [found] = simulate(published["params"], world, parent_hash=HEAD, engine=engine)
         return simulated_block(found, state_root=state_root(found.world))
 
     found = answer(simulated)

@@ -10,7 +10,7 @@ from feemodel.execution import Account, Block, EnginePool, Limits, World
 from feemodel.execution.clients import checksummed
 from feemodel.execution.forks import fork_named
 from feemodel.execution.next_block import MAX_CALLS, simulate
-from feemodel.execution.simulated_block import simulated_block
+from feemodel.execution.simulated_block import simulated_block, simulated_blocks
 from tests.execution_engines import ENGINES
 
 ANNA, BERT, CODE, MINER = (f"0x{place}" for place in ("aa" * 20, "bb" * 20, "cc" * 20, "dd" * 20))
@@ -25,7 +25,8 @@ def calls(*asked, engine="auto", world=WORLD, overrides=RICH, block=None, **opti
     given = {"calls": list(asked), "stateOverrides": overrides, "blockOverrides": block or {}}
     limits = options.pop("limits", Limits())
     simulation = {"blockStateCalls": [given], **options}
-    return simulated_block(simulate(simulation, world, next_base_fee=875, engine=engine, limits=limits))
+    [found] = simulate(simulation, world, next_base_fee=875, engine=engine, limits=limits)
+    return simulated_block(found)
 
 
 def refused(*asked, **options):
@@ -79,7 +80,7 @@ def test_what_reverts_leaves_nonce_and_fee_but_no_log(engine):
     # LOG0, then REVERT with nothing
     overrides = coded("0x5f5fa05f5ffd")
 
-    found = simulate(
+    [found] = simulate(
         {"blockStateCalls": [{"calls": [calling, calling], "stateOverrides": overrides,
                               "blockOverrides": {"feeRecipient": MINER, "baseFeePerGas": hex(10**9)}}]},
         World(accounts={}, block=BLOCK), engine=engine,
@@ -197,23 +198,65 @@ def test_without_validation_nonces_and_missing_fees_are_let_through(engine):
 
 
 def test_requests_beyond_the_limits_are_refused():
-    with pytest.raises(ExecutionFailed, match=r"blockStateCalls: expected one block, got 2") as failed:
-        simulate({"blockStateCalls": [{}, {}]}, World(accounts={}))
-    assert failed.value.code == -38_026
-    assert refused(block={"number": "0x9"}) == (
-        -38_026, "blockOverrides.number: expected 8, the next block, got 9: only one block is simulated",
-    )  # fmt: skip
-    assert refused(*[{}] * (MAX_CALLS + 1)) == (-38_026, "blockStateCalls[0].calls: expected at most 1,000, got 1,001")
+    for blocks, words in [
+        ([{}] * 257, "blockStateCalls: expected at most 256, got 257"),
+        ([{"calls": [{}] * 600}] * 2, "blockStateCalls: expected at most 1,000 calls, got 1,200"),
+        ([{"blockOverrides": {"number": "0x108"}}], "too many blocks: at most 256 behind block 7, got 264"),
+    ]:
+        with pytest.raises(ExecutionFailed) as failed:
+            simulate({"blockStateCalls": blocks}, WORLD)
+        assert (failed.value.code, failed.value.message) == (-38_026, words)
+    assert MAX_CALLS == 1_000
     with pytest.raises(LimitExceeded, match="more than 0 s together"):
         calls(pay(1), pay(1), limits=Limits(seconds=0.0))
+
+
+def test_blocks_follow_each_other(engine):
+    """State, number, time, gas of the request and the beneficiary go on; base fees and prices of blobs are the next."""
+    # A counter; TIMESTAMP, COINBASE, SELFBALANCE and GAS behind it.
+    code = "0x5f54600101805f555f524260205241604052476060525a60805260a05ff3"
+    blocks = [
+        {"calls": [{"to": CODE}], "stateOverrides": coded(code), "blockOverrides": {"feeRecipient": MINER}},
+        {"calls": [pay(5, to=CODE), {"to": CODE}], "blockOverrides": {"number": "0xa"}},
+    ]
+    found = simulate({"blockStateCalls": blocks}, WORLD, engine=engine, limits=Limits(gas_cap=200_000))
+
+    answers = simulated_blocks(found)
+    assert [int(one["number"], 16) for one in answers] == [8, 9, 10]
+    assert [int(one["timestamp"], 16) for one in answers] == [112, 124, 136]
+    assert [len(one["calls"]) for one in answers] == [1, 0, 2]
+    assert [one["parentHash"] for one in answers] == [None, answers[0]["hash"], answers[1]["hash"]]
+    assert {one["miner"] for one in answers} == {MINER}
+    words = [from_hex(call["returnData"]) for one in answers for call in one["calls"]]
+    read = [[int.from_bytes(data[place : place + 32]) for place in range(0, 160, 32)] for data in words]
+    assert [(count, time, balance) for count, time, _, balance, _ in read] == [(1, 112, 0), (2, 136, 5), (3, 136, 5)]
+    assert read[0][4] > read[1][4] > read[2][4] > 0
+
+
+def test_the_base_fee_of_a_validated_block_follows_from_the_one_before(engine):
+    """Full above its target of 15 million gas by 15 million, by an eighth; empty, down by one: EIP-1559."""
+    burn = pay(1, to=CODE, maxFeePerGas=hex(10_000), gas=hex(30_000_000))
+    blocks = [{"calls": [burn], "stateOverrides": coded("0xfe")}, {}, {}]
+    found = simulate(
+        {"blockStateCalls": blocks, "validation": True}, WORLD, next_base_fee=8_000, engine=engine,
+    )  # fmt: skip
+
+    assert [one.world.block.base_fee for one in found] == [8_000, 9_000, 7_875]
+
+
+def test_the_hash_of_a_simulated_block_is_not_known(engine):
+    """BLOCKHASH of block 8 in block 9: its state root is not known here. A call that needs it has no answer."""
+    blocks = [{}, {"calls": [{"to": CODE}], "stateOverrides": coded("0x6008405f5260205ff3")}]
+    with pytest.raises(InvalidInput, match=r"block\.hashes: expected the hash that BLOCKHASH asks for, got 8"):
+        simulate({"blockStateCalls": blocks}, WORLD, engine=engine)
 
 
 @pytest.mark.parametrize(
     ("simulation", "words"),
     [
         ([], "simulation: expected an object of blockStateCalls, .*, got \\[\\]"),
-        ({}, "blockStateCalls: expected a list of one block, got None"),
-        ({"blockStateCalls": []}, "blockStateCalls: expected a list of one block, got \\[\\]"),
+        ({}, "blockStateCalls: expected a list of at least one block, got None"),
+        ({"blockStateCalls": []}, "blockStateCalls: expected a list of at least one block, got \\[\\]"),
         ({"blockStateCalls": [5]}, "blockStateCalls\\[0\\]: expected an object of .*, got 5"),
         ({"blockStateCalls": [{"call": []}]}, "blockStateCalls\\[0\\].call: expected one of .*, got \\[\\]"),
         ({"blockStateCalls": [{"calls": {}}]}, "blockStateCalls\\[0\\].calls: expected a list of calls, got {}"),
@@ -286,8 +329,8 @@ def test_the_parents_hash_is_told_to_the_chains_own_contract(engine):
     told = {history: {"code": "0x6007545f5260205ff3"}}
     asked = {"blockStateCalls": [{"calls": [{"to": history}], "stateOverrides": told}]}
 
-    known = simulated_block(simulate(asked, WORLD, parent_hash=bytes([9] * 32), engine=engine))
-    unknown = simulated_block(simulate(asked, WORLD, engine=engine))
+    known = simulated_block(*simulate(asked, WORLD, parent_hash=bytes([9] * 32), engine=engine))
+    unknown = simulated_block(*simulate(asked, WORLD, engine=engine))
 
     assert (known["calls"][0]["returnData"], known["parentHash"]) == ("0x" + "09" * 32,) * 2
     assert (unknown["calls"][0]["returnData"], unknown["parentHash"]) == ("0x" + "00" * 32, None)

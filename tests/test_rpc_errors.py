@@ -168,7 +168,7 @@ ERRORS = [
         (-38021, "block timestamps must be in order: 5 <= 1769299200", [{"blockOverrides": {"time": "0x5"}}], {}),
         (-38025, "err: max initcode size exceeded: code size 49153 limit 49152 (supplied gas 50000000)",
          [{"calls": [{"from": ANNA, "data": "0x" + "00" * 49_153}]}], {}),
-        (-38026, "blockStateCalls: expected one block, got 2", [{}, {}], {}),
+        (-38026, "blockStateCalls: expected at most 256, got 257", [{}] * 257, {}),
         (-32602, "blockStateCalls[0].calls[1].to: expected an address of 20 bytes, counted 1, got '0x12'",
          [{"calls": [{}, {"to": "0x12"}]}], {}),
         (-32005, "overrides: at most 3 accounts, got 4",

@@ -1,8 +1,9 @@
-"""Calls of one block that is not there, each on the state that the last one left, as geth's `eth_simulateV1` has them.
+"""Calls of blocks that are not there, each on the state that the last one left, as geth's `eth_simulateV1` has them.
 
-The block follows the chain's newest one: 12 seconds later, at a base fee of 0 unless the rules of a block are to hold,
-with the parent's beneficiary and gas limit, and a mix hash of zeros; an override replaces any of these. A call without
-`gas` may use what is left of the block and of the request. A sender may be a contract, as in geth.
+The first block follows the chain's newest one, each other the one before: 12 seconds later, at a base fee of 0 unless
+the rules of a block are to hold, with the parent's beneficiary and gas limit, and a mix hash of zeros; an override
+replaces any of these. A number beyond the next one puts empty blocks in between. A call without `gas` may use what is
+left of its block and of the request. A sender may be a contract, as in geth.
 
 Source: ethereum/go-ethereum, internal/ethapi/simulate.go, errors.go, core/state_transition.go (2026);
 ethereum/execution-apis, src/eth/execute.yaml and docs/ethsimulatev1-notes.md; EIP-2935, EIP-4788.
@@ -14,7 +15,8 @@ from typing import Any, NamedTuple
 
 from feemodel.checks import MAPPINGS
 from feemodel.errors import ExecutionFailed, InvalidInput
-from feemodel.ethereum.fee_market import MAINNET, Schedule, next_excess_blob_gas
+from feemodel.ethereum.fee_market import ELASTICITY, GAS_PER_BLOB, MAINNET, Schedule, next_excess_blob_gas
+from feemodel.ethereum.fee_market import next_base_fee as next_base_fee_after
 from feemodel.ethereum.transaction import ZERO_ADDRESS
 from feemodel.execution.clients import Geth, checksummed, fixed_cost
 from feemodel.execution.engines import Engine, Execute, engine_of
@@ -25,14 +27,14 @@ from feemodel.execution.message import Message, Request, parse_message, parse_re
 from feemodel.execution.outcome import Log, Outcome, Status
 from feemodel.execution.state import (
     UINT64_MAX,
-    Block,
     Change,
     World,
     blob_base_fee,
     parse_block_overrides,
 )
 
-MAX_CALLS = 1_000
+MAX_CALLS = 1_000  # of all blocks together
+MAX_BLOCKS = 256  # as in geth, with those in between
 BLOCK_SECONDS = 12  # between blocks, as geth has it
 
 # Error codes of `eth_simulateV1`.
@@ -49,16 +51,22 @@ _RING = 8_191  # slots of either
 _CLIENT, _LIMITS = Geth(), Limits()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Simulation:
-    """What `eth_simulateV1` is asked for, read."""
+class BlockCalls(NamedTuple):
+    """The calls of one block, and what it overrides before them."""
 
     calls: tuple[Request, ...] = ()
     block_overrides: Mapping[str, Any] | None = None
     state_overrides: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulation:
+    """What `eth_simulateV1` is asked for, read."""
+
+    blocks: tuple[BlockCalls, ...]
     transfers: bool = False  #: whether payments of wei are among the logs
     validation: bool = False  #: whether nonces and fees must be those of a block
-    full_transactions: bool = False  #: whether the block has its transactions, not only their hashes
+    full_transactions: bool = False  #: whether blocks have their transactions, not only the hashes
 
 
 class Executed(NamedTuple):
@@ -85,40 +93,46 @@ class Simulated:
         """By all calls [gas]."""
         return sum(call.outcome.charged for call in self.calls)
 
+    @property
+    def blob_gas_used(self) -> int:
+        """By the blobs of all calls [gas]."""
+        return GAS_PER_BLOB * sum(len(call.request.blob_hashes) for call in self.calls)
+
 
 def parse_simulation(payload: Any) -> Simulation:
     """The first parameter of `eth_simulateV1`, checked; what it overrides is read when it is applied.
 
     Raises
     ------
-    ExecutionFailed : more than one block, or more calls than `MAX_CALLS`, with the code that clients expect of a limit.
+    ExecutionFailed : more blocks than `MAX_BLOCKS`, or more calls than `MAX_CALLS`, with the code of a client's limit.
     InvalidInput : a field that cannot be read or is not known, named by its place.
 
-    >>> parse_simulation({"blockStateCalls": [{"calls": [{"to": "0x" + "11" * 20}]}]}).calls[0].call.to[0]
+    >>> parse_simulation({"blockStateCalls": [{"calls": [{"to": "0x" + "11" * 20}]}]}).blocks[0].calls[0].call.to[0]
     17
     """
     fields = _fields("simulation", payload, _FIELDS)
     blocks = fields.get("blockStateCalls")
     if not isinstance(blocks, (list, tuple)) or not blocks:
-        raise InvalidInput("blockStateCalls", "expected a list of one block", blocks)
-    if len(blocks) > 1:
-        raise ExecutionFailed(f"blockStateCalls: expected one block, got {len(blocks):,}", CLIENT_LIMIT)
-    block = _fields("blockStateCalls[0]", blocks[0], _BLOCK_FIELDS)
-    calls = [] if block.get("calls") is None else block["calls"]
-    if not isinstance(calls, (list, tuple)):
-        raise InvalidInput("blockStateCalls[0].calls", "expected a list of calls", calls)
-    if len(calls) > MAX_CALLS:
-        raise ExecutionFailed(
-            f"blockStateCalls[0].calls: expected at most {MAX_CALLS:,}, got {len(calls):,}", CLIENT_LIMIT
-        )
+        raise InvalidInput("blockStateCalls", "expected a list of at least one block", blocks)
+    if len(blocks) > MAX_BLOCKS:
+        raise ExecutionFailed(f"blockStateCalls: expected at most {MAX_BLOCKS}, got {len(blocks):,}", CLIENT_LIMIT)
+    named = [(f"blockStateCalls[{place}]", block) for place, block in enumerate(blocks)]
+    read = [(name, _fields(name, block, _BLOCK_FIELDS)) for name, block in named]
+    count = sum(len(_listed(name, block)) for name, block in read)
+    if count > MAX_CALLS:
+        raise ExecutionFailed(f"blockStateCalls: expected at most {MAX_CALLS:,} calls, got {count:,}", CLIENT_LIMIT)
     return Simulation(
-        calls=tuple(_request(call, place) for place, call in enumerate(calls)),
-        block_overrides=block.get("blockOverrides"),
-        state_overrides=block.get("stateOverrides"),
+        blocks=tuple(
+            BlockCalls(
+                tuple(_request(f"{name}.calls[{place}]", call) for place, call in enumerate(_listed(name, block))),
+                block.get("blockOverrides"), block.get("stateOverrides"),
+            )
+            for name, block in read
+        ),
         transfers=_flag(fields, "traceTransfers"),
         validation=_flag(fields, "validation"),
         full_transactions=_flag(fields, "returnFullTransactions"),
-    )
+    )  # fmt: skip
 
 
 def simulate(
@@ -129,15 +143,15 @@ def simulate(
     next_base_fee: int = 0,
     engine: str | Engine = "auto",
     limits: Limits = _LIMITS,
-) -> Simulated:
-    """The calls of one block, executed one after the other.
+) -> tuple[Simulated, ...]:
+    """The calls of blocks, executed one after the other.
 
     Parameters
     ----------
     simulation : the parameter of `eth_simulateV1`, or one already parsed.
     world : the newest block and the state after it; unchanged afterwards.
     parent_hash : of the newest block; without one, EIP-2935's contract is not told it.
-    next_base_fee : of a block that is validated and names none [wei / gas].
+    next_base_fee : of a first block that is validated and names none [wei / gas].
     engine : as in `feemodel.execution.estimate_gas`.
     limits : `gas_cap` is what all calls may use together, as in geth; `total_gas` and `seconds` hold too.
 
@@ -146,37 +160,63 @@ def simulate(
     ExecutionFailed : a call that no block could have, or a block that cannot follow, with geth's code and words. A call
         that reverts or halts is part of the answer.
     LimitExceeded : the calls together took more time than `limits` allows.
-    InvalidInput : what cannot be read; rules before London.
+    InvalidInput : what cannot be read; rules before London; a call whose code asks for the hash of a simulated block,
+        which is not known.
 
     >>> pays = {"from": "0x" + "11" * 20, "to": "0x" + "22" * 20, "value": "0x5"}
     >>> block = {"stateOverrides": {pays["from"]: {"balance": "0x9"}}, "calls": [pays]}
-    >>> simulate({"blockStateCalls": [block]}, World(accounts={})).world.account(bytes([0x22] * 20)).balance
+    >>> simulate({"blockStateCalls": [block]}, World(accounts={}))[0].world.account(bytes([0x22] * 20)).balance
     5
     """
     asked = simulation if isinstance(simulation, Simulation) else parse_simulation(simulation)
     if not since("london", world.fork):
         raise InvalidInput("fork", "expected London or later for a simulated block", world.fork.name)
-    excess = _next_excess(world)
-    block = _next_block(asked, world, next_base_fee, excess)
-    begun = replace(world.overridden(asked.state_overrides), block=block)
-    begun = begun.after(_system_changes(begun, parent_hash))
-
-    def task(execute: Execute) -> Simulated:
-        run = _Run(asked, begun, limits)
-        return Simulated(
-            calls=tuple([run.call(execute, request) for request in asked.calls]), world=run.world,
-            parent_hash=parent_hash, excess_blob_gas=excess, full_transactions=asked.full_transactions,
-        )  # fmt: skip
-
-    return engine_of(engine).run(begun, task)
+    run = _Run(asked, limits, engine_of(engine))
+    excess, blobs = world.block.excess_blob_gas, 0
+    found: list[Simulated] = []
+    for calls, changed in in_order(asked.blocks, world):
+        excess = _next_excess(world, excess, blobs)
+        base_fee = next_base_fee if asked.validation else 0
+        defaults = {"base_fee": base_fee, "prev_randao": bytes(32), "excess_blob_gas": excess}
+        block = replace(world.block, **{**defaults, **changed})
+        begun = replace(world.overridden(calls.state_overrides), block=block)
+        begun = begun.after(_system_changes(begun, parent_hash))
+        simulated = run.block(begun, calls.calls, parent_hash, excess)
+        found.append(simulated)
+        world, parent_hash, blobs = simulated.world, None, simulated.blob_gas_used
+        next_base_fee = _base_fee_after(simulated)
+    return tuple(found)
 
 
 class _Run:
+    """The blocks of one request, while they are executed."""
+
+    def __init__(self, asked: Simulation, limits: Limits, engine: Engine) -> None:
+        self._asked, self._limits, self._engine = asked, limits, engine
+        self._budget = Budget(limits)
+        self._before = 0  # gas of the blocks before
+
+    def block(self, begun: World, calls: tuple[Request, ...], parent_hash: bytes | None, excess: int) -> Simulated:
+        """The calls of a block; `begun` is what they find."""
+
+        def task(execute: Execute) -> tuple[tuple[Executed, ...], World]:
+            block = _BlockRun(self._asked, begun, self._limits.gas_cap - self._before, self._budget)
+            return tuple([block.call(execute, request) for request in calls]), block.world
+
+        executed, world = self._engine.run(begun, task) if calls else ((), begun)
+        found = Simulated(
+            calls=executed, world=world, parent_hash=parent_hash, excess_blob_gas=excess,
+            full_transactions=self._asked.full_transactions,
+        )  # fmt: skip
+        self._before += found.gas_used
+        return found
+
+
+class _BlockRun:
     """The calls of one block, while they are executed."""
 
-    def __init__(self, asked: Simulation, begun: World, limits: Limits) -> None:
-        self._asked, self.world, self._limits = asked, begun, limits
-        self._budget = Budget(limits)
+    def __init__(self, asked: Simulation, begun: World, gas_cap: int, budget: Budget) -> None:
+        self._asked, self.world, self._gas_cap, self._budget = asked, begun, gas_cap, budget
         self._used = 0  # of the block [gas]
 
     def call(self, execute: Execute, request: Request) -> Executed:
@@ -204,7 +244,7 @@ class _Run:
             raise ExecutionFailed(f"block gas limit reached: {self._used + gas} > {block.gas_limit}", BLOCK_GAS)
         _CLIENT.check_chain(request, self.world)
         nonce = self.world.account(call.sender or ZERO_ADDRESS).nonce if call.nonce is None else call.nonce
-        gas = min(gas, self._limits.gas_cap - self._used)
+        gas = min(gas, self._gas_cap - self._used)
         return request._replace(call=call._replace(gas=gas, nonce=nonce, chain_id=self.world.chain_id))
 
     def _message(self, request: Request, gas_limit: int) -> Message:
@@ -267,35 +307,44 @@ def _too_little(message: Message, outcome: Outcome, gas_limit: int, fork: Fork) 
     return ExecutionFailed(words, INTRINSIC_GAS)
 
 
-def _next_block(asked: Simulation, world: World, next_base_fee: int, excess: int) -> Block:
-    """The block that the calls are in; raises `ExecutionFailed` for one that cannot follow the newest."""
-    parent = world.block
-    changed = parse_block_overrides(asked.block_overrides, world.fork)
-    number, timestamp = changed.get("number", parent.number + 1), changed.get("timestamp")
-    if number <= parent.number:
-        raise ExecutionFailed(f"block numbers must be in order: {number} <= {parent.number}", BLOCK_NUMBER)
-    if number > parent.number + 1:
-        words = f"blockOverrides.number: expected {parent.number + 1}, the next block, got {number}"
-        raise ExecutionFailed(f"{words}: only one block is simulated", CLIENT_LIMIT)
-    if timestamp is not None and timestamp <= parent.timestamp:
-        raise ExecutionFailed(f"block timestamps must be in order: {timestamp} <= {parent.timestamp}", BLOCK_TIME)
-    defaults: dict[str, Any] = {
-        "number": number,
-        "timestamp": parent.timestamp + BLOCK_SECONDS,
-        "base_fee": next_base_fee if asked.validation else 0,
-        "prev_randao": bytes(32),
-        "excess_blob_gas": excess,
-    }
-    return replace(parent, **{**defaults, **changed})
+def in_order(blocks: tuple[BlockCalls, ...], world: World) -> list[tuple[BlockCalls, dict[str, Any]]]:
+    """Every block with its number, its time and what else is overridden; raises `ExecutionFailed` out of order."""
+    first, number, timestamp = world.block.number, world.block.number, world.block.timestamp
+    found: list[tuple[BlockCalls, dict[str, Any]]] = []
+    for block in blocks:
+        changed = parse_block_overrides(block.block_overrides, world.fork)
+        wanted = changed.get("number", number + 1)
+        if wanted <= number:
+            raise ExecutionFailed(f"block numbers must be in order: {wanted} <= {number}", BLOCK_NUMBER)
+        if wanted - first > MAX_BLOCKS:
+            words = f"too many blocks: at most {MAX_BLOCKS} behind block {first}, got {wanted}"
+            raise ExecutionFailed(words, CLIENT_LIMIT)
+        for between in range(number + 1, wanted):
+            timestamp += BLOCK_SECONDS
+            found.append((BlockCalls(), {"number": between, "timestamp": timestamp}))
+        time = changed.get("timestamp", timestamp + BLOCK_SECONDS)
+        if time <= timestamp:
+            raise ExecutionFailed(f"block timestamps must be in order: {time} <= {timestamp}", BLOCK_TIME)
+        number, timestamp = wanted, time
+        found.append((block, {**changed, "number": number, "timestamp": timestamp}))
+    return found
 
 
-def _next_excess(world: World) -> int:
-    """The excess blob gas of the next block, where the newest one has no blobs [gas]."""
+def _next_excess(world: World, excess: int, used: int) -> int:
+    """The excess blob gas of the next block from that of the last one and what its blobs used [gas]."""
     row = next((row for row in MAINNET.rows if row.name.lower() == world.fork.name), None)
     if row is None:
         return 0
     rules = Schedule((replace(row, timestamp=0),))
-    return next_excess_blob_gas(world.block.excess_blob_gas, 0, world.block.base_fee, 0, rules)
+    return next_excess_blob_gas(excess, used, world.block.base_fee, 0, rules)
+
+
+def _base_fee_after(simulated: Simulated) -> int:
+    """Of the next block, by EIP-1559 [wei / gas]."""
+    block = simulated.world.block
+    if block.gas_limit < ELASTICITY:  # which has no gas target
+        return block.base_fee
+    return next_base_fee_after(block.base_fee, simulated.gas_used, block.gas_limit)
 
 
 def _system_changes(world: World, parent_hash: bytes | None) -> list[Change]:
@@ -314,8 +363,14 @@ def _stored(world: World, address: bytes, slots: Mapping[int, int]) -> Change:
     return Change(address, account.balance, account.nonce, None, False, slots)
 
 
-def _request(call: Any, place: int) -> Request:
-    name = f"blockStateCalls[0].calls[{place}]"
+def _listed(name: str, block: Mapping[str, Any]) -> list[Any]:
+    calls = [] if block.get("calls") is None else block["calls"]
+    if not isinstance(calls, (list, tuple)):
+        raise InvalidInput(f"{name}.calls", "expected a list of calls", calls)
+    return list(calls)
+
+
+def _request(name: str, call: Any) -> Request:
     if not isinstance(call, MAPPINGS):
         raise InvalidInput(name, "expected an object with the fields of a call", call)
     try:

@@ -6,14 +6,14 @@ Source: ethereum/go-ethereum, internal/ethapi/simulate.go, transaction_args.go `
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ethereum_rlp import rlp
 
 from feemodel.ethereum.call import BLOB, DYNAMIC_FEE, LEGACY, SET_CODE
-from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.ethereum.hashes import keccak256
-from feemodel.ethereum.quantities import to_hex, to_quantity
+from feemodel.ethereum.quantities import from_hex, to_hex, to_quantity
 from feemodel.ethereum.trie import (
     BLOOM_BYTES,
     EMPTY_REQUESTS,
@@ -63,6 +63,22 @@ class _Header(NamedTuple):
         return [_minimal(value) if isinstance(value, int) else value for value in self if value is not None]
 
 
+def simulated_blocks(simulated: Sequence[Simulated]) -> list[dict[str, Any]]:
+    """The blocks on the wire, each the parent of the next one; no state root is known.
+
+    >>> from feemodel.execution.next_block import simulate
+    >>> from feemodel.execution.state import World
+    >>> first, second = simulated_blocks(simulate({"blockStateCalls": [{}, {}]}, World(accounts={})))
+    >>> second["number"], second["parentHash"] == first["hash"]
+    ('0x3', True)
+    """
+    found: list[dict[str, Any]] = []
+    for one in simulated:
+        parent = from_hex(found[-1]["hash"]) if found else one.parent_hash
+        found.append(simulated_block(replace(one, parent_hash=parent)))
+    return found
+
+
 def simulated_block(simulated: Simulated, *, state_root: bytes | None = None) -> dict[str, Any]:
     """The block on the wire.
 
@@ -74,7 +90,7 @@ def simulated_block(simulated: Simulated, *, state_root: bytes | None = None) ->
 
     >>> from feemodel.execution.next_block import simulate
     >>> from feemodel.execution.state import World
-    >>> block = simulated_block(simulate({"blockStateCalls": [{}]}, World(accounts={})))
+    >>> block = simulated_block(simulate({"blockStateCalls": [{}]}, World(accounts={}))[0])
     >>> block["number"], block["stateRoot"], block["calls"]
     ('0x2', None, [])
     """
@@ -134,7 +150,7 @@ def _header(simulated: Simulated, state_root: bytes | None, encoded: Sequence[by
         nonce=_NONCE,
         base_fee=block.base_fee,
         withdrawals_root=EMPTY_TRIE if since("shanghai", fork) else None,
-        blob_gas_used=sum(_blob_gas(call) for call in simulated.calls) if cancun else None,
+        blob_gas_used=simulated.blob_gas_used if cancun else None,
         excess_blob_gas=simulated.excess_blob_gas if cancun else None,
         beacon_root=bytes(32) if cancun else None,
         requests_hash=EMPTY_REQUESTS if prague else None,
@@ -230,10 +246,6 @@ def _receipts(calls: Sequence[Executed]) -> list[bytes]:
         ]  # fmt: skip
         found.append(_typed(_kind(call.request), rlp.encode(items)))
     return found
-
-
-def _blob_gas(call: Executed) -> int:
-    return GAS_PER_BLOB * len(call.request.blob_hashes)
 
 
 def _kind(request: Request) -> int:

@@ -186,7 +186,7 @@ FAILURES = (
     Failure(-38020, "block numbers must be in order", "eth_simulateV1"),
     Failure(-38021, "block timestamps must be in order", "eth_simulateV1"),
     Failure(-38025, "max initcode size exceeded", "eth_simulateV1"),
-    Failure(-38026, "the limit and its value", "eth_simulateV1: more than one block, or 1,000 calls"),
+    Failure(-38026, "the limit and its value", "eth_simulateV1: more than 256 blocks or 1,000 calls"),
 )
 
 
@@ -351,7 +351,7 @@ METHODS = {
         },
     ),
     "eth_simulateV1": Described(
-        "Calls of one block, each on the state that the last one left", (("simulation", _SIMULATION, True), _AT),
+        "Calls of blocks that are not there, each on what the last one left", (("simulation", _SIMULATION, True), _AT),
         {"type": "array", "items": _SIMULATED},
     ),
     "eth_gasPrice": Described("The gas price that the rollup announces", (), QUANTITY),

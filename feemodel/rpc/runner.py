@@ -204,7 +204,8 @@ class Timed:
         """What the task answers."""
 
         def begun(execute: Execute) -> Found:
-            self._began = monotonic()
+            if self._began is None:
+                self._began = monotonic()
             return task(execute)
 
         return self._engine.run(world, begun)
