@@ -5,7 +5,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from feemodel.compiled import kept
-from feemodel.sizes.lzss_dictionary import DictionaryIndex, longest_in_dictionary
+from feemodel.sizes.lzss_dictionary import KEY_WIDTH, DictionaryIndex, longest_in_dictionary, may_match
 from feemodel.sizes.lzss_format import (
     FAR_BITS,
     HEADER_BYTES,
@@ -18,18 +18,23 @@ from feemodel.sizes.lzss_format import (
 )
 from feemodel.sizes.lzss_payload import Workspace, load, new_workspace
 from feemodel.sizes.lzss_primitives import (
+    NO_MATCH,
     Data,
+    all_equal,
     borrowed,
     common_prefix,
     is_reserved,
+    load_word,
     reference_length,
     reference_savings,
 )
 from feemodel.sizes.lzss_suffixes import tabulate_savings
 
 # Comparisons for each byte of a payload, after which all its matches are tabulated: dearer on real transactions, never
-# slow on any. Those of Linea take 0.5 on average, and the worst of 2,282 took 3.5.
+# slow on any.
 PATIENCE = 8
+FEW = 4  # places of a key that are sooner compared than a rarer key is found
+_UNKNOWN = NO_MATCH - 1  # savings that have not been looked up
 
 
 def lzss_sizes(
@@ -71,87 +76,132 @@ def _measure(
 
 @njit(inline="always")
 def _count_bits(payload: Workspace, length: int, dictionary: DictionaryIndex, patience: int) -> int:
-    """Bits of all symbols of a payload."""
-    bits, i, known, comparisons = 0, 0, 0, 0  # known: the savings at all places before it are
+    """Bits of all symbols of a payload.
+
+    At each place where a reference saves something, the next place and the one after are looked at: one that saves
+    more takes its turn. `here` is exact; of the others it is enough to know that they do not save more.
+    """
+    bits, i, ahead, here, comparisons, tabulated = 0, 0, 0, 0, 0, False
     while i < length:
-        if payload.runs[i] >= LONG_RUN:
-            if i == 0 or payload.data[i - 1] != payload.data[i]:
-                bits += FAR_BITS if is_reserved(payload.data[i]) else LITERAL_BITS
-            bits += NEAR_BITS
-            i += min(payload.runs[i], LONGEST)
+        if ahead == 0:
+            run = _run_at(payload, i, length)
+            if run >= LONG_RUN:
+                if i == 0 or payload.data[i - 1] != payload.data[i]:
+                    bits += FAR_BITS if is_reserved(payload.data[i]) else LITERAL_BITS
+                bits += NEAR_BITS
+                i += min(run, LONGEST)
+                continue
+            if not tabulated and comparisons > patience * length:
+                tabulate_savings(payload.data[:length], dictionary, payload.savings)
+                tabulated = True
+        floor = here + ahead if ahead > 0 else _UNKNOWN
+        found, steps = _savings_at(payload, i + ahead, length, dictionary, tabulated, floor)
+        comparisons += steps
+        if ahead == 0 or found > floor:
+            bits += LITERAL_BITS * ahead
+            i += ahead
+            here = found
+            if ahead > 0 and _run_at(payload, i, length) >= LONG_RUN:
+                ahead = 0
+                continue
+            if here >= 0 and not is_reserved(payload.data[i]):
+                ahead = 1
+                continue
+            if not is_reserved(payload.data[i]):
+                bits += LITERAL_BITS
+                i += 1
+                ahead = 0
+                continue
+        elif ahead == 1 and not is_reserved(payload.data[i + 1]):
+            ahead = 2
             continue
-        if known < length and comparisons > patience * length:
-            tabulate_savings(payload.data[:length], payload.words, dictionary, payload.savings)
-            known = length
-        for place in range(max(known, i), min(i + 3, length)):
-            comparisons += _look_up(payload, place, length, dictionary)
-        known = max(known, i + 3)
-        here, next_one, after_next = payload.savings[i], payload.savings[i + 1], payload.savings[i + 2]
-        literals = _literals_before(payload.data[i], payload.data[i + 1], here, next_one, after_next)
-        if literals > 0:
-            bits += LITERAL_BITS * literals
-            i += literals
-        else:
-            matched = reference_length(here)
-            bits += 8 * matched - here
-            i += matched
+        matched = reference_length(here)
+        bits += 8 * matched - here
+        i += matched
+        ahead = 0
     return bits
 
 
-@njit(nogil=True)
-def _literals_before(byte: int, next_byte: int, here: int, next_one: int, after_next: int) -> int:
-    """How many bytes are written as they are: no reference begins at the first, or a later one saves more.
-
-    Parameters
-    ----------
-    byte, next_byte : at the place, and behind it.
-    here, next_one, after_next : savings at the place, and at the two behind it [bits].
-    """
-    if is_reserved(byte):
-        return 0
-    if here < 0 or next_one > here + 1:
-        return 1
-    if after_next > here + 2 and not is_reserved(next_byte):
-        return 2
+@njit(inline="always")
+def _run_at(payload: Workspace, i: int, length: int) -> int:
+    """How many equal bytes begin at a place; 0 for fewer than `SHORTEST_NEAR`."""
+    if i + SHORTEST_NEAR <= length and all_equal(load_word(payload.data, i), SHORTEST_NEAR):
+        return int(payload.runs[i])
     return 0
 
 
 @njit(inline="always")
-def _look_up(payload: Workspace, i: int, length: int, dictionary: DictionaryIndex) -> int:
-    """Into `payload.savings[i]` what the best reference saves; returns the comparisons that it took to find it."""
+def _savings_at(
+    payload: Workspace, i: int, length: int, dictionary: DictionaryIndex, tabulated: bool, floor: int
+) -> tuple[int, int]:
+    """What the best reference at a place saves [bits], exact where more than `floor`; and the comparisons it took."""
+    if i >= length:
+        return NO_MATCH, 0
+    if tabulated:
+        return payload.savings[i], 0
     limit = min(LONGEST, length - i)
-    before, start, comparisons = _longest_before(payload, i, limit)
-    near = before if i - start <= WINDOW else 0
+    reserved = is_reserved(payload.data[i])
+    known = SHORTEST_NEAR - 1 if floor == _UNKNOWN else (floor + NEAR_BITS) >> 3  # no more would save nothing more
+    short = reserved and floor == _UNKNOWN  # any match counts
+    if limit <= known and not short:
+        return NO_MATCH, 0
+    before, start, comparisons = known, -1, 0
+    if limit > known:
+        if floor == _UNKNOWN and not reserved and payload.previous[i] < 0:  # most places of real transactions
+            word = load_word(payload.data, i)
+            if not all_equal(word, SHORTEST_NEAR) and (limit < KEY_WIDTH or not may_match(dictionary, payload, i)):
+                return NO_MATCH, 0
+        before, start, comparisons = _longest_before(payload, i, limit, known)
+    if start < 0:
+        before = known
+        if short:
+            before, start, steps = _short_before(payload, i, limit)
+            comparisons += steps
+    near = before if start >= 0 and i - start <= WINDOW else 0
     longest = before if before == limit else longest_in_dictionary(dictionary, payload, i, limit, before)
-    payload.savings[i] = reference_savings(near, longest, is_reserved(payload.data[i]))
-    return comparisons
+    if start < 0 and longest == before and not short:
+        return NO_MATCH, comparisons
+    return reference_savings(near, longest, reserved), comparisons
 
 
 @njit(inline="always")
-def _longest_before(payload: Workspace, i: int, limit: int) -> tuple[int, int, int]:
+def _longest_before(payload: Workspace, i: int, limit: int, known: int) -> tuple[int, int, int]:
     """The longest match at `i` in the data before: its length, its latest place, and the comparisons that it took.
 
-    Lengths are right from `SHORTEST_NEAR` on, at a reserved byte from 1 on. Candidates come latest first, so the first
-    of each length is the latest.
+    Only what is longer than `known` is searched, which is at least `SHORTEST_NEAR - 1`; the place is negative where
+    nothing is. Candidates come latest first, so the first of each length is the latest. They share a key with `i`, or
+    some bytes further on: whichever of the keys within the length that must be exceeded has the fewest places.
     """
-    run = payload.runs[i]
+    run = _run_at(payload, i, i + limit)
     whole_run = min(run, limit)
-    length, start, comparisons = 0, -1, 0
-    if i > 0 and payload.data[i - 1] == payload.data[i]:
-        length, start = whole_run, i - 1
-    elif run >= SHORTEST_NEAR:
+    length, start, comparisons = known, -1, 0
+    if whole_run > known:
         length = whole_run  # what has the same key goes beyond it
-    candidate = payload.previous[i]
-    while candidate >= 0 and length < limit:
+        if i > 0 and payload.data[i - 1] == payload.data[i]:
+            start = i - 1
+    shift = 0 if length < SHORTEST_NEAR or length == whole_run else _rarest_key(payload, i, length)
+    candidate = payload.previous[i + shift] - shift if length < limit else -1
+    while candidate >= 0:
         comparisons += 1
+        following = payload.previous[candidate + shift] - shift
         if payload.data[candidate + length] == payload.data[i + length]:
-            shared = common_prefix(payload.words, candidate, payload.words, i, limit)
+            shared = common_prefix(payload.data, candidate, payload.data, i, limit)
             comparisons += shared >> 3
             if shared > length:
                 length, start = shared, candidate
-        candidate = payload.previous[candidate]
-    if start < 0 and run >= SHORTEST_NEAR:  # nothing goes beyond the run, but other runs may match it or a part of it
-        length = 0
+                if length >= limit:
+                    break
+                shift = _rarest_key(payload, i, length)
+                comparisons += length >> 4
+                # The places of a key within the match lead on from it; those of one that ends behind it, from `i`.
+                place = candidate if shift + SHORTEST_NEAR <= length else i
+                following = payload.previous[place + shift] - shift
+                while following >= candidate:
+                    comparisons += 1
+                    following = payload.previous[following + shift] - shift
+        candidate = following
+    if start < 0 and whole_run > known:  # nothing goes beyond the run, but other runs may match it or a part of it
+        length = known
         candidate = payload.previous_run[i]
         while candidate >= 0 and length < whole_run:
             comparisons += 1
@@ -160,3 +210,35 @@ def _longest_before(payload: Workspace, i: int, limit: int) -> tuple[int, int, i
                 length, start = shared, candidate + payload.runs[candidate] - shared
             candidate = payload.previous_run[candidate]
     return length, start, comparisons
+
+
+@njit(inline="always")
+def _rarest_key(payload: Workspace, i: int, length: int) -> int:
+    """How far behind `i` the key begins, of those within `length + 1` bytes, that has the fewest places before.
+
+    A run's key says where it ends, which may be further on: only that at `i` counts, whose run has been exceeded.
+    """
+    shift, fewest = 0, payload.rank[i]
+    further = length + 1 - SHORTEST_NEAR
+    while fewest > FEW and further > 0:
+        rank = payload.rank[i + further]
+        if rank < fewest and not all_equal(load_word(payload.data, i + further), SHORTEST_NEAR):
+            shift, fewest = further, rank
+        further -= 1
+    return shift
+
+
+@njit(inline="always")
+def _short_before(payload: Workspace, i: int, limit: int) -> tuple[int, int, int]:
+    """As `_longest_before`, at a reserved byte of which there is no match of `SHORTEST_NEAR` bytes."""
+    latest, comparisons = payload.previous_pair[i] if limit >= 2 else -1, 0
+    candidate = latest if limit >= 3 else -1
+    while candidate >= 0:
+        comparisons += 1
+        if payload.data[candidate + 2] == payload.data[i + 2]:
+            return 3, candidate, comparisons
+        candidate = payload.previous_pair[candidate]
+    if latest >= 0:
+        return 2, latest, comparisons
+    latest = payload.previous_byte[i]
+    return (1 if latest >= 0 else 0), latest, comparisons

@@ -3,15 +3,16 @@
 numba's cache looks at the file of a cached function only. After a change in this file, touch the files that use it.
 """
 
+import sys
 from collections.abc import Callable
 from typing import Any, TypeAlias, cast
 
 import numpy as np
+from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from feemodel.compiled import kept
 from feemodel.sizes.lzss_format import FAR_BITS, FIRST_RESERVED, LONGEST, NEAR_BITS, SHORTEST_FAR, SHORTEST_NEAR
 
 Data: TypeAlias = NDArray[np.uint8]
@@ -19,6 +20,7 @@ Words: TypeAlias = NDArray[np.uint64]
 Places: TypeAlias = NDArray[np.int32]  # places in the data, lengths, or bits: one for each place
 
 NO_MATCH = -8 * LONGEST  # savings where there is no reference: less than any
+PADDING = 16  # zeros behind data that are read a word at a time
 
 _GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio
 _RUN_MARK = np.uint64(1 << 63)  # no key of up to seven bytes has it
@@ -96,53 +98,56 @@ def borrowed(_typing: Any, arrays: Any) -> Any:
     return arrays(arrays), build
 
 
-@kept(nogil=True)
-def look_ahead(data: Data, length: int, words: Words, runs: Places) -> None:
-    """Into `words[i]` the eight bytes from `data[i]` on, the first one highest; into `runs[i]` how many bytes equal it.
+@_instruction
+def load_word(_typing: Any, data: Any, place: Any) -> Any:
+    """The eight bytes from a place on, the first one lowest; they must be within the array, at any alignment."""
 
-    The data is followed by zeros.
-    """
-    word, run = np.uint64(0), 0
-    for i in range(length - 1, -1, -1):
-        word = (word >> np.uint64(8)) | (np.uint64(data[i]) << np.uint64(56))
-        run = run + 1 if i + 1 < length and data[i] == data[i + 1] else 1
-        words[i], runs[i] = word, run
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        pointer = builder.bitcast(builder.gep(array.data, [arguments[1]]), ir.IntType(64).as_pointer())
+        word = builder.load(pointer, align=1)
+        return word if sys.byteorder == "little" else builder.bswap(word)
+
+    return types.uint64(data, types.int64), build
 
 
 @njit(inline="always")
-def common_prefix(a_words: Words, a: int, b_words: Words, b: int, limit: int) -> int:
-    """How many bytes from `a` on equal those from `b` on; `limit` at most."""
+def common_prefix(a_data: Data, a: int, b_data: Data, b: int, limit: int) -> int:
+    """How many bytes from `a` on equal those from `b` on; `limit` at most. Both are followed by `PADDING` zeros."""
     length = 0
     while length < limit:
-        difference = a_words[a + length] ^ b_words[b + length]
+        difference = load_word(a_data, a + length) ^ load_word(b_data, b + length)
         if difference != 0:
-            length += leading_zeros(difference) >> 3
+            length += trailing_zeros(difference) >> 3
             break
         length += 8
     return min(length, limit)
 
 
-@njit(nogil=True)
-def prefix_key(word: np.uint64, run: int, following: int, width: int) -> np.uint64:
-    """What a match must share: the first `width` bytes or, where a longer run begins, all of it and the byte behind.
+@njit(inline="always")
+def all_equal(word: np.uint64, width: int) -> bool:
+    """Whether the first `width` bytes of a word are one value."""
+    mask = (np.uint64(1) << np.uint64(8 * (width - 1))) - np.uint64(1)
+    return bool((word ^ (word >> np.uint64(8))) & mask == 0)
+
+
+@njit(inline="always")
+def run_key(run: int, byte: int, following: int) -> np.uint64:
+    """The key of a place from which on `run` bytes are equal, with their value and the byte behind them.
 
     A run matches beyond its end only where just as much is left of another, so the places inside a run, alike in
-    their first bytes, have keys of their own.
-
-    Parameters
-    ----------
-    word : the eight bytes from the place on.
-    run : number of equal bytes from the place on.
-    following : the byte behind them.
-    width : 1 to 7.
+    their first bytes, have keys of their own. The key of any other place is its first bytes.
     """
-    if run < width:
-        return word >> np.uint64(64 - 8 * width)
-    byte = word >> np.uint64(56)
-    return _RUN_MARK | (np.uint64(run) << np.uint64(16)) | (byte << np.uint64(8)) | np.uint64(following)
+    return _RUN_MARK | (np.uint64(run) << np.uint64(16)) | (np.uint64(byte) << np.uint64(8)) | np.uint64(following)
 
 
-@njit(nogil=True)
-def hashed(key: np.uint64) -> np.int64:
-    """A key mixed into 32 bits, the lowest of which choose its slot in a table (Fibonacci hashing)."""
-    return np.int64((key * _GOLDEN_RATIO) >> np.uint64(32))
+@njit(inline="always")
+def signed(word: np.uint64) -> int:
+    """A word below 2**63 as a number to count and index with."""
+    return np.int64(word)  # type: ignore[return-value]  # to type checkers no int, to numba the only one
+
+
+@njit(inline="always")
+def hashed(key: np.uint64) -> np.uint64:
+    """A key mixed into 64 bits, of which the higher ones depend on all of it (Fibonacci hashing)."""
+    return key * _GOLDEN_RATIO

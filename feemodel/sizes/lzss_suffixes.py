@@ -106,23 +106,26 @@ def _refine(order: Places, width: int, rank: Places, refined: Places) -> int:
 
 
 @kept(nogil=True)
-def tabulate_savings(data: Data, words: Words, dictionary: DictionaryIndex, savings: Places) -> None:
-    """Into `savings[i]` the bits that the best reference at each place saves, in O(n log n)."""
+def tabulate_savings(data: Data, dictionary: DictionaryIndex, savings: Places) -> None:
+    """Into `savings[i]` the bits that the best reference at each place saves, in O(n log n).
+
+    `PADDING` zeros follow the data.
+    """
     length = len(data)
     order = suffix_order(data)
     rank = np.empty(length, dtype=np.int32)
     for place, i in enumerate(order):
         rank[i] = place
     longest = np.empty(length, dtype=np.int32)
-    _match_dictionary(order, words, dictionary, longest)
+    _match_dictionary(order, data, dictionary, longest)
     before = np.zeros(_SET_WORDS, dtype=np.uint64)
     in_window = np.zeros(_SET_WORDS, dtype=np.uint64)
     for i in range(length):
         limit = min(LONGEST, length - i)
-        near = _longest_among(in_window, rank[i], order, words, limit)
+        near = _longest_among(in_window, rank[i], order, data, limit)
         far = max(near, longest[i])
         if i > WINDOW and far < limit:
-            far = max(far, _longest_among(before, rank[i], order, words, limit))
+            far = max(far, _longest_among(before, rank[i], order, data, limit))
         savings[i] = reference_savings(near, far, is_reserved(data[i]))
         _add(before, rank[i])
         _add(in_window, rank[i])
@@ -131,7 +134,7 @@ def tabulate_savings(data: Data, words: Words, dictionary: DictionaryIndex, savi
 
 
 @kept(nogil=True)
-def _match_dictionary(order: Places, words: Words, dictionary: DictionaryIndex, longest: Places) -> None:
+def _match_dictionary(order: Places, data: Data, dictionary: DictionaryIndex, longest: Places) -> None:
     """Into `longest[i]` the length of the longest match in the dictionary.
 
     It is with one of the two suffixes of the dictionary between which the payload's would stand: both orders are
@@ -144,26 +147,26 @@ def _match_dictionary(order: Places, words: Words, dictionary: DictionaryIndex, 
         longest[i] = 0
         if following > 0:
             start = dictionary.order[following - 1]
-            longest[i] = common_prefix(dictionary.words, start, words, i, min(limit, size - start))
+            longest[i] = common_prefix(dictionary.data, start, data, i, min(limit, size - start))
         while following < size:
             start = dictionary.order[following]
-            shared = common_prefix(dictionary.words, start, words, i, min(limit, size - start))
+            shared = common_prefix(dictionary.data, start, data, i, min(limit, size - start))
             longest[i] = max(longest[i], shared)
-            if shared == limit or (start + shared < size and dictionary.words[start + shared] > words[i + shared]):
+            if shared == limit or (start + shared < size and dictionary.data[start + shared] > data[i + shared]):
                 break
             following += 1
 
 
 @njit(inline="always")
-def _longest_among(members: Words, place: int, order: Places, words: Words, limit: int) -> int:
+def _longest_among(members: Words, place: int, order: Places, data: Data, limit: int) -> int:
     """Length of the longest match of the suffix at one place of the order with those at the places in a set."""
     length = 0
     neighbour = _below(members, place)
     if neighbour >= 0:
-        length = common_prefix(words, order[neighbour], words, order[place], limit)
+        length = common_prefix(data, order[neighbour], data, order[place], limit)
     neighbour = _above(members, place)
     if neighbour >= 0:
-        length = max(length, common_prefix(words, order[neighbour], words, order[place], limit))
+        length = max(length, common_prefix(data, order[neighbour], data, order[place], limit))
     return length
 
 
