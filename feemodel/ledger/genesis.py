@@ -38,7 +38,7 @@ VALUE, ADDRESS, REST, RECORD = np.cumsum([HASH_SIZE, NUMBERS, ADDRESS_SIZE, PLAC
 def import_genesis(store: Store, accounts: Iterable[GenesisAccount], *, block_hash: bytes | None = None) -> Block:
     """Make an allocation block 0 of an empty store.
 
-    The accounts are read one after the other, and never all of them are in memory. The temporary file takes 125 bytes
+    The accounts are read one after the other, and never all of them are in memory. The temporary file takes 124 bytes
     an account of the ledger's disk.
 
     Raises `InvalidInput` where the store holds blocks already, an address is given twice or has not 20 bytes,
