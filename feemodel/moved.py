@@ -52,6 +52,8 @@ MOVED = {
     "feemodel.fees.rollups.rule": "feemodel.rollups.factors",
     "feemodel.fees.rollups.arbitrum_pricing": "feemodel.rollups.arbitrum_l1_pricing",
     "feemodel.simulation.compare": "feemodel.rollups.tables",
+    "feemodel.simulation.corpus.transactions": "feemodel.simulation.corpus",
+    "feemodel.io.measured": "feemodel.io.transactions",
     "feemodel.rpc.logs": "feemodel.rpc.processes",
     "feemodel.rpc.polled": "feemodel.rpc.head",
     "feemodel.rpc.upstreams": "feemodel.rpc.upstream",

@@ -35,8 +35,7 @@ NOT_CALLED = {
     "feemodel.simulation.closed_loop.policies": {
         "ArbitrumPricing", "Fixed", "LineaPricing", "OpStackPricing", "VaultEip1559", "VaultPricing",
     },
-    "feemodel.simulation.corpus": {"Corpus"},
-    "feemodel.simulation.corpus.transactions": {"draw_transactions"},
+    "feemodel.simulation.corpus": {"Corpus", "draw_transactions"},
     "feemodel.simulation.l1_demand": {"DemandModel"},
     "feemodel.simulation.posting": {"PriceCap"},
     "feemodel.simulation.reduce": {"Over"},

@@ -21,17 +21,21 @@ SCENARIOS = ("history", "bootstrap", "demand")
 HOUR = 3_600  # seconds
 BLOCK_HOURS = 24.0  # which keeps the daily cycle mostly whole
 MEASURES = ("recovery", "size_recovery", "unprofitable_share", "total_revenue", "total_cost", "worst_drawdown")
+OF_RULE = (
+    "margin", "estimate_margin", "fixed_cost", "lower_bound", "upper_bound", "update_interval", "window",
+    "usage_exponent",
+)  # fmt: skip
 
 
 class Experiment(NamedTuple):
-    """What a backtest takes."""
+    """What `feemodel.backtest` and `feemodel.calibrate` take, by the names of their parameters."""
 
     workload: Any
-    calldata: Any  #: of each transaction, where calldata pressure is on
     l1_fees: Any
     rule: Any
     posting: Any
     arrival_rate: float
+    calldata: Any  #: of each transaction, where calldata pressure is on
     rng: int
 
 
@@ -135,7 +139,7 @@ def _add_rule(parser: argparse.ArgumentParser) -> None:
 
 
 def read_experiment(options: argparse.Namespace) -> Experiment:
-    """Everything that the options name, read and drawn."""
+    """The experiment of the options: files read, paths drawn."""
     from feemodel.simulation.announced import CalldataPressure, PricingRule
     from feemodel.simulation.posting import Posting
     from feemodel.simulation.surfaces import Submission
@@ -145,28 +149,10 @@ def read_experiment(options: argparse.Namespace) -> Experiment:
     if options.calldata_pressure and workload.calldata is None:
         reason = "expected a column calldata_bytes, which --calldata-pressure needs"
         raise InvalidInput("--transactions", reason, options.transactions)
-    rule = PricingRule(
-        margin=options.margin,
-        estimate_margin=options.estimate_margin,
-        fixed_cost=options.fixed_cost,
-        lower_bound=options.lower_bound,
-        upper_bound=options.upper_bound,
-        update_interval=options.update_interval,
-        window=options.window,
-        tip=float(tip),
-        usage_exponent=options.usage_exponent,
-        pressure=CalldataPressure() if options.calldata_pressure else None,
-    )
+    pressure, calldata = (CalldataPressure(), workload.calldata) if options.calldata_pressure else (None, None)
+    rule = PricingRule(**{name: getattr(options, name) for name in OF_RULE}, tip=float(tip), pressure=pressure)
     posting = Posting(submission=Submission(tip=tip), deadline=options.deadline, stream_ratio=options.stream_ratio)
-    return Experiment(
-        workload,
-        workload.calldata if options.calldata_pressure else None,
-        _scenario(options),
-        rule,
-        posting,
-        options.arrival_rate,
-        options.seed,
-    )
+    return Experiment(workload, _scenario(options), rule, posting, options.arrival_rate, calldata, options.seed)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -176,16 +162,7 @@ def run(options: argparse.Namespace) -> int:
 
     out, wanted = checked_out(options, DATASET_SUFFIXES), read_statistics(options)
     made = read_experiment(options)
-    found = backtest(
-        made.workload,
-        made.l1_fees,
-        made.rule,
-        made.posting,
-        arrival_rate=made.arrival_rate,
-        calldata=made.calldata,
-        rng=made.rng,
-        progress=not options.json,
-    )
+    found = backtest(**made._asdict(), progress=not options.json)
     if out is not None:
         hourly = [name for name in found.data_vars if found[name].dims == ("path", "hour")]
         write_dataset(found[hourly], out, overwrite=options.overwrite)
@@ -226,7 +203,7 @@ def _print_statistics(statistics: dict[str, dict[str, dict[str, float]]]) -> Non
 
 
 def print_assumptions(attributes: dict[str, Any]) -> None:
-    """What a result rests on, for a person."""
+    """Print the assumptions of a result."""
     for name in ("workload", "l1_fees", "l1_fees_assumed", "resampling", "tips", "usage_ratios", "not_counted"):
         print(f"{name.replace('_', ' ')}: {attributes[name]}")
 
@@ -265,7 +242,7 @@ def _read_workload(options: argparse.Namespace) -> "Workload":
             known["timestamp"].to_numpy(np.int64),
             calldata,
         )
-    from feemodel.io.measured import read_measured
+    from feemodel.io.transactions import read_measured
 
     columns = read_columns(options.columns)
     measured = read_measured(path, size, columns=columns)

@@ -47,13 +47,11 @@ def run(options: argparse.Namespace) -> int:
         "vary": options.vary,
         "counted": options.counted,
         "highest": options.highest,
-        "arrival_rate": made.arrival_rate,
-        "rng": made.rng,
         "executor": options.executor,
         "workers": options.workers,
         "progress": not options.json,
     }
-    found = calibrate(made.workload, made.l1_fees, made.rule, made.posting, calldata=made.calldata, **terms)
+    found = calibrate(**made._asdict(), **terms)
     drawn = None if options.histories is None else _drawn_histories(options, made, terms)
     hours = duration(made.l1_fees) / HOUR
     if options.json:
@@ -89,6 +87,8 @@ def _drawn_histories(options: argparse.Namespace, made: Experiment, terms: dict[
         read_history(options),
         made.rule,
         made.posting,
+        arrival_rate=made.arrival_rate,
+        rng=made.rng,
         histories=options.histories,
         paths=options.paths,
         horizon=options.hours * HOUR,

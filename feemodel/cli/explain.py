@@ -177,7 +177,7 @@ def _gas(subject: Call | Transaction, options: argparse.Namespace, executed: "Ex
 
 
 class Executed(NamedTuple):
-    """What executing the subject on a state found."""
+    """The result of executing the subject on a state."""
 
     gas_limit: int  #: that a node estimates [gas]
     details: "GasDetails"

@@ -1,4 +1,4 @@
-"""What the verbs print and write: a table for a person, one JSON object for a program, a file that was not there."""
+"""What the verbs print and write: a table for a person, one JSON object for a program, a new file."""
 
 import argparse
 import json
@@ -17,7 +17,7 @@ def add_out(parser: argparse.ArgumentParser, metavar: str, text: str, *, require
 
 
 def checked_out(options: argparse.Namespace, suffixes: Collection[str] = (), *, option: str = "--out") -> Path | None:
-    """The file that an option names, checked before any work: of a known kind, not there yet, in a folder that is.
+    """The file that an option names, checked before any work: its suffix is known, it does not exist, its folder does.
 
     Raises `InvalidInput` where it cannot be written so.
     """

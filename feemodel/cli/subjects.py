@@ -191,7 +191,7 @@ class TransactionFile(NamedTuple):
         return [one.measured(form) for one in self.sent]
 
     def with_gas_used(self) -> "TransactionFile":
-        """Without the transactions for which the file does not say the gas used; as it is where it says none."""
+        """The same without transactions of unknown gas used; unchanged where the file has no gas used at all."""
         from feemodel.ethereum.transaction_table import is_known
 
         known = is_known(self.table, "gas_used")

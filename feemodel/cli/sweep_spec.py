@@ -169,8 +169,8 @@ def _range(name: str, value: Any, folder: Path) -> Any:
 
 
 def _transactions(table: Mapping[str, Any], folder: Path) -> Workload:
-    from feemodel.io.measured import read_measured
     from feemodel.io.shipped import read_shipped_transactions
+    from feemodel.io.transactions import read_measured
 
     _check_keys("[transactions]", table, ("file", "compressed_size", "gas"))
     for key, value in table.items():

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from feemodel.checks import RealArray, WholeArray
+from feemodel.checks import RealArray, real
 from feemodel.errors import InvalidInput
 from feemodel.explorer.fields import FIELDS, FROM_L1, OF_FORM, QUANTITY, Point
 from feemodel.linea.coordinator import variable_cost
-from feemodel.linea.extra_data import PricingRecord
+from feemodel.linea.extra_data import recorded_cost
 from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost
 from feemodel.linea.priority import Breakdown
 from feemodel.simulation.recovery import break_even_margin
@@ -25,7 +25,7 @@ ASSUMED = "verification at the L1 price that the form assumes"
 
 
 class L1Cost(NamedTuple):
-    """What a byte costs on L1, and by which reckoning."""
+    """The L1 cost of a byte, and what it is the cost of."""
 
     basis: str
     per_byte: Any  #: [wei / byte]
@@ -62,7 +62,7 @@ def priced_form(point: Point) -> Form:
     if point.pricing == VerificationCost.name:
         return VerificationCost(**costs)
     if point.costs == FROM_L1:
-        costs["variable_cost"] = _recorded(unrounded_variable_cost(point))
+        costs["variable_cost"] = recorded_cost(real("variable_cost", unrounded_variable_cost(point), unit="wei"))
     return CostPerByte(**costs)
 
 
@@ -103,7 +103,7 @@ def l1_costs(point: Point, form: Any) -> tuple[L1Cost, ...]:
 
 
 def recoveries(point: Point, priced: Priced) -> list[dict[str, Any]]:
-    """For each reckoning of the L1 cost: the cost, how much of it is paid, and the margin at which it is just paid."""
+    """For each basis of the L1 cost: the cost, the share of it that is paid, and the break-even margin."""
     size, gas = point["compressedSize"], point["gas"]
     total = (priced.form.base_fee + priced.parts.total) * gas
     found = []
@@ -181,13 +181,6 @@ def _working_of_cost(point: Point, form: CostPerByte) -> Iterator[tuple[str, str
     if point["upperBound"] is not None:
         how = f"min({how}, {point['upperBound']:,})"
     yield "variable cost", f"whole kwei of {how}", form.variable_cost, "wei / byte"
-
-
-def _recorded(cost: float | RealArray) -> float | WholeArray:
-    # The record is where a cost becomes whole kwei; no curve is so long that one record a point is too slow.
-    if isinstance(cost, np.ndarray):
-        return np.array([_recorded(float(one)) for one in cost], dtype=np.int64)
-    return PricingRecord.from_bytes(PricingRecord(0, cost, 0).to_bytes()).variable_cost
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The world outside: `get_*` from the network, `read_*` from files, `parse_*` from bytes.
+"""Files and nodes: `get_*` from the network, `read_*` from files, `parse_*` from bytes.
 
 The tables that the readers return are described in `feemodel.io.tables`.
 """

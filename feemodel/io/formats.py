@@ -1,4 +1,4 @@
-"""Which file is which: the column names of the extractors, as rows.
+"""Formats of files, recognised by their columns: the column names of each extractor, as rows.
 
 The names of transactions are those of `feemodel.ethereum.transaction_fields`, so that one file may mix them.
 
@@ -136,7 +136,7 @@ class Source(NamedTuple):
 
 
 def parse_columns(given: Mapping[str, str] | None, form: Format) -> dict[str, Source]:
-    """What a caller says of columns: our name → theirs, with `:gwei` (wei, kwei, eth; s, ms) where the unit is another.
+    """The caller's names of columns: ours → theirs, with `:gwei` (wei, kwei, eth; s, ms) where the unit is another.
 
     >>> parse_columns({"base_fee": "fee:gwei"}, L1_FEE_FILES)["base_fee"].scale
     Fraction(1000000000, 1)

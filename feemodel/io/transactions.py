@@ -1,6 +1,7 @@
-"""Transactions of cryo, ethereum-etl, Dune, a node or one's own tables, as one table."""
+"""Transactions of cryo, ethereum-etl, Dune, a node or one's own tables as one table; and files of measured sizes."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import to_hex
-from feemodel.ethereum.transaction_fields import FIELD_OF
+from feemodel.ethereum.transaction_fields import FIELD_OF, IGNORED_NAMES
 from feemodel.io.blocks import rpc_blocks
 from feemodel.io.documents import encoded, parse_json
 from feemodel.io.files import BOM, Container, PathLike, column_names, container_of, opened, reading
@@ -25,7 +26,7 @@ from feemodel.io.formats import (
     rows_of_json,
     table_of_objects,
 )
-from feemodel.io.tables import RAW_TRANSACTIONS, in_order, table_of_rows
+from feemodel.io.tables import RAW_TRANSACTIONS, Column, in_order, table_of_rows
 
 PAYLOADS = ("raw", "sender_and_unsigned_transaction")
 
@@ -222,3 +223,70 @@ def _with_receipts(table: pd.DataFrame, path: PathLike) -> pd.DataFrame:
 
 def _refuse(reason: str, hashes: "pd.Series[Any]", bad: NDArray[np.bool_]) -> NoReturn:
     raise InvalidInput("transaction_hash", reason, to_hex(hashes.iloc[int(bad.argmax())]))
+
+
+#: Other columns of `data/linea_transactions.csv`.
+_SHIPPED = frozenset((
+    "set", "creation", "measured_bytes", "signed_bytes", "zstd", "zstd_signed", "brotli", "deflate", "fastlz", "lzss",
+    "lzss_packed",
+))  # fmt: skip
+
+
+def read_measured(
+    path: PathLike, size: str, *, gas: str = "gas_used", columns: Mapping[str, str] | None = None
+) -> dict[str, Any] | None:
+    """A workload from a CSV or Parquet file, as arguments; `None` where the file has no column of sizes.
+
+    Rows without a size or without gas are left out, and the name says how many for which reason.
+
+    Parameters
+    ----------
+    path : the file. Of its columns are read the sizes and the gas, and where they are there `timestamp` [s] and
+        `calldata_bytes` [byte].
+    size, gas : columns of compressed sizes [byte] and of gas [gas].
+    columns : the file's names of our columns, as in `feemodel.io.read_transactions`.
+
+    Raises `UnreadableFile` for a value that is no whole number, with its row, and where no row has both.
+    """
+    with reading(path):
+        container = container_of(path)
+        if container not in ("csv", "parquet"):
+            return None
+        if (columns or {}).get(size, size) not in column_names(path, container):
+            return None
+        form = Format(
+            "measured transactions",
+            "read_measured",
+            (
+                Column(size, "whole", "bytes", "compressed size", "nullable"),
+                Column(gas, "whole", "gas", "of the transaction", "nullable"),
+                Column("timestamp", "time", "s", "since 1970", "optional"),
+                Column("calldata_bytes", "whole", "bytes", "of the input", "optional"),
+            ),
+            {"gas_used": ("gas_used", "receipt_gas_used"), "timestamp": ("timestamp", "block_timestamp", "block_time")},
+            ignored=_SHIPPED | IGNORED_NAMES | FIELD_OF.keys(),
+        )
+        _, table = read_format(path, container, (form,), columns)
+        known, reasons = _with_values(table, (size, gas))
+    found: dict[str, Any] = {
+        "name": "; ".join([Path(path).name, *reasons]),
+        "compressed_size": known[size].to_numpy(np.int64),
+        "gas": known[gas].to_numpy(np.int64),
+    }
+    for name, column in (("timestamp", "timestamp"), ("calldata", "calldata_bytes")):
+        if known[column].notna().all():
+            found[name] = known[column].to_numpy(np.int64)
+    return found
+
+
+def _with_values(table: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
+    """The rows that have all of these columns, and how many were left out for want of which."""
+    reasons = []
+    for name in names:
+        missing = table[name].isna()
+        if missing.all():
+            raise InvalidInput(name, "expected a value in at least one row", None)
+        if missing.any():
+            reasons.append(f"left out: {int(missing.sum()):,} of {len(table):,} rows without {name}")
+            table = table[~missing]
+    return table, reasons

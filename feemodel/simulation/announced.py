@@ -79,12 +79,12 @@ class PricingRule:
 
     @property
     def ticks_per_update(self) -> int:
-        """Into how many ticks of at most a minute the interval between two updates is cut."""
+        """Ticks of at most a minute in the interval between two updates."""
         return max(1, int(np.ceil(self.update_interval / LONGEST_TICK)))
 
     @property
     def tick(self) -> float:
-        """[s]"""
+        """Length of a tick [s]."""
         return self.update_interval / self.ticks_per_update
 
     @overload

@@ -244,7 +244,7 @@ def seed_sequence(rng: Rng) -> np.random.SeedSequence:
 
 
 def stream_of(seed: np.random.SeedSequence, *key: int) -> np.random.Generator:
-    """The random stream of a seed and a key, the same one every time: nothing that a seed counts up is in it.
+    """The random stream of a seed and a key, whatever streams the seed has spawned before.
 
     >>> int(stream_of(seed_sequence(5), 3).integers(100)), int(stream_of(seed_sequence(5), 3).integers(100))
     (22, 22)

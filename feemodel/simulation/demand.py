@@ -15,7 +15,7 @@ from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum.fee_market import calldata_floor_gas
 from feemodel.integers import add
 from feemodel.linea.coordinator import calldata_variable_cost
-from feemodel.linea.extra_data import PricingRecord
+from feemodel.linea.extra_data import recorded_cost
 from feemodel.linea.parameters import COORDINATOR, NODE
 from feemodel.linea.priority import priority_fee
 from feemodel.simulation.announced import CalldataPressure
@@ -120,7 +120,7 @@ def pressure_path(
             block_count=terms.block_count,
             denominator=terms.denominator,
         )
-        announced[i] = PricingRecord.from_bytes(PricingRecord(0, float(cost), 0).to_bytes()).variable_cost
+        announced[i] = recorded_cost(real_scalar("variable_cost", cost, unit="wei"))
         latest = float(announced[i])
     return described_dataset(
         {"calldata": ("block", blocks, "byte"), "variable_cost": ("block", announced, "wei / byte")},
@@ -178,7 +178,7 @@ def attack_cost(
     rollup_base_fee = whole_scalar("base_fee", base_fee, unit="wei")
     l1_fees = real_scalar("l1_base_fee", l1_base_fee), real_scalar("l1_blob_base_fee", l1_blob_base_fee)
     path = pressure_path(np.full(blocks, attack.calldata), variable_cost=variable_cost, pressure=pressure)
-    steady = PricingRecord.from_bytes(PricingRecord(0, float(variable_cost), 0).to_bytes()).variable_cost
+    steady = recorded_cost(real_scalar("variable_cost", variable_cost, unit="wei"))
     pressed = np.append(steady, path["variable_cost"].to_numpy()[:-1])
     costs = np.stack([pressed, np.full(blocks, steady)], axis=1)
     fees = priority_fee(sizes, gas, variable_cost=costs[:, :, None], fixed_cost=fixed_cost, margin=margin)

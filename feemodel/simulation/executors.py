@@ -1,9 +1,9 @@
 """Numbered pieces of work on threads, processes, a Dask cluster or any `concurrent.futures.Executor`, in order.
 
-Results come in the order of the numbers, whoever computed them and whenever; only so many are in progress at once that
-memory does not grow with their number. A process of "processes" that dies costs its pieces' time: they are computed
-again in fresh ones, and a warning says so. An executor of the caller's that breaks is an error: nobody else's processes
-take its place.
+Results come in the order of the numbers, whichever worker computed them; the number in progress is bounded, so memory
+does not grow with theirs. A process of "processes" that dies costs its pieces' time: they are computed
+again in fresh ones, and a warning says so. An executor given by the caller is not replaced: where it breaks, that is
+an error.
 """
 
 import pickle
@@ -63,7 +63,7 @@ class Selected(Generic[Result]):
 
 
 class WorkersDied(RuntimeWarning):
-    """Worker processes died, of memory perhaps; their pieces are computed again."""
+    """Worker processes died, possibly out of memory; their pieces are computed again."""
 
 
 @dataclass(frozen=True)

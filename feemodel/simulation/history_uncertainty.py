@@ -27,7 +27,7 @@ BLOCKS = (DAY, 3 * DAY)  # a day keeps the daily cycle, three days a spell of de
 
 
 def without_dearest_days(history: xr.Dataset, days: int) -> xr.Dataset:
-    """A history without its dearest days by their mean base fee; the days around them close up.
+    """A history without its dearest days by their mean base fee; the remaining days are joined.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The columns of a table of L1 fees as checked doubles, with a word for everything that the table left open."""
+"""The columns of a table of L1 fees as checked doubles, with a note of everything that the table left open."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol

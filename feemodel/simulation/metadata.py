@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from feemodel import __version__
-from feemodel.checks import EMPTY, instance
+from feemodel.checks import EMPTY, instance, mapping
+from feemodel.errors import InvalidInput
 
 if TYPE_CHECKING:
     import xarray
@@ -75,7 +76,8 @@ def described_dataset(
 ) -> "xarray.Dataset":
     """A result of variables and coordinates that are each `(dimensions, values, unit)`, `with_metadata`.
 
-    A unit of `None` is left out; a meaning may follow the unit. What is no tuple of that form is taken as it is.
+    A unit of `None` is left out; a meaning may follow the unit. What is no tuple of that form is taken as it is. Raises
+    `InvalidInput` for columns that make no Dataset.
 
     >>> made = described_dataset({"fill": ("path", [0.9], "1")}, {"path": [0]}, {"source": "by hand"})
     >>> made.fill.units, made.fill.long_name, made.source
@@ -89,8 +91,12 @@ def described_dataset(
         named = zip(("units", "long_name"), given[2:], strict=False)
         return (*given[:2], {name: text for name, text in named if text is not None})
 
-    made, placed = ({name: column(given) for name, given in columns.items()} for columns in (variables, coordinates))
-    return with_metadata(xr.Dataset(made, placed, dict(attributes)))
+    given = {"variables": variables, "coordinates": coordinates}
+    made, placed = ({key: column(one) for key, one in mapping(name, each).items()} for name, each in given.items())
+    try:
+        return with_metadata(xr.Dataset(made, placed, dict(mapping("attributes", attributes))))
+    except (TypeError, ValueError) as error:
+        raise InvalidInput("variables", f"expected columns of a Dataset ({error})", [*made]) from None
 
 
 def _seed(rng: Any) -> str:

@@ -1,4 +1,4 @@
-"""What a set of transactions brings in, what its bytes cost on L1, and the margin at which the two meet."""
+"""Revenue of a set of transactions, the L1 cost of its bytes, and the margin at which it breaks even."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

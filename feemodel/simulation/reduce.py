@@ -1,7 +1,7 @@
 """Statistics over some of the dimensions of a sweep or of any result: moments, shares, quantiles, tails, drawdowns.
 
 A worker reduces what it evaluated to sums; the sums of all pieces are merged in the order of the pieces, so that the
-result is the same to the bit whoever evaluated them. Quantiles, tail means and drawdowns are exact: they need every
+result is the same to the bit for any number of workers. Quantiles, tail means and drawdowns are exact: they need every
 evaluation, which is held until the end.
 """
 

@@ -34,7 +34,7 @@ class Samples:
     """A product of axes, and the inputs that stay the same.
 
     The order of the dimensions: points or draws, listed axes as given, transactions. Expensive inputs
-    vary slowest, and a formula meets its inputs from the small to the large.
+    vary slowest, and a formula combines short axes before long ones.
     """
 
     axes: tuple[Axis, ...]

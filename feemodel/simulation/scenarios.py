@@ -254,7 +254,7 @@ def duration(found: xr.Dataset) -> float:
 
 
 def moments(found: xr.Dataset) -> xr.Dataset:
-    """What a scenario looks like, path by path: quantiles, memory, and how the two fees go together.
+    """Statistics of each path: quantiles, autocorrelations, and the correlation of the two fees.
 
     Returns
     -------

@@ -119,7 +119,7 @@ def sweep(
 
 
 class Plan(NamedTuple):
-    """What a sweep is going to do."""
+    """The size of a sweep before it runs."""
 
     function: str
     evaluations: int

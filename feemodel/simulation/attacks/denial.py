@@ -80,7 +80,7 @@ class Victim:
         return (self.blobs * self.calldata_gas + transactions) * price
 
     def batches(self, waiting: float) -> tuple[float, float]:
-        """Batches committed in an L1 block's time, and blobs that stay without one, after so many waited."""
+        """Batches committed in an L1 block's time, and blobs left over, after so many had waited."""
         held = self.blobs + waiting
         if self.batch_blobs == self.block_blobs:
             return float(self.blocks), held % self.batch_blobs

@@ -1,6 +1,6 @@
 """Arbitrum's two gas prices in a surge of demand, as its own simulator has it, and under use that no price ends.
 
-The simulator prices second by second: demand rises, stays and falls; what is asked for at a dearer fee is less; the
+The simulator prices second by second: demand rises, stays and falls; demand falls as the fee rises; the
 gas used joins the backlogs, a second is paid off, and the new fee holds at once (a real header lags by one block).
 
 Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): cmd/l2pricing-simulator/{config, gas, main}.go.
@@ -166,7 +166,7 @@ def sustained_use(
     min_base_fee: int,
     constraints: Sequence[GasConstraint] = DIA_CONSTRAINTS,
 ) -> xr.Dataset:
-    """The base fee, and what is paid, while somebody keeps using so much gas a second whatever it costs.
+    """The base fee, and what is paid, under a constant use of gas that no price reduces.
 
     Parameters
     ----------

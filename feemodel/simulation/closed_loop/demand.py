@@ -17,7 +17,7 @@ ANSWERS = ("data", "total")
 
 @dataclass(frozen=True, kw_only=True)
 class Demand:
-    """Who sends how much.
+    """Transactions a second, and what each takes.
 
         arrivals = rate · cycle · (l1_base_fee / median)^l1_correlation · min(choke, (f / reference_fee)^−elasticity)
 

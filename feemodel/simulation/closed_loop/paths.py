@@ -150,24 +150,24 @@ class PathJob:
 
     @property
     def steps(self) -> int:
-        """Of a path."""
+        """Steps of a path."""
         if self.bootstrap is None or self.bootstrap.horizon is None:
             return len(self.rows)
         return round(self.bootstrap.horizon / self.step)
 
     @property
     def paths(self) -> int:
-        """How many."""
+        """Number of paths."""
         return int(self.l1_fees.sizes["path"]) if self.bootstrap is None else self.bootstrap.paths
 
     @property
     def day_steps(self) -> int:
-        """Of a day."""
+        """Steps of a day."""
         return round(DAY / self.step)
 
     @property
     def start_time(self) -> float | None:
-        """Of the first step, since 1970, where the scenario has dates [s]."""
+        """Time of the first step, since 1970, where the scenario has dates [s]."""
         return first_second(self.l1_fees)
 
     @property
@@ -274,7 +274,7 @@ class PathJob:
 
     @cached_property
     def attributes(self) -> dict[str, Any]:
-        """What the result rests on."""
+        """Inputs and assumptions of the result."""
         l1_fees = self.l1_fees
         return {
             "l1_fees": str(l1_fees.attrs["source"]),

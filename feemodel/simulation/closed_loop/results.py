@@ -61,7 +61,7 @@ OF_PATH = {
 
 
 class PathResult(NamedTuple):
-    """What is kept of one path."""
+    """The results of one path."""
 
     days: RealArray  #: day × column of the loop
     summary: dict[str, float]
