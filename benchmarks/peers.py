@@ -1,4 +1,4 @@
-"""Peers in the same run: the production compressor and gnark-crypto (Go), SALib, NumPy; one table of ratios.
+"""Peers in the same run: the production compressor and gnark-crypto (Go), zstd, SALib, NumPy; one table of ratios.
 
 The Go peer is built with the `go` on PATH from the versions that `benchmarks/peers_go/go.mod` pins. A peer that is not
 installed is named in a line, the others run. Results are compared before times are: a peer that answers otherwise
@@ -7,6 +7,7 @@ ends the benchmark.
 
 import json
 import platform
+import re
 import shutil
 import statistics
 import subprocess
@@ -30,6 +31,7 @@ from feemodel.ethereum.transaction import measured_form, parse_transaction
 from feemodel.ledger import mimc, poseidon2
 from feemodel.linea.priority import priority_fee
 from feemodel.simulation.samples import grid
+from feemodel.sizes.codecs import Zstd
 from feemodel.sizes.lzss import Lzss
 from feemodel.sizes.lzss_kernel import lzss_sizes
 
@@ -64,6 +66,7 @@ def main() -> None:
         program = _go_program(Path(folder))
         if program is not None:
             rows += _go_rows(program, Path(folder))
+        rows += _zstd(Path(folder))
     rows += [_sweep(), _salib()]
     header = ["work", "ours, each", "peer, each", "times as fast", "rounds", "peer"]
     table = [header, *(row.shown() for row in rows)]
@@ -100,6 +103,37 @@ def _go_program(folder: Path) -> Path | None:
         print(f"  not measured: the Go peer did not build: {built.stderr.strip().splitlines()[-1]}")
         return None
     return folder / "peers"
+
+
+def _zstd(folder: Path, rounds: int = 3) -> Iterator[Row]:
+    """`zstd -b` over the same payloads as files; it measures its own wall time, so this row is for a quiet machine.
+
+    It may be another release than the one that is bundled here: sizes may differ by 0.1 % in all, and both are told.
+    """
+    if shutil.which("zstd") is None:
+        print("  not measured: zstd's own benchmark needs zstd on PATH")
+        return
+    payloads = _payloads()
+    codec = Zstd(magicless=False, content_size=True, capped=False)
+    files = folder / "payloads_of_zstd"
+    files.mkdir()
+    for number, payload in enumerate(payloads):
+        (files / f"{number:06}").write_bytes(payload)
+
+    def benchmark() -> tuple[int, float]:
+        command = ["zstd", f"-b{codec.level}", "-i1", "-r", str(files)]
+        printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        _, size, megabytes = re.findall(r": *(\d+) -> *(\d+) \(x[\d.]+\), *([\d.]+) MB/s", printed)[-1]
+        return int(size), sum(map(len, payloads)) / (float(megabytes) * 1e6)
+
+    size, _ = benchmark()
+    here = int(codec.sizes(payloads).sum())
+    if abs(size - here) * 1_000 > here:
+        raise AssertionError(f"zstd: {size:,} bytes in all, {here:,} here")
+    version = subprocess.run(["zstd", "-qV"], capture_output=True, text=True, check=True).stdout.strip()
+    ours, theirs = in_turns(lambda: codec.sizes(payloads), lambda: benchmark()[1], rounds)
+    peer = f"zstd -b {version}: {size:,} bytes in all, here {here:,}"
+    yield Row("zstd size of a real transaction", peer, len(payloads), ours, theirs)
 
 
 class _Peer:
@@ -159,6 +193,9 @@ def _lzss(peer: _Peer, payloads: list[bytes], blob: bytes, codec: Lzss) -> Itera
     _same("LZSS sizes", _sizes(codec._raw_sizes(payloads)), peer.result("sizes"))
     ours, theirs = in_turns(lambda: codec.sizes(payloads), lambda: peer.seconds("sizes"))
     yield Row("LZSS size of a real transaction", name, len(payloads), ours, theirs)
+    _same("LZSS sizes, buffers kept", _sizes(codec._raw_sizes(payloads)), peer.result("sizes, buffers kept"))
+    ours, theirs = in_turns(lambda: codec.sizes(payloads), lambda: peer.seconds("sizes, buffers kept"))
+    yield Row("the same, its buffers kept between calls", name, len(payloads), ours, theirs)
     _same("LZSS size of a blob", _sizes(_size_of_blob(blob, codec)), peer.result("blob"))
     ours, theirs = in_turns(lambda: _size_of_blob(blob, codec), lambda: peer.seconds("blob"), rounds=3)
     yield Row(f"LZSS size of a whole blob, {len(blob):,} bytes", name, 1, ours, theirs)
