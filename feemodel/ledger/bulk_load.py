@@ -3,8 +3,8 @@
 Nothing is looked up: a leaf's neighbours are the leaves before and after it, a level's hashes in a row are the messages
 of the level above, and the sorted index follows from where neighbouring keys begin to differ.
 
-Keys come in chunks, and each five-level subtree is stored as soon as its leaves are there. What stays in memory is two
-bytes a leaf: the hashes of every 32nd node. The keys wait in a temporary file for the index.
+Keys come in chunks, and each five-level subtree is stored as soon as its leaves are there. What stays in memory is the
+hash and the number of every 32nd node, about a byte a leaf. The keys wait in a temporary file for the index.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,7 @@
 """The genesis allocation applied to an empty store: one transaction, all accounts in the order of their hashes.
 
 Accounts may come in any number and order: those that were read wait in a temporary file in the ledger's folder, sorted
-in runs, which are then merged a range of hashes at a time. Memory holds one run, one range, and two bytes an account.
+in runs, which are then merged a range of hashes at a time. Memory holds one run, one range, and a few bytes an account.
 """
 
 import gc
