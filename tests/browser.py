@@ -104,3 +104,31 @@ class Tab:
 
     def close(self) -> None:
         self._context.close()
+
+
+def active_fields(tab):
+    return tab.page.evaluate("activeFields().map(({ name }) => name)")
+
+
+def filmed(tab):
+    """Wait until the film that was asked for last is shown."""
+    tab.page.locator("#film-shown").wait_for(timeout=120_000)
+    tab.page.evaluate("async () => { while (reel.busy) await new Promise((resolve) => setTimeout(resolve, 5)); }")
+
+
+def followed(tab):
+    """Wait until the fee over time is that of the newest state."""
+    tab.page.locator("#past-card").scroll_into_view_if_needed()
+    tab.page.evaluate(
+        """async () => {
+            while (!past.answer || past.busy || past.timer) await new Promise((resolve) => setTimeout(resolve, 5));
+        }"""
+    )
+
+
+def tried(tab):
+    """Wait until the methods are there, and nothing is being tried."""
+    tab.page.locator("#try-card").scroll_into_view_if_needed()
+    tab.page.evaluate(
+        "async () => { while (!trial.methods || trial.busy) await new Promise((resolve) => setTimeout(resolve, 5)); }"
+    )

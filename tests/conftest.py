@@ -1,8 +1,9 @@
 """Fixtures shared by all tests."""
 
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -28,6 +29,41 @@ def shared() -> Path:
             pytest.fail(f"FEEMODEL_SHARED={named}: no folder vectors/ there")
         pytest.skip("needs the shared inputs: set FEEMODEL_SHARED to their folder")
     return folder
+
+
+@pytest.fixture(scope="module")  # it keeps the thread's event loop, which other tests need
+def page_browser() -> Iterator[Any]:
+    """A browser for the tests of the explorer's page."""
+    from tests.browser import browsing
+
+    with browsing() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def page_server(page_browser: Any) -> Iterator[Any]:
+    """The server whose page it is; not started without a browser."""
+    from tests.serving import serving
+
+    with serving("--workers", "1") as server:
+        yield server
+
+
+@pytest.fixture
+def open_tab(page_browser: Any, page_server: Any) -> Iterator[Callable[..., Any]]:
+    """Tabs that must have made no error, and asked nobody but the server."""
+    from tests.browser import Tab
+
+    tabs = []
+
+    def opened(link: str = "", **context: Any) -> Any:
+        tabs.append(Tab(page_browser, page_server.address, link, **context))
+        return tabs[-1]
+
+    yield opened
+    for tab in tabs:
+        tab.close()
+        assert (tab.errors, tab.elsewhere) == ([], [])
 
 
 @pytest.hookimpl(wrapper=True)

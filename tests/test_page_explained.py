@@ -1,0 +1,125 @@
+"""Transactions and calls on the explorer's page: explained, refused, warned of, looked up at a node."""
+
+import json
+
+import pytest
+
+from feemodel.explorer.texts import SIGNED
+from feemodel.linea.measure import fee_bytes, fee_size
+from tests import openrpc_examples
+from tests.anvil import binary
+from tests.browser import Tab
+from tests.clients import require
+from tests.rpc_calls import NOBODY
+
+
+def test_a_signed_transaction_is_explained(open_tab):
+    tab = open_tab()
+    tab.page.locator("[data-example=signed]").click()
+    tab.told()
+    raw = tab.page.locator("#subject").input_value()
+    answer = tab.page.evaluate("told.answer")
+
+    assert fee_size(raw) == answer["compressedSize"]
+    facts = tab.text(".facts")
+    assert f"{answer['compressedSize']} bytes" in facts
+    assert "60,000" in facts
+    assert tab.page.locator(".checks .verdict").all_text_contents() == ["✓ accepted"] * 3
+    tab.page.locator("#subject").fill(SIGNED[59_144])
+    tab.page.locator("#explain").click()
+    tab.told()
+    checks = tab.page.locator(".checks .verdict").all_text_contents()
+    assert checks == ["… less than the node suggests", "✓ accepted", "✓ accepted"]
+    answer = tab.page.evaluate("told.answer")
+    compared = tab.page.evaluate("told.compared.result")
+    assert len(compared["rules"]) == tab.page.locator("#told .rule-bar > div").count()
+    tab.page.locator("#gas-used").fill("41309")
+    tab.page.locator("#explain").click()
+    tab.told()
+    assert tab.page.locator(".checks .verdict").count() == 4
+    tab.page.select_option("#chain", "linea-mainnet-2025-02")  # what is explained follows the sliders
+    tab.settled()
+    tab.told()
+    assert "✗ refused: Gas price too low" in tab.page.locator(".checks .verdict").all_text_contents()
+    tab.page.get_by_role("button", name="Use its size and gas above").click()
+    tab.settled()
+    assert (answer["compressedSize"], "0xf230") == (
+        tab.answer()["inputs"]["compressedSize"],
+        tab.answer()["inputs"]["gas"],
+    )
+
+
+def test_a_call_is_run_for_its_gas_and_explained(open_tab, page_server):
+    tab = open_tab()
+    tab.page.locator("[data-example=token]").click()
+    tab.told()
+    call = json.loads(tab.page.locator("#subject").input_value())
+    assert len(page_server.ask("eth_getCode", call["to"], "latest")["result"]) > 2, "an example must be one"
+    assert tab.page.locator("#subject-warning").is_hidden()
+    answer = tab.page.evaluate("told.answer")
+
+    assert answer["subject"] == "call"
+    assert fee_size(call, gas=int(answer["gas"]["estimated"], 16)) == answer["compressedSize"]
+    assert tab.text("#told caption").startswith("Checks of a node, at the suggested price")
+    tab.page.locator("#gas-estimate").fill("60,000")
+    tab.page.locator("#explain").click()
+    tab.told()
+    assert tab.page.evaluate("told.answer.gas.estimated") == "0xea60"
+    tab.page.locator("#clear").click()
+    assert tab.page.locator("#told").is_hidden()
+
+
+@pytest.mark.parametrize(
+    ("pasted", "said"),
+    [
+        ("0x02f8", "transaction: expected RLP"),
+        ('{"to": ', "The call is not JSON"),
+        ('{"to": "0x12"}', "call.to: expected an address of 20 bytes"),
+        ("hello", "transaction: expected hexadecimal data that starts with 0x"),
+    ],
+)
+def test_what_is_no_transaction_is_said(open_tab, pasted, said):
+    tab = open_tab()
+    tab.page.locator("#subject").fill(pasted)
+    tab.page.locator("#explain").click()
+    tab.told()
+
+    assert tab.text("#subject-error").startswith(said)
+    assert tab.page.locator("#told").is_hidden()
+
+
+def test_a_target_without_code_and_another_chain_are_warned_of(open_tab):
+    tab = open_tab()
+    for subject, said in [
+        ({"to": NOBODY, "data": "0xa9059cbb"}, f"There is no code at {NOBODY} on this chain: "),
+        ({"to": NOBODY, "value": "0x0"}, ""),
+        ({"to": "0x" + "00" * 19 + "02", "data": "0x01"}, ""),
+        (SIGNED[59_144], "This transaction is of chain 59144; the server answers for chain 1337."),
+    ]:
+        tab.page.locator("#subject").fill(subject if isinstance(subject, str) else json.dumps(subject))
+        tab.page.locator("#explain").click()
+        tab.told()
+        assert tab.page.locator("#told").is_visible()
+        assert tab.text("#subject-warning").startswith(said)
+        assert tab.page.locator("#subject-warning").is_visible() == bool(said)
+    tab.page.locator("#clear").click()
+    assert tab.page.locator("#subject-warning").is_hidden()
+
+
+def test_a_hash_is_looked_up_at_the_node(page_browser, page_server):
+    require(binary())
+    sent = openrpc_examples.read()["eth_sendRawTransaction"]
+    with openrpc_examples.behind_a_server() as behind:
+        tab = Tab(page_browser, behind.address)
+        tab.page.locator("#subject").fill(sent["result"])
+        tab.page.locator("#explain").click()
+        tab.told()
+        assert tab.page.evaluate("told.answer.measuredBytes") == len(fee_bytes(sent["params"][0]))
+        assert "used 34,299" in tab.text("#told .facts")
+        assert tab.page.locator(".checks .verdict").count() == 4
+        tab.close()
+    assert (tab.errors, tab.elsewhere) == ([], [])
+    alone = Tab(page_browser, page_server.address, f"#subject={sent['result']}")
+    alone.told()
+    assert alone.text("#subject-error").startswith("subject: expected no hash: there is no node to ask")
+    alone.close()
