@@ -41,7 +41,7 @@ BLOCK_SECONDS = 12  # between blocks, as geth has it
 NONCE_TOO_LOW, NONCE_TOO_HIGH, FEE_TOO_LOW, INTRINSIC_GAS = -38_010, -38_011, -38_012, -38_013
 INSUFFICIENT_FUNDS = -38_014
 BLOCK_GAS, BLOCK_NUMBER, BLOCK_TIME, INIT_CODE, CLIENT_LIMIT = -38_015, -38_020, -38_021, -38_025, -38_026
-INVALID_PARAMS, INTERNAL_ERROR = -32_602, -32_603
+INVALID_PARAMS = -32_602
 
 _FIELDS = ("blockStateCalls", "traceTransfers", "validation", "returnFullTransactions")
 _BLOCK_FIELDS = ("blockOverrides", "stateOverrides", "calls")
@@ -257,7 +257,7 @@ class _BlockRun:
             words = f"nonce too {'low' if low else 'high'}: {who}, tx: {call.nonce} state: {account.nonce}"
             raise ExecutionFailed(words, NONCE_TOO_LOW if low else NONCE_TOO_HIGH)
         if account.nonce == UINT64_MAX:
-            raise ExecutionFailed(f"nonce has max value: {who}, nonce: {account.nonce}", INTERNAL_ERROR)
+            raise ExecutionFailed(f"nonce has max value: {who}, nonce: {account.nonce}")
         cap, tip = fees(request)
         if tip > cap:
             words = f"max priority fee per gas higher than max fee per gas: {who}, maxPriorityFeePerGas: {tip}"
@@ -282,7 +282,7 @@ class _BlockRun:
         cap, price = request.call.max_fee_per_blob_gas or 0, blob_base_fee(self.world)
         if (self._asked.validation or cap) and cap < price:
             words = f"max fee per blob gas less than block blob gas fee: {who} blobGasFeeCap: {cap}"
-            raise ExecutionFailed(f"{words}, blobBaseFee: {price}", INTERNAL_ERROR)
+            raise ExecutionFailed(f"{words}, blobBaseFee: {price}")
 
 
 def fees(request: Request) -> tuple[int, int]:

@@ -12,7 +12,8 @@ from tests.fuzz.target import check, check_equal
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
 EXECUTION = {3, -32000, -32004, -32005}  # reverted, a node's words, upfront cost, a limit
-DOCUMENTED = {PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, *EXECUTION}
+SIMULATED = {-38010, -38011, -38012, -38013, -38014, -38015, -38020, -38021, -38025, -38026}  # eth_simulateV1
+DOCUMENTED = {PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, *EXECUTION, *SIMULATED}
 UNREADABLE, TOO_DEEP = object(), object()
 _STEPS = [(byte in b"[{") - (byte in b"]}") for byte in range(256)]
 SURE_DEPTH = 900  # of nesting that every reader here takes, under the interpreter's recursion limit
