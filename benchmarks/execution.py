@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from benchmarks import interleaved, per_item, ratio
 from feemodel.errors import ExecutionFailed
 from feemodel.ethereum.transaction import keccak256
-from feemodel.execution import Account, World, estimate_gas
+from feemodel.execution import Account, CallState, estimate_gas
 from feemodel.execution.engines import Engine, engine_named
 from feemodel.execution.message import Message
 
@@ -17,11 +17,11 @@ CALLS, REFERENCE_CALLS = 200, 2
 TRANSFER = "335f525f60205260405f208054602435900390556004355f5260405f2080546024350190556024355f52600435335f60205fa300"
 
 
-def world() -> World:
+def call_state() -> CallState:
     """One token, a contract that writes fifty new slots, one that reverts; a sender with funds."""
     stores = b"".join(bytes.fromhex("5f3560") + bytes([slot, 0x55]) for slot in range(1, SLOTS + 1))
     balance = int.from_bytes(keccak256(SENDER.rjust(32, b"\0") + bytes(32)), "big")
-    return World(
+    return CallState(
         accounts={
             SENDER: Account(balance=10**18),
             TOKEN: Account(nonce=1, code=bytes.fromhex(TRANSFER), storage={balance: 10**30}),
@@ -47,7 +47,7 @@ def calls(kind: str) -> Iterator[dict[str, object]]:
 
 def estimates(kind: str, engine: Engine, count: int, *, tolerance: float, funded: bool = False) -> Callable[[], None]:
     """Estimates one after the other, each under an override of its own where `funded`."""
-    state, source = world(), calls(kind)
+    state, source = call_state(), calls(kind)
 
     def run() -> None:
         for number in range(count):
@@ -63,7 +63,7 @@ def estimates(kind: str, engine: Engine, count: int, *, tolerance: float, funded
 
 def executions(kind: str, engine: Engine) -> Callable[[], None]:
     """One execution a call, at a limit that suffices: what no estimate can do without."""
-    state, source = world(), calls(kind)
+    state, source = call_state(), calls(kind)
 
     def run() -> None:
         for _ in range(CALLS):

@@ -10,7 +10,7 @@ from feemodel.execution.engines import Execute
 from feemodel.execution.forks import fork_named
 from feemodel.execution.message import Message
 from feemodel.execution.native import Native
-from feemodel.execution.state import Account, World
+from feemodel.execution.state import Account, CallState
 from tests.engine_differences import BLS_G1, BLS_G2, P256_SIGNED
 from tests.execution_programs import push
 from tests.fire.programs import (
@@ -74,7 +74,7 @@ FRAMES = {
 
 def seconds(code: bytes) -> float:
     """That a program takes for 50 million gas [s]."""
-    world = World(accounts={TARGET: Account(code=code, nonce=1, balance=10**18)}, fork=fork_named("osaka"))
+    call_state = CallState(accounts={TARGET: Account(code=code, nonce=1, balance=10**18)}, fork=fork_named("osaka"))
 
     def task(execute: Execute) -> float:
         message = Message(to=TARGET)
@@ -83,7 +83,7 @@ def seconds(code: bytes) -> float:
         execute(message, GAS)
         return (time.process_time() - began) / GAS * BOUGHT
 
-    return Native().run(world, task)
+    return Native().run(call_state, task)
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ from benchmarks.peer_anvil import PEER, SETTLE, Run, check_tools, run_wrk, serve
 from feemodel.errors import FeeModelError
 from feemodel.ethereum.quantities import to_hex
 from feemodel.execution.replay import steps
-from feemodel.execution.state import World
+from feemodel.execution.state import CallState
 from feemodel.io.replay import ReplayTransaction, read_replay
 from tests import anvil
 
@@ -49,7 +49,7 @@ def captures(folder: Path) -> list[Capture]:
     for file in sorted(folder.glob(CAPTURES)):
         captured = list(steps(read_replay(file)))
         calls = [call_object(step.transaction) for step in captured]
-        found.append(Capture(file.name.partition(".")[0], genesis(captured[0].world), calls))
+        found.append(Capture(file.name.partition(".")[0], genesis(captured[0].call_state), calls))
     if not found:
         raise FeeModelError(f"{folder / CAPTURES}: no captures there; FEEMODEL_SHARED names the folder")
     return found
@@ -70,11 +70,11 @@ def call_object(transaction: ReplayTransaction) -> dict[str, Any]:
     }
 
 
-def genesis(world: World) -> dict[str, Any]:
-    """A geth genesis with the accounts and the block of a world."""
-    block = world.block
+def genesis(call_state: CallState) -> dict[str, Any]:
+    """A geth genesis with the accounts and the block of a state."""
+    block = call_state.block
     return {
-        "config": {"chainId": world.chain_id, **FORKS, "terminalTotalDifficulty": 0},
+        "config": {"chainId": call_state.chain_id, **FORKS, "terminalTotalDifficulty": 0},
         "number": hex(block.number),
         "timestamp": hex(block.timestamp),
         "gasLimit": hex(block.gas_limit),
@@ -93,7 +93,7 @@ def genesis(world: World) -> dict[str, Any]:
                     if value
                 },
             }
-            for address, account in world.accounts.items()
+            for address, account in call_state.accounts.items()
         },
     }
 

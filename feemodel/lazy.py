@@ -8,6 +8,8 @@ from importlib.util import find_spec
 from pkgutil import iter_modules
 from typing import Any
 
+from feemodel.moved import renamed
+
 
 def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The `__getattr__` and `__dir__` of a package whose `__init__.py` imports its public names `if TYPE_CHECKING`.
@@ -32,6 +34,7 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
                 return getattr(import_module(homes()[name]), name)
             if find_spec(f"{package}.{name}") is not None:
                 return import_module(f"{package}.{name}")
+            return renamed(package, name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     def names() -> list[str]:

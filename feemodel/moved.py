@@ -1,4 +1,4 @@
-"""Import paths of modules that have moved: each answers for one release, with a `DeprecationWarning`."""
+"""Import paths of modules that have moved, and old names: each answers for one release, with a `DeprecationWarning`."""
 
 import sys
 import warnings
@@ -8,6 +8,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pkgutil import resolve_name
 from types import ModuleType
+from typing import Any
 
 #: Old name → new name; the modules of a package that is listed have moved with it.
 MOVED = {
@@ -81,6 +82,22 @@ ELSEWHERE = {
         "VERIFICATION_GAS_COST": _PARAMETERS + "VERIFICATION.gas_cost",
     },
 }
+
+#: Old name → where the new one is.
+RENAMED = {
+    "feemodel.execution.World": "feemodel.execution.state:CallState",
+    "feemodel.execution.state.World": "feemodel.execution.state:CallState",
+    "feemodel.execution.world_before": "feemodel.execution.replay:state_before",
+}
+
+
+def renamed(module: str, name: str) -> Any:
+    """What an old name of a module is today; `AttributeError` for a name that it never had."""
+    if (new := RENAMED.get(f"{module}.{name}")) is None:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    message = f"{module}.{name} is now {new.replace(':', '.')}; the old name ends with the next release"
+    warnings.warn(message, DeprecationWarning, stacklevel=3)
+    return resolve_name(new)
 
 
 def new_name(old: str) -> str | None:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from feemodel.ethereum.quantities import to_hex
-from feemodel.execution.replay import final_world
-from feemodel.execution.state import World
+from feemodel.execution.replay import final_state
+from feemodel.execution.state import CallState
 from feemodel.io import read_replay
 from tests.anvil import PEERS, needed
 from tests.development import HOLDERS
@@ -40,7 +40,7 @@ def require(*installed: Path | str | None) -> None:
 
 def told(command: Sequence[str | Path], address: str, scenario: str, **parameters: Any) -> Told:
     """Of each step of a script: `value`, or what says how it failed."""
-    # Proxies are for the world outside: these servers are on this machine.
+    # Proxies are for the state outside: these servers are on this machine.
     environment = os.environ | {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
     arguments = [*command, address, scenario, json.dumps(parameters)]
     completed = subprocess.run(arguments, capture_output=True, text=True, timeout=120, env=environment)
@@ -61,9 +61,9 @@ def replay_file(shared: Path, name: str) -> Path:
 
 
 @cache
-def replay_world(file: Path) -> World:
+def replay_state(file: Path) -> CallState:
     """The state after the last block of a replay."""
-    return final_world(read_replay(file))
+    return final_state(read_replay(file))
 
 
 def script(name: str) -> Path:

@@ -15,7 +15,7 @@ from feemodel.execution.engines import Engine, engine_named
 from feemodel.execution.forks import FORKS
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Committed
-from feemodel.execution.state import Account, World
+from feemodel.execution.state import Account, CallState
 from tests.engine_differences import (
     CONSENTING,
     CONTRACTS,
@@ -25,10 +25,10 @@ from tests.engine_differences import (
     PLENTY,
     SENDER,
     alike,
+    call_state,
     in_memory,
     message,
     override,
-    world,
 )
 from tests.execution_programs import push
 
@@ -36,7 +36,7 @@ LENGTH = 12  # messages of a sequence
 LATER = tuple(name for name in EARLIER if ORDER[name] >= ORDER["spurious_dragon"])
 
 
-def state(after: World) -> dict[bytes, tuple[int, int, bytes, dict[int, int]]]:
+def state(after: CallState) -> dict[bytes, tuple[int, int, bytes, dict[int, int]]]:
     """Every account that is one, with the slots that are not zero."""
     addresses = {*after.accounts, *after.changes}
     found = {address: _plain(after.account(address)) for address in addresses}
@@ -48,10 +48,10 @@ def _plain(account: Account) -> tuple[int, int, bytes, dict[int, int]]:
     return account.balance, account.nonce, account.code, {slot: value for slot, value in slots.items() if value}
 
 
-def sequence(rng: random.Random) -> tuple[World, bool]:
-    """A world on which messages follow each other, and whether payments are logged."""
+def sequence(rng: random.Random) -> tuple[CallState, bool]:
+    """A state on which messages follow each other, and whether payments are logged."""
     fork = FORKS[rng.choice(MAIN) if rng.random() < 0.8 else rng.choice(LATER)]
-    base = world(rng, fork)
+    base = call_state(rng, fork)
     changed = base.overridden(override(rng, fork)) if rng.random() < 0.3 else base
     held = [*changed.accounts.values(), *changed.changes.values()]
     # Slots without nonce, balance and code are on no chain; whether such an account is empty differs between forks.
@@ -60,7 +60,7 @@ def sequence(rng: random.Random) -> tuple[World, bool]:
     return changed, rng.random() < 0.7
 
 
-def next_message(rng: random.Random, now: World) -> Message:
+def next_message(rng: random.Random, now: CallState) -> Message:
     """A random one on what the last left; sometimes a contract that destroys itself, once or again."""
     asked = message(rng, now)
     created = [key for key, account in now.changes.items() if account.code and key not in now.accounts]
@@ -82,7 +82,7 @@ def _destroying(rng: random.Random) -> bytes:
     return push(2) + push(1) + b"\x55" + in_memory(runtime) + push(len(runtime)) + push(0) + b"\xf3"
 
 
-def committed(engine: Engine, now: World, asked: Message, gas_limit: int, transfers: bool) -> Committed | str:
+def committed(engine: Engine, now: CallState, asked: Message, gas_limit: int, transfers: bool) -> Committed | str:
     """One message that stays, or the error instead."""
     try:
         return engine.run(now, lambda execute: execute.commit(asked, gas_limit, transfers=transfers))
@@ -121,10 +121,10 @@ def differences(seed: int, count: int, native: Engine, reference: Engine) -> tup
     return shares, found
 
 
-def _together(engine: Engine, begun: World, steps: list[tuple[Message, int]]) -> World:
+def _together(engine: Engine, begun: CallState, steps: list[tuple[Message, int]]) -> CallState:
     """What a sequence leaves that one task executes."""
 
-    def task(execute: Any) -> World:
+    def task(execute: Any) -> CallState:
         now = begun
         for asked, limit in steps:
             now = now.after(execute.commit(asked, limit).changes)

@@ -1,4 +1,4 @@
-"""The development genesis as a world, its contracts by name, and calls on them encoded by signature."""
+"""The development genesis as a state, its contracts by name, and calls on them encoded by signature."""
 
 import json
 
@@ -6,7 +6,7 @@ from ethereum_rlp import rlp
 
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import from_hex
-from feemodel.execution import World
+from feemodel.execution import CallState
 from feemodel.ledger.files import read_genesis
 from feemodel.rpc.chain import genesis_chain
 from tests.conftest import ROOT
@@ -25,9 +25,9 @@ MAX_WORD = 2**256 - 1
 BALANCES, ALLOWANCES, LENGTH = 0, 1, 0
 
 
-def development_world() -> World:
+def development_state() -> CallState:
     """The development genesis as a call on its block sees it."""
-    return genesis_chain(json.loads(GENESIS.read_bytes())).world
+    return genesis_chain(json.loads(GENESIS.read_bytes())).call_state
 
 
 def encoded(signature: str, *arguments: int | bytes) -> bytes:

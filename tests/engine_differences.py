@@ -1,4 +1,4 @@
-"""Random calls of every kind on random worlds, executed by both engines: nothing may differ.
+"""Random calls of every kind on random states, executed by both engines: nothing may differ.
 
 python -m tests.engine_differences 100000 --seed 7        # that many calls, the shares of how they ended printed
 
@@ -25,7 +25,7 @@ from feemodel.execution.engines import Engine, engine_named
 from feemodel.execution.forks import FORKS, Fork
 from feemodel.execution.message import Authorization, Message
 from feemodel.execution.outcome import Outcome, Status, Traced
-from feemodel.execution.state import Account, Block, World
+from feemodel.execution.state import Account, Block, CallState
 from tests.execution_engines import address
 from tests.execution_programs import CONTRACTS, push
 
@@ -251,10 +251,10 @@ def program(rng: random.Random, fork: Fork, place: int = 0) -> bytes:
     return body + (out + b"\xfd" if rng.random() < 0.1 else end)
 
 
-# Worlds and messages
+# States and messages
 
 
-def world(rng: random.Random, fork: Fork) -> World:
+def call_state(rng: random.Random, fork: Fork) -> CallState:
     contracts = {
         contract: Account(
             balance=rng.choice([0, 10]),
@@ -280,7 +280,7 @@ def world(rng: random.Random, fork: Fork) -> World:
         prev_randao=rng.randbytes(32), difficulty=0 if ORDER[fork.name] >= ORDER["paris"] else 2**40,
         excess_blob_gas=rng.choice([0, 2**27]), hashes=_hashes(),
     )  # fmt: skip
-    return World(accounts=contracts | people, block=block, fork=fork)
+    return CallState(accounts=contracts | people, block=block, fork=fork)
 
 
 @cache
@@ -292,7 +292,7 @@ def _created(nonce: int) -> bytes:
     return keccak256(rlp.encode([SENDER, nonce.to_bytes((nonce.bit_length() + 7) // 8)]))[12:]
 
 
-def message(rng: random.Random, base: World) -> Message:
+def message(rng: random.Random, base: CallState) -> Message:
     fork = base.fork
     creates = rng.random() < 0.08
     listed: tuple[Any, ...] = ()
@@ -320,7 +320,7 @@ def message(rng: random.Random, base: World) -> Message:
     )  # fmt: skip
 
 
-def _consent(rng: random.Random, base: World) -> Authorization:
+def _consent(rng: random.Random, base: CallState) -> Authorization:
     """One of an account, which mostly holds."""
     place = rng.randrange(len(KEYS))
     chain = rng.choice([0, base.chain_id, base.chain_id, 5])
@@ -351,20 +351,20 @@ def override(rng: random.Random, fork: Fork) -> dict[Any, Any]:
 
 
 class Case(NamedTuple):
-    """A message on a world, with a gas limit."""
+    """A message on a state, with a gas limit."""
 
-    world: World
+    call_state: CallState
     message: Message
     gas_limit: int
 
 
-def cases(seed: int, count: int, execute: Callable[[World, Message, int], Outcome]) -> Iterator[Case]:
+def cases(seed: int, count: int, execute: Callable[[CallState, Message, int], Outcome]) -> Iterator[Case]:
     """Random ones; `execute` tells what a call uses, so that some limits lie near it."""
     rng = random.Random(seed)
     for number in range(count):
         if number % CALLS_A_WORLD == 0:
             fork = FORKS[rng.choice(MAIN) if rng.random() < 0.85 else rng.choice(EARLIER)]
-            base = world(rng, fork)
+            base = call_state(rng, fork)
         changed = base.overridden(override(rng, fork)) if rng.random() < 0.2 else base
         asked = message(rng, changed)
         limit = PLENTY
@@ -386,7 +386,7 @@ def alike(outcome: Outcome) -> Outcome:
 def traced(engine: Engine, case: Case) -> Traced | str:
     """The execution, or the error instead of one."""
     try:
-        return engine.run(case.world, lambda execute: execute.trace(case.message, case.gas_limit))
+        return engine.run(case.call_state, lambda execute: execute.trace(case.message, case.gas_limit))
     except FeeModelError as error:
         return str(error)
 
@@ -397,7 +397,7 @@ def unproven(engine: Engine, case: Case, answer: Traced) -> list[str]:
         return []
 
     def at(gas_limit: int) -> Outcome:
-        return engine.run(case.world, lambda execute: execute(case.message, gas_limit))
+        return engine.run(case.call_state, lambda execute: execute(case.message, gas_limit))
 
     ended = at(answer.least)
     same = ended == answer.outcome if answer.oblivious else ended.succeeded == answer.outcome.succeeded
@@ -412,7 +412,7 @@ def differences(seed: int, count: int, native: Engine, reference: Engine) -> tup
     shares: Counter[str] = Counter()
     found = []
 
-    def execute(on: World, asked: Message, gas_limit: int) -> Outcome:
+    def execute(on: CallState, asked: Message, gas_limit: int) -> Outcome:
         answer = traced(native, Case(on, asked, gas_limit))
         return answer.outcome if isinstance(answer, Traced) else Outcome(Status.REFUSED, 21_000)
 

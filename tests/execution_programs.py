@@ -1,10 +1,10 @@
-"""Random worlds of small contracts and random calls on them."""
+"""Random states of small contracts and random calls on them."""
 
 from dataclasses import replace
 
 from feemodel.execution.forks import fork_named
 from feemodel.execution.message import Message
-from feemodel.execution.state import Account, Block, World
+from feemodel.execution.state import Account, Block, CallState
 from tests.execution_engines import address
 
 SENDER, POOR, COINBASE = address(0x5E17DE5), address(0x900), address(0xC01)
@@ -90,7 +90,7 @@ def program(rng, place=0):
     return body + (end or b"\x00") + metadata
 
 
-def world(rng):
+def call_state(rng):
     contracts = {
         contract: Account(
             balance=rng.choice([0, 10]),
@@ -106,7 +106,7 @@ def world(rng):
     block = Block(number=1_000, timestamp=1_700_000_000, gas_limit=30_000_000, coinbase=COINBASE, excess_blob_gas=2**27)
     hashes = {number: number.to_bytes(32, "big") for number in range(744, 1_000)}
     fork = fork_named(rng.choice(["cancun", "prague", "osaka", "osaka", "bpo2"]))
-    return World(accounts=contracts | people, block=replace(block, hashes=hashes), fork=fork)
+    return CallState(accounts=contracts | people, block=replace(block, hashes=hashes), fork=fork)
 
 
 def message(rng):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from feemodel.ethereum.quantities import to_hex
 from feemodel.execution.forks import fork_named
-from feemodel.execution.state import Account, Block, World
+from feemodel.execution.state import Account, Block, CallState
 from tests.execution_engines import address
 
 SENDER, COINBASE, STRANGER = address(0x5E17DE5), address(0xC01), address(0x57A4)
@@ -27,10 +27,10 @@ PRECOMPILES = [(1, 128), (2, 64), (3, 64), (4, 200), (6, 128), (7, 96), (8, 0), 
 
 
 class Generated(NamedTuple):
-    """One call on a world, as JSON-RPC has it."""
+    """One call on a state, as JSON-RPC has it."""
 
     family: str
-    world: World
+    call_state: CallState
     call: dict[str, Any]
 
 
@@ -95,7 +95,7 @@ def generated(rng: random.Random, family: str) -> Generated:
     own = rng.random() < 0.4 if family == "paid balance" else rng.random() < 0.03
     sender = Account(balance=BALANCE, nonce=3, code=program(rng, style, CONTRACTS[:depth]) if own else b"")
     block = Block(number=1_000, timestamp=1_700_000_000, gas_limit=30_000_000, coinbase=COINBASE)
-    world = World(accounts={**accounts, SENDER: sender}, block=block, fork=fork_named(rng.choice(FORKS)))
+    call_state = CallState(accounts={**accounts, SENDER: sender}, block=block, fork=fork_named(rng.choice(FORKS)))
     target = SENDER if own and rng.random() < 0.8 else CONTRACTS[0]
     creates = style.creates and rng.random() < 0.15
     data = init_code(rng, style, CONTRACTS[:depth]) if creates else rng.randbytes(rng.choice([0, 4, 36, 68, 600]))
@@ -108,14 +108,14 @@ def generated(rng: random.Random, family: str) -> Generated:
     if rng.random() < 0.2:
         keys = ["0x" + slot.to_bytes(32, "big").hex() for slot in range(rng.randrange(3))]
         call["accessList"] = [{"address": to_hex(rng.choice(CONTRACTS)), "storageKeys": keys}]
-    return Generated(family, world, call)
+    return Generated(family, call_state, call)
 
 
 def with_fork(call: Generated, fork: str) -> Generated:
     """The same call under other rules, without an access list where they know none."""
     rules = fork_named(fork)
     fields = call.call if rules.access_lists else {k: v for k, v in call.call.items() if k != "accessList"}
-    return call._replace(world=replace(call.world, fork=rules), call=fields)
+    return call._replace(call_state=replace(call.call_state, fork=rules), call=fields)
 
 
 def push(value: int, size: int | None = None) -> bytes:

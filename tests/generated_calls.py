@@ -29,7 +29,7 @@ from tests.development import (
     RECORDS,
     UNIT,
     creation_address,
-    development_world,
+    development_state,
     encoded,
     mapped,
     minimal,
@@ -46,7 +46,7 @@ class Generated(NamedTuple):
     overrides: dict[str, Any] | None = None
 
 
-_TOKEN_CODE = development_world().account(ALDER).code
+_TOKEN_CODE = development_state().account(ALDER).code
 
 Parts = tuple[dict[str, Any], dict[str, Any] | None]
 Kind = Callable[[random.Random], Parts]

@@ -16,7 +16,7 @@ from feemodel.execution.estimate import GasEstimate, Limits, estimate_gas
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Traced
 from feemodel.execution.replay import estimate_request, steps
-from feemodel.execution.state import World
+from feemodel.execution.state import CallState
 from feemodel.io.replay import read_replay
 from tests.gas_families import family_calls
 
@@ -31,7 +31,7 @@ class Asked(NamedTuple):
 
     name: str
     call: object
-    world: World
+    call_state: CallState
 
 
 class Remembering:
@@ -46,8 +46,8 @@ class Remembering:
     def __init__(self, engine: Engine, traced: dict[tuple[Message, int], Traced], proves: bool) -> None:
         self._engine, self._traced, self._proves = engine, traced, proves
 
-    def run(self, world, task):
-        return self._engine.run(world, lambda execute: task(_Remembered(execute, self._traced, self._proves)))
+    def run(self, call_state, task):
+        return self._engine.run(call_state, lambda execute: task(_Remembered(execute, self._traced, self._proves)))
 
 
 class _Remembered:
@@ -67,7 +67,7 @@ class _Remembered:
 def generated(seed: int, count: int) -> Iterator[Asked]:
     """Calls of all families."""
     for call in family_calls(seed, count):
-        yield Asked(call.family, call.call, call.world)
+        yield Asked(call.family, call.call, call.call_state)
 
 
 def replayed(folder: Path, chosen: Callable[[int], bool] = lambda place: True) -> Iterator[Asked]:
@@ -76,18 +76,18 @@ def replayed(folder: Path, chosen: Callable[[int], bool] = lambda place: True) -
         fork = next((fork for word, fork in FORKS.items() if file.name.startswith(word)), None)
         for place, step in enumerate(steps(read_replay(file), fork=fork)):
             if chosen(place):
-                yield Asked(file.name.partition(".")[0], estimate_request(step.transaction), step.world)
+                yield Asked(file.name.partition(".")[0], estimate_request(step.transaction), step.call_state)
 
 
 def compared(asked: Iterator[Asked], engine_name: str = "reference") -> tuple[list[str], Counter]:
     """Every difference, and how many limits were executed by either search and proven."""
     engine, differences, counts = engine_named(engine_name), [], Counter()
-    for number, (name, call, world) in enumerate(asked):
+    for number, (name, call, call_state) in enumerate(asked):
         traced: dict[tuple[Message, int], Traced] = {}
         for search, tolerance in SEARCHES:
             options = {"search": search, "tolerance": tolerance, "limits": UNLIMITED}
             found, expected = (
-                _estimated(call, world, engine=Remembering(engine, traced, proves), **options)
+                _estimated(call, call_state, engine=Remembering(engine, traced, proves), **options)
                 for proves in (True, False)
             )
             if _answer(found) != _answer(expected):
@@ -100,9 +100,9 @@ def compared(asked: Iterator[Asked], engine_name: str = "reference") -> tuple[li
     return differences, counts
 
 
-def _estimated(call, world, **options) -> GasEstimate | str:
+def _estimated(call, call_state, **options) -> GasEstimate | str:
     try:
-        return estimate_gas(call, world, **options)
+        return estimate_gas(call, call_state, **options)
     except FeeModelError as error:
         return str(error)
 

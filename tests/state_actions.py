@@ -1,11 +1,11 @@
-"""A small world, and calls on it that try to move the state in every way there is, each with how it must end."""
+"""A small state, and calls on it that try to move the state in every way there is, each with how it must end."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from feemodel.errors import ExecutionFailed, FeeModelError, LimitExceeded
 from feemodel.ethereum.quantities import to_hex
-from feemodel.execution import Account, Block, Limits, World, estimate_gas, execute_call
+from feemodel.execution import Account, Block, CallState, Limits, estimate_gas, execute_call
 from tests.development import creation_address
 from tests.execution_engines import address
 from tests.execution_programs import push
@@ -32,7 +32,7 @@ CREATES = returned(push(int(CREATED, 16), 13).hex() + "5f52" + "600d60135f" + "f
 DIES = "33ff"  # its creator inherits
 READS = returned("5f54")
 
-WORLD = World(
+STATE = CallState(
     accounts={
         SENDER: Account(balance=10**18, nonce=3),
         POOR: Account(balance=5),
@@ -47,7 +47,7 @@ WORLD = World(
     },
     block=Block(number=1_000, coinbase=address(0xC01)),
 )
-TOUCHED = [*WORLD.accounts, EMPTY_PLACE, address(0xC01), *(creation_address(SENDER, nonce) for nonce in (3, 4, 77))]
+TOUCHED = [*STATE.accounts, EMPTY_PLACE, address(0xC01), *(creation_address(SENDER, nonce) for nonce in (3, 4, 77))]
 
 
 class Action(NamedTuple):
@@ -133,12 +133,12 @@ def actions() -> dict[str, Action]:
 ACTIONS = actions()
 
 
-def ended(asked: Action, world: World, engine: Any) -> Any:
+def ended(asked: Action, call_state: CallState, engine: Any) -> Any:
     """What an action is answered with, whichever engine it was; an error by its kind and words."""
     options = {"overrides": asked.overrides, "engine": engine, "limits": asked.limits}
     try:
         if asked.method == "call":
-            return execute_call(asked.call, world, **options)
-        return replace(estimate_gas(asked.call, world, **options), engine="")
+            return execute_call(asked.call, call_state, **options)
+        return replace(estimate_gas(asked.call, call_state, **options), engine="")
     except FeeModelError as error:
         return type(error), str(error)

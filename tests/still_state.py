@@ -8,7 +8,7 @@ from typing import Any
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import to_hex
-from feemodel.execution import Message, World
+from feemodel.execution import CallState, Message
 from feemodel.execution.reference import Reference, _rules
 from feemodel.ledger import Tree
 from feemodel.ledger.account import Account as LedgerAccount
@@ -26,19 +26,21 @@ def word(value: int) -> bytes:
     return value.to_bytes(32)
 
 
-def digest(world: World) -> str:
+def digest(call_state: CallState) -> str:
     """Of every account, its storage included, and of the block."""
     accounts = [
         (key, account.balance, account.nonce, account.code, sorted(account.storage.items()))
-        for key, account in sorted(world.accounts.items())
+        for key, account in sorted(call_state.accounts.items())
     ]
-    return hashlib.sha256(repr((accounts, world.block, world.chain_id, world.changes)).encode()).hexdigest()
+    return hashlib.sha256(
+        repr((accounts, call_state.block, call_state.chain_id, call_state.changes)).encode()
+    ).hexdigest()
 
 
-def root(world: World) -> bytes:
+def root(call_state: CallState) -> bytes:
     """The root of the accounts in the ledger's tree."""
     accounts = Tree()
-    for key, account in world.accounts.items():
+    for key, account in call_state.accounts.items():
         storage = Tree()
         for slot, value in account.storage.items():
             if value:
@@ -50,18 +52,18 @@ def root(world: World) -> bytes:
     return accounts.root
 
 
-def inside(engine: Any, world: World) -> Any:
-    """What an engine holds that is not as the world has it; nothing, if the state has not moved."""
+def inside(engine: Any, call_state: CallState) -> Any:
+    """What an engine holds that is not as the state has it; nothing, if the state has not moved."""
     if not isinstance(engine, Reference) or engine._state is None:  # others cannot be looked into
         return []
-    return _moved_in_reference(engine, world)
+    return _moved_in_reference(engine, call_state)
 
 
-def _moved_in_reference(engine: Reference, world: World) -> list[Any]:
-    if engine._base is None or not world.same_base(engine._base):
+def _moved_in_reference(engine: Reference, call_state: CallState) -> list[Any]:
+    if engine._base is None or not call_state.same_base(engine._base):
         return []
-    rules, untouched = _rules(world.fork.name), Reference()
-    untouched.run(world, lambda execute: None)
+    rules, untouched = _rules(call_state.fork.name), Reference()
+    untouched.run(call_state, lambda execute: None)
     roots = [rules.state.state_root(state) for state in (untouched._state, engine._state)]
     return [] if roots[0] == roots[1] else [("the root of the reference engine", *roots)]
 
@@ -79,27 +81,27 @@ READS_SLOTS = b"".join(push(slot) + b"\x54" + push(32 * place, 2) + b"\x52" for 
 READS_SLOTS += push(32 * len(SLOTS), 2) + b"\x5f\xf3"
 
 
-def probes(engine: Any, world: World, addresses: list[bytes]) -> list[Any]:
+def probes(engine: Any, call_state: CallState, addresses: list[bytes]) -> list[Any]:
     """What the engine answers to calls that read everything: how it ended, gas and output."""
-    readers = [world.overridden({PROBE: {"code": to_hex(reads_accounts(addresses))}})]
-    readers += [world.overridden({key: {"code": to_hex(READS_SLOTS)}}) for key in addresses]
+    readers = [call_state.overridden({PROBE: {"code": to_hex(reads_accounts(addresses))}})]
+    readers += [call_state.overridden({key: {"code": to_hex(READS_SLOTS)}}) for key in addresses]
     targets = [PROBE, *addresses]
     asked = [(Message(sender=PROBER, to=target), reader) for target, reader in zip(targets, readers, strict=True)]
     return [_outcome(engine, reader, message) for message, reader in asked]
 
 
-def _outcome(engine: Any, world: World, message: Message) -> Any:
+def _outcome(engine: Any, call_state: CallState, message: Message) -> Any:
     try:
-        return engine.run(world, lambda execute: execute(message, PLENTY))
+        return engine.run(call_state, lambda execute: execute(message, PLENTY))
     except InvalidInput as error:
         return type(error)
 
 
 @contextmanager
-def unmoved(engine: Any, world: World, addresses: list[bytes]) -> Iterator[None]:
+def unmoved(engine: Any, call_state: CallState, addresses: list[bytes]) -> Iterator[None]:
     """Fail if the state is another one afterwards."""
-    before = digest(world), root(world), probes(engine, world, addresses)
+    before = digest(call_state), root(call_state), probes(engine, call_state, addresses)
     yield
-    after = digest(world), root(world), probes(engine, world, addresses)
+    after = digest(call_state), root(call_state), probes(engine, call_state, addresses)
     assert before == after
-    assert inside(engine, world) == []
+    assert inside(engine, call_state) == []

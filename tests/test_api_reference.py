@@ -44,7 +44,7 @@ NODE = "asks a node: tests/test_io_node.py and tests/test_io_fetch.py run one"
 FILE = "reads a file as a function shows on its content: "
 WITHOUT_DOCTEST = {
     "feemodel.execution.compare_transactions": "executes captured blocks: tests/test_execution_replay.py",
-    "feemodel.execution.world_before": "the state of a capture: tests/test_execution_replay.py",
+    "feemodel.execution.state_before": "the state of a capture: tests/test_execution_replay.py",
     "feemodel.execution.parse_message": "shown by feemodel.execution.estimate_gas, which parses the same objects",
     "feemodel.io.Node": NODE,
     "feemodel.io.fetch_blocks": NODE,

@@ -21,7 +21,7 @@ VALUES = [
 ]  # fmt: skip
 FILES = {
     "empty": b"",
-    "text": b"hello, world\nand more\n",
+    "text": b"hello, state\nand more\n",
     "binary": bytes(range(256)) * 4,
     "parquet": b"PAR1" + bytes(100),
     "object.json": b'{"a": 1}',

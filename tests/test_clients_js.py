@@ -13,7 +13,7 @@ from tests.clients import (
     REVERTED,
     STRANGER,
     replay_file,
-    replay_world,
+    replay_state,
     require,
     script,
     told,
@@ -65,14 +65,14 @@ def ethers(development):
 
 @pytest.fixture(scope="module", params=REPLAYS)
 def replayed(request, node, shared):
-    """The account asked about, the world after a replay, and what the two clients told of a server on it."""
+    """The account asked about, the state after a replay, and what the two clients told of a server on it."""
     file, account = replay_file(shared, request.param), REPLAYS[request.param]
-    has_multicall = MULTICALL in replay_world(file).accounts
+    has_multicall = MULTICALL in replay_state(file).accounts
     about = {"stranger": STRANGER, "account": account, "multicall": has_multicall}
     with serving("--workers", "1", "--replay", str(file)) as server:
         yield (
             bytes.fromhex(account[2:]),
-            replay_world(file),
+            replay_state(file),
             told([node, script("viem_client.mjs")], server.address, "replay", **about),
             told([node, script("ethers_client.mjs")], server.address, "replay", **about),
         )
@@ -370,10 +370,10 @@ def test_ethers_knows_the_other_errors(ethers):
 
 
 def test_both_clients_read_a_replayed_block(replayed):
-    _, world, viem, ethers = replayed
+    _, call_state, viem, ethers = replayed
     block = value(viem, "block")
-    assert (block["number"], block["timestamp"]) == (world.block.number, world.block.timestamp)
-    assert (block["gasLimit"], block["baseFeePerGas"]) == (world.block.gas_limit, 7)
+    assert (block["number"], block["timestamp"]) == (call_state.block.number, call_state.block.timestamp)
+    assert (block["gasLimit"], block["baseFeePerGas"]) == (call_state.block.gas_limit, 7)
     assert value(viem, "blockOfNumber") == value(viem, "pendingBlock") == block
     theirs = value(ethers, "block")
     assert (theirs["number"], theirs["hash"], theirs["parentHash"]) == (
@@ -382,16 +382,16 @@ def test_both_clients_read_a_replayed_block(replayed):
         block["parentHash"],
     )
     assert value(viem, "chainId") == value(ethers, "chainId") == 59_144
-    assert value(viem, "blockNumber") == value(ethers, "blockNumber") == world.block.number
+    assert value(viem, "blockNumber") == value(ethers, "blockNumber") == call_state.block.number
 
 
 def test_both_clients_read_an_account_after_a_replay(replayed):
-    address, world, viem, ethers = replayed
-    account = world.account(address)
+    address, call_state, viem, ethers = replayed
+    account = call_state.account(address)
     assert [value(client, "balance") for client in (viem, ethers)] == [account.balance] * 2
     assert [value(client, "nonce") for client in (viem, ethers)] == [account.nonce] * 2
     if "multicall" in viem:  # through the contract that Linea's definition names, as it was deployed
-        assert value(viem, "multicall") == [account.balance, world.block.number]
+        assert value(viem, "multicall") == [account.balance, call_state.block.number]
 
 
 def test_both_clients_estimate_after_a_replay(replayed):
@@ -404,8 +404,8 @@ def test_both_clients_estimate_after_a_replay(replayed):
 
 
 def test_viem_prepares_a_transaction_on_linea_after_a_replay(replayed):
-    address, world, viem, _ = replayed
+    address, call_state, viem, _ = replayed
     request, estimate = value(viem, "preparedOnLinea"), value(viem, "minimal")
-    assert (request["chainId"], request["nonce"]) == (59_144, world.account(address).nonce)
+    assert (request["chainId"], request["nonce"]) == (59_144, call_state.account(address).nonce)
     assert request["maxPriorityFeePerGas"] == estimate["priorityFeePerGas"]
     assert request["gas"] == estimate["gasLimit"]

@@ -13,7 +13,7 @@ from tests.clients import (
     REVERTED,
     STRANGER,
     replay_file,
-    replay_world,
+    replay_state,
     require,
     script,
     told,
@@ -45,11 +45,11 @@ def web3(python):
 
 @pytest.fixture(scope="module")
 def replayed(python, shared):
-    """The world after a replay whose block has neither hash nor root, and what web3.py told of a server on it."""
+    """The state after a replay whose block has neither hash nor root, and what web3.py told of a server on it."""
     file, account = replay_file(shared, SEALED), REPLAYS[SEALED]
     about = {"stranger": STRANGER, "account": account, "authority": True}
     with serving("--workers", "1", "--replay", str(file)) as server:
-        yield replay_world(file), told([python, script("web3_client.py")], server.address, "replay", **about)
+        yield replay_state(file), told([python, script("web3_client.py")], server.address, "replay", **about)
 
 
 def test_web3_reads_the_chain(web3):
@@ -152,17 +152,17 @@ def test_web3_keeps_the_data_of_a_revert(web3):
 
 
 def test_web3_reads_a_replayed_block(replayed):
-    world, web3 = replayed
+    call_state, web3 = replayed
     block = value(web3, "block")
-    assert (block["number"], block["timestamp"]) == (world.block.number, world.block.timestamp)
-    assert (block["gasLimit"], len(block["parentHash"])) == (world.block.gas_limit, 66)
+    assert (block["number"], block["timestamp"]) == (call_state.block.number, call_state.block.timestamp)
+    assert (block["gasLimit"], len(block["parentHash"])) == (call_state.block.gas_limit, 66)
     assert len(block["proofOfAuthorityData"]) == 2 + 2 * 97
-    assert value(web3, "chain") == [59_144, "59144", world.block.number]
+    assert value(web3, "chain") == [59_144, "59144", call_state.block.number]
 
 
 def test_web3_estimates_after_a_replay(replayed):
-    world, web3 = replayed
-    account = world.account(bytes.fromhex(REPLAYS[SEALED][2:]))
+    call_state, web3 = replayed
+    account = call_state.account(bytes.fromhex(REPLAYS[SEALED][2:]))
     assert (value(web3, "balance"), value(web3, "nonce")) == (account.balance, account.nonce)
     assert value(web3, "estimate") == value(web3, "estimateOverridden") == 21_000
     assert value(web3, "attached") == value(web3, "made")["result"]

@@ -30,7 +30,7 @@ from tests.development import (
     POOL,
     RECORDS,
     UNIT,
-    development_world,
+    development_state,
     encoded,
     token_creation,
     words,
@@ -44,8 +44,8 @@ CEDAR = token_creation("Cedar", "CED", 10**24)
 
 
 @pytest.fixture(scope="module")
-def world():
-    return development_world()
+def call_state():
+    return development_state()
 
 
 @pytest.fixture(scope="module")
@@ -76,9 +76,11 @@ def extended(chain_code, material, key):
     return (int.from_bytes(digest[:32]) + key) % order, digest[32:]
 
 
-def view(world, contract, signature, *arguments, engine="auto"):
+def view(call_state, contract, signature, *arguments, engine="auto"):
     """The number that a function answers."""
-    return int.from_bytes(execute_call({"to": contract, "data": encoded(signature, *arguments)}, world, engine=engine))
+    return int.from_bytes(
+        execute_call({"to": contract, "data": encoded(signature, *arguments)}, call_state, engine=engine)
+    )
 
 
 def swapped(amount, reserve_in, reserve_out):
@@ -90,12 +92,12 @@ def swap(token, amount, minimum, to):
     return encoded("swapExactIn(address,uint256,uint256,address)", token, amount, minimum, to)
 
 
-def test_the_accounts_are_those_of_the_well_known_mnemonic(world):
+def test_the_accounts_are_those_of_the_well_known_mnemonic(call_state):
     listed = [account.address for account in read_genesis(GENESIS)]
 
     assert mnemonic_addresses("test " * 11 + "junk", 10) == listed[:10] == HOLDERS
     assert listed[10:] == [ALDER, BIRCH, POOL, RECORDS]
-    assert {world.account(holder).balance for holder in HOLDERS} == {10_000 * WEI_PER_ETH}
+    assert {call_state.account(holder).balance for holder in HOLDERS} == {10_000 * WEI_PER_ETH}
 
 
 def test_the_header_says_what_an_unconfigured_server_prices_with(genesis):
@@ -124,50 +126,56 @@ def test_the_description_of_the_folder_is_of_these_files(genesis):
 
 
 @pytest.mark.parametrize(("token", "supply"), [(ALDER, 15_000_000 * UNIT), (BIRCH, 30_000_000 * UNIT)])
-def test_the_supply_of_a_token_is_what_its_holders_have(world, token, supply):
-    held = [view(world, token, "balanceOf(address)", holder) for holder in [*HOLDERS, POOL]]
+def test_the_supply_of_a_token_is_what_its_holders_have(call_state, token, supply):
+    held = [view(call_state, token, "balanceOf(address)", holder) for holder in [*HOLDERS, POOL]]
 
-    assert supply == view(world, token, "totalSupply()") == sum(held)
+    assert supply == view(call_state, token, "totalSupply()") == sum(held)
     assert all(held)
 
 
-def test_the_reserves_of_the_pool_are_its_balances(world):
+def test_the_reserves_of_the_pool_are_its_balances(call_state):
     for place, (token, reserve) in enumerate([(ALDER, 5_000_000 * UNIT), (BIRCH, 10_000_000 * UNIT)]):
-        assert token == view(world, POOL, f"token{place}()").to_bytes(20)
-        assert reserve == view(world, POOL, f"reserve{place}()") == view(world, token, "balanceOf(address)", POOL)
+        assert token == view(call_state, POOL, f"token{place}()").to_bytes(20)
+        assert (
+            reserve
+            == view(call_state, POOL, f"reserve{place}()")
+            == view(call_state, token, "balanceOf(address)", POOL)
+        )
 
 
 @pytest.mark.parametrize("token", [ALDER, BIRCH])
-def test_the_accounts_allow_the_pool_and_their_neighbour(world, token):
+def test_the_accounts_allow_the_pool_and_their_neighbour(call_state, token):
     for place, holder in enumerate(HOLDERS):
         neighbour = HOLDERS[(place + 1) % 10]
-        allowed = [view(world, token, "allowance(address,address)", holder, who) for who in (POOL, neighbour, STRANGER)]
+        allowed = [
+            view(call_state, token, "allowance(address,address)", holder, who) for who in (POOL, neighbour, STRANGER)
+        ]
 
         assert [500_000 * UNIT if place % 2 else ENDLESS, 1_000 * UNIT, 0] == allowed
 
 
-def test_the_tokens_have_names(world):
+def test_the_tokens_have_names(call_state):
     for token, name, symbol in ((ALDER, b"Alder", b"ALD"), (BIRCH, b"Birch", b"BIR")):
         for function, text in (("name()", name), ("symbol()", symbol)):
-            answer = execute_call({"to": token, "data": encoded(function)}, world)
+            answer = execute_call({"to": token, "data": encoded(function)}, call_state)
             assert words(32, len(text)) + text.ljust(32, b"\0") == answer
 
 
-def test_the_records_are_those_that_filling_stores(world):
+def test_the_records_are_those_that_filling_stores(call_state):
     values = [int.from_bytes(keccak256(words(0, index))) >> 64 | 1 for index in range(200)]
 
-    assert view(world, RECORDS, "length()") == 200
-    assert (values[0], values[199]) == tuple(view(world, RECORDS, "valueAt(uint256)", index) for index in (0, 199))
-    assert sum(values[:50]) == view(world, RECORDS, "sum(uint256)", 50)
+    assert view(call_state, RECORDS, "length()") == 200
+    assert (values[0], values[199]) == tuple(view(call_state, RECORDS, "valueAt(uint256)", index) for index in (0, 199))
+    assert sum(values[:50]) == view(call_state, RECORDS, "sum(uint256)", 50)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_calls_answer_what_their_sources_say(world, engine):
+def test_calls_answer_what_their_sources_say(call_state, engine):
     sender, amount = HOLDERS[0], 3 * UNIT
     out = swapped(amount, 5_000_000 * UNIT, 10_000_000 * UNIT)
 
     def called(to, data):
-        return int.from_bytes(execute_call({"from": sender, "to": to, "data": data}, world, engine=engine))
+        return int.from_bytes(execute_call({"from": sender, "to": to, "data": data}, call_state, engine=engine))
 
     assert out == called(POOL, encoded("quote(address,uint256)", ALDER, amount))
     assert out == called(POOL, swap(ALDER, amount, out, STRANGER))
@@ -196,11 +204,11 @@ ESTIMATES = {
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", ESTIMATES)
-def test_both_engines_find_the_smallest_gas_limit(world, name, engine):
+def test_both_engines_find_the_smallest_gas_limit(call_state, name, engine):
     to, data, gas_limit, charged = ESTIMATES[name]
 
     estimate = estimate_gas(
-        {"from": HOLDERS[0], "to": to, "data": data}, world, search="geth", tolerance=0, engine=engine
+        {"from": HOLDERS[0], "to": to, "data": data}, call_state, search="geth", tolerance=0, engine=engine
     )
 
     assert (gas_limit, charged) == (estimate.gas_limit, estimate.gas_used)
@@ -248,27 +256,27 @@ REVERTS = {
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", REVERTS)
-def test_what_reverts_says_why(world, name, engine):
+def test_what_reverts_says_why(call_state, name, engine):
     to, data, (message, output) = REVERTS[name]
 
     with pytest.raises(ExecutionFailed) as failed:
-        estimate_gas({"from": HOLDERS[0], "to": to, "data": data}, world, engine=engine)
+        estimate_gas({"from": HOLDERS[0], "to": to, "data": data}, call_state, engine=engine)
 
     assert (message, 3, to_hex(output)) == (failed.value.message, failed.value.code, failed.value.data)
 
 
-def test_a_new_pool_without_tokens_divides_by_zero(world):
+def test_a_new_pool_without_tokens_divides_by_zero(call_state):
     created = {POOL: {"stateDiff": {2: 0}}}  # both reserves share a slot
 
     with pytest.raises(ExecutionFailed, match="execution reverted: division or modulo by zero"):
-        execute_call({"to": POOL, "data": encoded("quote(address,uint256)", ALDER, 0)}, world, overrides=created)
+        execute_call({"to": POOL, "data": encoded("quote(address,uint256)", ALDER, 0)}, call_state, overrides=created)
 
 
-def test_an_estimate_does_what_the_created_code_says(world):
+def test_an_estimate_does_what_the_created_code_says(call_state):
     """The init code that ships creates the code that stands in the genesis."""
     for name, creation in (("Records", from_hex(CONTRACTS["Records"]["initCode"])), ("Token", CEDAR)):
-        created = execute_call({"from": HOLDERS[0], "data": creation}, world)
-        assert world.account(from_hex(CONTRACTS[name]["addresses"][0])).code == created
+        created = execute_call({"from": HOLDERS[0], "data": creation}, call_state)
+        assert call_state.account(from_hex(CONTRACTS[name]["addresses"][0])).code == created
 
 
 def test_the_files_are_what_the_sources_build():

@@ -12,8 +12,8 @@ from feemodel.execution.gas_parts import gas_parts, intrinsic_parts
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Outcome, Status
 from feemodel.execution.pool import EnginePool
-from feemodel.execution.state import Account, World
-from tests.development import development_world
+from feemodel.execution.state import Account, CallState
+from tests.development import development_state
 from tests.engine_differences import Case, cases
 from tests.execution_engines import ENGINES, address
 from tests.generated_calls import generated_calls
@@ -24,17 +24,17 @@ CALL = {"from": to_hex(SENDER), "to": to_hex(TARGET)}
 CALL_CALLEE = f"5f5f5f5f5f73{CALLEE.hex()}5af1"
 
 
-def world(code, callee="", *, fork="osaka"):
+def call_state(code, callee="", *, fork="osaka"):
     held = {
         SENDER: RICH,
         TARGET: Account(nonce=1, code=bytes.fromhex(code)),
         CALLEE: Account(nonce=1, code=bytes.fromhex(callee)),
     }
-    return World(accounts=held, fork=fork_named(fork))
+    return CallState(accounts=held, fork=fork_named(fork))
 
 
 def listed(code, callee="", *, engine="reference", call=None, **options):
-    found = create_access_list({**CALL, **(call or {})}, world(code, callee), engine=engine, **options)
+    found = create_access_list({**CALL, **(call or {})}, call_state(code, callee), engine=engine, **options)
     return {account: len(keys) for account, keys in found.access_list}, found
 
 
@@ -42,11 +42,11 @@ def listed(code, callee="", *, engine="reference", call=None, **options):
 
 
 def executed(engine, case):
-    return engine_named(engine).run(case.world, lambda run: run(case.message, case.gas_limit))
+    return engine_named(engine).run(case.call_state, lambda run: run(case.message, case.gas_limit))
 
 
 def inspected(engine, case):
-    return engine_named(engine).run(case.world, lambda run: run.inspect(case.message, case.gas_limit))
+    return engine_named(engine).run(case.call_state, lambda run: run.inspect(case.message, case.gas_limit))
 
 
 def inspections(seed, count):
@@ -71,7 +71,7 @@ def test_both_engines_find_the_same_parts_and_the_same_accounts_and_slots():
     for case, found in inspections(11, 400):
         for other in found[1:]:
             assert other.contracts == found[0].contracts
-            assert other.touched == found[0].touched or not case.world.fork.access_lists
+            assert other.touched == found[0].touched or not case.call_state.fork.access_lists
         assert executed(ENGINES[0], case) == found[0].outcome
         compared += 1
     assert compared > 350
@@ -79,7 +79,7 @@ def test_both_engines_find_the_same_parts_and_the_same_accounts_and_slots():
 
 def test_the_parts_add_up_to_what_a_receipt_reports():
     for case, (found, *_) in inspections(12, 400):
-        outcome, parts = found.outcome, gas_parts(case.message, found, case.world.fork)
+        outcome, parts = found.outcome, gas_parts(case.message, found, case.call_state.fork)
         if outcome.status is Status.INTRINSIC or outcome.halt == "contract address collision":
             continue  # no code was executed
         assert parts.execution == sum(gas for _, gas in parts.contracts)
@@ -92,7 +92,7 @@ def test_the_parts_add_up_to_what_a_receipt_reports():
 def test_intrinsic_gas_is_that_of_every_fork(fork, to, engine):
     message = Message(sender=SENDER, to=to, data=b"\x00" * 40 + b"\x01" * 3)
     outcome = engine_named(engine).run(
-        World(accounts={SENDER: RICH}, fork=fork_named(fork)), lambda execute: execute(message, 100_000)
+        CallState(accounts={SENDER: RICH}, fork=fork_named(fork)), lambda execute: execute(message, 100_000)
     )
 
     assert outcome.gas_used == intrinsic_parts(message, fork_named(fork)).total
@@ -102,7 +102,7 @@ def test_gas_goes_to_the_contract_whose_code_used_it():
     """A delegate call runs the callee's code in the caller's name; the precompile at 2 takes 60 gas and no frame."""
     sha256 = "5f5f5f5f60025afa50"
     code = f"5f5f5f5f73{CALLEE.hex()}5af400"
-    details = gas_details(CALL, world(code, sha256 + "00"), 100_000, engine="reference")
+    details = gas_details(CALL, call_state(code, sha256 + "00"), 100_000, engine="reference")
 
     assert dict(details.parts.contracts) == {
         address(2): 60,
@@ -174,8 +174,8 @@ def test_what_geth_does_not_execute_is_refused_in_its_words(fields, words):
 
 def test_rules_before_berlin_have_no_access_lists():
     with pytest.raises(InvalidInput, match="expected Berlin or later"):
-        create_access_list(CALL, world("00", fork="istanbul"), engine="reference")
-    assert gas_details(CALL, world("00", fork="istanbul"), 21_000, engine="reference").access_list is None
+        create_access_list(CALL, call_state("00", fork="istanbul"), engine="reference")
+    assert gas_details(CALL, call_state("00", fork="istanbul"), 21_000, engine="reference").access_list is None
 
 
 def test_precompiles_are_those_of_the_specification():
@@ -193,7 +193,7 @@ def test_all_engines_answer_generated_calls_alike():
             for engine in (*ENGINES, pool):
                 try:
                     found = create_access_list(
-                        generated.call, development_world(), overrides=generated.overrides, engine=engine
+                        generated.call, development_state(), overrides=generated.overrides, engine=engine
                     )
                     answers.append(found.reply())
                 except ExecutionFailed as error:

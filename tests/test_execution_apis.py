@@ -10,7 +10,7 @@ from feemodel.errors import ExecutionFailed
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import from_hex, from_quantity, to_hex, to_quantity
 from feemodel.ethereum.trie import trie_root
-from feemodel.execution import Account, Block, World, estimate_gas, execute_call
+from feemodel.execution import Account, Block, CallState, estimate_gas, execute_call
 from feemodel.execution.forks import fork_named
 from feemodel.execution.next_block import simulate
 from feemodel.execution.simulated_block import simulated_block
@@ -27,13 +27,13 @@ def suite(shared):
 
 
 @pytest.fixture(scope="module")
-def world(suite):
+def call_state(suite):
     """The head state of the suite's chain, in its head block."""
     genesis = json.loads((suite / "genesis.json").read_bytes())
     _, head = exchanges(suite / "head-block.io")[0]
     block = head["result"]
     state = json.loads((suite / "headstate.json").read_bytes())["accounts"]
-    return World(
+    return CallState(
         accounts={bytes.fromhex(text[2:]): read_account(entry) for text, entry in state.items()},
         block=Block(
             number=from_quantity(block["number"]),
@@ -75,13 +75,13 @@ def answer(action):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_every_gas_estimate_equals_geths(suite, world, engine):
+def test_every_gas_estimate_equals_geths(suite, call_state, engine):
     compared = 0
     for path in sorted((suite / "eth_estimateGas").glob("*.io")):
         for asked, replied in exchanges(path):
             (call,) = asked["params"]
             found = answer(
-                lambda call=call: to_quantity(estimate_gas(call, world, search="geth", engine=engine).gas_limit)
+                lambda call=call: to_quantity(estimate_gas(call, call_state, search="geth", engine=engine).gas_limit)
             )
             assert found == {key: replied[key] for key in replied.keys() - {"jsonrpc", "id"}}, path.stem
             compared += 1
@@ -89,19 +89,19 @@ def test_every_gas_estimate_equals_geths(suite, world, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_every_call_answers_as_geth_did(suite, world, engine):
+def test_every_call_answers_as_geth_did(suite, call_state, engine):
     compared = 0
     for path in sorted((suite / "eth_call").glob("*.io")):
         for asked, replied in exchanges(path):
             call, _block = asked["params"]
-            found = answer(lambda call=call: to_hex(execute_call(call, world, engine=engine)))
+            found = answer(lambda call=call: to_hex(execute_call(call, call_state, engine=engine)))
             assert found == {key: replied[key] for key in replied.keys() - {"jsonrpc", "id"}}, path.stem
             compared += 1
     assert compared == 6
 
 
 def state_root(after):
-    """Of every account that the world has; one that was empty from the start stays in the tree until it is touched."""
+    """Of every account that the state has; one that was empty from the start stays in the tree until it is touched."""
     kept = {address: (0, 0, b"", {}) for address in after.accounts if address not in after.changes}
     leaves = {}
     for address, (balance, nonce, code, slots) in (kept | state(after)).items():
@@ -122,18 +122,18 @@ def without_parent(value):
     return [without_parent(one) for one in value] if isinstance(value, list) else value
 
 
-def test_the_state_of_the_suite_is_its_head_blocks(world):
-    assert state_root(world).hex() == "6da8f636cdc85dbe8c1b5299e5db22f462c041febaf3b78cac1040152ee30b3b"
+def test_the_state_of_the_suite_is_its_head_blocks(call_state):
+    assert state_root(call_state).hex() == "6da8f636cdc85dbe8c1b5299e5db22f462c041febaf3b78cac1040152ee30b3b"
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("published", PUBLISHED, ids=lambda one: one["name"])
-def test_blocks_are_those_of_geth(world, engine, published):
+def test_blocks_are_those_of_geth(call_state, engine, published):
     """Where the suite's chain is ours the hash is geth's, and with it every field of the header and the state."""
 
     def simulated():
-        [found] = simulate(published["params"], world, parent_hash=HEAD, engine=engine)
-        return simulated_block(found, state_root=state_root(found.world))
+        [found] = simulate(published["params"], call_state, parent_hash=HEAD, engine=engine)
+        return simulated_block(found, state_root=state_root(found.call_state))
 
     found = answer(simulated)
     if "error" in published:

@@ -7,7 +7,7 @@ import pytest
 import feemodel
 from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
 from feemodel.ethereum.transaction import created_address
-from feemodel.execution import Account, Block, Limits, World, estimate_gas, execute_call, rollup_estimate
+from feemodel.execution import Account, Block, CallState, Limits, estimate_gas, execute_call, rollup_estimate
 from feemodel.execution.failures import revert_reason
 from feemodel.execution.forks import fork_named
 from feemodel.linea.pricing_forms import CostPerByte, VerificationCost
@@ -19,12 +19,12 @@ FORM = CostPerByte(variable_cost=1_000_000_000, fixed_cost=30_000_000)
 ERROR = "08c379a0" + "20".rjust(64, "0") + "0a".rjust(64, "0") + b"user error".hex().ljust(64, "0")
 
 
-def world(code="", *, balance=10**18, fork="osaka", storage=None, **block):
+def call_state(code="", *, balance=10**18, fork="osaka", storage=None, **block):
     accounts = {
         RICH: Account(balance=balance, nonce=5),
         TARGET: Account(nonce=1, code=bytes.fromhex(code), storage=storage or {}),
     }
-    return World(accounts=accounts, fork=fork_named(fork), block=Block(**block))
+    return CallState(accounts=accounts, fork=fork_named(fork), block=Block(**block))
 
 
 def reverting(data):
@@ -50,30 +50,30 @@ def engine(request):
 
 @pytest.mark.parametrize("search", ["geth", "besu"])
 def test_a_plain_transfer_takes_21000_and_one_execution(engine, search):
-    found = estimate_gas(call(to=BROKE_TEXT, value=1), world(), search=search, engine=engine)
+    found = estimate_gas(call(to=BROKE_TEXT, value=1), call_state(), search=search, engine=engine)
 
     assert (found.gas_limit, found.gas_used, found.executions) == (21_000, 21_000, 1)
 
 
 def test_besu_tries_a_contract_too_and_geth_does_not(engine):
-    assert estimate_gas(call(), world("00"), search="besu", engine=engine).executions == 1
-    found = estimate_gas(call(), world("00"), search="geth", engine=engine)
+    assert estimate_gas(call(), call_state("00"), search="besu", engine=engine).executions == 1
+    found = estimate_gas(call(), call_state("00"), search="geth", engine=engine)
     # At the bound and at 23,669, then 22,334, 21,666, 21,332 and 21,165, which is close enough to 20,999. On the
     # reference the first execution proves the others.
     assert (found.gas_limit, found.executions + found.proven) == (21_165, 6)
     # With GAS in it nothing is known: 21,004 at the bound, then every step.
-    found = estimate_gas(call(), world("5a5000"), search="geth", engine=engine)
+    found = estimate_gas(call(), call_state("5a5000"), search="geth", engine=engine)
     assert (found.gas_limit, found.executions) == (21_169, 6)
 
 
 def test_a_transfer_to_code_that_needs_more_is_searched(engine):
-    found = estimate_gas(call(), world("60015f55"), tolerance=0, engine=engine)
+    found = estimate_gas(call(), call_state("60015f55"), tolerance=0, engine=engine)
 
     assert found.gas_limit == 21_000 + 5 + 22_100
 
 
 def test_tolerance_zero_finds_the_least_that_succeeds(engine):
-    state = world("6175305a11600957fe5b00")  # halts unless more than 30,000 gas are left after five
+    state = call_state("6175305a11600957fe5b00")  # halts unless more than 30,000 gas are left after five
 
     found = estimate_gas(call(data="0x00"), state, tolerance=0, engine=engine)
     assert found.gas_limit == 21_004 + 5 + 30_001
@@ -82,7 +82,7 @@ def test_tolerance_zero_finds_the_least_that_succeeds(engine):
 
 
 def test_a_refund_does_not_lower_the_limit_below_what_is_needed(engine):
-    state = world("5f5f555f600155", storage={0: 1, 1: 1})
+    state = call_state("5f5f555f600155", storage={0: 1, 1: 1})
     found = estimate_gas(call(data="0x00"), state, tolerance=0, engine=engine)
 
     assert found.gas_limit == 21_004 + 2 + 2 + 5_000 + 2 + 3 + 5_000
@@ -93,56 +93,61 @@ def test_calldata_is_never_below_its_floor(engine):
     data = "0x" + "11" * 1_000
 
     for search in ("geth", "besu"):
-        found = estimate_gas(call(data=data), world("00"), search=search, tolerance=0, engine=engine)
+        found = estimate_gas(call(data=data), call_state("00"), search=search, tolerance=0, engine=engine)
         assert found.gas_limit == 21_000 + 40 * 1_000
-    assert estimate_gas(call(data=data), world("00", fork="cancun"), tolerance=0, engine=engine).gas_limit == 37_000
+    assert (
+        estimate_gas(call(data=data), call_state("00", fork="cancun"), tolerance=0, engine=engine).gas_limit == 37_000
+    )
 
 
 def test_a_creation_is_estimated(engine):
-    found = estimate_gas({"from": RICH_TEXT, "data": "0x60205ff3"}, world(), tolerance=0, engine=engine)
+    found = estimate_gas({"from": RICH_TEXT, "data": "0x60205ff3"}, call_state(), tolerance=0, engine=engine)
 
     assert found.gas_limit == 21_000 + 32_000 + 64 + 2 + 8 + 32 * 200
 
 
 def test_init_code_beyond_the_limit_is_refused():
-    words = failed(lambda: estimate_gas({"from": RICH_TEXT, "data": bytes(49_153)}, world()))[1]
+    words = failed(lambda: estimate_gas({"from": RICH_TEXT, "data": bytes(49_153)}, call_state()))[1]
 
     assert words == "max initcode size exceeded: code size 49153 limit 49152"
-    assert estimate_gas({"from": RICH_TEXT, "data": bytes(49_153)}, world(fork="paris")).gas_limit > 21_000 + 4 * 49_153
+    assert (
+        estimate_gas({"from": RICH_TEXT, "data": bytes(49_153)}, call_state(fork="paris")).gas_limit
+        > 21_000 + 4 * 49_153
+    )
 
 
 def test_blobs_are_paid_for(engine):
     """As a contract that asks for its caller's balance finds, and a caller without the means."""
     blobs = {"blobVersionedHashes": ["0x01" + "00" * 31], "maxFeePerBlobGas": 1, "gasPrice": 7}
-    balance = execute_call(call(**blobs, gas=50_000), world("33315f5260205ff3"), engine=engine)
+    balance = execute_call(call(**blobs, gas=50_000), call_state("33315f5260205ff3"), engine=engine)
 
     assert int.from_bytes(balance, "big") == 10**18 - 50_000 * 7 - 131_072
     for search in ("geth", "besu"):
-        assert estimate_gas(call(**blobs, data="0x00"), world("00"), search=search).gas_limit > 21_000
-        short = world("00", balance=131_072)
+        assert estimate_gas(call(**blobs, data="0x00"), call_state("00"), search=search).gas_limit > 21_000
+        short = call_state("00", balance=131_072)
         assert failed(lambda: estimate_gas(call(**blobs, data="0x00"), short, search=search))[0] in (-32_000, -32_004)  # noqa: B023
     with pytest.raises(InvalidInput, match="fork: expected Cancun or later for blobs, got 'shanghai'"):
-        estimate_gas(call(**blobs, data="0x00"), world("00", fork="shanghai"), engine=engine)
+        estimate_gas(call(**blobs, data="0x00"), call_state("00", fork="shanghai"), engine=engine)
 
 
 def test_an_access_list_is_paid_for_and_warms(engine):
     listed = [{"address": TARGET_TEXT, "storageKeys": ["0x" + "00" * 32]}]
-    found = estimate_gas(call(data="0x00", accessList=listed), world("5f54"), tolerance=0, engine=engine)
+    found = estimate_gas(call(data="0x00", accessList=listed), call_state("5f54"), tolerance=0, engine=engine)
 
     assert found.gas_limit == 21_004 + 2_400 + 1_900 + 2 + 100
 
 
 def test_an_authorization_is_paid_for():
     entry = {"chainId": "0x1", "address": TARGET_TEXT, "nonce": "0x0", "yParity": "0x0", "r": "0x1", "s": "0x1"}
-    found = estimate_gas(call(data="0x00", authorizationList=[entry]), world("00"), tolerance=0)
+    found = estimate_gas(call(data="0x00", authorizationList=[entry]), call_state("00"), tolerance=0)
 
     assert found.gas_limit == 21_004 + 25_000
 
 
 def test_the_upper_bound_is_the_least_of_block_cap_and_transaction_cap(engine):
     bounds = [
-        (world("5b5f56", gas_limit=300_000), Limits(), 300_000),
-        (world("5b5f56"), Limits(gas_cap=100_000), 100_000),
+        (call_state("5b5f56", gas_limit=300_000), Limits(), 300_000),
+        (call_state("5b5f56"), Limits(gas_cap=100_000), 100_000),
     ]
     for state, limits, bound in bounds:
         words = failed(lambda: estimate_gas(call(), state, limits=limits, engine=engine))[1]  # noqa: B023
@@ -151,13 +156,13 @@ def test_the_upper_bound_is_the_least_of_block_cap_and_transaction_cap(engine):
 
 @pytest.mark.skipif(len(ENGINES) == 1, reason="sixteen million gas take the reference half a minute")
 def test_no_transaction_may_have_more_than_the_cap_of_osaka():
-    words = failed(lambda: estimate_gas(call(), world("5b5f56"), engine="native"))[1]
+    words = failed(lambda: estimate_gas(call(), call_state("5b5f56"), engine="native"))[1]
 
     assert words == "gas required exceeds allowance (16777216)"
 
 
 def test_geth_takes_the_calls_gas_as_upper_bound_and_besu_ignores_it(engine):
-    state = world("60015f55")
+    state = call_state("60015f55")
 
     assert failed(lambda: estimate_gas(call(gas=30_000), state, search="geth", engine=engine)) == (
         -32_000, "gas required exceeds allowance (30000)", None,
@@ -179,7 +184,7 @@ def test_geth_takes_the_calls_gas_as_upper_bound_and_besu_ignores_it(engine):
     ],
 )
 def test_a_revert_is_code_3_with_its_reason_and_its_data(engine, data, message):
-    found = failed(lambda: estimate_gas(call(data="0x00"), world(reverting(data)), engine=engine))
+    found = failed(lambda: estimate_gas(call(data="0x00"), call_state(reverting(data)), engine=engine))
 
     assert found == (3, message, f"0x{data}")
 
@@ -189,7 +194,7 @@ def test_a_revert_is_code_3_with_its_reason_and_its_data(engine, data, message):
     [("fe", "invalid opcode: INVALID"), ("0c", "invalid opcode: opcode 0xc not defined"), ("01", "stack underflow")],
 )
 def test_a_halt_is_named(engine, code, words):
-    assert failed(lambda: estimate_gas(call(data="0x00"), world(code, gas_limit=200_000), engine=engine)) == (
+    assert failed(lambda: estimate_gas(call(data="0x00"), call_state(code, gas_limit=200_000), engine=engine)) == (
         -32_000,
         words,
         None,
@@ -199,44 +204,44 @@ def test_a_halt_is_named(engine, code, words):
 def test_an_account_without_funds_is_refused_and_an_override_helps(engine):
     poor = call(**{"from": BROKE_TEXT}, data="0x00")
 
-    code, words, _ = failed(lambda: estimate_gas(poor, world("00"), engine=engine))
+    code, words, _ = failed(lambda: estimate_gas(poor, call_state("00"), engine=engine))
     assert code == -32_000
     assert words == (
         f"transaction up-front cost {7 * 16_777_216:#x} exceeds transaction sender account balance 0x0 "
         f"for sender {BROKE_TEXT}"
     )
     funded = {BROKE_TEXT: {"balance": hex(10**18)}}
-    assert estimate_gas(poor, world("00"), overrides=funded, engine=engine).gas_limit > 21_000
+    assert estimate_gas(poor, call_state("00"), overrides=funded, engine=engine).gas_limit > 21_000
     priced = poor | {"gasPrice": "0x64"}
-    assert failed(lambda: estimate_gas(priced, world("00"), engine=engine))[:2] == (
+    assert failed(lambda: estimate_gas(priced, call_state("00"), engine=engine))[:2] == (
         -32_004,
         "Upfront cost exceeds account balance",
     )
-    assert estimate_gas(priced, world("00"), overrides=funded, engine=engine).gas_limit > 21_000
+    assert estimate_gas(priced, call_state("00"), overrides=funded, engine=engine).gas_limit > 21_000
 
 
 def test_geth_asks_no_funds_of_a_call_without_a_price(engine):
     poor = {"from": BROKE_TEXT, "to": TARGET_TEXT, "data": "0x00"}
 
-    assert estimate_gas(poor, world("00"), search="geth", engine=engine).gas_limit > 21_000
+    assert estimate_gas(poor, call_state("00"), search="geth", engine=engine).gas_limit > 21_000
     words = failed(
-        lambda: estimate_gas(poor | {"gasPrice": 100, "value": 1}, world("00"), search="geth", engine=engine)
+        lambda: estimate_gas(poor | {"gasPrice": 100, "value": 1}, call_state("00"), search="geth", engine=engine)
     )[1]
     assert words == "insufficient funds for transfer"
     words = failed(
-        lambda: estimate_gas(poor | {"value": 1}, world("00", gas_limit=50_000), search="geth", engine=engine)
+        lambda: estimate_gas(poor | {"value": 1}, call_state("00", gas_limit=50_000), search="geth", engine=engine)
     )[1]
     assert words.startswith("failed with 50000 gas: insufficient funds for gas * price + value: address 0x")
     assert words.endswith("have 0 want 1")
 
 
 def test_nobody_pays_for_a_call_without_a_sender(engine):
-    assert estimate_gas({"to": TARGET_TEXT, "data": "0x00"}, world("00"), engine=engine).gas_limit > 21_000
+    assert estimate_gas({"to": TARGET_TEXT, "data": "0x00"}, call_state("00"), engine=engine).gas_limit > 21_000
 
 
 def test_the_balance_caps_the_search(engine):
     """What 100,000 gas cost at the price: a call that spends all it gets finds no more."""
-    state = world("5b5f56", balance=100_000 * 10 + 1)
+    state = call_state("5b5f56", balance=100_000 * 10 + 1)
     priced = call(gasPrice=10, value=1)
 
     for search in ("geth", "besu"):
@@ -262,7 +267,7 @@ def test_the_balance_caps_the_search(engine):
 )
 def test_geth_says_what_is_wrong_with_the_fees(fields, words):
     who = "0x0000000000000000000000000000000005E17de5"
-    found = failed(lambda: estimate_gas(call(**fields), world("00", excess_blob_gas=20_000_000), search="geth"))
+    found = failed(lambda: estimate_gas(call(**fields), call_state("00", excess_blob_gas=20_000_000), search="geth"))
 
     assert (found[0], found[1].lower()) == (-32_000, words.format(who=who).lower())
 
@@ -273,7 +278,7 @@ def test_contracts_read_the_price_as_the_node_has_it(engine):
     gas = {
         (search, price): estimate_gas(
             call(data="0x00", **({"gasPrice": price} if price else {})),
-            world(stores_base_fee),
+            call_state(stores_base_fee),
             search=search,
             tolerance=0,
             engine=engine,
@@ -289,7 +294,7 @@ def test_contracts_read_the_price_as_the_node_has_it(engine):
 
 def test_executions_together_have_a_budget(engine):
     with pytest.raises(LimitExceeded, match="the executions of one estimate took more than 50,000 gas together"):
-        estimate_gas(call(data="0x00"), world("5a5060015f55"), limits=Limits(total_gas=50_000), engine=engine)
+        estimate_gas(call(data="0x00"), call_state("5a5060015f55"), limits=Limits(total_gas=50_000), engine=engine)
 
 
 LIBRARY = address(0x11B)
@@ -315,13 +320,15 @@ def test_code_that_reads_the_balance_that_pays_gets_the_gas_it_needs(engine, rea
     state = {f"0x{LIBRARY.hex()}": {"code": "0x" + works}, RICH_TEXT: {"balance": 10**18}}
     state |= {f"0x{target.hex()}": {"balance": 10**18, "code": "0x" + (code or works)}}
     asked = {"from": RICH_TEXT, "to": f"0x{target.hex()}", "gasPrice": 10**9, "data": "0x00"}
-    found = estimate_gas(asked, World(accounts={}), overrides=state, search=search, tolerance=tolerance, engine=engine)
-    execute_call(asked | {"gas": found.gas_limit}, World(accounts={}), overrides=state, engine=engine)
+    found = estimate_gas(
+        asked, CallState(accounts={}), overrides=state, search=search, tolerance=tolerance, engine=engine
+    )
+    execute_call(asked | {"gas": found.gas_limit}, CallState(accounts={}), overrides=state, engine=engine)
 
 
 def test_one_execution_proves_the_others_on_the_reference():
     """Where it is oblivious: of a call into nothing below the limit, of a single frame on both sides of it."""
-    stores, calls = world("60015f55"), world(f"5f5f5f5f5f73{BROKE.hex()}5af15060015f55")
+    stores, calls = call_state("60015f55"), call_state(f"5f5f5f5f5f73{BROKE.hex()}5af15060015f55")
 
     def counts(state, **options):
         found = estimate_gas(call(data="0x00"), state, engine="reference", **options)
@@ -331,7 +338,7 @@ def test_one_execution_proves_the_others_on_the_reference():
     assert [counts(stores, search=search) for search in ("geth", "besu")] == [(1, 4), (1, 4)]
     assert counts(stores, tolerance=0)[0] == 1
     assert counts(calls)[0] == 1
-    assert counts(world("5a5060015f55")) == (5, 0)  # GAS proves nothing
+    assert counts(call_state("5a5060015f55")) == (5, 0)  # GAS proves nothing
 
 
 @pytest.mark.parametrize(
@@ -346,9 +353,9 @@ def test_one_execution_proves_the_others_on_the_reference():
 )
 def test_a_contract_is_created_where_there_is_neither_code_nor_nonce_nor_storage(engine, there, collides):
     """EIP-684 and EIP-7610."""
-    state = world()
+    state = call_state()
     place = created_address(RICH, state.account(RICH).nonce)
-    state = World(accounts={**state.accounts, place: there})
+    state = CallState(accounts={**state.accounts, place: there})
 
     def found():
         return estimate_gas({"from": RICH_TEXT, "data": "0x600160005500"}, state, engine=engine, tolerance=0)
@@ -361,13 +368,13 @@ def test_a_contract_is_created_where_there_is_neither_code_nor_nonce_nor_storage
 
 def test_executions_together_have_a_time(engine):
     with pytest.raises(LimitExceeded, match="the executions of one estimate took more than 0 s together"):
-        estimate_gas(call(data="0x00"), world("60015f55"), limits=Limits(seconds=0), engine=engine)
+        estimate_gas(call(data="0x00"), call_state("60015f55"), limits=Limits(seconds=0), engine=engine)
 
 
 def test_a_sender_whose_nonces_are_used_up_is_refused():
     used_up = {RICH_TEXT: {"nonce": hex(2**64 - 1)}}
 
-    assert failed(lambda: estimate_gas(call(), world(), overrides=used_up))[1].startswith(
+    assert failed(lambda: estimate_gas(call(), call_state(), overrides=used_up))[1].startswith(
         "nonce has max value: address 0x"
     )
 
@@ -375,12 +382,12 @@ def test_a_sender_whose_nonces_are_used_up_is_refused():
 def test_an_account_cannot_hold_more_than_a_word(engine):
     full = {TARGET_TEXT: {"balance": hex(2**256 - 1)}}
 
-    words = failed(lambda: estimate_gas(call(value=1, data="0x00"), world("00"), overrides=full, engine=engine))[1]
+    words = failed(lambda: estimate_gas(call(value=1, data="0x00"), call_state("00"), overrides=full, engine=engine))[1]
     assert words == "an account would hold more than 2**256 - 1 wei"
 
 
 def test_nothing_is_changed(engine):
-    state = world("60015f55")
+    state = call_state("60015f55")
     before = copy.deepcopy(state)
     estimate_gas(call(data="0x00"), state, overrides={TARGET: {"stateDiff": {0: 9}}}, engine=engine)
 
@@ -402,7 +409,7 @@ def test_nothing_is_changed(engine):
 )
 def test_a_wrong_field_is_refused_with_its_path(fields, message):
     with pytest.raises(InvalidInput, match=message):
-        estimate_gas(call(**fields), world())
+        estimate_gas(call(**fields), call_state())
 
 
 @pytest.mark.parametrize(
@@ -416,11 +423,11 @@ def test_a_wrong_field_is_refused_with_its_path(fields, message):
 )
 def test_a_wrong_option_is_refused(options, message):
     with pytest.raises(InvalidInput, match=message):
-        estimate_gas(call(), world(), **options)
+        estimate_gas(call(), call_state(), **options)
 
 
 def test_a_call_returns_what_it_returns(engine):
-    state = world("5f545f5260205ff3", storage={0: 7})
+    state = call_state("5f545f5260205ff3", storage={0: 7})
 
     assert int.from_bytes(execute_call(call(), state, engine=engine), "big") == 7
     changed = {TARGET_TEXT: {"stateDiff": {"0x" + "00" * 32: "0x" + "05".rjust(64, "0")}}}
@@ -428,16 +435,17 @@ def test_a_call_returns_what_it_returns(engine):
 
 
 def test_a_call_that_fails_says_why(engine):
-    assert failed(lambda: execute_call(call(gas=30_000), world("5b5f56"), engine=engine))[1] == "out of gas"
-    assert failed(lambda: execute_call(call(gas=100), world("00"), engine=engine))[1] == "intrinsic gas too low"
-    assert failed(lambda: execute_call(call(), world(reverting(ERROR)), engine=engine))[0] == 3
+    assert failed(lambda: execute_call(call(gas=30_000), call_state("5b5f56"), engine=engine))[1] == "out of gas"
+    assert failed(lambda: execute_call(call(gas=100), call_state("00"), engine=engine))[1] == "intrinsic gas too low"
+    assert failed(lambda: execute_call(call(), call_state(reverting(ERROR)), engine=engine))[0] == 3
     assert (
-        "have 0 want 5" in failed(lambda: execute_call({"to": TARGET_TEXT, "value": 5}, world("00"), engine=engine))[1]
+        "have 0 want 5"
+        in failed(lambda: execute_call({"to": TARGET_TEXT, "value": 5}, call_state("00"), engine=engine))[1]
     )
 
 
 def test_a_rollup_estimate_has_three_quantities(engine):
-    found = rollup_estimate(call(value=1), world(), form=FORM, margin=1.2, engine=engine)
+    found = rollup_estimate(call(value=1), call_state(), form=FORM, margin=1.2, engine=engine)
 
     assert list(found.reply()) == ["gasLimit", "baseFeePerGas", "priorityFeePerGas"]
     assert found.reply()["gasLimit"] == "0x5208"
@@ -449,7 +457,7 @@ def test_a_rollup_estimate_has_three_quantities(engine):
 
 
 def test_a_rollup_estimate_measures_the_fee_transaction(engine):
-    found = rollup_estimate(call(data="0x" + "ab" * 40), world(), form=FORM, margin=1.2, engine=engine)
+    found = rollup_estimate(call(data="0x" + "ab" * 40), call_state(), form=FORM, margin=1.2, engine=engine)
     size = feemodel.fee_size(call(data="0x" + "ab" * 40), gas=found.gas.gas_limit, nonce=5, chain_id=1337)
 
     assert found.compressed_size == size
@@ -457,7 +465,7 @@ def test_a_rollup_estimate_measures_the_fee_transaction(engine):
 
 def test_either_form_prices_it():
     form = VerificationCost(min_gas_price=100_000_000)
-    found = rollup_estimate(call(), world(), form=form, margin=1.2)
+    found = rollup_estimate(call(), call_state(), form=form, margin=1.2)
 
     assert found.fee.total == form.parts(found.compressed_size, 21_000, 1.2).total
 
@@ -471,7 +479,7 @@ def test_either_form_prices_it():
 )
 def test_a_rollup_call_is_checked(fields, message):
     with pytest.raises(InvalidInput, match=message):
-        rollup_estimate(call(**fields), world(), form=FORM, margin=1.2)
+        rollup_estimate(call(**fields), call_state(), form=FORM, margin=1.2)
 
 
 def test_a_reason_may_be_no_text():

@@ -12,7 +12,7 @@ native = pytest.importorskip("feemodel_native", reason="needs feemodel-native: p
 
 from feemodel.errors import EngineFailed, ExecutionFailed, InvalidInput, LimitExceeded  # noqa: E402  # only where the package is
 from feemodel.ethereum.transaction import created_address  # noqa: E402
-from feemodel.execution import Account, Block, Message, Native, Reference, Status, World  # noqa: E402
+from feemodel.execution import Account, Block, CallState, Message, Native, Reference, Status  # noqa: E402
 from feemodel.execution.forks import FORKS, fork_named  # noqa: E402
 from tests import commit_differences  # noqa: E402
 from tests.engine_differences import differences  # noqa: E402
@@ -22,9 +22,9 @@ from tests.fire.programs import BLAKE2F, ECRECOVER_LOOP, KECCAK_LOOP, precompile
 TARGET, SENDER = address(0xC0DE), address(0x5E17DE5)
 
 
-def world(code="", **changes):
+def call_state(code="", **changes):
     accounts = {TARGET: Account(nonce=1, code=bytes.fromhex(code)), SENDER: Account(balance=10**18)}
-    return replace(World(accounts=accounts), **changes)
+    return replace(CallState(accounts=accounts), **changes)
 
 
 def run(state, message, gas_limit=1_000_000, engine=None):
@@ -83,7 +83,7 @@ def test_it_executes_every_fork_of_the_package():
 )
 def test_halts_have_the_words_of_the_reference(code, words):
     outcomes = [
-        run(world(code), Message(sender=SENDER, to=TARGET), engine=engine) for engine in (Native(), Reference())
+        run(call_state(code), Message(sender=SENDER, to=TARGET), engine=engine) for engine in (Native(), Reference())
     ]
 
     assert outcomes[0] == outcomes[1]
@@ -95,12 +95,12 @@ def test_a_precompile_that_refuses_its_input_has_the_words_of_the_reference(numb
     data = (2_000).to_bytes(32) * 3 if number == 5 else b"\xff" * 64
     message = Message(sender=SENDER, to=address(number), data=data)
 
-    assert run(world(), message, engine=Native()) == run(world(), message, engine=Reference())
+    assert run(call_state(), message, engine=Native()) == run(call_state(), message, engine=Reference())
 
 
 def test_numbers_beyond_64_bits_reach_the_code():
     """GASPRICE and BASEFEE, which revm itself keeps in fewer bits."""
-    rich = World(
+    rich = CallState(
         accounts={SENDER: Account(balance=2**255), TARGET: Account(nonce=1, code=bytes.fromhex("3a480160005260205ff3"))}
     )
     message = Message(sender=SENDER, to=TARGET, gas_price=2**200, base_fee=2**150)
@@ -113,7 +113,7 @@ def test_numbers_beyond_64_bits_reach_the_code():
 
 
 def test_a_missing_block_hash_is_named():
-    state = world("6001430340", block=Block(number=100))
+    state = call_state("6001430340", block=Block(number=100))
 
     with pytest.raises(InvalidInput, match=r"block.hashes: expected the hash that BLOCKHASH asks for, got 99"):
         run(state, Message(sender=SENDER, to=TARGET))
@@ -127,14 +127,18 @@ def test_a_balance_that_would_overflow_is_refused(code):
     }  # fmt: skip
     for engine in (Native(), Reference()):
         with pytest.raises(ExecutionFailed, match=r"an account would hold more than 2\*\*256 - 1 wei"):
-            run(World(accounts=accounts, fork=fork_named("shanghai")), Message(sender=SENDER, to=TARGET), engine=engine)
+            run(
+                CallState(accounts=accounts, fork=fork_named("shanghai")),
+                Message(sender=SENDER, to=TARGET),
+                engine=engine,
+            )
 
 
 def test_rules_without_a_field_refuse_it():
     listed = Message(sender=SENDER, to=TARGET, access_list=((TARGET, ()),))
     for engine in (Native(), Reference()):
         with pytest.raises(InvalidInput, match="expected Berlin or later for a AccessListTransaction"):
-            run(world(fork=fork_named("istanbul")), listed, engine=engine)
+            run(call_state(fork=fork_named("istanbul")), listed, engine=engine)
 
 
 def test_storage_where_a_contract_would_be_created_forbids_it():
@@ -144,13 +148,13 @@ def test_storage_where_a_contract_would_be_created_forbids_it():
     for storage, status in (({1: 1}, Status.HALT), ({1: 0}, Status.SUCCESS), ({}, Status.SUCCESS)):
         accounts = {SENDER: Account(balance=1), created: Account(1, storage=storage), TARGET: Account(1, 1, looks)}
         for message in (Message(sender=SENDER, data=b"\x00"), Message(sender=SENDER, to=TARGET)):
-            outcomes = [run(World(accounts=accounts), message, engine=engine) for engine in (Native(), Reference())]
+            outcomes = [run(CallState(accounts=accounts), message, engine=engine) for engine in (Native(), Reference())]
             assert outcomes[0] == outcomes[1]
             assert outcomes[0].status is (status if message.to is None else Status.SUCCESS)
 
 
 def test_threads_share_an_engine():
-    state, engine = world("5f545f52602060" + "00f3"), Native()
+    state, engine = call_state("5f545f52602060" + "00f3"), Native()
     changed = [state.overridden({TARGET: {"stateDiff": {0: number}}}) for number in range(40)]
 
     with ThreadPoolExecutor(4) as threads:
@@ -164,7 +168,7 @@ def test_threads_share_an_engine():
 )
 def test_an_execution_is_given_up_when_its_time_is_over(code):
     """It looks at the clock whenever code calls; the first call of BLAKE2F alone takes longer than there is time."""
-    state = world(code.hex())
+    state = call_state(code.hex())
 
     with pytest.raises(LimitExceeded, match=r"the executions of one estimate took more than 0.01 s together"):
         run(state, Message(sender=SENDER, to=TARGET), 10**9, Native(seconds=0.01))
@@ -172,7 +176,7 @@ def test_an_execution_is_given_up_when_its_time_is_over(code):
 
 def test_other_threads_go_on_while_it_executes():
     """A loop over memory keeps one thread busy; Python executes in another meanwhile."""
-    state, turns = world(KECCAK_LOOP.hex()), 0
+    state, turns = call_state(KECCAK_LOOP.hex()), 0
 
     with ThreadPoolExecutor(1) as threads:
         executing = threads.submit(run, state, Message(sender=SENDER, to=TARGET), 50_000_000)
@@ -208,5 +212,5 @@ def test_a_fault_of_the_engine_is_named_and_the_next_call_is_answered(monkeypatc
     with monkeypatch.context() as broken:
         broken.setattr(native, "trace", panics)
         with pytest.raises(EngineFailed, match="the native engine failed: index out of bounds"):
-            run(world("00"), Message(to=TARGET), engine=engine)
-    assert run(world("00"), Message(to=TARGET), engine=engine).gas_used == 21_000
+            run(call_state("00"), Message(to=TARGET), engine=engine)
+    assert run(call_state("00"), Message(to=TARGET), engine=engine).gas_used == 21_000

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
-from feemodel.execution import Account, EnginePool, Limits, Message, Reference, World, estimate_gas
+from feemodel.execution import Account, CallState, EnginePool, Limits, Message, Reference, estimate_gas
 from tests.execution_engines import address
 
 SENDER, TARGET, LOOP = address(0x5E17DE5), address(0x7A67), address(0x100F)
-WORLD = World(
+STATE = CallState(
     accounts={
         SENDER: Account(balance=10**18),
         TARGET: Account(nonce=1, code=bytes.fromhex("5f545f5260205ff3"), storage={0: 7}),
@@ -37,26 +37,26 @@ def descriptors():
     return {path.name for path in Path("/proc/self").glob("fd/*")}
 
 
-def once(pool, message, gas_limit=100_000, world=WORLD):
-    return pool.run(world, lambda execute: execute(message, gas_limit))
+def once(pool, message, gas_limit=100_000, call_state=STATE):
+    return pool.run(call_state, lambda execute: execute(message, gas_limit))
 
 
 def test_a_child_answers_as_the_engine_itself_does(pool):
-    assert once(pool, READ) == Reference().run(WORLD, lambda execute: execute(READ, 100_000))
+    assert once(pool, READ) == Reference().run(STATE, lambda execute: execute(READ, 100_000))
 
 
 def test_an_override_holds_for_one_task(pool):
-    changed = WORLD.overridden({TARGET: {"stateDiff": {0: 9}}})
+    changed = STATE.overridden({TARGET: {"stateDiff": {0: 9}}})
 
-    assert [once(pool, READ, world=world).output[-1] for world in (WORLD, changed, WORLD)] == [7, 9, 7]
+    assert [once(pool, READ, call_state=call_state).output[-1] for call_state in (STATE, changed, STATE)] == [7, 9, 7]
 
 
 def test_an_estimate_takes_the_pool_as_its_engine(pool):
-    found = estimate_gas({"from": SENDER, "to": TARGET, "data": "0x00"}, WORLD, engine=pool)
+    found = estimate_gas({"from": SENDER, "to": TARGET, "data": "0x00"}, STATE, engine=pool)
 
     assert (found.engine, found.gas_limit) == (
         "reference",
-        estimate_gas({"from": SENDER, "to": TARGET, "data": "0x00"}, WORLD).gas_limit,
+        estimate_gas({"from": SENDER, "to": TARGET, "data": "0x00"}, STATE).gas_limit,
     )
 
 
@@ -64,7 +64,7 @@ def test_what_is_wrong_comes_back_as_it_was_raised(pool):
     with pytest.raises(InvalidInput, match=r"message\.sender: expected a balance of at least 5 wei"):
         once(pool, Message(sender=TARGET, to=TARGET, value=5))
     with pytest.raises(ExecutionFailed, match="gas required exceeds allowance"):
-        estimate_gas({"from": SENDER, "to": LOOP, "data": "0x00"}, WORLD, engine=pool, search="geth", limits=SMALL)
+        estimate_gas({"from": SENDER, "to": LOOP, "data": "0x00"}, STATE, engine=pool, search="geth", limits=SMALL)
     assert once(pool, READ).output[-1] == 7
 
 
@@ -76,7 +76,7 @@ def test_what_takes_too_long_is_ended_and_the_next_call_is_answered():
         with pytest.raises(LimitExceeded, match="the executions of one estimate took more than 3 s together"):
             once(pool, SPIN, 2**40)
         assert time.monotonic() - started < PATIENCE
-        assert pool.run(WORLD, lambda execute: execute(READ, 100_000)).output[-1] == 7
+        assert pool.run(STATE, lambda execute: execute(READ, 100_000)).output[-1] == 7
 
 
 def test_one_loop_keeps_nobody_else_waiting(pool):
@@ -107,7 +107,7 @@ def test_a_task_that_finds_no_free_process_says_so():
             with pytest.raises(LimitExceeded, match=r"no process of the engine came free within 0\.5 s"):
                 once(pool, READ)
 
-        pool.run(WORLD, occupied)
+        pool.run(STATE, occupied)
 
 
 def test_a_child_that_dies_is_replaced():
@@ -132,7 +132,7 @@ def test_a_task_whose_child_is_killed_is_executed_again_in_another_one():
                 child._process.wait()
             return execute(READ, 100_000)
 
-        assert pool.run(WORLD, task).output[-1] == 7  # on its world, which a new process has to be sent
+        assert pool.run(STATE, task).output[-1] == 7  # on its state, which a new process has to be sent
         assert len(set(processes)) == len(processes) == 2
 
 
@@ -144,13 +144,13 @@ def test_a_task_that_ends_every_child_is_refused_and_the_next_one_is_answered():
             return execute(READ, 100_000)
 
         with pytest.raises(LimitExceeded, match="2 processes of the engine ended while they executed this call"):
-            pool.run(WORLD, task)
+            pool.run(STATE, task)
         assert once(pool, READ).output[-1] == 7
 
 
 def test_a_call_takes_a_process_that_runs_rather_than_one_that_was_killed():
     with EnginePool(processes=2, deadline=2) as pool:
-        pool.warm_up(WORLD)
+        pool.warm_up(STATE)
         processes = {child._process.pid for child in pool._all}
         with pytest.raises(LimitExceeded):
             once(pool, SPIN, 2**40)
@@ -160,7 +160,7 @@ def test_a_call_takes_a_process_that_runs_rather_than_one_that_was_killed():
 
 @pytest.mark.parametrize("seconds", [0, 0.05, 0.2, 0.6])
 def test_a_pool_closes_at_any_moment_and_leaves_nothing_open(seconds):
-    """While children start, load a world or execute: each is let go by the thread that uses it, and no other begins."""
+    """While children start, load a state or execute: each is let go by the thread that uses it, and no other begins."""
     before = descriptors()
     pool, ends = EnginePool(processes=2, deadline=PATIENCE), []
 

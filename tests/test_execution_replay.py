@@ -16,7 +16,7 @@ from feemodel.ethereum.transaction import created_address
 from feemodel.execution import Account, compare_transactions, estimate_gas, rollup_estimate
 from feemodel.execution.engines import engine_named
 from feemodel.execution.outcome import Outcome, Status, Traced
-from feemodel.execution.replay import execute_again, is_reproduced, reproducing_forks, steps, world_before
+from feemodel.execution.replay import execute_again, is_reproduced, reproducing_forks, state_before, steps
 from feemodel.io.replay import parse_replay, read_replay
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.pricing_forms import CostPerByte
@@ -91,7 +91,7 @@ def test_every_transaction_runs_on_what_the_ones_before_it_left():
 
     assert [row.reproduced for row in found] == [True, True]
     assert [row.outcome.gas_used for row in found] == [26_026, 26_026]
-    assert [world_before(replay, (10, index)).account(TARGET).storage[0] for index in (0, 1)] == [6, 7]
+    assert [state_before(replay, (10, index)).account(TARGET).storage[0] for index in (0, 1)] == [6, 7]
 
 
 def test_what_is_not_as_recorded_is_said():
@@ -107,10 +107,10 @@ def test_a_created_contract_is_there_for_the_next_transaction():
     """The capture has its code as the output of the creation only."""
     creation = transaction(to={}, payload="0x60fe60005360016000f3", outcome={"gasUsed": 0, "output": "0xfe"})
     replay = parsed(creation, transaction(nonce=1))
-    world = world_before(replay, (10, 1))
-    (created,) = world.accounts.keys() - {SENDER, TARGET}
+    call_state = state_before(replay, (10, 1))
+    (created,) = call_state.accounts.keys() - {SENDER, TARGET}
 
-    assert world.account(created) == Account(nonce=1, code=b"\xfe")
+    assert call_state.account(created) == Account(nonce=1, code=b"\xfe")
 
 
 def test_a_comparison_has_the_estimate_the_fee_and_the_rule():
@@ -195,7 +195,7 @@ def test_the_verb_names_a_file_of_unknown_rules(tmp_path, verb):
 
 def test_a_transaction_that_is_not_there_is_refused():
     with pytest.raises(InvalidInput, match="before: expected the number of a captured block and an index in it"):
-        world_before(parsed(transaction()), (10, 1))
+        state_before(parsed(transaction()), (10, 1))
 
 
 def test_a_file_that_is_no_capture_is_named(tmp_path):
@@ -261,10 +261,10 @@ def test_a_delegation_is_there_for_the_next_transaction():
     }  # fmt: skip
     delegates = transaction(type="DELEGATE_CODE", authorizationList=[entry], **PRICES)
     late = transaction(type="DELEGATE_CODE", authorizationList=[entry], **PRICES, nonce=1)
-    worlds = [step.world for step in steps(parsed(delegates, late, transaction(nonce=2)))]
+    call_states = [step.call_state for step in steps(parsed(delegates, late, transaction(nonce=2)))]
 
     delegated = Account(nonce=1, code=bytes.fromhex("ef0100") + TARGET)
-    assert [world.account(authority) for world in worlds] == [Account(), delegated, delegated]
+    assert [call_state.account(authority) for call_state in call_states] == [Account(), delegated, delegated]
 
 
 #: Sends what it has to the address in its calldata, and destroys itself.
@@ -285,10 +285,10 @@ def test_what_destroyed_itself_is_gone_for_the_next_transaction(fork, stays):
         destroys, transaction(nonce=1, payload=word(0x4E12)), accounts=[account(SENDER, balance=10**18), DESTROYS]
     )
     first, second = steps(replay, fork=fork)
-    left = second.world.account(TARGET)
+    left = second.call_state.account(TARGET)
 
     assert is_reproduced(first, execute_again(first, engine_named("auto"))[0])
-    assert second.world.account(HEIR).balance == 5
+    assert second.call_state.account(HEIR).balance == 5
     assert left == (Account(nonce=1, code=b"\x60\x00\x35\xff", storage={0: 6}) if stays else Account())
 
 
@@ -297,7 +297,7 @@ def test_what_destroys_itself_while_it_is_created_is_gone_under_all_rules():
     creation = transaction(to={}, payload="0x5fff", outcome={"selfDestructs": [f"0x{created.hex()}"]})
     for fork in ("london", "osaka"):
         _, after = steps(parsed(creation, transaction(nonce=1)), fork=fork)
-        assert after.world.account(created) == Account()
+        assert after.call_state.account(created) == Account()
 
 
 def test_the_rules_of_the_capture_can_be_replaced():
@@ -307,7 +307,7 @@ def test_the_rules_of_the_capture_can_be_replaced():
 
     assert row.outcome.halt == "invalid opcode: opcode 0x5f not defined"
     assert reproducing_forks(replay, [row], fork="london") == ("shanghai", "cancun", "prague", "osaka")
-    assert world_before(replay, (10, 0), fork="london").fork.name == "london"
+    assert state_before(replay, (10, 0), fork="london").fork.name == "london"
     with pytest.raises(InvalidInput, match="fork: expected one of frontier"):
         next(compare_transactions(replay, codec="zstd", fork="jovian"))
 
@@ -327,7 +327,7 @@ def test_a_block_without_a_pricing_record_has_gas_and_sizes_and_no_fee():
 class Slow:
     """An engine on which one transaction takes too long and another one cannot be executed."""
 
-    def run(self, world, task):
+    def run(self, call_state, task):
         def execute(message, gas_limit):
             if message.data == b"\x01":
                 raise LimitExceeded("too long")
@@ -490,13 +490,13 @@ def test_estimate_and_fee_are_those_that_stand_on_the_chain(shared, recent):
     published = json.loads((shared / "vectors" / "linea" / "fees.json").read_bytes())
     vectors = published["mainnet_exact_priority_fee"]["items"]
     dictionary = Lzss.from_file(shared / "data" / "linea-dict-2025-04-21.bin")
-    worlds = {(step.block.number, step.index): (step.world, step.block) for step in steps(recent)}
+    call_states = {(step.block.number, step.index): (step.call_state, step.block) for step in steps(recent)}
     for vector in vectors:
-        world, block = worlds[vector["block"], vector["txIndex"]]
+        call_state, block = call_states[vector["block"], vector["txIndex"]]
         record = PricingRecord.from_bytes(block.extra_data)
         found = rollup_estimate(
             vector["call"],
-            world,
+            call_state,
             form=CostPerByte(record.variable_cost, record.fixed_cost),
             margin=vector["minMargin"],
             codec=dictionary,
@@ -512,7 +512,7 @@ def test_a_real_transfer_is_estimated_without_any_file():
     """Linea mainnet block 28,279,187, transaction 0, its balance as captured."""
     sender = "0x87d93fb637181954db31ae1fc4856d1e408ad8b9"
     call = {"from": sender, "to": "0x88eb991bc0457440c0059d19461a50329b8034a7", "value": "0xb0b37a14311ae5"}
-    world = world_before(parsed(transaction()), (10, 0))
-    found = estimate_gas(call, world, overrides={sender: {"balance": 10**18, "nonce": 20}})
+    call_state = state_before(parsed(transaction()), (10, 0))
+    found = estimate_gas(call, call_state, overrides={sender: {"balance": 10**18, "nonce": 20}})
 
     assert (found.gas_limit, found.executions) == (21_000, 1)

@@ -6,7 +6,7 @@ from ethereum_rlp import rlp
 from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import from_hex
-from feemodel.execution import Account, Block, EnginePool, Limits, World
+from feemodel.execution import Account, Block, CallState, EnginePool, Limits
 from feemodel.execution.clients import checksummed
 from feemodel.execution.forks import fork_named
 from feemodel.execution.next_block import MAX_CALLS, simulate
@@ -17,15 +17,15 @@ ANNA, BERT, CODE, MINER = (f"0x{place}" for place in ("aa" * 20, "bb" * 20, "cc"
 WEI = "0x" + "ee" * 20
 RICH = {ANNA: {"balance": hex(10**18)}}
 BLOCK = Block(number=7, timestamp=100, gas_limit=30_000_000, base_fee=1_000)
-WORLD = World(accounts={}, block=BLOCK)
+STATE = CallState(accounts={}, block=BLOCK)
 
 
-def calls(*asked, engine="auto", world=WORLD, overrides=RICH, block=None, **options):
+def calls(*asked, engine="auto", call_state=STATE, overrides=RICH, block=None, **options):
     """The answer for one block of these calls."""
     given = {"calls": list(asked), "stateOverrides": overrides, "blockOverrides": block or {}}
     limits = options.pop("limits", Limits())
     simulation = {"blockStateCalls": [given], **options}
-    [found] = simulate(simulation, world, next_base_fee=875, engine=engine, limits=limits)
+    [found] = simulate(simulation, call_state, next_base_fee=875, engine=engine, limits=limits)
     return simulated_block(found)
 
 
@@ -83,7 +83,7 @@ def test_what_reverts_leaves_nonce_and_fee_but_no_log(engine):
     [found] = simulate(
         {"blockStateCalls": [{"calls": [calling, calling], "stateOverrides": overrides,
                               "blockOverrides": {"feeRecipient": MINER, "baseFeePerGas": hex(10**9)}}]},
-        World(accounts={}, block=BLOCK), engine=engine,
+        CallState(accounts={}, block=BLOCK), engine=engine,
     )  # fmt: skip
 
     block = simulated_block(found)
@@ -93,8 +93,8 @@ def test_what_reverts_leaves_nonce_and_fee_but_no_log(engine):
     assert [call["logs"] for call in block["calls"]] == [[], []]
     used = int(block["gasUsed"], 16)
     assert used == 2 * (21_000 + 2 + 2 + 375 + 2 + 2)
-    assert found.world.account(from_hex(ANNA)) == Account(balance=10**18 - used * price, nonce=2)
-    assert found.world.account(from_hex(MINER)).balance == used * 9 * 10**9
+    assert found.call_state.account(from_hex(ANNA)) == Account(balance=10**18 - used * price, nonce=2)
+    assert found.call_state.account(from_hex(MINER)).balance == used * 9 * 10**9
 
 
 def test_halts_have_geths_words(engine):
@@ -204,7 +204,7 @@ def test_requests_beyond_the_limits_are_refused():
         ([{"blockOverrides": {"number": "0x108"}}], "too many blocks: at most 256 behind block 7, got 264"),
     ]:
         with pytest.raises(ExecutionFailed) as failed:
-            simulate({"blockStateCalls": blocks}, WORLD)
+            simulate({"blockStateCalls": blocks}, STATE)
         assert (failed.value.code, failed.value.message) == (-38_026, words)
     assert MAX_CALLS == 1_000
     with pytest.raises(LimitExceeded, match="more than 0 s together"):
@@ -219,7 +219,7 @@ def test_blocks_follow_each_other(engine):
         {"calls": [{"to": CODE}], "stateOverrides": coded(code), "blockOverrides": {"feeRecipient": MINER}},
         {"calls": [pay(5, to=CODE), {"to": CODE}], "blockOverrides": {"number": "0xa"}},
     ]
-    found = simulate({"blockStateCalls": blocks}, WORLD, engine=engine, limits=Limits(gas_cap=200_000))
+    found = simulate({"blockStateCalls": blocks}, STATE, engine=engine, limits=Limits(gas_cap=200_000))
 
     answers = simulated_blocks(found)
     assert [int(one["number"], 16) for one in answers] == [8, 9, 10]
@@ -238,17 +238,17 @@ def test_the_base_fee_of_a_validated_block_follows_from_the_one_before(engine):
     burn = pay(1, to=CODE, maxFeePerGas=hex(10_000), gas=hex(30_000_000))
     blocks = [{"calls": [burn], "stateOverrides": coded("0xfe")}, {}, {}]
     found = simulate(
-        {"blockStateCalls": blocks, "validation": True}, WORLD, next_base_fee=8_000, engine=engine,
+        {"blockStateCalls": blocks, "validation": True}, STATE, next_base_fee=8_000, engine=engine,
     )  # fmt: skip
 
-    assert [one.world.block.base_fee for one in found] == [8_000, 9_000, 7_875]
+    assert [one.call_state.block.base_fee for one in found] == [8_000, 9_000, 7_875]
 
 
 def test_the_hash_of_a_simulated_block_is_not_known(engine):
     """BLOCKHASH of block 8 in block 9: its state root is not known here. A call that needs it has no answer."""
     blocks = [{}, {"calls": [{"to": CODE}], "stateOverrides": coded("0x6008405f5260205ff3")}]
     with pytest.raises(InvalidInput, match=r"block\.hashes: expected the hash that BLOCKHASH asks for, got 8"):
-        simulate({"blockStateCalls": blocks}, WORLD, engine=engine)
+        simulate({"blockStateCalls": blocks}, STATE, engine=engine)
 
 
 @pytest.mark.parametrize(
@@ -276,12 +276,12 @@ def test_the_hash_of_a_simulated_block_is_not_known(engine):
 )
 def test_what_cannot_be_read_is_named_with_its_value(simulation, words):
     with pytest.raises(InvalidInput, match=words):
-        simulate(simulation, World(accounts={}))
+        simulate(simulation, CallState(accounts={}))
 
 
 def test_rules_before_london_are_refused():
     with pytest.raises(InvalidInput, match="fork: expected London or later for a simulated block, got 'berlin'"):
-        simulate({"blockStateCalls": [{}]}, World(accounts={}, fork=fork_named("berlin")))
+        simulate({"blockStateCalls": [{}]}, CallState(accounts={}, fork=fork_named("berlin")))
 
 
 @pytest.mark.parametrize(
@@ -294,7 +294,7 @@ def test_rules_before_london_are_refused():
     ],
 )
 def test_a_header_has_the_fields_of_its_rules(fork, absent, engine):
-    block = calls(pay(1), engine=engine, world=World(accounts={}, block=BLOCK, fork=fork_named(fork)))
+    block = calls(pay(1), engine=engine, call_state=CallState(accounts={}, block=BLOCK, fork=fork_named(fork)))
 
     assert absent.isdisjoint(block)
     assert not absent or {"withdrawals", "requestsHash", "blobGasUsed"} - absent <= block.keys()
@@ -329,8 +329,8 @@ def test_the_parents_hash_is_told_to_the_chains_own_contract(engine):
     told = {history: {"code": "0x6007545f5260205ff3"}}
     asked = {"blockStateCalls": [{"calls": [{"to": history}], "stateOverrides": told}]}
 
-    known = simulated_block(*simulate(asked, WORLD, parent_hash=bytes([9] * 32), engine=engine))
-    unknown = simulated_block(*simulate(asked, WORLD, engine=engine))
+    known = simulated_block(*simulate(asked, STATE, parent_hash=bytes([9] * 32), engine=engine))
+    unknown = simulated_block(*simulate(asked, STATE, engine=engine))
 
     assert (known["calls"][0]["returnData"], known["parentHash"]) == ("0x" + "09" * 32,) * 2
     assert (unknown["calls"][0]["returnData"], unknown["parentHash"]) == ("0x" + "00" * 32, None)
@@ -341,6 +341,6 @@ def test_a_simulation_runs_in_a_process_that_can_be_killed():
         block = calls(pay(5), pay(2, BERT, ANNA), engine=pool)
         assert block == calls(pay(5), pay(2, BERT, ANNA), engine="reference")
     with EnginePool(processes=1, deadline=0.5) as pool:
-        pool.warm_up(WORLD)
+        pool.warm_up(STATE)
         with pytest.raises(LimitExceeded):
             calls({"to": CODE}, engine=pool, overrides=coded("0x5b5f56"))

@@ -9,7 +9,7 @@ from feemodel.execution.engines import engine_named
 from feemodel.execution.estimate import estimate_gas
 from feemodel.execution.forks import fork_named
 from feemodel.execution.message import Message, parse_message
-from feemodel.execution.state import Account, World
+from feemodel.execution.state import Account, CallState
 from tests.execution_engines import ENGINES, address
 from tests.gas_families import BALANCE, FAMILIES, family_calls, with_fork
 from tests.searches import Asked, compared, generated, replayed
@@ -26,11 +26,11 @@ def traced(code, callee="", *, fork="osaka", gas_price=0, to=TARGET, data=b"", s
         CALLEE: Account(nonce=1, code=bytes.fromhex(callee)),
     }
     message = Message(sender=SENDER, to=to, data=data, gas_price=gas_price, **fields)
-    return traced_on(World(accounts=accounts, fork=fork_named(fork)), message)
+    return traced_on(CallState(accounts=accounts, fork=fork_named(fork)), message)
 
 
-def traced_on(world, message, gas_limit=PLENTY):
-    return engine_named("reference").run(world, lambda execute: execute.trace(message, gas_limit))
+def traced_on(call_state, message, gas_limit=PLENTY):
+    return engine_named("reference").run(call_state, lambda execute: execute.trace(message, gas_limit))
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_single_frame_needs_what_it_uses_and_the_sentry(code, least):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_what_cannot_be_paid_for_reads_nothing(engine):
     """Before EIP-150 a callee has just what its caller names, here 1 gas, and GAS takes 2."""
-    world = World(
+    call_state = CallState(
         accounts={
             SENDER: Account(balance=BALANCE, nonce=1),
             TARGET: Account(nonce=1, code=bytes.fromhex(f"60006000600060006000{'73' + CALLEE.hex()}6001f100")),
@@ -60,7 +60,7 @@ def test_what_cannot_be_paid_for_reads_nothing(engine):
         fork=fork_named("frontier"),
     )
     message = Message(sender=SENDER, to=TARGET)
-    found = engine_named(engine).run(world, lambda execute: execute.trace(message, PLENTY))
+    found = engine_named(engine).run(call_state, lambda execute: execute.trace(message, PLENTY))
 
     assert (found.outcome.succeeded, found.oblivious) == (True, True)
 
@@ -155,8 +155,8 @@ def test_before_eip_150_a_halt_needs_nothing_of_its_calls(engine, callee, value)
         TARGET: Account(nonce=1, code=bytes.fromhex(asks)),
         CALLEE: Account(nonce=1, code=bytes.fromhex(callee)),
     }
-    world, message = World(accounts=accounts, fork=fork_named("homestead")), Message(sender=SENDER, to=TARGET)
-    found = engine_named(engine).run(world, lambda execute: execute.trace(message, PLENTY))
+    call_state, message = CallState(accounts=accounts, fork=fork_named("homestead")), Message(sender=SENDER, to=TARGET)
+    found = engine_named(engine).run(call_state, lambda execute: execute.trace(message, PLENTY))
 
     assert (found.outcome.succeeded, found.least) == (False, 21_000)
 
@@ -175,7 +175,7 @@ def test_a_trace_is_right_about_every_other_limit(family, old):
         price = int(call.call.get("gasPrice", "0x0"), 16)
         message = parse_message(call.call, gas_price=price, base_fee=min(price, 7))
         upper = min(PLENTY, (BALANCE - message.value) // price if price else PLENTY)
-        wrong = engine.run(call.world, lambda execute: wrong_about(execute, message, upper, rng))  # noqa: B023
+        wrong = engine.run(call.call_state, lambda execute: wrong_about(execute, message, upper, rng))  # noqa: B023
         assert wrong == [], (number, call)
 
 
@@ -219,12 +219,14 @@ def test_a_limit_may_succeed_where_one_below_the_least_fails():
         TARGET: Account(nonce=1, code=bytes.fromhex(code)),
         CALLEE: Account(nonce=1, code=bytes.fromhex(clears), storage=dict.fromkeys(range(20), 1)),
     }
-    asked = Asked("", {"from": to_hex(SENDER), "to": to_hex(TARGET), "data": "0x00"}, World(accounts=accounts))
-    found = traced_on(asked.world, Message(sender=SENDER, to=TARGET, data=b"\0"))
-    estimate = estimate_gas(asked.call, asked.world, search="geth", tolerance=0, engine="reference")
+    asked = Asked("", {"from": to_hex(SENDER), "to": to_hex(TARGET), "data": "0x00"}, CallState(accounts=accounts))
+    found = traced_on(asked.call_state, Message(sender=SENDER, to=TARGET, data=b"\0"))
+    estimate = estimate_gas(asked.call, asked.call_state, search="geth", tolerance=0, engine="reference")
 
     assert found.oblivious
-    assert not traced_on(asked.world, Message(sender=SENDER, to=TARGET, data=b"\0"), found.least - 1).outcome.succeeded
+    assert not traced_on(
+        asked.call_state, Message(sender=SENDER, to=TARGET, data=b"\0"), found.least - 1
+    ).outcome.succeeded
     assert estimate.gas_limit < 0.95 * found.least
     assert compared(iter([asked]))[0] == []
 

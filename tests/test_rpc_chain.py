@@ -12,7 +12,7 @@ from ethereum_types.numeric import U64, U256, Uint
 
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum.quantities import from_hex, from_quantity, to_hex
-from feemodel.execution import Account, Block, World
+from feemodel.execution import Account, Block, CallState
 from feemodel.execution.forks import fork_named
 from feemodel.io.replay import read_replay
 from feemodel.io.shipped import shipped_path
@@ -196,7 +196,7 @@ def test_a_fee_history_that_there_cannot_be_is_refused(client, params, code, nam
 def test_the_blob_base_fee_follows_from_the_excess():
     """EIP-4844's example by Cancun's fraction: e**(10 * 2**17 * 10 / 3338477) is 50.7 ."""
     block = Block(excess_blob_gas=100 * 131_072)
-    with on_chain(Chain(world=World(accounts={}, block=block, fork=fork_named("cancun")))) as client:
+    with on_chain(Chain(call_state=CallState(accounts={}, block=block, fork=fork_named("cancun")))) as client:
         assert client.result("eth_feeHistory", 1, "latest")["baseFeePerBlobGas"] == ["0x32", "0x32"]
 
 
@@ -219,7 +219,7 @@ def test_the_blob_base_fee_follows_from_the_excess():
 )
 def test_the_rules_are_those_that_the_genesis_has_begun(config, timestamp, fork):
     document = {"config": {"chainId": 1, **config}, "gasLimit": 30_000_000, "timestamp": timestamp, "alloc": {}}
-    assert genesis_chain(document).world.fork.name == fork
+    assert genesis_chain(document).call_state.fork.name == fork
 
 
 @pytest.mark.parametrize(
@@ -303,8 +303,10 @@ def recorded(shared):
     chain = genesis_chain({**head, "coinbase": replied["result"]["miner"], "alloc": {}})
     state = json.loads((suite / "headstate.json").read_bytes())["accounts"]
     accounts = {from_hex(address): read_account(entry) for address, entry in state.items()}
-    chain = replace(chain, world=replace(chain.world, accounts=accounts), hash=from_hex(replied["result"]["hash"]))
-    assert chain.world.fork.name == "bpo2"
+    chain = replace(
+        chain, call_state=replace(chain.call_state, accounts=accounts), hash=from_hex(replied["result"]["hash"])
+    )
+    assert chain.call_state.fork.name == "bpo2"
     with on_chain(chain) as client:
         yield client
 

@@ -10,7 +10,7 @@ from ethereum_rlp import rlp
 
 import feemodel
 from feemodel.ethereum.quantities import from_hex, to_hex
-from feemodel.execution import Account, Block, World, estimate_gas
+from feemodel.execution import Account, Block, CallState, estimate_gas
 from feemodel.io.replay import read_replay
 from feemodel.io.shipped import shipped_path
 from feemodel.ledger import check_proof
@@ -21,7 +21,7 @@ from feemodel.rpc.development import LEDGER
 from feemodel.rpc.pricing import recorded_prices
 from feemodel.rpc.settings import Settings
 from feemodel.sizes.lzss import Lzss
-from tests.development import ALDER, HOLDERS, UNIT, development_world, mapped
+from tests.development import ALDER, HOLDERS, UNIT, development_state, mapped
 from tests.execution_engines import HAS_NATIVE
 from tests.rpc_calls import (
     ANNA,
@@ -91,7 +91,7 @@ def test_a_transfer_is_answered_as_computed_by_hand(client, method):
 )
 def test_the_answer_is_that_of_the_formulas_on_the_measured_size(client, call):
     call = call or {"to": NOBODY}
-    gas = estimate_gas(call, development_world(), search="besu").gas_limit
+    gas = estimate_gas(call, development_state(), search="besu").gas_limit
     size = measured(call, gas)
     fee = feemodel.priority_fee(size, gas, variable_cost=10**9, fixed_cost=30_000_000, margin=1.2)
     found = client.result("rollup_estimateGas", call)
@@ -100,7 +100,7 @@ def test_the_answer_is_that_of_the_formulas_on_the_measured_size(client, call):
 
 def test_the_two_methods_search_as_two_nodes_do(client):
     call = {"from": ANNA, "to": LIST, "data": data("clear(uint256)", 20)}
-    besu, geth = (estimate_gas(call, development_world(), search=search).gas_limit for search in ("besu", "geth"))
+    besu, geth = (estimate_gas(call, development_state(), search=search).gas_limit for search in ("besu", "geth"))
     assert besu != geth
     assert client.result("rollup_estimateGas", call)["gasLimit"] == hex(besu)
     assert client.result("eth_estimateGas", call) == hex(geth)
@@ -181,7 +181,7 @@ def test_every_field_is_part_of_what_is_measured_or_executed(client, change):
     call = {**TOKENS, **change}
     if "to" in change:
         del call["data"]
-    gas = estimate_gas(call, development_world(), search="besu").gas_limit
+    gas = estimate_gas(call, development_state(), search="besu").gas_limit
     size = feemodel.fee_size({"nonce": 0, "gas": gas, "gasPrice": None if "maxFeePerGas" in call else 7, **call})
     fee = feemodel.priority_fee(size, gas, variable_cost=10**9, fixed_cost=30_000_000, margin=1.2)
     found = client.result("rollup_estimateGas", call)
@@ -382,7 +382,7 @@ def test_a_server_of_a_replay_file_answers_the_fee_that_stands_on_the_chain(shar
         assert (pricing["source"], pricing["variableCost"]) == ("record", hex(int(record.variable_cost)))
 
 
-# The world's own
+# The state's own
 
 
 def test_a_call_from_an_account_with_code_is_estimated():
@@ -392,6 +392,6 @@ def test_a_call_from_an_account_with_code_is_estimated():
         wallet: Account(balance=10**18, nonce=1, code=bytes.fromhex("ef0100") + target),
         target: Account(nonce=1, code=bytes.fromhex("00")),
     }
-    with on_chain(Chain(world=World(accounts=accounts, block=Block()))) as client:
+    with on_chain(Chain(call_state=CallState(accounts=accounts, block=Block()))) as client:
         call = {"from": to_hex(wallet), "to": NOBODY, "value": "0x1"}
         assert client.result("rollup_estimateGas", call)["gasLimit"] == "0x5208"

@@ -12,13 +12,13 @@ import pytest
 
 from feemodel.errors import ExecutionFailed, LimitExceeded
 from feemodel.ethereum.quantities import to_hex
-from feemodel.execution import Account, Limits, World, engine_named, estimate_gas
+from feemodel.execution import Account, CallState, Limits, engine_named, estimate_gas
 from feemodel.rpc.chain import Chain
 from feemodel.rpc.chain_methods import FEW_BYTES
 from feemodel.rpc.runner import HEAVY_SECONDS, INLINE_BYTES, INLINE_GAS, SLOW_SECONDS, Beyond, Inline, Runner
 from feemodel.rpc.service import WARM_UP_AFTER
 from feemodel.rpc.settings import Settings
-from tests.development import development_world
+from tests.development import development_state
 from tests.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 from tests.rpc_calls import ANNA, BLOB, LIST, TOKEN, TOKENS, TRANSFER, data
 from tests.rpc_parts import PATIENCE, exchange, on_chain, opened, request
@@ -40,13 +40,13 @@ def coded(code, address=BOMB):
 
 @pytest.fixture(scope="module")
 def client():
-    with on_chain(Chain(world=ROUND), limits=Limits(seconds=PATIENCE)) as client:
+    with on_chain(Chain(call_state=ROUND), limits=Limits(seconds=PATIENCE)) as client:
         yield client
 
 
-WORLD = development_world()
+STATE = development_state()
 CONTRACT = Account(nonce=1, code=bytes.fromhex(CLZ_CODE[2:]))
-ROUND = replace(WORLD, accounts={**WORLD.accounts, bytes.fromhex(CLZ[2:]): CONTRACT})
+ROUND = replace(STATE, accounts={**STATE.accounts, bytes.fromhex(CLZ[2:]): CONTRACT})
 QUICK = ("eth_call", {"to": CLZ})  # for a child
 BROUGHT = ("eth_call", {"to": BOMB}, "latest", coded(CLZ_CODE))  # the same, in code of the caller's own
 STARTS_A_CHILD = ("eth_call", {**TRANSFER, "blobVersionedHashes": [BLOB], "maxFeePerBlobGas": "0x1"})
@@ -143,7 +143,7 @@ def running(**options):
             runner.close()
 
 
-EMPTY_WORLD = World(accounts={})
+EMPTY_WORLD = CallState(accounts={})
 TARGET = b"\xa2" * 20
 
 
@@ -159,7 +159,7 @@ def noted(engine="auto", **options):
     return Noted(engine, Limits(seconds=PATIENCE), **options), places
 
 
-def estimated(call, world, *, size=0, known=True, code=b""):
+def estimated(call, call_state, *, size=0, known=True, code=b""):
     """The estimate that a runner finds, where it was executed, and the one that the engine finds alone."""
 
     async def asked():
@@ -167,19 +167,19 @@ def estimated(call, world, *, size=0, known=True, code=b""):
         try:
 
             def task(engine):
-                return estimate_gas(call, world, search="geth", engine=engine, limits=Limits(seconds=PATIENCE))
+                return estimate_gas(call, call_state, search="geth", engine=engine, limits=Limits(seconds=PATIENCE))
 
             return await runner.run(task, code=code, size=size, known=known), places
         finally:
             runner.close()
 
     found, places = asyncio.run(asked())
-    alone = estimate_gas(call, world, search="geth", engine="native", limits=Limits(seconds=PATIENCE))
+    alone = estimate_gas(call, call_state, search="geth", engine="native", limits=Limits(seconds=PATIENCE))
     return found, places, alone
 
 
 def contract(code):
-    return World(accounts={TARGET: Account(nonce=1, code=bytes.fromhex(code), balance=10**18)})
+    return CallState(accounts={TARGET: Account(nonce=1, code=bytes.fromhex(code), balance=10**18)})
 
 
 @needs_native
@@ -205,12 +205,12 @@ def test_what_a_little_gas_proves_is_answered_in_the_serving_thread(code, places
 def test_a_sender_with_code_who_pays_is_not_judged_by_less_gas():
     """It sends 2 wei on, which it has left where the limit is low and has not where it is high."""
     sender = to_hex(TARGET)
-    world = contract("5f5f5f5f600273" + "33" * 20 + "5af15060015f55")
+    call_state = contract("5f5f5f5f600273" + "33" * 20 + "5af15060015f55")
     for call, places in (
         ({"from": sender, "to": sender}, []),
         ({"from": sender, "to": sender, "gasPrice": "0x9"}, ["place"]),
     ):
-        found, where, alone = estimated(call, world)
+        found, where, alone = estimated(call, call_state)
         assert (found.gas_limit, where) == (alone.gas_limit, places)
 
 
@@ -233,7 +233,7 @@ def test_no_call_is_executed_in_the_serving_thread_with_more_than_a_little_gas()
             return engine_named("native").run(ROUND, lambda execute: execute.trace(message, gas_limit))
 
     class Engine:
-        def run(self, world, task):
+        def run(self, call_state, task):
             return task(Counting())
 
     for call, overrides in (
@@ -311,7 +311,7 @@ KNOWN = []
 
 @pytest.fixture(scope="module")
 def watched():
-    with on_chain(Chain(world=ROUND), runner_type=Watched, limits=Limits(seconds=PATIENCE)) as client:
+    with on_chain(Chain(call_state=ROUND), runner_type=Watched, limits=Limits(seconds=PATIENCE)) as client:
         yield client
 
 

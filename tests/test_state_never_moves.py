@@ -28,11 +28,11 @@ from feemodel.rpc.jsonrpc import respond
 from feemodel.rpc.service import Service
 from feemodel.rpc.settings import Settings
 from tests import execution_programs as programs
-from tests.development import HOLDERS, creation_address, development_world
+from tests.development import HOLDERS, creation_address, development_state
 from tests.execution_engines import ENGINES, HAS_NATIVE, WITHOUT_NATIVE
 from tests.fuzz.methods import real_service
 from tests.generated_calls import generated_calls
-from tests.state_actions import ACTIONS, PATIENT, TOUCHED, WORLD, Action, ended
+from tests.state_actions import ACTIONS, PATIENT, STATE, TOUCHED, Action, ended
 from tests.still_state import unmoved
 
 THREADS = 4
@@ -48,7 +48,7 @@ def fresh(name: str) -> Any:
 @cache
 def alone(name: str, title: str) -> Any:
     """What an action is answered with on an engine that never saw another."""
-    return ended(ACTIONS[title], WORLD, fresh(name))
+    return ended(ACTIONS[title], STATE, fresh(name))
 
 
 def together(tasks: list[list[Callable[[], Any]]]) -> list[list[Any]]:
@@ -83,9 +83,9 @@ titles = st.lists(st.lists(st.sampled_from(sorted(ACTIONS)), min_size=1, max_siz
 @given(titles=titles)
 def test_no_action_moves_the_state_on_a_shared_engine(name, titles):
     engine = engine_named(name)
-    with unmoved(engine, WORLD, TOUCHED):
+    with unmoved(engine, STATE, TOUCHED):
         found = together(
-            [[lambda title=title: ended(ACTIONS[title], WORLD, engine) for title in row] for row in titles]
+            [[lambda title=title: ended(ACTIONS[title], STATE, engine) for title in row] for row in titles]
         )
     assert found == [[alone(name, title) for title in row] for row in titles]
 
@@ -95,13 +95,13 @@ def test_no_action_moves_the_state_on_a_shared_engine(name, titles):
 @given(seed=st.integers(0, 2**32))
 def test_no_random_program_moves_the_state_on_a_shared_engine(name, seed):
     rng = Random(seed)
-    world, engine = programs.world(rng), engine_named(name)
+    call_state, engine = programs.call_state(rng), engine_named(name)
     asked = [random_action(rng) for _ in range(16)]
-    expected = [ended(action, world, fresh(name)) for action in asked]
+    expected = [ended(action, call_state, fresh(name)) for action in asked]
     addresses = [*programs.EVERYBODY, *(creation_address(programs.SENDER, nonce) for nonce in (0, 5, 7))]
-    with unmoved(engine, world, addresses):
+    with unmoved(engine, call_state, addresses):
         rows = in_rows(asked)
-        found = together([[lambda action=action: ended(action, world, engine) for action in row] for row in rows])
+        found = together([[lambda action=action: ended(action, call_state, engine) for action in row] for row in rows])
     assert found == in_rows(expected)
 
 
@@ -117,18 +117,20 @@ def random_action(rng: Random) -> Action:
 @pytest.mark.parametrize("name", ["auto", "children"])
 def test_no_call_on_real_contracts_moves_the_state(name):
     """Transfers, swaps, creations, reverts, overrides, delegations: a round of every kind, two on four threads."""
-    world = development_world()
+    call_state = development_state()
     calls = [*generated_calls(seed=11, count=100)]
     asked = [
         Action(method, call.call, call.overrides, PATIENT, None) for call in calls for method in ("call", "estimate")
     ]
-    addresses = [*HOLDERS[:3], *world.accounts.keys() - {*HOLDERS}]
-    expected = [ended(action, world, engine_named("auto")) for action in asked]
+    addresses = [*HOLDERS[:3], *call_state.accounts.keys() - {*HOLDERS}]
+    expected = [ended(action, call_state, engine_named("auto")) for action in asked]
     with EnginePool(processes=2, deadline=SECONDS) as pool:
         engine = engine_named("auto") if name == "auto" else pool
-        with unmoved(engine, world, addresses):
+        with unmoved(engine, call_state, addresses):
             rows = in_rows(asked)
-            found = together([[lambda action=action: ended(action, world, engine) for action in row] for row in rows])
+            found = together(
+                [[lambda action=action: ended(action, call_state, engine) for action in row] for row in rows]
+            )
     assert found == in_rows(expected)
     assert sum(not isinstance(end, tuple) for end in expected) > len(expected) // 2
 
@@ -166,7 +168,7 @@ async def look(service: Service) -> Any:
     """The block, what stands at every account, all of it proved, and the bytes of the ledger."""
     block = (await answer(service, "eth_getBlockByNumber", "latest", False))["result"]
     accounts = {}
-    for key in map(to_hex, service.chain.world.accounts):
+    for key in map(to_hex, service.chain.call_state.accounts):
         reads = ("eth_getBalance", "eth_getTransactionCount", "eth_getCode")
         accounts[key] = [await answer(service, read, key, "latest") for read in reads]
         proof = (await answer(service, "rollup_getProof", key, ["0x0", "0x2"], "finalized"))["result"]
@@ -182,7 +184,7 @@ def test_a_state_that_moves_would_be_seen(monkeypatch):
     def keeping(engine):
         with monkeypatch.context() as patched:
             patched.setattr(reference_module, "_copy", lambda rules, state: state)
-            ended(ACTIONS["stores"], WORLD, engine)
+            ended(ACTIONS["stores"], STATE, engine)
 
     with pytest.raises(AssertionError):
         run_between_looks(Reference(), keeping)
@@ -198,9 +200,11 @@ def test_an_override_that_stays_would_be_seen(monkeypatch, title):
     def keeping(engine):
         with monkeypatch.context() as patched:
             patched.setattr(
-                native_module, "_overridden", lambda state, world: kept.append(overridden(state, world)) or state
+                native_module,
+                "_overridden",
+                lambda state, call_state: kept.append(overridden(state, call_state)) or state,
             )
-            ended(ACTIONS[title], WORLD, engine)
+            ended(ACTIONS[title], STATE, engine)
         engine._base.state = kept[-1]
 
     kept: list[Any] = []
@@ -209,5 +213,5 @@ def test_an_override_that_stays_would_be_seen(monkeypatch, title):
 
 
 def run_between_looks(engine, run):
-    with unmoved(engine, WORLD, TOUCHED):
+    with unmoved(engine, STATE, TOUCHED):
         run(engine)

@@ -218,5 +218,5 @@ def _executed(subject: Call | Transaction, chain: "Chain", options: argparse.Nam
     from feemodel.execution.estimate import estimate_gas
 
     call = subject if isinstance(subject, Call) else as_call(subject)
-    gas_limit = options.gas if options.gas is not None else estimate_gas(call, chain.world).gas_limit
-    return Executed(gas_limit, gas_details(call, chain.world, gas_limit))
+    gas_limit = options.gas if options.gas is not None else estimate_gas(call, chain.call_state).gas_limit
+    return Executed(gas_limit, gas_details(call, chain.call_state, gas_limit))

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from feemodel.execution.pool import EnginePool as EnginePool
     from feemodel.execution.reference import Reference as Reference
     from feemodel.execution.replay import compare_transactions as compare_transactions
-    from feemodel.execution.replay import world_before as world_before
+    from feemodel.execution.replay import state_before as state_before
     from feemodel.execution.state import Account as Account
     from feemodel.execution.state import Block as Block
-    from feemodel.execution.state import World as World
+    from feemodel.execution.state import CallState as CallState
     from feemodel.execution.state import parse_overrides as parse_overrides
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -31,7 +31,7 @@ from feemodel.execution.forks import Fork
 from feemodel.execution.gas_parts import intrinsic_parts
 from feemodel.execution.message import Message, Request, parse_request
 from feemodel.execution.outcome import Outcome, Status
-from feemodel.execution.state import UINT64_MAX, World, blob_base_fee
+from feemodel.execution.state import UINT64_MAX, CallState, blob_base_fee
 
 _CLIENT, _LIMITS = Geth(), Limits()
 
@@ -59,7 +59,7 @@ def list_reply(access_list: AccessList) -> list[dict[str, Any]]:
 
 def create_access_list(
     call: Request | Call | Mapping[str, Any],
-    world: World,
+    call_state: CallState,
     *,
     tip: int = 0,
     overrides: Mapping[Any, Any] | None = None,
@@ -70,8 +70,8 @@ def create_access_list(
 
     Parameters
     ----------
-    call, world, overrides, engine, limits : as in `feemodel.execution.estimate_gas`. A call without `gas` is executed
-        with `limits.gas_cap`, and its sender must be able to pay for that.
+    call, call_state, overrides, engine, limits : as in `feemodel.execution.estimate_gas`. A call without `gas` is
+        executed with `limits.gas_cap`, and its sender must be able to pay for that.
     tip : priority fee of a call that names none; the node's suggestion [wei / gas].
 
     Raises
@@ -81,13 +81,13 @@ def create_access_list(
     InvalidInput : a call or an override that cannot be read; rules before Berlin, which have no access lists.
 
     >>> reader = {"0x" + "22" * 20: {"code": "0x5f5460015400"}, bytes(20): {"balance": 10**18}}
-    >>> found = create_access_list({"to": "0x" + "22" * 20}, World(accounts={}), overrides=reader)
+    >>> found = create_access_list({"to": "0x" + "22" * 20}, CallState(accounts={}), overrides=reader)
     >>> len(found.access_list[0][1]), found.outcome.charged, found.executions
     (2, 27405, 2)
     """
-    changed = world.overridden(overrides)
-    if not world.fork.access_lists:
-        raise InvalidInput("fork", "expected Berlin or later for an access list", world.fork.name)
+    changed = call_state.overridden(overrides)
+    if not call_state.fork.access_lists:
+        raise InvalidInput("fork", "expected Berlin or later for an access list", call_state.fork.name)
     request = _with_fees(parse_request(call), changed, tip)
     given = request.call
     gas_limit = limits.gas_cap if given.gas is None else min(given.gas, limits.gas_cap)
@@ -108,11 +108,11 @@ def create_access_list(
         )
         if found.outcome.status is Status.INTRINSIC:
             raise ExecutionFailed(
-                _too_little(message._replace(access_list=found.access_list), found, gas_limit, world.fork)
+                _too_little(message._replace(access_list=found.access_list), found, gas_limit, call_state.fork)
             )
     except ExecutionFailed as error:
         raise ExecutionFailed(
-            f"failed to apply transaction: {_hash(request, listed, world)} err: {error.message}"
+            f"failed to apply transaction: {_hash(request, listed, call_state)} err: {error.message}"
         ) from None
     return found
 
@@ -141,7 +141,7 @@ def fixed_point(
         message = message._replace(access_list=touched)
 
 
-def warm_accounts(request: Request, world: World) -> frozenset[bytes]:
+def warm_accounts(request: Request, call_state: CallState) -> frozenset[bytes]:
     """The accounts that are warm without a list: sender, target, precompiles, and authorities of valid consents."""
     call = request.call
     sender = call.sender or ZERO_ADDRESS
@@ -149,10 +149,10 @@ def warm_accounts(request: Request, world: World) -> frozenset[bytes]:
     consents = (
         entry.authority()
         for entry in request.authorizations
-        if entry.chain_id in (0, world.chain_id) and entry.nonce < UINT64_MAX
+        if entry.chain_id in (0, call_state.chain_id) and entry.nonce < UINT64_MAX
     )
     authorities = {authority for authority in consents if authority is not None}
-    return frozenset({sender, target, *precompiles(world.fork), *authorities})
+    return frozenset({sender, target, *precompiles(call_state.fork), *authorities})
 
 
 def precompiles(fork: Fork) -> list[bytes]:
@@ -179,13 +179,13 @@ def _union(one: AccessList, other: AccessList) -> AccessList:
     return tuple((account, tuple(keys)) for account, keys in accounts.items())
 
 
-def _with_fees(request: Request, world: World, tip: int) -> Request:
+def _with_fees(request: Request, call_state: CallState, tip: int) -> Request:
     """The call with the fees that geth sets where none are named."""
     call = request.call
     if call.max_fee_per_blob_gas == 0:
         raise ExecutionFailed("maxFeePerBlobGas, if specified, must be non-zero")
     if request.blob_hashes and call.max_fee_per_blob_gas is None:
-        call = call._replace(max_fee_per_blob_gas=2 * blob_base_fee(world))
+        call = call._replace(max_fee_per_blob_gas=2 * blob_base_fee(call_state))
     if call.gas_price is not None:
         if call.gas_price == 0:
             raise ExecutionFailed("gasPrice must be non-zero after london fork")
@@ -193,7 +193,7 @@ def _with_fees(request: Request, world: World, tip: int) -> Request:
     if call.max_fee == 0 and call.max_priority_fee is not None:
         raise ExecutionFailed("maxFeePerGas must be non-zero")
     priority = tip if call.max_priority_fee is None else call.max_priority_fee
-    cap = priority + 2 * world.block.base_fee if call.max_fee is None else call.max_fee
+    cap = priority + 2 * call_state.block.base_fee if call.max_fee is None else call.max_fee
     if cap < priority:
         words = f"maxFeePerGas ({to_quantity(cap)}) < maxPriorityFeePerGas ({to_quantity(priority)})"
         raise ExecutionFailed(words)
@@ -207,14 +207,14 @@ def _too_little(message: Message, found: AccessListFound, gas_limit: int, fork: 
     return f"insufficient gas for floor data gas cost: have {gas_limit}, want {found.outcome.floor}"
 
 
-def _hash(request: Request, listed: AccessList, world: World) -> str:
+def _hash(request: Request, listed: AccessList, call_state: CallState) -> str:
     """The hash of the transaction without a signature, by which geth names what it could not execute."""
     call = request.call
     if request.authorizations or request.blob_hashes:
         return "unsigned"  # types 3 and 4 are not encoded here
     kind = LEGACY if call.gas_price is not None else DYNAMIC_FEE
     unsigned = Transaction(
-        type=kind, chain_id=None if kind == LEGACY else world.chain_id, nonce=call.nonce or 0,
+        type=kind, chain_id=None if kind == LEGACY else call_state.chain_id, nonce=call.nonce or 0,
         gas_price=call.gas_price or 0, max_priority_fee=call.max_priority_fee or 0, max_fee=call.max_fee or 0,
         gas_limit=call.gas or 0, to=call.to, value=call.value or 0, data=call.data, access_list=listed,
         signature=Signature(0, 0, 0),

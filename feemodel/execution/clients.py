@@ -19,7 +19,7 @@ from feemodel.ethereum.transaction import ZERO_ADDRESS
 from feemodel.execution.failures import UPFRONT_COST
 from feemodel.execution.message import Message, Request, parse_message
 from feemodel.execution.search import BESU, GETH, SearchRules, search_named
-from feemodel.execution.state import UINT64_MAX, World, blob_base_fee
+from feemodel.execution.state import UINT64_MAX, CallState, blob_base_fee
 
 
 class Node(Protocol):
@@ -28,19 +28,19 @@ class Node(Protocol):
     @property
     def rules(self) -> SearchRules: ...
 
-    def message(self, request: Request, world: World) -> Message:
+    def message(self, request: Request, call_state: CallState) -> Message:
         """The message with its price; raises `ExecutionFailed` for a call that the node refuses."""
         ...
 
-    def upper_bound(self, request: Request, world: World, gas_cap: int) -> int:
+    def upper_bound(self, request: Request, call_state: CallState, gas_cap: int) -> int:
         """Where the search begins [gas]; raises `ExecutionFailed` if the sender cannot pay for any search."""
         ...
 
-    def price(self, request: Request, world: World) -> int:
+    def price(self, request: Request, call_state: CallState) -> int:
         """What the sender must be able to pay for each unit of the gas limit [wei / gas]."""
         ...
 
-    def unpayable(self, request: Request, world: World, gas_limit: int) -> str:
+    def unpayable(self, request: Request, call_state: CallState, gas_limit: int) -> str:
         """What the node says to a sender who cannot pay for this gas limit, the value and the blobs."""
         ...
 
@@ -50,11 +50,11 @@ class Geth:
 
     rules = GETH
 
-    def message(self, request: Request, world: World) -> Message:
+    def message(self, request: Request, call_state: CallState) -> Message:
         """A call without a price pays nothing, and reads a base fee of zero."""
-        call, base_fee = request.call, world.block.base_fee
+        call, base_fee = request.call, call_state.block.base_fee
         if call.chain_id is not None:
-            self.check_chain(request, world)
+            self.check_chain(request, call_state)
         cap, tip = _fee_cap(call), _tip(call)
         if tip > cap:
             raise ExecutionFailed(
@@ -66,23 +66,23 @@ class Geth:
                 f"max fee per gas less than block base fee: {_who(call)}, maxFeePerGas: {cap}, baseFee: {base_fee}"
             )
         if request.blob_hashes:
-            _check_blob_fee(request, world)
+            _check_blob_fee(request, call_state)
         price = min(cap, tip + base_fee)
         return parse_message(request, gas_price=price, base_fee=base_fee if price else 0, pays=True)
 
-    def check_chain(self, request: Request, world: World) -> None:
+    def check_chain(self, request: Request, call_state: CallState) -> None:
         """Refuse a call of another chain."""
-        _check_chain(request.call, world, "chainId does not match node's (have={have}, want={want})")
+        _check_chain(request.call, call_state, "chainId does not match node's (have={have}, want={want})")
 
-    def upper_bound(self, request: Request, world: World, gas_cap: int) -> int:
+    def upper_bound(self, request: Request, call_state: CallState, gas_cap: int) -> int:
         """The call's own `gas`, or the block's limit; then what the balance can pay for."""
         call = request.call
-        upper = call.gas if call.gas is not None and call.gas >= TRANSACTION_GAS else world.block.gas_limit
-        if world.fork.max_transaction_gas is not None:
-            upper = min(upper, world.fork.max_transaction_gas)
+        upper = call.gas if call.gas is not None and call.gas >= TRANSACTION_GAS else call_state.block.gas_limit
+        if call_state.fork.max_transaction_gas is not None:
+            upper = min(upper, call_state.fork.max_transaction_gas)
         cap = _fee_cap(call)
         if cap:
-            available = world.account(call.sender or ZERO_ADDRESS).balance
+            available = call_state.account(call.sender or ZERO_ADDRESS).balance
             if call.value is not None:
                 if call.value >= available:
                     raise ExecutionFailed("insufficient funds for transfer")
@@ -94,15 +94,15 @@ class Geth:
             upper = min(upper, available // cap)
         return min(upper, gas_cap)
 
-    def price(self, request: Request, world: World) -> int:
+    def price(self, request: Request, call_state: CallState) -> int:
         return _fee_cap(request.call)
 
-    def unpayable(self, request: Request, world: World, gas_limit: int) -> str:
-        return f"failed with {gas_limit} gas: {self.insufficient_funds(request, world, gas_limit)}"
+    def unpayable(self, request: Request, call_state: CallState, gas_limit: int) -> str:
+        return f"failed with {gas_limit} gas: {self.insufficient_funds(request, call_state, gas_limit)}"
 
-    def insufficient_funds(self, request: Request, world: World, gas_limit: int) -> str:
+    def insufficient_funds(self, request: Request, call_state: CallState, gas_limit: int) -> str:
         """What a transaction with this gas limit is told that its sender cannot pay for."""
-        have, want = _balance(request, world), gas_limit * self.price(request, world) + fixed_cost(request)
+        have, want = _balance(request, call_state), gas_limit * self.price(request, call_state) + fixed_cost(request)
         return f"insufficient funds for gas * price + value: {_who(request.call)} have {have} want {want}"
 
 
@@ -111,34 +111,34 @@ class Besu:
 
     rules = BESU
 
-    def message(self, request: Request, world: World) -> Message:
+    def message(self, request: Request, call_state: CallState) -> Message:
         """A call without a price is executed at the base fee; only a sender that is named pays for its gas."""
-        call, base_fee = request.call, world.block.base_fee
-        _check_chain(call, world, "transaction was meant for chain id {have} and not this chain id {want}")
+        call, base_fee = request.call, call_state.block.base_fee
+        _check_chain(call, call_state, "transaction was meant for chain id {have} and not this chain id {want}")
         if _tip(call) > _fee_cap(call):
             raise ExecutionFailed("max priority fee per gas cannot be greater than max fee per gas")
-        _check_blob_fee(request, world)
+        _check_blob_fee(request, call_state)
         return parse_message(request, gas_price=_besu_price(call, base_fee), base_fee=base_fee)
 
-    def upper_bound(self, request: Request, world: World, gas_cap: int) -> int:
+    def upper_bound(self, request: Request, call_state: CallState, gas_cap: int) -> int:
         """The block's limit, then what the balance can pay for; the call's own `gas` is not looked at."""
         call = request.call
-        upper = min(world.block.gas_limit, gas_cap)
-        if world.fork.max_transaction_gas is not None:
-            upper = min(upper, world.fork.max_transaction_gas)
+        upper = min(call_state.block.gas_limit, gas_cap)
+        if call_state.fork.max_transaction_gas is not None:
+            upper = min(upper, call_state.fork.max_transaction_gas)
         if call.sender is not None and _fee_cap(call):
-            spare = max(world.account(call.sender).balance - (call.value or 0), 0)
+            spare = max(call_state.account(call.sender).balance - (call.value or 0), 0)
             upper = min(upper, spare // _fee_cap(call))
         if upper < TRANSACTION_GAS:
             raise ExecutionFailed("Upfront cost exceeds account balance", UPFRONT_COST)
         return upper
 
-    def price(self, request: Request, world: World) -> int:
+    def price(self, request: Request, call_state: CallState) -> int:
         call = request.call
-        return 0 if call.sender is None else max(_fee_cap(call), _besu_price(call, world.block.base_fee))
+        return 0 if call.sender is None else max(_fee_cap(call), _besu_price(call, call_state.block.base_fee))
 
-    def unpayable(self, request: Request, world: World, gas_limit: int) -> str:
-        balance, cost = _balance(request, world), gas_limit * self.price(request, world) + fixed_cost(request)
+    def unpayable(self, request: Request, call_state: CallState, gas_limit: int) -> str:
+        balance, cost = _balance(request, call_state), gas_limit * self.price(request, call_state) + fixed_cost(request)
         return (
             f"transaction up-front cost {cost:#x} exceeds transaction sender account balance {balance:#x} "
             f"for sender {to_hex(request.call.sender or ZERO_ADDRESS)}"
@@ -157,17 +157,17 @@ def node_named(name: str) -> Node:
     return NODES.get(name) or NODES[search_named(name).name]
 
 
-def payable_gas(node: Node, request: Request, world: World) -> float:
+def payable_gas(node: Node, request: Request, call_state: CallState) -> float:
     """The largest gas limit that the sender can pay for, besides value and blobs; negative if not even these [gas]."""
-    spare, price = _balance(request, world) - fixed_cost(request), node.price(request, world)
+    spare, price = _balance(request, call_state) - fixed_cost(request), node.price(request, call_state)
     if spare < 0:
         return -1
     return spare // price if price else inf
 
 
-def check_rules(message: Message, world: World) -> None:
+def check_rules(message: Message, call_state: CallState) -> None:
     """Refuse what no transaction may be by the rules of the chain, whatever it pays: EIP-2681, EIP-3860."""
-    nonce, limit = world.account(message.sender).nonce, world.fork.max_init_code
+    nonce, limit = call_state.account(message.sender).nonce, call_state.fork.max_init_code
     if nonce == UINT64_MAX:
         raise ExecutionFailed(f"nonce has max value: address {checksummed(message.sender)}, nonce: {nonce}")
     if message.to is None and limit is not None and len(message.data) > limit:
@@ -193,27 +193,27 @@ def fixed_cost(request: Request) -> int:
     return value + _blob_cost(request) if request.blob_hashes else value
 
 
-def _balance(request: Request, world: World) -> int:
-    return world.account(request.call.sender or ZERO_ADDRESS).balance
+def _balance(request: Request, call_state: CallState) -> int:
+    return call_state.account(request.call.sender or ZERO_ADDRESS).balance
 
 
 def _who(call: Call) -> str:
     return f"address {checksummed(call.sender or ZERO_ADDRESS)}"
 
 
-def _check_chain(call: Call, world: World, words: str) -> None:
-    if call.chain_id is not None and call.chain_id != world.chain_id:
-        raise ExecutionFailed(words.format(have=call.chain_id, want=world.chain_id))
+def _check_chain(call: Call, call_state: CallState, words: str) -> None:
+    if call.chain_id is not None and call.chain_id != call_state.chain_id:
+        raise ExecutionFailed(words.format(have=call.chain_id, want=call_state.chain_id))
 
 
-def _check_blob_fee(request: Request, world: World) -> None:
+def _check_blob_fee(request: Request, call_state: CallState) -> None:
     cap = request.call.max_fee_per_blob_gas
     if not request.blob_hashes or not cap:
         return
-    if cap < blob_base_fee(world):
+    if cap < blob_base_fee(call_state):
         raise ExecutionFailed(
             f"max fee per blob gas less than block blob gas fee: {_who(request.call)} "
-            f"blobGasFeeCap: {cap}, blobBaseFee: {blob_base_fee(world)}"
+            f"blobGasFeeCap: {cap}, blobBaseFee: {blob_base_fee(call_state)}"
         )
 
 

@@ -14,7 +14,7 @@ from feemodel.execution.estimate import Limits
 from feemodel.execution.failures import failure
 from feemodel.execution.gas_parts import GasParts, gas_parts
 from feemodel.execution.message import Request, parse_request
-from feemodel.execution.state import World
+from feemodel.execution.state import CallState
 
 _LIMITS = Limits()
 
@@ -42,7 +42,7 @@ class GasDetails:
 
 def gas_details(
     call: Request | Call | Mapping[str, Any],
-    world: World,
+    call_state: CallState,
     gas_limit: int,
     *,
     overrides: Mapping[Any, Any] | None = None,
@@ -55,7 +55,7 @@ def gas_details(
     Parameters
     ----------
     gas_limit : such as `estimate_gas` answers [gas].
-    call, world, overrides, search, engine, limits : as in `feemodel.execution.estimate_gas`.
+    call, call_state, overrides, search, engine, limits : as in `feemodel.execution.estimate_gas`.
 
     Raises
     ------
@@ -63,22 +63,22 @@ def gas_details(
     LimitExceeded, InvalidInput : as `estimate_gas`.
 
     >>> reader = {"0x" + "22" * 20: {"code": "0x5f5460015400"}}
-    >>> found = gas_details({"to": "0x" + "22" * 20}, World(accounts={}), 30_000, overrides=reader)
+    >>> found = gas_details({"to": "0x" + "22" * 20}, CallState(accounts={}), 30_000, overrides=reader)
     >>> found.parts.execution, found.parts.contracts[0][1], found.saved
     (4205, 4205, -2200)
     """
-    node, request, changed = node_named(search), parse_request(call), world.overridden(overrides)
+    node, request, changed = node_named(search), parse_request(call), call_state.overridden(overrides)
     message = node.message(request, changed)
     check_rules(message, changed)
     most = max(node.upper_bound(request, changed, limits.gas_cap), gas_limit)
-    excluded = warm_accounts(request, changed) if world.fork.access_lists else frozenset()
+    excluded = warm_accounts(request, changed) if call_state.fork.access_lists else frozenset()
 
     def task(execute: Execute) -> GasDetails:
         inspected = execute.inspect(message, gas_limit)
         if not inspected.outcome.succeeded:
             raise failure(inspected.outcome, gas_limit, estimating=True)
-        parts = gas_parts(message, inspected, world.fork)
-        if not world.fork.access_lists:
+        parts = gas_parts(message, inspected, call_state.fork)
+        if not call_state.fork.access_lists:
             return GasDetails(parts, None)
         listed = message._replace(access_list=without(message.access_list, excluded))
         found = fixed_point(execute, listed, most, excluded, limits)

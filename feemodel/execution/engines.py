@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from feemodel.errors import InvalidInput
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Committed, Inspected, Outcome, Traced
-from feemodel.execution.state import Account, World
+from feemodel.execution.state import Account, CallState
 from feemodel.extras import engine_commands, install_command
 
 Found = TypeVar("Found")
@@ -51,9 +51,9 @@ class Execute(Protocol):
 
 
 class Engine(Protocol):
-    """Gives a task a way to execute messages on a world."""
+    """Gives a task a way to execute messages on a state."""
 
-    def run(self, world: World, task: Callable[[Execute], Found]) -> Found: ...
+    def run(self, call_state: CallState, task: Callable[[Execute], Found]) -> Found: ...
 
 
 class Metered:
@@ -71,8 +71,8 @@ class _MeteredEngine:
     def __init__(self, engine: Engine, meter: Metered) -> None:
         self._engine, self._meter = engine, meter
 
-    def run(self, world: World, task: Callable[[Execute], Found]) -> Found:
-        return self._engine.run(world, lambda execute: task(_MeteredExecute(execute, self._meter)))
+    def run(self, call_state: CallState, task: Callable[[Execute], Found]) -> Found:
+        return self._engine.run(call_state, lambda execute: task(_MeteredExecute(execute, self._meter)))
 
 
 class _MeteredExecute:
@@ -100,25 +100,25 @@ class _MeteredExecute:
         return committed
 
 
-def check_payable(world: World, message: Message, gas_limit: int, blob_cost: int = 0) -> Account:
+def check_payable(call_state: CallState, message: Message, gas_limit: int, blob_cost: int = 0) -> Account:
     """The sender's account, which has what the value, the gas limit and the blobs cost.
 
     Raises `InvalidInput` if it has not; whoever asks an engine says before in the words of a node why.
     """
-    sender = world.account(message.sender)
+    sender = call_state.account(message.sender)
     due = message.value + blob_cost + (gas_limit * message.gas_price if message.pays else 0)
     if due > sender.balance:
         raise InvalidInput("message.sender", f"expected a balance of at least {due:,} wei", sender.balance)
     return sender
 
 
-def check_stays(world: World) -> None:
+def check_stays(call_state: CallState) -> None:
     """Raise `InvalidInput` for rules under which an execution cannot stay.
 
-    >>> check_stays(World(accounts={}))
+    >>> check_stays(CallState(accounts={}))
     """
-    if world.fork.name in _EMPTY_ACCOUNTS:
-        raise InvalidInput("fork", "expected Spurious Dragon or later: an empty account is none", world.fork.name)
+    if call_state.fork.name in _EMPTY_ACCOUNTS:
+        raise InvalidInput("fork", "expected Spurious Dragon or later: an empty account is none", call_state.fork.name)
 
 
 @cache

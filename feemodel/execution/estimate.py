@@ -16,7 +16,7 @@ from feemodel.execution.failures import failure
 from feemodel.execution.message import Message, Request, parse_request
 from feemodel.execution.outcome import Outcome, Status, Traced
 from feemodel.execution.search import TOLERANCE, search_gas
-from feemodel.execution.state import World
+from feemodel.execution.state import CallState
 from feemodel.linea.measure import fee_size
 from feemodel.linea.pricing_forms import Form
 from feemodel.linea.priority import Breakdown
@@ -67,7 +67,7 @@ class RollupEstimate:
 
 def estimate_gas(
     call: Request | Call | Mapping[str, Any],
-    world: World,
+    call_state: CallState,
     *,
     overrides: Mapping[Any, Any] | None = None,
     search: str = "besu",
@@ -80,7 +80,7 @@ def estimate_gas(
     Parameters
     ----------
     call : a call object, or one already parsed.
-    world : the accounts and the block that it runs on; unchanged afterwards.
+    call_state : the accounts and the block that it runs on; unchanged afterwards.
     overrides : a state override for this call, see `feemodel.execution.state.parse_overrides`.
     search : whose search, "besu" or "geth", and with it that node's price, upper bound and words.
     tolerance : how far above the smallest limit the answer may lie, as a part of it; 0 is exact [1].
@@ -96,11 +96,11 @@ def estimate_gas(
 
     >>> sender = "0x" + "11" * 20
     >>> fund = {sender: {"balance": 10**18}}
-    >>> estimate_gas({"from": sender, "to": sender}, World(accounts={}), overrides=fund, engine="reference")
+    >>> estimate_gas({"from": sender, "to": sender}, CallState(accounts={}), overrides=fund, engine="reference")
     GasEstimate(gas_limit=21000, gas_used=21000, executions=1, engine='reference', proven=0)
     """
     node, request = node_named(search), parse_request(call)
-    changed = world if overrides is None else world.overridden(overrides)
+    changed = call_state if overrides is None else call_state.overridden(overrides)
     check_tolerance(tolerance)
     message = node.message(request, changed)
     check_rules(message, changed)
@@ -124,7 +124,7 @@ def estimate_gas(
 
 def execute_call(
     call: Request | Call | Mapping[str, Any],
-    world: World,
+    call_state: CallState,
     *,
     overrides: Mapping[Any, Any] | None = None,
     engine: str | Engine = "auto",
@@ -133,10 +133,10 @@ def execute_call(
     """What a call returns, as geth's `eth_call` answers; parameters and errors as in `estimate_gas`.
 
     >>> echo = {"0x" + "22" * 20: {"code": "0x5f355f5260205ff3"}}
-    >>> execute_call({"to": "0x" + "22" * 20, "data": "0x" + "07" * 32}, World(accounts={}), overrides=echo)[:2]
+    >>> execute_call({"to": "0x" + "22" * 20, "data": "0x" + "07" * 32}, CallState(accounts={}), overrides=echo)[:2]
     b'\\x07\\x07'
     """
-    node, request, changed = Geth(), parse_request(call), world.overridden(overrides)
+    node, request, changed = Geth(), parse_request(call), call_state.overridden(overrides)
     message = node.message(request, changed)
     check_rules(message, changed)
     gas = limits.gas_cap if request.call.gas is None else min(request.call.gas, limits.gas_cap)
@@ -150,7 +150,7 @@ def execute_call(
 
 def rollup_estimate(
     call: Request | Call | Mapping[str, Any],
-    world: World,
+    call_state: CallState,
     *,
     form: Form,
     margin: float,
@@ -170,14 +170,14 @@ def rollup_estimate(
     form : of the fee, with its costs and the base fee, see `feemodel.linea.pricing_forms`.
     margin : of an estimate [1].
     codec, measured, packed : how the fee transaction is measured, see `feemodel.linea.measure.fee_size`.
-    call, world, overrides, search, tolerance, engine, limits : as in `estimate_gas`; and `gas` of the call may be at
-        most `limits.max_call_gas`. It is no bound of the search.
+    call, call_state, overrides, search, tolerance, engine, limits : as in `estimate_gas`; and `gas` of the call may be
+        at most `limits.max_call_gas`. It is no bound of the search.
 
     >>> from feemodel.linea.pricing_forms import CostPerByte
     >>> sender, form = "0x" + "11" * 20, CostPerByte(variable_cost=1_000_000_000, fixed_cost=30_000_000)
     >>> fund = {sender: {"balance": 10**18}}
     >>> estimate = rollup_estimate(
-    ...     {"from": sender, "to": sender}, World(accounts={}), form=form, margin=1.2, overrides=fund
+    ...     {"from": sender, "to": sender}, CallState(accounts={}), form=form, margin=1.2, overrides=fund
     ... )
     >>> estimate.compressed_size, estimate.fee.total, estimate.reply()["gasLimit"]
     (25, 37428571, '0x5208')
@@ -185,12 +185,12 @@ def rollup_estimate(
     request = parse_request(call)
     check_rollup_call(request.call, limits)
     gas = estimate_gas(
-        request, world, overrides=overrides, search=search, tolerance=tolerance, engine=engine, limits=limits,
+        request, call_state, overrides=overrides, search=search, tolerance=tolerance, engine=engine, limits=limits,
     )  # fmt: skip
     sender = request.call.sender
-    nonce = 0 if sender is None else world.account(sender).nonce
+    nonce = 0 if sender is None else call_state.account(sender).nonce
     return priced(
-        gas, request.call, form=form, margin=margin, nonce=nonce, chain_id=world.chain_id, codec=codec,
+        gas, request.call, form=form, margin=margin, nonce=nonce, chain_id=call_state.chain_id, codec=codec,
         measured=measured, packed=packed,
     )  # fmt: skip
 
@@ -263,11 +263,17 @@ class _Meter:
     """Executes one message with the limits that a node would execute it with, and ends what takes too much."""
 
     def __init__(
-        self, execute: Execute, message: Message, limits: Limits, node: Node, request: Request, world: World
+        self, execute: Execute, message: Message, limits: Limits, node: Node, request: Request, call_state: CallState
     ) -> None:
-        self._execute, self._message, self._node, self._request, self._world = execute, message, node, request, world
-        self._budget, self._payable = Budget(limits), payable_gas(node, request, world)
-        cap = world.fork.max_transaction_gas
+        self._execute, self._message, self._node, self._request, self._call_state = (
+            execute,
+            message,
+            node,
+            request,
+            call_state,
+        )
+        self._budget, self._payable = Budget(limits), payable_gas(node, request, call_state)
+        cap = call_state.fork.max_transaction_gas
         self.most = self._payable if cap is None else min(cap, self._payable)  #: the largest limit [gas]
 
     def execute(self, gas_limit: int) -> Outcome:
@@ -288,7 +294,7 @@ class _Meter:
 
     def _refused(self, gas_limit: int) -> Outcome:
         """What a node says to a limit that is too large."""
-        reason = f"transaction gas limit too high (cap: {self._world.fork.max_transaction_gas}, tx: {gas_limit})"
+        reason = f"transaction gas limit too high (cap: {self._call_state.fork.max_transaction_gas}, tx: {gas_limit})"
         if gas_limit > self._payable:
-            reason = self._node.unpayable(self._request, self._world, gas_limit)
+            reason = self._node.unpayable(self._request, self._call_state, gas_limit)
         return Outcome(Status.REFUSED, gas_used=0, halt=reason)

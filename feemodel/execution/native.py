@@ -1,7 +1,7 @@
 """The native engine: revm in this process, by the rules of every fork; the package `feemodel-native` has it.
 
 It gives the interpreter's lock back while it executes, so calls in several threads run at the same time. Accounts are
-handed over once per world, what an override replaced once per call, and a message once per search.
+handed over once per state, what an override replaced once per call, and a message once per search.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.execution.engines import Execute, check_payable, check_stays
 from feemodel.execution.message import Authorization, Message
 from feemodel.execution.outcome import Committed, Inspected, Log, Outcome, Status, Traced
-from feemodel.execution.state import EMPTY, UINT256_MAX, Account, Change, World, blob_base_fee
+from feemodel.execution.state import EMPTY, UINT256_MAX, Account, CallState, Change, blob_base_fee
 from feemodel.extras import install_command
 
 if TYPE_CHECKING or find_spec("feemodel_native"):  # see `feemodel.execution.engines.engine_named`
@@ -60,7 +60,7 @@ _Answer = tuple[int, int, int, int, bytes, int]  # ending, gas used, refund, flo
 
 
 class Native:
-    """revm as an engine; what it loaded of a world it keeps for the next call on the same one. Threads may share it.
+    """revm as an engine; what it loaded of a state it keeps for the next call on the same one. Threads may share it.
 
     Parameters
     ----------
@@ -68,8 +68,8 @@ class Native:
 
     Raises `InvalidInput` where the package has another version than this module was written for.
 
-    >>> from feemodel.execution.state import World
-    >>> Native().run(World(accounts={}), lambda execute: execute(Message(to=bytes(20)), 21_000)).gas_used
+    >>> from feemodel.execution.state import CallState
+    >>> Native().run(CallState(accounts={}), lambda execute: execute(Message(to=bytes(20)), 21_000)).gas_used
     21000
     """
 
@@ -81,24 +81,24 @@ class Native:
         self._seconds = seconds
         self._base: _Base | None = None
 
-    def run(self, world: World, task: Callable[[Execute], Found]) -> Found:
+    def run(self, call_state: CallState, task: Callable[[Execute], Found]) -> Found:
         """What `task` makes of the executions that it asks for, see `feemodel.execution.engines.Engine`.
 
         Raises `LimitExceeded` where they take too long.
         """
         base = self._base
-        if base is None or (world is not base.world and not world.same_base(base.world)):
-            base = self._base = _Base(world)
-        state = _overridden(base.state, world) if world.changes else base.state
-        block = base.block if world.block is base.world.block else _block(world)
-        return task(_Machine(state, block, world, self._seconds))
+        if base is None or (call_state is not base.call_state and not call_state.same_base(base.call_state)):
+            base = self._base = _Base(call_state)
+        state = _overridden(base.state, call_state) if call_state.changes else base.state
+        block = base.block if call_state.block is base.call_state.block else _block(call_state)
+        return task(_Machine(state, block, call_state, self._seconds))
 
 
 class _Base:
-    """A world, and what the package has of it."""
+    """A state, and what the package has of it."""
 
-    def __init__(self, world: World) -> None:
-        self.world, self.state, self.block = world, _state(world), _block(world)
+    def __init__(self, call_state: CallState) -> None:
+        self.call_state, self.state, self.block = call_state, _state(call_state), _block(call_state)
 
 
 class _Machine:
@@ -106,8 +106,8 @@ class _Machine:
 
     engine = "native"
 
-    def __init__(self, state: native.State, block: native.Block, world: World, seconds: float | None) -> None:
-        self._state, self._block, self._world = state, block, world
+    def __init__(self, state: native.State, block: native.Block, call_state: CallState, seconds: float | None) -> None:
+        self._state, self._block, self._call_state = state, block, call_state
         self._seconds, self._until = seconds, None if seconds is None else monotonic() + seconds
         self._message: Message | None = None
         self._blob_cost = 0
@@ -119,7 +119,7 @@ class _Machine:
         """The execution with what it proves about other gas limits."""
         answer, least, most, single_frame = self._executed(native.trace, message, gas_limit)
         outcome = _outcome(answer, message)
-        if message.pays and message.gas_price and self._world.account(message.sender).balance > UINT256_MAX // 2:
+        if message.pays and message.gas_price and self._call_state.account(message.sender).balance > UINT256_MAX // 2:
             return Traced(outcome)  # a smaller limit leaves it more, which could then be more than a balance can be
         return Traced(outcome, least, most, single_frame)
 
@@ -131,19 +131,19 @@ class _Machine:
 
     def commit(self, message: Message, gas_limit: int, *, transfers: bool = False) -> Committed:
         """The execution, which stays, see `feemodel.execution.engines.Execute`."""
-        check_stays(self._world)
+        check_stays(self._call_state)
         function = partial(native.commit, transfers=transfers)
         answer, logs, changed, self._state = self._executed(function, message, gas_limit)
         changes = tuple(map(_change, changed))
-        self._world, self._message = self._world.after(changes), None
+        self._call_state, self._message = self._call_state.after(changes), None
         found = tuple(Log(address, tuple(topics), data, is_transfer) for address, topics, data, is_transfer in logs)
         return Committed(_outcome(answer, message), found, changes)
 
     def _executed(self, function: _Function[Answer], message: Message, gas_limit: int) -> Answer:
         if message is not self._message:  # a search asks for the same one again and again
-            self._blob_cost = _blob_cost(self._world, message) if message.blob_hashes else 0
-            self._given, self._message = _given(message, self._world, self._blob_cost), message
-        check_payable(self._world, message, gas_limit, self._blob_cost)
+            self._blob_cost = _blob_cost(self._call_state, message) if message.blob_hashes else 0
+            self._given, self._message = _given(message, self._call_state, self._blob_cost), message
+        check_payable(self._call_state, message, gas_limit, self._blob_cost)
         left = None if self._until is None else max(self._until - monotonic(), 0.0)
         try:
             return function(self._state, self._block, self._given, gas_limit, left)
@@ -182,25 +182,26 @@ def _precompile_fault(target: bytes) -> tuple[Status, str]:
     return Status.HALT, f"precompiled contract 0x{target.hex()} failed: {fault}"
 
 
-def _state(world: World) -> native.State:
-    existing = {key: account for key, account in world.accounts.items() if _exists(account)}
+def _state(call_state: CallState) -> native.State:
+    existing = {key: account for key, account in call_state.accounts.items() if _exists(account)}
     accounts, slots, codes = _packed(existing, [account.storage for account in existing.values()])
-    hashes = b"".join(number.to_bytes(8) + value for number, value in world.block.hashes.items())
-    return native.State(world.fork.name, accounts, slots, codes, hashes)
+    hashes = b"".join(number.to_bytes(8) + value for number, value in call_state.block.hashes.items())
+    return native.State(call_state.fork.name, accounts, slots, codes, hashes)
 
 
-def _block(world: World) -> native.Block:
-    block = world.block
+def _block(call_state: CallState) -> native.Block:
+    block = call_state.block
+    price = 0 if call_state.fork.blob_update_fraction is None else blob_base_fee(call_state)
     return native.Block(
-        fork=world.fork.name,
-        chain_id=world.chain_id,
+        fork=call_state.fork.name,
+        chain_id=call_state.chain_id,
         number=block.number,
         timestamp=block.timestamp,
         gas_limit=block.gas_limit,
         coinbase=block.coinbase,
         prev_randao=block.prev_randao,
         difficulty=block.difficulty.to_bytes(32),
-        blob_price=bytes(32) if world.fork.blob_update_fraction is None else blob_base_fee(world).to_bytes(32),
+        blob_price=price.to_bytes(32),
     )
 
 
@@ -209,14 +210,14 @@ def _exists(account: Account) -> bool:
     return bool(account.balance or account.nonce or account.code or account.storage)
 
 
-def _overridden(state: native.State, world: World) -> native.State:
+def _overridden(state: native.State, call_state: CallState) -> native.State:
     """The state with what an override replaced, of which only what differs is handed over."""
     storages, replaced = [], []
-    for address, account in world.changes.items():
-        slots = _diff(account.storage, world.accounts.get(address, EMPTY).storage)
+    for address, account in call_state.changes.items():
+        slots = _diff(account.storage, call_state.accounts.get(address, EMPTY).storage)
         replaced.append(slots is None)
         storages.append(account.storage if slots is None else slots)
-    return state.overridden(*_packed(world.changes, storages), replaced)
+    return state.overridden(*_packed(call_state.changes, storages), replaced)
 
 
 def _diff(storage: Mapping[int, int], base: Mapping[int, int]) -> Mapping[int, int] | None:
@@ -261,8 +262,8 @@ def _kept_code(code: bytes) -> native.Code:
     return native.Code(code)
 
 
-def _blob_cost(world: World, message: Message) -> int:
-    price = blob_base_fee(world)  # refused before Cancun, whoever pays
+def _blob_cost(call_state: CallState, message: Message) -> int:
+    price = blob_base_fee(call_state)  # refused before Cancun, whoever pays
     return len(message.blob_hashes) * GAS_PER_BLOB * price if message.pays and message.pays_for_blobs else 0
 
 
@@ -276,8 +277,8 @@ def _authorizations(entries: Sequence[Authorization]) -> list[tuple[bytes, bytes
     ]  # fmt: skip
 
 
-def _given(message: Message, world: World, blob_cost: int) -> native.Message:
-    fork = world.fork
+def _given(message: Message, call_state: CallState, blob_cost: int) -> native.Message:
+    fork = call_state.fork
     if message.authorizations and not fork.authorizations:
         raise InvalidInput("fork", "expected Prague or later for a SetCodeTransaction", fork.name)
     if message.access_list and not fork.access_lists:

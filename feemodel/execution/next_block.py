@@ -27,8 +27,8 @@ from feemodel.execution.message import Message, Request, parse_message, parse_re
 from feemodel.execution.outcome import Log, Outcome, Status
 from feemodel.execution.state import (
     UINT64_MAX,
+    CallState,
     Change,
-    World,
     blob_base_fee,
     parse_block_overrides,
 )
@@ -82,7 +82,7 @@ class Executed(NamedTuple):
 class Simulated:
     """A block that is not there, and its calls."""
 
-    world: World  #: after it, with the block's own fields
+    call_state: CallState  #: after it, with the block's own fields
     parent_hash: bytes | None  #: `None` where it is not known
     calls: tuple[Executed, ...]
     excess_blob_gas: int  #: of its header, whatever blob base fee an override names [gas]
@@ -137,7 +137,7 @@ def parse_simulation(payload: Any) -> Simulation:
 
 def simulate(
     simulation: Simulation | Mapping[str, Any],
-    world: World,
+    call_state: CallState,
     *,
     parent_hash: bytes | None = None,
     next_base_fee: int = 0,
@@ -149,7 +149,7 @@ def simulate(
     Parameters
     ----------
     simulation : the parameter of `eth_simulateV1`, or one already parsed.
-    world : the newest block and the state after it; unchanged afterwards.
+    call_state : the newest block and the state after it; unchanged afterwards.
     parent_hash : of the newest block; without one, EIP-2935's contract is not told it.
     next_base_fee : of a first block that is validated and names none [wei / gas].
     engine : as in `feemodel.execution.estimate_gas`.
@@ -165,25 +165,25 @@ def simulate(
 
     >>> pays = {"from": "0x" + "11" * 20, "to": "0x" + "22" * 20, "value": "0x5"}
     >>> block = {"stateOverrides": {pays["from"]: {"balance": "0x9"}}, "calls": [pays]}
-    >>> simulate({"blockStateCalls": [block]}, World(accounts={}))[0].world.account(bytes([0x22] * 20)).balance
+    >>> simulate({"blockStateCalls": [block]}, CallState(accounts={}))[0].call_state.account(bytes([0x22] * 20)).balance
     5
     """
     asked = simulation if isinstance(simulation, Simulation) else parse_simulation(simulation)
-    if not since("london", world.fork):
-        raise InvalidInput("fork", "expected London or later for a simulated block", world.fork.name)
+    if not since("london", call_state.fork):
+        raise InvalidInput("fork", "expected London or later for a simulated block", call_state.fork.name)
     run = _Run(asked, limits, engine_of(engine))
-    excess, blobs = world.block.excess_blob_gas, 0
+    excess, blobs = call_state.block.excess_blob_gas, 0
     found: list[Simulated] = []
-    for calls, changed in in_order(asked.blocks, world):
-        excess = _next_excess(world, excess, blobs)
+    for calls, changed in in_order(asked.blocks, call_state):
+        excess = _next_excess(call_state, excess, blobs)
         base_fee = next_base_fee if asked.validation else 0
         defaults = {"base_fee": base_fee, "prev_randao": bytes(32), "excess_blob_gas": excess}
-        block = replace(world.block, **{**defaults, **changed})
-        begun = replace(world.overridden(calls.state_overrides), block=block)
+        block = replace(call_state.block, **{**defaults, **changed})
+        begun = replace(call_state.overridden(calls.state_overrides), block=block)
         begun = begun.after(_system_changes(begun, parent_hash))
         simulated = run.block(begun, calls.calls, parent_hash, excess)
         found.append(simulated)
-        world, parent_hash, blobs = simulated.world, None, simulated.blob_gas_used
+        call_state, parent_hash, blobs = simulated.call_state, None, simulated.blob_gas_used
         next_base_fee = _base_fee_after(simulated)
     return tuple(found)
 
@@ -196,16 +196,16 @@ class _Run:
         self._budget = Budget(limits)
         self._before = 0  # gas of the blocks before
 
-    def block(self, begun: World, calls: tuple[Request, ...], parent_hash: bytes | None, excess: int) -> Simulated:
+    def block(self, begun: CallState, calls: tuple[Request, ...], parent_hash: bytes | None, excess: int) -> Simulated:
         """The calls of a block; `begun` is what they find."""
 
-        def task(execute: Execute) -> tuple[tuple[Executed, ...], World]:
+        def task(execute: Execute) -> tuple[tuple[Executed, ...], CallState]:
             block = _BlockRun(self._asked, begun, self._limits.gas_cap - self._before, self._budget)
-            return tuple([block.call(execute, request) for request in calls]), block.world
+            return tuple([block.call(execute, request) for request in calls]), block.call_state
 
-        executed, world = self._engine.run(begun, task) if calls else ((), begun)
+        executed, call_state = self._engine.run(begun, task) if calls else ((), begun)
         found = Simulated(
-            calls=executed, world=world, parent_hash=parent_hash, excess_blob_gas=excess,
+            calls=executed, call_state=call_state, parent_hash=parent_hash, excess_blob_gas=excess,
             full_transactions=self._asked.full_transactions,
         )  # fmt: skip
         self._before += found.gas_used
@@ -215,8 +215,8 @@ class _Run:
 class _BlockRun:
     """The calls of one block, while they are executed."""
 
-    def __init__(self, asked: Simulation, begun: World, gas_cap: int, budget: Budget) -> None:
-        self._asked, self.world, self._gas_cap, self._budget = asked, begun, gas_cap, budget
+    def __init__(self, asked: Simulation, begun: CallState, gas_cap: int, budget: Budget) -> None:
+        self._asked, self.call_state, self._gas_cap, self._budget = asked, begun, gas_cap, budget
         self._used = 0  # of the block [gas]
 
     def call(self, execute: Execute, request: Request) -> Executed:
@@ -228,30 +228,30 @@ class _BlockRun:
             message = self._message(request, gas_limit)
             committed = execute.commit(message, gas_limit, transfers=self._asked.transfers)
             if committed.outcome.status is Status.INTRINSIC:
-                raise _too_little(message, committed.outcome, gas_limit, self.world.fork)
+                raise _too_little(message, committed.outcome, gas_limit, self.call_state.fork)
         except ExecutionFailed as error:
             raise ExecutionFailed(f"err: {error.message} (supplied gas {gas_limit})", error.code) from None
         self._used += committed.outcome.charged
         self._budget.spent += committed.outcome.gas_used
-        self.world = self.world.after(committed.changes)
+        self.call_state = self.call_state.after(committed.changes)
         return Executed(request, message, committed.outcome, committed.logs)
 
     def _filled(self, request: Request) -> Request:
         """The call with the nonce, the gas and the chain id that it does not name."""
-        call, block = request.call, self.world.block
+        call, block = request.call, self.call_state.block
         gas = block.gas_limit - self._used if call.gas is None else call.gas
         if self._used + gas > block.gas_limit:
             raise ExecutionFailed(f"block gas limit reached: {self._used + gas} > {block.gas_limit}", BLOCK_GAS)
-        _CLIENT.check_chain(request, self.world)
-        nonce = self.world.account(call.sender or ZERO_ADDRESS).nonce if call.nonce is None else call.nonce
+        _CLIENT.check_chain(request, self.call_state)
+        nonce = self.call_state.account(call.sender or ZERO_ADDRESS).nonce if call.nonce is None else call.nonce
         gas = min(gas, self._gas_cap - self._used)
-        return request._replace(call=call._replace(gas=gas, nonce=nonce, chain_id=self.world.chain_id))
+        return request._replace(call=call._replace(gas=gas, nonce=nonce, chain_id=self.call_state.chain_id))
 
     def _message(self, request: Request, gas_limit: int) -> Message:
         """The message with its price, as geth lets it into a block; raises `ExecutionFailed`."""
-        call, world, validation = request.call, self.world, self._asked.validation
-        sender, base_fee = call.sender or ZERO_ADDRESS, world.block.base_fee
-        who, account = f"address {checksummed(sender)}", world.account(sender)
+        call, call_state, validation = request.call, self.call_state, self._asked.validation
+        sender, base_fee = call.sender or ZERO_ADDRESS, call_state.block.base_fee
+        who, account = f"address {checksummed(sender)}", call_state.account(sender)
         if validation and call.nonce is not None and call.nonce != account.nonce:
             low = call.nonce < account.nonce
             words = f"nonce too {'low' if low else 'high'}: {who}, tx: {call.nonce} state: {account.nonce}"
@@ -271,7 +271,7 @@ class _BlockRun:
         if cost > account.balance:
             words = f"insufficient funds for gas * price + value: {who} have {account.balance} want {cost}"
             raise ExecutionFailed(words, INSUFFICIENT_FUNDS)
-        limit = world.fork.max_init_code
+        limit = call_state.fork.max_init_code
         if call.to is None and limit is not None and len(call.data) > limit:
             words = f"max initcode size exceeded: code size {len(call.data)} limit {limit}"
             raise ExecutionFailed(words, INIT_CODE)
@@ -279,7 +279,7 @@ class _BlockRun:
         return parse_message(request, gas_price=price, base_fee=base_fee, pays=True)
 
     def _check_blobs(self, request: Request, who: str) -> None:
-        cap, price = request.call.max_fee_per_blob_gas or 0, blob_base_fee(self.world)
+        cap, price = request.call.max_fee_per_blob_gas or 0, blob_base_fee(self.call_state)
         if (self._asked.validation or cap) and cap < price:
             words = f"max fee per blob gas less than block blob gas fee: {who} blobGasFeeCap: {cap}"
             raise ExecutionFailed(f"{words}, blobBaseFee: {price}")
@@ -307,12 +307,12 @@ def _too_little(message: Message, outcome: Outcome, gas_limit: int, fork: Fork) 
     return ExecutionFailed(words, INTRINSIC_GAS)
 
 
-def in_order(blocks: tuple[BlockCalls, ...], world: World) -> list[tuple[BlockCalls, dict[str, Any]]]:
+def in_order(blocks: tuple[BlockCalls, ...], call_state: CallState) -> list[tuple[BlockCalls, dict[str, Any]]]:
     """Every block with its number, its time and what else is overridden; raises `ExecutionFailed` out of order."""
-    first, number, timestamp = world.block.number, world.block.number, world.block.timestamp
+    first, number, timestamp = call_state.block.number, call_state.block.number, call_state.block.timestamp
     found: list[tuple[BlockCalls, dict[str, Any]]] = []
     for block in blocks:
-        changed = parse_block_overrides(block.block_overrides, world.fork)
+        changed = parse_block_overrides(block.block_overrides, call_state.fork)
         wanted = changed.get("number", number + 1)
         if wanted <= number:
             raise ExecutionFailed(f"block numbers must be in order: {wanted} <= {number}", BLOCK_NUMBER)
@@ -330,36 +330,36 @@ def in_order(blocks: tuple[BlockCalls, ...], world: World) -> list[tuple[BlockCa
     return found
 
 
-def _next_excess(world: World, excess: int, used: int) -> int:
+def _next_excess(call_state: CallState, excess: int, used: int) -> int:
     """The excess blob gas of the next block from that of the last one and what its blobs used [gas]."""
-    row = next((row for row in MAINNET.rows if row.name.lower() == world.fork.name), None)
+    row = next((row for row in MAINNET.rows if row.name.lower() == call_state.fork.name), None)
     if row is None:
         return 0
     rules = Schedule((replace(row, timestamp=0),))
-    return next_excess_blob_gas(excess, used, world.block.base_fee, 0, rules)
+    return next_excess_blob_gas(excess, used, call_state.block.base_fee, 0, rules)
 
 
 def _base_fee_after(simulated: Simulated) -> int:
     """Of the next block, by EIP-1559 [wei / gas]."""
-    block = simulated.world.block
+    block = simulated.call_state.block
     if block.gas_limit < ELASTICITY:  # which has no gas target
         return block.base_fee
     return next_base_fee_after(block.base_fee, simulated.gas_used, block.gas_limit)
 
 
-def _system_changes(world: World, parent_hash: bytes | None) -> list[Change]:
+def _system_changes(call_state: CallState, parent_hash: bytes | None) -> list[Change]:
     """What a block stores before its first transaction, where the chain has the contracts that store it."""
-    block, found = world.block, []
-    if parent_hash is not None and since("prague", world.fork) and world.account(_HISTORY).code:
-        found.append(_stored(world, _HISTORY, {(block.number - 1) % _RING: int.from_bytes(parent_hash)}))
-    if since("cancun", world.fork) and world.account(_BEACON_ROOTS).code:  # of a beacon root of zeros
+    block, found = call_state.block, []
+    if parent_hash is not None and since("prague", call_state.fork) and call_state.account(_HISTORY).code:
+        found.append(_stored(call_state, _HISTORY, {(block.number - 1) % _RING: int.from_bytes(parent_hash)}))
+    if since("cancun", call_state.fork) and call_state.account(_BEACON_ROOTS).code:  # of a beacon root of zeros
         place = block.timestamp % _RING
-        found.append(_stored(world, _BEACON_ROOTS, {place: block.timestamp, place + _RING: 0}))
+        found.append(_stored(call_state, _BEACON_ROOTS, {place: block.timestamp, place + _RING: 0}))
     return found
 
 
-def _stored(world: World, address: bytes, slots: Mapping[int, int]) -> Change:
-    account = world.account(address)
+def _stored(call_state: CallState, address: bytes, slots: Mapping[int, int]) -> Change:
+    account = call_state.account(address)
     return Change(address, account.balance, account.nonce, None, False, slots)
 
 

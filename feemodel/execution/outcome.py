@@ -105,4 +105,4 @@ class Committed(NamedTuple):
 
     outcome: Outcome
     logs: tuple[Log, ...] = ()  #: of a success
-    changes: tuple[Change, ...] = ()  #: see `feemodel.execution.state.World.after`
+    changes: tuple[Change, ...] = ()  #: see `feemodel.execution.state.CallState.after`

@@ -1,6 +1,6 @@
 """The reference in a few child processes, which can be killed: no call keeps others waiting, none runs for ever.
 
-A child loads a world once and keeps it for later calls on the same one. A child whose execution is not done at the
+A child loads a state once and keeps it for later calls on the same one. A child whose execution is not done at the
 deadline is killed and replaced. A task whose child dies, as one without memory does, is begun again in a new one.
 """
 
@@ -19,14 +19,14 @@ from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.execution.engines import Execute
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Committed, Inspected, Outcome, Traced
-from feemodel.execution.state import Overlay, World
+from feemodel.execution.state import CallState, Overlay
 
 Found = TypeVar("Found")
 How = Literal["execute", "trace", "inspect", "commit", "commit transfers"]
 
 PROCESSES = 2
 DEADLINE = 10.0  # seconds; a call that a rollup block takes is done in two
-START = 60.0  # seconds until a child has its engine and a world; on a busy machine it takes five
+START = 60.0  # seconds until a child has its engine and a state; on a busy machine it takes five
 ATTEMPTS = 2  # at a task, each in a process of its own
 
 
@@ -47,7 +47,7 @@ class EnginePool:
     threads.
 
     >>> with EnginePool(processes=1, deadline=60) as pool:
-    ...     pool.run(World(accounts={}), lambda execute: execute(Message(to=bytes(20)), 21_000)).gas_used
+    ...     pool.run(CallState(accounts={}), lambda execute: execute(Message(to=bytes(20)), 21_000)).gas_used
     21000
     """
 
@@ -59,7 +59,7 @@ class EnginePool:
         self._free = [*self._all]  # the one that was used last comes last
         self._change = threading.Condition()  # of those that are free
 
-    def run(self, world: World, task: Callable[[Execute], Found]) -> Found:
+    def run(self, call_state: CallState, task: Callable[[Execute], Found]) -> Found:
         """What `task` makes of the executions that it asks for, see `feemodel.execution.engines.Engine`.
 
         Raises `LimitExceeded` at the deadline and where each process that was given the task died, `RuntimeError` where
@@ -68,7 +68,7 @@ class EnginePool:
         left = self._deadline
         for _ in range(ATTEMPTS):
             with suppress(ChildEnded), self._taken() as child:
-                child.load(world)
+                child.load(call_state)
                 began = monotonic()
                 try:
                     return task(_Machine(child, began + left, self._deadline))
@@ -76,14 +76,14 @@ class EnginePool:
                     left -= monotonic() - began
         raise LimitExceeded(f"{ATTEMPTS} processes of the engine ended while they executed this call: try it again")
 
-    def warm_up(self, world: World | None = None) -> None:
-        """Start all children and load a world, so that the first calls need not wait for it."""
+    def warm_up(self, call_state: CallState | None = None) -> None:
+        """Start all children and load a state, so that the first calls need not wait for it."""
         with ExitStack() as held:
             children = [held.enter_context(self._taken()) for _ in self._all]
             for child in children:
                 child.start()
             for child in children:
-                child.load(world or World(accounts={}))
+                child.load(call_state or CallState(accounts={}))
 
     def close(self) -> None:
         """End the children for good; tasks that wait for them fail with `RuntimeError`."""
@@ -100,7 +100,7 @@ class EnginePool:
         with self._change:
             if not self._change.wait_for(lambda: self._free, self._deadline):
                 raise LimitExceeded(f"no process of the engine came free within {self._deadline:g} s")
-            # The last one has its world loaded. A process that was killed takes seconds to start anew: that is left to
+            # The last one has its state loaded. A process that was killed takes seconds to start anew: that is left to
             # a call that finds no other.
             child = next((one for one in reversed(self._free) if one.is_alive), self._free[-1])
             self._free.remove(child)
@@ -161,7 +161,7 @@ class _Child:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection | None = None
-        self._base: World | None = None
+        self._base: CallState | None = None
         self._ended = False
         self._starting = threading.Lock()
         self.is_busy = False  #: whether an answer is owed
@@ -188,18 +188,18 @@ class _Child:
         self._pipe = ours
         return ours
 
-    def load(self, world: World) -> None:
-        """Tell the child on which world the next messages run; a new one is there when this returns."""
+    def load(self, call_state: CallState) -> None:
+        """Tell the child on which state the next messages run; a new one is there when this returns."""
         pipe = self.start()
-        if self._base is not None and world.same_base(self._base):
-            _send(pipe, Overlay.of(world, self._base))
+        if self._base is not None and call_state.same_base(self._base):
+            _send(pipe, Overlay.of(call_state, self._base))
             return
         self.is_busy = True
-        _send(pipe, world)
+        _send(pipe, call_state)
         if _received(pipe, START) is None:
             self.stop()
             raise LimitExceeded(f"a process of the engine took more than {START:g} s to start")
-        self.is_busy, self._base = False, world
+        self.is_busy, self._base = False, call_state
 
     def ask(self, question: Any, seconds: float) -> Any:
         """The answer of the child that was loaded; `None` if it did not come in time."""

@@ -24,7 +24,7 @@ from feemodel.execution.inspection import Inspector
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import UNBOUNDED, Committed, Inspected, Log, Outcome, Status, Traced
 from feemodel.execution.recursion import recursion_limit
-from feemodel.execution.state import UINT256_MAX, Account, Block, World, blob_base_fee
+from feemodel.execution.state import UINT256_MAX, Account, Block, CallState, blob_base_fee
 from feemodel.execution.state_changes import changes_between
 from feemodel.execution.trace import Recorder
 from feemodel.execution.transfers import Transfers, logging_payments
@@ -57,28 +57,28 @@ _WORDS = {
 
 
 class Reference:
-    """The specification as an engine; what it loaded of a world it keeps for the next call on the same one.
+    """The specification as an engine; what it loaded of a state it keeps for the next call on the same one.
 
-    >>> from feemodel.execution.state import World
-    >>> Reference().run(World(accounts={}), lambda execute: execute(Message(to=bytes(20)), 21_000)).gas_used
+    >>> from feemodel.execution.state import CallState
+    >>> Reference().run(CallState(accounts={}), lambda execute: execute(Message(to=bytes(20)), 21_000)).gas_used
     21000
     """
 
     def __init__(self) -> None:
-        self._base: World | None = None
+        self._base: CallState | None = None
         self._state: Any = None
         self._lock = Lock()
 
-    def run(self, world: World, task: Callable[[Execute], Found]) -> Found:
+    def run(self, call_state: CallState, task: Callable[[Execute], Found]) -> Found:
         """What `task` makes of the executions that it asks for, see `feemodel.execution.engines.Engine`."""
-        rules = _rules(world.fork.name)
+        rules = _rules(call_state.fork.name)
         with self._lock:  # the specification's tracer is one for the whole process
-            if not world.same_base(self._base):
-                self._state, self._base = _load(rules, rules.state.State(), world.accounts), world
+            if not call_state.same_base(self._base):
+                self._state, self._base = _load(rules, rules.state.State(), call_state.accounts), call_state
             state = self._state
-            if world.changes:
-                state = _load(rules, _copy(rules, state), world.changes)
-            return task(_Machine(rules, state, world))
+            if call_state.changes:
+                state = _load(rules, _copy(rules, state), call_state.changes)
+            return task(_Machine(rules, state, call_state))
 
 
 class _Rules(NamedTuple):
@@ -114,22 +114,22 @@ class _Machine:
 
     engine = "reference"
 
-    def __init__(self, rules: _Rules, state: Any, world: World) -> None:
-        self._rules, self._state, self._world = rules, state, world
+    def __init__(self, rules: _Rules, state: Any, call_state: CallState) -> None:
+        self._rules, self._state, self._call_state = rules, state, call_state
 
     def __call__(self, message: Message, gas_limit: int) -> Outcome:
         return self._execute(message, gas_limit, None).outcome
 
     def trace(self, message: Message, gas_limit: int) -> Traced:
         """The execution with what it proves about other gas limits."""
-        fork = self._world.fork
+        fork = self._call_state.fork
         paid = gas_limit * message.gas_price if message.pays else 0
         record = Recorder(
             payer=message.sender if paid else None, divides_gas=fork.divides_gas, sstore_sentry=fork.sstore_sentry
         )
         outcome, intrinsic = self._execute(message, gas_limit, record)[:2]
         # A smaller limit leaves the payer more, which could then be more than a balance can be.
-        too_rich = paid and self._world.account(message.sender).balance > UINT256_MAX // 2
+        too_rich = paid and self._call_state.account(message.sender).balance > UINT256_MAX // 2
         whole = fork.divides_gas or message.to is not None  # in Frontier code that cannot be paid for is left out
         if outcome.status is Status.INTRINSIC or record.reads or too_rich or not whole:
             return Traced(outcome)
@@ -145,37 +145,37 @@ class _Machine:
 
     def commit(self, message: Message, gas_limit: int, *, transfers: bool = False) -> Committed:
         """The execution, which stays, see `feemodel.execution.engines.Execute`."""
-        check_stays(self._world)
+        check_stays(self._call_state)
         executed = self._execute(message, gas_limit, Transfers() if transfers else None)
         outcome, state = executed.outcome, executed.state
         if state is None:
             return Committed(outcome)
         if message.pays:
-            _pay(self._rules, state, message, gas_limit - outcome.charged, outcome.charged, self._world)
+            _pay(self._rules, state, message, gas_limit - outcome.charged, outcome.charged, self._call_state)
         for address in executed.end.accounts_to_delete:
             self._rules.state.destroy_account(state, address)
         if hasattr(executed.end, "touched_accounts"):
-            touched = {*executed.end.touched_accounts, self._rules.fork_types.Address(self._world.block.coinbase)}
+            touched = {*executed.end.touched_accounts, self._rules.fork_types.Address(self._call_state.block.coinbase)}
             self._rules.state.destroy_touched_empty_accounts(state, touched)
         changes = tuple(changes_between(self._state, state))
-        self._state, self._world = state, self._world.after(changes)
+        self._state, self._call_state = state, self._call_state.after(changes)
         return Committed(outcome, tuple(map(_log, executed.end.logs)), changes)
 
     def _execute(self, message: Message, gas_limit: int, record: _Tracer | None) -> "_Executed":
         """The outcome, what the message costs before its first instruction [gas], and what it left."""
-        rules, fork = self._rules, self._world.fork
-        blob_cost = _blob_cost(self._world, message) if message.blob_hashes else 0
-        check_payable(self._world, message, gas_limit, blob_cost)
+        rules, fork = self._rules, self._call_state.fork
+        blob_cost = _blob_cost(self._call_state, message) if message.blob_hashes else 0
+        check_payable(self._call_state, message, gas_limit, blob_cost)
         transaction = _transaction(rules, message, gas_limit)
         cost = rules.transactions.calculate_intrinsic_cost(transaction)
         intrinsic, floor = map(int, cost) if fork.calldata_floor else (int(cost), 0)
         if gas_limit < max(intrinsic, floor):
             return _Executed(Outcome(Status.INTRINSIC, gas_used=0, floor=floor, halt=Status.INTRINSIC), intrinsic)
         state = _copy(rules, self._state)
-        block = _block_environment(rules, state, self._world, message.base_fee)
+        block = _block_environment(rules, state, self._call_state, message.base_fee)
         due = blob_cost + (gas_limit * message.gas_price if message.pays else 0)
         _charge_sender(rules, state, message.sender, due)
-        environment = _transaction_environment(rules, message, gas_limit - intrinsic, self._world)
+        environment = _transaction_environment(rules, message, gas_limit - intrinsic, self._call_state)
         environment.logs_payments = isinstance(record, Transfers)
         try:
             with recursion_limit(RECURSION_LIMIT):
@@ -205,11 +205,11 @@ class _Executed(NamedTuple):
     end: Any = None
 
 
-def _pay(rules: _Rules, state: Any, message: Message, left: int, charged: int, world: World) -> None:
+def _pay(rules: _Rules, state: Any, message: Message, left: int, charged: int, call_state: CallState) -> None:
     """What is left of the gas goes back to who paid for it, and the price above the base fee to the beneficiary."""
     burned = message.base_fee if "base_fee_per_gas" in _names(rules.vm.BlockEnvironment) else 0
     tip = max(message.gas_price - burned, 0)
-    for key, value in ((message.sender, left * message.gas_price), (world.block.coinbase, charged * tip)):
+    for key, value in ((message.sender, left * message.gas_price), (call_state.block.coinbase, charged * tip)):
         address = rules.fork_types.Address(key)
         balance = int(rules.state.get_account(state, address).balance) + value
         if balance > UINT256_MAX:  # only an override can bring a state so far
@@ -297,18 +297,18 @@ def _charge_sender(rules: _Rules, state: Any, key: bytes, due: int) -> None:
         rules.state.set_account_balance(state, sender, U256(balance - due))
 
 
-def _blob_cost(world: World, message: Message) -> int:
-    price = blob_base_fee(world)
+def _blob_cost(call_state: CallState, message: Message) -> int:
+    price = blob_base_fee(call_state)
     if not (message.pays and message.pays_for_blobs):
         return 0
-    return len(message.blob_hashes) * int(_rules(world.fork.name).gas.GAS_PER_BLOB) * price
+    return len(message.blob_hashes) * int(_rules(call_state.fork.name).gas.GAS_PER_BLOB) * price
 
 
-def _block_environment(rules: _Rules, state: Any, world: World, base_fee: int) -> Any:
-    block = world.block
+def _block_environment(rules: _Rules, state: Any, call_state: CallState, base_fee: int) -> Any:
+    block = call_state.block
     return _build(
         rules.vm.BlockEnvironment,
-        chain_id=U64(world.chain_id),
+        chain_id=U64(call_state.chain_id),
         state=state,
         block_gas_limit=Uint(block.gas_limit),
         block_hashes=_BlockHashes(block),
@@ -323,11 +323,11 @@ def _block_environment(rules: _Rules, state: Any, world: World, base_fee: int) -
     )
 
 
-def _transaction_environment(rules: _Rules, message: Message, gas: int, world: World) -> Any:
+def _transaction_environment(rules: _Rules, message: Message, gas: int, call_state: CallState) -> Any:
     address = rules.fork_types.Address
     warm = {address(key) for key, _ in message.access_list}
-    if world.fork.warm_coinbase:
-        warm.add(address(world.block.coinbase))
+    if call_state.fork.warm_coinbase:
+        warm.add(address(call_state.block.coinbase))
     return _build(
         rules.vm.TransactionEnvironment,
         origin=address(message.sender),

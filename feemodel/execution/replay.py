@@ -16,7 +16,7 @@ from feemodel.execution.message import Authorization, Message, Request
 from feemodel.execution.outcome import Outcome
 from feemodel.execution.replay_state import after_transaction, with_recorded
 from feemodel.execution.search import TOLERANCE
-from feemodel.execution.state import Block, World, excess_at
+from feemodel.execution.state import Block, CallState, excess_at
 from feemodel.io.replay import Replay, ReplayBlock, ReplayTransaction
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.node import Verdict, node_checks, offered_price, verdicts
@@ -37,7 +37,7 @@ class Step:
     block: ReplayBlock
     index: int
     transaction: ReplayTransaction
-    world: World
+    call_state: CallState
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,29 +73,29 @@ def steps(replay: Replay, *, fork: str | None = None) -> Iterator[Step]:
     ----------
     fork : the rules, if not those of the capture.
     """
-    for block, index, world in _worlds(replay, fork):
+    for block, index, call_state in _call_states(replay, fork):
         if index < len(block.transactions):
-            yield Step(block, index, block.transactions[index], world)
+            yield Step(block, index, block.transactions[index], call_state)
 
 
-def final_world(replay: Replay, *, fork: str | None = None) -> World:
+def final_state(replay: Replay, *, fork: str | None = None) -> CallState:
     """The state after the last transaction, in the last block; parameters as in `steps`."""
-    *_, (_, _, world) = _worlds(replay, fork)
-    return world
+    *_, (_, _, call_state) = _call_states(replay, fork)
+    return call_state
 
 
-def world_before(replay: Replay, before: tuple[int, int], *, fork: str | None = None) -> World:
+def state_before(replay: Replay, before: tuple[int, int], *, fork: str | None = None) -> CallState:
     """The state just before a transaction, given by block number and index; other parameters as in `steps`."""
     for step in steps(replay, fork=fork):
         if (step.block.number, step.index) == tuple(before):
-            return step.world
+            return step.call_state
     raise InvalidInput("before", "expected the number of a captured block and an index in it", before)
 
 
 def execute_again(step: Step, engine: Engine) -> tuple[Outcome, str]:
     """What a transaction comes to when it is executed again, and the engine that executed it."""
     message, gas_limit = _message(step), step.transaction.gas_limit
-    return engine.run(step.world, lambda execute: (execute(message, gas_limit), execute.engine))
+    return engine.run(step.call_state, lambda execute: (execute(message, gas_limit), execute.engine))
 
 
 def is_reproduced(step: Step, outcome: Outcome) -> bool:
@@ -214,7 +214,7 @@ class _Comparing:
     def _estimated(self, step: Step) -> tuple[GasEstimate | None, str | None]:
         """The gas limit that a node would have answered to the wallet, or why it would have refused."""
         try:
-            return estimate_gas(estimate_request(step.transaction), step.world, **self._searching), None
+            return estimate_gas(estimate_request(step.transaction), step.call_state, **self._searching), None
         except FeeModelError as error:
             return None, str(error)
 
@@ -267,14 +267,14 @@ def _reproduced_again(step: Step, engine: Engine) -> bool:
         return False
 
 
-def _worlds(replay: Replay, fork: str | None) -> Iterator[tuple[ReplayBlock, int, World]]:
+def _call_states(replay: Replay, fork: str | None) -> Iterator[tuple[ReplayBlock, int, CallState]]:
     """The state before each transaction and after the last one of each block."""
     rules = fork_named(replay.fork if fork is None else fork)
     accounts = with_recorded({}, replay.state)
     for block in replay.blocks:
         surroundings = _block(replay, block, rules)
         for index, transaction in enumerate((*block.transactions, None)):
-            yield block, index, World(accounts=accounts, block=surroundings, chain_id=replay.chain_id, fork=rules)
+            yield block, index, CallState(accounts=accounts, block=surroundings, chain_id=replay.chain_id, fork=rules)
             if transaction is not None:
                 accounts = after_transaction(accounts, transaction, chain_id=replay.chain_id, fork=rules)
 

@@ -67,8 +67,8 @@ def simulated_blocks(simulated: Sequence[Simulated]) -> list[dict[str, Any]]:
     """The blocks on the wire, each the parent of the next one; no state root is known.
 
     >>> from feemodel.execution.next_block import simulate
-    >>> from feemodel.execution.state import World
-    >>> first, second = simulated_blocks(simulate({"blockStateCalls": [{}, {}]}, World(accounts={})))
+    >>> from feemodel.execution.state import CallState
+    >>> first, second = simulated_blocks(simulate({"blockStateCalls": [{}, {}]}, CallState(accounts={})))
     >>> second["number"], second["parentHash"] == first["hash"]
     ('0x3', True)
     """
@@ -89,8 +89,8 @@ def simulated_block(simulated: Simulated, *, state_root: bytes | None = None) ->
         zeros in its place.
 
     >>> from feemodel.execution.next_block import simulate
-    >>> from feemodel.execution.state import World
-    >>> block = simulated_block(simulate({"blockStateCalls": [{}]}, World(accounts={}))[0])
+    >>> from feemodel.execution.state import CallState
+    >>> block = simulated_block(simulate({"blockStateCalls": [{}]}, CallState(accounts={}))[0])
     >>> block["number"], block["stateRoot"], block["calls"]
     ('0x2', None, [])
     """
@@ -129,7 +129,7 @@ def _list_size(payload: int) -> int:
 
 
 def _header(simulated: Simulated, state_root: bytes | None, encoded: Sequence[bytes]) -> _Header:
-    block, fork = simulated.world.block, simulated.world.fork
+    block, fork = simulated.call_state.block, simulated.call_state.fork
     logged = [log for call in simulated.calls for log in _code_logs(call)]
     cancun, prague = since("cancun", fork), since("prague", fork)
     return _Header(
@@ -292,7 +292,7 @@ def _full(call: Executed, simulated: Simulated, place: dict[str, Any]) -> dict[s
         **place,
         "from": to_hex(call.message.sender),
         "gas": to_quantity(asked.gas or 0),
-        "gasPrice": to_quantity(effective_price(request, simulated.world.block.base_fee)),
+        "gasPrice": to_quantity(effective_price(request, simulated.call_state.block.base_fee)),
         "input": to_hex(asked.data),
         "nonce": to_quantity(asked.nonce or 0),
         "to": None if asked.to is None else to_hex(asked.to),

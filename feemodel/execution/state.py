@@ -1,6 +1,6 @@
 """The accounts and the block that a call runs on, and overrides: applied for one call and gone after it.
 
-A world is never changed. Overriding it gives another world, which holds what was replaced and shares the rest; so there
+A state is never changed. Overriding it gives another state, which holds what was replaced and shares the rest; so there
 is nothing to restore after a call, also when it failed.
 """
 
@@ -21,6 +21,7 @@ from feemodel.ethereum.fee_market import (
     fake_exponential,
 )
 from feemodel.execution.forks import DEFAULT_FORK, FORKS, Fork
+from feemodel.moved import renamed
 
 UINT64_MAX = 2**64 - 1
 UINT256_MAX = 2**256 - 1
@@ -79,15 +80,15 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class CallState:
     """Accounts by address, the block, and the rules.
 
-    `accounts` must not be changed once it is part of a world: engines keep what they loaded from it.
+    `accounts` must not be changed once it is part of a state: engines keep what they loaded from it.
 
     >>> holder = bytes.fromhex("11" * 20)
-    >>> world = World(accounts={holder: Account(balance=5)})
-    >>> richer = world.overridden({holder: {"balance": "0x64"}})
-    >>> richer.account(holder).balance, world.account(holder).balance
+    >>> call_state = CallState(accounts={holder: Account(balance=5)})
+    >>> richer = call_state.overridden({holder: {"balance": "0x64"}})
+    >>> richer.account(holder).balance, call_state.account(holder).balance
     (100, 5)
     """
 
@@ -102,7 +103,7 @@ class World:
         return self.changes.get(address) or self.accounts.get(address) or EMPTY
 
     def overridden(self, overrides: Mapping[Any, Any] | None) -> Self:
-        """This world with a state override applied, see `parse_overrides`."""
+        """This state with a state override applied, see `parse_overrides`."""
         parsed = parse_overrides(overrides)
         if not parsed:
             return self
@@ -113,17 +114,17 @@ class World:
         )  # fmt: skip
 
     def after(self, changes: Iterable[Change]) -> Self:
-        """This world after an execution that changed it so."""
+        """This state after an execution that changed it so."""
         changed = {change.address: change.applied_to(self.account(change.address)) for change in changes}
         return replace(self, changes={**self.changes, **changed}) if changed else self
 
     def in_block(self, overrides: Mapping[Any, Any] | None) -> Self:
-        """This world with a block override applied, see `parse_block_overrides`."""
+        """This state with a block override applied, see `parse_block_overrides`."""
         changed = parse_block_overrides(overrides, self.fork)
         return replace(self, block=replace(self.block, **changed)) if changed else self
 
-    def same_base(self, other: "World | None") -> bool:
-        """Whether both worlds differ in nothing but what overrides of accounts and of the block replaced."""
+    def same_base(self, other: "CallState | None") -> bool:
+        """Whether both states differ in nothing but what overrides of accounts and of the block replaced."""
         return (
             other is not None
             and self.accounts is other.accounts
@@ -132,28 +133,30 @@ class World:
 
 
 class Overlay(NamedTuple):
-    """What overrides replaced of a world."""
+    """What overrides replaced of a state."""
 
     changes: Mapping[bytes, Account]
     block: dict[str, Any]  #: fields of the block
 
     @classmethod
-    def of(cls, world: World, base: World) -> "Overlay":
-        """What a world replaces of its base."""
-        names = () if world.block is base.block else (name for name in Block.__slots__ if name != "hashes")
-        changed = {name: getattr(world.block, name) for name in names}
-        return cls(world.changes, changed)
+    def of(cls, call_state: CallState, base: CallState) -> "Overlay":
+        """What a state replaces of its base."""
+        names = () if call_state.block is base.block else (name for name in Block.__slots__ if name != "hashes")
+        changed = {name: getattr(call_state.block, name) for name in names}
+        return cls(call_state.changes, changed)
 
 
-def blob_base_fee(world: World) -> int:
-    """The price of blob gas in a world's block [wei / gas]; raises `InvalidInput` for rules without blobs.
+def blob_base_fee(call_state: CallState) -> int:
+    """The price of blob gas in a state's block [wei / gas]; raises `InvalidInput` for rules without blobs.
 
-    >>> blob_base_fee(World(accounts={}))
+    >>> blob_base_fee(CallState(accounts={}))
     1
     """
-    if world.fork.blob_update_fraction is None:
-        raise InvalidInput("fork", "expected Cancun or later for blobs", world.fork.name)
-    return int(fake_exponential(MIN_BLOB_BASE_FEE, world.block.excess_blob_gas, world.fork.blob_update_fraction))
+    if call_state.fork.blob_update_fraction is None:
+        raise InvalidInput("fork", "expected Cancun or later for blobs", call_state.fork.name)
+    return int(
+        fake_exponential(MIN_BLOB_BASE_FEE, call_state.block.excess_blob_gas, call_state.fork.blob_update_fraction)
+    )
 
 
 def excess_at(price: int, fork: Fork, name: str = "blobBaseFee") -> int:
@@ -318,3 +321,7 @@ _FIELDS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {  # on the wire; ou
     "state": ("state", _slots),
     "stateDiff": ("state_diff", _slots),
 }
+
+
+def __getattr__(name: str) -> Any:
+    return renamed(__name__, name)

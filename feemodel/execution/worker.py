@@ -1,7 +1,7 @@
 """The child process of `feemodel.execution.pool`: executes what it is asked to until the pipe closes.
 
-It is sent a world, or what overrides change of the world that it has, or how to execute, a message and a gas limit.
-A world is answered once all is loaded that executing on it needs; a message by the execution, or by the
+It is sent a state, or what overrides change of the state that it has, or how to execute, a message and a gas limit.
+A state is answered once all is loaded that executing on it needs; a message by the execution, or by the
 exception that was raised.
 """
 
@@ -20,7 +20,7 @@ from feemodel.ethereum.fee_market import TRANSACTION_GAS
 from feemodel.execution.engines import Engine, Execute, engine_named
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Committed, Inspected, Outcome, Traced
-from feemodel.execution.state import Overlay, World
+from feemodel.execution.state import CallState, Overlay
 
 LOOK = 1_000  # milliseconds between looks at who the parent is: another of its children may hold the pipe open
 
@@ -30,19 +30,19 @@ def main(descriptor: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal; the parent decides when to end
     threading.Thread(target=_end_with_parent, args=(os.getppid(), descriptor), daemon=True).start()
     engine = engine_named("reference")
-    world = overridden = World(accounts={})
+    call_state = overridden = CallState(accounts={})
     with Connection(descriptor) as pipe:
         while True:
             try:
                 asked = pipe.recv()
             except EOFError:
                 return
-            if isinstance(asked, World):
-                world = overridden = asked
-                _load(engine, world)
+            if isinstance(asked, CallState):
+                call_state = overridden = asked
+                _load(engine, call_state)
                 pipe.send(True)
             elif isinstance(asked, Overlay):
-                overridden = replace(world, changes=asked.changes, block=replace(world.block, **asked.block))
+                overridden = replace(call_state, changes=asked.changes, block=replace(call_state.block, **asked.block))
             else:
                 answer = _answer(engine, overridden, *asked)
                 if isinstance(answer, Committed):  # the next message of the same task runs on what it left
@@ -59,14 +59,14 @@ def _end_with_parent(parent: int, descriptor: int) -> None:
     os._exit(1)
 
 
-def _load(engine: Engine, world: World) -> None:
+def _load(engine: Engine, call_state: CallState) -> None:
     """Have the specification load what it needs, which takes longer than a call may."""
     with suppress(FeeModelError):  # whatever it says of this call, it has loaded
-        engine.run(world, lambda execute: execute(Message(to=bytes(20)), TRANSACTION_GAS))
+        engine.run(call_state, lambda execute: execute(Message(to=bytes(20)), TRANSACTION_GAS))
 
 
 def _answer(
-    engine: Engine, world: World, how: str, message: Message, gas_limit: int
+    engine: Engine, call_state: CallState, how: str, message: Message, gas_limit: int
 ) -> Outcome | Traced | Inspected | Committed | BaseException:
     def task(execute: Execute) -> Outcome | Traced | Inspected | Committed:
         if how.startswith("commit"):
@@ -76,7 +76,7 @@ def _answer(
         return execute.inspect(message, gas_limit) if how == "inspect" else execute(message, gas_limit)
 
     try:
-        return engine.run(world, task)
+        return engine.run(call_state, task)
     except Exception as error:
         return _sendable(error)
 

@@ -15,7 +15,7 @@ from feemodel.ethereum.trie import EMPTY_REQUESTS as EMPTY_REQUESTS
 from feemodel.ethereum.trie import EMPTY_TRIE as EMPTY_TRIE
 from feemodel.ethereum.trie import EMPTY_UNCLES as EMPTY_UNCLES
 from feemodel.execution.forks import FORKS
-from feemodel.execution.state import Account, Block, World
+from feemodel.execution.state import Account, Block, CallState
 from feemodel.io.documents import parse_json
 from feemodel.ledger.blocks import GenesisAccount
 from feemodel.ledger.files import MAX_WORD, parse_genesis
@@ -41,7 +41,7 @@ _EMPTY_FIELDS: dict[str, list[Any]] = {"transactions": [], "uncles": [], "withdr
 class Chain:
     """The state that calls are executed on, and the block that it belongs to."""
 
-    world: World
+    call_state: CallState
     extra_data: bytes = b""  #: of the block, where its pricing record stands
     hash: bytes | None = None  #: `None` where the source does not tell it
     parent_hash: bytes = bytes(32)
@@ -51,14 +51,14 @@ class Chain:
     @property
     def next_base_fee(self) -> int:
         """The base fee of the block that would come next, by EIP-1559 [wei / gas]."""
-        block = self.world.block
+        block = self.call_state.block
         if block.gas_limit < ELASTICITY:  # which has no gas target
             return block.base_fee
         return int(next_base_fee(block.base_fee, min(self.gas_used, block.gas_limit), block.gas_limit))
 
     def block(self) -> dict[str, Any]:
         """The block as `eth_getBlockByNumber` answers; without transactions, of which a still chain keeps none."""
-        block = self.world.block
+        block = self.call_state.block
         return {
             "number": to_quantity(block.number),
             "hash": _hex(self.hash),
@@ -117,7 +117,7 @@ def genesis_chain(genesis: Mapping[str, Any], *, state_root: bytes | None = None
     fork = _fork_at(config, block)
     first = INITIAL_BASE_FEE if fork in _WITH_BASE_FEE else 0
     block = replace(block, base_fee=_number(genesis, "baseFeePerGas", first))
-    world = World(
+    call_state = CallState(
         accounts={account.address: _account(account) for account in parse_genesis(genesis)},
         block=block,
         chain_id=_number(config, "chainId"),
@@ -125,17 +125,17 @@ def genesis_chain(genesis: Mapping[str, Any], *, state_root: bytes | None = None
     )
     parent = bytes(32) if genesis.get("parentHash") is None else _sized(genesis, "parentHash", 32)
     extra_data = from_hex(genesis.get("extraData") or "0x", "genesis.extraData")
-    chain = Chain(world=world, extra_data=extra_data, parent_hash=parent, state_root=state_root)
+    chain = Chain(call_state=call_state, extra_data=extra_data, parent_hash=parent, state_root=state_root)
     return _with_hash(chain)
 
 
 def replay_chain(replay: "Replay") -> Chain:
     """The chain at the last block of a replay, after its transactions; only what they touched is there."""
-    from feemodel.execution.replay import final_world
+    from feemodel.execution.replay import final_state
 
     last = replay.blocks[-1]
     return Chain(
-        world=final_world(replay),
+        call_state=final_state(replay),
         extra_data=last.extra_data,
         hash=replay.block_hashes.get(last.number),
         parent_hash=last.parent_hash,
@@ -157,14 +157,14 @@ def read_genesis_document(path: str | Path) -> dict[str, Any]:
 
 def _with_hash(chain: Chain) -> Chain:
     found = keccak256(_header(chain))
-    block = chain.world.block
+    block = chain.call_state.block
     told = replace(block, hashes={block.number: found})  # to BLOCKHASH in a simulated block behind it
-    return replace(chain, hash=found, world=replace(chain.world, block=told))
+    return replace(chain, hash=found, call_state=replace(chain.call_state, block=told))
 
 
 def _header(chain: Chain) -> bytes:
     """The header in RLP, as since Prague."""
-    block = chain.world.block
+    block = chain.call_state.block
     fields: list[int | bytes] = [
         chain.parent_hash, EMPTY_UNCLES, block.coinbase, chain.state_root or bytes(32), EMPTY_TRIE,
         EMPTY_TRIE, bytes(256), block.difficulty, block.number, block.gas_limit, 0, block.timestamp, chain.extra_data,

@@ -23,7 +23,7 @@ from feemodel.execution.estimate import (
 from feemodel.execution.message import Request, parse_request
 from feemodel.execution.next_block import Simulation, in_order, parse_simulation, simulate
 from feemodel.execution.simulated_block import simulated_blocks
-from feemodel.execution.state import EMPTY, Account, World, blob_base_fee
+from feemodel.execution.state import EMPTY, Account, CallState, blob_base_fee
 from feemodel.rpc.begun import Begun, following
 from feemodel.rpc.chain import Chain
 from feemodel.rpc.keys import CALLER, Caller
@@ -69,7 +69,7 @@ class ChainMethods:
         self._check_overrides = check
         return {
             "eth_chainId": self._chain_id,
-            "eth_blockNumber": lambda: to_quantity(self.chain.world.block.number),
+            "eth_blockNumber": lambda: to_quantity(self.chain.call_state.block.number),
             "eth_getBlockByNumber": self._get_block,
             "eth_getTransactionCount": self._get_transaction_count,
             "eth_getBalance": self._get_balance,
@@ -84,7 +84,7 @@ class ChainMethods:
             "eth_feeHistory": self._fee_history,
             "eth_accounts": no_accounts,
             "eth_syncing": lambda: False,
-            "net_version": lambda: str(self.chain.world.chain_id),
+            "net_version": lambda: str(self.chain.call_state.chain_id),
         }
 
     def rollup_estimate(
@@ -96,18 +96,18 @@ class ChainMethods:
         ----------
         blocks : see `feemodel.rpc.pricing.Pricing.upper_bound`; `None` for the prices now.
         """
-        request, world = parse_request(call), self.chain.world
+        request, call_state = parse_request(call), self.chain.call_state
         prices = self._pricing.current() if blocks is None else self._pricing.upper_bound(blocks)
         if overrides:
             sender = request.call.sender
             if sender is not None and request.call.nonce is None:  # what is measured has the nonce of the chain
-                nonced = request.call._replace(nonce=world.account(sender).nonce)
+                nonced = request.call._replace(nonce=call_state.account(sender).nonce)
                 request = request._replace(call=nonced)
-            world = world.overridden(overrides)
+            call_state = call_state.overridden(overrides)
 
         def task(engine: Engine) -> RollupEstimate:
             return rollup_estimate(
-                request, world, form=prices.form, margin=prices.preset.estimate_margin, tolerance=self._tolerance,
+                request, call_state, form=prices.form, margin=prices.preset.estimate_margin, tolerance=self._tolerance,
                 engine=engine, limits=self._limits, **measuring,
             )  # fmt: skip
 
@@ -115,24 +115,24 @@ class ChainMethods:
             self._count_estimate(found.gas)
             return found
 
-        return following(self._run(task, request, world), counted)
+        return following(self._run(task, request, call_state), counted)
 
     def details(self, call: Any, overrides: Overrides | None, gas_limit: int, search: str) -> Begun[GasDetails]:
         """Gas by part with a gas limit, and the access list."""
-        request, world = parse_request(call), self.chain.world.overridden(overrides)
+        request, call_state = parse_request(call), self.chain.call_state.overridden(overrides)
 
         def task(engine: Engine) -> GasDetails:
-            return gas_details(request, world, gas_limit, search=search, engine=engine, limits=self._limits)
+            return gas_details(request, call_state, gas_limit, search=search, engine=engine, limits=self._limits)
 
-        return self._run(task, request, world)
+        return self._run(task, request, call_state)
 
-    def _run(self, task: Callable[[Engine], Found], request: Request, world: World) -> Begun[Found]:
-        call, brought = request.call, _brought(world) if world.changes else 0
+    def _run(self, task: Callable[[Engine], Found], request: Request, call_state: CallState) -> Begun[Found]:
+        call, brought = request.call, _brought(call_state) if call_state.changes else 0
         known = not (brought or request.authorizations) and _is_known(call)
         size = len(call.data) + brought
         if call.access_list:
             size += SLOT_BYTES * sum(len(slots) for _, slots in call.access_list)
-        code, caller = _code(call, world), CALLER.get()
+        code, caller = _code(call, call_state), CALLER.get()
         if caller is None:
             return self.runner.begin(task, code=code, size=size, known=known)
         return self._metered(caller, task, code=code, size=size, known=known)
@@ -146,60 +146,64 @@ class ChainMethods:
             caller.charge(metered.gas)
 
     def _chain_id(self) -> str:
-        return to_quantity(self.chain.world.chain_id)
+        return to_quantity(self.chain.call_state.chain_id)
 
     def _get_block(self, block: Any, full: Any = False) -> dict[str, Any] | None:
         return self.chain.block() if is_block(block, self.chain) else None
 
     def _get_transaction_count(self, account: Any, block: Any = "latest") -> str:
         check_block(block, self.chain)
-        return to_quantity(self.chain.world.account(address("address", account)).nonce)
+        return to_quantity(self.chain.call_state.account(address("address", account)).nonce)
 
     def _get_balance(self, account: Any, block: Any = "latest") -> str:
         check_block(block, self.chain)
-        return to_quantity(self.chain.world.account(address("address", account)).balance)
+        return to_quantity(self.chain.call_state.account(address("address", account)).balance)
 
     def _get_code(self, account: Any, block: Any = "latest") -> str:
         check_block(block, self.chain)
-        return to_hex(self.chain.world.account(address("address", account)).code)
+        return to_hex(self.chain.call_state.account(address("address", account)).code)
 
     def _call(
         self, call: Any, block: Any = "latest", overrides: Any = None, blockOverrides: Any = None  # noqa: N803 the wire's name
     ) -> Begun[str]:  # fmt: skip
         self._check(block, overrides)
-        world = self.chain.world.overridden(overrides).in_block(blockOverrides)
+        call_state = self.chain.call_state.overridden(overrides).in_block(blockOverrides)
         request = parse_request(call)
 
         def task(engine: Engine) -> bytes:
-            return execute_call(request, world, engine=engine, limits=self._limits)
+            return execute_call(request, call_state, engine=engine, limits=self._limits)
 
-        return following(self._run(task, request, world), to_hex)
+        return following(self._run(task, request, call_state), to_hex)
 
     def _eth_estimate_gas(
         self, call: Any, block: Any = "latest", overrides: Any = None, blockOverrides: Any = None  # noqa: N803 the wire's name
     ) -> Begun[str]:  # fmt: skip
         self._check(block, overrides)
-        request, world = parse_request(call), self.chain.world.overridden(overrides).in_block(blockOverrides)
+        request, call_state = parse_request(call), self.chain.call_state.overridden(overrides).in_block(blockOverrides)
 
         def task(engine: Engine) -> GasEstimate:
             return estimate_gas(
-                request, world, search="geth", tolerance=self._tolerance, engine=engine, limits=self._limits
+                request, call_state, search="geth", tolerance=self._tolerance, engine=engine, limits=self._limits
             )  # fmt: skip
 
         def counted(found: GasEstimate) -> str:
             self._count_estimate(found)
             return to_quantity(found.gas_limit)
 
-        return following(self._run(task, request, world), counted)
+        return following(self._run(task, request, call_state), counted)
 
     def _create_access_list(self, call: Any, block: Any = "latest", overrides: Any = None) -> Begun[dict[str, Any]]:
         self._check(block, overrides)
-        request, world, tip = parse_request(call), self.chain.world.overridden(overrides), self._priority_fee()
+        request, call_state, tip = (
+            parse_request(call),
+            self.chain.call_state.overridden(overrides),
+            self._priority_fee(),
+        )
 
         def task(engine: Engine) -> AccessListFound:
-            return create_access_list(request, world, tip=tip, engine=engine, limits=self._limits)
+            return create_access_list(request, call_state, tip=tip, engine=engine, limits=self._limits)
 
-        return following(self._run(task, request, world), AccessListFound.reply)
+        return following(self._run(task, request, call_state), AccessListFound.reply)
 
     def _simulate(self, simulation: Any, block: Any = "latest") -> Begun[list[dict[str, Any]]]:
         asked = parse_simulation(simulation)
@@ -210,12 +214,12 @@ class ChainMethods:
 
         def task(engine: Engine) -> list[dict[str, Any]]:
             found = simulate(
-                asked, chain.world, parent_hash=chain.hash, next_base_fee=chain.next_base_fee, engine=engine,
+                asked, chain.call_state, parent_hash=chain.hash, next_base_fee=chain.next_base_fee, engine=engine,
                 limits=self._limits,
             )  # fmt: skip
             return simulated_blocks(found)  # which may have a hundred thousand logs: not in the serving thread
 
-        place, caller = _place(asked, chain.world), CALLER.get()
+        place, caller = _place(asked, chain.call_state), CALLER.get()
         return self.runner.begin(task, **place) if caller is None else self._metered(caller, task, **place)
 
     def _check(self, block: Any, overrides: Any) -> None:
@@ -237,7 +241,7 @@ class ChainMethods:
         if not 0 < count <= MAX_HISTORY:
             raise InvalidInput("blockCount", f"expected 1 to {MAX_HISTORY:,}", blockCount)
         check_block(newestBlock, self.chain)
-        block = self.chain.world.block
+        block = self.chain.call_state.block
         history: dict[str, Any] = {
             "oldestBlock": to_quantity(block.number),
             "baseFeePerGas": [to_quantity(block.base_fee), to_quantity(self._pricing.current().form.base_fee)],
@@ -251,26 +255,26 @@ class ChainMethods:
         return history
 
     def _blob_base_fee(self) -> int:
-        has_blobs = self.chain.world.fork.blob_update_fraction is not None
-        return blob_base_fee(self.chain.world) if has_blobs else MIN_BLOB_BASE_FEE
+        has_blobs = self.chain.call_state.fork.blob_update_fraction is not None
+        return blob_base_fee(self.chain.call_state) if has_blobs else MIN_BLOB_BASE_FEE
 
 
-def _code(call: Call, world: World) -> bytes:
+def _code(call: Call, call_state: CallState) -> bytes:
     """What a call executes first: the code at its target, or the code that creates a contract."""
-    return call.data if call.to is None else world.account(call.to).code
+    return call.data if call.to is None else call_state.account(call.to).code
 
 
-def _place(asked: Simulation, world: World) -> dict[str, Any]:
+def _place(asked: Simulation, call_state: CallState) -> dict[str, Any]:
     """What the runner must know of blocks: they are as heavy as their calls together, and start with the first."""
     brought, code = 0, b""
     requests: list[Request] = []
     for block in asked.blocks:
-        begun = world.overridden(block.state_overrides)
+        begun = call_state.overridden(block.state_overrides)
         brought += _brought(begun)
         if block.calls and not requests:
             code = _code(block.calls[0].call, begun)
         requests += block.calls
-    size = brought + BLOCK_BYTES * len(in_order(asked.blocks, world))
+    size = brought + BLOCK_BYTES * len(in_order(asked.blocks, call_state))
     keys = sum(len(slots) for request in requests for _, slots in request.call.access_list or ())
     return {
         "code": code,
@@ -286,9 +290,11 @@ def _is_known(call: Call) -> bool:
     return not (call.data and int.from_bytes(call.to) <= LAST_PRECOMPILE)
 
 
-def _brought(world: World) -> int:
+def _brought(call_state: CallState) -> int:
     """Bytes of code and of slots that an override brings along."""
-    return sum(_differing(account, world.accounts.get(where, EMPTY)) for where, account in world.changes.items())
+    return sum(
+        _differing(account, call_state.accounts.get(where, EMPTY)) for where, account in call_state.changes.items()
+    )
 
 
 def _differing(account: Account, before: Account) -> int:

@@ -112,7 +112,7 @@ def check_block(block: Any, chain: Chain) -> None:
 
 def is_block(block: Any, chain: Chain) -> bool:
     """Whether a parameter names the newest block of the chain."""
-    number = chain.world.block.number
+    number = chain.call_state.block.number
     if not isinstance(block, str) and isinstance(block, Mapping) and block and block.keys() <= _BLOCK_FIELDS:
         if block.get("blockHash") is not None:
             return as_bytes("block.blockHash", block["blockHash"], size=32) == chain.hash
@@ -143,4 +143,4 @@ def _shown(block: Any) -> str:
 
 def _newest(chain: Chain) -> str:
     known = "" if chain.hash is None else f" ({to_hex(chain.hash)})"
-    return f"{chain.world.block.number:#x}{known}"
+    return f"{chain.call_state.block.number:#x}{known}"

@@ -22,7 +22,7 @@ from feemodel.execution.estimate import Limits
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Committed, Inspected, Outcome, Status, Traced
 from feemodel.execution.pool import EnginePool
-from feemodel.execution.state import World
+from feemodel.execution.state import CallState
 from feemodel.rpc.begun import Begun, once
 from feemodel.rpc.fair_queue import CLIENT, FairQueue
 
@@ -77,16 +77,16 @@ class Inline:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def run(self, world: World, task: Callable[[Execute], Found]) -> Found:
+    def run(self, call_state: CallState, task: Callable[[Execute], Found]) -> Found:
         """What the task answers; raises `Beyond` where that would take more."""
-        return self._engine.run(world, lambda execute: task(_Brief(execute, world)))
+        return self._engine.run(call_state, lambda execute: task(_Brief(execute, call_state)))
 
 
 class _Brief:
     """Executes messages with little gas, in place of more."""
 
-    def __init__(self, execute: Execute, world: World) -> None:
-        self._execute, self._world = execute, world
+    def __init__(self, execute: Execute, call_state: CallState) -> None:
+        self._execute, self._call_state = execute, call_state
         self._left = INLINE_GAS
         self.engine = execute.engine
 
@@ -95,7 +95,12 @@ class _Brief:
 
     def trace(self, message: Message, gas_limit: int) -> Traced:
         """The execution with this gas limit, or one with less that proves how it ends."""
-        if gas_limit > self._left and message.pays and message.gas_price and self._world.account(message.sender).code:
+        if (
+            gas_limit > self._left
+            and message.pays
+            and message.gas_price
+            and self._call_state.account(message.sender).code
+        ):
             raise Beyond("the sender's code, which may spend what is left of its balance")
         traced = self._execute.trace(message, min(gas_limit, self._left))
         proven = traced.oblivious and traced.outcome.status in (Status.SUCCESS, Status.REVERT)
@@ -178,9 +183,9 @@ class Runner:
             finally:
                 self._heavy.note(code, timed.seconds)
 
-    async def warm_up(self, world: World) -> None:
-        """Have the engine load a world, so that the first call on it need not wait."""
-        await self._in_place(lambda engine: engine.run(world, lambda execute: None), b"", True)
+    async def warm_up(self, call_state: CallState) -> None:
+        """Have the engine load a state, so that the first call on it need not wait."""
+        await self._in_place(lambda engine: engine.run(call_state, lambda execute: None), b"", True)
 
     def close(self) -> None:
         """End the children; tasks that wait for them fail. A thread ends with its task."""
@@ -200,7 +205,7 @@ class Timed:
     def seconds(self) -> float:
         return 0.0 if self._began is None else monotonic() - self._began
 
-    def run(self, world: World, task: Callable[[Execute], Found]) -> Found:
+    def run(self, call_state: CallState, task: Callable[[Execute], Found]) -> Found:
         """What the task answers."""
 
         def begun(execute: Execute) -> Found:
@@ -208,4 +213,4 @@ class Timed:
                 self._began = monotonic()
             return task(execute)
 
-        return self._engine.run(world, begun)
+        return self._engine.run(call_state, begun)

@@ -215,7 +215,7 @@ class Service:
     def _chain_id(self) -> int:
         """Of the chain that is served, or of Linea until a node has told its own."""
         if self.chain is not None:
-            return self.chain.world.chain_id
+            return self.chain.call_state.chain_id
         known = None if self.upstream is None else self.upstream.chain.known
         return LINEA_CHAIN_ID if known is None else known
 
@@ -243,7 +243,7 @@ class Service:
                 await asyncio.to_thread(read_ahead, self.store.path)
         if self.runner is not None and self.chain is not None:
             with suppress(LimitExceeded):  # all processes are started by callers already
-                await self.runner.warm_up(self.chain.world)
+                await self.runner.warm_up(self.chain.call_state)
 
     async def _note_prices(self) -> None:
         """Keep the prices of every full minute, which are those of the other processes then."""
@@ -344,7 +344,7 @@ class Service:
     def head_block(self) -> int | None:
         """The newest block of the chain that is served; `None` where none is known."""
         if self.chain is not None:
-            return self.chain.world.block.number
+            return self.chain.call_state.block.number
         head = None if self.upstream is None else self.upstream.head.last
         return None if head is None else head.number
 
@@ -361,7 +361,7 @@ class Service:
         """That calls are executed at another block than the ledger's head; `None` where they are not."""
         if self.store is None or self.chain is None:
             return None
-        number, head = self.chain.world.block.number, self.store.head
+        number, head = self.chain.call_state.block.number, self.store.head
         if head is None or head.number == number:
             return None
         return f"calls are executed at block {number}, and the head of the ledger that is proved from is {head.number}"
@@ -459,10 +459,10 @@ def _chain(settings: Settings, store: Store | None) -> Chain | None:
 
 def check_same_chain(chain: Chain, store: Store) -> None:
     """Raise `InvalidInput` where a ledger says that it is of another chain than the one that is executed on."""
-    if store.chain_id not in (None, chain.world.chain_id):
-        reason = f"expected a ledger of the chain {chain.world.chain_id}, which is served"
+    if store.chain_id not in (None, chain.call_state.chain_id):
+        reason = f"expected a ledger of the chain {chain.call_state.chain_id}, which is served"
         raise InvalidInput("store", reason, f"{store.path} of the chain {store.chain_id}")
-    head, number = store.head, chain.world.block.number
+    head, number = store.head, chain.call_state.block.number
     if chain.hash is None or chain.state_root is not None or head is None or number > head.number:
         return  # the hash of a genesis is one of our own
     held = store.block(number)

@@ -8,7 +8,7 @@ from feemodel.ethereum.call import Call, parse_call
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ethereum.transaction import parse_sender_unsigned
 from feemodel.execution.message import Request, parse_message, parse_request
-from feemodel.execution.state import Account, Override, World, parse_overrides
+from feemodel.execution.state import Account, CallState, Override, parse_overrides
 from feemodel.io.documents import parse_json
 from feemodel.linea.measure import fee_transaction
 from tests.fuzz.mutators import mutated_json
@@ -21,7 +21,7 @@ NUMBERS = {  # on the wire → of a call
     "gas": "gas", "gasPrice": "gas_price", "maxFeePerGas": "max_fee", "maxPriorityFeePerGas": "max_priority_fee",
     "maxFeePerBlobGas": "max_fee_per_blob_gas", "value": "value", "nonce": "nonce", "chainId": "chain_id",
 }  # fmt: skip
-BASE = World(accounts={b"\x11" * 20: Account(balance=5, nonce=1, code=b"\1", storage={1: 2, 2: 3})})
+BASE = CallState(accounts={b"\x11" * 20: Account(balance=5, nonce=1, code=b"\1", storage={1: 2, 2: 3})})
 
 
 def _call(data: bytes) -> tuple[Call, Request]:
@@ -83,15 +83,15 @@ def _check_overrides(data: bytes, answer: tuple[Any, dict[bytes, Override]]) -> 
     check_equal(parsed, parse_overrides(written), "the overrides written out")
     check_equal(len(overrides or {}), len(parsed), "the number of overrides")
     before = {address: BASE.account(address) for address in parsed}
-    world = BASE.overridden(overrides)
+    call_state = BASE.overridden(overrides)
     for address, override in parsed.items():
-        account, old = world.account(address), before[address]
+        account, old = call_state.account(address), before[address]
         check_equal(old.balance if override.balance is None else override.balance, account.balance, "the balance")
         check_equal(old.nonce if override.nonce is None else override.nonce, account.nonce, "the nonce")
         check_equal(old.code if override.code is None else override.code, account.code, "the code")
         expected = {**(old.storage if override.state is None else override.state), **(override.state_diff or {})}
         check_equal(expected, dict(account.storage), "the storage")
-        check_equal(old, BASE.account(address), "the account in the world that was overridden")
+        check_equal(old, BASE.account(address), "the account in the state that was overridden")
     _check_slots(overrides or {})
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import to_hex
-from feemodel.execution.replay import world_before
+from feemodel.execution.replay import state_before
 from feemodel.io.replay import Replay, ReplayState, ReplayTransaction, parse_replay
 from tests.fuzz.mutators import mutated_json
 from tests.fuzz.target import Target, check, check_equal
@@ -21,11 +21,11 @@ def _check_replay(data: bytes, replay: Replay) -> None:
     for block in replay.blocks:
         for place in range(len(block.transactions)):
             try:
-                world = world_before(replay, (block.number, place))
+                call_state = state_before(replay, (block.number, place))
             except InvalidInput as error:
                 check_equal("fork", error.name, "what may be unknown in a capture that was read")
                 return
-            check(all(len(address) == 20 for address in world.accounts), "an address of the world")
+            check(all(len(address) == 20 for address in call_state.accounts), "an address of the state")
 
 
 def _check_sizes(replay: Replay) -> None:

@@ -1,4 +1,4 @@
-"""Worlds and overrides."""
+"""States and overrides."""
 
 import copy
 import pickle
@@ -6,12 +6,12 @@ import pickle
 import pytest
 
 from feemodel.errors import InvalidInput
-from feemodel.execution import Account, World, parse_overrides
+from feemodel.execution import Account, CallState, parse_overrides
 from tests.execution_engines import address
 
 HOLDER, OTHER = address(0xAA), address(0xBB)
 HOLDER_TEXT = "0x" + HOLDER.hex()
-WORLD = World(accounts={HOLDER: Account(balance=5, nonce=1, code=b"\x00", storage={0: 7, 1: 8})})
+STATE = CallState(accounts={HOLDER: Account(balance=5, nonce=1, code=b"\x00", storage={0: 7, 1: 8})})
 ONE, TWO = "0x" + "01".rjust(64, "0"), "0x" + "02".rjust(64, "0")
 
 
@@ -29,34 +29,34 @@ ONE, TWO = "0x" + "01".rjust(64, "0"), "0x" + "02".rjust(64, "0")
     ],
 )
 def test_an_override_replaces_what_it_names(override, account):
-    found = WORLD.overridden({HOLDER_TEXT: override}).account(HOLDER)
+    found = STATE.overridden({HOLDER_TEXT: override}).account(HOLDER)
 
     assert (found.balance, found.nonce, found.code) == (account.balance, account.nonce, account.code)
     assert dict(found.storage) == account.storage
 
 
 def test_the_world_itself_stays_as_it_was():
-    before = copy.deepcopy(WORLD)
-    WORLD.overridden({HOLDER_TEXT: {"balance": 1, "stateDiff": {0: 1, 9: 9}}, OTHER: {"code": b"\x01"}})
+    before = copy.deepcopy(STATE)
+    STATE.overridden({HOLDER_TEXT: {"balance": 1, "stateDiff": {0: 1, 9: 9}}, OTHER: {"code": b"\x01"}})
 
-    assert before == WORLD
+    assert before == STATE
 
 
 def test_overrides_add_up():
-    twice = WORLD.overridden({HOLDER: {"balance": 1}}).overridden({HOLDER: {"nonce": 9}})
+    twice = STATE.overridden({HOLDER: {"balance": 1}}).overridden({HOLDER: {"nonce": 9}})
 
     assert (twice.account(HOLDER).balance, twice.account(HOLDER).nonce) == (1, 9)
-    assert twice.same_base(WORLD)
+    assert twice.same_base(STATE)
 
 
 def test_an_account_can_be_emptied():
-    empty = WORLD.overridden({HOLDER: {"balance": 0, "nonce": 0, "code": b"", "state": {}}})
+    empty = STATE.overridden({HOLDER: {"balance": 0, "nonce": 0, "code": b"", "state": {}}})
 
     assert empty.account(HOLDER) == Account()
 
 
 def test_a_world_can_be_sent_to_another_process():
-    changed = WORLD.overridden({HOLDER: {"stateDiff": {1: 2}}})
+    changed = STATE.overridden({HOLDER: {"stateDiff": {1: 2}}})
 
     assert pickle.loads(pickle.dumps(changed)) == changed
 
