@@ -161,6 +161,18 @@ def test_before_eip_150_a_halt_needs_nothing_of_its_calls(engine, callee, value)
     assert (found.outcome.succeeded, found.least) == (False, 21_000)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_selfdestruct_that_cannot_be_paid_for_reads_no_balance(engine):
+    """With less gas the sender keeps more, and it costs no less."""
+    sender = Account(balance=BALANCE, nonce=1, code=bytes.fromhex("5f73" + "99" * 20 + "ff"))
+    message = Message(sender=SENDER, to=SENDER, gas_price=7)
+    found = engine_named(engine).run(
+        CallState(accounts={SENDER: sender}), lambda execute: execute.trace(message, 50_000)
+    )
+
+    assert (found.outcome.succeeded, found.least, found.most) == (False, 21_000, 50_000)
+
+
 OLD = ("frontier", "homestead", "tangerine_whistle", "spurious_dragon", "byzantium", "istanbul", "berlin", "shanghai")
 
 

@@ -667,18 +667,21 @@ fn selfbalance(context: Opcode<'_>) -> InstructionExecResult {
 fn selfdestruct(context: Opcode<'_>) -> InstructionExecResult {
     let InstructionContext { interpreter, host } = context;
     let own = interpreter.input.target_address();
-    if host.chain.payer == Some(own) {
-        host.chain.recorder.reads = true;
-    }
     let heir = interpreter.stack.data().last().map_or(own, address);
     let balance = held(host, &own);
     let overflows = heir != own && balance.checked_add(held(host, &heir)).is_none();
     let end = instructions::host::selfdestruct(InstructionContext { interpreter: &mut *interpreter, host: &mut *host });
-    if overflows && end == Err(InstructionResult::SelfDestruct) {
+    if end != Err(InstructionResult::SelfDestruct) {
+        return end; // with less gas it cannot be paid for either: the payer has more then, and it costs no less
+    }
+    if host.chain.payer == Some(own) {
+        host.chain.recorder.reads = true;
+    }
+    if overflows {
         host.error = Err(host.chain.give_up(Failure::Overflow));
         return Err(InstructionResult::FatalExternalError);
     }
-    if host.chain.transfers && !balance.is_zero() && end == Err(InstructionResult::SelfDestruct) {
+    if host.chain.transfers && !balance.is_zero() {
         host.journaled_state.log(transfer(own, heir, balance));
     }
     end
