@@ -1,22 +1,27 @@
-"""eth_estimateGas over HTTP beside anvil: the same genesis, the same two cores, wrk asks one after the other.
+"""eth_estimateGas over HTTP beside anvil and geth: the same genesis and two cores, wrk asks one after the other.
 
-Not like for like: anvil searches to the last gas, this server stops within its default tolerance of 1.5 %; its exact
-search and its reference engine alone are measured beside it. Every request has a sender, an amount and data of its own,
-and no run repeats one; neither server remembers an answer. Needs wrk, and anvil by `scripts/install-peers`.
+geth stops within 1.5 %, as this server does by default; anvil searches to the last gas, which this server does with
+another setting. Its reference engine alone is measured too. Every request has a sender, an amount and data of its own,
+and no run repeats one; no server remembers an answer. Needs wrk, and anvil by `scripts/install-peers`. geth is built
+from its Go module, in minutes the first time; without Go the others run.
 """
 
 import json
+import os
 import random
 import shutil
+import socket
 import statistics
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import urllib3
 
 from benchmarks import ratio
 from feemodel.errors import FeeModelError
@@ -35,6 +40,7 @@ TOLERANCE = 0.015
 
 SERVERS = {"1.5 %": (), "exact": ("--tolerance", "0")}  # the flags of `feemodel serve`
 PEER = "anvil, exact"
+GETH, GETH_VERSION = "geth, 1.5 %", "v1.16.7"
 REFERENCE = "reference alone, 1.5 %"
 
 # Bodies are the lines of a file; wrk sends them in turn, and ends with a line of JSON.
@@ -189,6 +195,8 @@ def check_answers(name: str, kind: Kind, nodes: Mapping[str, anvil.Node]) -> Non
             continue
         gas = {who: int(answer["result"], 16) for who, answer in answers.items()}
         exact = gas.pop(PEER)
+        if gas.get(GETH, gas["1.5 %"]) != gas["1.5 %"]:
+            raise FeeModelError(f"{name}: geth says {gas[GETH]:,} gas, and this server {gas['1.5 %']:,}")
         if gas.pop("exact") != exact or not all(exact <= other <= exact / (1 - TOLERANCE) for other in gas.values()):
             raise FeeModelError(f"{name}: anvil says {exact:,} gas, and this server {gas}")
 
@@ -214,7 +222,8 @@ def report(name: str, runs: Mapping[str, list[Run]]) -> None:
         print(
             f"    {who:<22} {statistics.median(rates):>7,.0f} a second ({min(rates):,.0f} to {max(rates):,.0f}), "
             f"p99 {statistics.median(p99):.1f} ms ({min(p99):.1f} to {max(p99):.1f})"
-            + ("" if who == PEER or PEER not in runs else f", {ratio(seconds, PEER, who)} of anvil's")
+            + ("" if who in (PEER, GETH) or PEER not in runs else f", {ratio(seconds, PEER, who)} of anvil's")
+            + ("" if who in (PEER, GETH) or GETH not in runs else f", {ratio(seconds, GETH, who)} of geth's")
         )
 
 
@@ -237,11 +246,55 @@ def beside_anvil() -> None:
         pool = stack.enter_context(anvil.asking())
         nodes = {name: anvil.Node(stack.enter_context(served(*flags)).address, pool) for name, flags in SERVERS.items()}
         nodes[PEER] = stack.enter_context(anvil.running(GENESIS))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="feemodel-geth-")))
+        geth = built_geth(folder)
+        if geth is not None:
+            nodes[GETH] = stack.enter_context(running_geth(geth, folder, pool))
         time.sleep(SETTLE)
         for name, kind in KINDS.items():
             check_answers(name, kind, nodes)
             with bodies_folder() as folder:
                 report(name, measured(kind, nodes, Path(folder)))
+
+
+def built_geth(folder: Path) -> Path | None:
+    """The program, built from its Go module; `None`, with a line that says so, where it cannot be."""
+    if shutil.which("go") is None:
+        print("  not measured: geth needs go on PATH")
+        return None
+    module = f"github.com/ethereum/go-ethereum/cmd/geth@{GETH_VERSION}"
+    environment = os.environ | {"GOBIN": str(folder), "GOFLAGS": "-mod=mod"}
+    built = subprocess.run(["go", "install", module], env=environment, capture_output=True, text=True, check=False)
+    if built.returncode:
+        print(f"  not measured: geth did not build: {built.stderr.strip().splitlines()[-1]}")
+        return None
+    return folder / "geth"
+
+
+@contextmanager
+def running_geth(program: Path, folder: Path, pool: urllib3.PoolManager) -> Iterator[anvil.Node]:
+    """geth on the same genesis, which answers calls on block 0, until the block ends; alone, without a network."""
+    data = ["--datadir", str(folder / "data"), "--verbosity", "1"]
+    subprocess.run([program, *data, "init", str(GENESIS)], check=True, capture_output=True)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    alone = ["--nodiscover", "--maxpeers", "0", "--port", "0", "--authrpc.port", "0", "--ipcdisable"]
+    command = [program, *data, *alone, "--http", "--http.api", "eth", "--http.port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            node, end = anvil.Node(f"http://127.0.0.1:{port}", pool), time.monotonic() + PATIENCE
+            while True:
+                try:
+                    node.ask("eth_chainId")
+                    break
+                except urllib3.exceptions.HTTPError:
+                    if process.poll() is not None or time.monotonic() > end:
+                        raise FeeModelError(f"geth {GETH_VERSION} did not answer") from None
+                    time.sleep(0.05)
+            yield node
+        finally:
+            process.terminate()
 
 
 def reference_alone() -> None:

@@ -1,4 +1,4 @@
-"""Peers in the same run: the production compressor and gnark-crypto (Go), zstd, SALib, NumPy; one table of ratios.
+"""Peers in the same run: the production compressor and gnark-crypto (Go), zstd (C, Java), SALib, NumPy; one table.
 
 The Go peer is built with the `go` on PATH from the versions that `benchmarks/peers_go/go.mod` pins. A peer that is not
 installed is named in a line, the others run. Results are compared before times are: a peer that answers otherwise
@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -36,8 +36,10 @@ from feemodel.sizes.lzss import Lzss
 from feemodel.sizes.lzss_kernel import lzss_sizes
 
 SOURCE = Path(__file__).with_name("peers_go")
+JAVA_SOURCE = Path(__file__).with_name("peers_java") / "ZstdSizes.java"
 NODES = 65_536
 PAIRS = 2_000
+ZSTD_JNI = "1.5.7-6"  # its release of zstd comes first
 ROUNDS = 7
 TABLE = Path("out/peers.json")
 
@@ -67,6 +69,7 @@ def main() -> None:
         if program is not None:
             rows += _go_rows(program, Path(folder))
         rows += _zstd(Path(folder))
+        rows += _zstd_of_java(Path(folder))
     rows += [_sweep(), _salib()]
     header = ["work", "ours, each", "peer, each", "times as fast", "rounds", "peer"]
     table = [header, *(row.shown() for row in rows)]
@@ -136,6 +139,38 @@ def _zstd(folder: Path, rounds: int = 3) -> Iterator[Row]:
     yield Row("zstd size of a real transaction", peer, len(payloads), ours, theirs)
 
 
+def _zstd_of_java(folder: Path, warm_up: int = 30) -> Iterator[Row]:
+    """zstd-jni, which bundles the same release of zstd; measured after passes in which Java compiles its code."""
+    name = f"zstd-jni-{ZSTD_JNI}.jar"
+    if shutil.which("java") is None or shutil.which("mvn") is None:
+        print("  not measured: zstd-jni needs java and mvn on PATH")
+        return
+    command = ["mvn", "-q", "dependency:copy", f"-Dartifact=com.github.luben:zstd-jni:{ZSTD_JNI}"]
+    fetched = subprocess.run(
+        [*command, f"-DoutputDirectory={folder}"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    if fetched.returncode:
+        print(f"  not measured: mvn did not fetch zstd-jni: {fetched.stdout.strip().splitlines()[:1]}")
+        return
+    payloads = _payloads()
+    codec = Zstd(magicless=False, content_size=True, capped=False)
+    framed = b"".join(len(payload).to_bytes(4, "little") + payload for payload in payloads)
+    program = [
+        "java",
+        "-Xshare:auto",
+        "-cp",
+        str(folder / name),
+        str(SOURCE.with_name("peers_java") / "ZstdSizes.java"),
+    ]
+    with _running(program, folder, java_payloads=framed) as peer:
+        _same("zstd sizes", _sizes(codec.sizes(payloads)), peer.result("sizes"))
+        for _ in range(warm_up):
+            peer.seconds("sizes")
+        ours, theirs = in_turns(lambda: codec.sizes(payloads), lambda: peer.seconds("sizes"))
+    version = f"zstd-jni {ZSTD_JNI}, {peer.version}"
+    yield Row("zstd size of a real transaction", version, len(payloads), ours, theirs)
+
+
 class _Peer:
     def __init__(self, process: "subprocess.Popen[str]", folder: Path) -> None:
         self._process, self._folder = process, folder
@@ -160,11 +195,11 @@ class _Peer:
 
 
 @contextmanager
-def _running(program: Path, folder: Path, **inputs: bytes) -> Iterator[_Peer]:
+def _running(program: Sequence[str], folder: Path, **inputs: bytes) -> Iterator[_Peer]:
     paths = [folder / name for name in inputs]
     for path, data in zip(paths, inputs.values(), strict=True):
         path.write_bytes(data)
-    arguments = [str(program), *map(str, paths)]
+    arguments = [*program, *map(str, paths)]
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         yield _Peer(process, folder)
         process.kill()
@@ -180,7 +215,7 @@ def _go_rows(program: Path, folder: Path) -> Iterator[Row]:
     codec = Lzss(dictionary)
     blob = _one_blob(payloads, codec)
     inputs = {"payloads": framed, "blob": blob, "nodes": nodes.tobytes(), "pairs": pairs}
-    with _running(program, folder, dictionary=dictionary, **inputs) as peer:
+    with _running([str(program)], folder, dictionary=dictionary, **inputs) as peer:
         yield from _lzss(peer, payloads, blob, codec)
         yield from _poseidon2(peer, nodes)
         _same("MiMC", mimc.digests(pairs, 64), peer.result("mimc"))
