@@ -450,7 +450,7 @@ def test_the_formula_of_the_head_is_eip_1559():
 
 def test_a_log_line_is_json_whatever_a_node_said():
     program = (
-        "import logging; from feemodel.rpc.processes import set_up; set_up('errors')\n"
+        "import logging; from feemodel.rpc.processes import set_up_log; set_up_log('errors')\n"
         "try: raise ValueError('half \\ud800')\n"
         "except ValueError as error: logging.getLogger('x').error('half \\udfff', exc_info=error)"
     )
