@@ -96,11 +96,11 @@ class App:
     ----------
     methods : name → function, plain or coroutine.
     access : who may ask.
-    state : of the process, asked for health and told of start and end; `None` for methods that need nothing.
+    state : of the process, asked for health, started and closed; `None` for methods that need nothing.
     page : what `GET /` answers.
     openrpc : the description of the methods, JSON.
     metrics : their text, for Prometheus.
-    observe : told of every call.
+    observe : called with the method, the error code and the seconds of every call.
     feeds : of subscriptions; `None` for an application without WebSockets.
     """
 

@@ -1,4 +1,4 @@
-"""A chain that stands still: its newest block, and the state after it; from a geth genesis or from replayed blocks."""
+"""A chain without new blocks: its newest one, and the state after it; from a geth genesis or from replayed blocks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -57,7 +57,7 @@ class Chain:
         return int(next_base_fee(block.base_fee, min(self.gas_used, block.gas_limit), block.gas_limit))
 
     def block(self) -> dict[str, Any]:
-        """The block as `eth_getBlockByNumber` answers; without transactions, of which a still chain keeps none."""
+        """The block as `eth_getBlockByNumber` answers; without transactions, of which this chain keeps none."""
         block = self.call_state.block
         return {
             "number": to_quantity(block.number),
@@ -158,8 +158,8 @@ def read_genesis_document(path: str | Path) -> dict[str, Any]:
 def _with_hash(chain: Chain) -> Chain:
     found = keccak256(_header(chain))
     block = chain.call_state.block
-    told = replace(block, hashes={block.number: found})  # to BLOCKHASH in a simulated block behind it
-    return replace(chain, hash=found, call_state=replace(chain.call_state, block=told))
+    named = replace(block, hashes={block.number: found})  # to BLOCKHASH in a simulated block behind it
+    return replace(chain, hash=found, call_state=replace(chain.call_state, block=named))
 
 
 def _header(chain: Chain) -> bytes:

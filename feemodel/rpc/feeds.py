@@ -1,6 +1,6 @@
 """What subscriptions push: new blocks of the node, their logs, and prices that have changed.
 
-One task of a process looks for news while anybody is subscribed, and tells everybody who is.
+One task of a process looks for news while anybody is subscribed, and pushes it to every subscriber.
 """
 
 import asyncio

@@ -17,7 +17,7 @@ from feemodel.ethereum.fee_market import next_base_fee
 from feemodel.ethereum.quantities import from_hex, from_quantity
 from feemodel.io.node import Node
 
-MOST_TOLD = 300  # characters of an error, of which a node may send megabytes
+ERROR_LENGTH = 300  # characters of an error, of which a node may send megabytes
 
 
 class Dated(Protocol):
@@ -105,8 +105,8 @@ class Polled(Generic[Value]):
             _log.warning("%s: %s", self._what, error, exc_info=None if foreseen else error)
         if isinstance(error, OtherChain):
             self._held = None
-        told = self._node.anonymous(str(error)).encode(errors="backslashreplace").decode()
-        self.error = told if len(told) <= MOST_TOLD else f"{told[:MOST_TOLD]}…"
+        text = self._node.anonymous(str(error)).encode(errors="backslashreplace").decode()
+        self.error = text if len(text) <= ERROR_LENGTH else f"{text[:ERROR_LENGTH]}…"
 
     async def refresh(self) -> None:
         """Fetch once; a failure leaves the last value, and its reason in `error`."""

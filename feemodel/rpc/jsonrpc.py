@@ -39,8 +39,10 @@ BATCHES_BYTES = 256 << 20  # of the answers to all batches under way, likewise
 GROUPED = 16  # calls answered together that may follow each other at once
 BATCH_SECONDS = 30.0  # likewise; whoever sent it may be gone
 
-AWAITABLE = (CoroutineType, Awaitable)  # the first is told by its type alone
-_PLAIN = frozenset((msgspec.Raw, str, dict, list, bool, NoneType))  # types of most results, told sooner than Awaitable
+AWAITABLE = (CoroutineType, Awaitable)  # the first is recognised by its type alone
+_PLAIN = frozenset(
+    (msgspec.Raw, str, dict, list, bool, NoneType)
+)  # types of most results, checked sooner than Awaitable
 
 _decode = msgspec.json.Decoder().decode
 _encoded = msgspec.json.Encoder().encode
@@ -105,7 +107,7 @@ Response: TypeAlias = bytes | Streamed | None  # `None` to notifications
 
 
 def unobserved(method: str, code: int, seconds: float) -> None:
-    """Nobody is told."""
+    """Observe nothing."""
 
 
 class Batches:
@@ -141,7 +143,7 @@ async def respond(
     body : JSON text.
     methods : name → function.
     batch_limit : the most calls that a batch may hold; those behind 32 MiB of answers, or 30 s, are refused.
-    observe : told of every call; "unknown" stands for a method that does not exist, "" for what is no call.
+    observe : called after every call; its method is "unknown" where there is none of that name, "" for what is no call.
     batches : in progress in the same event loop.
     admit : asked before each call; raises `CallError` where it is not to be answered.
     """
@@ -249,7 +251,7 @@ class _Group:
         if self._task is not None:
             self._task.cancel()
             if self._task.done() and not self._task.cancelled():
-                self._task.exception()  # which is told by the calls
+                self._task.exception()  # which the calls answer with
 
 
 def _excess(size: int, held: int, seconds: float) -> str | None:
@@ -285,11 +287,11 @@ def _begin(request: Any, methods: Methods, observe: Observe, *, admit: Admit | N
     if type(result) in _PLAIN:
         return _ended(request, methods, observe, began, result)
     if isinstance(result, Later):
-        return result.then(partial(_told, request, methods, observe, began))
-    return _told(request, methods, observe, began, result)
+        return result.then(partial(_responded, request, methods, observe, began))
+    return _responded(request, methods, observe, began, result)
 
 
-def _told(request: Any, methods: Methods, observe: Observe, began: float, result: Any) -> Begun[Response]:
+def _responded(request: Any, methods: Methods, observe: Observe, began: float, result: Any) -> Begun[Response]:
     """The response of a result, an exception, or what has to be waited for."""
     if type(result) not in _PLAIN and isinstance(result, (*AWAITABLE, Streamed)):
         return _awaited(request, methods, observe, began, result)

@@ -1,6 +1,6 @@
 """API keys: who may call, which methods, and how much a second.
 
-The keys stand in a TOML file, a table for each under a name by which the log tells them apart:
+The keys are in a TOML file, a table for each under the name that the log has for it:
 
     [wallet]
     key = "long-and-random"

@@ -1,4 +1,4 @@
-"""Takes the connections of one listening socket, until it is told to stop."""
+"""Takes the connections of one listening socket, until it is stopped."""
 
 import asyncio
 import logging

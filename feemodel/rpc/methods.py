@@ -94,7 +94,7 @@ def ledger_methods(store: Store) -> dict[str, Method]:
 
 
 def ledger_failed(error: UnreadableFile) -> CallError:
-    """What a caller is told of a ledger that cannot be read; the log has the file and the reason."""
+    """The error that a caller gets for a ledger that cannot be read; the log has the file and the reason."""
     identity = secrets.token_hex(8)
     _log.error("ledger %s: %s", identity, error)
     damaged = isinstance(error, LedgerDamaged)

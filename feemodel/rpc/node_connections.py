@@ -89,18 +89,18 @@ class NodeConnections:
         return connection
 
     def begin(
-        self, body: bytes, told: "Callable[[NodeConnection], None]", *, changes: bool = False
+        self, body: bytes, done: "Callable[[NodeConnection], None]", *, changes: bool = False
     ) -> "NodeConnection | None":
         """Send a request on an idle connection; `None` where there is none.
 
         Parameters
         ----------
-        told : called once when the answer has come as a whole, and where it is long or fails, which `arrived` tells.
+        done : called once when the answer has come as a whole, and where it is long or fails, which `arrived` says.
         changes : as in `post`.
         """
         connection = self._idle_connection(changes=changes)
         if connection is not None:
-            connection.send(self._head % len(body) + body, told)
+            connection.send(self._head % len(body) + body, done)
         return connection
 
     def release(self, connection: "NodeConnection") -> None:
@@ -159,7 +159,7 @@ class NodeConnection(asyncio.Protocol):
         self._is_paused = self._is_lost = self._parser_knows_length = self._is_begun = False
         self._failure = ""
         self._waiter: asyncio.Future[None] | None = None
-        self._told: Callable[[NodeConnection], None] | None = None
+        self._done: Callable[[NodeConnection], None] | None = None
         self.idle_since = 0.0  #: monotonic time [s]
         self.status, self.content_type, self.encoding, self.length = 0, "", "", 0
         self._keeps_open = True
@@ -169,9 +169,9 @@ class NodeConnection(asyncio.Protocol):
         """Whether another request can be sent."""
         return self._is_complete and self._keeps_open and not (self._is_lost or self._failure or self._pieces)
 
-    def send(self, request: bytes, told: "Callable[[NodeConnection], None] | None" = None) -> None:
-        """Send a request; `told` as in `NodeConnections.begin`."""
-        self._told = told
+    def send(self, request: bytes, done: "Callable[[NodeConnection], None] | None" = None) -> None:
+        """Send a request; `done` as in `NodeConnections.begin`."""
+        self._done = done
         self._has_head = self._is_complete = self._is_begun = False
         self.status, self.content_type, self.encoding, self._head_size = 0, "", "", 0
         self._transport.write(request)
@@ -209,7 +209,7 @@ class NodeConnection(asyncio.Protocol):
 
     def abort(self) -> None:
         """Close the connection at once, and tell nobody."""
-        self._told = None
+        self._done = None
         self._fail("the connection was closed")
         self._transport.abort()
 
@@ -228,11 +228,11 @@ class NodeConnection(asyncio.Protocol):
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    def _tell(self) -> None:
-        """Tell whoever has begun a request, outside the parser, as the next one may follow at once."""
-        if (told := self._told) is not None:
-            self._told = None
-            told(self)
+    def _call_back(self) -> None:
+        """Call back whoever has begun a request, outside the parser, as the next one may follow at once."""
+        if (done := self._done) is not None:
+            self._done = None
+            done(self)
 
     def _fail(self, reason: str) -> None:
         self._failure = self._failure or reason
@@ -255,7 +255,7 @@ class NodeConnection(asyncio.Protocol):
             self._pieces.append(body)
             self._size += len(body)
             self._wake()
-            self._tell()
+            self._call_back()
             return
         self._is_begun = True
         try:
@@ -272,7 +272,7 @@ class NodeConnection(asyncio.Protocol):
             self._is_paused = True
             self._transport.pause_reading()
         if self._is_complete or self._is_paused or self._failure:
-            self._tell()
+            self._call_back()
 
     def _short(self, data: bytes) -> bytes | None:
         """The body of an answer that has come as a whole at once, as most do; the parser need not see these."""
@@ -289,7 +289,7 @@ class NodeConnection(asyncio.Protocol):
         if self._has_head and not self._is_complete and exc is None and not self._parser_knows_length:
             self._is_complete = True
         self._wake()
-        self._tell()
+        self._call_back()
 
     # httptools' callbacks
 

@@ -146,7 +146,7 @@ class PassThrough:
     node : whose address, name and manners it has.
     url : of the node.
     chain : whose id the node must have.
-    failed : told of a node of another chain.
+    failed : called with the error of a node of another chain.
 
     Belongs to one event loop.
     """

@@ -31,7 +31,7 @@ READ_BYTES = 1 << 15  # taken from a connection at a time
 BUFFERED_BYTES = 64 << 20  # of requests that all clients of a process together have sent and that are not answered
 UNTAKEN_BYTES = 128 << 20  # of answers that they leave with it
 DROPPED_BYTES = 8 << 20  # that may still come on a connection after its last answer
-OVERFLOW = 32  # connections above the limit, which are told so
+OVERFLOW = 32  # connections above the limit, which get a 503
 OVERFLOW_SECONDS = 1.0  # for which they may take that answer [s]
 YOUNG = 0.05  # seconds for which a new connection keeps its place; a request usually comes with the connection
 RESERVED = 20  # one of so many connections is not left to WebSockets
@@ -97,7 +97,7 @@ class Bounds(NamedTuple):
 
     Parameters
     ----------
-    connections : open at a time; one more takes the place of the one that has waited the longest, and is told 503 where
+    connections : open at a time; one more takes the place of the one that has waited the longest, and gets a 503 where
         none waits.
     requests : in progress at a time; one more is answered with 503.
     idle_seconds : a connection that has waited for its client for so long is closed [s].
@@ -119,7 +119,7 @@ class Connections:
     ----------
     app : that answers.
     bounds : of all connections together.
-    observe : told the status of every answer.
+    observe : called with the status of every answer.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class Connections:
         self.app, self.bounds, self.observe = app, bounds, observe
         self.is_draining = False  #: whether no connection is kept open any longer
         self.room: Callable[[], object] = lambda: None  #: called when a connection is closed
-        self.input = memoryview(bytearray(READ_BYTES))  #: what was read from a connection, until it is told
+        self.input = memoryview(bytearray(READ_BYTES))  #: what was read from a connection, until its reader has it
         self._all: set[Connection] = set()
         self._sockets: set[Connection] = set()
         self._idle: dict[Connection, float] = {}  # and since when, the oldest first
@@ -146,7 +146,7 @@ class Connections:
 
     @property
     def most(self) -> int:
-        """Those that may be open, with those that are only told that others are."""
+        """Those that may be open, with those that only get a 503."""
         return most_connections(self.bounds.connections)
 
     @property
@@ -156,7 +156,7 @@ class Connections:
 
     @property
     def seconds_until_room(self) -> float:
-        """Seconds until one more connection has a place, or can be told that there is none."""
+        """Seconds until one more connection has a place, or can be refused one."""
         if self.count < self.bounds.connections or not self._idle:
             return 0.0
         now = asyncio.get_running_loop().time()
@@ -498,11 +498,11 @@ class Connection(asyncio.BufferedProtocol):
             self._respond(reply, head)
             self._go_on()
         elif isinstance(reply, Later):
-            self._task = reply.then(partial(self._told, head))
+            self._task = reply.then(partial(self._answered, head))
         else:
             self._task = self.loop.create_task(self._answer(head, reply), context=self._context)
 
-    def _told(self, head: Head, outcome: Any) -> Coroutine[Any, Any, None] | None:
+    def _answered(self, head: Head, outcome: Any) -> Coroutine[Any, Any, None] | None:
         """Send the answer that has come, one in pieces in a task."""
         if not isinstance(outcome, Reply) or outcome.rest is not None:
             return self._answer(head, _raised_or_found(outcome))
@@ -742,7 +742,7 @@ def _waits_for_leave(head: Head) -> bool:
 
 
 def client_of(peer: Any) -> str:
-    """The address by which clients are told apart: of IPv6 the network, which one client has as a whole.
+    """The address that identifies a client: of IPv6 the network, which one client has as a whole.
 
     >>> client_of(("192.0.2.7", 50_000)), client_of(("2001:db8:0:1::7", 50_000, 0, 0))
     ('192.0.2.7', '2001:db8:0:1::/64')

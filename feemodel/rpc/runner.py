@@ -159,9 +159,9 @@ class Runner:
         Parameters
         ----------
         task : given an engine.
-        code : that it executes first, by which slow calls are told.
+        code : that it executes first, which slow calls are known by.
         size : of the call's data, and of what it brings along [byte].
-        known : whether all code and storage that it can meet stands on the chain.
+        known : whether all code and storage that it can meet is on the chain.
 
         The task may be begun twice. Raises `LimitExceeded` at the limits, and where too many wait; what the task
         raises otherwise.
@@ -195,7 +195,7 @@ class Runner:
 
 
 class Timed:
-    """An engine that tells how long its executions took, the start of a process apart."""
+    """An engine that measures how long its executions take, without the start of a process."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

@@ -213,7 +213,7 @@ class Service:
         return {name: method for name, method in self.methods.items() if not isinstance(method, Unavailable)}
 
     def _chain_id(self) -> int:
-        """Of the chain that is served, or of Linea until a node has told its own."""
+        """Of the chain that is served, or of Linea until a node has named its own."""
         if self.chain is not None:
             return self.chain.call_state.chain_id
         known = None if self.upstream is None else self.upstream.chain.known
@@ -224,7 +224,7 @@ class Service:
         if self.settings.store is not None:  # a ledger that is named is there to be proved
             await self.load_hashing()
         first = [asyncio.create_task(polled.refresh()) for polled in self._polled]
-        if first:  # a node that is slow to answer keeps nobody from being told so
+        if first:  # a node that is slow to answer keeps no caller from learning so
             await asyncio.wait(first, timeout=self.settings.node_timeout)
         self._tasks = [*first, *(asyncio.create_task(polled.keep()) for polled in self._polled)]
         self._tasks.append(asyncio.create_task(self._warm_up()))
@@ -386,7 +386,7 @@ class Service:
         refused = []
         try:
             self.pricing.current()
-        except Exception as error:  # whatever it is, it is what a caller would be told
+        except Exception as error:  # whatever it is, it is what a caller would get
             refused = [str(error)]
         try:
             if self.store is not None:

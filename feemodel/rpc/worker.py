@@ -139,7 +139,7 @@ def _end_with_parent() -> None:
 
 
 def _application(service: Service, shared: Shared, metrics: Metrics) -> tuple[App, Callable[[int], None]]:
-    """The application of a worker, and what is told the status of its answers."""
+    """The application of a worker, and what counts the status of its answers."""
     settings = shared.settings
     note = processes.request_writer() if settings.log == "requests" else None
 
@@ -175,7 +175,7 @@ def _application(service: Service, shared: Shared, metrics: Metrics) -> tuple[Ap
         (b"x-content-type-options", b"nosniff"),
         (b"cache-control", b"no-cache"),
     )
-    if note is None:  # nothing but the counters is told of an answer
+    if note is None:  # only the counters see an answer
         observe, answered = metrics.observe, metrics.count_answer
     app = App(
         service.methods,
