@@ -12,7 +12,6 @@ from feemodel.ethereum.transaction import measured_form, parse_transaction
 from feemodel.sizes.codecs import Zstd
 from feemodel.sizes.lzss import Lzss
 
-GO_LIBRARY = 2_430  # transactions a second on one core (Consensys/compress, dictionary loaded once, mean of 510 bytes)
 DICTIONARY = SHARED / "data" / "linea-dict-2025-04-21.bin"
 ADVERSARIAL_LENGTHS = (120_000, 262_144)  # bytes: about as much as a transaction may carry, and the compressor's limit
 
@@ -48,7 +47,6 @@ def real_transactions(kind: str, payloads: list[bytes], codec: Lzss) -> None:
     for name, times in seconds.items():
         print(f"    {name:<30} {per_item(times, len(payloads))} a transaction")
     print(f"    lzss, transactions a second    {np.median(rates):,.0f} ({rates.min():,.0f} to {rates.max():,.0f})")
-    print(f"    lzss, times the Go library's   {np.median(rates) / GO_LIBRARY:.0f} (recorded elsewhere)")
     print(f"    lzss, times the time of zstd   {ratio(seconds, 'lzss', 'zstd')}")
 
 
