@@ -3,7 +3,6 @@
 python -m tests.commit_differences 5000 --seed 7        # that many messages; how they ended is printed
 """
 
-import argparse
 import random
 import sys
 from collections import Counter
@@ -11,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from feemodel.errors import FeeModelError
-from feemodel.execution.engines import Engine, engine_named
+from feemodel.execution.engines import Engine
 from feemodel.execution.forks import FORKS
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Committed
@@ -29,6 +28,7 @@ from tests.engine_differences import (
     in_memory,
     message,
     override,
+    report,
 )
 from tests.execution_programs import push
 
@@ -133,19 +133,5 @@ def _together(engine: Engine, begun: CallState, steps: list[tuple[Message, int]]
     return engine.run(begun, task)
 
 
-def main() -> bool:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("messages", type=int, nargs="?", default=5_000)
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    shares, found = differences(given.seed, given.messages, engine_named("native"), engine_named("reference"))
-    for name, number in shares.most_common():
-        print(f"{number:>9,} {number / given.messages:6.1%}  {name}")
-    for difference in found[:10]:
-        print("DIFFERENT", *(f"{part}"[:3_000] for part in difference), sep="\n    ")
-    print(f"{given.messages:,} messages of seed {given.seed}, {len(found):,} differences")
-    return bool(found)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(report(differences, "messages", 5_000))

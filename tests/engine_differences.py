@@ -433,19 +433,23 @@ def differences(seed: int, count: int, native: Engine, reference: Engine) -> tup
     return shares, found
 
 
-def main() -> bool:
+Compared = Callable[[int, int, Engine, Engine], tuple[Counter[str], list[Any]]]
+
+
+def report(compared: Compared, what: str, default: int) -> bool:
+    """Compare as many as the command line says, `what` is their name, and print it; whether there is a difference."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("calls", type=int, nargs="?", default=20_000)
+    parser.add_argument("count", metavar=what, type=int, nargs="?", default=default)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    shares, found = differences(given.seed, given.calls, engine_named("native"), engine_named("reference"))
-    for name, count in shares.most_common():
-        print(f"{count:>9,} {count / given.calls:6.1%}  {name}")
+    shares, found = compared(given.seed, given.count, engine_named("native"), engine_named("reference"))
+    for name, number in shares.most_common():
+        print(f"{number:>9,} {number / given.count:6.1%}  {name}")
     for difference in found[:20]:
         print("DIFFERENT", *(f"{part}"[:2_000] for part in difference), sep="\n    ")
-    print(f"{given.calls:,} calls of seed {given.seed}, {len(found):,} differences")
+    print(f"{given.count:,} {what} of seed {given.seed}, {len(found):,} differences")
     return bool(found)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(report(differences, "calls", 20_000))

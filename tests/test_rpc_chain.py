@@ -12,21 +12,14 @@ from ethereum_types.numeric import U64, U256, Uint
 
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum.quantities import from_hex, from_quantity, to_hex
+from feemodel.ethereum.trie import EMPTY_REQUESTS, EMPTY_TRIE, EMPTY_UNCLES
 from feemodel.execution import Account, Block, CallState
 from feemodel.execution.forks import fork_named
 from feemodel.io.replay import read_replay
 from feemodel.io.shipped import shipped_path
 from feemodel.ledger.store import Store
 from feemodel.linea.extra_data import PricingRecord
-from feemodel.rpc.chain import (
-    EMPTY_REQUESTS,
-    EMPTY_TRIE,
-    EMPTY_UNCLES,
-    Chain,
-    genesis_chain,
-    read_genesis_document,
-    replay_chain,
-)
+from feemodel.rpc.chain import Chain, genesis_chain, read_genesis_document, replay_chain
 from feemodel.rpc.development import LEDGER, development_genesis
 from feemodel.rpc.settings import Settings
 from tests.development import ALDER, HOLDERS

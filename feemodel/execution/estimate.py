@@ -265,13 +265,8 @@ class _Meter:
     def __init__(
         self, execute: Execute, message: Message, limits: Limits, node: Node, request: Request, call_state: CallState
     ) -> None:
-        self._execute, self._message, self._node, self._request, self._call_state = (
-            execute,
-            message,
-            node,
-            request,
-            call_state,
-        )
+        self._execute, self._message = execute, message
+        self._node, self._request, self._call_state = node, request, call_state
         self._budget, self._payable = Budget(limits), payable_gas(node, request, call_state)
         cap = call_state.fork.max_transaction_gas
         self.most = self._payable if cap is None else min(cap, self._payable)  #: the largest limit [gas]

@@ -99,8 +99,9 @@ def simulated_block(simulated: Simulated, *, state_root: bytes | None = None) ->
     has_withdrawals = header.withdrawals_root is not None
     listed = [item if item[0] >= 0xC0 else rlp.encode(item) for item in encoded]
     body = b"".join(listed)
-    size = len(rlp.encode(header.items())) + _list_size(len(body)) + 1 + has_withdrawals
-    block_hash = keccak256(rlp.encode(header.items()))
+    encoded_header = rlp.encode(header.items())
+    size = len(encoded_header) + _list_size(len(body)) + 1 + has_withdrawals
+    block_hash = keccak256(encoded_header)
     hashes = [keccak256(item) for item in encoded]
     place = {
         "blockHash": to_hex(block_hash), "blockNumber": to_quantity(header.number),

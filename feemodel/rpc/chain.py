@@ -11,9 +11,7 @@ from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum.fee_market import ELASTICITY, next_base_fee
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import from_hex, from_number, to_hex, to_quantity
-from feemodel.ethereum.trie import EMPTY_REQUESTS as EMPTY_REQUESTS
-from feemodel.ethereum.trie import EMPTY_TRIE as EMPTY_TRIE
-from feemodel.ethereum.trie import EMPTY_UNCLES as EMPTY_UNCLES
+from feemodel.ethereum.trie import EMPTY_REQUESTS, EMPTY_TRIE, EMPTY_UNCLES
 from feemodel.execution.forks import FORKS
 from feemodel.execution.state import Account, Block, CallState
 from feemodel.io.documents import parse_json

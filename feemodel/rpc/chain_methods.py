@@ -194,11 +194,8 @@ class ChainMethods:
 
     def _create_access_list(self, call: Any, block: Any = "latest", overrides: Any = None) -> Begun[dict[str, Any]]:
         self._check(block, overrides)
-        request, call_state, tip = (
-            parse_request(call),
-            self.chain.call_state.overridden(overrides),
-            self._priority_fee(),
-        )
+        request, call_state = parse_request(call), self.chain.call_state.overridden(overrides)
+        tip = self._priority_fee()
 
         def task(engine: Engine) -> AccessListFound:
             return create_access_list(request, call_state, tip=tip, engine=engine, limits=self._limits)
