@@ -1,8 +1,10 @@
 """Gas by part and access lists: of both engines, as geth answers, and only for callers who ask."""
 
 import pytest
+from ethereum_rlp import rlp
 
 from feemodel.errors import ExecutionFailed, InvalidInput
+from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import to_hex
 from feemodel.execution.access_list import create_access_list, precompiles
 from feemodel.execution.details import gas_details
@@ -170,6 +172,16 @@ def test_what_geth_does_not_execute_is_refused_in_its_words(fields, words):
         listed("00", call=fields, tip=5)
 
     assert words in refused.value.message
+
+
+def test_a_refused_call_is_named_by_the_hash_of_its_transaction_of_any_type():
+    blob = bytes([1]).ljust(32, b"\0")
+    fields = {"gas": "0x5207", "blobVersionedHashes": [to_hex(blob)], "maxFeePerGas": "0x7", "maxFeePerBlobGas": "0x2"}
+    # chain id 1337, nonce 1, tip 5, max fee 7, gas 20,999, target, value, data, access list, blobs; v, r and s
+    items = [b"\5\x39", b"\1", b"\5", b"\7", b"\x52\7", TARGET, b"", b"", [], b"\2", [blob], b"", b"", b""]
+
+    with pytest.raises(ExecutionFailed, match=to_hex(keccak256(b"\3" + rlp.encode(items)))):
+        listed("00", call=fields, tip=5)
 
 
 def test_rules_before_berlin_have_no_access_lists():

@@ -128,6 +128,15 @@ def to_hex(data: bytes) -> str:
     return "0x" + data.hex()
 
 
+def minimal_bytes(value: int) -> bytes:
+    """An integer as RLP has it: big-endian, without leading zeros, nothing for 0.
+
+    >>> minimal_bytes(256), minimal_bytes(0)
+    (b'\\x01\\x00', b'')
+    """
+    return value.to_bytes((value.bit_length() + 7) // 8)
+
+
 def address_bytes(address: str | bytes, name: str = "address") -> bytes:
     """An address of exactly 20 bytes.
 

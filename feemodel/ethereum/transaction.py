@@ -11,7 +11,7 @@ Source: EIP-155, EIP-2718, EIP-2930, EIP-1559.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from ethereum_rlp import rlp
 from ethereum_rlp.exceptions import RLPException
@@ -24,7 +24,7 @@ from feemodel.ethereum.call import DYNAMIC_FEE as DYNAMIC_FEE
 from feemodel.ethereum.call import LEGACY as LEGACY
 from feemodel.ethereum.fee_market import LOWEST_BASE_FEE, TRANSACTION_GAS, calldata_floor_gas, calldata_gas
 from feemodel.ethereum.hashes import keccak256
-from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum.quantities import minimal_bytes, to_hex
 
 FORMS = ("sender_unsigned", "unsigned", "signed")
 LINEA_CHAIN_ID = 59_144  # of transactions that name none
@@ -35,6 +35,7 @@ PLACEHOLDER_S = 2472962413837345597248674609182123875587027641328262943724431969
 CREATION_GAS, INIT_CODE_WORD_GAS = 32_000, 2
 ACCESS_LIST_ADDRESS_GAS, ACCESS_LIST_KEY_GAS = 2_400, 1_900
 AUTHORIZATION_GAS = 25_000
+SECP256K1_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
 _NO_FEE = "expected type 0, 1 or 2: no fee is published for this one"
 _FIELDS = {  # in the order of their RLP lists, without the signature
@@ -53,6 +54,27 @@ class Signature:
     v: int
     r: int
     s: int
+
+
+class Authorization(NamedTuple):
+    """An account's consent to run another account's code, EIP-7702."""
+
+    chain_id: int
+    address: bytes
+    nonce: int
+    y_parity: int
+    r: int
+    s: int
+
+    def authority(self) -> bytes | None:
+        """The account that consents, 20 bytes; `None` where the signature is of none."""
+        if self.y_parity > 1 or not 0 < self.s <= SECP256K1_ORDER // 2:
+            return None
+        items = [minimal_bytes(self.chain_id), self.address, minimal_bytes(self.nonce)]
+        try:
+            return signer(keccak256(b"\x05" + rlp.encode(items)), Signature(self.y_parity, self.r, self.s))
+        except InvalidInput:
+            return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,21 +111,21 @@ class Transaction:
         """The bytes whose hash is signed: for a typed transaction its type, then the list of its fields."""
         fields = self._fields()
         if self.type == LEGACY:
-            protected = [] if self.chain_id is None else [_minimal(self.chain_id), b"", b""]  # EIP-155
-            return _encode(fields + protected)
-        return bytes([self.type]) + _encode(fields)
+            protected = [] if self.chain_id is None else [minimal_bytes(self.chain_id), b"", b""]  # EIP-155
+            return rlp.encode(fields + protected)
+        return bytes([self.type]) + rlp.encode(fields)
 
     def signed(self) -> bytes:
         """The signed EIP-2718 encoding, as `eth_sendRawTransaction` takes it."""
         if self.signature is None:
             raise InvalidInput("signature", "expected a signed transaction", None)
         values = (self.signature.v, self.signature.r, self.signature.s)
-        body = _encode(self._fields() + [_minimal(value) for value in values])
+        body = rlp.encode(self._fields() + [minimal_bytes(value) for value in values])
         return body if self.type == LEGACY else bytes([self.type]) + body
 
     def network(self) -> bytes:
         """The signed encoding as a block carries it: a typed transaction is wrapped as an RLP byte string."""
-        return self.signed() if self.type == LEGACY else _encode(self.signed())
+        return self.signed() if self.type == LEGACY else rlp.encode(self.signed())
 
     def sender(self) -> bytes:
         """The address that signed, 20 bytes."""
@@ -127,7 +149,7 @@ class Transaction:
             elif name == "access_list":
                 found.append([[address, list(keys)] for address, keys in value])
             else:
-                found.append(value if isinstance(value, bytes) else _minimal(value))
+                found.append(value if isinstance(value, bytes) else minimal_bytes(value))
         return found
 
 
@@ -265,7 +287,7 @@ def created_address(sender: bytes, nonce: int) -> bytes:
     >>> created_address(bytes.fromhex("6ac7ea33f8831ea9dcc53393aaa88b25a785dbf0"), 0).hex()
     'cd234a471b72ba2f1ccf0a70fcaba648a5eecd8d'
     """
-    return keccak256(_encode([sender, _minimal(nonce)]))[12:]
+    return keccak256(rlp.encode([sender, minimal_bytes(nonce)]))[12:]
 
 
 def signer(digest: bytes, signature: Signature) -> bytes:
@@ -303,14 +325,6 @@ def intrinsic_gas(call: Call | Transaction) -> int:
     if isinstance(call, Call):
         gas += AUTHORIZATION_GAS * call.authorizations
     return max(gas, int(calldata_floor_gas(zeros, others)))
-
-
-def _encode(item: Any) -> bytes:
-    return rlp.encode(item)
-
-
-def _minimal(value: int) -> bytes:
-    return value.to_bytes((value.bit_length() + 7) // 8, "big")
 
 
 def _decode(data: bytes) -> tuple[int, Sequence[Any]]:

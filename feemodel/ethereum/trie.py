@@ -12,6 +12,7 @@ from typing import Any
 from ethereum_rlp import rlp
 
 from feemodel.ethereum.hashes import keccak256
+from feemodel.ethereum.quantities import minimal_bytes
 
 EMPTY_TRIE = bytes.fromhex("56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421")
 EMPTY_UNCLES = bytes.fromhex("1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347")
@@ -37,7 +38,7 @@ def ordered_trie_root(values: Sequence[bytes]) -> bytes:
     >>> ordered_trie_root([]) == EMPTY_TRIE
     True
     """
-    return trie_root({rlp.encode(_minimal(place)): value for place, value in enumerate(values)})
+    return trie_root({rlp.encode(minimal_bytes(place)): value for place, value in enumerate(values)})
 
 
 def _node(pairs: Sequence[tuple[str, bytes]], depth: int) -> Any:
@@ -87,7 +88,3 @@ def logs_bloom(logs: Iterable[tuple[bytes, Sequence[bytes]]]) -> bytes:
             for place in (0, 2, 4):
                 bits |= 1 << (int.from_bytes(digest[place : place + 2]) & 0x7FF)
     return bits.to_bytes(BLOOM_BYTES)
-
-
-def _minimal(value: int) -> bytes:
-    return value.to_bytes((value.bit_length() + 7) // 8)

@@ -15,21 +15,13 @@ from feemodel.errors import ExecutionFailed, InvalidInput
 from feemodel.ethereum.call import AccessList, Call
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import to_hex, to_quantity
-from feemodel.ethereum.transaction import (
-    AUTHORIZATION_GAS,
-    DYNAMIC_FEE,
-    LEGACY,
-    ZERO_ADDRESS,
-    Signature,
-    Transaction,
-    created_address,
-)
+from feemodel.ethereum.transaction import AUTHORIZATION_GAS, ZERO_ADDRESS, created_address
 from feemodel.execution.clients import Geth, check_rules, payable_gas
 from feemodel.execution.engines import Engine, Execute, engine_of
 from feemodel.execution.estimate import Budget, Limits
 from feemodel.execution.forks import Fork
-from feemodel.execution.gas_parts import intrinsic_parts
-from feemodel.execution.message import Message, Request, parse_request
+from feemodel.execution.gas_parts import too_little_gas
+from feemodel.execution.message import Message, Request, encoded_transaction, parse_request
 from feemodel.execution.outcome import Outcome, Status
 from feemodel.execution.state import UINT64_MAX, CallState, blob_base_fee
 
@@ -107,13 +99,13 @@ def create_access_list(
             changed, lambda execute: fixed_point(execute, message, gas_limit, excluded, limits)
         )
         if found.outcome.status is Status.INTRINSIC:
-            raise ExecutionFailed(
-                _too_little(message._replace(access_list=found.access_list), found, gas_limit, call_state.fork)
-            )
+            message = message._replace(access_list=found.access_list)
+            raise too_little_gas(message, found.outcome, gas_limit, call_state.fork)
     except ExecutionFailed as error:
-        raise ExecutionFailed(
-            f"failed to apply transaction: {_hash(request, listed, call_state)} err: {error.message}"
-        ) from None
+        # By its hash, as if it were a transaction without a signature, geth names what it could not execute.
+        call = request.call._replace(access_list=listed, chain_id=call_state.chain_id)
+        digest = to_hex(keccak256(encoded_transaction(request._replace(call=call))))
+        raise ExecutionFailed(f"failed to apply transaction: {digest} err: {error.message}") from None
     return found
 
 
@@ -198,25 +190,3 @@ def _with_fees(request: Request, call_state: CallState, tip: int) -> Request:
         words = f"maxFeePerGas ({to_quantity(cap)}) < maxPriorityFeePerGas ({to_quantity(priority)})"
         raise ExecutionFailed(words)
     return request._replace(call=call._replace(max_fee=cap, max_priority_fee=priority))
-
-
-def _too_little(message: Message, found: AccessListFound, gas_limit: int, fork: Fork) -> str:
-    intrinsic = intrinsic_parts(message, fork).total
-    if gas_limit < intrinsic:
-        return f"intrinsic gas too low: have {gas_limit}, want {intrinsic}"
-    return f"insufficient gas for floor data gas cost: have {gas_limit}, want {found.outcome.floor}"
-
-
-def _hash(request: Request, listed: AccessList, call_state: CallState) -> str:
-    """The hash of the transaction without a signature, by which geth names what it could not execute."""
-    call = request.call
-    if request.authorizations or request.blob_hashes:
-        return "unsigned"  # types 3 and 4 are not encoded here
-    kind = LEGACY if call.gas_price is not None else DYNAMIC_FEE
-    unsigned = Transaction(
-        type=kind, chain_id=None if kind == LEGACY else call_state.chain_id, nonce=call.nonce or 0,
-        gas_price=call.gas_price or 0, max_priority_fee=call.max_priority_fee or 0, max_fee=call.max_fee or 0,
-        gas_limit=call.gas or 0, to=call.to, value=call.value or 0, data=call.data, access_list=listed,
-        signature=Signature(0, 0, 0),
-    )  # fmt: skip
-    return to_hex(keccak256(unsigned.signed()))

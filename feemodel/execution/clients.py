@@ -17,7 +17,7 @@ from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ethereum.transaction import ZERO_ADDRESS
 from feemodel.execution.failures import UPFRONT_COST
-from feemodel.execution.message import Message, Request, parse_message
+from feemodel.execution.message import Message, Request, fee_cap, parse_message, tip_cap
 from feemodel.execution.search import BESU, GETH, SearchRules, search_named
 from feemodel.execution.state import UINT64_MAX, CallState, blob_base_fee
 
@@ -50,23 +50,23 @@ class Geth:
 
     rules = GETH
 
-    def message(self, request: Request, call_state: CallState) -> Message:
-        """A call without a price pays nothing, and reads a base fee of zero."""
+    def message(self, request: Request, call_state: CallState, *, validation: bool = False) -> Message:
+        """A call without a price pays nothing and reads a base fee of zero, unless it is validated as in a block."""
         call, base_fee = request.call, call_state.block.base_fee
         if call.chain_id is not None:
             self.check_chain(request, call_state)
-        cap, tip = _fee_cap(call), _tip(call)
+        cap, tip = fee_cap(call), tip_cap(call)
         if tip > cap:
             raise ExecutionFailed(
-                f"max priority fee per gas higher than max fee per gas: {_who(call)}, "
+                f"max priority fee per gas higher than max fee per gas: {named(call)}, "
                 f"maxPriorityFeePerGas: {tip}, maxFeePerGas: {cap}"
             )
-        if 0 < cap < base_fee:
+        if (validation or cap) and cap < base_fee:
             raise ExecutionFailed(
-                f"max fee per gas less than block base fee: {_who(call)}, maxFeePerGas: {cap}, baseFee: {base_fee}"
+                f"max fee per gas less than block base fee: {named(call)}, maxFeePerGas: {cap}, baseFee: {base_fee}"
             )
         if request.blob_hashes:
-            _check_blob_fee(request, call_state)
+            _check_blob_fee(request, call_state, validation)
         price = min(cap, tip + base_fee)
         return parse_message(request, gas_price=price, base_fee=base_fee if price else 0, pays=True)
 
@@ -80,7 +80,7 @@ class Geth:
         upper = call.gas if call.gas is not None and call.gas >= TRANSACTION_GAS else call_state.block.gas_limit
         if call_state.fork.max_transaction_gas is not None:
             upper = min(upper, call_state.fork.max_transaction_gas)
-        cap = _fee_cap(call)
+        cap = fee_cap(call)
         if cap:
             available = call_state.account(call.sender or ZERO_ADDRESS).balance
             if call.value is not None:
@@ -95,7 +95,7 @@ class Geth:
         return min(upper, gas_cap)
 
     def price(self, request: Request, call_state: CallState) -> int:
-        return _fee_cap(request.call)
+        return fee_cap(request.call)
 
     def unpayable(self, request: Request, call_state: CallState, gas_limit: int) -> str:
         return f"failed with {gas_limit} gas: {self.insufficient_funds(request, call_state, gas_limit)}"
@@ -103,7 +103,7 @@ class Geth:
     def insufficient_funds(self, request: Request, call_state: CallState, gas_limit: int) -> str:
         """What a transaction with this gas limit is told that its sender cannot pay for."""
         have, want = _balance(request, call_state), gas_limit * self.price(request, call_state) + fixed_cost(request)
-        return f"insufficient funds for gas * price + value: {_who(request.call)} have {have} want {want}"
+        return f"insufficient funds for gas * price + value: {named(request.call)} have {have} want {want}"
 
 
 class Besu:
@@ -115,7 +115,7 @@ class Besu:
         """A call without a price is executed at the base fee; only a sender that is named pays for its gas."""
         call, base_fee = request.call, call_state.block.base_fee
         _check_chain(call, call_state, "transaction was meant for chain id {have} and not this chain id {want}")
-        if _tip(call) > _fee_cap(call):
+        if tip_cap(call) > fee_cap(call):
             raise ExecutionFailed("max priority fee per gas cannot be greater than max fee per gas")
         _check_blob_fee(request, call_state)
         return parse_message(request, gas_price=_besu_price(call, base_fee), base_fee=base_fee)
@@ -126,16 +126,16 @@ class Besu:
         upper = min(call_state.block.gas_limit, gas_cap)
         if call_state.fork.max_transaction_gas is not None:
             upper = min(upper, call_state.fork.max_transaction_gas)
-        if call.sender is not None and _fee_cap(call):
+        if call.sender is not None and fee_cap(call):
             spare = max(call_state.account(call.sender).balance - (call.value or 0), 0)
-            upper = min(upper, spare // _fee_cap(call))
+            upper = min(upper, spare // fee_cap(call))
         if upper < TRANSACTION_GAS:
             raise ExecutionFailed("Upfront cost exceeds account balance", UPFRONT_COST)
         return upper
 
     def price(self, request: Request, call_state: CallState) -> int:
         call = request.call
-        return 0 if call.sender is None else max(_fee_cap(call), _besu_price(call, call_state.block.base_fee))
+        return 0 if call.sender is None else max(fee_cap(call), _besu_price(call, call_state.block.base_fee))
 
     def unpayable(self, request: Request, call_state: CallState, gas_limit: int) -> str:
         balance, cost = _balance(request, call_state), gas_limit * self.price(request, call_state) + fixed_cost(request)
@@ -167,9 +167,20 @@ def payable_gas(node: Node, request: Request, call_state: CallState) -> float:
 
 def check_rules(message: Message, call_state: CallState) -> None:
     """Refuse what no transaction may be by the rules of the chain, whatever it pays: EIP-2681, EIP-3860."""
-    nonce, limit = call_state.account(message.sender).nonce, call_state.fork.max_init_code
+    check_nonce(message.sender, call_state)
+    check_init_code(message, call_state)
+
+
+def check_nonce(sender: bytes, call_state: CallState) -> None:
+    """Refuse a sender whose nonce cannot rise, EIP-2681."""
+    nonce = call_state.account(sender).nonce
     if nonce == UINT64_MAX:
-        raise ExecutionFailed(f"nonce has max value: address {checksummed(message.sender)}, nonce: {nonce}")
+        raise ExecutionFailed(f"nonce has max value: address {checksummed(sender)}, nonce: {nonce}")
+
+
+def check_init_code(message: Message, call_state: CallState) -> None:
+    """Refuse a creation with too much code, EIP-3860."""
+    limit = call_state.fork.max_init_code
     if message.to is None and limit is not None and len(message.data) > limit:
         raise ExecutionFailed(f"max initcode size exceeded: code size {len(message.data)} limit {limit}")
 
@@ -197,7 +208,8 @@ def _balance(request: Request, call_state: CallState) -> int:
     return call_state.account(request.call.sender or ZERO_ADDRESS).balance
 
 
-def _who(call: Call) -> str:
+def named(call: Call) -> str:
+    """The sender of a call, as geth's errors name it."""
     return f"address {checksummed(call.sender or ZERO_ADDRESS)}"
 
 
@@ -206,23 +218,15 @@ def _check_chain(call: Call, call_state: CallState, words: str) -> None:
         raise ExecutionFailed(words.format(have=call.chain_id, want=call_state.chain_id))
 
 
-def _check_blob_fee(request: Request, call_state: CallState) -> None:
-    cap = request.call.max_fee_per_blob_gas
-    if not request.blob_hashes or not cap:
+def _check_blob_fee(request: Request, call_state: CallState, validation: bool = False) -> None:
+    cap = request.call.max_fee_per_blob_gas or 0
+    if not request.blob_hashes or not (cap or validation):
         return
     if cap < blob_base_fee(call_state):
         raise ExecutionFailed(
-            f"max fee per blob gas less than block blob gas fee: {_who(request.call)} "
+            f"max fee per blob gas less than block blob gas fee: {named(request.call)} "
             f"blobGasFeeCap: {cap}, blobBaseFee: {blob_base_fee(call_state)}"
         )
-
-
-def _fee_cap(call: Call) -> int:
-    return call.gas_price if call.gas_price is not None else call.max_fee or 0
-
-
-def _tip(call: Call) -> int:
-    return call.gas_price if call.gas_price is not None else call.max_priority_fee or 0
 
 
 def _besu_price(call: Call, base_fee: int) -> int:
@@ -230,7 +234,7 @@ def _besu_price(call: Call, base_fee: int) -> int:
         return call.gas_price
     if call.max_fee is None and call.max_priority_fee is None:
         return base_fee
-    return min(_fee_cap(call), _tip(call) + base_fee)
+    return min(fee_cap(call), tip_cap(call) + base_fee)
 
 
 def _blob_cost(request: Request) -> int:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from feemodel.errors import ExecutionFailed
 from feemodel.ethereum.fee_market import NONZERO_BYTE_GAS, TRANSACTION_GAS, ZERO_BYTE_GAS
 from feemodel.ethereum.quantities import to_hex, to_quantity
 from feemodel.ethereum.transaction import (
@@ -14,7 +15,7 @@ from feemodel.ethereum.transaction import (
 )
 from feemodel.execution.forks import Fork
 from feemodel.execution.message import Message
-from feemodel.execution.outcome import Inspected
+from feemodel.execution.outcome import Inspected, Outcome
 
 NONZERO_GAS_BEFORE_ISTANBUL = 68  # EIP-2028 lowered it
 
@@ -86,6 +87,14 @@ def intrinsic_parts(message: Message, fork: Fork) -> Intrinsic:
         access_list=ACCESS_LIST_ADDRESS_GAS * len(message.access_list) + ACCESS_LIST_KEY_GAS * keys,
         authorizations=AUTHORIZATION_GAS * len(message.authorizations),
     )
+
+
+def too_little_gas(message: Message, outcome: Outcome, gas_limit: int, fork: Fork) -> ExecutionFailed:
+    """The error, in geth's words, for a gas limit that does not pay for what comes before the first instruction."""
+    intrinsic = intrinsic_parts(message, fork).total
+    if gas_limit < intrinsic:
+        return ExecutionFailed(f"intrinsic gas too low: have {gas_limit}, want {intrinsic}")
+    return ExecutionFailed(f"insufficient gas for floor data gas cost: have {gas_limit}, want {outcome.floor}")
 
 
 def gas_parts(message: Message, inspected: Inspected, fork: Fork) -> GasParts:

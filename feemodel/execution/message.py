@@ -1,21 +1,28 @@
 """The message that an engine executes: a call with its price decided, and what a node refuses before executing it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from ethereum_rlp import rlp
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.call import AccessList, Call, as_bytes, as_integer, parse_call
-from feemodel.ethereum.hashes import keccak256
-from feemodel.ethereum.quantities import to_quantity
-from feemodel.ethereum.transaction import ZERO_ADDRESS, Signature, signer
+from feemodel.ethereum.call import (
+    BLOB,
+    DYNAMIC_FEE,
+    LEGACY,
+    SET_CODE,
+    AccessList,
+    Call,
+    as_bytes,
+    as_integer,
+    parse_call,
+)
+from feemodel.ethereum.quantities import minimal_bytes, to_quantity
+from feemodel.ethereum.transaction import ZERO_ADDRESS, Authorization
 from feemodel.execution.state import UINT64_MAX, UINT256_MAX
 
 MAX_AUTHORIZATIONS = 10_000
-SECP256K1_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 _AUTHORIZATION = ("chainId", "address", "nonce", "yParity", "v", "r", "s")
 
 _NUMBERS = {  # fields of a call: their names on the wire, and the largest value that a transaction can carry
@@ -29,28 +36,6 @@ _NUMBERS = {  # fields of a call: their names on the wire, and the largest value
     "max_fee_per_blob_gas": ("maxFeePerBlobGas", UINT256_MAX),
 }
 _numbers = attrgetter(*_NUMBERS)
-
-
-@dataclass(frozen=True, slots=True)
-class Authorization:
-    """An account's consent to run another account's code, EIP-7702."""
-
-    chain_id: int
-    address: bytes
-    nonce: int
-    y_parity: int
-    r: int
-    s: int
-
-    def authority(self) -> bytes | None:
-        """The account that consents, 20 bytes; `None` where the signature is of none."""
-        if self.y_parity > 1 or not 0 < self.s <= SECP256K1_ORDER // 2:
-            return None
-        items = [_minimal(self.chain_id), self.address, _minimal(self.nonce)]
-        try:
-            return signer(keccak256(b"\x05" + rlp.encode(items)), Signature(self.y_parity, self.r, self.s))
-        except InvalidInput:
-            return None
 
 
 class Request(NamedTuple):
@@ -137,8 +122,41 @@ def parse_message(
     )
 
 
-def _minimal(value: int) -> bytes:
-    return value.to_bytes((value.bit_length() + 7) // 8)
+def fee_cap(call: Call) -> int:
+    """The most that a call pays for its gas [wei / gas]."""
+    return call.gas_price if call.gas_price is not None else call.max_fee or 0
+
+
+def tip_cap(call: Call) -> int:
+    """What of that goes to the block's beneficiary at most [wei / gas]."""
+    return call.gas_price if call.gas_price is not None else call.max_priority_fee or 0
+
+
+def transaction_type(request: Request) -> int:
+    """The type that geth gives a call: of the dynamic fee, unless it says otherwise."""
+    if request.call.gas_price is not None:
+        return LEGACY
+    if request.authorizations:
+        return SET_CODE
+    return BLOB if request.blob_hashes else DYNAMIC_FEE
+
+
+def encoded_transaction(request: Request) -> bytes:
+    """The call as a transaction whose signature is zeros, EIP-2718."""
+    call, kind = request.call, transaction_type(request)
+    gas, target, value = minimal_bytes(call.gas or 0), call.to or b"", minimal_bytes(call.value or 0)
+    common = [gas, target, value, call.data]
+    if kind == LEGACY:
+        return rlp.encode([minimal_bytes(call.nonce or 0), minimal_bytes(call.gas_price or 0), *common, b"", b"", b""])
+    numbers = (call.chain_id or 0, call.nonce or 0, tip_cap(call), fee_cap(call))
+    listed = [[address, list(keys)] for address, keys in call.access_list or ()]
+    items: list[Any] = [*map(minimal_bytes, numbers), *common, listed]
+    if kind == BLOB:
+        items += [minimal_bytes(call.max_fee_per_blob_gas or 0), list(request.blob_hashes)]
+    elif kind == SET_CODE:
+        entries = request.authorizations
+        items.append([[one if isinstance(one, bytes) else minimal_bytes(one) for one in entry] for entry in entries])
+    return bytes([kind]) + rlp.encode([*items, b"", b"", b""])
 
 
 def _authorizations(entries: Any) -> tuple[Authorization, ...]:

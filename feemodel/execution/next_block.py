@@ -18,30 +18,26 @@ from feemodel.errors import ExecutionFailed, InvalidInput
 from feemodel.ethereum.fee_market import ELASTICITY, GAS_PER_BLOB, MAINNET, Schedule, next_excess_blob_gas
 from feemodel.ethereum.fee_market import next_base_fee as next_base_fee_after
 from feemodel.ethereum.transaction import ZERO_ADDRESS
-from feemodel.execution.clients import Geth, checksummed, fixed_cost
+from feemodel.execution.clients import Geth, check_init_code, check_nonce, named, payable_gas
 from feemodel.execution.engines import Engine, Execute, engine_of
 from feemodel.execution.estimate import Budget, Limits
-from feemodel.execution.forks import Fork, since
-from feemodel.execution.gas_parts import intrinsic_parts
-from feemodel.execution.message import Message, Request, parse_message, parse_request
+from feemodel.execution.forks import since
+from feemodel.execution.gas_parts import too_little_gas
+from feemodel.execution.message import Message, Request, parse_request
 from feemodel.execution.outcome import Log, Outcome, Status
-from feemodel.execution.state import (
-    UINT64_MAX,
-    CallState,
-    Change,
-    blob_base_fee,
-    parse_block_overrides,
-)
+from feemodel.execution.state import CallState, Change, parse_block_overrides
 
 MAX_CALLS = 1_000  # of all blocks together
 MAX_BLOCKS = 256  # as in geth, with those in between
 BLOCK_SECONDS = 12  # between blocks, as geth has it
 
-# Error codes of `eth_simulateV1`.
-NONCE_TOO_LOW, NONCE_TOO_HIGH, FEE_TOO_LOW, INTRINSIC_GAS = -38_010, -38_011, -38_012, -38_013
-INSUFFICIENT_FUNDS = -38_014
-BLOCK_GAS, BLOCK_NUMBER, BLOCK_TIME, INIT_CODE, CLIENT_LIMIT = -38_015, -38_020, -38_021, -38_025, -38_026
-INVALID_PARAMS = -32_602
+# Error codes of `eth_simulateV1`, and those of calls by the words with which their errors begin.
+BLOCK_GAS, BLOCK_NUMBER, BLOCK_TIME, CLIENT_LIMIT = -38_015, -38_020, -38_021, -38_026
+_CODES = {
+    "nonce too low": -38_010, "nonce too high": -38_011, "max fee per gas less": -38_012,
+    "max priority fee per gas higher": -32_602, "intrinsic gas too low": -38_013,
+    "insufficient gas for floor": -38_013, "insufficient funds for gas": -38_014, "max initcode size": -38_025,
+}  # fmt: skip
 
 _FIELDS = ("blockStateCalls", "traceTransfers", "validation", "returnFullTransactions")
 _BLOCK_FIELDS = ("blockOverrides", "stateOverrides", "calls")
@@ -228,9 +224,10 @@ class _BlockRun:
             message = self._message(request, gas_limit)
             committed = execute.commit(message, gas_limit, transfers=self._asked.transfers)
             if committed.outcome.status is Status.INTRINSIC:
-                raise _too_little(message, committed.outcome, gas_limit, self.call_state.fork)
+                raise too_little_gas(message, committed.outcome, gas_limit, self.call_state.fork)
         except ExecutionFailed as error:
-            raise ExecutionFailed(f"err: {error.message} (supplied gas {gas_limit})", error.code) from None
+            code = next((code for words, code in _CODES.items() if error.message.startswith(words)), error.code)
+            raise ExecutionFailed(f"err: {error.message} (supplied gas {gas_limit})", code) from None
         self._used += committed.outcome.charged
         self._budget.spent += committed.outcome.gas_used
         self.call_state = self.call_state.after(committed.changes)
@@ -250,61 +247,17 @@ class _BlockRun:
     def _message(self, request: Request, gas_limit: int) -> Message:
         """The message with its price, as geth lets it into a block; raises `ExecutionFailed`."""
         call, call_state, validation = request.call, self.call_state, self._asked.validation
-        sender, base_fee = call.sender or ZERO_ADDRESS, call_state.block.base_fee
-        who, account = f"address {checksummed(sender)}", call_state.account(sender)
-        if validation and call.nonce is not None and call.nonce != account.nonce:
-            low = call.nonce < account.nonce
-            words = f"nonce too {'low' if low else 'high'}: {who}, tx: {call.nonce} state: {account.nonce}"
-            raise ExecutionFailed(words, NONCE_TOO_LOW if low else NONCE_TOO_HIGH)
-        if account.nonce == UINT64_MAX:
-            raise ExecutionFailed(f"nonce has max value: {who}, nonce: {account.nonce}")
-        cap, tip = fees(request)
-        if tip > cap:
-            words = f"max priority fee per gas higher than max fee per gas: {who}, maxPriorityFeePerGas: {tip}"
-            raise ExecutionFailed(f"{words}, maxFeePerGas: {cap}", INVALID_PARAMS)
-        if (validation or cap) and cap < base_fee:
-            words = f"max fee per gas less than block base fee: {who}, maxFeePerGas: {cap}, baseFee: {base_fee}"
-            raise ExecutionFailed(words, FEE_TOO_LOW)
-        if request.blob_hashes:
-            self._check_blobs(request, who)
-        cost = gas_limit * cap + fixed_cost(request)
-        if cost > account.balance:
-            words = f"insufficient funds for gas * price + value: {who} have {account.balance} want {cost}"
-            raise ExecutionFailed(words, INSUFFICIENT_FUNDS)
-        limit = call_state.fork.max_init_code
-        if call.to is None and limit is not None and len(call.data) > limit:
-            words = f"max initcode size exceeded: code size {len(call.data)} limit {limit}"
-            raise ExecutionFailed(words, INIT_CODE)
-        price = effective_price(request, base_fee)
-        return parse_message(request, gas_price=price, base_fee=base_fee, pays=True)
-
-    def _check_blobs(self, request: Request, who: str) -> None:
-        cap, price = request.call.max_fee_per_blob_gas or 0, blob_base_fee(self.call_state)
-        if (self._asked.validation or cap) and cap < price:
-            words = f"max fee per blob gas less than block blob gas fee: {who} blobGasFeeCap: {cap}"
-            raise ExecutionFailed(f"{words}, blobBaseFee: {price}")
-
-
-def fees(request: Request) -> tuple[int, int]:
-    """The most that a call pays for its gas, and what of it goes to the beneficiary at most [wei / gas]."""
-    call = request.call
-    if call.gas_price is not None:
-        return call.gas_price, call.gas_price
-    return call.max_fee or 0, call.max_priority_fee or 0
-
-
-def effective_price(request: Request, base_fee: int) -> int:
-    """What a call pays for its gas in a block; one that names no price pays nothing [wei / gas]."""
-    cap, tip = fees(request)
-    return min(cap, tip + base_fee)
-
-
-def _too_little(message: Message, outcome: Outcome, gas_limit: int, fork: Fork) -> ExecutionFailed:
-    intrinsic = intrinsic_parts(message, fork).total
-    if gas_limit < intrinsic:
-        return ExecutionFailed(f"intrinsic gas too low: have {gas_limit}, want {intrinsic}", INTRINSIC_GAS)
-    words = f"insufficient gas for floor data gas cost: have {gas_limit}, want {outcome.floor}"
-    return ExecutionFailed(words, INTRINSIC_GAS)
+        sender = call.sender or ZERO_ADDRESS
+        nonce = call_state.account(sender).nonce
+        if validation and call.nonce is not None and call.nonce != nonce:
+            order = "low" if call.nonce < nonce else "high"
+            raise ExecutionFailed(f"nonce too {order}: {named(call)}, tx: {call.nonce} state: {nonce}")
+        check_nonce(sender, call_state)
+        message = _CLIENT.message(request, call_state, validation=validation)
+        if gas_limit > payable_gas(_CLIENT, request, call_state):
+            raise ExecutionFailed(_CLIENT.insufficient_funds(request, call_state, gas_limit))
+        check_init_code(message, call_state)
+        return message._replace(base_fee=call_state.block.base_fee)
 
 
 def in_order(blocks: tuple[BlockCalls, ...], call_state: CallState) -> list[tuple[BlockCalls, dict[str, Any]]]:

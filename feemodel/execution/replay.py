@@ -12,7 +12,7 @@ from feemodel.execution.clients import node_named
 from feemodel.execution.engines import Engine, engine_named
 from feemodel.execution.estimate import GasEstimate, RollupEstimate, check_tolerance, estimate_gas, priced
 from feemodel.execution.forks import Fork, fork_named
-from feemodel.execution.message import Authorization, Message, Request
+from feemodel.execution.message import Message, Request
 from feemodel.execution.outcome import Outcome
 from feemodel.execution.replay_state import after_transaction, with_recorded
 from feemodel.execution.search import TOLERANCE
@@ -307,7 +307,7 @@ def estimate_request(transaction: ReplayTransaction) -> Request:
     Raises `InvalidInput` for a type whose list the capture does not have.
     """
     _check_lists(transaction)
-    return Request(_call(transaction), _authorizations(transaction), transaction.blob_hashes)
+    return Request(_call(transaction), transaction.authorizations, transaction.blob_hashes)
 
 
 def _call(transaction: ReplayTransaction) -> Call:
@@ -319,10 +319,6 @@ def _call(transaction: ReplayTransaction) -> Call:
         nonce=transaction.nonce,
         access_list=transaction.access_list or None,
     )
-
-
-def _authorizations(transaction: ReplayTransaction) -> tuple[Authorization, ...]:
-    return tuple(Authorization(*entry) for entry in transaction.authorizations)
 
 
 def _check_lists(transaction: ReplayTransaction) -> None:
@@ -344,7 +340,7 @@ def _message(step: Step) -> Message:
         gas_price=offered(step),
         base_fee=step.block.base_fee,
         access_list=transaction.access_list or (),
-        authorizations=_authorizations(transaction),
+        authorizations=transaction.authorizations,
         blob_hashes=transaction.blob_hashes,
         pays_for_blobs=bool(transaction.blob_hashes),
     )

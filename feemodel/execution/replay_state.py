@@ -9,20 +9,14 @@ EIP-2935) is left out: the recorded outcomes are those of an execution without i
 from collections.abc import Mapping
 from dataclasses import replace
 
-from coincurve import PublicKey
-from ethereum_rlp import rlp
-
-from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.transaction import created_address
 from feemodel.execution.forks import Fork
 from feemodel.execution.state import EMPTY, UINT64_MAX, Account
-from feemodel.io.replay import ReplayState, ReplayTransaction, StoredAuthorization
+from feemodel.io.replay import ReplayState, ReplayTransaction
 
 Accounts = Mapping[bytes, Account]
 
 _DELEGATION = bytes.fromhex("ef0100")  # before the address, EIP-7702
-_AUTHORIZATION_MAGIC = b"\x05"
-_HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0  # of secp256k1
 
 
 def with_recorded(accounts: Accounts, state: ReplayState) -> Accounts:
@@ -64,9 +58,8 @@ def _with_delegations(accounts: Accounts, transaction: ReplayTransaction, chain_
         transaction.sender: replace(accounts.get(transaction.sender, EMPTY), nonce=transaction.nonce + 1),
     }
     for authorization in transaction.authorizations:
-        authorized_chain, address, nonce, *_ = authorization
-        authority = _authority(authorization)
-        if authority is None or authorized_chain not in (0, chain_id):
+        authority, nonce, address = authorization.authority(), authorization.nonce, authorization.address
+        if authority is None or authorization.chain_id not in (0, chain_id):
             continue
         account = after.get(authority, EMPTY)
         if account.nonce != nonce or nonce >= UINT64_MAX or (account.code and not account.code.startswith(_DELEGATION)):
@@ -74,21 +67,3 @@ def _with_delegations(accounts: Accounts, transaction: ReplayTransaction, chain_
         code = _DELEGATION + address if any(address) else b""
         after[authority] = replace(account, nonce=nonce + 1, code=code)
     return after
-
-
-def _authority(authorization: StoredAuthorization) -> bytes | None:
-    """The account that signed an authorization; `None` where nobody can have."""
-    chain_id, address, nonce, parity, r, s = authorization
-    if parity not in (0, 1) or not 0 < s <= _HALF_ORDER:
-        return None
-    signed = keccak256(_AUTHORIZATION_MAGIC + rlp.encode([_minimal(chain_id), address, _minimal(nonce)]))
-    try:
-        signature = r.to_bytes(32, "big") + s.to_bytes(32, "big") + bytes([parity])
-        key = PublicKey.from_signature_and_message(signature, signed, hasher=None)
-    except ValueError:
-        return None
-    return keccak256(key.format(compressed=False)[1:])[12:]
-
-
-def _minimal(value: int) -> bytes:
-    return value.to_bytes((value.bit_length() + 7) // 8, "big")

@@ -7,13 +7,13 @@ Source: ethereum/go-ethereum, internal/ethapi/simulate.go, transaction_args.go `
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from ethereum_rlp import rlp
 
-from feemodel.ethereum.call import BLOB, DYNAMIC_FEE, LEGACY, SET_CODE
+from feemodel.ethereum.call import BLOB, LEGACY, SET_CODE
 from feemodel.ethereum.hashes import keccak256
-from feemodel.ethereum.quantities import from_hex, to_hex, to_quantity
+from feemodel.ethereum.quantities import from_hex, minimal_bytes, to_hex, to_quantity
 from feemodel.ethereum.trie import (
     BLOOM_BYTES,
     EMPTY_REQUESTS,
@@ -25,42 +25,11 @@ from feemodel.ethereum.trie import (
 from feemodel.execution.access_list import list_reply
 from feemodel.execution.failures import REVERTED, failure
 from feemodel.execution.forks import since
-from feemodel.execution.message import Authorization, Request
-from feemodel.execution.next_block import Executed, Simulated, effective_price, fees
+from feemodel.execution.message import encoded_transaction, fee_cap, tip_cap, transaction_type
+from feemodel.execution.next_block import Executed, Simulated
 from feemodel.execution.outcome import Log, Status
 
 VM_ERROR = -32_015  # of a call that halted
-_NONCE = bytes(8)
-
-
-class _Header(NamedTuple):
-    """Fields of a header in their order; `None` where the rules have none."""
-
-    parent_hash: bytes
-    uncles: bytes
-    coinbase: bytes
-    state_root: bytes
-    transactions_root: bytes
-    receipts_root: bytes
-    bloom: bytes
-    difficulty: int
-    number: int
-    gas_limit: int
-    gas_used: int
-    timestamp: int
-    extra_data: bytes
-    mix_hash: bytes
-    nonce: bytes
-    base_fee: int
-    withdrawals_root: bytes | None
-    blob_gas_used: int | None
-    excess_blob_gas: int | None
-    beacon_root: bytes | None
-    requests_hash: bytes | None
-
-    def items(self) -> list[bytes]:
-        """What RLP encodes."""
-        return [_minimal(value) if isinstance(value, int) else value for value in self if value is not None]
 
 
 def simulated_blocks(simulated: Sequence[Simulated]) -> list[dict[str, Any]]:
@@ -94,18 +63,17 @@ def simulated_block(simulated: Simulated, *, state_root: bytes | None = None) ->
     >>> block["number"], block["stateRoot"], block["calls"]
     ('0x2', None, [])
     """
-    encoded = [_transaction(call.request) for call in simulated.calls]
-    header = _header(simulated, state_root, encoded)
-    has_withdrawals = header.withdrawals_root is not None
-    listed = [item if item[0] >= 0xC0 else rlp.encode(item) for item in encoded]
-    body = b"".join(listed)
-    encoded_header = rlp.encode(header.items())
-    size = len(encoded_header) + _list_size(len(body)) + 1 + has_withdrawals
+    encoded = [encoded_transaction(call.request) for call in simulated.calls]
+    header, block = _header(simulated, state_root, encoded), simulated.call_state.block
+    has_withdrawals = "withdrawalsRoot" in header
+    body = sum(len(item if item[0] >= 0xC0 else rlp.encode(item)) for item in encoded)
+    encoded_header = rlp.encode([minimal_bytes(one) if isinstance(one, int) else one for one in header.values()])
+    size = len(encoded_header) + _list_size(body) + 1 + has_withdrawals
     block_hash = keccak256(encoded_header)
     hashes = [keccak256(item) for item in encoded]
     place = {
-        "blockHash": to_hex(block_hash), "blockNumber": to_quantity(header.number),
-        "blockTimestamp": to_quantity(header.timestamp),
+        "blockHash": to_hex(block_hash), "blockNumber": to_quantity(block.number),
+        "blockTimestamp": to_quantity(block.timestamp),
     }  # fmt: skip
     transactions = [
         _full(call, simulated, {**place, "hash": to_hex(found), "transactionIndex": to_quantity(index)})
@@ -113,8 +81,10 @@ def simulated_block(simulated: Simulated, *, state_root: bytes | None = None) ->
         else to_hex(found)
         for index, (call, found) in enumerate(zip(simulated.calls, hashes, strict=True))
     ]
+    unknown = {"parentHash": simulated.parent_hash, "stateRoot": state_root}
     return {
-        **_header_reply(header, simulated.parent_hash, state_root),
+        **{name: _shown(value) for name, value in header.items()},
+        **{name: None for name, value in unknown.items() if value is None},
         "hash": to_hex(block_hash),
         "size": to_quantity(_list_size(size)),
         "transactions": transactions,
@@ -126,65 +96,38 @@ def simulated_block(simulated: Simulated, *, state_root: bytes | None = None) ->
 
 def _list_size(payload: int) -> int:
     """Bytes of a list in RLP whose items take this many."""
-    return payload + (1 if payload < 56 else 1 + len(_minimal(payload)))
+    return payload + (1 if payload < 56 else 1 + len(minimal_bytes(payload)))
 
 
-def _header(simulated: Simulated, state_root: bytes | None, encoded: Sequence[bytes]) -> _Header:
+def _header(simulated: Simulated, state_root: bytes | None, encoded: Sequence[bytes]) -> dict[str, bytes | int]:
+    """The fields that the rules have, in the order of RLP; zeros where a hash is not known."""
     block, fork = simulated.call_state.block, simulated.call_state.fork
     logged = [log for call in simulated.calls for log in _code_logs(call)]
     cancun, prague = since("cancun", fork), since("prague", fork)
-    return _Header(
-        parent_hash=simulated.parent_hash or bytes(32),
-        uncles=EMPTY_UNCLES,
-        coinbase=block.coinbase,
-        state_root=state_root or bytes(32),
-        transactions_root=ordered_trie_root(encoded),
-        receipts_root=ordered_trie_root(_receipts(simulated.calls)),
-        bloom=_bloom(logged),
-        difficulty=block.difficulty,
-        number=block.number,
-        gas_limit=block.gas_limit,
-        gas_used=simulated.gas_used,
-        timestamp=block.timestamp,
-        extra_data=b"",
-        mix_hash=block.prev_randao,
-        nonce=_NONCE,
-        base_fee=block.base_fee,
-        withdrawals_root=EMPTY_TRIE if since("shanghai", fork) else None,
-        blob_gas_used=simulated.blob_gas_used if cancun else None,
-        excess_blob_gas=simulated.excess_blob_gas if cancun else None,
-        beacon_root=bytes(32) if cancun else None,
-        requests_hash=EMPTY_REQUESTS if prague else None,
-    )
-
-
-def _header_reply(header: _Header, parent_hash: bytes | None, state_root: bytes | None) -> dict[str, Any]:
-    """The header on the wire; what is not known is `null`, what the rules do not have is absent."""
     fields: dict[str, bytes | int | None] = {
-        "number": header.number,
-        "stateRoot": header.state_root,
-        "timestamp": header.timestamp,
-        "gasLimit": header.gas_limit,
-        "gasUsed": header.gas_used,
-        "baseFeePerGas": header.base_fee,
-        "blobGasUsed": header.blob_gas_used,
-        "excessBlobGas": header.excess_blob_gas,
-        "extraData": header.extra_data,
-        "miner": header.coinbase,
-        "mixHash": header.mix_hash,
-        "difficulty": header.difficulty,
-        "nonce": header.nonce,
-        "sha3Uncles": header.uncles,
-        "transactionsRoot": header.transactions_root,
-        "receiptsRoot": header.receipts_root,
-        "withdrawalsRoot": header.withdrawals_root,
-        "parentBeaconBlockRoot": header.beacon_root,
-        "requestsHash": header.requests_hash,
-        "logsBloom": header.bloom,
+        "parentHash": simulated.parent_hash or bytes(32),
+        "sha3Uncles": EMPTY_UNCLES,
+        "miner": block.coinbase,
+        "stateRoot": state_root or bytes(32),
+        "transactionsRoot": ordered_trie_root(encoded),
+        "receiptsRoot": ordered_trie_root(_receipts(simulated.calls)),
+        "logsBloom": _bloom(logged),
+        "difficulty": block.difficulty,
+        "number": block.number,
+        "gasLimit": block.gas_limit,
+        "gasUsed": simulated.gas_used,
+        "timestamp": block.timestamp,
+        "extraData": b"",
+        "mixHash": block.prev_randao,
+        "nonce": bytes(8),
+        "baseFeePerGas": block.base_fee,
+        "withdrawalsRoot": EMPTY_TRIE if since("shanghai", fork) else None,
+        "blobGasUsed": simulated.blob_gas_used if cancun else None,
+        "excessBlobGas": simulated.excess_blob_gas if cancun else None,
+        "parentBeaconBlockRoot": bytes(32) if cancun else None,
+        "requestsHash": EMPTY_REQUESTS if prague else None,
     }
-    unknown = {"parentHash": parent_hash, "stateRoot": state_root}
-    known = {name: _shown(value) for name, value in fields.items() if value is not None}
-    return known | {name: None if value is None else to_hex(value) for name, value in unknown.items()}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _shown(value: bytes | int) -> str:
@@ -242,58 +185,22 @@ def _receipts(calls: Sequence[Executed]) -> list[bytes]:
         used += call.outcome.charged
         logs = _code_logs(call)
         items: list[Any] = [
-            _minimal(int(call.outcome.succeeded)), _minimal(used), _bloom(logs),
+            minimal_bytes(int(call.outcome.succeeded)), minimal_bytes(used), _bloom(logs),
             [[log.address, list(log.topics), log.data] for log in logs],
         ]  # fmt: skip
-        found.append(_typed(_kind(call.request), rlp.encode(items)))
+        kind, encoded = transaction_type(call.request), rlp.encode(items)
+        found.append(encoded if kind == LEGACY else bytes([kind]) + encoded)
     return found
-
-
-def _kind(request: Request) -> int:
-    """The type that geth gives a call: of the dynamic fee, unless it says otherwise."""
-    if request.call.gas_price is not None:
-        return LEGACY
-    if request.authorizations:
-        return SET_CODE
-    return BLOB if request.blob_hashes else DYNAMIC_FEE
-
-
-def _typed(kind: int, encoded: bytes) -> bytes:
-    return encoded if kind == LEGACY else bytes([kind]) + encoded
-
-
-def _transaction(request: Request) -> bytes:
-    """The call as a transaction whose signature is zeros, EIP-2718."""
-    call, kind = request.call, _kind(request)
-    target, value = call.to or b"", _minimal(call.value or 0)
-    nonce, gas = _minimal(call.nonce or 0), _minimal(call.gas or 0)
-    if kind == LEGACY:
-        return rlp.encode([nonce, _minimal(call.gas_price or 0), gas, target, value, call.data, b"", b"", b""])
-    cap, tip = fees(request)
-    items: list[Any] = [
-        _minimal(call.chain_id or 0), nonce, _minimal(tip), _minimal(cap), gas, target, value, call.data,
-        [[address, list(keys)] for address, keys in call.access_list or ()],
-    ]  # fmt: skip
-    if kind == BLOB:
-        items += [_minimal(call.max_fee_per_blob_gas or 0), list(request.blob_hashes)]
-    elif kind == SET_CODE:
-        items.append([_authorization(entry) for entry in request.authorizations])
-    return _typed(kind, rlp.encode([*items, b"", b"", b""]))
-
-
-def _authorization(entry: Authorization) -> list[bytes]:
-    numbers = (entry.nonce, entry.y_parity, entry.r, entry.s)
-    return [_minimal(entry.chain_id), entry.address, *map(_minimal, numbers)]
 
 
 def _full(call: Executed, simulated: Simulated, place: dict[str, Any]) -> dict[str, Any]:
     """A call as a transaction of the block."""
-    request, asked, kind = call.request, call.request.call, _kind(call.request)
+    request, asked, kind = call.request, call.request.call, transaction_type(call.request)
     answer = {
         **place,
         "from": to_hex(call.message.sender),
         "gas": to_quantity(asked.gas or 0),
-        "gasPrice": to_quantity(effective_price(request, simulated.call_state.block.base_fee)),
+        "gasPrice": to_quantity(call.message.gas_price),
         "input": to_hex(asked.data),
         "nonce": to_quantity(asked.nonce or 0),
         "to": None if asked.to is None else to_hex(asked.to),
@@ -303,10 +210,10 @@ def _full(call: Executed, simulated: Simulated, place: dict[str, Any]) -> dict[s
     }
     if kind == LEGACY:
         return answer
-    cap, tip = fees(request)
     answer |= {
-        "maxFeePerGas": to_quantity(cap), "maxPriorityFeePerGas": to_quantity(tip), "yParity": "0x0",
-        "chainId": to_quantity(asked.chain_id or 0), "accessList": list_reply(asked.access_list or ()),
+        "maxFeePerGas": to_quantity(fee_cap(asked)), "maxPriorityFeePerGas": to_quantity(tip_cap(asked)),
+        "yParity": "0x0", "chainId": to_quantity(asked.chain_id or 0),
+        "accessList": list_reply(asked.access_list or ()),
     }  # fmt: skip
     if kind == BLOB:
         answer["maxFeePerBlobGas"] = to_quantity(asked.max_fee_per_blob_gas or 0)
@@ -321,7 +228,3 @@ def _full(call: Executed, simulated: Simulated, place: dict[str, Any]) -> dict[s
             for entry in request.authorizations
         ]  # fmt: skip
     return answer
-
-
-def _minimal(value: int) -> bytes:
-    return value.to_bytes((value.bit_length() + 7) // 8)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.transaction import Authorization
 from feemodel.io.documents import encoded, parse_json
 from feemodel.io.files import PathLike, opened, reading
 from feemodel.io.values import INT64_MAX, UINT256_MAX, WORD, cell
@@ -24,9 +25,6 @@ StoredAccount: TypeAlias = tuple[bytes, int, int, bytes]
 StoredSlot: TypeAlias = tuple[bytes, int, int]
 
 ADDRESS = 20  # bytes
-
-#: An authorization as (chain id, address, nonce, parity, r, s), EIP-7702.
-StoredAuthorization: TypeAlias = tuple[int, bytes, int, int, int, int]
 
 _DIGITS = re.compile(r"(?:0x)?[0-9a-f]{1,64}\Z")
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]+\Z")  # with leading zeros, or without any as RPC writes it
@@ -66,7 +64,7 @@ class ReplayTransaction:
     max_priority_fee: int | None
     max_fee_per_blob_gas: int | None  #: [wei / blob gas]
     access_list: tuple[tuple[bytes, tuple[bytes, ...]], ...] | None
-    authorizations: tuple[StoredAuthorization, ...]
+    authorizations: tuple[Authorization, ...]
     blob_hashes: tuple[bytes, ...]
     signature: tuple[int, int, int]  #: v, r, s
     succeeded: bool
@@ -324,9 +322,9 @@ def _access_list(entry: _Object) -> tuple[tuple[bytes, tuple[bytes, ...]], ...] 
     )
 
 
-def _authorizations(entry: _Object) -> tuple[StoredAuthorization, ...]:
+def _authorizations(entry: _Object) -> tuple[Authorization, ...]:
     return tuple(
-        (
+        Authorization(
             listed.amount("chainId"), listed.address("address"), listed.amount("nonce"),
             listed.whole("v" if listed.get("yParity") is None else "yParity"), listed.amount("r"), listed.amount("s"),
         )
