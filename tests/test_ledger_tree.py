@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from feemodel.errors import InvalidInput
 from feemodel.ledger import Store, Tree, bulk_load
 from feemodel.ledger.bulk_load import Chunk, fill
-from feemodel.ledger.rows import MemoryRows
 from feemodel.ledger.scheme import DEPTH, MIMC, NOTHING, POSEIDON2, SCHEMES
 from feemodel.ledger.tree import save_all
+from tests.memory_rows import MemoryRows
 
 RAW_58_42 = {  # shomei ZKTrieTest at 3f47bed and 2.3.0: key 58 with value 42, hashed raw
     "poseidon2": (
@@ -150,7 +150,7 @@ def test_an_index_built_at_once_is_that_of_keys_put_one_by_one_at_every_depth(mo
 def test_a_tree_in_a_file_is_walked_as_one_in_memory(hashing, next_free, tmp_path):
     """To every leaf, whatever height the tree has: up to the greatest, whose walk joins the most tables."""
     with Store(tmp_path / "ledger.db", hashing=hashing) as store, store.transaction():
-        trees = Tree(hashing, rows=store.rows), Tree(hashing)
+        trees = Tree(hashing, rows=store.rows), Tree(hashing, rows=MemoryRows(store.scheme))
         hkeys = [key_of(store.scheme, number) for number in range(100)]
         for tree in trees:
             tree._next_free = next_free  # as if so many keys had come and gone
@@ -191,7 +191,7 @@ def test_ways_that_were_undone_are_not_kept(tmp_path):
     hkeys = [key_of(POSEIDON2, number) for number in range(5)]
     with Store(tmp_path / "ledger.db") as store:
         for order in (hkeys, hkeys[::-1]):
-            trees = Tree(rows=store.rows), Tree()
+            trees = Tree(rows=store.rows), Tree(rows=MemoryRows(POSEIDON2))
             with suppress(ZeroDivisionError), store.transaction():
                 for tree in trees:
                     tree._next_free = 2**33

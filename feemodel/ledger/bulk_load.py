@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feemodel.ledger.index import DIGITS
-from feemodel.ledger.rows import EMPTY, HEAD_KEY, TAIL_KEY, Key, Leaf, Node, Rows, Version, empty_version, stored_height
+from feemodel.ledger.rows import EMPTY, HEAD_KEY, TAIL_KEY, Key, Leaf, Node, Version, empty_version, stored_height
 from feemodel.ledger.scheme import DEPTH, FIRST_FREE, HASH_SIZE, HEAD, NOTHING, TAIL, Scheme, cut, side_by_side
 from feemodel.ledger.spool import Bytes, Spool
+from feemodel.ledger.sql_rows import SqlRows
 
 SUBTREE_LEVELS = 5  # each such subtree is stored contiguously, so that a Merkle path reads one page per subtree
 CHUNK = 32_768  # rows that are made and stored together
@@ -40,7 +41,7 @@ class Chunk(NamedTuple):
     names: Sequence[bytes]
 
 
-def fill(rows: Rows, scheme: Scheme, chunks: Iterable[Chunk], count: int, folder: Path | None = None) -> Version:
+def fill(rows: SqlRows, scheme: Scheme, chunks: Iterable[Chunk], count: int, folder: Path | None = None) -> Version:
     """Store a tree of `count` keys, which come in chunks and in ascending order.
 
     Nothing else may be added to the rows while the chunks are made: the tree numbers its rows without a gap.
@@ -68,7 +69,7 @@ def fill(rows: Rows, scheme: Scheme, chunks: Iterable[Chunk], count: int, folder
     return Version(scheme.digest(scheme.top(next_free, sub_root)), next_free, sub_root, node, branch)
 
 
-def _add_leaves(rows: Rows, scheme: Scheme, chunk: Chunk, index: int, last: int) -> bytes:
+def _add_leaves(rows: SqlRows, scheme: Scheme, chunk: Chunk, index: int, last: int) -> bytes:
     """Store the keys and the leaves of a chunk, the first of which has that index; the leaves' hashes."""
     count = len(chunk.names)
     indices = np.arange(index, index + count)
@@ -96,7 +97,7 @@ class _Nodes:
     count : of the leaves.
     """
 
-    def __init__(self, rows: Rows, scheme: Scheme, first: int, count: int) -> None:
+    def __init__(self, rows: SqlRows, scheme: Scheme, first: int, count: int) -> None:
         self._rows, self._scheme, self._height = rows, scheme, stored_height(count)
         self._lowest = scheme.zeros[: min(SUBTREE_LEVELS, self._height)]
         self._waiting, self._number = bytearray(), first  # of leaves, and the number of the first of them
@@ -133,7 +134,7 @@ class _Nodes:
 
 
 def _fill_subtrees(
-    rows: Rows, scheme: Scheme, hashes: bytes, below: Numbers, zeros: Sequence[bytes]
+    rows: SqlRows, scheme: Scheme, hashes: bytes, below: Numbers, zeros: Sequence[bytes]
 ) -> tuple[bytes, Numbers]:
     """Store some levels, the nodes below each of the highest together, from the top; hashes and numbers of the highest.
 
@@ -180,7 +181,7 @@ def _digits_shared(hkeys: Bytes, before: Bytes | None) -> Bytes:
     return result
 
 
-def _fill_index(rows: Rows, keys: Spool, first_key: int) -> int:
+def _fill_index(rows: SqlRows, keys: Spool, first_key: int) -> int:
     """The sorted index of ascending keys, digit by digit; the number of its top branch.
 
     The branches of one depth are stored together, so a branch's number is known before it is stored: the ones of the
@@ -200,7 +201,7 @@ def _fill_index(rows: Rows, keys: Spool, first_key: int) -> int:
     return top
 
 
-def _fill_depth(rows: Rows, keys: Spool, first_key: int, depth: int, following: int) -> int:
+def _fill_depth(rows: SqlRows, keys: Spool, first_key: int, depth: int, following: int) -> int:
     """Store the branches of one depth; how many the next depth has, the first of them with the number `following`."""
     deeper, started = 0, 0  # branches of the next depth, and of this one
     places = children = np.zeros(0, dtype=np.int64)  # of the branch that may go on in the next part
@@ -227,7 +228,7 @@ def _fill_depth(rows: Rows, keys: Spool, first_key: int, depth: int, following: 
     return deeper
 
 
-def _store_branches(rows: Rows, places: Numbers, children: Numbers) -> None:
+def _store_branches(rows: SqlRows, places: Numbers, children: Numbers) -> None:
     """Store whole branches, of which those places are not empty."""
     if not len(places):
         return

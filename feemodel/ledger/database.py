@@ -1,6 +1,7 @@
 """A ledger's SQLite file: opened to read or to write, every failure a named error."""
 
 import sqlite3
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,7 +26,7 @@ NO_DAMAGE = {
     sqlite3.SQLITE_AUTH,
 }  # fmt: skip
 
-Mode: TypeAlias = Literal["ro", "rw", "rwc"]  # read, write, write and create; SQLite's words
+Mode: TypeAlias = Literal["ro", "rw", "rwc", "memory"]  # read, write, write and create; SQLite's words
 
 
 class Database:
@@ -34,7 +35,7 @@ class Database:
     Parameters
     ----------
     path : the file.
-    mode : "ro" to read, "rw" to write, "rwc" to write and to create a missing file.
+    mode : "ro" to read, "rw" to write, "rwc" to write and to create a missing file; "memory": there is no file.
 
     A file that is only read is mapped into memory. On a disk that is full or cannot be written SQLite may read it only
     as a file that never changes; `check_file` then opens it anew when it did.
@@ -44,13 +45,16 @@ class Database:
 
     def __init__(self, path: Path, mode: Mode) -> None:
         self.path, self._mode = path, mode
-        if mode != "rwc" and not path.is_file():
+        if mode in ("ro", "rw") and not path.is_file():
             raise UnreadableFile(f"{path}: no such ledger")
         self._open()
 
     def _open(self) -> None:
         self.is_immutable = False
         self._connection = self._connected(self._mode)
+        if self._mode == "memory":
+            weakref.finalize(self, self._connection.close)  # whoever has a tree in memory closes nothing
+            return
         self._state = self._file_state()
         if self._mode != "ro":
             return
@@ -95,7 +99,9 @@ class Database:
     def _connected(self, mode: str) -> sqlite3.Connection:
         address = f"{self.path.resolve().as_uri()}?mode={mode}"
         try:
-            return sqlite3.connect(address, uri=True, isolation_level=None, timeout=BUSY_SECONDS)
+            return sqlite3.connect(
+                address, uri=True, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=mode != "memory"
+            )
         except sqlite3.Error as error:
             raise self._named(error) from None
 

@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias, Union
 
 from feemodel.errors import LedgerDamaged
-from feemodel.ledger.rows import EMPTY, Branch, Rows, digit_at
+from feemodel.ledger.rows import EMPTY, Branch, digit_at
 from feemodel.ledger.scheme import HASH_SIZE
+from feemodel.ledger.sql_rows import SqlRows
 
 DIGITS = 16
 
@@ -29,7 +30,7 @@ class Neighbours(NamedTuple):
 class KeyIndex:
     """The sorted keys of one tree, from a stored branch on; `save` stores what changed."""
 
-    def __init__(self, rows: Rows, branch: int) -> None:
+    def __init__(self, rows: SqlRows, branch: int) -> None:
         self._rows = rows
         self._root: _Place = branch
 

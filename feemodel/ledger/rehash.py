@@ -15,8 +15,9 @@ from itertools import count
 from typing import Any, NamedTuple, TypeAlias
 
 from feemodel.errors import InvalidInput, LedgerDamaged
-from feemodel.ledger.rows import EMPTY, Leaf, Node, Rows, Version, stored_height
+from feemodel.ledger.rows import EMPTY, Leaf, Node, Version, stored_height
 from feemodel.ledger.scheme import DEPTH, HASH_SIZE, HEAD, NOTHING, Scheme
+from feemodel.ledger.sql_rows import SqlRows
 
 Edit: TypeAlias = dict[str, Any] | None  # the fields of a leaf that change; None: the leaf becomes empty
 _Level: TypeAlias = dict[int, tuple[int, bytes]]  # position → number of the row, hash
@@ -31,7 +32,7 @@ class Change(NamedTuple):
     edits: dict[int, Edit]
 
 
-def rehash(rows: Rows, scheme: Scheme, changes: Sequence[Change]) -> list[Version]:
+def rehash(rows: SqlRows, scheme: Scheme, changes: Sequence[Change]) -> list[Version]:
     """Store what changed; the new version of each tree, in order.
 
     Raises `LedgerDamaged` where the stored rows contradict the old roots, or the edits the linked list of the leaves.
@@ -68,7 +69,7 @@ def _ancestors(leaves: list[int]) -> list[list[int]]:
 
 
 def _stored(
-    rows: Rows, changes: Sequence[Change], positions: list[list[int]]
+    rows: SqlRows, changes: Sequence[Change], positions: list[list[int]]
 ) -> tuple[list[dict[int, Node]], dict[int, Leaf]]:
     """The rows at these positions before the change: nodes by height, then leaves."""
     nodes: list[dict[int, Node]] = [{} for _ in range(DEPTH + 1)]
@@ -92,7 +93,7 @@ def _stored(
 
 
 def _check_stored(
-    rows: Rows, scheme: Scheme, changes: Sequence[Change], nodes: list[dict[int, Node]], leaves: dict[int, Leaf]
+    rows: SqlRows, scheme: Scheme, changes: Sequence[Change], nodes: list[dict[int, Node]], leaves: dict[int, Leaf]
 ) -> None:
     """Raise `LedgerDamaged` unless the stored rows above and at the changed leaves lead to the old roots."""
     expected: dict[int, bytes] = {}
@@ -164,7 +165,7 @@ def _check_order(leaves: dict[int, Leaf], hkeys: Sequence[bytes]) -> None:
             raise LedgerDamaged("the sorted index of a tree contradicts its leaves")
 
 
-def _changed_leaves(rows: Rows, scheme: Scheme, edits: dict[int, Edit], leaves: dict[int, Leaf]) -> _Level:
+def _changed_leaves(rows: SqlRows, scheme: Scheme, edits: dict[int, Edit], leaves: dict[int, Leaf]) -> _Level:
     changed = {
         position: leaves[position]._replace(**edit) if position in leaves else Leaf(**edit)
         for position, edit in edits.items()

@@ -4,13 +4,11 @@ A changed tree shares with the one before every row that did not change, so that
 is an empty subtree. All trees share the first rows: the two leaves of an empty tree, and the node above them.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
 
 from feemodel.errors import LedgerDamaged
-from feemodel.ledger.scheme import FIRST_FREE, HEAD, NOTHING, TAIL, Scheme, StoredPath
-
-Row = TypeVar("Row", bound=tuple[Any, ...])
+from feemodel.ledger.scheme import FIRST_FREE, Scheme, StoredPath
 
 EMPTY = 0
 HEAD_KEY, TAIL_KEY = 1, 2
@@ -75,99 +73,6 @@ class Version(NamedTuple):
     branch: int
 
 
-class Table(Protocol[Row]):
-    """Rows of one kind, numbered from 1."""
-
-    def __getitem__(self, number: int) -> Row:
-        """The row of that number."""
-
-    def many(self, numbers: Sequence[int]) -> list[Row]:
-        """The rows of those numbers, in their order."""
-
-    def extend(self, rows: Iterable[Row]) -> int:
-        """Add rows; the number of the first."""
-
-
-class Rows(Protocol):
-    """The four kinds of rows."""
-
-    @property
-    def nodes(self) -> Table[Node]:
-        """Inner nodes."""
-
-    @property
-    def leaves(self) -> Table[Leaf]:
-        """Leaves."""
-
-    @property
-    def keys(self) -> Table[Key]:
-        """Keys."""
-
-    @property
-    def branches(self) -> Table[Branch]:
-        """Branches of the sorted index."""
-
-    def path(self, version: Version, index: int) -> MerklePath:
-        """The path of a leaf that is in use."""
-
-    def last_key(self, place: int, depth: int, hkey: bytes) -> Key | None:
-        """The key to which a place of the index leads by the digits of an hkey, `None` where it leads nowhere."""
-
-
-class MemoryTable(Generic[Row]):
-    """A table in memory."""
-
-    def __init__(self) -> None:
-        self._rows: list[Row] = []
-
-    def __getitem__(self, number: int) -> Row:
-        return self._rows[number - 1]
-
-    def many(self, numbers: Sequence[int]) -> list[Row]:
-        """The rows of those numbers, in their order."""
-        return [self._rows[number - 1] for number in numbers]
-
-    def extend(self, rows: Iterable[Row]) -> int:
-        """Add rows; the number of the first."""
-        first = len(self._rows) + 1
-        self._rows.extend(rows)
-        return first
-
-
-class MemoryRows:
-    """The four tables in memory, with their first rows."""
-
-    def __init__(self, scheme: Scheme) -> None:
-        self._scheme = scheme
-        self.nodes = MemoryTable[Node]()
-        self.leaves = MemoryTable[Leaf]()
-        self.keys = MemoryTable[Key]()
-        self.branches = MemoryTable[Branch]()
-        add_first_rows(self, scheme)
-
-    def path(self, version: Version, index: int) -> MerklePath:
-        """The path of a leaf that is in use; nothing in memory is left to be checked."""
-        siblings, number, sibling = [], version.node, EMPTY
-        for level in range(stored_height(version.next_free) - 1, -1, -1):
-            left, right, _ = self.nodes[number]
-            number, sibling = (right, left) if index >> level & 1 else (left, right)
-            siblings.append(self.nodes[sibling].children if sibling and level else None)
-        leaf, hkey, message = self._leaf(number)
-        return MerklePath(siblings[:-1], leaf, hkey, message, self._leaf(sibling)[2] if sibling else NOTHING, [])
-
-    def last_key(self, place: int, depth: int, hkey: bytes) -> Key | None:
-        """The key to which a place of the index leads by the digits of an hkey, `None` where it leads nowhere."""
-        while place > EMPTY:
-            place = self.branches[place][digit_at(hkey, depth)]
-            depth += 1
-        return self.keys[-place] if place else None
-
-    def _leaf(self, number: int) -> tuple[Leaf, bytes, bytes]:
-        leaf = self.leaves[number]
-        hkey = self.keys[leaf.key].hkey
-        return leaf, hkey, encoded(self._scheme, leaf, hkey)
-
-
 def digit_at(hkey: bytes, depth: int) -> int:
     """The hexadecimal digit of an hkey that the sorted index goes by at a depth.
 
@@ -178,16 +83,6 @@ def digit_at(hkey: bytes, depth: int) -> int:
     except IndexError:
         raise LedgerDamaged("the sorted index of a tree leads deeper than its keys have digits") from None
     return byte & 15 if depth & 1 else byte >> 4
-
-
-def add_first_rows(rows: Rows, scheme: Scheme) -> None:
-    """What every empty tree shares: head, tail and the node above them."""
-    keys = [Key(HEAD, NOTHING, b""), Key(TAIL, scheme.tail_key, b"")]
-    leaves = [Leaf(number, HEAD, TAIL, NOTHING, bytes(32)) for number in (HEAD_KEY, TAIL_KEY)]
-    rows.keys.extend(keys)
-    rows.leaves.extend(leaves)
-    hashes = [scheme.digest(scheme.leaf(HEAD, TAIL, key.hkey, NOTHING)) for key in keys]
-    rows.nodes.extend([Node(1, 2, b"".join(hashes))])
 
 
 def encoded(scheme: Scheme, leaf: Leaf, hkey: bytes) -> bytes:

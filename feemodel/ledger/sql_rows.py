@@ -3,25 +3,29 @@
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
 from itertools import islice
-from typing import Any, Generic, NamedTuple
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from feemodel.errors import InvalidInput
 from feemodel.ledger.account import ACCOUNT_SIZE, plain_suffix
 from feemodel.ledger.database import Database
 from feemodel.ledger.rows import (
     EMPTY,
+    HEAD_KEY,
+    TAIL_KEY,
     Branch,
     Key,
     Leaf,
     MerklePath,
     Node,
-    Row,
     Version,
     digit_at,
     encoded,
     stored_height,
 )
-from feemodel.ledger.scheme import DEPTH, HASH_SIZE, HEAD, NOTHING, Scheme, StoredPath, path_links
+from feemodel.ledger.scheme import DEPTH, HASH_SIZE, HEAD, NOTHING, TAIL, Scheme, StoredPath, path_links
+
+Row = TypeVar("Row", bound=tuple[Any, ...])
 
 DIGIT_COLUMNS = [f"digit_{digit:x}" for digit in range(16)]
 SCHEMA = f"""
@@ -258,6 +262,26 @@ class SqlRows:
             self._database.damaged("a leaf is malformed")
         leaf = self._unpacked(fields)
         return leaf, hkey, encoded(self._scheme, leaf, hkey)
+
+
+def memory_rows(scheme: Scheme) -> SqlRows:
+    """Rows of a database in memory, which is gone with them."""
+    database = Database(Path("memory"), "memory")
+    for statement in SCHEMA.split(";"):
+        database.run(statement)
+    rows = SqlRows(database, scheme)
+    add_first_rows(rows, scheme)
+    return rows
+
+
+def add_first_rows(rows: SqlRows, scheme: Scheme) -> None:
+    """What every empty tree shares: head, tail and the node above them."""
+    keys = [Key(HEAD, NOTHING, b""), Key(TAIL, scheme.tail_key, b"")]
+    leaves = [Leaf(number, HEAD, TAIL, NOTHING, bytes(32)) for number in (HEAD_KEY, TAIL_KEY)]
+    rows.keys.extend(keys)
+    rows.leaves.extend(leaves)
+    hashes = [scheme.digest(scheme.leaf(HEAD, TAIL, key.hkey, NOTHING)) for key in keys]
+    rows.nodes.extend([Node(1, 2, b"".join(hashes))])
 
 
 def is_node(values: Sequence[Any]) -> bool:

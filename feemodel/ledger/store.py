@@ -22,7 +22,7 @@ from feemodel.ethereum.quantities import WORD_SIZE
 from feemodel.ledger import sql_rows
 from feemodel.ledger.account import Account, account_message
 from feemodel.ledger.database import Database, Mode
-from feemodel.ledger.rows import Leaf, Version, add_first_rows
+from feemodel.ledger.rows import Leaf, Version
 from feemodel.ledger.scheme import HASH_SIZE, SCHEMES, Scheme, scheme_of
 from feemodel.ledger.tree import Tree, proven, save_all
 
@@ -428,4 +428,4 @@ def _lay_out(database: Database, scheme: Scheme) -> None:
             database.run(
                 "INSERT INTO chain VALUES (?, ?, ?, ?, ?, ?)", (*chain[: len(COMMON_FIELDS)], _chain_digest(chain))
             )
-            add_first_rows(sql_rows.SqlRows(database, scheme), scheme)
+            sql_rows.add_first_rows(sql_rows.SqlRows(database, scheme), scheme)

@@ -15,19 +15,9 @@ from typing import NamedTuple
 from feemodel.errors import InvalidInput, LedgerDamaged
 from feemodel.ledger.index import KeyIndex, Neighbours
 from feemodel.ledger.rehash import Change, Edit, rehash
-from feemodel.ledger.rows import (
-    HEAD_KEY,
-    TAIL_KEY,
-    Key,
-    Leaf,
-    MemoryRows,
-    MerklePath,
-    Rows,
-    Version,
-    empty_version,
-    stored_height,
-)
+from feemodel.ledger.rows import HEAD_KEY, TAIL_KEY, Key, Leaf, MerklePath, Version, empty_version, stored_height
 from feemodel.ledger.scheme import DEPTH, HASH_SIZE, HEAD, NOTHING, TAIL, scheme_of
+from feemodel.ledger.sql_rows import SqlRows, memory_rows
 
 
 class ProvenLeaf(NamedTuple):
@@ -63,12 +53,12 @@ class Tree:
         self,
         hashing: str = "poseidon2",
         *,
-        rows: Rows | None = None,
+        rows: SqlRows | None = None,
         version: Version | None = None,
         value_message: Callable[[bytes], bytes] | None = None,
     ) -> None:
         self.scheme, self._value_message = scheme_of(hashing), value_message
-        self.rows: Rows = rows if rows is not None else MemoryRows(self.scheme)
+        self.rows = rows if rows is not None else memory_rows(self.scheme)
         self._version = version or empty_version(self.scheme)
         self._keys = KeyIndex(self.rows, self._version.branch)
         self._next_free = self._version.next_free
