@@ -18,7 +18,7 @@ from feemodel.cli.subjects import (
 )
 from feemodel.errors import FeeModelError, UnreadableFile
 from feemodel.ethereum.call import Call
-from feemodel.ethereum.quantities import from_quantity
+from feemodel.ethereum.quantities import to_hex
 from feemodel.ethereum.transaction import FORMS, LINEA_CHAIN_ID, Transaction
 from feemodel.linea.explanation import explain
 from feemodel.linea.node import node_checks
@@ -184,19 +184,12 @@ class Executed(NamedTuple):
 
     def answer(self) -> dict[str, Any]:
         """Its part of the answer, amounts as numbers."""
-        return {_RENAMED.get(name, name): _numbers(value) for name, value in self.details.reply().items()}
-
-
-_RENAMED = {"gas": "gasParts"}
-
-
-def _numbers(value: Any) -> Any:
-    """Quantities of gas as numbers; addresses and slots stay text."""
-    if isinstance(value, dict):
-        return {name: one if name in ("address", "storageKeys") else _numbers(one) for name, one in value.items()}
-    if isinstance(value, list):
-        return [_numbers(one) for one in value]
-    return from_quantity(value, "gas")
+        parts, found = self.details.parts, self.details.access_list
+        contracts = [{"address": to_hex(address), "gas": gas} for address, gas in parts.contracts]
+        answer: dict[str, Any] = {"gasParts": {**parts.by_name(), "contracts": contracts}}
+        if found is not None:
+            answer |= {"accessList": found.reply()["accessList"], "gasUsedWithAccessList": found.outcome.charged}
+        return answer
 
 
 def _chain(options: argparse.Namespace) -> "Chain | None":

@@ -8,7 +8,7 @@ hyperledger/besu at 3fd224e (2026-03-29), AbstractEstimateGas, EthEstimateGas, T
 """
 
 from math import inf
-from typing import Protocol
+from typing import TypeAlias
 
 from feemodel.errors import ExecutionFailed
 from feemodel.ethereum.call import Call
@@ -18,35 +18,12 @@ from feemodel.ethereum.quantities import to_hex
 from feemodel.ethereum.transaction import ZERO_ADDRESS
 from feemodel.execution.failures import UPFRONT_COST
 from feemodel.execution.message import Message, Request, fee_cap, parse_message, tip_cap
-from feemodel.execution.search import BESU, GETH, SearchRules, search_named
+from feemodel.execution.search import BESU, GETH, search_named
 from feemodel.execution.state import UINT64_MAX, CallState, blob_base_fee
 
 
-class Node(Protocol):
-    """One node's habits."""
-
-    @property
-    def rules(self) -> SearchRules: ...
-
-    def message(self, request: Request, call_state: CallState) -> Message:
-        """The message with its price; raises `ExecutionFailed` for a call that the node refuses."""
-        ...
-
-    def upper_bound(self, request: Request, call_state: CallState, gas_cap: int) -> int:
-        """Where the search begins [gas]; raises `ExecutionFailed` if the sender cannot pay for any search."""
-        ...
-
-    def price(self, request: Request, call_state: CallState) -> int:
-        """What the sender must be able to pay for each unit of the gas limit [wei / gas]."""
-        ...
-
-    def unpayable(self, request: Request, call_state: CallState, gas_limit: int) -> str:
-        """What the node says to a sender who cannot pay for this gas limit, the value and the blobs."""
-        ...
-
-
 class Geth:
-    """go-ethereum."""
+    """go-ethereum: the price and the upper bound of a call [wei / gas; gas], and what is refused, `ExecutionFailed`."""
 
     rules = GETH
 
@@ -95,9 +72,11 @@ class Geth:
         return min(upper, gas_cap)
 
     def price(self, request: Request, call_state: CallState) -> int:
+        """What the sender must be able to pay for each unit of the gas limit [wei / gas]."""
         return fee_cap(request.call)
 
     def unpayable(self, request: Request, call_state: CallState, gas_limit: int) -> str:
+        """What a sender is told who cannot pay for this gas limit, the value and the blobs."""
         return f"failed with {gas_limit} gas: {self.insufficient_funds(request, call_state, gas_limit)}"
 
     def insufficient_funds(self, request: Request, call_state: CallState, gas_limit: int) -> str:
@@ -107,7 +86,7 @@ class Geth:
 
 
 class Besu:
-    """Besu, and with it Linea's nodes."""
+    """Besu, and with it Linea's nodes; methods as of `Geth`."""
 
     rules = BESU
 
@@ -134,10 +113,12 @@ class Besu:
         return upper
 
     def price(self, request: Request, call_state: CallState) -> int:
+        """What the sender must be able to pay for each unit of the gas limit [wei / gas]."""
         call = request.call
         return 0 if call.sender is None else max(fee_cap(call), _besu_price(call, call_state.block.base_fee))
 
     def unpayable(self, request: Request, call_state: CallState, gas_limit: int) -> str:
+        """What a sender is told who cannot pay for this gas limit, the value and the blobs."""
         balance, cost = _balance(request, call_state), gas_limit * self.price(request, call_state) + fixed_cost(request)
         return (
             f"transaction up-front cost {cost:#x} exceeds transaction sender account balance {balance:#x} "
@@ -145,6 +126,7 @@ class Besu:
         )
 
 
+Node: TypeAlias = Geth | Besu
 NODES: dict[str, Node] = {node.rules.name: node for node in (Geth(), Besu())}
 
 

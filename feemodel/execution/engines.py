@@ -12,6 +12,7 @@ from feemodel.execution.state import Account, CallState
 from feemodel.extras import engine_commands, install_command
 
 Found = TypeVar("Found")
+Answer = TypeVar("Answer", Outcome, Traced, Inspected, Committed)
 
 ENGINES = ("auto", "native", "reference")
 _EMPTY_ACCOUNTS = ("frontier", "homestead", "dao_fork", "tangerine_whistle")  # before EIP-161
@@ -80,24 +81,20 @@ class _MeteredExecute:
         self._execute, self._meter, self.engine = execute, meter, execute.engine
 
     def __call__(self, message: Message, gas_limit: int) -> Outcome:
-        outcome = self._execute(message, gas_limit)
-        self._meter.gas += outcome.gas_used
-        return outcome
+        return self._counted(self._execute(message, gas_limit))
 
     def trace(self, message: Message, gas_limit: int) -> Traced:
-        traced = self._execute.trace(message, gas_limit)
-        self._meter.gas += traced.outcome.gas_used
-        return traced
+        return self._counted(self._execute.trace(message, gas_limit))
 
     def inspect(self, message: Message, gas_limit: int) -> Inspected:
-        inspected = self._execute.inspect(message, gas_limit)
-        self._meter.gas += inspected.outcome.gas_used
-        return inspected
+        return self._counted(self._execute.inspect(message, gas_limit))
 
     def commit(self, message: Message, gas_limit: int, *, transfers: bool = False) -> Committed:
-        committed = self._execute.commit(message, gas_limit, transfers=transfers)
-        self._meter.gas += committed.outcome.gas_used
-        return committed
+        return self._counted(self._execute.commit(message, gas_limit, transfers=transfers))
+
+    def _counted(self, answer: Answer) -> Answer:
+        self._meter.gas += (answer if isinstance(answer, Outcome) else answer.outcome).gas_used
+        return answer
 
 
 def check_payable(call_state: CallState, message: Message, gas_limit: int, blob_cost: int = 0) -> Account:

@@ -46,22 +46,17 @@ class GasParts:
     floor: int  #: the least that is charged, EIP-7623; 0 before Prague [gas]
     contracts: tuple[tuple[bytes, int], ...]  #: of `execution`, by the address whose code used it [gas]
 
+    def by_name(self) -> dict[str, int]:
+        """The parts but those of contracts by their names on the wire [gas]."""
+        parts = {"used": self.used, "intrinsic": self.intrinsic.total}
+        parts |= {name: getattr(self.intrinsic, name) for name in ("base", "calldata", "creation")}
+        parts |= {"accessList": self.intrinsic.access_list, "authorizations": self.intrinsic.authorizations}
+        return parts | {"execution": self.execution, "refund": self.refund, "floor": self.floor}
+
     def reply(self) -> dict[str, Any]:
         """The parts as JSON-RPC has them."""
-        intrinsic = self.intrinsic
-        return {
-            "used": to_quantity(self.used),
-            "intrinsic": to_quantity(intrinsic.total),
-            "base": to_quantity(intrinsic.base),
-            "calldata": to_quantity(intrinsic.calldata),
-            "creation": to_quantity(intrinsic.creation),
-            "accessList": to_quantity(intrinsic.access_list),
-            "authorizations": to_quantity(intrinsic.authorizations),
-            "execution": to_quantity(self.execution),
-            "refund": to_quantity(self.refund),
-            "floor": to_quantity(self.floor),
-            "contracts": [{"address": to_hex(address), "gas": to_quantity(gas)} for address, gas in self.contracts],
-        }
+        listed = [{"address": to_hex(address), "gas": to_quantity(gas)} for address, gas in self.contracts]
+        return {**{name: to_quantity(gas) for name, gas in self.by_name().items()}, "contracts": listed}
 
 
 def intrinsic_parts(message: Message, fork: Fork) -> Intrinsic:

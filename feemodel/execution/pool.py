@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing.connection import Connection, Pipe
 from time import monotonic
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.execution.engines import Execute
@@ -22,7 +22,6 @@ from feemodel.execution.outcome import Committed, Inspected, Outcome, Traced
 from feemodel.execution.state import CallState, Overlay
 
 Found = TypeVar("Found")
-How = Literal["execute", "trace", "inspect", "commit", "commit transfers"]
 
 PROCESSES = 2
 DEADLINE = 10.0  # seconds; a call that a rollup block takes is done in two
@@ -133,7 +132,7 @@ class _Machine:
         self._child, self._until, self._deadline = child, until, deadline
 
     def __call__(self, message: Message, gas_limit: int) -> Outcome:
-        answer: Outcome = self._asked("execute", message, gas_limit)
+        answer: Outcome = self._asked("__call__", message, gas_limit)
         return answer
 
     def trace(self, message: Message, gas_limit: int) -> Traced:
@@ -145,11 +144,11 @@ class _Machine:
         return answer
 
     def commit(self, message: Message, gas_limit: int, *, transfers: bool = False) -> Committed:
-        answer: Committed = self._asked("commit transfers" if transfers else "commit", message, gas_limit)
+        answer: Committed = self._asked("commit", message, gas_limit, transfers=transfers)
         return answer
 
-    def _asked(self, how: How, message: Message, gas_limit: int) -> Any:
-        answer = self._child.ask((how, message, gas_limit), max(self._until - monotonic(), 0))
+    def _asked(self, method: str, message: Message, gas_limit: int, **options: bool) -> Any:
+        answer = self._child.ask((method, message, gas_limit, options), max(self._until - monotonic(), 0))
         if answer is None:
             raise LimitExceeded(f"the executions of one estimate took more than {self._deadline:g} s together")
         return answer

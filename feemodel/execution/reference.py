@@ -81,31 +81,20 @@ class Reference:
             return task(_Machine(rules, state, call_state))
 
 
-class _Rules(NamedTuple):
-    """The modules of one fork."""
-
-    fork_types: Any
-    fork: Any
-    state: Any
-    transactions: Any
-    message: Any
-    trie: Any
-    vm: Any
-    gas: Any
-    interpreter: Any
-
-
 @cache
-def _rules(fork: str) -> _Rules:
+def _rules(fork: str) -> Any:
+    """The package of a fork, with its modules."""
     package = f"ethereum.forks.{fork}"
-    places = ("fork_types", "fork", "state", "transactions", "utils.message", "trie", "vm", "vm.gas", "vm.interpreter")
     with recursion_limit():
-        rules = _Rules(*(import_module(f"{package}.{place}") for place in places))
+        for module in ("fork", "utils.message", "vm.gas", "vm.interpreter"):  # which import the others
+            import_module(f"{package}.{module}")
+        rules = import_module(package)
     # The interpreter searches a code for its jump destinations at every call, longer than most calls then take.
-    find = rules.interpreter.get_valid_jump_destinations
+    interpreter = rules.vm.interpreter
+    find = interpreter.get_valid_jump_destinations
     kept = lru_cache(maxsize=CODES)(find)
-    rules.interpreter.get_valid_jump_destinations = lambda code: (kept if len(code) <= CODE_SIZE else find)(code)
-    rules.interpreter.process_message = logging_payments(rules.interpreter.process_message)
+    interpreter.get_valid_jump_destinations = lambda code: (kept if len(code) <= CODE_SIZE else find)(code)
+    interpreter.process_message = logging_payments(interpreter.process_message)
     return rules
 
 
@@ -114,7 +103,7 @@ class _Machine:
 
     engine = "reference"
 
-    def __init__(self, rules: _Rules, state: Any, call_state: CallState) -> None:
+    def __init__(self, rules: Any, state: Any, call_state: CallState) -> None:
         self._rules, self._state, self._call_state = rules, state, call_state
 
     def __call__(self, message: Message, gas_limit: int) -> Outcome:
@@ -179,7 +168,9 @@ class _Machine:
         environment.logs_payments = isinstance(record, Transfers)
         try:
             with recursion_limit(RECURSION_LIMIT):
-                end, output = _process(rules, rules.message.prepare_message(block, environment, transaction), record)
+                end, output = _process(
+                    rules, rules.utils.message.prepare_message(block, environment, transaction), record
+                )
         except OverflowError:  # only an override can bring a state so far
             raise ExecutionFailed(_OVERFLOW) from None
         # Nodes charge the KZG precompile before they look at its input, the specification after.
@@ -205,7 +196,7 @@ class _Executed(NamedTuple):
     end: Any = None
 
 
-def _pay(rules: _Rules, state: Any, message: Message, left: int, charged: int, call_state: CallState) -> None:
+def _pay(rules: Any, state: Any, message: Message, left: int, charged: int, call_state: CallState) -> None:
     """What is left of the gas goes back to who paid for it, and the price above the base fee to the beneficiary."""
     burned = message.base_fee if "base_fee_per_gas" in _names(rules.vm.BlockEnvironment) else 0
     tip = max(message.gas_price - burned, 0)
@@ -223,11 +214,11 @@ def _log(log: Any) -> Log:
     return Log(bytes(log.address), tuple(map(bytes, log.topics)), bytes(log.data))
 
 
-def _process(rules: _Rules, prepared: Any, record: _Tracer | None) -> tuple[Any, bytes]:
+def _process(rules: Any, prepared: Any, record: _Tracer | None) -> tuple[Any, bytes]:
     """What executing a message came to, and what it returned."""
-    has_output = "return_data" in _names(rules.interpreter.MessageCallOutput)
+    has_output = "return_data" in _names(rules.vm.interpreter.MessageCallOutput)
     if has_output and record is None:
-        end = rules.interpreter.process_message_call(prepared)
+        end = rules.vm.interpreter.process_message_call(prepared)
         return end, bytes(end.return_data)
     outputs: list[bytes] = []  # forks before Prague hand what was returned to the tracer only
 
@@ -239,7 +230,7 @@ def _process(rules: _Rules, prepared: Any, record: _Tracer | None) -> tuple[Any,
 
     before = set_evm_trace(trace)
     try:
-        end = rules.interpreter.process_message_call(prepared)
+        end = rules.vm.interpreter.process_message_call(prepared)
     finally:
         set_evm_trace(before)
     return end, b"".join(outputs)
@@ -267,7 +258,7 @@ def _words(error: EthereumException | None, message: Message) -> str:
     return f"precompiled contract{target} failed: {name}"
 
 
-def _load(rules: _Rules, state: Any, accounts: Mapping[bytes, Account]) -> Any:
+def _load(rules: Any, state: Any, accounts: Mapping[bytes, Account]) -> Any:
     """A state with these accounts in place of what it held at their addresses."""
     for key, account in accounts.items():
         address = rules.fork_types.Address(key)
@@ -283,13 +274,13 @@ def _load(rules: _Rules, state: Any, accounts: Mapping[bytes, Account]) -> Any:
     return state
 
 
-def _copy(rules: _Rules, state: Any) -> Any:
+def _copy(rules: Any, state: Any) -> Any:
     copy_trie = rules.trie.copy_trie
     storage = {address: copy_trie(trie) for address, trie in state._storage_tries.items()}
     return rules.state.State(_main_trie=copy_trie(state._main_trie), _storage_tries=storage)
 
 
-def _charge_sender(rules: _Rules, state: Any, key: bytes, due: int) -> None:
+def _charge_sender(rules: Any, state: Any, key: bytes, due: int) -> None:
     sender = rules.fork_types.Address(key)
     rules.state.increment_nonce(state, sender)
     if due:
@@ -301,10 +292,10 @@ def _blob_cost(call_state: CallState, message: Message) -> int:
     price = blob_base_fee(call_state)
     if not (message.pays and message.pays_for_blobs):
         return 0
-    return len(message.blob_hashes) * int(_rules(call_state.fork.name).gas.GAS_PER_BLOB) * price
+    return len(message.blob_hashes) * int(_rules(call_state.fork.name).vm.gas.GAS_PER_BLOB) * price
 
 
-def _block_environment(rules: _Rules, state: Any, call_state: CallState, base_fee: int) -> Any:
+def _block_environment(rules: Any, state: Any, call_state: CallState, base_fee: int) -> Any:
     block = call_state.block
     return _build(
         rules.vm.BlockEnvironment,
@@ -323,7 +314,7 @@ def _block_environment(rules: _Rules, state: Any, call_state: CallState, base_fe
     )
 
 
-def _transaction_environment(rules: _Rules, message: Message, gas: int, call_state: CallState) -> Any:
+def _transaction_environment(rules: Any, message: Message, gas: int, call_state: CallState) -> Any:
     address = rules.fork_types.Address
     warm = {address(key) for key, _ in message.access_list}
     if call_state.fork.warm_coinbase:
@@ -345,7 +336,7 @@ def _transaction_environment(rules: _Rules, message: Message, gas: int, call_sta
     )
 
 
-def _transaction(rules: _Rules, message: Message, gas_limit: int) -> Any:
+def _transaction(rules: Any, message: Message, gas_limit: int) -> Any:
     """An unsigned transaction of the first type that carries what the message does: its cost depends on no more."""
     kinds = rules.transactions
     if message.authorizations:
@@ -374,7 +365,7 @@ def _transaction(rules: _Rules, message: Message, gas_limit: int) -> Any:
     )
 
 
-def _access_list(rules: _Rules, message: Message) -> tuple[Any, ...]:
+def _access_list(rules: Any, message: Message) -> tuple[Any, ...]:
     address = rules.fork_types.Address
     return tuple(
         rules.transactions.Access(account=address(key), slots=tuple(map(Bytes32, slots)))
@@ -382,7 +373,7 @@ def _access_list(rules: _Rules, message: Message) -> tuple[Any, ...]:
     )
 
 
-def _authorizations(rules: _Rules, message: Message) -> tuple[Any, ...]:
+def _authorizations(rules: Any, message: Message) -> tuple[Any, ...]:
     return tuple(
         rules.fork_types.Authorization(
             chain_id=U256(entry.chain_id),

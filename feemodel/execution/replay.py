@@ -1,18 +1,18 @@
 """Real blocks executed again, transaction by transaction, and compared with what was recorded of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from functools import cache, partial
+from typing import Any, TypeVar
 
 from feemodel.errors import FeeModelError, InvalidInput
 from feemodel.ethereum.call import BLOB, SET_CODE, Call
-from feemodel.ethereum.transaction import DYNAMIC_FEE, LEGACY, Signature, Transaction, measured_form
+from feemodel.ethereum.transaction import DYNAMIC_FEE, Transaction, fill, measured_form
 from feemodel.execution.clients import node_named
 from feemodel.execution.engines import Engine, engine_named
 from feemodel.execution.estimate import GasEstimate, RollupEstimate, check_tolerance, estimate_gas, priced
 from feemodel.execution.forks import Fork, fork_named
-from feemodel.execution.message import Message, Request
+from feemodel.execution.message import Message, Request, parse_message
 from feemodel.execution.outcome import Outcome
 from feemodel.execution.replay_state import after_transaction, with_recorded
 from feemodel.execution.search import TOLERANCE
@@ -25,6 +25,8 @@ from feemodel.linea.pricing_forms import CostPerByte
 from feemodel.linea.wallets import WALLETS, wallet_fees
 from feemodel.sizes.codecs import Codec, compressed_size
 from feemodel.sizes.lzss import packed_size
+
+Found = TypeVar("Found")
 
 #: The rules that a capture is tried under which does not say its own: those that Linea's chains have had.
 CANDIDATE_FORKS = ("london", "paris", "shanghai", "cancun", "prague", "osaka")
@@ -124,7 +126,8 @@ def reproducing_forks(
         if name == fork:
             return not first
         candidates = list(steps(replay, fork=name))
-        return all(_reproduced_again(candidates[place], runner) for place in order)
+        again = ((candidates[place], _tried(partial(execute_again, candidates[place], runner))[0]) for place in order)
+        return all(found is not None and is_reproduced(step, found[0]) for step, found in again)
 
     return tuple(name for name in CANDIDATE_FORKS if reproduces(name))
 
@@ -159,78 +162,43 @@ def compare_transactions(
     InvalidInput : rules, an engine, a search or a tolerance that are none.
     """
     runner = engine_named(engine) if isinstance(engine, str) else engine
-    comparing = _Comparing(
-        replay, codec, measured, packed, preset or linea_preset(),
-        {"engine": runner, "search": node_named(search).rules.name, "tolerance": check_tolerance(tolerance)},
-    )  # fmt: skip
+    margins, node = preset or linea_preset(), node_named(search).rules.name
+    check_tolerance(tolerance)
     for step in steps(replay, fork=fork):
-        yield comparing.compare(step)
-
-
-class _Comparing:
-    """Compares transactions one by one."""
-
-    def __init__(
-        self,
-        replay: Replay,
-        codec: str | Codec,
-        measured: str,
-        packed: bool,
-        margins: LineaPreset,
-        searching: dict[str, Any],
-    ) -> None:
-        self._replay, self._margins, self._searching = replay, margins, searching
-        self._measuring: dict[str, Any] = {"codec": codec, "measured": measured, "packed": packed}
-
-    def compare(self, step: Step) -> Comparison:
-        """One transaction; raises nothing of what may be wrong with it."""
-        outcome, engine, refusal = self._executed(step)
-        gas, failure = self._estimated(step)
-        form, size = pricing_form(step.block), self._size(step)
-        estimate = None if gas is None or form is None or size is None else self._priced(step, gas, form)
-        verdicts_of: tuple[Verdict, ...] = ()
+        transaction, form = step.transaction, pricing_form(step.block)
+        executed, refusal = _tried(partial(execute_again, step, runner))
+        outcome, name = executed or (None, None)
+        gas, failure = _tried(partial(_estimated, step, engine=runner, search=node, tolerance=tolerance))
+        size = None
+        if transaction.type <= DYNAMIC_FEE:
+            signed = measured_form(_signed(replay, transaction), measured, sender=transaction.sender)
+            size = compressed_size(signed, codec)
+            size = packed_size(size) if packed else size
+        estimate = None
+        if gas is not None and form is not None and size is not None:
+            estimate = priced(
+                gas, _call(transaction), form=form, margin=margins.estimate_margin, nonce=transaction.nonce,
+                chain_id=replay.chain_id, codec=codec, measured=measured, packed=packed,
+            )  # fmt: skip
+        stages: tuple[Verdict, ...] = ()
         if outcome is not None and form is not None and size is not None:
-            used = {"limit": step.transaction.gas_limit, "used": outcome.charged}
-            verdicts_of = verdicts(offered(step), size, used, form=form, checks=node_checks(self._margins))
-        return Comparison(
-            step=step,
-            outcome=outcome,
-            engine=engine,
-            refusal=refusal,
-            gas=gas,
-            failure=failure,
-            estimate=estimate,
-            size=size,
-            wallet=None if estimate is None else _wallet(step.transaction, estimate),
-            stages=verdicts_of,
-        )
+            used = {"limit": transaction.gas_limit, "used": outcome.charged}
+            stages = verdicts(offered(step), size, used, form=form, checks=node_checks(margins))
+        wallet = None if estimate is None else _wallet(transaction, estimate)
+        yield Comparison(step, outcome, name, refusal, gas, failure, estimate, size, wallet, stages)
 
-    def _executed(self, step: Step) -> tuple[Outcome | None, str | None, str | None]:
-        try:
-            return *execute_again(step, self._searching["engine"]), None
-        except FeeModelError as error:
-            return None, None, str(error)
 
-    def _estimated(self, step: Step) -> tuple[GasEstimate | None, str | None]:
-        """The gas limit that a node would have answered to the wallet, or why it would have refused."""
-        try:
-            return estimate_gas(estimate_request(step.transaction), step.call_state, **self._searching), None
-        except FeeModelError as error:
-            return None, str(error)
+def _estimated(step: Step, **searching: Any) -> GasEstimate:
+    """The gas limit that a node would have answered to the wallet."""
+    return estimate_gas(estimate_request(step.transaction), step.call_state, **searching)
 
-    def _priced(self, step: Step, gas: GasEstimate, form: CostPerByte) -> RollupEstimate:
-        call, nonce = _call(step.transaction), step.transaction.nonce
-        margin, chain_id = self._margins.estimate_margin, self._replay.chain_id
-        return priced(gas, call, form=form, margin=margin, nonce=nonce, chain_id=chain_id, **self._measuring)
 
-    def _size(self, step: Step) -> int | None:
-        transaction = step.transaction
-        if transaction.type > DYNAMIC_FEE:
-            return None
-        signed = _signed(self._replay, transaction)
-        form = measured_form(signed, self._measuring["measured"], sender=transaction.sender)
-        size = compressed_size(form, self._measuring["codec"])
-        return packed_size(size) if self._measuring["packed"] else size
+def _tried(task: Callable[[], Found]) -> tuple[Found | None, str | None]:
+    """What a task gives, or why it gives nothing."""
+    try:
+        return task(), None
+    except FeeModelError as error:
+        return None, str(error)
 
 
 def offered(step: Step) -> int:
@@ -258,13 +226,6 @@ def pricing_form(block: ReplayBlock) -> CostPerByte | None:
 def _same_outcome(step: Step, outcome: Outcome) -> bool:
     recorded = step.transaction
     return (outcome.succeeded, outcome.output) == (recorded.succeeded, recorded.output)
-
-
-def _reproduced_again(step: Step, engine: Engine) -> bool:
-    try:
-        return is_reproduced(step, execute_again(step, engine)[0])
-    except FeeModelError:
-        return False
 
 
 def _call_states(replay: Replay, fork: str | None) -> Iterator[tuple[ReplayBlock, int, CallState]]:
@@ -306,7 +267,10 @@ def estimate_request(transaction: ReplayTransaction) -> Request:
 
     Raises `InvalidInput` for a type whose list the capture does not have.
     """
-    _check_lists(transaction)
+    if transaction.type == BLOB and not transaction.blob_hashes:
+        raise InvalidInput("blobVersionedHashes", "expected at least one in a transaction of type BLOB", [])
+    if transaction.type == SET_CODE and not transaction.authorizations:
+        raise InvalidInput("authorizationList", "expected at least one in a transaction of type DELEGATE_CODE", [])
     return Request(_call(transaction), transaction.authorizations, transaction.blob_hashes)
 
 
@@ -321,47 +285,18 @@ def _call(transaction: ReplayTransaction) -> Call:
     )
 
 
-def _check_lists(transaction: ReplayTransaction) -> None:
-    """Raise `InvalidInput` where executing would leave out what the transaction was of its type for."""
-    if transaction.type == BLOB and not transaction.blob_hashes:
-        raise InvalidInput("blobVersionedHashes", "expected at least one in a transaction of type BLOB", [])
-    if transaction.type == SET_CODE and not transaction.authorizations:
-        raise InvalidInput("authorizationList", "expected at least one in a transaction of type DELEGATE_CODE", [])
-
-
 def _message(step: Step) -> Message:
-    transaction = step.transaction
-    _check_lists(transaction)
-    return Message(
-        sender=transaction.sender,
-        to=transaction.to,
-        value=transaction.value,
-        data=transaction.data,
-        gas_price=offered(step),
-        base_fee=step.block.base_fee,
-        access_list=transaction.access_list or (),
-        authorizations=transaction.authorizations,
-        blob_hashes=transaction.blob_hashes,
-        pays_for_blobs=bool(transaction.blob_hashes),
-    )
+    request = estimate_request(step.transaction)
+    message = parse_message(request, gas_price=offered(step), base_fee=step.block.base_fee, pays=True)
+    return message._replace(pays_for_blobs=bool(request.blob_hashes))
 
 
 def _signed(replay: Replay, transaction: ReplayTransaction) -> Transaction:
-    unprotected = transaction.type == LEGACY and transaction.signature[0] < 35
-    return Transaction(
-        type=transaction.type,
-        chain_id=None if unprotected else replay.chain_id,
-        nonce=transaction.nonce,
-        gas_price=transaction.gas_price or 0,
-        max_fee=transaction.max_fee or 0,
-        max_priority_fee=transaction.max_priority_fee or 0,
-        gas_limit=transaction.gas_limit,
-        to=transaction.to,
-        value=transaction.value,
-        data=transaction.data,
-        access_list=transaction.access_list or (),
-        signature=Signature(*transaction.signature),
-    )
+    call = _call(transaction)._replace(
+        sent=True, type=transaction.type, signature=transaction.signature, gas_price=transaction.gas_price,
+        max_fee=transaction.max_fee, max_priority_fee=transaction.max_priority_fee,
+    )  # fmt: skip
+    return fill(call, gas=transaction.gas_limit, chain_id=replay.chain_id)
 
 
 def _wallet(transaction: ReplayTransaction, estimate: RollupEstimate) -> str | None:

@@ -9,7 +9,7 @@ from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 from feemodel.checks import MAPPINGS
 from feemodel.errors import InvalidInput
@@ -180,17 +180,6 @@ def excess_at(price: int, fork: Fork, name: str = "blobBaseFee") -> int:
     return excess
 
 
-#: Fields of a block override as geth has them: the field of `Block`, and the largest value.
-_BLOCK_NUMBERS = {
-    "number": ("number", UINT64_MAX),
-    "time": ("timestamp", UINT64_MAX),
-    "gasLimit": ("gas_limit", UINT64_MAX),
-    "baseFeePerGas": ("base_fee", UINT64_MAX),
-    "difficulty": ("difficulty", UINT256_MAX),
-}
-_BLOCK_BYTES = {"feeRecipient": ("coinbase", 20), "prevRandao": ("prev_randao", 32)}
-
-
 def parse_block_overrides(overrides: Mapping[Any, Any] | None, fork: Fork) -> dict[str, Any]:
     """A JSON-RPC block override as fields of `Block`, checked.
 
@@ -205,26 +194,9 @@ def parse_block_overrides(overrides: Mapping[Any, Any] | None, fork: Fork) -> di
     >>> parse_block_overrides({"time": "0x5"}, FORKS["osaka"])
     {'timestamp': 5}
     """
-    if overrides is None:
-        return {}
-    if not isinstance(overrides, MAPPINGS):
-        raise InvalidInput("blockOverrides", "expected an object", overrides)
-    changed: dict[str, Any] = {}
-    for key, value in overrides.items():
-        name = f"blockOverrides.{key}"
-        if key not in (*_BLOCK_NUMBERS, *_BLOCK_BYTES, "blobBaseFee"):
-            known = ", ".join((*_BLOCK_NUMBERS, *_BLOCK_BYTES, "blobBaseFee"))
-            raise InvalidInput(name, f"expected one of {known}", value)
-        if value is None:
-            continue
-        if key in _BLOCK_NUMBERS:
-            field_name, maximum = _BLOCK_NUMBERS[key]
-            changed[field_name] = as_integer(name, value, maximum=maximum)
-        elif key in _BLOCK_BYTES:
-            field_name, size = _BLOCK_BYTES[key]
-            changed[field_name] = as_bytes(name, value, size=size)
-        else:
-            changed["excess_blob_gas"] = excess_at(as_integer(name, value, maximum=UINT256_MAX), fork, name)
+    changed = {} if overrides is None else _read_fields("blockOverrides", overrides, _BLOCK_FIELDS)
+    if "blob_base_fee" in changed:
+        changed["excess_blob_gas"] = excess_at(changed.pop("blob_base_fee"), fork, "blockOverrides.blobBaseFee")
     return changed
 
 
@@ -281,18 +253,24 @@ def parse_overrides(overrides: Mapping[Any, Any] | None) -> dict[bytes, Override
 
 
 def _parse_override(name: str, fields: Any) -> Override:
+    given = _read_fields(name, fields, _FIELDS)
+    if "state" in given and "state_diff" in given:
+        raise InvalidInput(f"{name}.stateDiff", "expected either state or stateDiff", fields["stateDiff"])
+    return Override(**given)
+
+
+def _read_fields(name: str, fields: Any, known: "Mapping[str, _Field]") -> dict[str, Any]:
+    """The fields that have a value, by our names."""
     if not isinstance(fields, MAPPINGS):
         raise InvalidInput(name, "expected an object of fields", fields)
     given: dict[str, Any] = {}
     for key, value in fields.items():
-        if key not in _FIELDS:
-            raise InvalidInput(f"{name}.{key}", f"expected one of {', '.join(_FIELDS)}", value)
+        if key not in known:
+            raise InvalidInput(f"{name}.{key}", f"expected one of {', '.join(known)}", value)
         if value is not None:
-            ours, read = _FIELDS[key]
+            ours, read = known[key]
             given[ours] = read(f"{name}.{key}", value)
-    if "state" in given and "state_diff" in given:
-        raise InvalidInput(f"{name}.stateDiff", "expected either state or stateDiff", fields["stateDiff"])
-    return Override(**given)
+    return given
 
 
 def _slots(name: str, slots: Any) -> dict[int, int]:
@@ -314,12 +292,24 @@ def _word(name: str, value: Any) -> int:
     return int.from_bytes(as_bytes(name, value, size=32))
 
 
-_FIELDS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {  # on the wire; ours, and how it is read
-    "balance": ("balance", partial(as_integer, maximum=UINT256_MAX)),
-    "nonce": ("nonce", partial(as_integer, maximum=UINT64_MAX)),
+_Field: TypeAlias = tuple[str, Callable[[str, Any], Any]]  # our name, and how the value is read
+_uint64, _uint256 = partial(as_integer, maximum=UINT64_MAX), partial(as_integer, maximum=UINT256_MAX)
+_FIELDS: dict[str, _Field] = {
+    "balance": ("balance", _uint256),
+    "nonce": ("nonce", _uint64),
     "code": ("code", as_bytes),
     "state": ("state", _slots),
     "stateDiff": ("state_diff", _slots),
+}
+_BLOCK_FIELDS: dict[str, _Field] = {  # as geth has them
+    "number": ("number", _uint64),
+    "time": ("timestamp", _uint64),
+    "gasLimit": ("gas_limit", _uint64),
+    "baseFeePerGas": ("base_fee", _uint64),
+    "difficulty": ("difficulty", _uint256),
+    "feeRecipient": ("coinbase", partial(as_bytes, size=20)),
+    "prevRandao": ("prev_randao", partial(as_bytes, size=32)),
+    "blobBaseFee": ("blob_base_fee", _uint256),
 }
 
 

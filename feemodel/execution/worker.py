@@ -1,6 +1,6 @@
 """The child process of `feemodel.execution.pool`: executes what it is asked to until the pipe closes.
 
-It is sent a state, or what overrides change of the state that it has, or how to execute, a message and a gas limit.
+It is sent a state, or what overrides change of the state that it has, or a method of `Execute` with its arguments.
 A state is answered once all is loaded that executing on it needs; a message by the execution, or by the
 exception that was raised.
 """
@@ -14,12 +14,13 @@ import threading
 from contextlib import suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection
+from typing import Any
 
 from feemodel.errors import FeeModelError
 from feemodel.ethereum.fee_market import TRANSACTION_GAS
-from feemodel.execution.engines import Engine, Execute, engine_named
+from feemodel.execution.engines import Engine, engine_named
 from feemodel.execution.message import Message
-from feemodel.execution.outcome import Committed, Inspected, Outcome, Traced
+from feemodel.execution.outcome import Committed
 from feemodel.execution.state import CallState, Overlay
 
 LOOK = 1_000  # milliseconds between looks at who the parent is: another of its children may hold the pipe open
@@ -44,7 +45,8 @@ def main(descriptor: int) -> None:
             elif isinstance(asked, Overlay):
                 overridden = replace(call_state, changes=asked.changes, block=replace(call_state.block, **asked.block))
             else:
-                answer = _answer(engine, overridden, *asked)
+                method, message, gas_limit, options = asked
+                answer = _answer(engine, overridden, method, message, gas_limit, **options)
                 if isinstance(answer, Committed):  # the next message of the same task runs on what it left
                     overridden = overridden.after(answer.changes)
                 pipe.send(answer)
@@ -65,18 +67,10 @@ def _load(engine: Engine, call_state: CallState) -> None:
         engine.run(call_state, lambda execute: execute(Message(to=bytes(20)), TRANSACTION_GAS))
 
 
-def _answer(
-    engine: Engine, call_state: CallState, how: str, message: Message, gas_limit: int
-) -> Outcome | Traced | Inspected | Committed | BaseException:
-    def task(execute: Execute) -> Outcome | Traced | Inspected | Committed:
-        if how.startswith("commit"):
-            return execute.commit(message, gas_limit, transfers=how == "commit transfers")
-        if how == "trace":
-            return execute.trace(message, gas_limit)
-        return execute.inspect(message, gas_limit) if how == "inspect" else execute(message, gas_limit)
-
+def _answer(engine: Engine, call_state: CallState, method: str, *given: Any, **options: bool) -> Any:
+    """What a method of `Execute` gives, or the exception that it raises."""
     try:
-        return engine.run(call_state, task)
+        return engine.run(call_state, lambda execute: getattr(execute, method)(*given, **options))
     except Exception as error:
         return _sendable(error)
 
