@@ -21,15 +21,19 @@ from feemodel.sizes.lzss_primitives import (
     load_word,
     run_key,
     signed,
+    unsigned,
 )
 from feemodel.sizes.lzss_suffixes import suffix_order
 
 KEY_WIDTH = 5  # bytes: a shorter match in the dictionary is of no use, except at a reserved byte
 FILTER_BITS_PER_SLOT = 4  # two are set for a key; 64 KiB for the published dictionaries, which stay in the cache
 
-# An entry of the table of keys: some bits of the hash, where in the order the suffixes of the key begin, how many.
-_PLACE_BITS = 21
+# An entry of the table of keys: whether one suffix has the key or several, some bits of the hash, and one more than the
+# start of the suffix or the number of the group. Four bytes, so that the table of a published dictionary stays in the
+# second cache.
+_PLACE_BITS, _TAG_BITS = 21, 10
 _PLACE_MASK = (1 << _PLACE_BITS) - 1
+_GROUP = 1 << (_PLACE_BITS + _TAG_BITS)
 _KEY_MASK = np.uint64((1 << 8 * KEY_WIDTH) - 1)
 _ONE = np.uint64(1)
 
@@ -41,7 +45,8 @@ class DictionaryIndex(NamedTuple):
     order: Places  # starts of the suffixes in their order
     byte_bounds: NDArray[np.int64]  # [257]: where in the order the suffixes begin that start with each byte
     longest_run: Places  # [256]: of each byte
-    table: Words  # open-addressed: of each key a part of its hash, where its suffixes begin, how many; 0: empty
+    table: NDArray[np.uint32]  # open-addressed: of each key its suffix, or its group of them; 0: empty
+    groups: Places  # [2 · groups]: where in the order the suffixes of a key begin and end
     key_filter: Words  # two bits in the word of every hashed key: most searches end here
 
 
@@ -77,31 +82,46 @@ def _key_at(data: Data, runs: Places, i: int) -> np.uint64:
 
 
 @kept(nogil=True)
-def _key_table(data: Data, runs: Places, order: Places) -> tuple[Words, Words]:
-    """The table of keys and the filter before it: suffixes of one key are next to each other in the order.
+def _key_table(data: Data, runs: Places, order: Places) -> tuple[NDArray[np.uint32], Places, Words]:
+    """The table of keys, its groups, and the filter before it: suffixes of one key are next to each other in the order.
 
     They are not where a run is longer than the order looks, `LONGEST`: no match goes beyond such a run.
     """
     slots = 64
     while slots < 2 * len(order):
         slots *= 2
-    table = np.zeros(slots, dtype=np.uint64)
+    table = np.zeros(slots, dtype=np.uint32)
+    groups = np.zeros(len(order), dtype=np.int32)
     key_filter = np.zeros(slots * FILTER_BITS_PER_SLOT // 64, dtype=np.uint64)
-    first = 0
+    first, grouped = 0, 0
     while first < len(order):
         key, end = _key_at(data, runs, order[first]), first + 1
         while end < len(order) and _key_at(data, runs, order[end]) == key:
             end += 1
         if key != 0:
             mixed = hashed(key)
-            slot = signed(mixed >> np.uint64(32)) & (slots - 1)
+            slot = _slot(table, mixed)
             while table[slot] != 0:
                 slot = (slot + 1) & (slots - 1)
-            part = (mixed >> np.uint64(_PLACE_BITS)) << np.uint64(2 * _PLACE_BITS)
-            table[slot] = part | np.uint64(first << _PLACE_BITS) | np.uint64(end - first)
+            entry = order[first] + 1
+            if end > first + 1:
+                groups[2 * grouped], groups[2 * grouped + 1] = first, end
+                grouped += 1
+                entry = grouped | _GROUP
+            table[slot] = entry | _tag(mixed)
             key_filter[_filter_word(key_filter, mixed)] |= _filter_bits(mixed)
         first = end
-    return table, key_filter
+    return table, groups[: 2 * grouped], key_filter
+
+
+@njit(inline="always")
+def _slot(table: NDArray[np.uint32], mixed: np.uint64) -> int:
+    return signed(mixed >> np.uint64(32)) & (len(table) - 1)
+
+
+@njit(inline="always")
+def _tag(mixed: np.uint64) -> int:
+    return (signed(mixed >> np.uint64(8)) & ((1 << _TAG_BITS) - 1)) << _PLACE_BITS
 
 
 @njit(inline="always")
@@ -119,7 +139,7 @@ def may_hold(dictionary: DictionaryIndex, key: np.uint64) -> bool:
     """Whether a key may be in the dictionary; where not, it is not."""
     mixed = hashed(key)
     bits = _filter_bits(mixed)
-    return bool(dictionary.key_filter[_filter_word(dictionary.key_filter, mixed)] & bits == bits)
+    return bool(dictionary.key_filter[unsigned(_filter_word(dictionary.key_filter, mixed))] & bits == bits)
 
 
 @njit(inline="always")
@@ -135,11 +155,11 @@ def longest_in_dictionary(dictionary: DictionaryIndex, payload: Workspace, i: in
     Lengths are right from `KEY_WIDTH` on, at a reserved byte from 1 on where `known` is less than `KEY_WIDTH - 1`;
     none is more than `limit`.
     """
-    byte, word = payload.data[i], load_word(payload.data, i)
+    byte, word = payload.data[unsigned(i)], load_word(payload.data, i)
     long_run = limit >= KEY_WIDTH and all_equal(word, KEY_WIDTH)
     low, high = 0, 0
     if is_reserved(byte) and known < KEY_WIDTH - 1 and not long_run:
-        low, high = dictionary.byte_bounds[byte], dictionary.byte_bounds[byte + 1]
+        low, high = dictionary.byte_bounds[unsigned(byte)], dictionary.byte_bounds[unsigned(byte + 1)]
     elif limit < KEY_WIDTH:
         return known
     elif known >= KEY_WIDTH:  # what is longer has the key that ends behind what is known
@@ -147,22 +167,22 @@ def longest_in_dictionary(dictionary: DictionaryIndex, payload: Workspace, i: in
         if not all_equal(load_word(payload.data, last), KEY_WIDTH) and not may_match(dictionary, payload, last):
             return known
     if long_run:
-        run = payload.runs[i]
-        known = max(known, min(run, limit, dictionary.longest_run[byte]))
+        run = payload.runs[unsigned(i)]
+        known = max(known, min(run, limit, dictionary.longest_run[unsigned(byte)]))
         if run < limit:
-            key = run_key(run, byte, payload.data[i + run])
-            low, high = _places_of_key(dictionary, key, payload, i, run + 1)
+            key = run_key(run, byte, payload.data[unsigned(i + run)])
+            low, high, known = _suffixes_of_key(dictionary, key, payload, i, run + 1, limit, known)
     elif high == 0:
-        low, high = _places_of_key(dictionary, word & _KEY_MASK, payload, i, KEY_WIDTH)
+        low, high, known = _suffixes_of_key(dictionary, word & _KEY_MASK, payload, i, KEY_WIDTH, limit, known)
     while low < high:
         middle = (low + high) >> 1
-        start = dictionary.order[middle]
+        start = dictionary.order[unsigned(middle)]
         rest = len(dictionary.order) - start
         length = common_prefix(dictionary.data, start, payload.data, i, min(limit, rest))
         known = max(known, length)
         if length == limit:
             break
-        if length == rest or dictionary.data[start + length] < payload.data[i + length]:
+        if length == rest or dictionary.data[unsigned(start + length)] < payload.data[unsigned(i + length)]:
             low = middle + 1
         else:
             high = middle
@@ -170,20 +190,33 @@ def longest_in_dictionary(dictionary: DictionaryIndex, payload: Workspace, i: in
 
 
 @njit(inline="always")
-def _places_of_key(
-    dictionary: DictionaryIndex, key: np.uint64, payload: Workspace, i: int, shared: int
-) -> tuple[int, int]:
-    """Where in the order the suffixes of a key begin and end: those that share so many bytes with the payload's."""
+def _suffixes_of_key(
+    dictionary: DictionaryIndex, key: np.uint64, payload: Workspace, i: int, shared: int, limit: int, known: int
+) -> tuple[int, int, int]:
+    """Where in the order the suffixes of a key begin and end: those that share so many bytes with the payload's.
+
+    Where that is one, nothing remains to be searched: how long its match is, if more than `known`.
+    """
     if not may_hold(dictionary, key):
-        return 0, 0
+        return 0, 0, known
     mixed = hashed(key)
-    slot = signed(mixed >> np.uint64(32)) & (len(dictionary.table) - 1)
-    part = (mixed >> np.uint64(_PLACE_BITS)) & np.uint64((1 << 22) - 1)
-    while dictionary.table[slot] != 0:
-        entry = dictionary.table[slot]
-        if entry >> np.uint64(2 * _PLACE_BITS) == part:
-            first = signed(entry >> np.uint64(_PLACE_BITS)) & _PLACE_MASK
-            if common_prefix(dictionary.data, dictionary.order[first], payload.data, i, shared) == shared:
-                return first, first + signed(entry & np.uint64(_PLACE_MASK))
+    slot, tag = _slot(dictionary.table, mixed), _tag(mixed)
+    while dictionary.table[unsigned(slot)] != 0:
+        entry = signed(dictionary.table[unsigned(slot)])
+        if entry & (((1 << _TAG_BITS) - 1) << _PLACE_BITS) == tag:
+            place = (entry & _PLACE_MASK) - 1
+            if entry < _GROUP:
+                length = _length_of_match(dictionary, place, payload, i, limit)
+                if length >= shared:
+                    return 0, 0, max(known, length)
+            else:
+                low = dictionary.groups[unsigned(2 * place)]
+                if _length_of_match(dictionary, dictionary.order[unsigned(low)], payload, i, shared) == shared:
+                    return low, dictionary.groups[unsigned(2 * place + 1)], known
         slot = (slot + 1) & (len(dictionary.table) - 1)
-    return 0, 0
+    return 0, 0, known
+
+
+@njit(inline="always")
+def _length_of_match(dictionary: DictionaryIndex, start: int, payload: Workspace, i: int, limit: int) -> int:
+    return common_prefix(dictionary.data, start, payload.data, i, min(limit, len(dictionary.order) - start))

@@ -27,6 +27,7 @@ from feemodel.sizes.lzss_primitives import (
     load_word,
     reference_length,
     reference_savings,
+    unsigned,
 )
 from feemodel.sizes.lzss_suffixes import tabulate_savings
 
@@ -86,8 +87,8 @@ def _count_bits(payload: Workspace, length: int, dictionary: DictionaryIndex, pa
         if ahead == 0:
             run = _run_at(payload, i, length)
             if run >= LONG_RUN:
-                if i == 0 or payload.data[i - 1] != payload.data[i]:
-                    bits += FAR_BITS if is_reserved(payload.data[i]) else LITERAL_BITS
+                if i == 0 or payload.data[unsigned(i - 1)] != payload.data[unsigned(i)]:
+                    bits += FAR_BITS if is_reserved(payload.data[unsigned(i)]) else LITERAL_BITS
                 bits += NEAR_BITS
                 i += min(run, LONGEST)
                 continue
@@ -104,15 +105,15 @@ def _count_bits(payload: Workspace, length: int, dictionary: DictionaryIndex, pa
             if ahead > 0 and _run_at(payload, i, length) >= LONG_RUN:
                 ahead = 0
                 continue
-            if here >= 0 and not is_reserved(payload.data[i]):
+            if here >= 0 and not is_reserved(payload.data[unsigned(i)]):
                 ahead = 1
                 continue
-            if not is_reserved(payload.data[i]):
+            if not is_reserved(payload.data[unsigned(i)]):
                 bits += LITERAL_BITS
                 i += 1
                 ahead = 0
                 continue
-        elif ahead == 1 and not is_reserved(payload.data[i + 1]):
+        elif ahead == 1 and not is_reserved(payload.data[unsigned(i + 1)]):
             ahead = 2
             continue
         matched = reference_length(here)
@@ -126,7 +127,7 @@ def _count_bits(payload: Workspace, length: int, dictionary: DictionaryIndex, pa
 def _run_at(payload: Workspace, i: int, length: int) -> int:
     """How many equal bytes begin at a place; 0 for fewer than `SHORTEST_NEAR`."""
     if i + SHORTEST_NEAR <= length and all_equal(load_word(payload.data, i), SHORTEST_NEAR):
-        return int(payload.runs[i])
+        return int(payload.runs[unsigned(i)])
     return 0
 
 
@@ -138,16 +139,16 @@ def _savings_at(
     if i >= length:
         return NO_MATCH, 0
     if tabulated:
-        return payload.savings[i], 0
+        return payload.savings[unsigned(i)], 0
     limit = min(LONGEST, length - i)
-    reserved = is_reserved(payload.data[i])
+    reserved = is_reserved(payload.data[unsigned(i)])
     known = SHORTEST_NEAR - 1 if floor == _UNKNOWN else (floor + NEAR_BITS) >> 3  # no more would save nothing more
     short = reserved and floor == _UNKNOWN  # any match counts
     if limit <= known and not short:
         return NO_MATCH, 0
     before, start, comparisons = known, -1, 0
     if limit > known:
-        if floor == _UNKNOWN and not reserved and payload.previous[i] < 0:  # most places of real transactions
+        if floor == _UNKNOWN and not reserved and payload.previous[unsigned(i)] < 0:  # most places of real transactions
             word = load_word(payload.data, i)
             if not all_equal(word, SHORTEST_NEAR) and (limit < KEY_WIDTH or not may_match(dictionary, payload, i)):
                 return NO_MATCH, 0
@@ -177,14 +178,14 @@ def _longest_before(payload: Workspace, i: int, limit: int, known: int) -> tuple
     length, start, comparisons = known, -1, 0
     if whole_run > known:
         length = whole_run  # what has the same key goes beyond it
-        if i > 0 and payload.data[i - 1] == payload.data[i]:
+        if i > 0 and payload.data[unsigned(i - 1)] == payload.data[unsigned(i)]:
             start = i - 1
     shift = 0 if length < SHORTEST_NEAR or length == whole_run else _rarest_key(payload, i, length)
-    candidate = payload.previous[i + shift] - shift if length < limit else -1
+    candidate = payload.previous[unsigned(i + shift)] - shift if length < limit else -1
     while candidate >= 0:
         comparisons += 1
-        following = payload.previous[candidate + shift] - shift
-        if payload.data[candidate + length] == payload.data[i + length]:
+        following = payload.previous[unsigned(candidate + shift)] - shift
+        if payload.data[unsigned(candidate + length)] == payload.data[unsigned(i + length)]:
             shared = common_prefix(payload.data, candidate, payload.data, i, limit)
             comparisons += shared >> 3
             if shared > length:
@@ -195,20 +196,20 @@ def _longest_before(payload: Workspace, i: int, limit: int, known: int) -> tuple
                 comparisons += length >> 4
                 # The places of a key within the match lead on from it; those of one that ends behind it, from `i`.
                 place = candidate if shift + SHORTEST_NEAR <= length else i
-                following = payload.previous[place + shift] - shift
+                following = payload.previous[unsigned(place + shift)] - shift
                 while following >= candidate:
                     comparisons += 1
-                    following = payload.previous[following + shift] - shift
+                    following = payload.previous[unsigned(following + shift)] - shift
         candidate = following
     if start < 0 and whole_run > known:  # nothing goes beyond the run, but other runs may match it or a part of it
         length = known
-        candidate = payload.previous_run[i]
+        candidate = payload.previous_run[unsigned(i)]
         while candidate >= 0 and length < whole_run:
             comparisons += 1
-            shared = min(payload.runs[candidate], whole_run)
+            shared = min(payload.runs[unsigned(candidate)], whole_run)
             if shared > length:
-                length, start = shared, candidate + payload.runs[candidate] - shared
-            candidate = payload.previous_run[candidate]
+                length, start = shared, candidate + payload.runs[unsigned(candidate)] - shared
+            candidate = payload.previous_run[unsigned(candidate)]
     return length, start, comparisons
 
 
@@ -218,10 +219,10 @@ def _rarest_key(payload: Workspace, i: int, length: int) -> int:
 
     A run's key says where it ends, which may be further on: only that at `i` counts, whose run has been exceeded.
     """
-    shift, fewest = 0, payload.rank[i]
+    shift, fewest = 0, payload.rank[unsigned(i)]
     further = length + 1 - SHORTEST_NEAR
     while fewest > FEW and further > 0:
-        rank = payload.rank[i + further]
+        rank = payload.rank[unsigned(i + further)]
         if rank < fewest and not all_equal(load_word(payload.data, i + further), SHORTEST_NEAR):
             shift, fewest = further, rank
         further -= 1
@@ -231,14 +232,14 @@ def _rarest_key(payload: Workspace, i: int, length: int) -> int:
 @njit(inline="always")
 def _short_before(payload: Workspace, i: int, limit: int) -> tuple[int, int, int]:
     """As `_longest_before`, at a reserved byte of which there is no match of `SHORTEST_NEAR` bytes."""
-    latest, comparisons = payload.previous_pair[i] if limit >= 2 else -1, 0
+    latest, comparisons = payload.previous_pair[unsigned(i)] if limit >= 2 else -1, 0
     candidate = latest if limit >= 3 else -1
     while candidate >= 0:
         comparisons += 1
-        if payload.data[candidate + 2] == payload.data[i + 2]:
+        if payload.data[unsigned(candidate + 2)] == payload.data[unsigned(i + 2)]:
             return 3, candidate, comparisons
-        candidate = payload.previous_pair[candidate]
+        candidate = payload.previous_pair[unsigned(candidate)]
     if latest >= 0:
         return 2, latest, comparisons
-    latest = payload.previous_byte[i]
+    latest = payload.previous_byte[unsigned(i)]
     return (1 if latest >= 0 else 0), latest, comparisons

@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-from feemodel.sizes.lzss_format import SHORTEST_NEAR
+from feemodel.sizes.lzss_format import LONGEST, SHORTEST_NEAR
 from feemodel.sizes.lzss_primitives import (
     PADDING,
     Data,
@@ -16,10 +17,15 @@ from feemodel.sizes.lzss_primitives import (
     load_word,
     run_key,
     signed,
+    trailing_zeros,
+    unsigned,
 )
 
 # Slots of the table of latest places: two for each byte of a payload, within these bounds.
 FEWEST_HEADS, MOST_HEADS = 10, 18  # as powers of two
+_RANK_BITS = 32  # of a head, below its place: one look finds both
+_RANK_MASK = (1 << _RANK_BITS) - 1
+_EVERY_BYTE = np.uint64(0x0101010101010101)
 _KEY_MASK = np.uint64((1 << 8 * SHORTEST_NEAR) - 1)
 
 
@@ -34,8 +40,7 @@ class Workspace(NamedTuple):
     previous_pair: Places  # for a reserved byte, the latest place before with it and the next one; negative: none
     previous_byte: Places  # for a reserved byte, the latest place before with it; negative: none
     savings: Places  # bits that the best reference saves, where they are tabulated
-    heads: Places  # the latest place of each hashed key, counted from the first payload's start
-    head_ranks: Places  # the rank of that place
+    heads: NDArray[np.int64]  # the latest place of each hashed key, counted from the first payload's start; its rank
     last_runs: Places  # [256]: the latest run of each byte, counted likewise
     last_pairs: Places  # [2 · 256]: the latest place of each reserved byte with each next one
     last_bytes: Places  # [2]: the latest place of each reserved byte
@@ -44,18 +49,18 @@ class Workspace(NamedTuple):
 def new_workspace(longest: int) -> Workspace:
     """A workspace for payloads of up to `longest` bytes."""
     room = longest + PADDING
-    heads = 1 << _head_bits(longest, MOST_HEADS)
     previous, rank, runs, previous_run, previous_pair, previous_byte, savings = np.empty((7, room), dtype=np.int32)
     return Workspace(
         np.empty(room, dtype=np.uint8), runs, previous, rank, previous_run, previous_pair, previous_byte, savings,
-        *(np.full(size, -1, dtype=np.int32) for size in (heads, heads, 256, 512, 2)),
+        np.full((1 << _head_bits(longest)) + LONGEST, -1 << _RANK_BITS, dtype=np.int64),
+        *(np.full(size, -1, dtype=np.int32) for size in (256, 512, 2)),
     )  # fmt: skip
 
 
 @njit(nogil=True)
-def _head_bits(length: int, most: int) -> int:
+def _head_bits(length: int) -> int:
     bits = FEWEST_HEADS
-    while bits < most and 1 << bits < 2 * length:
+    while bits < MOST_HEADS and 1 << bits < 2 * length:
         bits += 1
     return bits
 
@@ -68,52 +73,79 @@ def load(buffer: Data, start: int, length: int, payload: Workspace) -> None:
     uses few of the slots, so that they stay in the nearest cache.
     """
     for i in range(length):
-        payload.data[i] = buffer[start + i]
+        payload.data[unsigned(i)] = buffer[unsigned(start + i)]
     for i in range(length, length + PADDING):
-        payload.data[i] = 0
-    shift = np.uint64(64 - _head_bits(length, MOST_HEADS))
+        payload.data[unsigned(i)] = 0
+    shift = np.uint64(64 - _head_bits(length))
     i = 0
     while i + SHORTEST_NEAR <= length:
-        word, byte = load_word(payload.data, i), payload.data[i]
-        if not all_equal(word, SHORTEST_NEAR):
-            _enter(payload, i, start, word & _KEY_MASK, shift)
+        word, byte = load_word(payload.data, i), payload.data[unsigned(i)]
+        if all_equal(word, SHORTEST_NEAR):
+            end = _end_of_run(payload.data, i, length)
+            _enter_run(payload, i, end, start, shift)
             if is_reserved(byte):
-                _enter_reserved(payload, i, start)
-            i += 1
+                for place in range(i, end + 1 - SHORTEST_NEAR):
+                    _enter_reserved(payload, place, start)
+            i = end + 1 - SHORTEST_NEAR
             continue
-        end = i + SHORTEST_NEAR
-        while end < length and payload.data[end] == byte:
-            end += 1
-        payload.previous_run[i] = payload.last_runs[byte] - start
-        payload.last_runs[byte] = start + i
-        while i + SHORTEST_NEAR <= end:
-            payload.runs[i] = end - i
-            _enter(payload, i, start, run_key(end - i, byte, payload.data[end]), shift)
-            if is_reserved(byte):
-                _enter_reserved(payload, i, start)
-            i += 1
+        _enter(payload, i, start, signed(hashed(word & _KEY_MASK) >> shift))
+        if is_reserved(byte):
+            _enter_reserved(payload, i, start)
+        i += 1
     while i < length:
-        if is_reserved(payload.data[i]):
+        if is_reserved(payload.data[unsigned(i)]):
             _enter_reserved(payload, i, start)
         i += 1
 
 
 @njit(inline="always")
-def _enter(payload: Workspace, i: int, start: int, key: np.uint64, shift: np.uint64) -> None:
-    slot = signed(hashed(key) >> shift)
-    previous = payload.heads[slot] - start
-    rank = payload.head_ranks[slot] + 1 if previous >= 0 else 0
-    payload.previous[i] = previous
-    payload.rank[i] = rank
-    payload.heads[slot] = start + i
-    payload.head_ranks[slot] = rank
+def _end_of_run(data: Data, i: int, length: int) -> int:
+    """The first place behind `i` whose byte is another, at most `length`."""
+    repeated = np.uint64(data[unsigned(i)]) * _EVERY_BYTE
+    while i < length:
+        difference = load_word(data, i) ^ repeated
+        if difference != 0:
+            return int(min(i + (trailing_zeros(difference) >> 3), length))
+        i += 8
+    return length
+
+
+@njit(inline="always")
+def _enter(payload: Workspace, i: int, start: int, slot: int) -> None:
+    head = payload.heads[unsigned(slot)]
+    previous = (head >> _RANK_BITS) - start
+    rank = (head & _RANK_MASK) + 1 if previous >= 0 else 0
+    payload.previous[unsigned(i)] = previous
+    payload.rank[unsigned(i)] = rank
+    payload.heads[unsigned(slot)] = (start + i) << _RANK_BITS | rank
+
+
+@njit(inline="always")
+def _enter_run(payload: Workspace, i: int, end: int, start: int, shift: np.uint64) -> None:
+    """Enter the places of a run that have at least `SHORTEST_NEAR` of its bytes before them.
+
+    They match beyond the run's end only where just as much is left of another one, so each has a key of its own: the
+    byte, the one behind the run, and how much is left. Slots of neighbours are neighbours, which is fast to fill. What
+    has `LONGEST` left or more does not match beyond the end, and is in no chain.
+    """
+    byte = payload.data[unsigned(i)]
+    payload.previous_run[unsigned(i)] = payload.last_runs[unsigned(byte)] - start
+    payload.last_runs[unsigned(byte)] = start + i
+    first = signed(hashed(run_key(0, byte, payload.data[unsigned(end)])) >> shift)
+    for run in range(LONGEST, end - i + 1):
+        payload.runs[unsigned(end - run)] = run
+        payload.previous[unsigned(end - run)] = -1
+        payload.rank[unsigned(end - run)] = 0
+    for run in range(SHORTEST_NEAR, min(end - i + 1, LONGEST)):
+        payload.runs[unsigned(end - run)] = run
+        _enter(payload, end - run, start, first + run)
 
 
 @njit(inline="always")
 def _enter_reserved(payload: Workspace, i: int, start: int) -> None:
-    byte = payload.data[i] & 1
-    pair = 256 * byte + payload.data[i + 1]
-    payload.previous_pair[i] = payload.last_pairs[pair] - start
-    payload.last_pairs[pair] = start + i
-    payload.previous_byte[i] = payload.last_bytes[byte] - start
-    payload.last_bytes[byte] = start + i
+    byte = payload.data[unsigned(i)] & 1
+    pair = 256 * byte + payload.data[unsigned(i + 1)]
+    payload.previous_pair[unsigned(i)] = payload.last_pairs[unsigned(pair)] - start
+    payload.last_pairs[unsigned(pair)] = start + i
+    payload.previous_byte[unsigned(i)] = payload.last_bytes[unsigned(byte)] - start
+    payload.last_bytes[unsigned(byte)] = start + i

@@ -142,9 +142,15 @@ def run_key(run: int, byte: int, following: int) -> np.uint64:
 
 
 @njit(inline="always")
-def signed(word: np.uint64) -> int:
+def signed(word: np.unsignedinteger[Any]) -> int:
     """A word below 2**63 as a number to count and index with."""
     return np.int64(word)  # type: ignore[return-value]  # to type checkers no int, to numba the only one
+
+
+@njit(inline="always")
+def unsigned(number: int) -> int:
+    """A number that is not negative, as an index: numba asks of a signed one whether it counts from the end."""
+    return np.uint64(number)  # type: ignore[return-value]
 
 
 @njit(inline="always")
