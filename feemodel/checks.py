@@ -166,6 +166,16 @@ def mapping(name: str, value: Any) -> Mapping[Any, Any]:
     return value
 
 
+def known_fields(name: str, value: Any, known: Collection[str]) -> Mapping[str, Any]:
+    """An object of JSON whose fields all have one of these names."""
+    if not isinstance(value, MAPPINGS):
+        raise InvalidInput(name, f"expected an object of {', '.join(known)}", value)
+    for field in value:
+        if field not in known:
+            raise InvalidInput(f"{name}.{field}", f"expected one of {', '.join(known)}", value[field])
+    return value
+
+
 def check_limit(number: float, what: str, most: int, advice: str = "") -> None:
     """Raise `LimitExceeded` for more than the most of something that a run can hold."""
     if number > most:

@@ -211,8 +211,8 @@ def test_a_film_agrees_with_the_command(capsys):
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ([], "film: expected an object, got []"),
-        ({"price": 1}, "film: expected any of pricing, posting, slaHours, elasticity, got 'price'"),
+        ([], "film: expected an object of pricing, posting, slaHours, elasticity, got []"),
+        ({"price": 1}, "film.price: expected one of pricing, posting, slaHours, elasticity, got 1"),
         ({"pricing": "lineal"}, "film.pricing: expected one of fixed, linea"),
         ({"pricing": ["linea"]}, "film.pricing: expected one of fixed, linea"),
         ({"slaHours": 3}, "film.slaHours: expected one of 0.5, 1, 2, 4, 8, 16, 32, got 3"),
@@ -240,10 +240,10 @@ def curved(**options):
         ("feemodel_fee", {**TRANSFER, "compressedSize": 1.5}, "point.compressedSize: expected whole bytes"),
         ("feemodel_fee", {**TRANSFER, "margin": -1}, "point.margin: expected a finite number, at least 0, got -1.0"),
         ("feemodel_fee", {**TRANSFER, "margin": "0x1"}, "point.margin: expected a finite number, got '0x1'"),
-        ("feemodel_fee", {**TRANSFER, "gass": "0x1"}, "point.gass: expected baseFee, blobBaseFee, "),
+        ("feemodel_fee", {**TRANSFER, "gass": "0x1"}, "point.gass: expected one of baseFee, blobBaseFee, "),
         ("feemodel_fee", {**TRANSFER, "pricing": "free"}, "point.pricing: expected cost-per-byte or verification-cost"),
-        ("feemodel_fee", {**TRANSFER, "minGasPrice": "0x1"}, "point.minGasPrice: expected baseFee, "),
-        ("feemodel_fee", {**TRANSFER, "lowerBound": "0x1"}, "point.lowerBound: expected baseFee, "),
+        ("feemodel_fee", {**TRANSFER, "minGasPrice": "0x1"}, "point.minGasPrice: expected one of baseFee, "),
+        ("feemodel_fee", {**TRANSFER, "lowerBound": "0x1"}, "point.lowerBound: expected one of baseFee, "),
         ("feemodel_fee", {**TRANSFER, "variableCostFrom": "moon"}, "point.variableCostFrom: expected announced or l1"),
         ("feemodel_fee", {**TRANSFER, "variableCostFrom": "l1"}, "point.l1BaseFee: expected a quantity"),
         (
@@ -361,7 +361,7 @@ def test_without_an_estimate_only_a_transfer_needs_no_gas():
         (lambda: explained({"input": "0x" + "00" * (SUBJECT_BYTES + 1)}), "subject: at most 131,072 bytes"),
         (lambda: compared(RAW, []), "moment: expected an object"),
         (lambda: compared(RAW, {"l1BaseFee": "0x1"}), "moment.blobBaseFee: expected a quantity"),
-        (lambda: compared(RAW, {**L1, "tip": "0x1"}), "moment.tip: expected l1BaseFee, "),
+        (lambda: compared(RAW, {**L1, "tip": "0x1"}), "moment.tip: expected one of l1BaseFee, "),
         (lambda: compared(RAW, {**L1, "pubdata": -1}), "moment.pubdata: expected whole bytes of at least 0"),
         (lambda: compared(RAW, {**L1, "rules": ["linea", "moon"]}), "moment.rules[1]: expected one of linea, "),
         (lambda: compared(RAW, {**L1, "rules": []}), 'moment.rules: expected "all" or a list of names'),
@@ -382,7 +382,7 @@ def test_without_an_estimate_only_a_transfer_needs_no_gas():
         (lambda: sent(l1BaseFee=None), "options.l1BaseFee: expected a quantity"),
         (lambda: sent(blocksAhead=1_001), "options.blocksAhead: at most 1,000, got 1,001"),
         (lambda: sent(blocksAhead=-1), "options.blocksAhead: expected"),
-        (lambda: sent(tip="0x1"), "options.tip: expected gas, baseFee, "),
+        (lambda: sent(tip="0x1"), "options.tip: expected one of gas, baseFee, "),
         (lambda: sent(chain="base"), "max_fee_per_gas: expected one: no source gives gas_limit of base"),
     ],
 )

@@ -3,6 +3,7 @@
 import argparse
 from typing import Any
 
+from feemodel import ledger
 from feemodel.cli.output import print_json
 
 
@@ -17,10 +18,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from feemodel.ledger import check_proof, read_proof
-
-    proven = check_proof(
-        read_proof(options.file), root=options.root, address=options.address, storage_keys=options.slot
+    proven = ledger.check_proof(
+        ledger.read_proof(options.file), root=options.root, address=options.address, storage_keys=options.slot
     )
     account = proven.account
     answer: dict[str, Any] = {"holds": True, "account": None}

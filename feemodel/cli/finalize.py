@@ -2,6 +2,7 @@
 
 import argparse
 
+from feemodel import ledger
 from feemodel.cli.options import whole_from_0
 from feemodel.cli.output import print_json
 
@@ -16,9 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from feemodel.ledger import Store
-
-    with Store(options.store, create=False) as store:
+    with ledger.Store(options.store, create=False) as store:
         store.finalize(options.block)
     if options.json:
         print_json({"store": options.store, "finalized": options.block})

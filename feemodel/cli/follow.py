@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from feemodel import ledger
 from feemodel.cli.options import above_0, whole_from_0
 from feemodel.cli.output import print_json
 from feemodel.errors import InvalidInput, UnreadableFile
 
 if TYPE_CHECKING:
     from feemodel.ledger.blocks import BlockChanges
-    from feemodel.ledger.store import Store
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,24 +51,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from feemodel.ledger.follow import check_rule, finality_rule
-    from feemodel.ledger.store import Store
 
     if options.finality is not None:
         finality_rule(options.finality, options.contract)
-    if not (options.interval > 0 and options.confirmations >= 0):
-        name = "--interval" if not options.interval > 0 else "--confirmations"
-        raise InvalidInput(name, "expected a positive number", getattr(options, name[2:]))
     path, blocks = Path(options.store), _blocks(options)
     exists = path.exists()
     given = (options.genesis, options.chain_id, options.blocks, options.trie_logs, options.node, options.finality,
              options.contract)  # fmt: skip
     if exists and not options.change_finality and given == (None,) * len(given):
-        with Store(path, hashing=options.hashing, read_only=True) as store:
+        with ledger.Store(path, hashing=options.hashing, read_only=True) as store:
             return _report(store, options)
     if not exists:
         check_rule(None, options.finality, change=options.change_finality, contract=options.contract)
         _create(path, options, blocks)
-    with Store(path, hashing=options.hashing, create=False) as store:
+    with ledger.Store(path, hashing=options.hashing, create=False) as store:
         check_rule(store.finality, options.finality, change=options.change_finality, contract=options.contract)
         if exists and options.genesis is not None:
             _import_genesis(store, options)
@@ -80,27 +76,23 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _blocks(options: argparse.Namespace) -> "Iterator[BlockChanges]":
-    from feemodel.ledger import read_blocks, read_trie_logs
-
     if options.blocks is not None:
-        return read_blocks(options.blocks)
-    return read_trie_logs(options.trie_logs) if options.trie_logs is not None else iter(())
+        return ledger.read_blocks(options.blocks)
+    return ledger.read_trie_logs(options.trie_logs) if options.trie_logs is not None else iter(())
 
 
 def _create(path: Path, options: argparse.Namespace, blocks: "Iterator[BlockChanges]") -> None:
     """Make a ledger that holds its first block; it appears under its name when it is whole, or not at all."""
-    from feemodel.ledger import Store, import_block
-
     first = None if options.genesis is not None else next(blocks, None)
     if options.genesis is None and first is None:
         raise UnreadableFile(f"{path}: no such ledger; --genesis FILE makes one")
     with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
         part = Path(folder) / path.name
-        with Store(part, hashing=options.hashing) as store:
+        with ledger.Store(part, hashing=options.hashing) as store:
             if first is None:
                 _import_genesis(store, options)
             else:
-                import_block(store, first)
+                ledger.import_block(store, first)
             if options.chain_id is not None:
                 store.set_chain_id(options.chain_id)
         try:
@@ -111,8 +103,7 @@ def _create(path: Path, options: argparse.Namespace, blocks: "Iterator[BlockChan
             part.rename(path)
 
 
-def _import_genesis(store: "Store", options: argparse.Namespace) -> None:
-    from feemodel.ledger import import_genesis, read_genesis
+def _import_genesis(store: "ledger.Store", options: argparse.Namespace) -> None:
     from feemodel.ledger.files import read_genesis_chain_id
 
     if (head := store.head) is not None:
@@ -121,12 +112,12 @@ def _import_genesis(store: "Store", options: argparse.Namespace) -> None:
     chain_id = read_genesis_chain_id(options.genesis)
     if chain_id is not None and options.chain_id not in (None, chain_id):
         raise InvalidInput("--chain-id", f"expected {chain_id}, as in {options.genesis}", options.chain_id)
-    import_genesis(store, read_genesis(options.genesis))
+    ledger.import_genesis(store, ledger.read_genesis(options.genesis))
     if chain_id is not None:
         store.set_chain_id(chain_id)
 
 
-def _import(store: "Store", options: argparse.Namespace, blocks: "Iterator[BlockChanges]") -> None:
+def _import(store: "ledger.Store", options: argparse.Namespace, blocks: "Iterator[BlockChanges]") -> None:
     from feemodel.ethereum.quantities import from_quantity
     from feemodel.io import Node
     from feemodel.ledger.follow import (
@@ -201,7 +192,7 @@ def _say_failure(error: Exception, pause: float) -> None:
     print(f"feemodel: {error}; asked again in {pause:g} s", file=sys.stderr, flush=True)
 
 
-def _report(store: "Store", options: argparse.Namespace) -> int:
+def _report(store: "ledger.Store", options: argparse.Namespace) -> int:
     head, finalized, finality = store.head, store.finalized, store.finality
     answer: dict[str, Any] = {
         "store": options.store,

@@ -6,15 +6,13 @@ import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from feemodel import ledger
 from feemodel.cli import scrub
 from feemodel.cli.options import count, whole_from_0
 from feemodel.cli.output import print_json
 from feemodel.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from feemodel.ledger.store import Store
 
 #: What each action needs and may have besides the ledger.
 OPTIONS = {
@@ -62,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     return actions[options.action](options)
 
 
-def describe(store: "Store", path: Path) -> dict[str, Any]:
+def describe(store: "ledger.Store", path: Path) -> dict[str, Any]:
     """What a ledger holds: its chain, its blocks, its accounts, its size."""
     from feemodel.ledger.database import file_size
     from feemodel.ledger.scheme import FIRST_FREE
@@ -94,10 +92,8 @@ def print_lines(answer: dict[str, Any], options: argparse.Namespace) -> None:
 
 
 def _info(options: argparse.Namespace) -> int:
-    from feemodel.ledger import Store
-
     path = Path(options.store)
-    with Store(path, read_only=True) as store:
+    with ledger.Store(path, read_only=True) as store:
         answer = describe(store, path)
         held = None if store.head is None else store.head.number - store.oldest + 1
         with store.database.read_whole():
@@ -115,11 +111,10 @@ def _info(options: argparse.Namespace) -> int:
 
 
 def _backup(options: argparse.Namespace) -> int:
-    from feemodel.ledger import Store
     from feemodel.ledger.backup import back_up
     from feemodel.ledger.database import file_size
 
-    with Store(options.store, read_only=True) as store:
+    with ledger.Store(options.store, read_only=True) as store:
         head = back_up(store, options.out)
     answer = {
         "store": options.store,
@@ -133,11 +128,10 @@ def _backup(options: argparse.Namespace) -> int:
 
 
 def _prune(options: argparse.Namespace) -> int:
-    from feemodel.ledger import Store
     from feemodel.ledger.database import file_size
     from feemodel.ledger.prune import prune
 
-    with Store(options.store, create=False) as store:
+    with ledger.Store(options.store, create=False) as store:
         before = file_size(Path(options.store))
         pruned = prune(store, options.keep)
         after = file_size(Path(options.store))
@@ -147,9 +141,7 @@ def _prune(options: argparse.Namespace) -> int:
 
 
 def _rollback(options: argparse.Namespace) -> int:
-    from feemodel.ledger import Store
-
-    with Store(options.store, create=False) as store:
+    with ledger.Store(options.store, create=False) as store:
         removed = store.rollback(options.to)
     print_lines({"store": options.store, "head": options.to, "blocksRemoved": removed}, options)
     return 0
@@ -157,7 +149,6 @@ def _rollback(options: argparse.Namespace) -> int:
 
 def _export(options: argparse.Namespace) -> int:
     from feemodel.io.files import written_whole
-    from feemodel.ledger import Store
     from feemodel.ledger.export import get_stored_blocks
     from feemodel.ledger.files import show_block
 
@@ -166,7 +157,7 @@ def _export(options: argparse.Namespace) -> int:
         raise InvalidInput("--json", "expected a file for --out: the blocks go to standard output", options.out)
     written = 0
     with (
-        Store(options.store, read_only=True) as store,
+        ledger.Store(options.store, read_only=True) as store,
         nullcontext(sys.stdout.buffer) if to_output else written_whole(options.out) as file,
     ):
         for block in get_stored_blocks(store, options.first, options.last):

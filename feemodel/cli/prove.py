@@ -3,6 +3,7 @@
 import argparse
 import json
 
+from feemodel import ledger
 from feemodel.cli.output import add_out, checked_out, print_json
 
 
@@ -20,12 +21,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from feemodel.io.files import written_whole
-    from feemodel.ledger import Store, get_proof
     from feemodel.ledger.proof import final_block
 
     out = checked_out(options, (".json",))
-    with Store(options.store, read_only=True) as store:
-        proof = get_proof(store, options.address, options.slot, options.block)
+    with ledger.Store(options.store, read_only=True) as store:
+        proof = ledger.get_proof(store, options.address, options.slot, options.block)
         block = store.block(final_block(store, options.block))
     if out is None:
         print_json(proof)

@@ -3,6 +3,7 @@
 import argparse
 import sys
 
+from feemodel import ledger
 from feemodel.cli.output import print_json
 from feemodel.errors import LedgerDamaged
 
@@ -15,14 +16,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from feemodel.ledger import Store
     from feemodel.ledger.scrub import scrub
 
     def progress(table: str, rows: int) -> None:
         if sys.stderr.isatty():
             print(f"\r{table:8} {rows:>14,}", end="", file=sys.stderr, flush=True)
 
-    with Store(options.store, read_only=True) as store:
+    with ledger.Store(options.store, read_only=True) as store:
         found = scrub(store, progress)
     if sys.stderr.isatty():
         print(file=sys.stderr)

@@ -3,6 +3,8 @@
 import argparse
 from pathlib import Path
 
+from feemodel import ledger
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store", required=True, metavar="FILE", help="a ledger")
@@ -15,9 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from feemodel.cli.ledger import describe, print_lines
-    from feemodel.ledger import Store
 
-    with Store(options.store, read_only=True) as store:
+    with ledger.Store(options.store, read_only=True) as store:
         answer = describe(store, Path(options.store))
     print_lines(answer, options)
     return 0

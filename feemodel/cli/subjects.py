@@ -9,7 +9,16 @@ from feemodel.cli.options import whole_number
 from feemodel.errors import FeeModelError, InvalidInput, UnreadableFile
 from feemodel.ethereum.call import Call, parse_call
 from feemodel.ethereum.transaction import DYNAMIC_FEE, LINEA_CHAIN_ID, Transaction, intrinsic_gas, parse_transaction
-from feemodel.ethereum.transaction_table import Sent, assumptions, known_column, transactions_of, without_unpriced
+from feemodel.ethereum.transaction_table import (
+    Sent,
+    assumptions,
+    is_known,
+    known_column,
+    subjects_of,
+    transactions_of,
+    without_unpriced,
+)
+from feemodel.io.documents import parse_json
 
 Item: TypeAlias = tuple[str, Call | Transaction | FeeModelError]
 
@@ -73,7 +82,6 @@ def _of_file(path: str, columns: Mapping[str, str] | None) -> list[Item]:
 
 
 def _of_table(path: str, columns: Mapping[str, str] | None) -> Iterator[Item]:
-    from feemodel.ethereum.transaction_table import subjects_of
     from feemodel.io.transactions import read_each_transaction
 
     for first, piece in read_each_transaction(path, columns=columns):
@@ -84,8 +92,6 @@ def _of_table(path: str, columns: Mapping[str, str] | None) -> Iterator[Item]:
 def _of_text(text: str, columns: Mapping[str, str] | None) -> list[Item]:
     """The subjects of JSON, of JSON Lines, or of lines of hexadecimal data."""
     if text.startswith(("{", "[")):
-        from feemodel.io.documents import parse_json
-
         first, _, rest = text.partition("\n")
         if not (rest and _is_json(first)):
             return _of_document(parse_json(text, "call"), text, columns)
@@ -99,7 +105,6 @@ def _of_document(document: Any, text: str, columns: Mapping[str, str] | None) ->
     if isinstance(document, list):
         return [(f"item {number}", _tried(item, columns)) for number, item in enumerate(document, 1)]
     if not document.keys().isdisjoint(("transactions", "result", "error")):
-        from feemodel.ethereum.transaction_table import subjects_of
         from feemodel.io.transactions import parse_transactions
 
         table = parse_transactions(text.encode(), columns=columns)
@@ -108,8 +113,6 @@ def _of_document(document: Any, text: str, columns: Mapping[str, str] | None) ->
 
 
 def _tried(item: Any, columns: Mapping[str, str] | None) -> Call | Transaction | FeeModelError:
-    from feemodel.io.documents import parse_json
-
     try:
         if isinstance(item, str) and not item.startswith("0x"):
             item = parse_json(item, "call")
@@ -129,7 +132,6 @@ def _of_item(item: Any, columns: Mapping[str, str] | None) -> Call | Transaction
     try:
         return parse_call(item)
     except InvalidInput:
-        from feemodel.ethereum.transaction_table import subjects_of
         from feemodel.io.formats import TRANSACTION_FILES, parse_columns, table_of_objects
 
         if TRANSACTION_FILES.missing([*item], parse_columns(columns, TRANSACTION_FILES)):
@@ -141,8 +143,6 @@ def _of_item(item: Any, columns: Mapping[str, str] | None) -> Call | Transaction
 
 
 def _is_json(text: str) -> bool:
-    from feemodel.io.documents import parse_json
-
     try:
         parse_json(text, "")
     except InvalidInput:
@@ -192,7 +192,6 @@ class TransactionFile(NamedTuple):
 
     def with_gas_used(self) -> "TransactionFile":
         """The same without transactions of unknown gas used; unchanged where the file has no gas used at all."""
-        from feemodel.ethereum.transaction_table import is_known
 
         known = is_known(self.table, "gas_used")
         if all(known) or not any(known):

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from feemodel.checks import MAPPINGS, whole_scalar
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.quantities import as_bytes as as_bytes
 from feemodel.ethereum.quantities import from_hex, from_quantity
 from feemodel.ethereum.transaction_fields import (
     FIELD_OF,
@@ -239,14 +240,6 @@ def _signature(fields: Mapping[str, Any]) -> tuple[int, int, int] | None:
     if parity is None or "r" not in fields or "s" not in fields:
         return None
     return parity, fields["r"], fields["s"]
-
-
-def as_bytes(name: str, value: Any, *, size: int | None = None) -> bytes:
-    """Bytes from Python, or hexadecimal text; of that size where one is given."""
-    data = from_hex(value, name) if not isinstance(value, (bytes, bytearray, memoryview)) else bytes(value)
-    if size is not None and len(data) != size:
-        raise InvalidInput(name, f"expected {size} bytes, counted {len(data)}", value)
-    return data
 
 
 def as_address(name: str, value: Any) -> bytes:

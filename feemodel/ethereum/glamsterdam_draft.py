@@ -16,7 +16,7 @@ core/state_transition_test.go, core/vm/eip8038_test.go, core/eip8037_test.go.
 from collections.abc import Sequence
 from typing import NamedTuple, overload
 
-from feemodel.checks import ArrayLike, Numbers, Wholes, whole
+from feemodel.checks import ArrayLike, Numbers, Wholes, choice, whole
 from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
 from feemodel.formula import formula
@@ -168,8 +168,7 @@ def recipient_gas(
     >>> recipient_gas(kind="call", has_value=True, exists=False)
     RecipientGas(intrinsic=21000, runtime_execution=0, runtime_state=183600)
     """
-    if kind not in KINDS:
-        raise InvalidInput("kind", f"expected one of {', '.join(KINDS)}", kind)
+    choice("kind", kind, KINDS)
     intrinsic = TRANSACTION_BASE
     if kind == "create":
         intrinsic += CREATE_ACCESS

@@ -137,18 +137,30 @@ def minimal_bytes(value: int) -> bytes:
     return value.to_bytes((value.bit_length() + 7) // 8)
 
 
+def as_bytes(name: str, value: Any, *, size: int | None = None) -> bytes:
+    """Bytes from Python, or hexadecimal text; of that size where one is given.
+
+    >>> as_bytes("data", "0x0102") == as_bytes("data", b"\\x01\\x02", size=2)
+    True
+    """
+    data = from_hex(value, name) if not isinstance(value, (bytes, bytearray, memoryview)) else bytes(value)
+    if size is not None and len(data) != size:
+        raise InvalidInput(name, f"expected {size} bytes, counted {len(data)}", value)
+    return data
+
+
 def address_bytes(address: str | bytes, name: str = "address") -> bytes:
     """An address of exactly 20 bytes.
 
     >>> address_bytes("0x508Ca82Df566dCD1B0DE8296e70a96332cD644ec").hex()
     '508ca82df566dcd1b0de8296e70a96332cd644ec'
     """
-    return _sized(address, ADDRESS_SIZE, name)
+    return as_bytes(name, address, size=ADDRESS_SIZE)
 
 
 def hash_bytes(value: str | bytes, name: str) -> bytes:
     """A hash of exactly 32 bytes."""
-    return _sized(value, WORD_SIZE, name)
+    return as_bytes(name, value, size=WORD_SIZE)
 
 
 def slot_bytes(slot: str | bytes | int, name: str = "storageKeys") -> bytes:
@@ -169,10 +181,3 @@ def slot_bytes(slot: str | bytes | int, name: str = "storageKeys") -> bytes:
     if len(data) > WORD_SIZE:
         raise InvalidInput(name, expected, slot)
     return data.rjust(WORD_SIZE, b"\0")
-
-
-def _sized(value: str | bytes, size: int, name: str) -> bytes:
-    data = value if isinstance(value, bytes) else from_hex(value, name)
-    if len(data) != size:
-        raise InvalidInput(name, f"expected {size} bytes", value)
-    return data

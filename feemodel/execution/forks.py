@@ -5,7 +5,7 @@ Source: the EIPs named below; ethereum/execution-specs, `ethereum.forks`.
 
 from dataclasses import dataclass, replace
 
-from feemodel.errors import InvalidInput
+from feemodel.checks import choice
 from feemodel.ethereum.fee_market import MAINNET
 
 MAX_INIT_CODE = 49_152  # EIP-3860, bytes
@@ -78,10 +78,7 @@ def fork_named(name: str) -> Fork:
     >>> fork_named("osaka").max_transaction_gas
     16777216
     """
-    try:
-        return FORKS[name]
-    except KeyError:
-        raise InvalidInput("fork", f"expected one of {', '.join(FORKS)}", name) from None
+    return FORKS[choice("fork", name, FORKS)]
 
 
 def since(name: str, fork: Fork) -> bool:

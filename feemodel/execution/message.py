@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from ethereum_rlp import rlp
 
+from feemodel.checks import known_fields
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import (
     BLOB,
@@ -167,11 +168,7 @@ def _authorizations(entries: Any) -> tuple[Authorization, ...]:
     found = []
     for place, entry in enumerate(entries):
         name = f"call.authorizationList[{place}]"
-        if not isinstance(entry, Mapping):
-            raise InvalidInput(name, "expected an object with chainId, address, nonce, yParity, r and s", entry)
-        for field in entry:
-            if field not in _AUTHORIZATION:
-                raise InvalidInput(f"{name}.{field}", f"expected one of {', '.join(_AUTHORIZATION)}", entry[field])
+        known_fields(name, entry, _AUTHORIZATION)
         parity = "yParity" if entry.get("yParity") is not None else "v"
         found.append(
             Authorization(

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from feemodel.checks import MAPPINGS
+from feemodel.checks import MAPPINGS, known_fields
 from feemodel.errors import ExecutionFailed, InvalidInput
 from feemodel.ethereum.fee_market import ELASTICITY, GAS_PER_BLOB, MAINNET, Schedule, next_excess_blob_gas
 from feemodel.ethereum.fee_market import next_base_fee as next_base_fee_after
@@ -106,14 +106,14 @@ def parse_simulation(payload: Any) -> Simulation:
     >>> parse_simulation({"blockStateCalls": [{"calls": [{"to": "0x" + "11" * 20}]}]}).blocks[0].calls[0].call.to[0]
     17
     """
-    fields = _fields("simulation", payload, _FIELDS)
+    fields = known_fields("simulation", payload, _FIELDS)
     blocks = fields.get("blockStateCalls")
     if not isinstance(blocks, (list, tuple)) or not blocks:
         raise InvalidInput("blockStateCalls", "expected a list of at least one block", blocks)
     if len(blocks) > MAX_BLOCKS:
         raise ExecutionFailed(f"blockStateCalls: expected at most {MAX_BLOCKS}, got {len(blocks):,}", CLIENT_LIMIT)
     named = [(f"blockStateCalls[{place}]", block) for place, block in enumerate(blocks)]
-    read = [(name, _fields(name, block, _BLOCK_FIELDS)) for name, block in named]
+    read = [(name, known_fields(name, block, _BLOCK_FIELDS)) for name, block in named]
     count = sum(len(_listed(name, block)) for name, block in read)
     if count > MAX_CALLS:
         raise ExecutionFailed(f"blockStateCalls: expected at most {MAX_CALLS:,} calls, got {count:,}", CLIENT_LIMIT)
@@ -331,15 +331,6 @@ def _request(name: str, call: Any) -> Request:
     except InvalidInput as error:
         named = name + error.name.removeprefix("call")
         raise InvalidInput(named, error.reason, error.value, error.index) from None
-
-
-def _fields(name: str, value: Any, known: tuple[str, ...]) -> Mapping[str, Any]:
-    if not isinstance(value, MAPPINGS):
-        raise InvalidInput(name, f"expected an object of {', '.join(known)}", value)
-    for field in value:
-        if field not in known:
-            raise InvalidInput(f"{name}.{field}", f"expected one of {', '.join(known)}", value[field])
-    return value
 
 
 def _flag(fields: Mapping[str, Any], name: str) -> bool:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
 
-from feemodel.errors import InvalidInput
+from feemodel.checks import choice
 from feemodel.ethereum.fee_market import TRANSACTION_GAS
 from feemodel.execution.outcome import Outcome, Status, Traced
 
@@ -74,10 +74,7 @@ def search_named(name: str) -> SearchRules:
     >>> search_named("besu").skewed
     False
     """
-    try:
-        return SEARCHES[name]
-    except KeyError:
-        raise InvalidInput("search", f"expected one of {', '.join(SEARCHES)}", name) from None
+    return SEARCHES[choice("search", name, SEARCHES)]
 
 
 class Searched(NamedTuple):

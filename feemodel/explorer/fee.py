@@ -216,22 +216,13 @@ def to_wire(name: str, value: Any) -> Any:
     >>> to_wire("gas", 21_000), to_wire("margin", 1.2)
     ('0x5208', 1.2)
     """
-    return signed_quantity(value) if FIELDS[name].kind == QUANTITY and value is not None else value
-
-
-def signed_quantity(value: int) -> str:
-    """An integer as a minimal hexadecimal quantity; what a margin below 1 takes away has a minus sign.
-
-    >>> signed_quantity(21_000), signed_quantity(-1)
-    ('0x5208', '-0x1')
-    """
-    return hex(value)
+    return hex(value) if FIELDS[name].kind == QUANTITY and value is not None else value
 
 
 def quantities(values: Mapping[str, int]) -> dict[str, str]:
-    """Integers by name, each as `signed_quantity`.
+    """Integers by name as minimal hexadecimal quantities; what a margin below 1 takes away has a minus sign.
 
     >>> quantities({"fixed": 30_000_000})
     {'fixed': '0x1c9c380'}
     """
-    return {name: signed_quantity(value) for name, value in values.items()}
+    return {name: hex(value) for name, value in values.items()}

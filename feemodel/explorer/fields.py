@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from feemodel.checks import INT64_MAX, real_scalar, whole_scalar
+from feemodel.checks import INT64_MAX, known_fields, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, USABLE_BLOB_BYTES
 from feemodel.ethereum.quantities import from_quantity
@@ -195,9 +195,7 @@ def read_point(
         costs = _choice(given, "variableCostFrom", path, (ANNOUNCED, FROM_L1), ANNOUNCED)
         fields = {name: field for name, field in fields.items() if costs in field.costs}
     known = {"pricing", *fields, *also} | ({"variableCostFrom"} if pricing == CostPerByte.name else set())
-    for name in given:
-        if name not in known:
-            raise InvalidInput(f"{path}.{name}", f"expected {', '.join(sorted(known))} here", given[name])
+    known_fields(path, given, sorted(known))
     source = form if form.name == pricing else form_of(pricing, replace(preset, base_fee=form.base_fee))
     defaults = {name: getattr(source, own) for name, own in OF_FORM.items() if hasattr(source, own)}
     defaults["margin"] = preset.estimate_margin

@@ -3,14 +3,13 @@
 The baseline of `feemodel simulate` on the thirty days that ship. What simulates is imported with the first film.
 """
 
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import RealArray, choice, real_scalar
+from feemodel.checks import RealArray, choice, known_fields, real_scalar
 from feemodel.errors import InvalidInput
 from feemodel.simulation.closed_loop.choices import POSTINGS, PRICINGS, WITH_SLA
 
@@ -52,12 +51,7 @@ def film(choices: Any) -> dict[str, Any]:
     >>> month["start"], len(month["series"]["price"]["values"]), round(month["recovery"], 6)
     ('2026-01-07T14:10:00Z', 724, 1.0)
     """
-    if not isinstance(choices, Mapping):
-        raise InvalidInput("film", "expected an object", choices)
-    for name in choices:
-        if name not in DEFAULTS:
-            raise InvalidInput("film", f"expected any of {', '.join(DEFAULTS)}", name)
-    given = {**DEFAULTS, **choices}
+    given = {**DEFAULTS, **known_fields("film", choices, DEFAULTS)}
     for name in ("slaHours", "elasticity"):
         given[name] = real_scalar(f"film.{name}", given[name])
         if given[name] not in CHOICES[name]:

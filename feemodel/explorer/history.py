@@ -15,7 +15,7 @@ import numpy as np
 
 from feemodel.checks import choice
 from feemodel.errors import FeeModelError, InvalidInput
-from feemodel.explorer.fee import along, as_column, naming, price, ratio, signed_quantity
+from feemodel.explorer.fee import along, as_column, naming, price, ratio
 from feemodel.explorer.fields import ANNOUNCED, L1_FEES, OF_FORM, Point, read_point
 from feemodel.io.shipped import L1_FEES as SHIPPED
 from feemodel.io.shipped import shipped_path
@@ -176,20 +176,20 @@ def _columns(point: Point, count: int) -> dict[str, Any]:
         found.append(
             {
                 "basis": basis,
-                "cost": [signed_quantity(round(cost)) for cost in costs],
+                "cost": [hex(round(cost)) for cost in costs],
                 "recovery": [ratio(paid, cost) for paid, cost in zip(totals, costs, strict=True)],
-                "deficit": [signed_quantity(round(so_far)) for so_far in accumulate(missing)],
+                "deficit": [hex(round(so_far)) for so_far in accumulate(missing)],
                 "recoveryOfAll": ratio(sum(totals), sum(costs)),
                 "below": sum(short > 0 for short in missing),
             }
         )
     return {
         **{name: _fees(point.get(name), count) for name in L1_FEES},
-        "priorityFeePerGas": [signed_quantity(fee) for fee in priority],
-        "feeWei": [signed_quantity(total) for total in totals],
+        "priorityFeePerGas": [hex(fee) for fee in priority],
+        "feeWei": [hex(total) for total in totals],
         "recovery": found,
     }
 
 
 def _fees(values: Any, count: int) -> Sequence[str] | None:
-    return None if values is None else [signed_quantity(value) for value in as_column(values, count)]
+    return None if values is None else [hex(value) for value in as_column(values, count)]

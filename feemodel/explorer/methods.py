@@ -5,7 +5,7 @@ The page at `GET /` calls them, and anybody else may. Integers of wei and gas ar
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import groupby
 from statistics import fmean
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from feemodel.checks import whole_scalar
+from feemodel.checks import choice, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum.quantities import to_quantity
 from feemodel.ethereum.transaction import LINEA_CHAIN_ID
@@ -25,7 +25,6 @@ from feemodel.explorer.fee import (
     quantities,
     ratio,
     recoveries,
-    signed_quantity,
     to_wire,
     unrounded_variable_cost,
     working,
@@ -211,10 +210,9 @@ class Explorer:
             "unit": FIELDS[axis].unit,
             "values": [to_wire(axis, value) for value in values.tolist()],
             "feePerGas": {
-                name: [signed_quantity(value) for value in column]
-                for name, column in {**per_gas, "priority": priority}.items()
+                name: [hex(value) for value in column] for name, column in {**per_gas, "priority": priority}.items()
             },
-            "feeWei": [signed_quantity(total) for total in totals],
+            "feeWei": [hex(total) for total in totals],
             "recovery": found,
         }
 
@@ -299,21 +297,8 @@ def _margins(preset: LineaPreset) -> dict[str, float]:
 
 def _field(name: str) -> dict[str, Any]:
     field = FIELDS[name]
-    return {
-        "name": name,
-        "label": field.label,
-        "kind": field.kind,
-        "unit": field.unit,
-        "shown": field.shown or field.unit,
-        "decimals": field.decimals,
-        "group": field.group,
-        "forms": list(field.forms),
-        "costs": list(field.costs),
-        "nullable": field.nullable,
-        "default": to_wire(name, field.default),
-        "slider": {"low": field.low, "high": field.high, "scale": field.scale},
-        "source": field.source,
-    }
+    found = asdict(field) | {"shown": field.shown or field.unit, "default": to_wire(name, field.default)}
+    return {**found, "slider": {part: found.pop(part) for part in ("low", "high", "scale")}}
 
 
 def _variable_cost(point: Point, form: Any) -> dict[str, Any]:
@@ -333,9 +318,7 @@ def _inputs(point: Point) -> dict[str, Any]:
 
 def _axis(curve: Mapping[str, Any], point: Point) -> tuple[str, Any]:
     """The field that is swept, and its values."""
-    axis, scale = curve.get("axis"), curve.get("scale", "linear")
-    if not isinstance(axis, str) or axis not in point.values:
-        raise InvalidInput("curve.axis", f"expected one of {', '.join(point.values)}", axis)
+    axis, scale = choice("curve.axis", curve.get("axis"), point.values), curve.get("scale", "linear")
     if scale not in SCALES:
         raise InvalidInput("curve.scale", f"expected {' or '.join(SCALES)}", scale)
     points = whole_scalar("curve.points", curve.get("points", 101), minimum=2)

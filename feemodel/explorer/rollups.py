@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from feemodel.checks import INT64_MAX, mapping, whole_scalar
+from feemodel.checks import INT64_MAX, choice, known_fields, mapping, whole_scalar
 from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded
 from feemodel.ethereum.call import Call
 from feemodel.ethereum.quantities import from_quantity, to_quantity
@@ -63,8 +63,7 @@ def read_rules(given: Any, at: str | None) -> "tuple[list[Rule], dict[str, str]]
         raise InvalidInput("moment.rules", 'expected "all" or a list of names, with a day a list of chains', given)
     known = RULES if at is None else CHAINS
     for place, name in enumerate(given):
-        if not isinstance(name, str) or name not in known:
-            raise InvalidInput(f"moment.rules[{place}]", f"expected one of {', '.join(known)}", name)
+        choice(f"moment.rules[{place}]", name, known)
     return [rule(name, at=at) for name in dict.fromkeys(given)], {}
 
 
@@ -137,11 +136,7 @@ def max_send(chain: Any, balance: Any, call: Any, options: Any) -> dict[str, Any
     from feemodel.rollups import sending
 
     family = chain_history.chain(chain).family
-    if not isinstance(options, Mapping):
-        raise InvalidInput("options", "expected an object", options)
-    for option in options:
-        if option not in SEND_OPTIONS:
-            raise InvalidInput(f"options.{option}", f"expected {', '.join(SEND_OPTIONS)} here", options[option])
+    known_fields("options", options, SEND_OPTIONS)
     needed = ["gas", "baseFee"]
     if family in ("op-stack", "scroll") or (family == "arbitrum" and options.get("pricePerUnit") is None):
         needed += L1_FEES

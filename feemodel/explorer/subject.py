@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
-from feemodel.checks import real_scalar, whole_scalar
+from feemodel.checks import known_fields, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum.call import Call, parse_call
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import from_hex, from_quantity, to_hex, to_quantity
 from feemodel.ethereum.transaction import Transaction, fill, intrinsic_gas, parse_transaction
-from feemodel.explorer.fee import naming, price, priced_form, recoveries, signed_quantity
+from feemodel.explorer.fee import naming, price, priced_form, recoveries
 from feemodel.explorer.fields import FIELDS, L1_FEES, TRANSACTION, check_subject_size, read_point, read_value
 from feemodel.explorer.rollups import compared, read_at, read_l1_fees, read_rules
 from feemodel.linea.explanation import explain
@@ -106,11 +106,7 @@ class Subjects:
         ------
         InvalidInput, LimitExceeded : as `feemodel_explain`; an unknown rule.
         """
-        if not isinstance(moment, Mapping):
-            raise InvalidInput("moment", "expected an object", moment)
-        for name in moment:
-            if name not in MOMENT:
-                raise InvalidInput(f"moment.{name}", f"expected {', '.join(MOMENT)} here", moment[name])
+        known_fields("moment", moment, MOMENT)
         at = read_at(moment, "moment")
         base_fee, blob_base_fee = read_l1_fees(moment, at)
         read, _ = await self._found(subject)
@@ -200,7 +196,7 @@ def _on_wire(value: Any, name: str = "") -> Any:
     if isinstance(value, list):
         return [_on_wire(inner) for inner in value]
     if isinstance(value, int) and not isinstance(value, bool) and name not in IN_BYTES:
-        return signed_quantity(value)
+        return hex(value)
     return value
 
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from feemodel.checks import choice
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.transaction import Authorization
 from feemodel.io.documents import encoded, parse_json
@@ -308,9 +309,7 @@ def _type(entry: _Object) -> int:
     name = entry.get("type")
     if name is None:
         return _TYPES["FRONTIER" if entry.get("gasPrice") is not None else "EIP1559"]
-    if not isinstance(name, str) or name not in _TYPES:
-        raise InvalidInput(f"{entry.place}.type", f"expected one of {', '.join(_TYPES)}", name)
-    return _TYPES[name]
+    return _TYPES[choice(f"{entry.place}.type", name, _TYPES)]
 
 
 def _access_list(entry: _Object) -> tuple[tuple[bytes, tuple[bytes, ...]], ...] | None:

@@ -20,9 +20,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from feemodel.checks import sequence, text
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import read_access_list, read_type
 from feemodel.ethereum.quantities import from_hex, from_number, from_quantity
+from feemodel.io.documents import parse_json
 
 #: whole: below 2**63. amount: below 2**256. fee: wei, whole or a mean. real: a double. time: whole seconds since 1970.
 Kind: TypeAlias = Literal["whole", "amount", "fee", "real", "time", "type", "accesses", "list", "data", "flag", "text"]
@@ -50,24 +52,20 @@ def cell(kind: Kind, value: Any, name: str, scale: Fraction = ONE, *, decimal: b
     match kind:
         case "whole" | "amount" if scale == ONE:
             return _integer(value, name, INT64_MAX if kind == "whole" else UINT256_MAX, decimal=decimal)
-        case "whole" | "amount" | "fee":
-            return _scaled(value, name, scale, kind)
-        case "real":
-            return float(_number(value, name))
-        case "time":
-            return _seconds(value, name, scale)
         case "type":
             return read_type(from_number(value, name, maximum=4) if _is_decimal(value) else value, name)
         case "accesses":
             return read_access_list(value, name)
         case "list":
-            return _list(value, name)
+            return sequence(name, value)
         case "data":
             return from_hex(value, name)
         case "flag":
             return _flag(value, name)
         case "text":
-            return _of_type(str, value, name, "expected text")
+            return text(name, value)
+        case _:
+            return _of_column(kind, value, name, scale=scale)
 
 
 def column(kind: Kind, array: Any, name: str, scale: Fraction = ONE) -> Any:
@@ -112,7 +110,7 @@ def _of_column(kind: Kind, value: Any, name: str, *, scale: Fraction) -> Any:
         return read_access_list(_json_list(value, name), name)
     if kind == "list":  # ethereum-etl joins the hashes of a CSV file
         joined = isinstance(value, str) and not value.startswith("[")
-        return _list(value.replace(";", ",").split(",") if joined else _json_list(value, name), name)
+        return sequence(name, value.replace(";", ",").split(",") if joined else _json_list(value, name))
     if kind == "amount" and isinstance(value, bytes):
         if len(value) > WORD:
             raise InvalidInput(name, "expected at most 32 bytes", value)
@@ -125,15 +123,7 @@ def _of_column(kind: Kind, value: Any, name: str, *, scale: Fraction) -> Any:
     return _scaled(value, name, scale, kind)
 
 
-def _list(value: Any, name: str) -> tuple[Any, ...]:
-    if not isinstance(value, (list, tuple)):
-        raise InvalidInput(name, "expected a list", value)
-    return tuple(value)
-
-
 def _json_list(value: Any, name: str) -> Any:
-    from feemodel.io.documents import parse_json
-
     return parse_json(value, name) if isinstance(value, str) else value
 
 
@@ -234,12 +224,6 @@ def _integer(value: Any, name: str, maximum: int, *, decimal: bool) -> int:
             raise InvalidInput(name, f"expected a number from 0 to 2**{maximum.bit_length()} - 1", value)
         return number
     return from_number(value, name, maximum=maximum)
-
-
-def _of_type(kind: type, value: Any, name: str, expected: str) -> Any:
-    if not isinstance(value, kind):
-        raise InvalidInput(name, expected, value)
-    return value
 
 
 def _whole_column(array: Any, name: str) -> Any:

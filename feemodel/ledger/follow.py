@@ -68,9 +68,7 @@ def check_repeated(store: Store, block: BlockChanges) -> None:
     """
     held = store.block(block.number)
     if held.hash is not None and block.hash is not None:
-        if held.hash != block.hash:
-            reason = f"expected {to_hex(held.hash)}, the hash of block {block.number} of the ledger"
-            raise InvalidInput("block hash", reason, to_hex(block.hash))
+        _check_hash(held, block, f"the hash of block {block.number} of the ledger")
         return
     for change in block.accounts:
         name = f"block {block.number}: {to_hex(change.address)}"
@@ -99,17 +97,11 @@ def get_blocks(node: Caller, head: Block, *, confirmations: int = 0) -> Iterator
     first = max(head.number, 1)  # the head once more, to see that it still stands; a genesis has no trie log
     while first <= newest and head.number < newest:
         last = min(newest, first + BLOCKS_A_REQUEST - 1)
-        elements = node.call("shomei_getTrieLogsByRange", [first, last])
-        if not isinstance(elements, list) or len(elements) != last - first + 1:
-            raise UpstreamError(
-                f"shomei_getTrieLogsByRange: expected {last - first + 1} trie logs from block {first} on"
-            )
-        for block in map(parse_trie_log_element, elements):
+        for block in _trie_logs(node, first, last):
             if block.number != head.number:
                 yield block
-            elif head.hash is not None and block.hash != head.hash:
-                reason = f"expected {to_hex(head.hash)}, the hash of the head {head.number}: the chain was reorganised"
-                raise InvalidInput("block hash", reason, to_hex(block.hash or b""))
+            else:
+                _check_hash(head, block, f"the hash of the head {head.number}: the chain was reorganised")
         first = last + 1
 
 
@@ -162,13 +154,20 @@ def check_not_behind(store: Store, node: Caller, head: Block) -> None:
     newest = from_quantity(node.call("eth_blockNumber"), "eth_blockNumber")
     if not 0 < newest < head.number:  # a genesis has no trie log
         return
-    elements = node.call("shomei_getTrieLogsByRange", [newest, newest])
-    if not isinstance(elements, list) or len(elements) != 1:
-        raise UpstreamError(f"shomei_getTrieLogsByRange: expected the trie log of block {newest}")
-    held, found = store.block(newest), parse_trie_log_element(elements[0])
+    (found,) = _trie_logs(node, newest, newest)
+    _check_hash(store.block(newest), found, f"the hash of block {newest} of the ledger: the chain was reorganised")
+
+
+def _trie_logs(node: Caller, first: int, last: int) -> Iterator[BlockChanges]:
+    elements, count = node.call("shomei_getTrieLogsByRange", [first, last]), last - first + 1
+    if not isinstance(elements, list) or len(elements) != count:
+        raise UpstreamError(f"shomei_getTrieLogsByRange: expected {count} trie logs from block {first} on")
+    return map(parse_trie_log_element, elements)
+
+
+def _check_hash(held: Block, found: BlockChanges, whose: str) -> None:
     if held.hash is not None and found.hash != held.hash:
-        reason = f"expected {to_hex(held.hash)}, the hash of block {newest} of the ledger: the chain was reorganised"
-        raise InvalidInput("block hash", reason, to_hex(found.hash or b""))
+        raise InvalidInput("block hash", f"expected {to_hex(held.hash)}, {whose}", to_hex(found.hash or b""))
 
 
 def advance(store: Store, finality: Finality) -> None:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.errors import InvalidInput
+from feemodel.checks import choice
 from feemodel.ethereum.quantities import WORD_SIZE
 from feemodel.ledger import mimc, poseidon2
 
@@ -325,6 +325,4 @@ def scheme_of(name: str) -> Scheme:
 
     Raises `InvalidInput` for a name other than "poseidon2" and "mimc".
     """
-    if name not in SCHEMES:
-        raise InvalidInput("hashing", f"expected one of {', '.join(SCHEMES)}", name)
-    return SCHEMES[name]
+    return SCHEMES[choice("hashing", name, SCHEMES)]
