@@ -298,7 +298,9 @@ def _margins(preset: LineaPreset) -> dict[str, float]:
 def _field(name: str) -> dict[str, Any]:
     field = FIELDS[name]
     found = asdict(field) | {"shown": field.shown or field.unit, "default": to_wire(name, field.default)}
-    return {**found, "slider": {part: found.pop(part) for part in ("low", "high", "scale")}}
+    found |= {"forms": list(field.forms), "costs": list(field.costs)}
+    slider = {part: found.pop(part) for part in ("low", "high", "scale")}
+    return found | {"slider": slider}
 
 
 def _variable_cost(point: Point, form: Any) -> dict[str, Any]:
