@@ -130,7 +130,14 @@ def test_the_list_of_the_caller_is_kept_but_for_accounts_that_are_warm_anyway():
         {"address": to_hex(TARGET), "storageKeys": ["0x" + "07" * 32]},
     ]
 
-    assert listed("00", call={"accessList": brought})[0] == {OTHER: 0, TARGET: 1}
+    assert listed("00", call={"accessList": brought})[0] == {OTHER: 0}
+    assert listed("600754", call={"accessList": brought})[0] == {OTHER: 0, TARGET: 1}
+
+
+def test_a_list_that_geth_would_look_for_without_end_has_every_slot_that_was_touched():
+    """The slot is read where more than 77,000 gas are left, which a list with it leaves no more."""
+    code = "62012cc85a11" + "600a57" + "00" + "5b" + "60015400"
+    assert listed(code, call={"gas": 100_000})[0] == {TARGET: 1}
 
 
 def test_the_list_is_found_to_a_fixed_point():

@@ -252,15 +252,19 @@ def test_the_balance_caps_the_search(engine):
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"maxFeePerGas": 6}, "max fee per gas less than block base fee: address {who}, maxFeePerGas: 6, baseFee: 7"),
+        (
+            {"maxFeePerGas": 6},
+            "{refused}max fee per gas less than block base fee: address {who}, maxFeePerGas: 6, baseFee: 7",
+        ),
         (
             {"maxFeePerGas": 8, "maxPriorityFeePerGas": 9},
-            "max priority fee per gas higher than max fee per gas: "
+            "{refused}max priority fee per gas higher than max fee per gas: "
             "address {who}, maxPriorityFeePerGas: 9, maxFeePerGas: 8",
         ),
         (
             {"maxFeePerBlobGas": 1, "blobVersionedHashes": ["0x01" + "00" * 31]},
-            "max fee per blob gas less than block blob gas fee: address {who} blobGasFeeCap: 1, blobBaseFee: 54",
+            "{refused}max fee per blob gas less than block blob gas fee: "
+            "address {who} blobGasFeeCap: 1, blobBaseFee: 54",
         ),
         ({"chainId": 1}, "chainId does not match node's (have=1, want=1337)"),
     ],
@@ -269,7 +273,8 @@ def test_geth_says_what_is_wrong_with_the_fees(fields, words):
     who = "0x0000000000000000000000000000000005E17de5"
     found = failed(lambda: estimate_gas(call(**fields), call_state("00", excess_blob_gas=20_000_000), search="geth"))
 
-    assert (found[0], found[1].lower()) == (-32_000, words.format(who=who).lower())
+    expected = words.format(who=who, refused="failed with 16777216 gas: ")
+    assert (found[0], found[1].lower()) == (-32_000, expected.lower())
 
 
 def test_contracts_read_the_price_as_the_node_has_it(engine):
@@ -436,11 +441,13 @@ def test_a_call_returns_what_it_returns(engine):
 
 def test_a_call_that_fails_says_why(engine):
     assert failed(lambda: execute_call(call(gas=30_000), call_state("5b5f56"), engine=engine))[1] == "out of gas"
-    assert failed(lambda: execute_call(call(gas=100), call_state("00"), engine=engine))[1] == "intrinsic gas too low"
+    words = failed(lambda: execute_call(call(gas=100), call_state("00"), engine=engine))[1]
+    assert words == "err: intrinsic gas too low: have 100, want 21000 (supplied gas 100)"
     assert failed(lambda: execute_call(call(), call_state(reverting(ERROR)), engine=engine))[0] == 3
-    assert (
-        "have 0 want 5"
-        in failed(lambda: execute_call({"to": TARGET_TEXT, "value": 5}, call_state("00"), engine=engine))[1]
+    words = failed(lambda: execute_call({"to": TARGET_TEXT, "value": 5}, call_state("00"), engine=engine))[1]
+    assert words == (
+        "err: insufficient funds for gas * price + value: address 0x0000000000000000000000000000000000000000 "
+        "have 0 want 5 (supplied gas 50000000)"
     )
 
 

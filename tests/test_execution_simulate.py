@@ -180,7 +180,9 @@ def test_what_no_block_could_have_is_refused_in_geths_words():
         f"err: insufficient funds for gas * price + value: address {who} have {10**18} want {10**18 + 1}"
         " (supplied gas 30000000)",
     )
-    assert refused(pay(1, gas=hex(30_000_001))) == (-38_015, "block gas limit reached: 30000001 > 30000000")
+    assert refused(pay(1, gas=hex(30_000_001))) == (
+        -38_015, "block gas limit reached: remaining: 30000000, required: 30000001",
+    )  # fmt: skip
     assert refused(block={"number": "0x7"}) == (-38_020, "block numbers must be in order: 7 <= 7")
     assert refused(block={"time": "0x64"}) == (-38_021, "block timestamps must be in order: 100 <= 100")
     assert refused({"from": ANNA, "data": "0x" + "00" * 49_153})[0] == -38_025

@@ -75,7 +75,7 @@ ERRORS = [
                     "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266 have 10000000000000000000000 want "
                     "100000000000000000000000", GETH, {**TRANSFER, "value": hex(10**23)}),
     refused(-32000, "insufficient funds for transfer", GETH, {**WITHOUT_FUNDS, "value": "0x1"}),
-    refused(-32000, "gas required exceeds allowance (0)", GETH, WITHOUT_FUNDS),
+    refused(-32000, "insufficient funds for transfer", GETH, WITHOUT_FUNDS),
     refused(-32000, "gas required exceeds allowance (16777216)", ESTIMATE, {"from": ANNA, "to": NOBODY}, LOOP),
     refused(-32000, "gas required exceeds allowance (50000)", GETH,
             {"from": ANNA, "to": NOBODY, "gas": "0xc350"}, "latest", LOOP),
@@ -162,7 +162,7 @@ ERRORS = [
          [{"calls": [{**TRANSFER, "gas": "0x5207"}]}], {}),
         (-38014, f"err: insufficient funds for gas * price + value: {WHO} have 0 want 1 (supplied gas 50000000)",
          [{"calls": [TRANSFER], "stateOverrides": {ANNA: {"balance": "0x0"}}}], {}),
-        (-38015, "block gas limit reached: 42000 > 30000",
+        (-38015, "block gas limit reached: remaining: 9000, required: 21000",
          [{"calls": [{**TRANSFER, "gas": "0x5208"}] * 2, "blockOverrides": {"gasLimit": "0x7530"}}], {}),
         (-38020, "block numbers must be in order: 0 <= 0", [{"blockOverrides": {"number": "0x0"}}], {}),
         (-38021, "block timestamps must be in order: 5 <= 1769299200", [{"blockOverrides": {"time": "0x5"}}], {}),

@@ -1,13 +1,14 @@
 """The access list of a call, as geth's `eth_createAccessList` finds it: what the call touches, found to a fixed point.
 
 The call is executed with what its last execution touched, until it touches no more. The sender, the target, the
-precompiles and the accounts of authorizations are warm without a list, so they are listed only where slots of them are.
+precompiles and the accounts of authorizations are warm without a list, so they are listed only where slots of them are
+touched; what a caller lists of other accounts stays.
 
-Source: ethereum/go-ethereum at 02b73d4 (2026-08-20), internal/ethapi/api.go `AccessList`, transaction_args.go
+Source: ethereum/go-ethereum at v1.17.10, internal/ethapi/api.go `AccessList`, transaction_args.go
 `setFeeDefaults` and `CallDefaults`, eth/tracers/logger/access_list_tracer.go.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +16,8 @@ from feemodel.errors import ExecutionFailed, InvalidInput
 from feemodel.ethereum.call import AccessList, Call
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import to_hex, to_quantity
-from feemodel.ethereum.transaction import AUTHORIZATION_GAS, ZERO_ADDRESS, created_address
-from feemodel.execution.clients import Geth, check_rules, payable_gas
+from feemodel.ethereum.transaction import ZERO_ADDRESS, created_address
+from feemodel.execution.clients import Geth
 from feemodel.execution.engines import Engine, Execute, engine_of
 from feemodel.execution.estimate import Budget, Limits
 from feemodel.execution.forks import Fork
@@ -86,15 +87,10 @@ def create_access_list(
     nonce = changed.account(given.sender or ZERO_ADDRESS).nonce if given.nonce is None else given.nonce
     request = request._replace(call=given._replace(gas=gas_limit, nonce=nonce))
     _CLIENT.check_chain(request, changed)
-    if len(request.authorizations) > gas_limit // AUTHORIZATION_GAS:
-        raise ExecutionFailed("insufficient gas to process all authorizations")
     excluded = warm_accounts(request, changed)
-    listed = without(request.call.access_list or (), excluded)
+    listed = _outside(request.call.access_list or (), excluded)
     try:
-        message = _CLIENT.message(request, changed)._replace(access_list=listed)
-        check_rules(message, changed)
-        if gas_limit > payable_gas(_CLIENT, request, changed):
-            raise ExecutionFailed(_CLIENT.insufficient_funds(request, changed, gas_limit))
+        message = _CLIENT.admitted(request, changed, gas_limit)._replace(access_list=listed)
         found = engine_of(engine).run(
             changed, lambda execute: fixed_point(execute, message, gas_limit, excluded, limits)
         )
@@ -121,15 +117,18 @@ def fixed_point(
     excluded : accounts that are listed only where slots of them are.
     limits : of all executions together.
     """
-    budget, executions = Budget(limits), 0
+    budget, tried = Budget(limits), [message.access_list]
+    left_out: Set[bytes] = excluded
     while True:
         budget.check()
         inspected = execute.inspect(message, gas_limit)
-        executions += 1
         budget.spent += inspected.outcome.gas_used
-        touched = _union(message.access_list, without(inspected.touched, excluded))
+        touched = _union(_outside(message.access_list, left_out), without(inspected.touched, excluded))
         if touched == message.access_list:
-            return AccessListFound(message.access_list, inspected.outcome, executions)
+            return AccessListFound(message.access_list, inspected.outcome, len(tried))
+        if touched in tried:  # where geth would begin anew for ever: from here on nothing is taken off the list
+            left_out, touched = frozenset(), _union(message.access_list, touched)
+        tried.append(touched)
         message = message._replace(access_list=touched)
 
 
@@ -164,16 +163,23 @@ def without(access_list: AccessList, excluded: Set[bytes]) -> AccessList:
     return tuple((account, keys) for account, keys in _union(access_list, ()) if keys or account not in excluded)
 
 
-def _union(one: AccessList, other: AccessList) -> AccessList:
+def _outside(access_list: AccessList, excluded: Set[bytes]) -> AccessList:
+    """The part of a list that is kept whether it is touched or not: of accounts that are not warm without it."""
+    return _union([entry for entry in access_list if entry[0] not in excluded], ())
+
+
+def _union(one: Iterable[tuple[bytes, tuple[bytes, ...]]], other: AccessList) -> AccessList:
     accounts: dict[bytes, dict[bytes, None]] = {}
     for account, keys in (*one, *other):
         accounts.setdefault(account, {}).update(dict.fromkeys(keys))
-    return tuple((account, tuple(keys)) for account, keys in accounts.items())
+    return tuple((account, tuple(sorted(keys))) for account, keys in sorted(accounts.items()))
 
 
 def _with_fees(request: Request, call_state: CallState, tip: int) -> Request:
-    """The call with the fees that geth sets where none are named."""
+    """The call with the fees that geth sets where some are named; one that names none pays nothing."""
     call = request.call
+    if call.gas_price is call.max_fee is call.max_priority_fee is call.max_fee_per_blob_gas is None:
+        return request
     if call.max_fee_per_blob_gas == 0:
         raise ExecutionFailed("maxFeePerBlobGas, if specified, must be non-zero")
     if request.blob_hashes and call.max_fee_per_blob_gas is None:

@@ -3,7 +3,7 @@
 The balance is the overridden one in both, which Besu does not do: a state override that funds an account is of no use
 otherwise.
 
-Source: ethereum/go-ethereum at 02b73d4 (2026-08-20), internal/ethapi, eth/gasestimator, core/state_transition.go;
+Source: ethereum/go-ethereum at v1.17.10, internal/ethapi, eth/gasestimator, core/state_transition.go;
 hyperledger/besu at 3fd224e (2026-03-29), AbstractEstimateGas, EthEstimateGas, TransactionSimulator.
 """
 
@@ -30,8 +30,6 @@ class Geth:
     def message(self, request: Request, call_state: CallState, *, validation: bool = False) -> Message:
         """A call without a price pays nothing and reads a base fee of zero, unless it is validated as in a block."""
         call, base_fee = request.call, call_state.block.base_fee
-        if call.chain_id is not None:
-            self.check_chain(request, call_state)
         cap, tip = fee_cap(call), tip_cap(call)
         if tip > cap:
             raise ExecutionFailed(
@@ -59,11 +57,10 @@ class Geth:
             upper = min(upper, call_state.fork.max_transaction_gas)
         cap = fee_cap(call)
         if cap:
-            available = call_state.account(call.sender or ZERO_ADDRESS).balance
-            if call.value is not None:
-                if call.value >= available:
-                    raise ExecutionFailed("insufficient funds for transfer")
-                available -= call.value
+            available, value = call_state.account(call.sender or ZERO_ADDRESS).balance, call.value or 0
+            if value >= available:
+                raise ExecutionFailed("insufficient funds for transfer")
+            available -= value
             if request.blob_hashes:
                 if _blob_cost(request) >= available:
                     raise ExecutionFailed("insufficient funds for gas * price + value")
@@ -77,12 +74,24 @@ class Geth:
 
     def unpayable(self, request: Request, call_state: CallState, gas_limit: int) -> str:
         """What a sender is told who cannot pay for this gas limit, the value and the blobs."""
-        return f"failed with {gas_limit} gas: {self.insufficient_funds(request, call_state, gas_limit)}"
-
-    def insufficient_funds(self, request: Request, call_state: CallState, gas_limit: int) -> str:
-        """What a transaction with this gas limit is told that its sender cannot pay for."""
         have, want = _balance(request, call_state), gas_limit * self.price(request, call_state) + fixed_cost(request)
         return f"insufficient funds for gas * price + value: {named(request.call)} have {have} want {want}"
+
+    def refused(self, reason: str, gas_limit: int) -> str:
+        """What an estimate answers where a call with this gas limit is not executed."""
+        return f"failed with {gas_limit} gas: {reason}"
+
+    def admitted(self, request: Request, call_state: CallState, gas_limit: int, *, validation: bool = False) -> Message:
+        """The message with its price, where geth would begin to execute it with this gas limit.
+
+        Raises `ExecutionFailed` for the first reason, in the order of its checks, why it would not.
+        """
+        check_nonce(request.call.sender or ZERO_ADDRESS, call_state)
+        message = self.message(request, call_state, validation=validation)
+        if gas_limit > payable_gas(self, request, call_state):
+            raise ExecutionFailed(self.unpayable(request, call_state, gas_limit))
+        check_init_code(message, call_state)
+        return message
 
 
 class Besu:
@@ -90,10 +99,13 @@ class Besu:
 
     rules = BESU
 
+    def check_chain(self, request: Request, call_state: CallState) -> None:
+        words = "transaction was meant for chain id {have} and not this chain id {want}"
+        _check_chain(request.call, call_state, words)
+
     def message(self, request: Request, call_state: CallState) -> Message:
         """A call without a price is executed at the base fee; only a sender that is named pays for its gas."""
         call, base_fee = request.call, call_state.block.base_fee
-        _check_chain(call, call_state, "transaction was meant for chain id {have} and not this chain id {want}")
         if tip_cap(call) > fee_cap(call):
             raise ExecutionFailed("max priority fee per gas cannot be greater than max fee per gas")
         _check_blob_fee(request, call_state)
@@ -124,6 +136,9 @@ class Besu:
             f"transaction up-front cost {cost:#x} exceeds transaction sender account balance {balance:#x} "
             f"for sender {to_hex(request.call.sender or ZERO_ADDRESS)}"
         )
+
+    def refused(self, reason: str, gas_limit: int) -> str:
+        return reason
 
 
 Node: TypeAlias = Geth | Besu

@@ -68,6 +68,7 @@ def gas_details(
     (4205, 4205, -2200)
     """
     node, request, changed = node_named(search), parse_request(call), call_state.overridden(overrides)
+    node.check_chain(request, changed)
     message = node.message(request, changed)
     check_rules(message, changed)
     most = max(node.upper_bound(request, changed, limits.gas_cap), gas_limit)

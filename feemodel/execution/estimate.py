@@ -12,7 +12,8 @@ from feemodel.ethereum.quantities import to_quantity
 from feemodel.ethereum.transaction import ZERO_ADDRESS
 from feemodel.execution.clients import Geth, Node, check_rules, node_named, payable_gas
 from feemodel.execution.engines import Engine, Execute, engine_of
-from feemodel.execution.failures import failure
+from feemodel.execution.failures import failure, not_executed
+from feemodel.execution.gas_parts import too_little_gas
 from feemodel.execution.message import Message, Request, parse_request
 from feemodel.execution.outcome import Outcome, Status, Traced
 from feemodel.execution.search import TOLERANCE, search_gas
@@ -102,9 +103,13 @@ def estimate_gas(
     node, request = node_named(search), parse_request(call)
     changed = call_state if overrides is None else call_state.overridden(overrides)
     check_tolerance(tolerance)
-    message = node.message(request, changed)
-    check_rules(message, changed)
+    node.check_chain(request, changed)
     upper = node.upper_bound(request, changed, limits.gas_cap)
+    try:
+        message = node.message(request, changed)
+        check_rules(message, changed)
+    except ExecutionFailed as error:
+        raise ExecutionFailed(node.refused(error.message, upper)) from None
     is_transfer = message.to is not None and not message.data
     if is_transfer and not node.rules.transfer_to_code:
         is_transfer = not changed.account(message.to or ZERO_ADDRESS).code
@@ -137,12 +142,15 @@ def execute_call(
     b'\\x07\\x07'
     """
     node, request, changed = Geth(), parse_request(call), call_state.overridden(overrides)
-    message = node.message(request, changed)
-    check_rules(message, changed)
+    node.check_chain(request, changed)
     gas = limits.gas_cap if request.call.gas is None else min(request.call.gas, limits.gas_cap)
-    if gas > payable_gas(node, request, changed):
-        raise ExecutionFailed(node.unpayable(request, changed, gas))
+    try:
+        message = node.admitted(request, changed, gas)
+    except ExecutionFailed as error:
+        raise not_executed(error, gas) from None
     outcome = engine_of(engine).run(changed, lambda execute: execute(message, gas))
+    if outcome.status is Status.INTRINSIC:
+        raise not_executed(too_little_gas(message, outcome, gas, changed.fork), gas)
     if not outcome.succeeded:
         raise failure(outcome, gas, estimating=False)
     return outcome.output
@@ -291,5 +299,5 @@ class _Meter:
         """What a node says to a limit that is too large."""
         reason = f"transaction gas limit too high (cap: {self._call_state.fork.max_transaction_gas}, tx: {gas_limit})"
         if gas_limit > self._payable:
-            reason = self._node.unpayable(self._request, self._call_state, gas_limit)
+            reason = self._node.refused(self._node.unpayable(self._request, self._call_state, gas_limit), gas_limit)
         return Outcome(Status.REFUSED, gas_used=0, halt=reason)

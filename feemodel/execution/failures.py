@@ -1,6 +1,6 @@
 """What failed, in a node's words and with a JSON-RPC error code.
 
-Source: ethereum/go-ethereum at 02b73d4 (2026-08-20), internal/ethapi, accounts/abi, eth/gasestimator;
+Source: ethereum/go-ethereum at v1.17.10, internal/ethapi, accounts/abi, eth/gasestimator;
 the Solidity documentation, "Panic via assert and Error via require".
 """
 
@@ -47,6 +47,16 @@ def failure(outcome: Outcome, gas_limit: int, *, estimating: bool) -> ExecutionF
     if estimating and outcome.status in (Status.OUT_OF_GAS, Status.INTRINSIC):
         return ExecutionFailed(f"gas required exceeds allowance ({gas_limit})")
     return ExecutionFailed(outcome.halt)
+
+
+def not_executed(error: ExecutionFailed, gas_limit: int, code: int | None = None) -> ExecutionFailed:
+    """The error, in geth's words, for a call or a transaction that it does not begin to execute.
+
+    >>> not_executed(ExecutionFailed("nonce too low"), 21_000).message
+    'err: nonce too low (supplied gas 21000)'
+    """
+    words = f"err: {error.message} (supplied gas {gas_limit})"
+    return ExecutionFailed(words, error.code if code is None else code)
 
 
 def revert_reason(output: bytes) -> str | None:

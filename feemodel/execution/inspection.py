@@ -3,7 +3,7 @@
 Accounts and slots are those that geth's access list tracer records: the slots that a contract reads or writes, and the
 addresses that BALANCE, EXTCODE*, SELFDESTRUCT and calls name, also where the opcode cannot be paid for.
 
-Source: ethereum/go-ethereum at 02b73d4 (2026-08-20), eth/tracers/logger/access_list_tracer.go.
+Source: ethereum/go-ethereum at v1.17.10, eth/tracers/logger/access_list_tracer.go.
 """
 
 from typing import Any

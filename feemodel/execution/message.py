@@ -9,6 +9,7 @@ from ethereum_rlp import rlp
 from feemodel.checks import known_fields
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import (
+    ACCESS_LIST,
     BLOB,
     DYNAMIC_FEE,
     LEGACY,
@@ -136,7 +137,7 @@ def tip_cap(call: Call) -> int:
 def transaction_type(request: Request) -> int:
     """The type that geth gives a call: of the dynamic fee, unless it says otherwise."""
     if request.call.gas_price is not None:
-        return LEGACY
+        return LEGACY if request.call.access_list is None else ACCESS_LIST
     if request.authorizations:
         return SET_CODE
     return BLOB if request.blob_hashes else DYNAMIC_FEE
@@ -149,7 +150,8 @@ def encoded_transaction(request: Request) -> bytes:
     common = [gas, target, value, call.data]
     if kind == LEGACY:
         return rlp.encode([minimal_bytes(call.nonce or 0), minimal_bytes(call.gas_price or 0), *common, b"", b"", b""])
-    numbers = (call.chain_id or 0, call.nonce or 0, tip_cap(call), fee_cap(call))
+    prices = (call.gas_price or 0,) if kind == ACCESS_LIST else (tip_cap(call), fee_cap(call))
+    numbers = (call.chain_id or 0, call.nonce or 0, *prices)
     listed = [[address, list(keys)] for address, keys in call.access_list or ()]
     items: list[Any] = [*map(minimal_bytes, numbers), *common, listed]
     if kind == BLOB:

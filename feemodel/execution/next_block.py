@@ -18,9 +18,10 @@ from feemodel.errors import ExecutionFailed, InvalidInput
 from feemodel.ethereum.fee_market import ELASTICITY, GAS_PER_BLOB, MAINNET, Schedule, next_excess_blob_gas
 from feemodel.ethereum.fee_market import next_base_fee as next_base_fee_after
 from feemodel.ethereum.transaction import ZERO_ADDRESS
-from feemodel.execution.clients import Geth, check_init_code, check_nonce, named, payable_gas
+from feemodel.execution.clients import Geth, named
 from feemodel.execution.engines import Engine, Execute, engine_of
 from feemodel.execution.estimate import Budget, Limits
+from feemodel.execution.failures import not_executed
 from feemodel.execution.forks import since
 from feemodel.execution.gas_parts import too_little_gas
 from feemodel.execution.message import Message, Request, parse_request
@@ -72,6 +73,7 @@ class Executed(NamedTuple):
     message: Message
     outcome: Outcome
     logs: tuple[Log, ...]
+    is_capped: bool  #: whether it asked for more gas than was left for the calls of one request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +220,7 @@ class _BlockRun:
     def call(self, execute: Execute, request: Request) -> Executed:
         """A call on the state that the last one left."""
         self._budget.check()
-        request = self._filled(request)
+        request, is_capped = self._filled(request)
         gas_limit = request.call.gas or 0
         try:
             message = self._message(request, gas_limit)
@@ -227,22 +229,24 @@ class _BlockRun:
                 raise too_little_gas(message, committed.outcome, gas_limit, self.call_state.fork)
         except ExecutionFailed as error:
             code = next((code for words, code in _CODES.items() if error.message.startswith(words)), error.code)
-            raise ExecutionFailed(f"err: {error.message} (supplied gas {gas_limit})", code) from None
+            raise not_executed(error, gas_limit, code) from None
         self._used += committed.outcome.charged
         self._budget.spent += committed.outcome.gas_used
         self.call_state = self.call_state.after(committed.changes)
-        return Executed(request, message, committed.outcome, committed.logs)
+        return Executed(request, message, committed.outcome, committed.logs, is_capped)
 
-    def _filled(self, request: Request) -> Request:
-        """The call with the nonce, the gas and the chain id that it does not name."""
+    def _filled(self, request: Request) -> tuple[Request, bool]:
+        """The call with the nonce, the gas and the chain id that it does not name, and whether it has less gas."""
         call, block = request.call, self.call_state.block
         gas = block.gas_limit - self._used if call.gas is None else call.gas
         if self._used + gas > block.gas_limit:
-            raise ExecutionFailed(f"block gas limit reached: {self._used + gas} > {block.gas_limit}", BLOCK_GAS)
+            words = f"block gas limit reached: remaining: {block.gas_limit - self._used}, required: {gas}"
+            raise ExecutionFailed(words, BLOCK_GAS)
         _CLIENT.check_chain(request, self.call_state)
         nonce = self.call_state.account(call.sender or ZERO_ADDRESS).nonce if call.nonce is None else call.nonce
-        gas = min(gas, self._gas_cap - self._used)
-        return request._replace(call=call._replace(gas=gas, nonce=nonce, chain_id=self.call_state.chain_id))
+        left = self._gas_cap - self._used
+        filled = call._replace(gas=min(gas, left), nonce=nonce, chain_id=self.call_state.chain_id)
+        return request._replace(call=filled), gas > left
 
     def _message(self, request: Request, gas_limit: int) -> Message:
         """The message with its price, as geth lets it into a block; raises `ExecutionFailed`."""
@@ -252,11 +256,7 @@ class _BlockRun:
         if validation and call.nonce is not None and call.nonce != nonce:
             order = "low" if call.nonce < nonce else "high"
             raise ExecutionFailed(f"nonce too {order}: {named(call)}, tx: {call.nonce} state: {nonce}")
-        check_nonce(sender, call_state)
-        message = _CLIENT.message(request, call_state, validation=validation)
-        if gas_limit > payable_gas(_CLIENT, request, call_state):
-            raise ExecutionFailed(_CLIENT.insufficient_funds(request, call_state, gas_limit))
-        check_init_code(message, call_state)
+        message = _CLIENT.admitted(request, call_state, gas_limit, validation=validation)
         return message._replace(base_fee=call_state.block.base_fee)
 
 

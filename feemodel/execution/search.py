@@ -12,7 +12,7 @@ see `feemodel.execution.outcome.Traced`; so the answer is the node's, whatever t
 asked for that is too small for the traced path, the largest such limit is executed and traced: as that ends, mostly all
 end that follow. Of 768 mainnet calls, searched to the last gas, this takes the executions from 4.5 to 2.6 each.
 
-Source: ethereum/go-ethereum at 02b73d4 (2026-08-20), eth/gasestimator; hyperledger/besu at 3fd224e (2026-03-29),
+Source: ethereum/go-ethereum at v1.17.10, eth/gasestimator; hyperledger/besu at 3fd224e (2026-03-29),
 AbstractEstimateGas and EthEstimateGas.
 """
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ethereum_rlp import rlp
 
-from feemodel.ethereum.call import BLOB, LEGACY, SET_CODE
+from feemodel.ethereum.call import ACCESS_LIST, BLOB, LEGACY, SET_CODE
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import from_hex, minimal_bytes, to_hex, to_quantity
 from feemodel.ethereum.trie import (
@@ -161,7 +161,8 @@ def _call(call: Executed, logs: list[dict[str, Any]]) -> dict[str, Any]:
     failed = failure(outcome, call.request.call.gas or 0, estimating=False)
     if outcome.status is Status.REVERT:
         return {**answer, "error": {"message": failed.message, "code": REVERTED, "data": failed.data}}
-    return {**answer, "error": {"message": failed.message, "code": VM_ERROR}}
+    capped = " (gas limit was capped by the RPC server's global gas cap)" if call.is_capped else ""
+    return {**answer, "error": {"message": failed.message + capped, "code": VM_ERROR}}
 
 
 def _log(log: Log, where: dict[str, str], index: int) -> dict[str, Any]:
@@ -211,10 +212,13 @@ def _full(call: Executed, simulated: Simulated, place: dict[str, Any]) -> dict[s
     if kind == LEGACY:
         return answer
     answer |= {
-        "maxFeePerGas": to_quantity(fee_cap(asked)), "maxPriorityFeePerGas": to_quantity(tip_cap(asked)),
-        "yParity": "0x0", "chainId": to_quantity(asked.chain_id or 0),
+        "yParity": "0x0",
+        "chainId": to_quantity(asked.chain_id or 0),
         "accessList": list_reply(asked.access_list or ()),
-    }  # fmt: skip
+    }
+    if kind == ACCESS_LIST:
+        return answer
+    answer |= {"maxFeePerGas": to_quantity(fee_cap(asked)), "maxPriorityFeePerGas": to_quantity(tip_cap(asked))}
     if kind == BLOB:
         answer["maxFeePerBlobGas"] = to_quantity(asked.max_fee_per_blob_gas or 0)
         answer["blobVersionedHashes"] = list(map(to_hex, request.blob_hashes))
