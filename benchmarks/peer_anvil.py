@@ -40,7 +40,7 @@ TOLERANCE = 0.015
 
 SERVERS = {"1.5 %": (), "exact": ("--tolerance", "0")}  # the flags of `feemodel serve`
 PEER = "anvil, exact"
-GETH, GETH_VERSION = "geth, 1.5 %", "v1.16.7"
+GETH, GETH_VERSION = "geth, 1.5 %", "v1.17.10"
 REFERENCE = "reference alone, 1.5 %"
 
 # Bodies are the lines of a file; wrk sends them in turn, and ends with a line of JSON.
@@ -272,10 +272,12 @@ def built_geth(folder: Path) -> Path | None:
 
 
 @contextmanager
-def running_geth(program: Path, folder: Path, pool: urllib3.PoolManager) -> Iterator[anvil.Node]:
-    """geth on the same genesis, which answers calls on block 0, until the block ends; alone, without a network."""
+def running_geth(
+    program: Path, folder: Path, pool: urllib3.PoolManager, genesis: Path = GENESIS
+) -> Iterator[anvil.Node]:
+    """geth on a genesis, which answers calls on block 0, until the block ends; alone, without a network."""
     data = ["--datadir", str(folder / "data"), "--verbosity", "1"]
-    subprocess.run([program, *data, "init", str(GENESIS)], check=True, capture_output=True)
+    subprocess.run([program, *data, "init", str(genesis)], check=True, capture_output=True)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

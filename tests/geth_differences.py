@@ -1,0 +1,191 @@
+"""Random calls asked of a geth that runs beside the server, on the same genesis: the answers are the same.
+
+python -m tests.geth_differences 2000 --seed 7        # that many requests; needs Go, which builds geth in minutes
+
+`eth_estimateGas`, `eth_call` and `eth_createAccessList` with and without overrides, and `eth_simulateV1` with up to
+three blocks; results, error codes and messages. What may differ is taken off both answers, see `comparable`.
+"""
+
+import argparse
+import json
+import random
+import re
+import subprocess
+import sys
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import urllib3
+
+from benchmarks.peer_anvil import GETH_VERSION, MissingTool, built_geth, running_geth
+from feemodel.ethereum.quantities import to_hex
+from tests import anvil
+from tests.development import ALDER, BIRCH, GENESIS, HOLDERS, RECORDS, encoded
+from tests.serving import serving
+
+PEOPLE = [to_hex(holder) for holder in HOLDERS]
+STRANGERS = [f"0x{number:02x}{'5a' * 19}" for number in range(0xA0, 0xA4)]
+TOKENS = [to_hex(ALDER), to_hex(BIRCH)]
+ETHER = 10**18
+CODES = (
+    "0x600160005500", "0x5f5ffd", "0xfe", "0x31", "0x6001600c60003960016000f300", "0x60ef60005360016000f3",
+    "0x60016000a0", "0x60ff60005260205fa000",  # logs
+    "0x5f355f5260205ff3", "0x43425f5260205260405ff3",  # calldata; block number and time
+    *(f"0x{opcode}5f5260205ff3" for opcode in ("5a", "3a", "41", "44", "45", "46", "47", "48", "4a", "5f54", "5f49")),
+    "0x435f0340405f5260205ff3", "0x60014303405f5260205ff3",  # block hashes
+    "0x5f5f5f5f47335af100", "0x5f5f5f5f600133620186a0f15f5260205ff3", "0x5f5f5ff000",  # payments, a creation
+    "0x73" + "5a" * 20 + "ff",
+)  # fmt: skip
+METHODS = ("eth_simulateV1", "eth_simulateV1", "eth_estimateGas", "eth_call", "eth_createAccessList")
+
+#: Hashes with geth's state root in them; what a legacy transaction without a signature has as its chain id.
+OWN = {"hash", "parentHash", "stateRoot", "size", "blockHash", "blockTimestamp"}
+#: What a halt says beyond its kind, which only an interpreter knows.
+BEYOND = re.compile(r" \(\d+ <=> \d+\)|: not enough gas for reentrancy sentry")
+
+
+def call(rng: random.Random) -> dict[str, Any]:
+    """A call of any kind, most of which can be executed."""
+    target = rng.random()
+    if target < 0.2:
+        asked = {"data": rng.choice(CODES)}
+    elif target < 0.5:
+        amount = rng.choice([0, 1, ETHER, 10**30])
+        data = encoded("transfer(address,uint256)", bytes.fromhex(rng.choice(STRANGERS)[2:]), amount)
+        asked = {"to": rng.choice(TOKENS), rng.choice(["data", "input"]): to_hex(data)}
+    elif target < 0.6:
+        data = encoded("fill(uint256,uint256)", rng.randrange(5), rng.randrange(2**64))
+        asked = {"to": to_hex(RECORDS), "data": to_hex(data)}
+    else:
+        asked = {"to": rng.choice(STRANGERS + PEOPLE), "data": to_hex(rng.randbytes(rng.choice([0, 0, 4, 40])))}
+    if rng.random() < 0.9:
+        asked["from"] = rng.choice(PEOPLE + STRANGERS)
+    sometimes: dict[str, tuple[float, list[Any]]] = {
+        "value": (0.3, [0, 1, ETHER, 10**24]),
+        "gas": (0.3, [0, 20_999, 21_000, 30_000, 53_000, 100_000, 2**24, 2**24 + 1, 30_000_000, 10**8]),
+        "nonce": (0.15, [0, 1, 5]),
+        "chainId": (0.05, [1337, 1]),
+    }
+    price = rng.random()
+    if price < 0.15:
+        sometimes["gasPrice"] = 1.0, [0, 1, 7, 8, 10**9, 10**20]
+    elif price < 0.4:
+        # With both: without a tip, geth's own suggestion counts for an access list, and here the rollup's.
+        sometimes["maxFeePerGas"] = 1.0, [0, 7, 8, 10**9]
+        sometimes["maxPriorityFeePerGas"] = 1.0, [0, 1, 10**9]
+    asked |= {name: hex(rng.choice(values)) for name, (share, values) in sometimes.items() if rng.random() < share}
+    if rng.random() < 0.1:
+        asked["accessList"] = [{"address": rng.choice(TOKENS), "storageKeys": ["0x" + "00" * 32]}]
+    return asked
+
+
+def state_override(rng: random.Random) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for _ in range(rng.randrange(3)):
+        fields: dict[str, Any] = {}
+        if rng.random() < 0.6:
+            fields["balance"] = hex(rng.choice([0, 1, ETHER, 10**27]))
+        if rng.random() < 0.4:
+            fields["code"] = rng.choice(CODES)
+        if rng.random() < 0.2:
+            fields["nonce"] = hex(rng.choice([0, 1, 7]))
+        if rng.random() < 0.2:
+            fields[rng.choice(["state", "stateDiff"])] = {"0x" + "00" * 32: "0x" + "05".zfill(64)}
+        found[rng.choice([*STRANGERS, *PEOPLE, TOKENS[0]])] = fields
+    return found
+
+
+def block_override(rng: random.Random) -> dict[str, Any]:
+    choices: dict[str, list[Any]] = {
+        "number": [hex(number) for number in (1, 2, 3, 6)], "time": ["0x1", "0x77359400", "0x77359405"],
+        "gasLimit": [hex(gas) for gas in (21_000, 100_000, 30_000_000)], "baseFeePerGas": ["0x0", "0x7", hex(10**9)],
+        "feeRecipient": STRANGERS, "prevRandao": ["0x" + "ab" * 32], "blobBaseFee": ["0x1", "0x64"],
+    }  # fmt: skip
+    return {name: rng.choice(values) for name, values in choices.items() if rng.random() < 0.15}
+
+
+def simulation(rng: random.Random) -> dict[str, Any]:
+    blocks: list[dict[str, Any]] = []
+    for _ in range(rng.choice([1, 1, 1, 2, 3])):
+        block: dict[str, Any] = {"calls": [call(rng) for _ in range(rng.choice([0, 1, 1, 1, 2, 4]))]}
+        if rng.random() < 0.5:
+            block["stateOverrides"] = state_override(rng)
+        if rng.random() < 0.4:
+            block["blockOverrides"] = block_override(rng)
+        blocks.append(block)
+    flags = ("validation", "traceTransfers", "returnFullTransactions")
+    return {"blockStateCalls": blocks, **{flag: True for flag in flags if rng.random() < 0.3}}
+
+
+def request(rng: random.Random) -> tuple[str, list[Any]]:
+    """A method and its parameters."""
+    method = rng.choice(METHODS)
+    params = [simulation(rng) if method == "eth_simulateV1" else call(rng), "latest"]
+    if method in ("eth_estimateGas", "eth_call") and rng.random() < 0.4:
+        params.append(state_override(rng))
+    return method, params
+
+
+def comparable(answer: Any) -> Any:
+    """An answer without what may differ: see `OWN` and `BEYOND`."""
+    if isinstance(answer, dict):
+        legacy = answer.get("type") == "0x0"
+        return {
+            name: comparable(value) for name, value in answer.items()
+            if name not in OWN and not (legacy and name == "chainId")
+        }  # fmt: skip
+    if isinstance(answer, list):
+        return [comparable(value) for value in answer]
+    return BEYOND.sub("", answer) if isinstance(answer, str) else answer
+
+
+def with_system_contracts(program: Path, folder: Path) -> Path:
+    """The development genesis with the contracts without which geth ends no block of Prague."""
+    dumped = subprocess.run([program, "--dev", "dumpgenesis"], capture_output=True, check=True).stdout
+    contracts = {f"0x{where}": account for where, account in json.loads(dumped)["alloc"].items() if account.get("code")}
+    genesis = json.loads(GENESIS.read_bytes())
+    genesis["alloc"] = contracts | genesis["alloc"]
+    path = folder / "genesis.json"
+    path.write_text(json.dumps(genesis))
+    return path
+
+
+def main() -> bool:
+    """Ask both and print what differs; whether anything does."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("count", metavar="REQUESTS", type=int, nargs="?", default=1_000)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    kinds: Counter[str] = Counter()
+    with ExitStack() as stack:
+        folder, pool = Path(stack.enter_context(TemporaryDirectory())), stack.enter_context(anvil.asking())
+        program = built_geth(folder)
+        if program is None:
+            raise MissingTool("geth: not built")
+        genesis = with_system_contracts(program, folder)
+        geth = stack.enter_context(running_geth(program, folder, pool, genesis))
+        server = stack.enter_context(serving("--workers", "1", "--genesis", str(genesis)))
+        for number in range(given.count):
+            method, params = request(random.Random(f"{given.seed} {number}"))
+            ours = server.ask(method, *params)
+            try:
+                theirs = geth.ask(method, *params)
+            except urllib3.exceptions.TimeoutError:
+                kinds[f"{method}, geth gives none within its time"] += 1
+                continue
+            kinds[f"{method}, {'error' if 'error' in theirs else 'result'}"] += 1
+            if comparable(ours) != comparable(theirs):
+                kinds["DIFFERENT"] += 1
+                for answer in (json.dumps([method, params]), f"geth {theirs}", f"ours {ours}"):
+                    print("   ", answer[:2_000])
+    for name, times in kinds.most_common():
+        print(f"{times:>9,} {times / given.count:6.1%}  {name}")
+    print(f"{given.count:,} requests of seed {given.seed}, geth {GETH_VERSION}, {kinds['DIFFERENT']:,} differences")
+    return bool(kinds["DIFFERENT"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
