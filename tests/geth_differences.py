@@ -1,4 +1,4 @@
-"""Random calls asked of a geth that runs beside the server, on the same genesis: the answers are the same.
+"""Random requests, asked of a geth and of the server on the same genesis: the answers are the same.
 
 python -m tests.geth_differences 2000 --seed 7        # that many requests; needs Go, which builds geth in minutes
 
@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,7 +36,6 @@ CODES = (
     "0x60016000a0", "0x60ff60005260205fa000",  # logs
     "0x5f355f5260205ff3", "0x43425f5260205260405ff3",  # calldata; block number and time
     *(f"0x{opcode}5f5260205ff3" for opcode in ("5a", "3a", "41", "44", "45", "46", "47", "48", "4a", "5f54", "5f49")),
-    "0x435f0340405f5260205ff3", "0x60014303405f5260205ff3",  # block hashes
     "0x5f5f5f5f47335af100", "0x5f5f5f5f600133620186a0f15f5260205ff3", "0x5f5f5ff000",  # payments, a creation
     "0x73" + "5a" * 20 + "ff",
 )  # fmt: skip
@@ -79,6 +79,9 @@ def call(rng: random.Random) -> dict[str, Any]:
     asked |= {name: hex(rng.choice(values)) for name, (share, values) in sometimes.items() if rng.random() < share}
     if rng.random() < 0.1:
         asked["accessList"] = [{"address": rng.choice(TOKENS), "storageKeys": ["0x" + "00" * 32]}]
+    if rng.random() < 0.1 and "to" in asked and asked.keys() & {"gasPrice", "maxPriorityFeePerGas"}:
+        asked["blobVersionedHashes"] = ["0x01" + "cd" * 31] * rng.choice([1, 2])
+        asked["maxFeePerBlobGas"] = hex(rng.choice([1, 10**9, 10**11]))
     return asked
 
 
@@ -102,7 +105,7 @@ def block_override(rng: random.Random) -> dict[str, Any]:
     choices: dict[str, list[Any]] = {
         "number": [hex(number) for number in (1, 2, 3, 6)], "time": ["0x1", "0x77359400", "0x77359405"],
         "gasLimit": [hex(gas) for gas in (21_000, 100_000, 30_000_000)], "baseFeePerGas": ["0x0", "0x7", hex(10**9)],
-        "feeRecipient": STRANGERS, "prevRandao": ["0x" + "ab" * 32], "blobBaseFee": ["0x1", "0x64"],
+        "feeRecipient": STRANGERS, "prevRandao": ["0x" + "ab" * 32], "blobBaseFee": ["0x0", "0x1", hex(10**10 + 1)],
     }  # fmt: skip
     return {name: rng.choice(values) for name, values in choices.items() if rng.random() < 0.15}
 
@@ -142,6 +145,18 @@ def comparable(answer: Any) -> Any:
     return BEYOND.sub("", answer) if isinstance(answer, str) else answer
 
 
+def differing(path: str, theirs: Any, ours: Any) -> Iterator[tuple[str, Any, Any]]:
+    """The places where two answers differ, and what is there."""
+    if isinstance(theirs, dict) and isinstance(ours, dict):
+        for name in theirs | ours:
+            yield from differing(f"{path}.{name}", theirs.get(name, "nothing"), ours.get(name, "nothing"))
+    elif isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours):
+        for place, both in enumerate(zip(theirs, ours, strict=True)):
+            yield from differing(f"{path}[{place}]", *both)
+    elif theirs != ours:
+        yield path, theirs, ours
+
+
 def with_system_contracts(program: Path, folder: Path) -> Path:
     """The development genesis with the contracts without which geth ends no block of Prague."""
     dumped = subprocess.run([program, "--dev", "dumpgenesis"], capture_output=True, check=True).stdout
@@ -179,8 +194,9 @@ def main() -> bool:
             kinds[f"{method}, {'error' if 'error' in theirs else 'result'}"] += 1
             if comparable(ours) != comparable(theirs):
                 kinds["DIFFERENT"] += 1
-                for answer in (json.dumps([method, params]), f"geth {theirs}", f"ours {ours}"):
-                    print("   ", answer[:2_000])
+                print(json.dumps([method, params])[:2_000])
+                for path, *both in differing("", comparable(theirs), comparable(ours)):
+                    print(f"   {path}: geth {both[0]!s:.300}, ours {both[1]!s:.300}")
     for name, times in kinds.most_common():
         print(f"{times:>9,} {times / given.count:6.1%}  {name}")
     print(f"{given.count:,} requests of seed {given.seed}, geth {GETH_VERSION}, {kinds['DIFFERENT']:,} differences")

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from feemodel.checks import MAPPINGS, known_fields
 from feemodel.errors import ExecutionFailed, InvalidInput
+from feemodel.ethereum.call import BLOB
 from feemodel.ethereum.fee_market import ELASTICITY, GAS_PER_BLOB, MAINNET, Schedule, next_excess_blob_gas
 from feemodel.ethereum.fee_market import next_base_fee as next_base_fee_after
 from feemodel.ethereum.transaction import ZERO_ADDRESS
@@ -24,7 +25,7 @@ from feemodel.execution.estimate import Budget, Limits
 from feemodel.execution.failures import not_executed
 from feemodel.execution.forks import since
 from feemodel.execution.gas_parts import too_little_gas
-from feemodel.execution.message import Message, Request, parse_request
+from feemodel.execution.message import Message, Request, parse_request, transaction_type
 from feemodel.execution.outcome import Log, Outcome, Status
 from feemodel.execution.state import CallState, Change, parse_block_overrides
 
@@ -83,7 +84,6 @@ class Simulated:
     call_state: CallState  #: after it, with the block's own fields
     parent_hash: bytes | None  #: `None` where it is not known
     calls: tuple[Executed, ...]
-    excess_blob_gas: int  #: of its header, whatever blob base fee an override names [gas]
     full_transactions: bool
 
     @property
@@ -94,7 +94,8 @@ class Simulated:
     @property
     def blob_gas_used(self) -> int:
         """By the blobs of all calls [gas]."""
-        return GAS_PER_BLOB * sum(len(call.request.blob_hashes) for call in self.calls)
+        carrying = (call.request for call in self.calls if transaction_type(call.request) == BLOB)
+        return GAS_PER_BLOB * sum(len(request.blob_hashes) for request in carrying)
 
 
 def parse_simulation(payload: Any) -> Simulation:
@@ -170,16 +171,17 @@ def simulate(
     if not since("london", call_state.fork):
         raise InvalidInput("fork", "expected London or later for a simulated block", call_state.fork.name)
     run = _Run(asked, limits, engine_of(engine))
-    excess, blobs = call_state.block.excess_blob_gas, 0
+    blobs = 0
     found: list[Simulated] = []
     for calls, changed in in_order(asked.blocks, call_state):
-        excess = _next_excess(call_state, excess, blobs)
-        base_fee = next_base_fee if asked.validation else 0
-        defaults = {"base_fee": base_fee, "prev_randao": bytes(32), "excess_blob_gas": excess}
+        defaults = {
+            "base_fee": next_base_fee if asked.validation else 0, "prev_randao": bytes(32), "blob_base_fee": None,
+            "excess_blob_gas": _next_excess(call_state, blobs),
+        }  # fmt: skip
         block = replace(call_state.block, **{**defaults, **changed})
         begun = replace(call_state.overridden(calls.state_overrides), block=block)
         begun = begun.after(_system_changes(begun, parent_hash))
-        simulated = run.block(begun, calls.calls, parent_hash, excess)
+        simulated = run.block(begun, calls.calls, parent_hash)
         found.append(simulated)
         call_state, parent_hash, blobs = simulated.call_state, None, simulated.blob_gas_used
         next_base_fee = _base_fee_after(simulated)
@@ -194,7 +196,7 @@ class _Run:
         self._budget = Budget(limits)
         self._before = 0  # gas of the blocks before
 
-    def block(self, begun: CallState, calls: tuple[Request, ...], parent_hash: bytes | None, excess: int) -> Simulated:
+    def block(self, begun: CallState, calls: tuple[Request, ...], parent_hash: bytes | None) -> Simulated:
         """The calls of a block; `begun` is what they find."""
 
         def task(execute: Execute) -> tuple[tuple[Executed, ...], CallState]:
@@ -203,7 +205,7 @@ class _Run:
 
         executed, call_state = self._engine.run(begun, task) if calls else ((), begun)
         found = Simulated(
-            calls=executed, call_state=call_state, parent_hash=parent_hash, excess_blob_gas=excess,
+            calls=executed, call_state=call_state, parent_hash=parent_hash,
             full_transactions=self._asked.full_transactions,
         )  # fmt: skip
         self._before += found.gas_used
@@ -283,13 +285,13 @@ def in_order(blocks: tuple[BlockCalls, ...], call_state: CallState) -> list[tupl
     return found
 
 
-def _next_excess(call_state: CallState, excess: int, used: int) -> int:
-    """The excess blob gas of the next block from that of the last one and what its blobs used [gas]."""
+def _next_excess(call_state: CallState, used: int) -> int:
+    """The excess blob gas of the next block from the last one and what its blobs used [gas]."""
     row = next((row for row in MAINNET.rows if row.name.lower() == call_state.fork.name), None)
     if row is None:
         return 0
     rules = Schedule((replace(row, timestamp=0),))
-    return next_excess_blob_gas(excess, used, call_state.block.base_fee, 0, rules)
+    return next_excess_blob_gas(call_state.block.excess_blob_gas, used, call_state.block.base_fee, 0, rules)
 
 
 def _base_fee_after(simulated: Simulated) -> int:

@@ -95,6 +95,10 @@ def _rules(fork: str) -> Any:
     kept = lru_cache(maxsize=CODES)(find)
     interpreter.get_valid_jump_destinations = lambda code: (kept if len(code) <= CODE_SIZE else find)(code)
     interpreter.process_message = logging_payments(interpreter.process_message)
+    # A block may have any blob base fee here, not only one that some excess gives: code is told what the block has.
+    environment = rules.vm.instructions.environment
+    if hasattr(environment, "calculate_blob_gas_price"):
+        environment.calculate_blob_gas_price = Uint
     return rules
 
 
@@ -296,7 +300,7 @@ def _blob_cost(call_state: CallState, message: Message) -> int:
 
 
 def _block_environment(rules: Any, state: Any, call_state: CallState, base_fee: int) -> Any:
-    block = call_state.block
+    block, fork = call_state.block, call_state.fork
     return _build(
         rules.vm.BlockEnvironment,
         chain_id=U64(call_state.chain_id),
@@ -309,7 +313,7 @@ def _block_environment(rules: Any, state: Any, call_state: CallState, base_fee: 
         time=U256(block.timestamp),
         prev_randao=Bytes32(block.prev_randao),
         difficulty=Uint(block.difficulty),
-        excess_blob_gas=U64(block.excess_blob_gas),
+        excess_blob_gas=None if fork.blob_update_fraction is None else blob_base_fee(call_state),  # see `_rules`
         parent_beacon_block_root=Bytes32(bytes(32)),
     )
 

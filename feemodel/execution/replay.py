@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import Any, TypeVar
 
 from feemodel.errors import FeeModelError, InvalidInput
@@ -16,7 +16,7 @@ from feemodel.execution.message import Message, Request, parse_message
 from feemodel.execution.outcome import Outcome
 from feemodel.execution.replay_state import after_transaction, with_recorded
 from feemodel.execution.search import TOLERANCE
-from feemodel.execution.state import Block, CallState, excess_at
+from feemodel.execution.state import Block, CallState
 from feemodel.io.replay import Replay, ReplayBlock, ReplayTransaction
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.node import Verdict, node_checks, offered_price, verdicts
@@ -249,17 +249,9 @@ def _block(replay: Replay, block: ReplayBlock, fork: Fork) -> Block:
         coinbase=block.coinbase,
         prev_randao=block.prev_randao,
         difficulty=block.difficulty,
-        excess_blob_gas=_excess_blob_gas(block.blob_base_fee or 1, fork),
+        blob_base_fee=None if fork.blob_update_fraction is None else block.blob_base_fee,
         hashes=replay.block_hashes,
     )
-
-
-@cache
-def _excess_blob_gas(price: int, fork: Fork) -> int:
-    """The excess that a block of a capture had, which has its price [blob gas]."""
-    if price == 1 or fork.blob_update_fraction is None:  # rules before Cancun have no blobs
-        return 0
-    return excess_at(price, fork, "blobBaseFees")
 
 
 def estimate_request(transaction: ReplayTransaction) -> Request:

@@ -123,7 +123,7 @@ def _header(simulated: Simulated, state_root: bytes | None, encoded: Sequence[by
         "baseFeePerGas": block.base_fee,
         "withdrawalsRoot": EMPTY_TRIE if since("shanghai", fork) else None,
         "blobGasUsed": simulated.blob_gas_used if cancun else None,
-        "excessBlobGas": simulated.excess_blob_gas if cancun else None,
+        "excessBlobGas": block.excess_blob_gas if cancun else None,
         "parentBeaconBlockRoot": bytes(32) if cancun else None,
         "requestsHash": EMPTY_REQUESTS if prague else None,
     }

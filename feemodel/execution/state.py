@@ -4,7 +4,6 @@ A state is never changed. Overriding it gives another state, which holds what wa
 is nothing to restore after a call, also when it failed.
 """
 
-from bisect import bisect_left
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,7 +14,6 @@ from feemodel.checks import MAPPINGS
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import as_address, as_bytes, as_integer
 from feemodel.ethereum.fee_market import (
-    LARGEST_EXPONENT,
     LOWEST_BASE_FEE,
     MIN_BLOB_BASE_FEE,
     fake_exponential,
@@ -76,6 +74,9 @@ class Block:
     prev_randao: bytes = bytes(32)
     difficulty: int = 0  #: before the merge, and on chains that never had it
     excess_blob_gas: int = 0
+    blob_base_fee: int | None = (
+        None  #: that BLOBBASEFEE answers; unless it is said, it follows from the excess [wei / gas]
+    )
     hashes: Mapping[int, bytes] = field(default_factory=dict)  #: number → hash, of those that BLOCKHASH can name
 
 
@@ -154,30 +155,10 @@ def blob_base_fee(call_state: CallState) -> int:
     """
     if call_state.fork.blob_update_fraction is None:
         raise InvalidInput("fork", "expected Cancun or later for blobs", call_state.fork.name)
-    return int(
-        fake_exponential(MIN_BLOB_BASE_FEE, call_state.block.excess_blob_gas, call_state.fork.blob_update_fraction)
-    )
-
-
-def excess_at(price: int, fork: Fork, name: str = "blobBaseFee") -> int:
-    """The least excess blob gas at which blob gas has a price [blob gas].
-
-    Raises `InvalidInput` for a price that no excess gives, and for rules without blobs.
-
-    >>> excess_at(1, FORKS["cancun"]), excess_at(2, FORKS["cancun"])
-    (0, 2314058)
-    """
-    fraction = fork.blob_update_fraction
-    if fraction is None:
-        raise InvalidInput(name, "expected none under rules without blobs", price)
-
-    def price_at(excess: int) -> int:
-        return int(fake_exponential(MIN_BLOB_BASE_FEE, excess, fraction))
-
-    excess = bisect_left(range(LARGEST_EXPONENT * fraction), price, key=price_at)
-    if price_at(excess) != price:
-        raise InvalidInput(name, "expected a price that some excess blob gas gives", price)
-    return excess
+    block = call_state.block
+    if block.blob_base_fee is not None:
+        return block.blob_base_fee
+    return int(fake_exponential(MIN_BLOB_BASE_FEE, block.excess_blob_gas, call_state.fork.blob_update_fraction))
 
 
 def parse_block_overrides(overrides: Mapping[Any, Any] | None, fork: Fork) -> dict[str, Any]:
@@ -187,7 +168,7 @@ def parse_block_overrides(overrides: Mapping[Any, Any] | None, fork: Fork) -> di
     ----------
     overrides : `number`, `time`, `gasLimit`, `baseFeePerGas`, `difficulty`, `feeRecipient`, `prevRandao` and
         `blobBaseFee`. A field that is `null` counts as absent.
-    fork : whose rules say which excess blob gas gives a `blobBaseFee`.
+    fork : whose rules say whether there is a `blobBaseFee`.
 
     Raises `InvalidInput` for a field that cannot be read or is not known, named as `blockOverrides.<field>`.
 
@@ -195,8 +176,9 @@ def parse_block_overrides(overrides: Mapping[Any, Any] | None, fork: Fork) -> di
     {'timestamp': 5}
     """
     changed = {} if overrides is None else _read_fields("blockOverrides", overrides, _BLOCK_FIELDS)
-    if "blob_base_fee" in changed:
-        changed["excess_blob_gas"] = excess_at(changed.pop("blob_base_fee"), fork, "blockOverrides.blobBaseFee")
+    if "blob_base_fee" in changed and fork.blob_update_fraction is None:
+        price = changed["blob_base_fee"]
+        raise InvalidInput("blockOverrides.blobBaseFee", "expected none under rules without blobs", price)
     return changed
 
 
