@@ -55,19 +55,19 @@ class Call(NamedTuple):
     data: bytes = b""
     access_list: AccessList | None = None
     authorizations: int = 0  #: how many accounts it sets code for
-    sent: bool = False  #: a transaction that was sent: all its fields are there, and its type decides
+    sent: bool = False  #: a transaction that was sent: all its fields are there, and its type says which prices count
     type: int | None = None  #: EIP-2718, of a transaction that was sent
     signature: tuple[int, int, int] | None = None  #: v or y parity, r, s, of a transaction that was sent
 
 
 def parse_call(call: Mapping[str, Any], *, sent: bool | None = None) -> Call:
-    """A JSON-RPC call object, or a transaction that was sent: of JSON-RPC, a receipt's companion, or a table's row.
+    """A call object of JSON-RPC, or a transaction that was sent, from JSON-RPC or from a row of a table.
 
     Parameters
     ----------
     call : fields under any of their names in `feemodel.ethereum.transaction_fields`; hexadecimal text, or ints and
         bytes from Python. A missing value counts as absent. A pandas row is taken too.
-    sent : whether it is a transaction that was sent; unless given, one that has a hash, a place or a signature.
+    sent : whether it is a transaction that was sent; by default, if it has a hash, a place in a block or a signature.
 
     Notes
     -----
@@ -116,7 +116,7 @@ def check_names(call: Mapping[str, Any]) -> None:
 
 
 def as_mapping(row: Any) -> Mapping[str, Any]:
-    """A call object as it is; a pandas row or a named tuple as a mapping, in which NaN is a missing value."""
+    """A pandas row or a named tuple as a mapping, with `None` in place of NaN; a mapping is returned as it is."""
     if isinstance(row, MAPPINGS):
         return row
     if hasattr(row, "_asdict"):

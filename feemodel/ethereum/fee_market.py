@@ -113,7 +113,7 @@ class Schedule:
         return self.rows[int(self.indices(timestamp))]
 
     def with_row(self, row: BlobRules) -> "Schedule":
-        """A schedule with one more row, in its place in time; this one stays as it is.
+        """A new schedule with one more row, in order of time.
 
         >>> from dataclasses import replace
         >>> later = replace(MAINNET.rows[-1], name="BPO3", timestamp=1_800_000_000, target=21, maximum=32)
@@ -123,7 +123,7 @@ class Schedule:
         return Schedule(tuple(sorted((*self.rows, row), key=lambda other: other.timestamp)))
 
     def indices(self, timestamp: ArrayLike) -> Whole:
-        """Which row holds at each time [s]; raises `InvalidInput` before the first row."""
+        """The index of the row in force at each time [s]; raises `InvalidInput` before the first row."""
         time = whole("timestamp", timestamp, unit="seconds")
         starts = [row.timestamp for row in self.rows]
         reason = f"expected at least {starts[0]:,}, the start of {self.rows[0].name}: no blobs before it"
@@ -331,7 +331,7 @@ def next_excess_blob_gas(
     ----------
     excess, used : the parent's excess blob gas and blob gas used [gas].
     base_fee : the parent's base fee [wei / gas].
-    timestamp : of the child [s]: its row counts, also for the parent's blob fee at the first block of an upgrade.
+    timestamp : of the child [s]; its row prices the parent's blobs too, also at the first block of an upgrade.
     schedule : the chain's blob rules.
 
     All broadcast against each other.

@@ -1,6 +1,6 @@
 """Compiled kernels of `feemodel.ethereum.fee_market`, for recurrences: one block's numbers in, the next block's out.
 
-Inputs are int64 and are not checked: the caller keeps base fees and gas below 2**62 and what `blob_base_fee` says.
+Inputs are int64 and are not checked: the caller keeps base fees and gas below 2**62, update fractions below 2**41.
 """
 
 import math
@@ -31,8 +31,8 @@ def next_base_fee(base_fee, gas_used, target):  # type: ignore[no-untyped-def]
 def blob_base_fee(excess, update_fraction):  # type: ignore[no-untyped-def]
     """`feemodel.ethereum.fee_market.blob_base_fee` [wei / gas], for an update fraction below 2**41.
 
-    The integer series as long as 64 bits hold it; above some 100 gwei the double exponential, which differs by less
-    than a part in 10**9, at most 2**62.
+    It is the integer series while the terms of that fit 64 bits. Above about 100 gwei it is the exponential in doubles,
+    which differs by less than one part in 10**9 and is cut at 2**62.
 
     >>> int(blob_base_fee(2_314_058, 3_338_477))
     2

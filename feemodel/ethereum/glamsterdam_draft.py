@@ -1,7 +1,7 @@
 """DRAFT: the gas of Ethereum's next upgrade, Glamsterdam, as proposed on 2026-08-22.
 
-The numbers may change before the upgrade, and no mainnet date is set. Nothing in this package uses them by default:
-whoever wants to know what posting would cost under them calls these functions.
+The numbers may change before the upgrade, and no mainnet date is set. Nothing in this package uses them by default;
+these functions say what posting would cost under them.
 
     EIP-2780  the intrinsic gas of a transaction by what it does, instead of 21,000 for all
     EIP-7976  a calldata floor of 64 gas for each byte; EIP-7981 counts the data of access lists too
@@ -226,7 +226,7 @@ def access_list_data(addresses: ArrayLike, storage_keys: ArrayLike) -> Whole:
 
 
 def storage_gas(original: int, values: Sequence[int]) -> StorageGas:
-    """DRAFT: what SSTOREs of these values, one after the other, cost in a slot that was cold, EIP-8038.
+    """DRAFT: the cost of storing these values, one after the other, in a slot that was cold, EIP-8038.
 
     Parameters
     ----------
@@ -268,7 +268,7 @@ def deposited_code_gas(code_bytes: int) -> tuple[int, int]:
 
 
 def split_gas_limit(gas_limit: int, intrinsic: int) -> tuple[int, int]:
-    """DRAFT: a gas limit as what may be executed with and the reservoir of state gas, EIP-8037 [gas].
+    """DRAFT: a gas limit divided into execution gas and the reservoir of state gas, EIP-8037 [gas].
 
     >>> split_gas_limit(20_000_000, 24_000)
     (16753216, 3222784)

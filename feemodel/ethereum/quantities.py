@@ -1,4 +1,4 @@
-"""Units, and the one place where text becomes a number: quantities of JSON-RPC, numbers of files, numbers typed."""
+"""Units, and the one place where text becomes a number: JSON-RPC quantities, numbers in files, numbers people type."""
 
 import re
 from collections.abc import Collection
@@ -43,7 +43,7 @@ def from_quantity(text: str, name: str = "quantity") -> int:
 
 
 def from_block(block: Any, tags: Collection[str]) -> int:
-    """The number of a block that a parameter gives as a quantity; `tags` are the names that it could have had instead.
+    """The block number that a parameter gives as a quantity; an error lists `tags`, the names it may have instead.
 
     >>> from_block("0x5", ("latest", "earliest"))
     5
@@ -57,8 +57,8 @@ def from_block(block: Any, tags: Collection[str]) -> int:
 def from_number(value: Any, name: str, *, maximum: int) -> int:
     """A whole number of a file: an integer of JSON, decimal digits, or hexadecimal digits after 0x.
 
-    A decimal number that begins with 0 is refused: some readers take it as octal. So is all that `int` takes besides
-    digits: signs, white space, underscores, 0b and 0o; and a number with a fraction or an exponent.
+    A decimal number that begins with 0 is refused, because some readers take it as octal. Also refused are signs, white
+    space, underscores, 0b and 0o, which `int` accepts, and numbers with a fraction or an exponent.
 
     >>> from_number("21000", "gas", maximum=2**64 - 1), from_number("0x05208", "gas", maximum=2**64 - 1)
     (21000, 21000)

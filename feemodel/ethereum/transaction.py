@@ -154,60 +154,41 @@ class Transaction:
 
 
 def fill(call: Call, *, gas: int, nonce: int = 0, base_fee: int = LOWEST_BASE_FEE, chain_id: int) -> Transaction:
-    """The transaction that a call becomes, unsigned, or that was sent.
+    """The unsigned transaction that a call becomes; for a transaction that was sent, that one with its signature.
 
     Any dynamic-fee field makes it type 2, an access list type 1, anything else type 0.
 
     Parameters
     ----------
     gas : the gas limit [gas].
-    nonce : of the account, for a call that names none.
+    nonce : for a call that names none.
     base_fee : of the block, the gas price of a call that names no price [wei / gas].
-    chain_id : of the chain, for a call that names none; an unsigned legacy transaction carries only its own.
+    chain_id : for a call that names none; an unsigned legacy transaction has one only where the call names it.
 
     >>> fill(Call(to=bytes(20), data=b"abc"), gas=21_048, chain_id=1).gas_price
     7
     """
     gas = whole_scalar("gas", gas, minimum=1, unit="gas")
-    if call.sent:
-        return _sent(call, gas, chain_id)
-    common: dict[str, Any] = {
-        "nonce": call.nonce if call.nonce is not None else whole_scalar("nonce", nonce),
-        "gas_limit": gas,
-        "to": call.to,
-        "value": call.value or 0,
-        "data": call.data,
-    }
-    known_chain = call.chain_id if call.chain_id is not None else whole_scalar("chain_id", chain_id)
-    if any(fee is not None for fee in (call.max_fee, call.max_priority_fee, call.max_fee_per_blob_gas)):
-        return Transaction(
-            type=DYNAMIC_FEE,
-            chain_id=known_chain,
-            max_fee=call.max_fee or 0,
-            max_priority_fee=call.max_priority_fee or 0,
-            access_list=call.access_list or (),
-            **common,
-        )
-    common["gas_price"] = call.gas_price if call.gas_price is not None else whole_scalar("base_fee", base_fee)
-    if call.access_list is not None:
-        return Transaction(type=ACCESS_LIST, chain_id=known_chain, access_list=call.access_list, **common)
-    return Transaction(type=LEGACY, chain_id=call.chain_id, **common)
-
-
-def _sent(call: Call, gas: int, chain_id: int) -> Transaction:
-    """The transaction that was sent; without a signature, a legacy one is taken as protected by EIP-155."""
-    kind = call.type or LEGACY
-    if kind > DYNAMIC_FEE:
-        raise InvalidInput("call.type", _NO_FEE, kind)
     chain: int | None = call.chain_id if call.chain_id is not None else whole_scalar("chain_id", chain_id)
-    if kind == LEGACY and call.signature is not None:
-        v = call.signature[0]
-        chain = (v - 35) // 2 if v >= 35 else None
+    price = call.gas_price or 0
+    if call.sent:
+        kind = call.type or LEGACY
+        if kind > DYNAMIC_FEE:
+            raise InvalidInput("call.type", _NO_FEE, kind)
+        if kind == LEGACY and call.signature is not None:  # without one, it is taken as protected by EIP-155
+            v = call.signature[0]
+            chain = (v - 35) // 2 if v >= 35 else None
+    elif any(fee is not None for fee in (call.max_fee, call.max_priority_fee, call.max_fee_per_blob_gas)):
+        kind, price = DYNAMIC_FEE, 0
+    else:
+        kind = LEGACY if call.access_list is None else ACCESS_LIST
+        chain = call.chain_id if kind == LEGACY else chain
+        price = call.gas_price if call.gas_price is not None else whole_scalar("base_fee", base_fee)
     return Transaction(
         type=kind,
         chain_id=chain,
-        nonce=call.nonce or 0,
-        gas_price=call.gas_price or 0,
+        nonce=call.nonce if call.nonce is not None else whole_scalar("nonce", nonce),
+        gas_price=price,
         max_fee=call.max_fee or 0,
         max_priority_fee=call.max_priority_fee or 0,
         gas_limit=gas,
@@ -215,12 +196,12 @@ def _sent(call: Call, gas: int, chain_id: int) -> Transaction:
         value=call.value or 0,
         data=call.data,
         access_list=call.access_list or (),
-        signature=None if call.signature is None else Signature(*call.signature),
+        signature=Signature(*call.signature) if call.sent and call.signature is not None else None,
     )
 
 
 def measured_form(transaction: Transaction, form: str, *, sender: bytes | None = None) -> bytes:
-    """A transaction in the form that is measured; a missing sender is recovered from the signature.
+    """A transaction in one of the encodings of `FORMS`; a missing sender is recovered from the signature.
 
     >>> measured_form(Transaction(gas_limit=21_000, to=bytes(20)), "unsigned").hex()
     'dc80808252089400000000000000000000000000000000000000008080'

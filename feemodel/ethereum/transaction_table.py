@@ -110,7 +110,7 @@ def _is_given(cell: Any) -> bool:
 
 
 def assumptions(table: "pd.DataFrame", sent: list[Sent], *, chain_id: int = LINEA_CHAIN_ID) -> list[str]:
-    """What the transactions of a table are taken to be where the table does not say it."""
+    """What is assumed of transactions where their table does not say it, a phrase each."""
     columns = _columns(table)
     if not sent or {RAW, UNSIGNED} & {*table.columns}:
         return []
@@ -136,7 +136,7 @@ def is_known(table: "pd.DataFrame", name: str) -> list[bool]:
 
 
 def known_column(table: "pd.DataFrame", name: str, *, partly: bool = False) -> list[int] | None:
-    """A column of whole numbers, `None` where the table does not have it; `partly`: also where values are missing.
+    """A column of whole numbers; `None` where the table lacks it or, with `partly`, some of its values.
 
     Raises `InvalidInput` for a value that is missing among others, or that is no whole number.
     """
@@ -205,7 +205,7 @@ def _check_names(table: "pd.DataFrame", columns: Mapping[str, Any]) -> None:
 
 
 def subjects_of(table: "pd.DataFrame") -> Iterator[Call | Transaction | InvalidInput]:
-    """Each row of a table as what it was sent as, or as the error that it is; columns as in `transactions_of`."""
+    """Each row of a table as a call or a transaction, or the error of reading it; columns as in `transactions_of`."""
     if {RAW, UNSIGNED} & {*table.columns}:
         rows: Iterable[Any] = table[RAW].tolist() if RAW in table.columns else [None] * len(table)
         read: Callable[[Any], Call | Transaction] = _raw_subject

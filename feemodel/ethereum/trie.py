@@ -21,7 +21,7 @@ BLOOM_BYTES = 256
 
 
 def trie_root(values: Mapping[bytes, bytes]) -> bytes:
-    """The root of a trie, 32 bytes: of keys of which none begins another, to values that are not empty.
+    """The root of a trie, 32 bytes; no key may begin with another one, and no value may be empty.
 
     The root of one entry is the hash of its leaf, [0x20 ‖ key, value]:
 
@@ -33,7 +33,7 @@ def trie_root(values: Mapping[bytes, bytes]) -> bytes:
 
 
 def ordered_trie_root(values: Sequence[bytes]) -> bytes:
-    """The root of a trie whose keys are the places of its values, as a header has it of transactions and receipts.
+    """The root of a trie whose keys are the indices of its values, as in a header for transactions and receipts.
 
     >>> ordered_trie_root([]) == EMPTY_TRIE
     True

@@ -107,7 +107,7 @@ def column_names(path: PathLike, container: Container) -> list[str]:
         return next(csv.reader([file.readline().decode("utf-8-sig")]))
 
 
-def read_columns(path: PathLike, container: Container, names: Sequence[str]) -> Any:
+def read_columns(path: PathLike, container: Container, names: Sequence[str]) -> pa.Table:
     """The named columns of a Parquet or CSV file as an Arrow table; those of a CSV file are text."""
     if container == "parquet":
         import pyarrow.parquet as pq
@@ -117,7 +117,7 @@ def read_columns(path: PathLike, container: Container, names: Sequence[str]) -> 
     return _read_csv(path, names)
 
 
-def _read_csv(path: PathLike, names: Sequence[str]) -> Any:
+def _read_csv(path: PathLike, names: Sequence[str]) -> pa.Table:
     import pyarrow.csv as arrow_csv
 
     wrong: list[Any] = []

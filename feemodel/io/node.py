@@ -230,7 +230,7 @@ class Node:
         if self._closed.wait(max(backoff, again.wait)):
             raise again.error from None
 
-    def _post(self, body: bytes) -> Any:
+    def _post(self, body: bytes) -> dict[str, Any] | list[Any]:
         deadline = time.monotonic() + self.timeout
         try:
             response = self._pool.urlopen(
@@ -271,7 +271,7 @@ class Node:
             raise self._too_late()
         return bytes(data)
 
-    def _parsed(self, response: urllib3.BaseHTTPResponse, data: bytes) -> Any:
+    def _parsed(self, response: urllib3.BaseHTTPResponse, data: bytes) -> dict[str, Any] | list[Any]:
         status = f"HTTP {response.status} {response.reason or ''}".strip()
         if response.status in RETRIED_STATUSES:
             wait = _retry_after(response)

@@ -30,6 +30,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pandas.api.extensions import ExtensionDtype
 
 from feemodel.errors import InvalidInput
 from feemodel.io.values import NO_VALUE, ONE, Kind, cell, fees, objects
@@ -42,15 +44,10 @@ ARROW_TYPES = {
 }  # fmt: skip
 OBJECTS = ("amount", "accesses", "list")  # kinds whose columns hold Python objects
 INT64 = ("whole", "time", "type")
-_NULLABLE: dict[str, Any] = {
-    "whole": pd.Int64Dtype(),
-    "time": pd.Int64Dtype(),
-    "type": pd.Int64Dtype(),
-    "fee": pd.Int64Dtype(),
+_NULLABLE: "dict[str, ExtensionDtype | np.dtype[Any]]" = {
+    **dict.fromkeys((*INT64, "fee"), pd.Int64Dtype()),
+    **dict.fromkeys(OBJECTS, np.dtype(object)),
     "real": pd.Float64Dtype(),
-    "amount": np.dtype(object),
-    "accesses": np.dtype(object),
-    "list": np.dtype(object),
     "data": pd.ArrowDtype(pa.binary()),
     "flag": pd.BooleanDtype(),
     "text": pd.StringDtype(),
@@ -71,7 +68,7 @@ class Column:
     length: int | None = None  #: of every value of a column of bytes
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> "ExtensionDtype | np.dtype[Any]":
         """The pandas dtype."""
         return np.dtype(np.int64) if self.kind in INT64 and self.presence == "always" else _NULLABLE[self.kind]
 
@@ -233,7 +230,7 @@ def arrays_of_cells(columns: Columns, rows: Iterable[Sequence[Any]]) -> dict[str
     return {column.name: array_of(column.kind, values) for column, values in zip(columns, cells, strict=True)}
 
 
-def array_of(kind: Kind, values: Sequence[Any]) -> Any:
+def array_of(kind: Kind, values: Sequence[Any]) -> pa.Array | NDArray[np.object_]:
     """Values of `cell` as the array that `make_table` takes."""
     if kind in OBJECTS:
         return objects(values)
@@ -255,7 +252,7 @@ def in_order(table: pd.DataFrame, *keys: str) -> pd.DataFrame:
     return table
 
 
-def _series(column: Column, array: Any, rows: int) -> Any:
+def _series(column: Column, array: Any, rows: int) -> "pd.Series[Any]":
     if array is None:
         return pd.Series(pd.NA, index=range(rows), dtype=_NULLABLE[column.kind])
     if column.kind in OBJECTS:

@@ -29,6 +29,8 @@ from feemodel.io.documents import parse_json
 #: whole: below 2**63. amount: below 2**256. fee: wei, whole or a mean. real: a double. time: whole seconds since 1970.
 Kind: TypeAlias = Literal["whole", "amount", "fee", "real", "time", "type", "accesses", "list", "data", "flag", "text"]
 
+Arrow: TypeAlias = pa.Array | pa.ChunkedArray
+
 INT64_MAX = 2**63 - 1
 UINT256_MAX = 2**256 - 1
 WORD = 32  # bytes of a 256-bit number
@@ -68,7 +70,7 @@ def cell(kind: Kind, value: Any, name: str, scale: Fraction = ONE, *, decimal: b
             return _of_column(kind, value, name, scale=scale)
 
 
-def column(kind: Kind, array: Any, name: str, scale: Fraction = ONE) -> Any:
+def column(kind: Kind, array: Arrow, name: str, scale: Fraction = ONE) -> Arrow | NDArray[np.object_]:
     """An Arrow column of a Parquet or CSV file (there all strings) as the Arrow type of its kind.
 
     Empty strings and `NO_VALUE` are missing values. Amounts and access lists come as a NumPy array of objects.
@@ -199,7 +201,7 @@ def _flag(value: Any, name: str) -> bool:
     raise InvalidInput(name, "expected true or false", value)
 
 
-def fees(values: Sequence[Any], *, whole: bool) -> Any:
+def fees(values: Sequence[Any], *, whole: bool) -> pa.Array:
     """Fees as an int64 array where all are whole (and `whole` is set), as doubles otherwise."""
     if whole and all(value is None or isinstance(value, int) for value in values):
         return pa.array(values, pa.int64())
@@ -226,7 +228,7 @@ def _integer(value: Any, name: str, maximum: int, *, decimal: bool) -> int:
     return from_number(value, name, maximum=maximum)
 
 
-def _whole_column(array: Any, name: str) -> Any:
+def _whole_column(array: Arrow, name: str) -> Arrow:
     if _is_text(array) and _is_plain(array):
         return array.cast(pa.int64())
     if _is_text(array) or pa.types.is_floating(array.type) or pa.types.is_decimal(array.type):
@@ -249,7 +251,7 @@ def _is_plain(array: Any) -> bool:
     return bool(pa.types.is_integer(array.type))
 
 
-def _data_column(array: Any, name: str) -> Any:
+def _data_column(array: Arrow, name: str) -> Arrow:
     if _is_text(array):
         wrong = _first(array, pc.invert(pc.match_substring_regex(array, "^0x([0-9a-fA-F]{2})*$")))
         if wrong is not None:
@@ -261,7 +263,7 @@ def _data_column(array: Any, name: str) -> Any:
     return array.cast(pa.binary())
 
 
-def _flag_column(array: Any, name: str) -> Any:
+def _flag_column(array: Arrow, name: str) -> Arrow:
     if _is_text(array):
         array = pc.utf8_lower(array)
         known = pa.array(["0", "1", "0x0", "0x1", "false", "true"], array.type)

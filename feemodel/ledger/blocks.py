@@ -29,6 +29,11 @@ class AccountFields(NamedTuple):
     balance: int
     keccak_code_hash: bytes
 
+    @classmethod
+    def of(cls, account: Account | None) -> "AccountFields | None":
+        """Those of an account of the ledger, `None` where there is none."""
+        return cls(account.nonce, account.balance, account.keccak_code_hash) if account else None
+
 
 class SlotChange(NamedTuple):
     """A storage slot [32 bytes] and its values before and after the block; 0 is absence."""
@@ -169,15 +174,13 @@ def _works(scheme: Scheme, accounts: Tree, changes: Sequence[AccountChange]) -> 
     for hkey, change in sorted(zip(hkeys, changes, strict=True)):
         leaf = leaves.get(hkey)
         stored = Account.from_bytes(leaf.value) if leaf else None
-        fields = AccountFields(stored.nonce, stored.balance, stored.keccak_code_hash) if stored else None
-        if (change.same and fields is None) or (not change.same and change.before != fields):
+        fields = AccountFields.of(stored)
+        if fields is None if change.same else change.before != fields:
             proven(accounts, [hkey])  # raises where the ledger is wrong, not the block
-        if change.same and fields is None:
-            raise InvalidInput(to_hex(change.address), "expected an account that exists, to change its storage", None)
-        if not change.same and change.before != fields:
-            raise InvalidInput(
-                to_hex(change.address), f"expected the account's present fields, {fields}", change.before
-            )
+            reason = f"expected the account's present fields, {fields}"
+            if change.same:
+                reason = "expected an account that exists, to change its storage"
+            raise InvalidInput(to_hex(change.address), reason, change.before)
         works.append(_Work(hkey, change, stored, fields if change.same else change.after))
     return works
 

@@ -76,12 +76,8 @@ def _account(
     if after is not None and after.keccak_code_hash not in (EMPTY_KECCAK, before and before.keccak_code_hash):
         code = store.code(after.keccak_code_hash)
     return AccountChange(
-        address, before and _fields(before), after and _fields(after), False, cleared, code, tuple(storage)
+        address, AccountFields.of(before), AccountFields.of(after), False, cleared, code, tuple(storage)
     )
-
-
-def _fields(account: Account) -> AccountFields:
-    return AccountFields(account.nonce, account.balance, account.keccak_code_hash)
 
 
 def _changed(

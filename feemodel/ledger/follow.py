@@ -72,8 +72,7 @@ def check_repeated(store: Store, block: BlockChanges) -> None:
         return
     for change in block.accounts:
         name = f"block {block.number}: {to_hex(change.address)}"
-        account = store.account(block.number, change.address)
-        fields = AccountFields(account.nonce, account.balance, account.keccak_code_hash) if account else None
+        fields = AccountFields.of(store.account(block.number, change.address))
         if not change.same and change.after != fields:
             raise InvalidInput(name, f"expected the account as the ledger holds it, {fields}", change.after)
         for slot, _, after in change.storage:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any, TextIO
+from typing import Any, NoReturn, TextIO
 
 from feemodel.errors import InvalidInput
 from feemodel.io.documents import unique_names
@@ -132,7 +132,7 @@ class _Text:
         self._part, self._place = kept + read, 0
         return bool(read)
 
-    def _refuse(self, reason: str) -> Any:
+    def _refuse(self, reason: str) -> NoReturn:
         place = self._before + self._place
         shown = self._part[self._place : self._place + 40]
         raise InvalidInput("the document", f"not JSON at character {place:,} ({reason})", shown) from None

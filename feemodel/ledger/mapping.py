@@ -9,7 +9,6 @@ import os
 import sys
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 RANDOM, NORMAL = 1, 0  # MADV_RANDOM and MADV_NORMAL of Linux, which SQLite has no word for
 AHEAD = 1 << 23  # bytes that are asked for together
@@ -31,7 +30,7 @@ def advise(path: Path, advice: int) -> int:
 
 
 @cache
-def _libc() -> Any:
+def _libc() -> ctypes.CDLL:
     libc = ctypes.CDLL(None)
     libc.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
     return libc

@@ -115,9 +115,7 @@ def _check_stored(
                 if not number and digest != scheme.zeros[height - 1]:
                     raise LedgerDamaged("a node has no child although its hash has one")
                 expected[2 * position + side] = digest
-    keys = rows.keys.many([leaf.key for leaf in leaves.values()])
-    shown = [(leaf[1], leaf[2], key.hkey, leaf.hval) for leaf, key in zip(leaves.values(), keys, strict=True)]
-    digests = scheme.hashes(scheme.leaves(shown), len(shown)) if shown else []
+    _, digests = _leaf_hashes(rows, scheme, leaves.values())
     if digests != [expected[position] for position in leaves]:
         raise LedgerDamaged("a leaf has not the hash that its parent holds")
 
@@ -171,16 +169,19 @@ def _changed_leaves(rows: SqlRows, scheme: Scheme, edits: dict[int, Edit], leave
         for position, edit in edits.items()
         if edit is not None
     }
-    keys = rows.keys.many([leaf.key for leaf in changed.values()])
-    _check_order(changed, [key.hkey for key in keys])
-    shown = [
-        (leaf.previous, leaf.following, key.hkey, leaf.hval) for leaf, key in zip(changed.values(), keys, strict=True)
-    ]
-    encoded = scheme.leaves(shown) if shown else b""
+    hkeys, digests = _leaf_hashes(rows, scheme, changed.values())
+    _check_order(changed, hkeys)
     first = rows.leaves.extend(changed.values())
     level: _Level = dict.fromkeys(edits, (EMPTY, NOTHING))
-    level |= zip(changed, enumerate(scheme.hashes(encoded, len(changed)), first), strict=True)
+    level |= zip(changed, enumerate(digests, first), strict=True)
     return level
+
+
+def _leaf_hashes(rows: SqlRows, scheme: Scheme, leaves: Collection[Leaf]) -> tuple[list[bytes], list[bytes]]:
+    """The hashes of the leaves' keys, and of the leaves."""
+    hkeys = [key.hkey for key in rows.keys.many([leaf.key for leaf in leaves])]
+    shown = [(leaf.previous, leaf.following, hkey, leaf.hval) for leaf, hkey in zip(leaves, hkeys, strict=True)]
+    return hkeys, scheme.hashes(scheme.leaves(shown), len(shown)) if shown else []
 
 
 def _parent(position: int, level: _Level, stored: Node | None, zero: tuple[int, bytes]) -> Node:
