@@ -232,10 +232,6 @@ def test_no_call_is_executed_in_the_serving_thread_with_more_than_a_little_gas()
             limits.append(gas_limit)
             return engine_named("native").run(ROUND, lambda execute: execute.trace(message, gas_limit))
 
-    class Engine:
-        def run(self, call_state, task):
-            return task(Counting())
-
     for call, overrides in (
         (TOKENS, None),
         ({"to": BOMB}, coded(MULTIPLICATIONS)),
@@ -243,7 +239,7 @@ def test_no_call_is_executed_in_the_serving_thread_with_more_than_a_little_gas()
         ({"to": BOMB, "gas": "0x989680"}, coded("0x5a5f55")),
     ):
         with suppress(Beyond, ExecutionFailed):
-            estimate_gas(call, ROUND.overridden(overrides), search="geth", engine=Inline(Engine()))
+            estimate_gas(call, ROUND.overridden(overrides), search="geth", engine=Inline(lambda call_state: Counting()))
     assert len(limits) >= 4
     assert max(limits) <= INLINE_GAS
 

@@ -1,7 +1,9 @@
 """Units, and the one place where text becomes a number: JSON-RPC quantities, numbers in files, numbers people type."""
 
 import re
+from binascii import unhexlify
 from collections.abc import Collection
+from contextlib import suppress
 from typing import Any
 
 from feemodel.errors import InvalidInput
@@ -103,20 +105,19 @@ def from_hex(text: str, name: str = "data") -> bytes:
     if not isinstance(text, str) or text[:2] != "0x":
         raise InvalidInput(name, "expected hexadecimal data that starts with 0x", text)
     try:
-        data = bytes.fromhex(text[2:])
+        return unhexlify(text[2:])
     except ValueError:
-        if len(text) % 2:
-            raise _odd(text, name) from None
-        raise InvalidInput(name, "expected hexadecimal digits after 0x", text) from None
-    if len(data) * 2 != len(text) - 2:  # bytes.fromhex skips white space
-        if len(text) % 2:
-            raise _odd(text, name)
-        raise InvalidInput(name, "expected hexadecimal digits after 0x, without white space", text)
-    return data
+        raise _not_hexadecimal(text, name) from None
 
 
-def _odd(text: str, name: str) -> InvalidInput:
-    return InvalidInput(name, f"expected an even number of hexadecimal digits, counted {len(text) - 2:,}", text)
+def _not_hexadecimal(text: str, name: str) -> InvalidInput:
+    if len(text) % 2:
+        return InvalidInput(name, f"expected an even number of hexadecimal digits, counted {len(text) - 2:,}", text)
+    reason = "expected hexadecimal digits after 0x"
+    with suppress(ValueError):
+        bytes.fromhex(text[2:])  # which skips white space
+        reason += ", without white space"
+    return InvalidInput(name, reason, text)
 
 
 def to_hex(data: bytes) -> str:

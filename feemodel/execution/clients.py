@@ -156,9 +156,10 @@ def node_named(name: str) -> Node:
 
 def payable_gas(node: Node, request: Request, call_state: CallState) -> float:
     """The largest gas limit that the sender can pay for, besides value and blobs; negative if not even these [gas]."""
-    spare, price = _balance(request, call_state) - fixed_cost(request), node.price(request, call_state)
+    spare = call_state.account(request.call.sender or ZERO_ADDRESS).balance - fixed_cost(request)
     if spare < 0:
         return -1
+    price = node.price(request, call_state)
     return spare // price if price else inf
 
 

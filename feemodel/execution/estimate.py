@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 from feemodel.checks import real_scalar
 from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
@@ -14,7 +14,7 @@ from feemodel.execution.clients import Geth, Node, check_rules, node_named, paya
 from feemodel.execution.engines import Engine, Execute, engine_of
 from feemodel.execution.failures import failure, not_executed
 from feemodel.execution.gas_parts import too_little_gas
-from feemodel.execution.message import Message, Request, parse_request
+from feemodel.execution.message import Request, parse_request
 from feemodel.execution.outcome import Outcome, Status, Traced
 from feemodel.execution.search import TOLERANCE, search_gas
 from feemodel.execution.state import CallState
@@ -36,8 +36,7 @@ class Limits:
 
 
 @printed_as_table
-@dataclass(frozen=True, slots=True)
-class GasEstimate:
+class GasEstimate(NamedTuple):
     """A gas limit, and what finding it took."""
 
     gas_limit: int
@@ -48,8 +47,7 @@ class GasEstimate:
 
 
 @printed_as_table
-@dataclass(frozen=True, slots=True)
-class RollupEstimate:
+class RollupEstimate(NamedTuple):
     """What `rollup_estimateGas` answers, and from what."""
 
     gas: GasEstimate
@@ -102,29 +100,8 @@ def estimate_gas(
     """
     node, request = node_named(search), parse_request(call)
     changed = call_state if overrides is None else call_state.overridden(overrides)
-    check_tolerance(tolerance)
-    node.check_chain(request, changed)
-    upper = node.upper_bound(request, changed, limits.gas_cap)
-    try:
-        message = node.message(request, changed)
-        check_rules(message, changed)
-    except ExecutionFailed as error:
-        raise ExecutionFailed(node.refused(error.message, upper)) from None
-    is_transfer = message.to is not None and not message.data
-    if is_transfer and not node.rules.transfer_to_code:
-        is_transfer = not changed.account(message.to or ZERO_ADDRESS).code
-
-    def task(execute: Execute) -> GasEstimate:
-        meter = _Meter(execute, message, limits, node, request, changed)
-        found = search_gas(
-            meter.execute, upper=upper, rules=node.rules, tolerance=tolerance, transfer=is_transfer, trace=meter.trace,
-            most_gas=meter.most,
-        )  # fmt: skip
-        if found.gas_limit is None:
-            raise failure(found.outcome, upper, estimating=True)
-        return GasEstimate(found.gas_limit, found.outcome.charged, found.executed, execute.engine, found.proven)
-
-    return engine_of(engine).run(changed, task)
+    estimate = _Estimate(node, request, changed, check_tolerance(tolerance), limits)
+    return engine_of(engine).run(changed, estimate.found)
 
 
 def execute_call(
@@ -267,28 +244,52 @@ class Budget:
             raise LimitExceeded(f"the executions of one estimate took more than {self._limits.seconds:g} s together")
 
 
-class _Meter:
-    """Executes one message with the limits that a node would execute it with, and ends what takes too much."""
+class _Estimate:
+    """A call as a node makes it a message, executed with the limits that the node would execute it with.
 
-    def __init__(
-        self, execute: Execute, message: Message, limits: Limits, node: Node, request: Request, call_state: CallState
-    ) -> None:
-        self._execute, self._message = execute, message
+    What takes too much is ended.
+    """
+
+    _execute: Execute
+    _budget: Budget
+
+    def __init__(self, node: Node, request: Request, call_state: CallState, tolerance: float, limits: Limits) -> None:
         self._node, self._request, self._call_state = node, request, call_state
-        self._budget, self._payable = Budget(limits), payable_gas(node, request, call_state)
-        cap = call_state.fork.max_transaction_gas
-        self.most = self._payable if cap is None else min(cap, self._payable)  #: the largest limit [gas]
+        self._tolerance, self._limits = tolerance, limits
+        node.check_chain(request, call_state)
+        self._upper = node.upper_bound(request, call_state, limits.gas_cap)
+        try:
+            self._message = message = node.message(request, call_state)
+            check_rules(message, call_state)
+        except ExecutionFailed as error:
+            raise ExecutionFailed(node.refused(error.message, self._upper)) from None
+        self._payable, cap = payable_gas(node, request, call_state), call_state.fork.max_transaction_gas
+        self._most = self._payable if cap is None else min(cap, self._payable)  # of all limits [gas]
+        self._is_transfer = message.to is not None and not message.data
+        if self._is_transfer and not node.rules.transfer_to_code:
+            self._is_transfer = not call_state.account(message.to or ZERO_ADDRESS).code
 
-    def execute(self, gas_limit: int) -> Outcome:
-        if gas_limit > self.most:
+    def found(self, execute: Execute) -> GasEstimate:
+        """What the node's search finds with these executions; raises where the call fails at the upper bound."""
+        self._execute, self._budget = execute, Budget(self._limits)
+        limit, outcome, executed, proven = search_gas(
+            self._executed, upper=self._upper, rules=self._node.rules, tolerance=self._tolerance,
+            transfer=self._is_transfer, trace=self._traced, most_gas=self._most,
+        )  # fmt: skip
+        if limit is None:
+            raise failure(outcome, self._upper, estimating=True)
+        return GasEstimate(limit, outcome.charged, executed, execute.engine, proven)
+
+    def _executed(self, gas_limit: int) -> Outcome:
+        if gas_limit > self._most:
             return self._refused(gas_limit)
         self._budget.check()
         outcome = self._execute(self._message, gas_limit)
         self._budget.spent += outcome.gas_used
         return outcome
 
-    def trace(self, gas_limit: int) -> Traced:
-        if gas_limit > self.most:
+    def _traced(self, gas_limit: int) -> Traced:
+        if gas_limit > self._most:
             return Traced(self._refused(gas_limit))
         self._budget.check()
         traced = self._execute.trace(self._message, gas_limit)

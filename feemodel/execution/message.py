@@ -81,10 +81,8 @@ def parse_request(call: Request | Call | Mapping[str, Any]) -> Request:
     if isinstance(call, Request):
         return call
     parsed = call if isinstance(call, Call) else parse_call(call)
-    for value, (wire, maximum) in zip(_numbers(parsed), _NUMBERS.values(), strict=True):
-        if value is not None and value > maximum:
-            reason = f"expected a number below 2**{maximum.bit_length()}"
-            raise InvalidInput(f"call.{wire}", reason, to_quantity(value))  # of any length, unlike its decimal digits
+    if max(filter(None, _numbers(parsed)), default=0) > UINT64_MAX:
+        _check_numbers(parsed)
     if isinstance(call, Call):
         return Request(call=call)
     given, hashes = call.get("authorizationList"), call.get("blobVersionedHashes")
@@ -94,6 +92,13 @@ def parse_request(call: Request | Call | Mapping[str, Any]) -> Request:
     if parsed.to is None and (authorizations or blob_hashes):
         raise InvalidInput("call.to", "expected an address beside authorizations or blobs", None)
     return Request(call=parsed, authorizations=authorizations, blob_hashes=blob_hashes)
+
+
+def _check_numbers(call: Call) -> None:
+    for value, (wire, maximum) in zip(_numbers(call), _NUMBERS.values(), strict=True):
+        if value is not None and value > maximum:
+            reason = f"expected a number below 2**{maximum.bit_length()}"
+            raise InvalidInput(f"call.{wire}", reason, to_quantity(value))  # of any length, unlike its decimal digits
 
 
 def parse_message(
@@ -109,19 +114,11 @@ def parse_message(
     """
     request = call if isinstance(call, Request) else parse_request(call)
     parsed = request.call
-    return Message(
-        sender=parsed.sender or ZERO_ADDRESS,
-        to=parsed.to,
-        value=parsed.value or 0,
-        data=parsed.data,
-        access_list=parsed.access_list or (),
-        authorizations=request.authorizations,
-        blob_hashes=request.blob_hashes,
-        pays_for_blobs=bool(request.blob_hashes and parsed.max_fee_per_blob_gas),
-        gas_price=gas_price,
-        base_fee=base_fee,
-        pays=parsed.sender is not None if pays is None else pays,
-    )
+    return Message(  # by position: by name it takes twice the time
+        parsed.sender or ZERO_ADDRESS, parsed.to, parsed.value or 0, parsed.data, gas_price, base_fee,
+        parsed.access_list or (), request.authorizations, request.blob_hashes,
+        parsed.sender is not None if pays is None else pays, bool(request.blob_hashes and parsed.max_fee_per_blob_gas),
+    )  # fmt: skip
 
 
 def fee_cap(call: Call) -> int:

@@ -87,12 +87,16 @@ class Native:
 
         Raises `LimitExceeded` where they take too long.
         """
+        return task(self.on(call_state))
+
+    def on(self, call_state: CallState) -> Execute:
+        """What executes messages on a state, from now on for as long as a task may take."""
         base = self._base
         if base is None or (call_state is not base.call_state and not call_state.same_base(base.call_state)):
             base = self._base = _Base(call_state)
         state = _overridden(base.state, call_state) if call_state.changes else base.state
         block = base.block if call_state.block is base.call_state.block else _block(call_state)
-        return task(_Machine(state, block, call_state, self._seconds))
+        return _Machine(state, block, call_state, self._seconds)
 
 
 class _Base:

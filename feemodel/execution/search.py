@@ -134,11 +134,12 @@ def search_gas(
             high = optimistic
         else:
             low = optimistic
+    skewed, succeed = rules.skewed, probes.succeed
     while low + 1 < high and not (high - low) / high < tolerance:
         middle = (low + high) // 2
-        if rules.skewed:
-            middle = min(middle, 2 * low)
-        if probes.succeed(middle):
+        if skewed and middle > 2 * low:
+            middle = 2 * low
+        if succeed(middle):
             high = middle
         else:
             low = middle
@@ -152,7 +153,7 @@ class _Probes:
         self, execute: Callable[[int], Outcome], trace: Callable[[int], Traced] | None, most_gas: float
     ) -> None:
         self._execute, self._trace, self._most_gas = execute, trace, most_gas
-        self._known: list[tuple[int, int, bool, bool]] = []  # least, most, single frame, whether it succeeds
+        self._known: list[tuple[int, float, bool, bool]] = []  # least, most, single frame, whether it succeeds
         self._executed = self._traced = self._proven = 0
 
     def execute(self, gas_limit: int) -> Outcome:
@@ -167,33 +168,22 @@ class _Probes:
             return self.execute(gas_limit)
         traced = self._trace(gas_limit)
         self._traced += 1
-        self._executed += traced.outcome.status is not Status.REFUSED
         outcome, least, most, single_frame = traced
+        self._executed += outcome.status is not Status.REFUSED
         if least <= most:
-            self._known.append((least, most, single_frame, outcome.succeeded))
+            self._known.append((least, min(most, self._most_gas), single_frame, outcome.succeeded))
         return outcome
 
     def succeed(self, gas_limit: int) -> bool:
         """Whether the call succeeds with a limit."""
-        proven = self._proof(gas_limit)
-        if proven is None and self._traced == 1 and self._known and gas_limit < self._known[0][0] - 1:
-            self.trace(self._known[0][0] - 1)
-            proven = self._proof(gas_limit)
-        if proven is None:
-            return self.execute(gas_limit).succeeded
-        self._proven += 1
-        return proven
-
-    def _proof(self, gas_limit: int) -> bool | None:
-        """Whether the call succeeds with a limit, as far as it is known."""
-        if gas_limit > self._most_gas:
-            return None
         for least, most, single_frame, succeeds in self._known:
-            if least <= gas_limit <= most:
-                return succeeds
-            if single_frame and gas_limit < least:
-                return False
-        return None
+            if gas_limit <= most and (gas_limit >= least or single_frame):
+                self._proven += 1
+                return succeeds and gas_limit >= least
+        if self._traced == 1 and self._known and gas_limit < self._known[0][0] - 1:
+            self.trace(self._known[0][0] - 1)
+            return self.succeed(gas_limit)
+        return self.execute(gas_limit).succeeded
 
     def found(self, gas_limit: int | None, outcome: Outcome) -> Searched:
         return Searched(gas_limit, outcome, self._executed, self._proven)

@@ -108,11 +108,12 @@ class CallState:
         parsed = parse_overrides(overrides)
         if not parsed:
             return self
-        changed = {address: override.applied_to(self.account(address)) for address, override in parsed.items()}
+        changes = {**self.changes}
+        for address, override in parsed.items():
+            changes[address] = override.applied_to(self.account(address))
         return type(self)(
-            accounts=self.accounts, block=self.block, chain_id=self.chain_id, fork=self.fork,
-            changes={**self.changes, **changed},
-        )  # fmt: skip
+            accounts=self.accounts, block=self.block, chain_id=self.chain_id, fork=self.fork, changes=changes
+        )
 
     def after(self, changes: Iterable[Change]) -> Self:
         """This state after an execution that changed it so."""
@@ -193,14 +194,14 @@ class Override(NamedTuple):
 
     def applied_to(self, account: Account) -> Account:
         """The account with this override."""
-        storage = account.storage if self.state is None else self.state
-        if self.state_diff:
-            storage = ChainMap(dict(self.state_diff), storage)  # type: ignore[arg-type]  # never written to
+        balance, nonce, code, storage, slots = self
+        if storage is None:
+            storage = account.storage
         return Account(
-            balance=account.balance if self.balance is None else self.balance,
-            nonce=account.nonce if self.nonce is None else self.nonce,
-            code=account.code if self.code is None else self.code,
-            storage=storage,
+            account.balance if balance is None else balance,
+            account.nonce if nonce is None else nonce,
+            account.code if code is None else code,
+            ChainMap(slots, storage) if slots else storage,  # type: ignore[arg-type]  # never written to
         )
 
 
@@ -247,11 +248,12 @@ def _read_fields(name: str, fields: Any, known: "Mapping[str, _Field]") -> dict[
         raise InvalidInput(name, "expected an object of fields", fields)
     given: dict[str, Any] = {}
     for key, value in fields.items():
-        if key not in known:
-            raise InvalidInput(f"{name}.{key}", f"expected one of {', '.join(known)}", value)
+        where, field_known = f"{name}.{key}", known.get(key)
+        if field_known is None:
+            raise InvalidInput(where, f"expected one of {', '.join(known)}", value)
         if value is not None:
-            ours, read = known[key]
-            given[ours] = read(f"{name}.{key}", value)
+            ours, read = field_known
+            given[ours] = read(where, value)
     return given
 
 

@@ -23,7 +23,7 @@ from feemodel.execution.estimate import (
 from feemodel.execution.message import Request, parse_request
 from feemodel.execution.next_block import Simulation, in_order, parse_simulation, simulate
 from feemodel.execution.simulated_block import simulated_blocks
-from feemodel.execution.state import EMPTY, Account, CallState, blob_base_fee
+from feemodel.execution.state import EMPTY, CallState, blob_base_fee
 from feemodel.rpc.begun import Begun, following
 from feemodel.rpc.chain import Chain
 from feemodel.rpc.keys import CALLER, Caller
@@ -289,17 +289,15 @@ def _is_known(call: Call) -> bool:
 
 def _brought(call_state: CallState) -> int:
     """Bytes of code and of slots that an override brings along."""
-    return sum(
-        _differing(account, call_state.accounts.get(where, EMPTY)) for where, account in call_state.changes.items()
-    )
-
-
-def _differing(account: Account, before: Account) -> int:
-    code = 0 if account.code == before.code else len(account.code)
-    if account.storage is before.storage:
-        return code
-    written = account.storage.maps[0] if isinstance(account.storage, ChainMap) else account.storage
-    return code + SLOT_BYTES * max(len(written), 1)
+    brought = 0
+    for where, account in call_state.changes.items():
+        before, storage = call_state.accounts.get(where, EMPTY), account.storage
+        if account.code != before.code:
+            brought += len(account.code)
+        if storage is not before.storage:
+            written = storage.maps[0] if isinstance(storage, ChainMap) else storage
+            brought += SLOT_BYTES * max(len(written), 1)
+    return brought
 
 
 def client_version() -> str:

@@ -95,8 +95,8 @@ def check_size(overrides: Overrides | None, *, accounts: int, slots: int) -> Non
         raise LimitExceeded(f"overrides: at most {accounts:,} accounts, got {len(overrides):,}")
     found = 0
     for fields in overrides.values():
-        if isinstance(fields, MAPPINGS):
-            found += sum(len(value) for value in fields.values() if isinstance(value, MAPPINGS))
+        for value in fields.values() if isinstance(fields, MAPPINGS) else ():
+            found += len(value) if isinstance(value, MAPPINGS) else 0
     if found > slots:
         raise LimitExceeded(f"overrides: at most {slots:,} slots, got {found:,}")
 
