@@ -95,8 +95,8 @@ def create_access_list(
             changed, lambda execute: fixed_point(execute, message, gas_limit, excluded, limits)
         )
         if found.outcome.status is Status.INTRINSIC:
-            message = message._replace(access_list=found.access_list)
-            raise too_little_gas(message, found.outcome, gas_limit, call_state.fork)
+            listed = found.access_list
+            raise too_little_gas(message._replace(access_list=listed), found.outcome, gas_limit, call_state.fork)
     except ExecutionFailed as error:
         # By its hash, as if it were a transaction without a signature, geth names what it could not execute.
         call = request.call._replace(access_list=listed, chain_id=call_state.chain_id)
