@@ -43,7 +43,7 @@ def lzss_sizes(
 ) -> NDArray[np.int64]:
     """Sizes [bytes] of the compressed forms of `buffer[bounds[k]:bounds[k + 1]]`, one for each k.
 
-    May be called from several threads at once.
+    May be called from several threads at once, as each call has a workspace of its own.
 
     Parameters
     ----------

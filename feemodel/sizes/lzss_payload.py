@@ -40,7 +40,7 @@ class Workspace(NamedTuple):
     previous_pair: Places  # for a reserved byte, the latest place before with it and the next one; negative: none
     previous_byte: Places  # for a reserved byte, the latest place before with it; negative: none
     savings: Places  # bits that the best reference saves, where they are tabulated
-    heads: NDArray[np.int64]  # the latest place of each hashed key, counted from the first payload's start; its rank
+    heads: NDArray[np.int64]  # of each hashed key the latest place, from 1 at the first payload on; its rank
     last_runs: Places  # [256]: the latest run of each byte, counted likewise
     last_pairs: Places  # [2 · 256]: the latest place of each reserved byte with each next one
     last_bytes: Places  # [2]: the latest place of each reserved byte
@@ -52,8 +52,8 @@ def new_workspace(longest: int) -> Workspace:
     previous, rank, runs, previous_run, previous_pair, previous_byte, savings = np.empty((7, room), dtype=np.int32)
     return Workspace(
         np.empty(room, dtype=np.uint8), runs, previous, rank, previous_run, previous_pair, previous_byte, savings,
-        np.full((1 << _head_bits(longest)) + LONGEST, -1 << _RANK_BITS, dtype=np.int64),
-        *(np.full(size, -1, dtype=np.int32) for size in (256, 512, 2)),
+        np.zeros((1 << _head_bits(longest)) + LONGEST, dtype=np.int64),
+        *(np.zeros(size, dtype=np.int32) for size in (256, 512, 2)),
     )  # fmt: skip
 
 
@@ -76,25 +76,26 @@ def load(buffer: Data, start: int, length: int, payload: Workspace) -> None:
         payload.data[unsigned(i)] = buffer[unsigned(start + i)]
     for i in range(length, length + PADDING):
         payload.data[unsigned(i)] = 0
+    origin = start + 1  # so that zeros, which take no time to make, are places before the first payload
     shift = np.uint64(64 - _head_bits(length))
     i = 0
     while i + SHORTEST_NEAR <= length:
         word, byte = load_word(payload.data, i), payload.data[unsigned(i)]
         if all_equal(word, SHORTEST_NEAR):
             end = _end_of_run(payload.data, i, length)
-            _enter_run(payload, i, end, start, shift)
+            _enter_run(payload, i, end, origin, shift)
             if is_reserved(byte):
                 for place in range(i, end + 1 - SHORTEST_NEAR):
-                    _enter_reserved(payload, place, start)
+                    _enter_reserved(payload, place, origin)
             i = end + 1 - SHORTEST_NEAR
             continue
-        _enter(payload, i, start, signed(hashed(word & _KEY_MASK) >> shift))
+        _enter(payload, i, origin, signed(hashed(word & _KEY_MASK) >> shift))
         if is_reserved(byte):
-            _enter_reserved(payload, i, start)
+            _enter_reserved(payload, i, origin)
         i += 1
     while i < length:
         if is_reserved(payload.data[unsigned(i)]):
-            _enter_reserved(payload, i, start)
+            _enter_reserved(payload, i, origin)
         i += 1
 
 
@@ -111,17 +112,17 @@ def _end_of_run(data: Data, i: int, length: int) -> int:
 
 
 @njit(inline="always")
-def _enter(payload: Workspace, i: int, start: int, slot: int) -> None:
+def _enter(payload: Workspace, i: int, origin: int, slot: int) -> None:
     head = payload.heads[unsigned(slot)]
-    previous = (head >> _RANK_BITS) - start
+    previous = (head >> _RANK_BITS) - origin
     rank = (head & _RANK_MASK) + 1 if previous >= 0 else 0
     payload.previous[unsigned(i)] = previous
     payload.rank[unsigned(i)] = rank
-    payload.heads[unsigned(slot)] = (start + i) << _RANK_BITS | rank
+    payload.heads[unsigned(slot)] = (origin + i) << _RANK_BITS | rank
 
 
 @njit(inline="always")
-def _enter_run(payload: Workspace, i: int, end: int, start: int, shift: np.uint64) -> None:
+def _enter_run(payload: Workspace, i: int, end: int, origin: int, shift: np.uint64) -> None:
     """Enter the places of a run that have at least `SHORTEST_NEAR` of its bytes before them.
 
     They match beyond the run's end only where just as much is left of another one, so each has a key of its own: the
@@ -129,8 +130,8 @@ def _enter_run(payload: Workspace, i: int, end: int, start: int, shift: np.uint6
     has `LONGEST` left or more does not match beyond the end, and is in no chain.
     """
     byte = payload.data[unsigned(i)]
-    payload.previous_run[unsigned(i)] = payload.last_runs[unsigned(byte)] - start
-    payload.last_runs[unsigned(byte)] = start + i
+    payload.previous_run[unsigned(i)] = payload.last_runs[unsigned(byte)] - origin
+    payload.last_runs[unsigned(byte)] = origin + i
     first = signed(hashed(run_key(0, byte, payload.data[unsigned(end)])) >> shift)
     for run in range(LONGEST, end - i + 1):
         payload.runs[unsigned(end - run)] = run
@@ -138,14 +139,14 @@ def _enter_run(payload: Workspace, i: int, end: int, start: int, shift: np.uint6
         payload.rank[unsigned(end - run)] = 0
     for run in range(SHORTEST_NEAR, min(end - i + 1, LONGEST)):
         payload.runs[unsigned(end - run)] = run
-        _enter(payload, end - run, start, first + run)
+        _enter(payload, end - run, origin, first + run)
 
 
 @njit(inline="always")
-def _enter_reserved(payload: Workspace, i: int, start: int) -> None:
+def _enter_reserved(payload: Workspace, i: int, origin: int) -> None:
     byte = payload.data[unsigned(i)] & 1
     pair = 256 * byte + payload.data[unsigned(i + 1)]
-    payload.previous_pair[unsigned(i)] = payload.last_pairs[unsigned(pair)] - start
-    payload.last_pairs[unsigned(pair)] = start + i
-    payload.previous_byte[unsigned(i)] = payload.last_bytes[unsigned(byte)] - start
-    payload.last_bytes[unsigned(byte)] = start + i
+    payload.previous_pair[unsigned(i)] = payload.last_pairs[unsigned(pair)] - origin
+    payload.last_pairs[unsigned(pair)] = origin + i
+    payload.previous_byte[unsigned(i)] = payload.last_bytes[unsigned(byte)] - origin
+    payload.last_bytes[unsigned(byte)] = origin + i

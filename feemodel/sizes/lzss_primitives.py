@@ -1,6 +1,7 @@
 """The small parts of the compiled LZSS: what a reference is worth, bytes eight at a time, keys of places.
 
-numba's cache looks at the file of a cached function only. After a change in this file, touch the files that use it.
+numba's cache knows a cached function by the text of its own file. After a change in this file alone, remove what it
+keeps in `__pycache__`, or change the files that use it too.
 """
 
 import sys
