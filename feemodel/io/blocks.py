@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from feemodel.errors import InvalidInput
-from feemodel.io.files import PathLike, container_of, json_documents, opened, reading
+from feemodel.io.files import PathLike, container_of, json_items, opened, reading
 from feemodel.io.formats import CRYO_BLOCKS, ETL_BLOCKS, read_format
 from feemodel.io.tables import BLOCKS, cells_of_row, in_order, table_of_cells
 
@@ -71,12 +71,8 @@ def block_cells(place: str, block: Mapping[str, Any]) -> list[Any]:
 
 def rpc_blocks(data: bytes | str) -> Iterator[tuple[str, dict[str, Any]]]:
     """The blocks within the JSON that `parse_blocks` takes, each with its place."""
-    for line, document in json_documents(data):
-        items = document if isinstance(document, list) else [document]
-        for number, item in enumerate(items, 1):
-            block = f"block {number}" if isinstance(document, list) else ""
-            place = ", ".join(part for part in (line, block) if part) or "the block"
-            yield place, _block(place, item)
+    for place, item in json_items(data, "block", "the block"):
+        yield place, _block(place, item)
 
 
 def _block(place: str, item: Any) -> dict[str, Any]:

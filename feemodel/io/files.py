@@ -8,7 +8,7 @@ import re
 import secrets
 import warnings
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias
@@ -178,6 +178,23 @@ def json_documents(data: bytes | str) -> Iterator[tuple[str, Any]]:
                 yield f"line {number}", parse_json(line, f"line {number}")
     else:
         yield "", parse_json(text, "the document")
+
+
+def json_items(
+    data: bytes | str, kind: str, only: str, *, inside: Callable[[Any], Any] = lambda document: document
+) -> Iterator[tuple[str, Any]]:
+    """The items of JSON documents that are lists, and the documents that are none, each with its place.
+
+    Parameters
+    ----------
+    kind, only : what the place of an item is called, and that of a document which is the only one.
+    inside : a document → what of it is looked at.
+    """
+    for line, document in json_documents(data):
+        found = inside(document)
+        for number, item in enumerate(found if isinstance(found, list) else [found], 1):
+            own = f"{kind} {number}" if isinstance(found, list) else ""
+            yield ", ".join(part for part in (line, own) if part) or only, item
 
 
 def _is_json(text: str) -> bool:

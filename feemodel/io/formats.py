@@ -18,7 +18,7 @@ import pandas as pd
 
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum.transaction_fields import FIELD_NAMES, FIELD_OF, IGNORED_NAMES, SIDECAR_NAMES, misspelt
-from feemodel.io.files import Container, PathLike, column_names, json_documents, read_columns
+from feemodel.io.files import Container, PathLike, column_names, json_items, read_columns
 from feemodel.io.tables import (
     BLOCKS,
     L1_FEES,
@@ -269,21 +269,17 @@ def _made(form: Format, read: Mapping[str, Source], table: Any) -> pd.DataFrame:
 
 def rows_of_json(data: bytes | str) -> list[tuple[str, Mapping[str, Any]]]:
     """The objects of a JSON list, of JSON Lines, or of the answer of a Dune query, each with its place."""
-    rows = []
-    for line, document in json_documents(data):
-        if (
-            isinstance(document, Mapping)
-            and isinstance(document.get("result"), Mapping)
-            and "rows" in document["result"]
-        ):
-            document = document["result"]["rows"]
-        for number, row in enumerate(document if isinstance(document, list) else [document], 1):
-            item = f"row {number}" if isinstance(document, list) else ""
-            place = ", ".join(part for part in (line, item) if part) or "row 1"
-            if not isinstance(row, Mapping):
-                raise InvalidInput(place, "expected an object", row)
-            rows.append((place, row))
+    rows = list(json_items(data, "row", "row 1", inside=_rows_of_dune))
+    for place, row in rows:
+        if not isinstance(row, Mapping):
+            raise InvalidInput(place, "expected an object", row)
     return rows
+
+
+def _rows_of_dune(document: Any) -> Any:
+    """The rows in the answer of a Dune query; any other document as it is."""
+    result = document.get("result") if isinstance(document, Mapping) else None
+    return result["rows"] if isinstance(result, Mapping) and "rows" in result else document
 
 
 def table_of_objects(

@@ -38,30 +38,16 @@ class Account(NamedTuple):
 
     def to_bytes(self) -> bytes:
         """The flat value, 192 bytes, as proofs show it."""
-        return b"".join(
-            (
-                self.nonce.to_bytes(WORD_SIZE),
-                self.balance.to_bytes(WORD_SIZE),
-                self.storage_root,
-                self.code_hash,
-                self.keccak_code_hash,
-                self.code_size.to_bytes(WORD_SIZE),
-            )
-        )
+        return b"".join(field if isinstance(field, bytes) else field.to_bytes(WORD_SIZE) for field in self)
 
     @classmethod
     def from_bytes(cls, value: bytes) -> "Account":
         """The account of a flat value."""
         _check_size(value)
         words = (value[start : start + WORD_SIZE] for start in range(0, ACCOUNT_SIZE, WORD_SIZE))
-        nonce, balance, storage_root, code_hash, keccak_code_hash, code_size = words
+        nonce, balance, storage_root, code_hash, keccak, size = words
         return cls(
-            int.from_bytes(nonce),
-            int.from_bytes(balance),
-            storage_root,
-            code_hash,
-            keccak_code_hash,
-            int.from_bytes(code_size),
+            int.from_bytes(nonce), int.from_bytes(balance), storage_root, code_hash, keccak, int.from_bytes(size)
         )
 
 

@@ -19,7 +19,7 @@ be left out. Numbers are hexadecimal quantities.
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -52,15 +52,13 @@ def read_genesis(path: str | Path) -> Iterator[GenesisAccount]:
 
     Raises `UnreadableFile`, which names the file and the account.
     """
-    try:
-        if Path(path).stat().st_size > PARSED_WHOLE:
-            with Path(path).open(encoding="utf-8-sig") as file:
-                for text, fields in alloc_members(file):
-                    yield _genesis_account(text, fields)
+    with _reading(path):
+        if Path(path).stat().st_size <= PARSED_WHOLE:
+            yield from parse_genesis(parse_json(Path(path).read_bytes()))
             return
-        yield from parse_genesis(parse_json(Path(path).read_bytes()))
-    except (OSError, InvalidInput) as error:
-        raise _unreadable(path, error) from None
+        with Path(path).open(encoding="utf-8-sig") as file:
+            for text, fields in alloc_members(file):
+                yield _genesis_account(text, fields)
 
 
 def read_genesis_chain_id(path: str | Path) -> int | None:
@@ -68,13 +66,11 @@ def read_genesis_chain_id(path: str | Path) -> int | None:
 
     Raises `UnreadableFile`, which names the file.
     """
-    try:
-        if Path(path).stat().st_size > PARSED_WHOLE:
-            with Path(path).open(encoding="utf-8-sig") as file:
-                return genesis_chain_id({"config": config_of(file)})
-        return genesis_chain_id(parse_json(Path(path).read_bytes()))
-    except (OSError, InvalidInput) as error:
-        raise _unreadable(path, error) from None
+    with _reading(path):
+        if Path(path).stat().st_size <= PARSED_WHOLE:
+            return genesis_chain_id(parse_json(Path(path).read_bytes()))
+        with Path(path).open(encoding="utf-8-sig") as file:
+            return genesis_chain_id({"config": config_of(file)})
 
 
 def read_blocks(path: str | Path) -> Iterator[BlockChanges]:
@@ -98,10 +94,8 @@ def read_proof(path: str | Path) -> dict[str, Any]:
 
     Raises `UnreadableFile` for a file that is missing or holds no JSON object.
     """
-    try:
+    with _reading(path):
         proof = parse_json(Path(path).read_bytes())
-    except (OSError, InvalidInput) as error:
-        raise _unreadable(path, error) from None
     if isinstance(proof, dict) and "jsonrpc" in proof:
         proof = proof.get("result", proof.get("error"))
     if not isinstance(proof, dict) or "accountProof" not in proof:
@@ -111,9 +105,14 @@ def read_proof(path: str | Path) -> dict[str, Any]:
     return proof
 
 
-def _unreadable(path: str | Path, error: OSError | InvalidInput) -> UnreadableFile:
-    said = (error.strerror or str(error)).lower() if isinstance(error, OSError) else error
-    return UnreadableFile(f"{path}: {said}")
+@contextmanager
+def _reading(place: str | Path) -> Iterator[None]:
+    """What is wrong with a file or a line of it is `UnreadableFile`, which names the place."""
+    try:
+        yield
+    except (OSError, InvalidInput) as error:
+        said = (error.strerror or str(error)).lower() if isinstance(error, OSError) else error
+        raise UnreadableFile(f"{place}: {said}") from None
 
 
 def parse_genesis(genesis: Any) -> Iterator[GenesisAccount]:
@@ -291,13 +290,10 @@ def _read_lines(path: str | Path, parse: Callable[[Any], BlockChanges]) -> Itera
     """What the lines of a file hold that are not empty."""
     is_input = str(path) == "-"
     name = "standard input" if is_input else path
-    try:
-        with nullcontext(sys.stdin.buffer) if is_input else Path(path).open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    yield _parsed_line(f"{name}, line {number}", line, parse)
-    except OSError as error:
-        raise UnreadableFile(f"{name}: {error}") from None
+    with _reading(name), nullcontext(sys.stdin.buffer) if is_input else Path(path).open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if line.strip():
+                yield _parsed_line(f"{name}, line {number}", line, parse)
 
 
 def _parsed_line(place: str, line: bytes, parse: Callable[[Any], BlockChanges]) -> BlockChanges:
@@ -305,7 +301,5 @@ def _parsed_line(place: str, line: bytes, parse: Callable[[Any], BlockChanges]) 
         value = parse_json(line, place)
     except InvalidInput as error:
         raise UnreadableFile(str(error)) from None
-    try:
+    with _reading(place):
         return parse(value)
-    except InvalidInput as error:
-        raise UnreadableFile(f"{place}: {error}") from None

@@ -156,7 +156,7 @@ class SqlRows:
         self._tables = (self.nodes, self.leaves, self.keys, self.branches)
         self._recent_path = lru_cache(RECENT)(self._read_path)
         self._upper_part = lru_cache(UPPER_PARTS)(self._read_upper_part)
-        self._top_hash = lru_cache(VERSIONS)(self._checked_top_hash)
+        self._top_hash = lru_cache(VERSIONS)(self.checked_top_hash)
 
     def resume(self) -> None:
         """Count on from the last stored rows: what a transaction begins with."""
@@ -214,12 +214,8 @@ class SqlRows:
         empty = self._scheme.empty_siblings[DEPTH - height :]
         return [sibling or empty[place] for place, sibling in enumerate(siblings)]
 
-    def check_version(self, version: Version) -> None:
-        """Raise `LedgerDamaged` unless a tree's highest stored node leads to its root."""
-        self._checked_top_hash(version)
-
-    def _checked_top_hash(self, version: Version) -> bytes:
-        """The hash of a tree's highest stored node, from which the hashes lead to its root."""
+    def checked_top_hash(self, version: Version) -> bytes:
+        """The hash of a tree's highest stored node; raises `LedgerDamaged` unless it leads to the tree's root."""
         scheme, height = self._scheme, stored_height(version.next_free)
         if not 0 < height <= DEPTH or len(version.sub_root) != HASH_SIZE:
             self._database.damaged(f"the tree {version.root.hex()} has the next free leaf {version.next_free}")

@@ -228,7 +228,7 @@ class Store:
     def check_version(self, version: Version) -> None:
         """Raise `LedgerDamaged` unless the top of a stored tree leads to its root."""
         self._check_types(version)
-        self.rows.check_version(version)
+        self.rows.checked_top_hash(version)
 
     def _check_types(self, version: Version) -> None:
         types = [type(value) for value in version] == [bytes, int, bytes, int, int]
