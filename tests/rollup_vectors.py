@@ -10,7 +10,6 @@ from feemodel.ethereum import fee_market
 from feemodel.ethereum import glamsterdam_draft as draft
 from feemodel.ethereum.quantities import from_hex
 from feemodel.rollups import (
-    arbitrum,
     arbitrum_l1_pricing,
     balance,
     optimism,
@@ -374,8 +373,22 @@ def _plain_max_send(inputs: Inputs) -> dict[str, Any]:
     return _sent(balance.sendable(**inputs))
 
 
+def op_stack_sendable(
+    balance_wei: int, *, upgrade: str, gas_limit: int, max_fee_per_gas: int, fastlz_size: int,
+    operator_fee_scalar: int = 0, operator_fee_constant: int = 0, **l1: int,
+) -> balance.Sendable:  # fmt: skip
+    """What can be sent of a transaction of this FastLZ length, from the formulas of the chain's two further fees."""
+    l1_fee = optimism.fjord_l1_fee(fastlz_size, **l1)
+    terms = {"scalar": operator_fee_scalar, "constant": operator_fee_constant}
+    operator = int(optimism.operator_fee(gas_limit, **terms, upgrade=upgrade))
+    fees = {"l1_fee": l1_fee, "operator_fee": operator}
+    return balance.sendable(balance_wei, gas_limit=gas_limit, max_fee_per_gas=max_fee_per_gas, **fees)
+
+
 def _op_stack_max_send(inputs: Inputs) -> dict[str, Any]:
-    return _sent(balance.op_stack_sendable(**inputs), "l1_fee", "operator_fee")
+    have = inputs["balance"]
+    terms = {name: value for name, value in inputs.items() if name != "balance"}
+    return _sent(op_stack_sendable(have, **terms), "l1_fee", "operator_fee")
 
 
 def _arbitrum_max_send(inputs: Inputs) -> dict[str, Any]:
@@ -383,7 +396,7 @@ def _arbitrum_max_send(inputs: Inputs) -> dict[str, Any]:
 
 
 def _total_rollup_cost(inputs: Inputs) -> int:
-    held = balance.op_stack_sendable(0, max_fee_per_gas=0, **inputs)
+    held = op_stack_sendable(0, max_fee_per_gas=0, **inputs)
     return held.l1_fee + held.operator_fee
 
 
@@ -568,7 +581,7 @@ MODELS: Mapping[tuple[str, str], Callable[[Inputs], Any]] = {
     ("zksync_os", "max_send"): _plain_max_send,
     ("zksync_os", "fee_params"): _block_prices,
     ("zksync_os", "gas_used"): _zksync_os_gas,
-    ("arbitrum", "approx_exp_basis_points(accuracy 4)"): lambda i: arbitrum.approx_exp_basis_points(i["bips"]),
+    ("arbitrum", "approx_exp_basis_points(accuracy 4)"): lambda i: l2_pricing.approx_exp_basis_points(i["bips"]),
     ("arbitrum", "gas_constraints_base_fee"): _constraints_base_fee,
     ("arbitrum", "constraint_blocks"): _constraint_blocks,
     ("arbitrum", "legacy_equals_one_constraint"): _legacy_equals_one_constraint,

@@ -7,8 +7,8 @@ import numpy as np
 from feemodel.ethereum import fee_market
 from feemodel.ethereum.transaction import Signature, Transaction
 from feemodel.rollups import Now, balance, max_send, optimism, rule, taiko, zksync_os
-from feemodel.rollups.arbitrum import DIA_CONSTRAINTS, base_fees, poster_charge
-from feemodel.rollups.arbitrum_l2_pricing import constraint_base_fee, constraint_exponent
+from feemodel.rollups.arbitrum import poster_charge
+from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, base_fees, constraint_base_fee, constraint_exponent
 from feemodel.rollups.chain_history import chain
 from feemodel.sizes.codecs import SCROLL_ZSTD, Brotli, FastLz
 

@@ -14,7 +14,7 @@ from feemodel.io import read_shipped_l1_fees, read_shipped_transactions
 from feemodel.simulation.announced import CalldataPressure, PricingRule
 from feemodel.simulation.backtest import backtest
 from feemodel.simulation.calibrate import Calibration, calibrate, smallest_margin
-from feemodel.simulation.history_uncertainty import calibrate_histories, without_dearest_days
+from feemodel.simulation.history_uncertainty import calibrate_histories
 from feemodel.simulation.scenarios import bootstrap, replay
 from feemodel.simulation.surfaces import Workload
 
@@ -224,14 +224,3 @@ def test_the_historys_shortness_widens_the_interval(real, found):
     assert (drawn["low"] <= drawn["high"]).all()
     assert drawn.attrs["low"] == drawn["low"].min() < drawn.attrs["high"] == drawn["high"].max()
     assert drawn["drawn_margin"].shape == (2, 8)
-
-
-def test_the_dearest_days_can_be_left_out():
-    history = replay(read_shipped_l1_fees(), source="the shipped month")
-    without = without_dearest_days(history, 2)
-
-    assert without.sizes["step"] == history.sizes["step"] - 2 * 144
-    assert without["base_fee"].mean() < 0.8 * history["base_fee"].mean()
-    assert without.attrs["source"] == "the shipped month, without the 2 dearest days"
-    with pytest.raises(InvalidInput, match="days: expected fewer than the 31 days"):
-        without_dearest_days(history, 31)

@@ -28,7 +28,6 @@ NOT_CALLED = {
         "ArbitrumChain", "LineaPricing", "OpStackChain", "PolygonChain", "Preset", "ScrollChain", "TaikoChain",
         "ZkSyncChain", "ZkSyncOsChain",
     },
-    "feemodel.rollups.scroll": {"Upgrade"},
     "feemodel.rollups.taiko": {"Chain"},
     "feemodel.simulation.announced": {"CalldataPressure"},
     "feemodel.simulation.attacks.denial": {"Victim"},

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
-from feemodel.rollups import arbitrum
+from feemodel.rollups import arbitrum, arbitrum_l2_pricing
 from feemodel.rollups.arbitrum_l1_pricing import L1Pricing, charged, equilibrium_price, reported
 from tests.rollup_vectors import equilibration
 
@@ -127,8 +127,8 @@ def test_a_batch_is_reported_with_its_bookkeeping() -> None:
 @pytest.mark.parametrize(("bips", "value"), [(0, 10_000), (2_000, 12_214), (10_000, 27_083), (20_000, 70_000)])
 def test_exponential_is_the_published_one(bips: int, value: int) -> None:
     """util/arbmath/math_test.go, accuracy 4."""
-    assert arbitrum.approx_exp_basis_points(bips) == value
-    assert arbitrum.approx_exp_basis_points([bips, -bips]).tolist() == [value, 10**8 // value]
+    assert arbitrum_l2_pricing.approx_exp_basis_points(bips) == value
+    assert arbitrum_l2_pricing.approx_exp_basis_points([bips, -bips]).tolist() == [value, 10**8 // value]
 
 
 @pytest.mark.parametrize(("backlog", "fee"), [
@@ -136,12 +136,12 @@ def test_exponential_is_the_published_one(bips: int, value: int) -> None:
 ])  # fmt: skip
 def test_l2_base_fee_rises_with_the_backlog(backlog: Any, fee: Any) -> None:
     """One fifth and one whole of inertia · speed limit beyond the tolerance: e^0.2 and e."""
-    price = arbitrum.l2_base_fee(backlog, min_base_fee=10**7, speed_limit=7_000_000)
+    price = arbitrum_l2_pricing.l2_base_fee(backlog, min_base_fee=10**7, speed_limit=7_000_000)
     assert (price.tolist() if isinstance(backlog, list) else price) == fee
 
 
 def test_backlog_is_paid_off_by_time() -> None:
-    assert arbitrum.next_backlog([0, 10**7], 10**6, [1, 1], speed_limit=7_000_000).tolist() == [0, 4_000_000]
+    assert arbitrum_l2_pricing.next_backlog([0, 10**7], 10**6, [1, 1], speed_limit=7_000_000).tolist() == [0, 4_000_000]
 
 
 # Brotli level, equilibration units, gas of a batch, speed limit, floor: nitro at 6dce8d1, l1pricing.go, l2pricing.go

@@ -11,6 +11,7 @@ from feemodel.ethereum.transaction import Signature, Transaction
 from feemodel.rollups import Now, balance, max_send, optimism, rule
 from feemodel.rollups.chain_history import chain
 from feemodel.sizes.codecs import Brotli, FastLz
+from tests.rollup_vectors import op_stack_sendable
 from tests.sending_cases import CHAINS, check_cases
 
 TO = {"to": "0x" + "11" * 20}
@@ -30,7 +31,7 @@ OP_STACK = [
 
 @pytest.mark.parametrize(("upgrade", "have", "gas", "fee", "size", "operator", "held", "most"), OP_STACK)
 def test_op_stack_holds_gas_l1_fee_and_operator_fee(upgrade, have, gas, fee, size, operator, held, most):
-    found = balance.op_stack_sendable(
+    found = op_stack_sendable(
         have, upgrade=upgrade, gas_limit=gas, max_fee_per_gas=fee, fastlz_size=size, **SCALARS, **L1,
         operator_fee_scalar=operator[0], operator_fee_constant=operator[1],
     )  # fmt: skip
@@ -209,7 +210,7 @@ def test_a_wallet_that_takes_the_unsigned_bytes_understates_the_fee():
 def test_a_wallet_that_holds_only_the_operator_fee_of_the_gas_used_is_short():
     terms = {"upgrade": "jovian", "max_fee_per_gas": 10**6, "fastlz_size": 120, **SCALARS, **L1}
     limit, used = (
-        balance.op_stack_sendable(10**15, gas_limit=gas, operator_fee_scalar=100, **terms) for gas in (60_000, 21_000)
+        op_stack_sendable(10**15, gas_limit=gas, operator_fee_scalar=100, **terms) for gas in (60_000, 21_000)
     )
 
     assert limit.operator_fee - used.operator_fee == 39_000 * 100 * 100

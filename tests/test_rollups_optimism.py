@@ -1,6 +1,5 @@
 """The OP Stack's fees against published vectors and receipts, and arrays against their elements."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import Int64Overflow, InvalidInput
-from feemodel.rollups import optimism, upgrades
+from feemodel.rollups import optimism
+from feemodel.rollups.chain_history import chain
 
 EMPTY = {"l1_base_fee": 10**9, "blob_base_fee": 10**7, "base_fee_scalar": 2, "blob_base_fee_scalar": 3}
 PARITY = {"l1_base_fee": 2_000_000, "blob_base_fee": 3_000_000, "base_fee_scalar": 20, "blob_base_fee_scalar": 15}
@@ -114,18 +114,18 @@ STARTS = {
 
 
 def test_upgrades_start_when_they_were_announced_for() -> None:
-    starts = {row.name: datetime.fromtimestamp(row.timestamp, UTC) for row in optimism.UPGRADES}
-    assert {name: f"{start:%Y-%m-%dT%H:%M:%S}" for name, start in starts.items()} == STARTS
+    since = {row.values["upgrade"]: row.since for row in chain("op-mainnet").rows if "upgrade" in row.values}
+    assert {"bedrock": since["regolith"], **since} == STARTS  # OP Mainnet had both from its first Bedrock block on
+    assert [row.name for row in optimism.UPGRADES] == list(STARTS)
 
 
 def test_upgrades_are_found_by_name_and_time() -> None:
-    assert upgrades.named(optimism.UPGRADES, "jovian").operator_fee_multiplier == 100
-    assert [upgrades.at(optimism.UPGRADES, row.timestamp).timestamp for row in optimism.UPGRADES] == [
-        row.timestamp for row in optimism.UPGRADES
-    ]
-    assert upgrades.at(optimism.UPGRADES, 1_720_627_200).name == "ecotone"
-    with pytest.raises(InvalidInput, match="at least 1,686,068,903, the start of bedrock"):
-        upgrades.at(optimism.UPGRADES, 1)
+    assert optimism.upgrade_named("jovian").operator_fee_multiplier == 100
+    for name, start in STARTS.items():
+        assert chain("op-mainnet").at(start)["upgrade"] == ("regolith" if name == "bedrock" else name)
+    assert chain("op-mainnet").at(1_720_627_200)["upgrade"] == "ecotone"
+    with pytest.raises(InvalidInput, match="expected 2023-06-06T16:28:23 or later, the start of op-mainnet"):
+        chain("op-mainnet").at(1)
 
 
 @pytest.mark.parametrize("call", [

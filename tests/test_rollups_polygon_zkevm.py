@@ -85,17 +85,6 @@ def test_percentage_byte_is_the_published_one(offer: int, effective: int, byte: 
     assert polygon_zkevm.effective_percentage([offer], effective).tolist() == [byte]
 
 
-def test_suggested_price_keeps_three_digits() -> None:
-    assert [polygon_zkevm.suggested_gas_price(price) for price in (1_000, 33_333_333_333, 0)] == [150, 4_990_000_000, 0]
-
-
-@pytest.mark.parametrize(("price", "suggested"), [
-    (6_667, 1_000), (7_000, 1_050), (9_999, 1_490), (12_345, 1_850), (123_456_789, 18_500_000), (6_660, 999), (7, 1),
-])  # fmt: skip
-def test_a_suggested_price_of_more_digits_is_cut_after_the_third(price: int, suggested: int) -> None:
-    assert polygon_zkevm.suggested_gas_price(price) == suggested
-
-
 def test_the_defaults_are_those_of_the_node() -> None:
     expected = Pricing(
         l1_gas_price_factor=0.25, byte_gas_cost=16, zero_byte_gas_cost=4, net_profit=1.0, transfer_gas_price=0,

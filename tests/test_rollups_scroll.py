@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import Int64Overflow, InvalidInput
-from feemodel.rollups import scroll, upgrades
+from feemodel.rollups import scroll
+from feemodel.rollups.chain_history import chain
 
 GALILEO = {"exec_scalar": 2_394_981_796, "blob_scalar": 1_019_097_245, "penalty_factor": 10_000}
 CURIE = {"commit_scalar": 230_759_955_285, "blob_scalar": 417_565_260}
@@ -103,5 +104,5 @@ def test_moments_and_transactions_broadcast() -> None:
 
 
 def test_upgrades_are_found_by_time() -> None:
-    names = [upgrades.at(scroll.UPGRADES, time).name for time in (1_755_575_999, 1_755_576_000, 1_766_041_200)]
+    names = [chain("scroll").at(time)["upgrade"] for time in (1_755_575_999, 1_755_576_000, 1_766_041_200)]
     assert names == ["curie", "feynman", "galileo-v2"]

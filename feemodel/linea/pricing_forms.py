@@ -2,8 +2,9 @@
 
 from __future__ import annotations  # `help` shows ArrayLike, not the union that it stands for
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeVar, overload
+from typing import Any, ClassVar, TypeVar, overload
 
 from feemodel.checks import ArrayLike, Numbers, WholeArray, Wholes
 from feemodel.errors import InvalidInput
@@ -14,13 +15,12 @@ from feemodel.linea.priority import Breakdown, breakdown, verification_breakdown
 Fee = TypeVar("Fee", int, WholeArray)
 
 
-class Form(Protocol):
+class Form(ABC):
     """What prices a transaction: everything but the transaction's own size and gas, and the margin of the check."""
 
+    __slots__ = ()
     name: ClassVar[str]
-
-    @property
-    def base_fee(self) -> int: ...
+    base_fee: int
 
     @overload
     def parts(self, compressed_size: int, gas: int, margin: float) -> Breakdown[int]: ...
@@ -28,12 +28,20 @@ class Form(Protocol):
     def parts(
         self, compressed_size: Numbers[Wholes], gas: Numbers[Wholes], margin: Numbers[Wholes]
     ) -> Breakdown[Wholes]: ...
+    def parts(self, compressed_size: ArrayLike, gas: ArrayLike, margin: ArrayLike) -> Breakdown[Any]:
+        """The priority fee in its parts, as `breakdown` or `verification_breakdown` of `feemodel.linea.priority`."""
+        return self._parts(compressed_size, gas, margin)
 
-    def required_price(self, fee: Fee) -> Fee: ...
+    @abstractmethod
+    def _parts(self, compressed_size: ArrayLike, gas: ArrayLike, margin: ArrayLike) -> Breakdown[Any]: ...
+
+    @abstractmethod
+    def required_price(self, fee: Fee) -> Fee:
+        """What a transaction must offer for a priority fee [wei / gas]."""
 
 
 @dataclass(frozen=True, slots=True)
-class CostPerByte:
+class CostPerByte(Form):
     """The form of today's nodes.
 
     >>> CostPerByte(variable_cost=1_000_000_000, fixed_cost=30_000_000).parts(128, 21_000, 1.2).total
@@ -46,14 +54,7 @@ class CostPerByte:
     fixed_cost: int = 0  #: [wei / gas]
     base_fee: int = NODE.base_fee  #: [wei / gas]
 
-    @overload
-    def parts(self, compressed_size: int, gas: int, margin: float) -> Breakdown[int]: ...
-    @overload
-    def parts(
-        self, compressed_size: Numbers[Wholes], gas: Numbers[Wholes], margin: Numbers[Wholes]
-    ) -> Breakdown[Wholes]: ...
-    def parts(self, compressed_size: ArrayLike, gas: ArrayLike, margin: ArrayLike) -> Breakdown[Any]:
-        """The priority fee in its parts, see `feemodel.linea.priority.breakdown`."""
+    def _parts(self, compressed_size: ArrayLike, gas: ArrayLike, margin: ArrayLike) -> Breakdown[Any]:
         return breakdown(
             compressed_size, gas, variable_cost=self.variable_cost, fixed_cost=self.fixed_cost, margin=margin
         )
@@ -65,7 +66,7 @@ class CostPerByte:
 
 
 @dataclass(frozen=True, slots=True)
-class VerificationCost:
+class VerificationCost(Form):
     """The form of the method's description: L1 verification cost and capacity, price ratio, minimum price.
 
     >>> VerificationCost(min_gas_price=100_000_000).parts(128, 21_000, 1.2).total
@@ -81,14 +82,7 @@ class VerificationCost:
     adjustment: int = 0  #: [wei / gas]
     base_fee: int = NODE.base_fee  #: [wei / gas]
 
-    @overload
-    def parts(self, compressed_size: int, gas: int, margin: float) -> Breakdown[int]: ...
-    @overload
-    def parts(
-        self, compressed_size: Numbers[Wholes], gas: Numbers[Wholes], margin: Numbers[Wholes]
-    ) -> Breakdown[Wholes]: ...
-    def parts(self, compressed_size: ArrayLike, gas: ArrayLike, margin: ArrayLike) -> Breakdown[Any]:
-        """The priority fee in its parts, see `feemodel.linea.priority.verification_breakdown`."""
+    def _parts(self, compressed_size: ArrayLike, gas: ArrayLike, margin: ArrayLike) -> Breakdown[Any]:
         return verification_breakdown(
             compressed_size,
             gas,

@@ -52,8 +52,7 @@ def plot_recovery(
         ax.plot([], [], color="black", linestyle=line, linewidth=1.3, label=f"break-even at margin {factor:g}")
     _logarithmic(ax, x, y)
     ax.set(xlabel="L1 base fee [gwei per gas]", ylabel="blob base fee [gwei per gas]")
-    ax.legend(loc="center left", fontsize=8, framealpha=0.9)
-    return ax
+    return finished(ax, grid="", loc="center left", framealpha=0.9)
 
 
 def plot_fee_by_size(
@@ -80,11 +79,8 @@ def plot_fee_by_size(
     for line, (label, cost) in zip(cycle(("-", "--", ":")), cost_per_byte.items(), strict=False):
         ax.plot(span, span * cost / WEI_PER_GWEI, line, color=GREY, linewidth=1.5, label=label)
     ax.set(xscale="log", yscale="log", xlabel="compressed size [bytes]", ylabel="total fee of the transaction [gwei]")
-    ax.xaxis.set_major_formatter(FuncFormatter(_plain))
-    ax.yaxis.set_major_formatter(FuncFormatter(_plain))
-    ax.grid(alpha=0.25)
-    legend = ax.legend(fontsize=8, loc="upper left", markerscale=3)
-    for handle in legend.legend_handles:
+    legend = finished(ax, plain="xy", loc="upper left", markerscale=3).get_legend()
+    for handle in legend.legend_handles if legend is not None else ():
         if handle is not None:
             handle.set_alpha(1.0)
     return ax
@@ -114,8 +110,7 @@ def plot_verification_surface(surface: "xarray.Dataset", ax: Axes | None = None,
     ax.plot([], [], color="black", linewidth=0.8, label="fee of the median transaction")
     _logarithmic(ax, x, y)
     ax.set(xlabel="L1 gas price over L2 gas price", ylabel="verification cost [million L1 gas]")
-    ax.legend(loc="lower left", fontsize=8, framealpha=0.9)
-    return ax
+    return finished(ax, grid="", loc="lower left", framealpha=0.9)
 
 
 def plot_fee_curves(
@@ -129,11 +124,7 @@ def plot_fee_curves(
         ax.plot(size, middle / WEI_PER_GWEI, color=colour, label=label)
         ax.fill_between(size, lower / WEI_PER_GWEI, upper / WEI_PER_GWEI, color=colour, alpha=0.18, linewidth=0)
     ax.set(xscale="log", yscale="log", xlabel="compressed size [bytes]", ylabel="priority fee [gwei per gas]")
-    ax.xaxis.set_major_formatter(FuncFormatter(_plain))
-    ax.yaxis.set_major_formatter(FuncFormatter(_plain))
-    ax.grid(alpha=0.25)
-    ax.legend(fontsize=8, loc="upper left")
-    return ax
+    return finished(ax, plain="xy", loc="upper left")
 
 
 def plot_distributions(
@@ -145,12 +136,9 @@ def plot_distributions(
         ordered = np.sort(np.asarray(values))
         ax.step(ordered, np.arange(1, len(ordered) + 1) / len(ordered), where="post", color=colour, label=name)
     ax.set(xscale=scale, xlabel=label, ylabel="share of transactions", ylim=(0, 1))
-    ax.xaxis.set_major_formatter(FuncFormatter(_plain))
     if scale == "log":
         log_ticks(ax.xaxis)
-    ax.grid(alpha=0.25)
-    ax.legend(fontsize=8)
-    return ax
+    return finished(ax, plain="x")
 
 
 def plot_comparison(rows: Sequence[tuple[str, float, float]], ax: Axes | None = None) -> Axes:
@@ -177,10 +165,7 @@ def plot_comparison(rows: Sequence[tuple[str, float, float]], ax: Axes | None = 
     ax.set(xscale="log", xlabel="fee [gwei]", xlim=(np.nanmin(parts) / 2, total.max() * 4))
     ax.set_yticks(place, [name for name, _, _ in ordered])
     ax.invert_yaxis()
-    ax.xaxis.set_major_formatter(FuncFormatter(_plain))
-    ax.grid(axis="x", alpha=0.25)
-    ax.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1))
-    return ax
+    return finished(ax, plain="x", grid="x", loc="upper left", bbox_to_anchor=(1.01, 1))
 
 
 def given_or_new(ax: Axes | None) -> Axes:
@@ -193,6 +178,16 @@ def given_or_new(ax: Axes | None) -> Axes:
 
         return pyplot.subplots(layout="constrained")[1]
     return instance("ax", ax, Axes)
+
+
+def finished(ax: Axes, *, plain: str = "", grid: str = "both", **legend: Any) -> Axes:
+    """The axes with plain numbers on those named, a light grid ("both", "x", "y", or "" for none), a small legend."""
+    for axis in plain:
+        getattr(ax, f"{axis}axis").set_major_formatter(FuncFormatter(_plain))
+    if grid:
+        ax.grid(axis=grid, alpha=0.25)  # type: ignore[arg-type]  # one of the words that Matplotlib knows
+    ax.legend(**({"fontsize": 8} | legend))
+    return ax
 
 
 def _filled(ax: Axes, x: NDArray[Any], y: NDArray[Any], values: NDArray[Any], label: str) -> None:

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from feemodel.ethereum.quantities import WEI_PER_GWEI
-from feemodel.plots.figures import COLOURS, GREY, ORANGE, given_or_new, log_ticks
+from feemodel.plots.figures import COLOURS, GREY, ORANGE, finished, given_or_new, log_ticks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,9 +31,7 @@ def plot_surge(paths: Mapping[str, NDArray[np.int64]], ax: Axes | None = None) -
     low, high = ax.get_ylim()
     ax.set_ylim(low, high * 1.6)
     log_ticks(ax.yaxis, span=100)
-    ax.grid(alpha=0.25)
-    ax.legend(fontsize=8, loc="upper left")
-    return ax
+    return finished(ax, loc="upper left")
 
 
 def plot_days(table: "pd.DataFrame", ax: Axes | None = None, *, transactions: int) -> Axes:
@@ -63,9 +61,7 @@ def plot_days(table: "pd.DataFrame", ax: Axes | None = None, *, transactions: in
     ax.set_ylim(low / 3, high**1.25 / low**0.25)  # room for the legend
     log_ticks(ax.yaxis, span=100)
     ax.set_xticks(range(len(chains)), chains)
-    ax.grid(axis="y", alpha=0.25)
-    ax.legend(fontsize=7, loc="upper left")
-    return ax
+    return finished(ax, grid="y", fontsize=7, loc="upper left")
 
 
 def plot_posting(rows: Sequence[tuple[str, int, int]], ax: Axes | None = None) -> Axes:
@@ -84,6 +80,4 @@ def plot_posting(rows: Sequence[tuple[str, int, int]], ax: Axes | None = None) -
     log_ticks(ax.xaxis, span=100)
     ax.set_yticks(places, [row[0] for row in rows])
     ax.invert_yaxis()
-    ax.grid(axis="x", alpha=0.25)
-    ax.legend(fontsize=8, loc="upper right")
-    return ax
+    return finished(ax, grid="x", loc="upper right")

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-from matplotlib.ticker import FuncFormatter, PercentFormatter
+from matplotlib.ticker import PercentFormatter
 
 from feemodel.checks import RealArray, instance
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
 from feemodel.ethereum.quantities import WEI_PER_ETH, WEI_PER_GWEI
-from feemodel.plots.figures import BLUE, COLOURS, GREY, ORANGE, VERMILION, given_or_new, log_ticks
+from feemodel.plots.figures import BLUE, COLOURS, GREY, ORANGE, VERMILION, finished, given_or_new, log_ticks
 
 if TYPE_CHECKING:
     import xarray
@@ -62,9 +62,7 @@ def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, *,
     if revenue == "size_revenue":
         ax.set_ylabel("size part of the fees over posting cost")
     log_ticks(ax.yaxis, _multiple)
-    ax.grid(alpha=0.25)
-    ax.legend(fontsize=8, loc="upper left")
-    return _caption(ax, result)
+    return _caption(finished(ax, loc="upper left"), result)
 
 
 def plot_charges(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
@@ -123,11 +121,8 @@ def plot_fee_fan(
         seen = history[fee].to_numpy()[0] / WEI_PER_GWEI
         ax.plot(history["elapsed"].to_numpy() / 86_400, seen, color=ORANGE, linewidth=0.9, label="what was")
     ax.set(yscale="log", xlabel="days", ylabel=FEE_NAMES[fee], xlim=(0, days[-1]))
-    ax.yaxis.set_major_formatter(FuncFormatter(_plain))
-    ax.grid(alpha=0.25)
     # Above the axes, which the fan fills.
-    ax.legend(fontsize=8, ncols=3, loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
-    return ax
+    return finished(ax, plain="y", ncols=3, loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
 
 
 def plot_tornado(swings: "xarray.Dataset", ax: Axes | None = None, *, label: str, logarithmic: bool = False) -> Axes:
@@ -163,10 +158,8 @@ def plot_tornado(swings: "xarray.Dataset", ax: Axes | None = None, *, label: str
     ax.set_yticklabels(ordered["input"].to_numpy())
     ax.margins(x=0.18)
     if logarithmic:
-        log_ticks(ax.xaxis, _plain)
-    ax.grid(alpha=0.25, axis="x")
-    ax.legend(fontsize=8, loc="lower right")
-    return _caption(ax, swings)
+        log_ticks(ax.xaxis)
+    return _caption(finished(ax, grid="x", loc="lower right"), swings)
 
 
 def plot_attack(runs: "Mapping[str, xarray.Dataset]", ax: Axes | None = None, *, variable: str = "paid") -> Axes:
@@ -186,10 +179,7 @@ def plot_attack(runs: "Mapping[str, xarray.Dataset]", ax: Axes | None = None, *,
         ax.plot(run["block"], drawn, color=colour, label=label)
     ax.set(yscale="log", xlabel="L1 blocks since the attack began", xlim=(0, None))
     ax.set_ylabel(FEE_NAMES[variable] if is_fee else f"{ATTACK_NAMES[variable]} so far [ETH]")
-    ax.yaxis.set_major_formatter(FuncFormatter(_plain))
-    ax.grid(alpha=0.25)
-    ax.legend(fontsize=8)
-    return ax
+    return finished(ax, plain="y")
 
 
 def _trailing(values: RealArray) -> RealArray:
@@ -210,10 +200,6 @@ def _caption(ax: Axes, result: "xarray.Dataset") -> Axes:
 
 def _multiple(value: float, _: object = None) -> str:
     return f"{value:g}×"
-
-
-def _plain(value: float, _: object = None) -> str:
-    return f"{value:g}"
 
 
 DAY = 86_400.0  # seconds

@@ -4,7 +4,7 @@ A transaction pays for 16 units per byte of its brotli-compressed signed encodin
 dictionary), at the price per unit of `feemodel.rollups.arbitrum_l1_pricing`. The charge is taken as gas.
 
 Only transactions that the sequencer posts pay it; Arbitrum's own transaction types do not. The L2 base fee is
-computed by `feemodel.rollups.arbitrum_l2_pricing`, whose formulas are names of this module too.
+computed by `feemodel.rollups.arbitrum_l2_pricing`.
 
 Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l1pricing/l1pricing.go, arbos/tx_processor.go,
 arbos/internal_tx.go.
@@ -13,19 +13,12 @@ arbos/internal_tx.go.
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, overload
 
-from feemodel.checks import ArrayLike, Numbers, Part, Wholes, whole
+from feemodel.checks import ArrayLike, Numbers, Part, Wholes, choice, whole
 from feemodel.equality import compared_by_value
 from feemodel.ethereum import fee_market
 from feemodel.formula import formula
 from feemodel.integers import Whole, add, maximum, multiply, multiply_divide
 from feemodel.printed import printed_as_table
-from feemodel.rollups import upgrades
-from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS as DIA_CONSTRAINTS
-from feemodel.rollups.arbitrum_l2_pricing import GasConstraint as GasConstraint
-from feemodel.rollups.arbitrum_l2_pricing import approx_exp_basis_points as approx_exp_basis_points
-from feemodel.rollups.arbitrum_l2_pricing import base_fees as base_fees
-from feemodel.rollups.arbitrum_l2_pricing import l2_base_fee as l2_base_fee
-from feemodel.rollups.arbitrum_l2_pricing import next_backlog as next_backlog
 
 UNITS_PER_BYTE = 16
 BIPS = 10_000
@@ -42,47 +35,28 @@ FLOOR_EXTRA_BYTES = 172  # of a batch-posting call, without the batch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """The parameters that an ArbOS version brings."""
+    """The parameters that an ArbOS version brings; `feemodel.rollups.chain_history` has its first day on each chain."""
 
     name: str
-    since: str | None  #: first day on Arbitrum One, where it is known to this project
-    brotli_level: int
-    equilibration_units: int  #: units over which the controller wants a surplus spent
-    per_batch_gas: int  #: [gas]
-    speed_limit: int | None  #: of the legacy L2 base fee; `None`: gas constraints set it [gas / s]
+    brotli_level: int = 1
+    equilibration_units: int = 16 * 10_000_000  #: units over which the controller wants a surplus spent
+    per_batch_gas: int = 210_000  #: [gas]
+    speed_limit: int | None = 7_000_000  #: of the legacy L2 base fee; `None`: gas constraints set it [gas / s]
     counts_floor: bool = False  #: whether EIP-7623 bounds a batch's gas from below
 
 
 VERSIONS = (
     Version(
-        name="arbos-0", since="2022-08-31", brotli_level=0, equilibration_units=60 * 16 * 100_000, per_batch_gas=0,
-        speed_limit=1_000_000,
+        name="arbos-0", brotli_level=0, equilibration_units=60 * 16 * 100_000, per_batch_gas=0, speed_limit=1_000_000
     ),
-    Version(
-        name="arbos-6", since=None, brotli_level=0, equilibration_units=16 * 10_000_000, per_batch_gas=100_000,
-        speed_limit=7_000_000,
-    ),
-    Version(
-        name="arbos-11", since=None, brotli_level=0, equilibration_units=16 * 10_000_000, per_batch_gas=210_000,
-        speed_limit=7_000_000,
-    ),
-    Version(
-        name="arbos-20", since="2024-03-14", brotli_level=1, equilibration_units=16 * 10_000_000,
-        per_batch_gas=210_000, speed_limit=7_000_000,
-    ),
-    Version(  # One went from 40 to 51 at once
-        name="arbos-50", since=None, brotli_level=1, equilibration_units=16 * 10_000_000,
-        per_batch_gas=210_000, speed_limit=7_000_000, counts_floor=True,
-    ),
-    Version(
-        name="arbos-51", since="2026-01-08", brotli_level=1, equilibration_units=16 * 10_000_000,
-        per_batch_gas=210_000, speed_limit=None, counts_floor=True,
-    ),
-    Version(
-        name="arbos-61", since="2026-08-20", brotli_level=1, equilibration_units=16 * 10_000_000,
-        per_batch_gas=210_000, speed_limit=None, counts_floor=True,
-    ),
-)  # fmt: skip
+    Version(name="arbos-6", brotli_level=0, per_batch_gas=100_000),
+    Version(name="arbos-11", brotli_level=0),
+    Version(name="arbos-20"),
+    Version(name="arbos-50", counts_floor=True),  # One went from 40 to 51 at once
+    Version(name="arbos-51", speed_limit=None, counts_floor=True),
+    Version(name="arbos-61", speed_limit=None, counts_floor=True),
+)
+_BY_NAME = {row.name: row for row in VERSIONS}
 
 
 @compared_by_value
@@ -101,7 +75,7 @@ def version(name: str) -> Version:
     >>> version("arbos-20").brotli_level
     1
     """
-    return upgrades.named(VERSIONS, name)
+    return _BY_NAME[choice("version", name, _BY_NAME)]
 
 
 @overload
@@ -221,7 +195,7 @@ def batch_gas(
     >>> batch_gas(0, 100, version="arbos-20")
     251654
     """
-    row = upgrades.named(VERSIONS, version)
+    row = _BY_NAME[choice("version", version, _BY_NAME)]
     zero, nonzero = whole("zero_bytes", zero_bytes, unit="bytes"), whole("nonzero_bytes", nonzero_bytes, unit="bytes")
     words: Whole = (add("zero_bytes", zero, nonzero) + 31) // 32
     keccak = KECCAK_GAS + multiply("words", KECCAK_WORD_GAS, words)

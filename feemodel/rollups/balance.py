@@ -23,7 +23,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
 from feemodel.integers import one_whole
 from feemodel.printed import printed_as_table
-from feemodel.rollups import arbitrum, optimism, taiko, zksync_os
+from feemodel.rollups import arbitrum, taiko, zksync_os
 from feemodel.rollups.arbitrum_l2_pricing import BIPS, GasConstraint, constraint_base_fee
 
 L1_BASE_FEE_DENOMINATOR = 8
@@ -66,57 +66,6 @@ def sendable(balance: int, *, gas_limit: int, max_fee_per_gas: int, l1_fee: int 
     held = limit * fee + data + operator
     left = one_whole("balance", balance, unit="wei") - held
     return Sendable(left if left >= 0 else None, held, limit, data, operator, fee)
-
-
-def op_stack_sendable(
-    balance: int,
-    *,
-    upgrade: str,
-    gas_limit: int,
-    max_fee_per_gas: int,
-    fastlz_size: int,
-    l1_base_fee: int,
-    blob_base_fee: int,
-    base_fee_scalar: int,
-    blob_base_fee_scalar: int,
-    operator_fee_scalar: int = 0,
-    operator_fee_constant: int = 0,
-) -> Sendable:
-    """What can be sent on an OP Stack chain from Fjord on, of a transaction of this FastLZ length.
-
-    Parameters
-    ----------
-    balance, gas_limit, max_fee_per_gas : as in `sendable`.
-    upgrade : a name of `feemodel.rollups.optimism.UPGRADES`.
-    fastlz_size : of the signed transaction; up to 170 bytes the fee does not depend on it [byte].
-    l1_base_fee, blob_base_fee : that the block of inclusion sees [wei / gas].
-    base_fee_scalar, blob_base_fee_scalar, operator_fee_scalar, operator_fee_constant : of the chain.
-
-    Raises `InvalidInput` for numbers out of range, and for an upgrade before Fjord.
-
-    >>> op_stack_sendable(10**15, upgrade="fjord", gas_limit=21_000, max_fee_per_gas=1_000_252, fastlz_size=120,
-    ...                   l1_base_fee=2 * 10**9, blob_base_fee=125_000_000, base_fee_scalar=5_227,
-    ...                   blob_base_fee_scalar=1_014_213)[:2]
-    (999949590645500, 50409354500)
-    """
-    if optimism.upgrade_named(upgrade).l1_rule != "fjord":
-        raise InvalidInput("upgrade", "expected fjord or later", upgrade)
-    size, limit = one_whole("fastlz_size", fastlz_size, unit="bytes"), one_whole("gas_limit", gas_limit, unit="gas")
-    numbers = {
-        "l1_base_fee": l1_base_fee, "blob_base_fee": blob_base_fee, "base_fee_scalar": base_fee_scalar,
-        "blob_base_fee_scalar": blob_base_fee_scalar, "operator_fee_scalar": operator_fee_scalar,
-        "operator_fee_constant": operator_fee_constant,
-    }  # fmt: skip
-    for name, value in numbers.items():
-        one_whole(name, value)
-    l1_fee = optimism.fjord_l1_fee(
-        size, l1_base_fee=l1_base_fee, blob_base_fee=blob_base_fee, base_fee_scalar=base_fee_scalar,
-        blob_base_fee_scalar=blob_base_fee_scalar,
-    )  # fmt: skip
-    operator = optimism.operator_fee(limit, scalar=operator_fee_scalar, constant=operator_fee_constant, upgrade=upgrade)
-    return sendable(
-        balance, gas_limit=gas_limit, max_fee_per_gas=max_fee_per_gas, l1_fee=int(l1_fee), operator_fee=int(operator)
-    )
 
 
 def arbitrum_sendable(

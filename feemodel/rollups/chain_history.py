@@ -307,7 +307,8 @@ _OTHERS = (
         rows=(
             _row(1_696_917_600, "scroll-tech/go-ethereum", "the scalars of this time are in no source",
                  upgrade="bernoulli"),
-            _row(1_719_993_600, "scroll-tech/go-ethereum, initial values at Curie", upgrade="curie"),
+            _row(1_719_993_600, "scroll-tech/go-ethereum, initial values at Curie",
+                 "at block 7,096,836; its time is the release's estimate", upgrade="curie"),
             _row(1_755_576_000, "scroll-tech/go-ethereum", "the scalars of this time are in no source",
                  upgrade="feynman"),
             _row(1_765_868_400, "scalars of the Galileo tests, Chaintable/go-ethereum-scrl at 5f34f2a",

@@ -11,14 +11,13 @@ Sizes are of the signed EIP-2718 encoding. Scalars are Python ints of any size, 
 
 Sources: ethereum-optimism/op-geth at 7b56c73 (2024-10-23) and QuarkChain/op-geth at 659c4c0 (2026-03-17):
 core/types/rollup_cost.go; ethereum-optimism/specs at fd72cf7 (2026-04): exec-engine, fjord, isthmus, jovian;
-ethereum-optimism/optimism: packages/contracts-bedrock/src/L2/GasPriceOracle.sol; times of OP Mainnet:
-ethereum-optimism/superchain-registry.
+ethereum-optimism/optimism: packages/contracts-bedrock/src/L2/GasPriceOracle.sol.
 """
 
 from dataclasses import dataclass
 from typing import overload
 
-from feemodel.checks import ArrayLike, Numbers, Wholes, whole
+from feemodel.checks import ArrayLike, Numbers, Wholes, choice, whole
 from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
 from feemodel.formula import formula
@@ -34,7 +33,6 @@ from feemodel.integers import (
     product_in_parts,
     where,
 )
-from feemodel.rollups import upgrades
 
 L1_GAS_PER_BYTE = 16
 
@@ -52,10 +50,9 @@ UNITS_PER_BYTE = {"bedrock": 1, "ecotone": L1_GAS_PER_BYTE, "fjord": 10**6}  # b
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upgrade:
-    """The parameters of one upgrade."""
+    """The parameters of one upgrade; `feemodel.rollups.chain_history` has since when each chain has it."""
 
     name: str
-    timestamp: int  #: on OP Mainnet [s]
     l1_rule: str  #: "bedrock", "ecotone" or "fjord": which L1 data fee
     unsigned_bytes: int = 0  #: non-zero bytes added to every transaction for its signature [byte]
     operator_fee_multiplier: int = 0  #: operator fee = gas · scalar · multiplier // divisor + constant; 0: none
@@ -65,26 +62,20 @@ class Upgrade:
 
 
 UPGRADES = (
-    Upgrade(name="bedrock", timestamp=1_686_068_903, l1_rule="bedrock", unsigned_bytes=68, base_fee_denominator=50),
+    Upgrade(name="bedrock", l1_rule="bedrock", unsigned_bytes=68, base_fee_denominator=50),
     # OP Mainnet had it from its first Bedrock block on.
-    Upgrade(name="regolith", timestamp=1_686_068_903, l1_rule="bedrock", base_fee_denominator=50),
-    Upgrade(name="canyon", timestamp=1_704_992_401, l1_rule="bedrock"),
-    Upgrade(name="ecotone", timestamp=1_710_374_401, l1_rule="ecotone"),
-    Upgrade(name="fjord", timestamp=1_720_627_201, l1_rule="fjord"),
-    Upgrade(name="granite", timestamp=1_726_070_401, l1_rule="fjord"),
-    Upgrade(name="holocene", timestamp=1_736_445_601, l1_rule="fjord"),
-    Upgrade(
-        name="isthmus", timestamp=1_746_806_401, l1_rule="fjord",
-        operator_fee_multiplier=1, operator_fee_divisor=10**6,
-    ),
-    Upgrade(
-        name="jovian", timestamp=1_764_691_201, l1_rule="fjord", operator_fee_multiplier=100, counts_footprint=True,
-    ),
+    Upgrade(name="regolith", l1_rule="bedrock", base_fee_denominator=50),
+    Upgrade(name="canyon", l1_rule="bedrock"),
+    Upgrade(name="ecotone", l1_rule="ecotone"),
+    Upgrade(name="fjord", l1_rule="fjord"),
+    Upgrade(name="granite", l1_rule="fjord"),
+    Upgrade(name="holocene", l1_rule="fjord"),
+    Upgrade(name="isthmus", l1_rule="fjord", operator_fee_multiplier=1, operator_fee_divisor=10**6),
+    Upgrade(name="jovian", l1_rule="fjord", operator_fee_multiplier=100, counts_footprint=True),
     # The same fees; the gas of Osaka, and at most 16,777,216 a transaction.
-    Upgrade(
-        name="karst", timestamp=1_783_526_401, l1_rule="fjord", operator_fee_multiplier=100, counts_footprint=True,
-    ),
-)  # fmt: skip
+    Upgrade(name="karst", l1_rule="fjord", operator_fee_multiplier=100, counts_footprint=True),
+)
+_BY_NAME = {row.name: row for row in UPGRADES}
 ELASTICITY = 6  # of the L2 base fee; from Holocene on each chain's own
 
 
@@ -322,7 +313,7 @@ def operator_fee(gas: ArrayLike, *, scalar: ArrayLike, constant: ArrayLike, upgr
     >>> operator_fee(1_618, scalar=1_439_103_868, constant=1_256_417_826_609_331_460, upgrade="jovian")
     1256650673615173860
     """
-    row = upgrades.named(UPGRADES, upgrade)
+    row = upgrade_named(upgrade)
     gas_, scalar_ = whole("gas", gas, unit="gas"), whole("scalar", scalar)
     constant_ = whole("constant", constant, unit="wei")
     if not row.operator_fee_multiplier:
@@ -439,7 +430,7 @@ def next_base_fee(
     ...               footprint=10_000_001, min_base_fee=10_000)
     10001
     """
-    row = upgrades.named(UPGRADES, upgrade)
+    row = upgrade_named(upgrade)
     used, floor = whole("gas_used", gas_used, unit="gas"), whole("min_base_fee", min_base_fee, unit="wei")
     counted = maximum(used, whole("footprint", footprint, unit="gas")) if row.counts_footprint else used
     own_denominator = row.base_fee_denominator if denominator is None else denominator
@@ -450,14 +441,14 @@ def next_base_fee(
 def upgrade_named(name: str) -> Upgrade:
     """A row of `UPGRADES`; raises `InvalidInput` that lists the names there are.
 
-    >>> upgrade_named("karst").timestamp
-    1783526401
+    >>> upgrade_named("karst").l1_rule
+    'fjord'
     """
-    return upgrades.named(UPGRADES, name)
+    return _BY_NAME[choice("upgrade", name, _BY_NAME)]
 
 
 def _with_rule(upgrade: str, l1_rule: str) -> Upgrade:
-    row = upgrades.named(UPGRADES, upgrade)
+    row = upgrade_named(upgrade)
     if row.l1_rule != l1_rule:
         names = ", ".join(other.name for other in UPGRADES if other.l1_rule == l1_rule)
         raise InvalidInput("upgrade", f"expected one of {names}", upgrade)

@@ -14,14 +14,12 @@ import numpy as np
 from feemodel.checks import INT64_MAX, ArrayLike, Numbers, Wholes, check_fields, instance, real_scalar, whole
 from feemodel.errors import Int64Overflow
 from feemodel.formula import formula
-from feemodel.integers import UINT64_MAX, Whole, add, maximum, multiply, one_whole, truncated, where
+from feemodel.integers import UINT64_MAX, Whole, add, maximum, multiply, truncated, where
 
 EFFECTIVE_PERCENTAGE_BYTES = 1  # of every transaction in a batch, non-zero
 TRANSFER_GAS = 21_000
 MAX_PERCENTAGE = 255
 MANTISSA_BITS = 64
-SUGGESTED_FACTOR = 0.15
-SUGGESTED_DIGITS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,17 +196,6 @@ def effective_percentage(gas_price: ArrayLike, effective_gas_price: ArrayLike) -
         add("effective_gas_price", multiply("effective_gas_price", effective, 256), offered - 1)
     ) // offered
     return where(offered <= effective, MAX_PERCENTAGE, ceiling - 1)
-
-
-def suggested_gas_price(l1_gas_price: int, *, factor: float = SUGGESTED_FACTOR) -> int:
-    """The gas price that the network suggests: a share of L1's, its first three digits kept [wei / gas].
-
-    >>> suggested_gas_price(33_333_333_333)
-    4990000000
-    """
-    price = int(_times("l1_gas_price", one_whole("l1_gas_price", l1_gas_price, unit="wei"), factor))
-    unit: int = 10 ** max(0, len(str(price)) - SUGGESTED_DIGITS)
-    return price // unit * unit
 
 
 def _times(name: str, value: Whole, factor: float) -> Whole:

@@ -20,7 +20,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from feemodel.checks import instance
+from feemodel.checks import choice, instance
 from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
 from feemodel.integers import MILLION, NOTHING, FixedPoint, Whole, add, multiply, require
@@ -33,7 +33,6 @@ from feemodel.rollups import (
     polygon_zkevm,
     presets,
     scroll,
-    upgrades,
     zksync,
     zksync_os,
 )
@@ -76,7 +75,7 @@ def op_stack_rule(row: presets.OpStackChain, upgrade: str) -> Rule:
     ('gas', 'fastlz_size')
     """
     instance("row", row, presets.OpStackChain)
-    l1_rule = upgrades.named(optimism.UPGRADES, upgrade).l1_rule
+    l1_rule = optimism.upgrade_named(upgrade).l1_rule
     name = f"{row.name}/{upgrade}"
     sizes = ("fastlz_size",) if l1_rule == "fjord" else ("zero_bytes", "nonzero_bytes")
     terms = given(row, name, "overhead", "scalar") if l1_rule == "bedrock" else {}
@@ -140,15 +139,14 @@ SCROLL_INPUTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingPr
 
 
 def scroll_rule(row: presets.ScrollChain, upgrade: str) -> Rule:
-    """Scroll at an upgrade of `scroll.UPGRADES`, which says what scalars it needs.
+    """Scroll at an upgrade of `SCROLL_INPUTS`, which says what scalars it needs.
 
     >>> scroll_rule(presets.SCROLL, "galileo").columns
     ('gas', 'zstd_size')
     """
     instance("row", row, presets.ScrollChain)
-    upgrades.named(scroll.UPGRADES, upgrade)
+    sizes, needed = SCROLL_INPUTS[choice("upgrade", upgrade, SCROLL_INPUTS)]
     name = f"{row.name}/{upgrade}"
-    sizes, needed = SCROLL_INPUTS[upgrade]
     terms = given(row, name, *needed)
 
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
@@ -360,7 +358,7 @@ def _rule_at(chain: Chain, at: When | None) -> Rule:
 def _op_stack_at(chain: Chain, parameters: Mapping[str, Any], row: Mapping[str, Any]) -> Rule:
     upgrade = parameters["upgrade"]
     scalars: dict[str, Any] = {
-        name: 0 if upgrades.named(optimism.UPGRADES, upgrade).l1_rule == "bedrock" else _known(chain, parameters, name)
+        name: 0 if optimism.upgrade_named(upgrade).l1_rule == "bedrock" else _known(chain, parameters, name)
         for name in ("base_fee_scalar", "blob_base_fee_scalar")
     }
     own = presets.PRESETS.get(chain.name, presets.OP_MAINNET)

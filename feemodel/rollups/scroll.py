@@ -14,7 +14,6 @@ Sources: Chaintable/go-ethereum-scrl at 5f34f2a (2026-06-30): rollup/fees/rollup
 dfbd661: src/L2/predeploys/L1GasPriceOracle.sol; scroll-tech/scroll-revm: src/l1block.rs; times: chain configuration.
 """
 
-from dataclasses import dataclass
 from typing import overload
 
 from feemodel.checks import ArrayLike, Numbers, Wholes, whole
@@ -41,23 +40,6 @@ from feemodel.integers import (
 PRECISION = 10**9
 EXTRA_NONZERO_BYTES = 4  # counted for every transaction until Curie
 INFINITE_RATIO = 2**256 - 1  # of empty calldata
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Upgrade:
-    """An upgrade that changed the fee."""
-
-    name: str
-    timestamp: int  #: on Scroll mainnet [s]
-
-
-UPGRADES = (
-    Upgrade(name="bernoulli", timestamp=1_696_917_600),  # the rule of the chain's start
-    Upgrade(name="curie", timestamp=1_719_993_600),  # at block 7,096,836; its time is the release's estimate
-    Upgrade(name="feynman", timestamp=1_755_576_000),
-    Upgrade(name="galileo", timestamp=1_765_868_400),
-    Upgrade(name="galileo-v2", timestamp=1_766_041_200),  # the same fee; the oracle's scalars may change
-)
 
 
 @overload

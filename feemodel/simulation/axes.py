@@ -7,7 +7,7 @@ An axis gives any stretch of its values on request, the same values whoever asks
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from typing import Any, Protocol, TypeAlias, TypeGuard
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,21 +117,40 @@ def _rounded(values: Any) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, eq=False)
-class Draws:
-    """Independent random draws."""
+class _Generated:
+    """What drawn and Sobol axes share: a number of samples, what each input is taken from, and a seed."""
 
     count: int
-    distributions: Mapping[str, Any]
+    ranges: Mapping[str, Any]  #: ranges, distributions, choices or rows
     seed: np.random.SeedSequence
     dim: str = SAMPLE
     generated: bool = True
+    sampling: ClassVar[str]
+    taken: ClassVar[str]
 
     @property
     def names(self) -> tuple[str, ...]:
-        return input_names(self.distributions)
+        return tuple(
+            name for key, of in self.ranges.items() for name in (of.columns if isinstance(of, Rows) else [key])
+        )
 
     def __len__(self) -> int:
         return self.count
+
+    def attributes(self) -> dict[str, Constant]:
+        described = {f"{name}_{self.taken}": described_values(of) for name, of in self.ranges.items()}
+        # As text, because a seed may be longer than 64 bits.
+        key = ", ".join(map(str, self.seed.spawn_key))
+        seed = {"seed": str(self.seed.entropy)} | ({"seed_spawn_key": key} if key else {})
+        return {"sampling": self.sampling, "samples": self.count, **seed, **described}
+
+
+@dataclass(frozen=True, eq=False)
+class Draws(_Generated):
+    """Independent random draws."""
+
+    sampling = "Monte Carlo"
+    taken = "drawn_from"
 
     def values(self, start: int, stop: int, into: Inputs | None = None) -> Inputs:
         numbers = range(start // DRAW_BLOCK, -(-stop // DRAW_BLOCK))
@@ -145,7 +164,7 @@ class Draws:
 
     @cached_property
     def _example(self) -> Inputs:
-        return _drawn(self.distributions, stream_of(self.seed), 1)
+        return _drawn(self.ranges, stream_of(self.seed), 1)
 
     def _part_of_block(self, number: int, start: int, stop: int, into: Inputs | None) -> Inputs:
         first = number * DRAW_BLOCK
@@ -156,46 +175,19 @@ class Draws:
         # Beside other axes a block meets many chunks.
         return _put(_part(_recent_draw_block(self, number), max(start - first, 0), stop - first), place)
 
-    def attributes(self) -> dict[str, Constant]:
-        described = {f"{name}_drawn_from": described_values(of) for name, of in self.distributions.items()}
-        return {"sampling": "Monte Carlo", "samples": self.count, **seed_attributes(self.seed), **described}
-
 
 @dataclass(frozen=True, eq=False)
-class SobolPoints:
+class SobolPoints(_Generated):
     """Points of a scrambled Sobol sequence."""
 
-    count: int
-    ranges: Mapping[str, Any]
-    seed: np.random.SeedSequence
-    dim: str = SAMPLE
-    generated: bool = True
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return input_names(self.ranges)
-
-    def __len__(self) -> int:
-        return self.count
+    sampling = "Sobol"
+    taken = "range"
 
     def values(self, start: int, stop: int, into: Inputs | None = None) -> Inputs:
         return _put(dict(_recent_sobol_points(self, start, stop)), into)
 
     def example(self) -> Inputs:
         return self.values(0, 1)
-
-    def attributes(self) -> dict[str, Constant]:
-        described = {f"{name}_range": described_values(of) for name, of in self.ranges.items()}
-        return {"sampling": "Sobol", "samples": self.count, **seed_attributes(self.seed), **described}
-
-
-def input_names(within: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of the inputs of distributions, ranges and rows: of rows, those of their columns.
-
-    >>> input_names({"gas": (1, 2), "l1": Rows({"base_fee": np.ones(2), "tip": np.ones(2)})})
-    ('gas', 'base_fee', 'tip')
-    """
-    return tuple(name for key, of in within.items() for name in (of.columns if isinstance(of, Rows) else (key,)))
 
 
 def columns_at(name: str, within: Any, unit: NDArray[np.float64]) -> Inputs:
@@ -252,12 +244,6 @@ def stream_of(seed: np.random.SeedSequence, *key: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *key)))
 
 
-def seed_attributes(seed: np.random.SeedSequence) -> dict[str, Constant]:
-    """The seed as attributes of a result; text, because a seed may be longer than 64 bits."""
-    spawned = {"seed_spawn_key": ", ".join(map(str, seed.spawn_key))} if seed.spawn_key else {}
-    return {"seed": str(seed.entropy), **spawned}
-
-
 def finite_numbers(name: str, within: Any, make: Callable[[], Any], count: int) -> NDArray[Any]:
     """What a distribution gives, checked: so many finite numbers.
 
@@ -275,11 +261,7 @@ def finite_numbers(name: str, within: Any, make: Callable[[], Any], count: int) 
     if column.dtype.kind == "f" and not (finite := np.isfinite(column)).all():
         reason = f"expected a distribution of finite numbers, not {described_values(within)}"
         raise_first(name, reason, column, ~finite)
-    return _as_whole(column) if _is_discrete(within) else column
-
-
-def _is_discrete(within: Any) -> bool:
-    return hasattr(getattr(within, "dist", None), "pmf")
+    return _as_whole(column) if hasattr(getattr(within, "dist", None), "pmf") else column  # of a discrete distribution
 
 
 def _as_whole(column: NDArray[Any]) -> NDArray[Any]:
@@ -312,7 +294,7 @@ def described_values(within: Any) -> str:
 
 def _draw_block(draws: Draws, number: int, into: Inputs | None = None) -> Inputs:
     stream = stream_of(draws.seed, number)
-    return _drawn(draws.distributions, stream, min(DRAW_BLOCK, draws.count - number * DRAW_BLOCK), into)
+    return _drawn(draws.ranges, stream, min(DRAW_BLOCK, draws.count - number * DRAW_BLOCK), into)
 
 
 _recent_draw_block = lru_cache(maxsize=8)(_draw_block)  # an axis is its own key, by identity

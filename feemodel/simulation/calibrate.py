@@ -31,6 +31,7 @@ from feemodel.simulation.executors import Where, in_order
 from feemodel.simulation.metadata import described_dataset
 from feemodel.simulation.path_brackets import Bracket, PathBrackets
 from feemodel.simulation.posting import Posting
+from feemodel.simulation.recovery import smallest
 from feemodel.simulation.scenarios import Rng, check_scenario, generator_of
 from feemodel.simulation.surfaces import Workload
 
@@ -248,8 +249,9 @@ def smallest_margin(
         raise InvalidInput("tolerance", f"expected more than 0 and at most {most:g}", tolerance)
     search = _Search(surplus, count, brackets)
     fewest, allowed, unproven = _allowed_losses(count, bound, level)
-    margin, low = (search.smallest(losses, most, step) for losses in (allowed, unproven))
-    high = search.smallest(fewest, most, step) if fewest >= 0 else None
+    margin = smallest(lambda margin: search.losing(margin) <= allowed, most, step)
+    low = smallest(lambda margin: search.losing(margin) <= unproven, most, step)
+    high = smallest(lambda margin: search.losing(margin) <= fewest, most, step) if fewest >= 0 else None
     losing, reason = search.losing(most if margin is None else margin), ""
     if margin is None:
         reason = f"no margin up to {most:g} does: at it {losing} of {count} paths lose, {allowed} may"
@@ -281,19 +283,6 @@ class _Search:
             surplus = real_scalar("surplus", self.surplus(path, margin), minimum=None)
             (self.loses_at if surplus < 0.0 else self.pays_at)[path] = margin
         return int((self.loses_at >= margin).sum())
-
-    def smallest(self, losses: int, highest: float, tolerance: float) -> float | None:
-        """The smallest margin at which no more than so many paths lose, found by bisection."""
-        if self.losing(0.0) <= losses:
-            return 0.0
-        low, high = 0.0, min(1.0, highest)
-        while self.losing(high) > losses:
-            if high == highest:
-                return None
-            low, high = high, min(2.0 * high, highest)
-        while high - low > tolerance and low < (middle := (low + high) / 2.0) < high:
-            low, high = (middle, high) if self.losing(middle) > losses else (low, middle)
-        return high
 
 
 def _allowed_losses(paths: int, bound: float, confidence: float) -> tuple[int, int, int]:

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.context import SpawnContext, SpawnProcess
+from operator import call
 from typing import Any, Generic, Protocol, TypeAlias, TypeGuard, TypeVar
 
 from feemodel.checks import whole_scalar
@@ -118,7 +119,9 @@ def in_order(
                         future.cancel()
         except BrokenExecutor as error:
             if isinstance(executor, Executor):
-                raise UpstreamError(f"the executor given broke at piece {done:,}: {_said(error)}") from error
+                raise UpstreamError(
+                    f"the executor given broke at piece {done:,}: {str(error) or type(error).__name__}"
+                ) from error
             restarts += 1
             if restarts > RESTARTS:
                 reason = "out of memory, or a function that ends its process"
@@ -183,7 +186,7 @@ class _Spawning(SpawnContext):
 
 def _submitted_to(executor: Executor, job: Job[Any], number: int) -> "Future[Any]":
     try:
-        return executor.submit(_run, job, number)
+        return executor.submit(call, job, number)
     except BrokenExecutor:
         raise
     except RuntimeError as error:  # as `concurrent.futures` says that it was shut down
@@ -257,7 +260,7 @@ def _dask_team(client: DaskClient, job: Job[Any]) -> Iterator[Team]:
     held = client.submit(_same, job, pure=False)
     with client.get_executor(pure=False) as pool:
         try:
-            yield Team(partial(pool.submit, _run, held), sum(client.nthreads().values()))
+            yield Team(partial(pool.submit, call, held), sum(client.nthreads().values()))
         except dask.KilledWorker as error:
             raise UpstreamError(f"{address}: {error}") from None
 
@@ -286,16 +289,8 @@ def _run_received(number: int) -> Any:
     return _received(number)  # type: ignore[operator]  # never bytes here
 
 
-def _run(job: Job[Result], number: int) -> Result:
-    return job(number)
-
-
 def _same(job: Job[Any]) -> Job[Any]:
     return job
-
-
-def _said(error: BaseException) -> str:
-    return str(error) or type(error).__name__
 
 
 def _has_result(future: "Future[Any]") -> bool:

@@ -1,4 +1,4 @@
-"""How far a calibrated margin depends on the one history that there is: its shortness, its dearest days, the blocks.
+"""How far a calibrated margin depends on the one history that there is, and on the blocks that it is drawn in.
 
 The interval of `calibrate` is that of drawing paths. Here the history itself is drawn again, in blocks, as often as
 asked for (a bootstrap of the bootstrap), and the margin calibrated on each.
@@ -18,46 +18,12 @@ from feemodel.simulation.calibrate import calibrate
 from feemodel.simulation.executors import Where
 from feemodel.simulation.metadata import described_dataset
 from feemodel.simulation.posting import Posting
-from feemodel.simulation.scenarios import Rng, bootstrap, check_scenario, generator_of, scenario, step_seconds
+from feemodel.simulation.scenarios import Rng, bootstrap, check_scenario, generator_of
 from feemodel.simulation.surfaces import Workload
 
 DAY = 86_400.0  # seconds
 MOST_HISTORIES = 10_000  # that are drawn
 BLOCKS = (DAY, 3 * DAY)  # a day keeps the daily cycle, three days a spell of dear fees
-
-
-def without_dearest_days(history: xr.Dataset, days: int) -> xr.Dataset:
-    """A history without its dearest days by their mean base fee; the remaining days are joined.
-
-    Parameters
-    ----------
-    history : a scenario of one path; days are counted from its first step.
-    days : how many are left out.
-
-    Raises `InvalidInput` for more than one path, and where no day is left.
-
-    >>> fees = np.repeat([1.0, 9.0, 2.0], 2)
-    >>> from feemodel.simulation.scenarios import replay
-    >>> one = replay({"timestamp": 43_200 * np.arange(6), "base_fee": fees, "blob_base_fee": fees}, source="by hand")
-    >>> without_dearest_days(one, 1).base_fee.values.tolist()
-    [[1.0, 1.0, 2.0, 2.0]]
-    """
-    check_scenario("history", history)
-    if history.sizes["path"] != 1:
-        raise InvalidInput("history", "expected one path", history.sizes["path"])
-    elapsed = history["elapsed"].to_numpy()
-    day = (elapsed // DAY).astype(np.int64)
-    means = np.bincount(day, weights=history["base_fee"].to_numpy()[0]) / np.maximum(np.bincount(day), 1)
-    count = whole_scalar("days", days)
-    if count >= len(means):
-        raise InvalidInput("days", f"expected fewer than the {len(means)} days of the history", days)
-    left_out = np.argsort(means)[len(means) - count :]
-    kept = ~np.isin(day, left_out)
-    lengths = np.diff(elapsed, append=elapsed[-1] + step_seconds(history))[kept]
-    columns = {str(name): values.to_numpy()[:, kept] for name, values in history.data_vars.items()}
-    source = f"{history.attrs['source']}, without the {count} dearest days" if count else str(history.attrs["source"])
-    found = scenario(columns, np.append(0.0, np.cumsum(lengths)[:-1]), source=source)
-    return found.assign_attrs(assumed=history.attrs.get("assumed", "nothing"))
 
 
 def calibrate_histories(

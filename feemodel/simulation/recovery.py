@@ -89,15 +89,29 @@ def break_even_margin(surplus: Callable[[float], float], *, highest: float = 1e6
     def left(margin: float) -> float:
         return real_scalar("surplus", surplus(margin), minimum=None)
 
-    if left(0.0) >= 0.0:
+    found = smallest(lambda margin: left(margin) >= 0.0, most, step)
+    if found is None:
+        raise InvalidInput("surplus", f"expected to be covered by a margin of at most {most:g}", left(most))
+    return found
+
+
+def smallest(enough: Callable[[float], bool], highest: float, tolerance: float) -> float | None:
+    """The smallest number from 0 on that is enough, to a tolerance; `None` where not even the highest is.
+
+    Every number above one that is enough must be enough too: found by doubling from 1 on, then by bisection.
+
+    >>> smallest(lambda margin: margin >= 2 / 3, highest=100.0, tolerance=0.25)
+    0.75
+    """
+    if enough(0.0):
         return 0.0
-    low, high = 0.0, 1.0
-    while left(high) < 0.0:
-        low, high = high, 2.0 * high
-        if high > most:
-            raise InvalidInput("surplus", f"expected to be covered by a margin of at most {most:g}", left(low))
-    while high - low > step and low < (middle := (low + high) / 2.0) < high:
-        low, high = (low, middle) if left(middle) >= 0.0 else (middle, high)
+    low, high = 0.0, min(1.0, highest)
+    while not enough(high):
+        if high == highest:
+            return None
+        low, high = high, min(2.0 * high, highest)
+    while high - low > tolerance and low < (middle := (low + high) / 2.0) < high:
+        low, high = (low, middle) if enough(middle) else (middle, high)
     return high
 
 

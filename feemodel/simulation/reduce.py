@@ -178,10 +178,12 @@ def over(
     >>> over("transaction", statistics=["mean"], quantile=[0.05, 0.95]).variables
     ('mean', 'quantile')
     """
-    rising = np.empty(0) if edges is None else _some_edges(edges)
-    levels = {"quantile": quantile, "below": below, "cvar_lower": cvar_lower, "cvar_upper": cvar_upper}
-    given = {name: tuple(_numbers(name, values)) for name, values in levels.items()}
-    return Over(dims, tuple(_list("statistics", statistics)), rising, **given)
+    given: dict[str, Any] = {"quantile": quantile, "below": below, "cvar_lower": cvar_lower, "cvar_upper": cvar_upper}
+    if edges is not None:
+        given["edges"] = np.atleast_1d(np.asarray(real("edges", edges, minimum=None)))
+        if not given["edges"].size:
+            raise InvalidInput("edges", "expected at least one", edges)
+    return Over(dims, statistics, **given)  # type: ignore[arg-type]  # which makes a tuple of a list
 
 
 def level_coordinates(wanted: Over, units: "dict[str, str] | None" = None) -> dict[str, Any]:
@@ -220,13 +222,6 @@ def _names(name: str, given: Any, known: Sequence[str] | None) -> tuple[str, ...
         if one in names[:place]:
             raise InvalidInput(name, "expected every name once", one, (place,))
     return tuple(names)
-
-
-def _some_edges(edges: Any) -> NDArray[np.float64]:
-    rising = np.atleast_1d(np.asarray(real("edges", edges, minimum=None)))
-    if not rising.size:
-        raise InvalidInput("edges", "expected at least one", edges)
-    return rising
 
 
 def _numbers(name: str, given: Any) -> list[float]:

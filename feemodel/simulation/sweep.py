@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from feemodel.checks import check_limit, mapping, text, whole_scalar
 from feemodel.checks import function as checked_function
-from feemodel.checks import mapping, text, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.progress import Progress, reporting
 from feemodel.simulation.axes import Constant, Inputs
@@ -94,7 +94,9 @@ def sweep(
     >>> fees.priority_fee.values.tolist(), fees.priority_fee.units
     ([36095238, 43314285], 'wei / gas')
     """
-    job, named_units = _checked_job(function, samples, reduce, chunk), _checked_units(units)
+    job = _checked_job(function, samples, reduce, chunk)
+    given = {} if units is None else mapping("units", units)
+    named_units = {text("units", name): text(f"units[{name}]", unit) for name, unit in given.items()}
     blocks, types = job.blocks, job.types()
     try:
         kept = _Kept(job, *types)
@@ -196,7 +198,8 @@ class _Job:
         for name, dtype in results.items():
             if dtype.kind not in "iufb":
                 raise InvalidInput("function", f"expected numbers as the result {name}", str(dtype))
-            for variable in _variables_of(name, self.reduce):
+            variables = [name] if self.reduce is None else [f"{name}_{one}" for one in self.reduce.variables]
+            for variable in variables:
                 if variable in self.samples.names or variable in self.samples.dims:
                     reason = "expected a result named otherwise than every input and dimension"
                     raise InvalidInput("function", reason, variable)
@@ -320,21 +323,15 @@ def _checked_job(function: Callable[..., Any], samples: Samples, reduce: Over | 
     for taken in () if reduce is None else reduce.coordinates:
         if taken in samples.names or taken in samples.dims:
             raise InvalidInput("samples", "expected another name: it is one of the statistics' coordinates", taken)
-    if reduce is None and samples.size > LARGEST_RESULT:
-        raise LimitExceeded(f"{samples.size:,} evaluations are more than {LARGEST_RESULT:,}: give reduce=over(…)")
-    if reduce is not None and reduce.holds_values and samples.size > LARGEST_RESULT:
-        advice = "quantiles, tail means and drawdowns hold every evaluation"
-        raise LimitExceeded(f"{samples.size:,} evaluations are more than {LARGEST_RESULT:,}: {advice}")
-    if reduce is not None and (cells := _cells(samples, reduce)) > LARGEST_RESULT:
-        advice = "reduce over more dimensions, or take fewer edges"
-        raise LimitExceeded(f"a reduction to {cells:,} numbers is more than {LARGEST_RESULT:,}: {advice}")
+    if reduce is None or reduce.holds_values:
+        held = "give reduce=over(…)" if reduce is None else "quantiles, tail means and drawdowns hold every evaluation"
+        check_limit(samples.size, "evaluations", LARGEST_RESULT, f": {held}")
+    if reduce is not None:
+        cells = prod(len(axis) for axis in samples.axes if axis.dim not in reduce.dims)
+        advice = ": reduce over more dimensions, or take fewer edges"
+        check_limit(cells * _sums(reduce), "numbers of a reduction", LARGEST_RESULT, advice)
     blocks = blocks_of(samples, None if chunk is None else whole_scalar("chunk", chunk, minimum=1))
     return _Job(function, samples, blocks, reduce)
-
-
-def _cells(samples: Samples, reduce: Over) -> int:
-    """How many sums a reduction holds."""
-    return prod(len(axis) for axis in samples.axes if axis.dim not in reduce.dims) * _sums(reduce)
 
 
 def _sums(reduce: Over) -> int:
@@ -343,10 +340,12 @@ def _sums(reduce: Over) -> int:
 
 
 def _check_inputs(function: Callable[..., Any], samples: Samples) -> None:
+    checked_function("function", function)
     try:
-        parameters = inspect.signature(checked_function("function", function)).parameters.values()
-    except (TypeError, ValueError) as error:
-        raise _unreadable(function, error) from None
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        reason = "expected a function that names its parameters, such as a lambda"
+        raise InvalidInput("function", reason, function) from None
     taken = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     if not any(p.kind is p.VAR_KEYWORD for p in parameters):
         for name in samples.names:
@@ -357,25 +356,6 @@ def _check_inputs(function: Callable[..., Any], samples: Samples) -> None:
     needed = [p.name for p in parameters if p.name in taken and p.default is p.empty]
     if missing := [name for name in needed if name not in samples.names]:
         raise InvalidInput("samples", f"expected {', '.join(missing)} too", list(samples.names))
-
-
-def _unreadable(function: Any, error: Exception) -> InvalidInput:
-    if isinstance(error, InvalidInput):
-        return error
-    return InvalidInput("function", "expected a function that names its parameters, such as a lambda", function)
-
-
-def _checked_units(units: Mapping[str, str] | None) -> dict[str, str]:
-    if units is None:
-        return {}
-    return {text("units", name): text(f"units[{name}]", unit) for name, unit in mapping("units", units).items()}
-
-
-def _variables_of(result: str, reduce: Over | None) -> list[str]:
-    """The variables of the Dataset that a result becomes."""
-    if reduce is None:
-        return [result]
-    return [f"{result}_{statistic}" for statistic in reduce.variables]
 
 
 def _check_dims(samples: Samples, reduce: Over | None) -> None:

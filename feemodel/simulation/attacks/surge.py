@@ -76,7 +76,7 @@ def surge_path(
     Demand below the chain's long-term target is raised to it, as in the simulator. Raises `InvalidInput` for anything
     that is not such a whole number.
 
-    >>> from feemodel.rollups.arbitrum import DIA_CONSTRAINTS
+    >>> from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS
     >>> old, new = surge_path(Surge()), surge_path(Surge(), constraints=DIA_CONSTRAINTS)
     >>> (old.peak, old.peak_second), (new.peak, new.peak_second)
     ((182230000, 45), (72846000, 39))

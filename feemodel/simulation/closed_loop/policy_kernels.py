@@ -9,24 +9,7 @@ import numpy as np
 from feemodel.compiled import kept
 from feemodel.linea.kernels import recorded
 from feemodel.rollups.arbitrum_kernels import base_fees
-from feemodel.simulation.closed_loop.observations import (
-    BALANCE,
-    BASE_FEE,
-    BLOB_BASE_FEE,
-    BLOB_GAS_USED_RATIO,
-    CALLDATA,
-    DATA_FEES,
-    GAS_USED,
-    GAS_USED_RATIO,
-    PER_BYTE,
-    PER_GAS,
-    PER_TRANSACTION,
-    POSTED_BYTES,
-    POSTED_COST,
-    SEEN_BALANCE,
-    STEP,
-    TIP,
-)
+from feemodel.simulation.closed_loop import observations as seen_at
 
 # Kinds of data rules, in state[0].
 NO_DATA_PRICE, FIXED, LINEA, OP_STACK, ARBITRUM, VAULT, VAULT_EIP1559 = range(7)
@@ -41,22 +24,22 @@ def announce(state, seen, price):  # type: ignore[no-untyped-def]
     """Prices of the step from what is seen."""
     kind, execution = int(state[0]), int(state[EXECUTION])
     if kind == FIXED:
-        price[PER_BYTE] = state[FIRST]
+        price[seen_at.PER_BYTE] = state[FIRST]
     elif kind == LINEA:
-        price[PER_BYTE] = _linea(state, seen)
+        price[seen_at.PER_BYTE] = _linea(state, seen)
     elif kind == OP_STACK:
-        weighted = 16.0 * state[FIRST] * seen[BASE_FEE] + state[FIRST + 1] * seen[BLOB_BASE_FEE]
-        price[PER_BYTE] = weighted * state[FIRST + 2] / 1e6
+        weighted = 16.0 * state[FIRST] * seen[seen_at.BASE_FEE] + state[FIRST + 1] * seen[seen_at.BLOB_BASE_FEE]
+        price[seen_at.PER_BYTE] = weighted * state[FIRST + 2] / 1e6
     elif kind == ARBITRUM:
-        price[PER_BYTE] = state[FIRST + 5] * state[FIRST + 4]
+        price[seen_at.PER_BYTE] = state[FIRST + 5] * state[FIRST + 4]
     elif kind == VAULT:
-        price[PER_BYTE] = _vault(state, seen)
+        price[seen_at.PER_BYTE] = _vault(state, seen)
     elif kind == VAULT_EIP1559:
-        price[PER_BYTE] = state[FIRST + 4]
+        price[seen_at.PER_BYTE] = state[FIRST + 4]
     else:
-        price[PER_BYTE] = 0.0
-    price[PER_GAS] = state[execution + 1] + state[execution + 2]
-    price[PER_TRANSACTION] = state[execution + 3]
+        price[seen_at.PER_BYTE] = 0.0
+    price[seen_at.PER_GAS] = state[execution + 1] + state[execution + 2]
+    price[seen_at.PER_TRANSACTION] = state[execution + 3]
 
 
 @kept(nogil=True, error_model="numpy")
@@ -65,17 +48,17 @@ def settle(state, settled):  # type: ignore[no-untyped-def]
     kind, execution = int(state[0]), int(state[EXECUTION])
     if kind == ARBITRUM:
         _arbitrum(state, settled)
-    elif kind == VAULT_EIP1559 and settled[POSTED_BYTES] > 0.0:
+    elif kind == VAULT_EIP1559 and settled[seen_at.POSTED_BYTES] > 0.0:
         target, denominator, least, most = state[FIRST], state[FIRST + 1], state[FIRST + 2], state[FIRST + 3]
-        error = min(max((target - settled[SEEN_BALANCE]) / target, -8.0), 1.0)
+        error = min(max((target - settled[seen_at.SEEN_BALANCE]) / target, -8.0), 1.0)
         state[FIRST + 4] = min(max(state[FIRST + 4] * (1.0 + error / denominator), least), most)
     rule = int(state[execution])
     if rule == EIP1559:
-        _eip1559(state, execution, settled[GAS_USED])
+        _eip1559(state, execution, settled[seen_at.GAS_USED])
     elif rule == TAIKO:
-        _taiko(state, execution, settled[GAS_USED])
+        _taiko(state, execution, settled[seen_at.GAS_USED])
     elif rule == ARBITRUM_L2:
-        _arbitrum_l2(state[execution:], settled[GAS_USED])
+        _arbitrum_l2(state[execution:], settled[seen_at.GAS_USED])
 
 
 # Linea: 0 execution gas, 1 blob gas, 2 bytes, 3 margin, 4 lower bound, 5 upper bound, 6 steps an update, 7 window in
@@ -91,20 +74,20 @@ LINEA_WINDOW = 20
 @kept(makes_arrays=False, nogil=True, error_model="numpy")
 def _linea(state, seen):  # type: ignore[no-untyped-def]
     updates, oldest = int(state[FIRST + 6]), int(state[FIRST + LINEA_ROW])
-    weight, blob_weight = seen[GAS_USED_RATIO], seen[BLOB_GAS_USED_RATIO]
+    weight, blob_weight = seen[seen_at.GAS_USED_RATIO], seen[seen_at.BLOB_GAS_USED_RATIO]
     sums, row = FIRST + LINEA_SUMS, FIRST + LINEA_WINDOW + 5 * oldest
     state[FIRST + LINEA_ROW] = oldest + 1 if oldest + 1 < state[FIRST + 7] else 0
     tip = state[FIRST + LINEA_TIP]
     if tip < 0.0:
-        tip = seen[TIP]
-    base_fee, blob_base_fee = seen[BASE_FEE], seen[BLOB_BASE_FEE]
+        tip = seen[seen_at.TIP]
+    base_fee, blob_base_fee = seen[seen_at.BASE_FEE], seen[seen_at.BLOB_BASE_FEE]
     _replace(state, sums, row, base_fee * weight)
     _replace(state, sums + 1, row + 1, tip * weight)
     _replace(state, sums + 2, row + 2, weight)
     _replace(state, sums + 3, row + 3, blob_base_fee * blob_weight)
     _replace(state, sums + 4, row + 4, blob_weight)
-    state[FIRST + 12] += seen[CALLDATA]
-    if updates == 1 or int(seen[STEP]) % updates == 0:
+    state[FIRST + 12] += seen[seen_at.CALLDATA]
+    if updates == 1 or int(seen[seen_at.STEP]) % updates == 0:
         if state[sums + 2] > 0.0:
             base_fee, tip = state[sums] / state[sums + 2], state[sums + 1] / state[sums + 2]
         if state[sums + 4] > 0.0:
@@ -134,11 +117,11 @@ ARBITRUM_QUEUE = 9
 
 @kept(makes_arrays=False, nogil=True, error_model="numpy")
 def _arbitrum(state, settled):  # type: ignore[no-untyped-def]
-    state[FIRST + 6] += settled[DATA_FEES]
-    if settled[POSTED_BYTES] <= 0.0:
+    state[FIRST + 6] += settled[seen_at.DATA_FEES]
+    if settled[seen_at.POSTED_BYTES] <= 0.0:
         return
-    units = settled[POSTED_BYTES] * state[FIRST + 4]
-    state[FIRST + 6] -= settled[POSTED_COST] + state[FIRST + 2] * units
+    units = settled[seen_at.POSTED_BYTES] * state[FIRST + 4]
+    state[FIRST + 6] -= settled[seen_at.POSTED_COST] + state[FIRST + 2] * units
     delay, batch = int(state[FIRST + 3]), int(state[FIRST + 8])
     place = ARBITRUM_QUEUE + 2 * (batch % (delay + 1))
     state[FIRST + place], state[FIRST + place + 1] = state[FIRST + 6], units
@@ -160,16 +143,18 @@ def _arbitrum(state, settled):  # type: ignore[no-untyped-def]
 # 14 filtered derivative, 15 last error, 16 tip seen in feed-forward.
 @kept(makes_arrays=False, nogil=True, error_model="numpy")
 def _vault(state, seen):  # type: ignore[no-untyped-def]
-    error = (state[FIRST + 0] - seen[BALANCE]) / state[FIRST + 0]
+    error = (state[FIRST + 0] - seen[seen_at.BALANCE]) / state[FIRST + 0]
     state[FIRST + 13] = min(max(state[FIRST + 13] + error, state[FIRST + 7]), state[FIRST + 8])
-    change = error - state[FIRST + 15] if seen[STEP] > 0.0 else 0.0
+    change = error - state[FIRST + 15] if seen[seen_at.STEP] > 0.0 else 0.0
     state[FIRST + 14] = state[FIRST + 9] * state[FIRST + 14] + (1.0 - state[FIRST + 9]) * change
     state[FIRST + 15] = error
     proportional = max(state[FIRST + 3] * error * state[FIRST + 12], state[FIRST + 6])
     feedback = (
         proportional + (state[FIRST + 4] * state[FIRST + 13] + state[FIRST + 5] * state[FIRST + 14]) * state[FIRST + 12]
     )
-    forward = state[FIRST + 1] * (seen[BASE_FEE] + seen[TIP]) + state[FIRST + 2] * seen[BLOB_BASE_FEE]
+    forward = (
+        state[FIRST + 1] * (seen[seen_at.BASE_FEE] + seen[seen_at.TIP]) + state[FIRST + 2] * seen[seen_at.BLOB_BASE_FEE]
+    )
     return min(max(forward + feedback, state[FIRST + 10]), state[FIRST + 11])
 
 
