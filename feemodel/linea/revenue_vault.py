@@ -6,7 +6,7 @@ Source: Consensys/linea-monorepo at cb180134 (2026-06-12), contracts/src/operati
 
 from typing import NamedTuple
 
-from feemodel.errors import InvalidInput
+from feemodel.checks import instance
 from feemodel.integers import one_whole
 from feemodel.printed import printed_as_table
 
@@ -83,7 +83,5 @@ message_fee=1)
 
 
 def _check(vault: RevenueVault) -> None:
-    if not isinstance(vault, RevenueVault):
-        raise InvalidInput("vault", "expected a RevenueVault", vault)
-    for name, value in vault._asdict().items():
+    for name, value in instance("vault", vault, RevenueVault)._asdict().items():
         one_whole(name, value, unit="wei")

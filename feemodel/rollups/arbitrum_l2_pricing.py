@@ -190,11 +190,7 @@ def update_pricing(
     >>> update_pricing([1_000_000_000] * 6, 1, constraints=DIA_CONSTRAINTS, min_base_fee=20_000_000)[:2]
     (186256000, 23217)
     """
-    elapsed = one_whole("seconds", seconds, unit="seconds")
-    paid_off = tuple(
-        max(0, backlog - saturated_product(elapsed, one.target))
-        for backlog, one in zip(_backlogs(backlogs, constraints), constraints, strict=True)
-    )
+    paid_off = _paid_off(backlogs, seconds, constraints)
     exponent = constraint_exponent(paid_off, constraints)
     return PricingUpdate(constraint_base_fee(exponent, min_base_fee=min_base_fee), exponent, paid_off)
 
@@ -419,11 +415,7 @@ def update_multi_gas_pricing(
     >>> update_multi_gas_pricing([714_000_000], 0, constraints=[constraint], min_base_fee=10**7)[:2]
     (27083000, {'computation': 27083000})
     """
-    elapsed = one_whole("seconds", seconds, unit="seconds")
-    paid_off = tuple(
-        max(0, backlog - saturated_product(elapsed, one.target))
-        for backlog, one in zip(_backlogs(backlogs, constraints), constraints, strict=True)
-    )
+    paid_off = _paid_off(backlogs, seconds, constraints)
     floor = one_whole("min_base_fee", min_base_fee, unit="wei")
     fees = {
         kind: constraint_base_fee(exponent, min_base_fee=floor)
@@ -460,9 +452,16 @@ def _by_kind(name: str, values: Mapping[str, int]) -> Mapping[str, int]:
     return values
 
 
-def _backlogs(
-    backlogs: Sequence[int], constraints: Sequence[GasConstraint] | Sequence[MultiGasConstraint]
+def _paid_off(
+    backlogs: Sequence[int], seconds: int, constraints: Sequence[GasConstraint | MultiGasConstraint]
 ) -> tuple[int, ...]:
+    """The backlogs after the time that passed."""
+    elapsed = one_whole("seconds", seconds, unit="seconds")
+    rows = zip(_backlogs(backlogs, constraints), constraints, strict=True)
+    return tuple(max(0, backlog - saturated_product(elapsed, one.target)) for backlog, one in rows)
+
+
+def _backlogs(backlogs: Sequence[int], constraints: Sequence[GasConstraint | MultiGasConstraint]) -> tuple[int, ...]:
     for one in sequence("constraints", constraints):
         if not isinstance(one, (GasConstraint, MultiGasConstraint)):
             raise InvalidInput("constraints", "expected a GasConstraint or MultiGasConstraint", one)

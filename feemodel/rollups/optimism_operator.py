@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from feemodel.checks import INT64_MAX, ArrayLike, flag, instance, real_scalar, text
+from feemodel.checks import INT64_MAX, ArrayLike, flag, instance, real_scalar, text, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, TRANSACTION_GAS
-from feemodel.integers import MILLION, one_whole
+from feemodel.integers import MILLION
 from feemodel.printed import printed_as_table
 from feemodel.rollups import optimism
 
@@ -100,7 +100,7 @@ def measured_mix(name: str, fastlz_sizes: ArrayLike, posted_bytes: int) -> Trans
     sizes = lengths / MILLION
     if sizes.ndim != 1 or not sizes.size:
         raise InvalidInput("fastlz_sizes", "expected one length a transaction, at least one", fastlz_sizes)
-    _below("posted_bytes", one_whole("posted_bytes", posted_bytes, minimum=1, unit="bytes"), INT64_MAX)
+    whole_scalar("posted_bytes", posted_bytes, minimum=1, maximum=INT64_MAX, unit="bytes")
     per_byte = float(sizes.sum()) / posted_bytes
     return TransactionMix(name, float(sizes.mean()), per_byte, CALLDATA_GAS_PER_BYTE * per_byte)
 
@@ -139,14 +139,14 @@ def recovery(
     Recovery(revenue=100000000, cost=131072000000, margin=-1309.72)
     """
     instance("scalars", scalars, Scalars)
-    base_fee, blob_fee = one_whole("l1_base_fee", l1_base_fee), one_whole("blob_base_fee", blob_base_fee)
+    base_fee, blob_fee = whole_scalar("l1_base_fee", l1_base_fee), whole_scalar("blob_base_fee", blob_base_fee)
     fees = optimism.fjord_l1_fee(
         fastlz_sizes, l1_base_fee=base_fee, blob_base_fee=blob_fee, base_fee_scalar=scalars.base_fee_scalar,
         blob_base_fee_scalar=scalars.blob_base_fee_scalar,
     )  # fmt: skip
     revenue = int(np.sum(np.asarray(fees, dtype=object)))
-    cost = _below("blobs", blobs, UINT32_MAX) * GAS_PER_BLOB * blob_fee
-    cost += _below("l1_transactions", l1_transactions, UINT32_MAX) * TRANSACTION_GAS * base_fee
+    cost = whole_scalar("blobs", blobs, maximum=UINT32_MAX) * GAS_PER_BLOB * blob_fee
+    cost += whole_scalar("l1_transactions", l1_transactions, maximum=UINT32_MAX) * TRANSACTION_GAS * base_fee
     if not revenue:
         raise InvalidInput("scalars", "expected such that the transactions pay anything", scalars)
     return Recovery(revenue, cost, (revenue - cost) / revenue)
@@ -258,10 +258,8 @@ def encode_scalars(base_fee_scalar: int, blob_base_fee_scalar: int) -> bytes:
     >>> encode_scalars(5_227, 1_014_213)[-8:].hex()
     '000f79c50000146b'
     """
-    base, blob = (
-        _below("base_fee_scalar", base_fee_scalar, UINT32_MAX),
-        _below("blob_base_fee_scalar", blob_base_fee_scalar, UINT32_MAX),
-    )
+    base = whole_scalar("base_fee_scalar", base_fee_scalar, maximum=UINT32_MAX)
+    blob = whole_scalar("blob_base_fee_scalar", blob_base_fee_scalar, maximum=UINT32_MAX)
     return bytes([SCALAR_VERSION]) + bytes(23) + blob.to_bytes(4, "big") + base.to_bytes(4, "big")
 
 
@@ -312,11 +310,11 @@ def footprint_scalar(gas_limit: int, *, elasticity: int, target_blobs: int, bloc
     >>> footprint_scalar(30_000_000, elasticity=5, target_blobs=6, block_seconds=Fraction(1, 5))
     312
     """
-    limit = one_whole("gas_limit", gas_limit, minimum=1, unit="gas")
+    limit = whole_scalar("gas_limit", gas_limit, minimum=1, unit="gas")
     if isinstance(block_seconds, bool) or not isinstance(block_seconds, (int, Fraction)) or block_seconds <= 0:
         raise InvalidInput("block_seconds", "expected a whole number or Fraction above 0", block_seconds)
-    share = one_whole("elasticity", elasticity, minimum=1) * block_seconds
-    bytes_ = share * one_whole("target_blobs", target_blobs, minimum=1) * FOOTPRINT_BLOB_BYTES
+    share = whole_scalar("elasticity", elasticity, minimum=1) * block_seconds
+    bytes_ = share * whole_scalar("target_blobs", target_blobs, minimum=1) * FOOTPRINT_BLOB_BYTES
     return _footprint(math.floor(limit * SLOT_SECONDS / (bytes_ * FOOTPRINT_HEADROOM)))
 
 
@@ -326,8 +324,8 @@ def footprint_scalar_at_limit(gas_limit: int, *, maximum_blobs: int) -> int:
     >>> footprint_scalar_at_limit(400_000_000, maximum_blobs=21)
     148
     """
-    limit = one_whole("gas_limit", gas_limit, minimum=1, unit="gas")
-    return _footprint(limit // (one_whole("maximum_blobs", maximum_blobs, minimum=1) * FOOTPRINT_BLOB_BYTES))
+    limit = whole_scalar("gas_limit", gas_limit, minimum=1, unit="gas")
+    return _footprint(limit // (whole_scalar("maximum_blobs", maximum_blobs, minimum=1) * FOOTPRINT_BLOB_BYTES))
 
 
 def _scalars(
@@ -356,15 +354,8 @@ def _rounded(value: float) -> int:
 
 def _above_zero(name: str, value: float) -> float:
     number = real_scalar(name, value)
-    if not number > 0 or math.isinf(number):
+    if not number > 0:
         raise InvalidInput(name, "expected a number above 0", value)
-    return number
-
-
-def _below(name: str, value: int, maximum: int) -> int:
-    number = one_whole(name, value)
-    if number > maximum:
-        raise InvalidInput(name, f"expected at most {maximum:,}", value)
     return number
 
 

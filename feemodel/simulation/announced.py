@@ -41,6 +41,15 @@ class CalldataPressure:
     def __post_init__(self) -> None:
         check_fields(self, above_zero=("max_block_calldata", "denominator"))
 
+    def growth(self, calldata: RealArray | WholeArray) -> RealArray:
+        """By which factor the latest variable cost grows, by the calldata of the blocks that are looked back on [1].
+
+        >>> CalldataPressure().growth(np.array([0, 272_500, 545_000]))
+        array([0.96875, 1.     , 1.03125])
+        """
+        moved = calldata_pressure(calldata, max_block_calldata=self.max_block_calldata, block_count=self.block_count)
+        return np.asarray(1.0 + moved / self.denominator)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PricingRule:
@@ -173,8 +182,7 @@ def _growth(rule: PricingRule, pressure: CalldataPressure, calldata: WholeArray,
     starts = np.arange(updates) * rule.ticks_per_update
     since_last = np.concatenate([[0], np.add.reduceat(calldata, starts)[:-1]])
     seen = since_last * (pressure.block_count * NODE.block_time / rule.update_interval)
-    moved = calldata_pressure(seen, max_block_calldata=pressure.max_block_calldata, block_count=pressure.block_count)
-    return np.asarray(1.0 + moved / pressure.denominator)
+    return pressure.growth(seen)
 
 
 def _window_average(

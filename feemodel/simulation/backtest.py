@@ -315,8 +315,7 @@ def check_workload(workload: Workload, calldata: WholeArray | None) -> None:
 
     >>> check_workload(Workload("transfers", np.array([128]), np.array([21_000])), None)
     """
-    if not isinstance(workload, Workload):
-        raise InvalidInput("workload", "expected a Workload", workload)
+    instance("workload", workload, Workload)
     whole("compressed_size", workload.compressed_size, minimum=1, unit="bytes")
     whole("gas", workload.gas, minimum=1, unit="gas")
     if calldata is not None and np.shape(whole("calldata", calldata, unit="bytes")) != np.shape(workload.gas):

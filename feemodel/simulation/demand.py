@@ -14,12 +14,12 @@ from feemodel.checks import WholeArray, check_limit, instance, real_scalar, whol
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum.fee_market import calldata_floor_gas
 from feemodel.integers import add
-from feemodel.linea.coordinator import calldata_variable_cost
 from feemodel.linea.extra_data import recorded_cost
 from feemodel.linea.parameters import COORDINATOR, NODE
 from feemodel.linea.priority import priority_fee
 from feemodel.simulation.announced import CalldataPressure
 from feemodel.simulation.metadata import described_dataset
+from feemodel.simulation.path_kernels import under_pressure
 from feemodel.simulation.surfaces import Submission
 
 MOST_BLOCKS = 10_000_000  # some 230 days
@@ -106,22 +106,14 @@ def pressure_path(
     if blocks.max() * max(terms.block_count, 1) >= 2**53:
         raise InvalidInput("calldata", "expected sums of less than 2**53 bytes", int(blocks.max()))
     check_limit(terms.block_count, "blocks looked back on", MOST_BLOCKS)
-    seen = np.convolve(blocks, np.ones(max(terms.block_count, 1), dtype=np.int64))[: len(blocks)].tolist()
-    latest = real_scalar("variable_cost", variable_cost)
+    cost = latest = real_scalar("variable_cost", variable_cost)
     if latest_variable_cost is not None:
         latest = real_scalar("latest_variable_cost", latest_variable_cost)
-    announced = np.empty(len(blocks), dtype=np.int64)
-    for i, total in enumerate(seen):
-        cost = calldata_variable_cost(
-            variable_cost,
-            latest,
-            total,
-            max_block_calldata=terms.max_block_calldata,
-            block_count=terms.block_count,
-            denominator=terms.denominator,
-        )
-        announced[i] = recorded_cost(real_scalar("variable_cost", cost, unit="wei"))
-        latest = float(announced[i])
+    growth = np.zeros(len(blocks))  # without blocks to look back on, L1's cost alone counts
+    if terms.block_count:
+        seen = np.convolve(blocks, np.ones(terms.block_count, dtype=np.int64))[: len(blocks)]
+        growth = terms.growth(seen)
+    announced = under_pressure(np.full(len(blocks), cost), growth, latest)
     return described_dataset(
         {"calldata": ("block", blocks, "byte"), "variable_cost": ("block", announced, "wei / byte")},
         {"block": ("block", np.arange(1, len(blocks) + 1), "1")},

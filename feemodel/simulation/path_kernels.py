@@ -28,16 +28,16 @@ def drive(demand, blobs, base_fee, excess, gas_limit, target, maximum, fraction,
 
 
 @kept(nogil=True)
-def under_pressure(cost, growth):  # type: ignore[no-untyped-def]
+def under_pressure(cost, growth, latest=0.0):  # type: ignore[no-untyped-def]
     """Announced costs [wei / byte], update by update: the greater of L1's and the last announced one times its growth.
 
     Parameters
     ----------
     cost : from L1 fees, bounded, one an update [wei / byte].
     growth : `1 + pressure / denominator`, one an update [1].
+    latest : announced before the first update [wei / byte].
     """
     announced = np.empty(cost.size, dtype=np.int64)
-    latest = 0
     for i in range(cost.size):
         latest = recorded(max(cost[i], latest * growth[i]))
         announced[i] = latest

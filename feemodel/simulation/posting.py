@@ -139,10 +139,8 @@ def post(stream: RealArray, tick: float, posting: Posting, l1_fees: xr.Dataset) 
     times, ends = _filled(edges, arrived, posting) if posting.deadline is None else _dated(edges, arrived, posting)
     step = np.searchsorted(l1_fees["elapsed"].to_numpy(), times, side="right") - 1
     base_fee, blob_base_fee = (l1_fees[name].to_numpy()[0][step] for name in ("base_fee", "blob_base_fee"))
-    used = posting.submission
-    tip = l1_fees["tip"].to_numpy()[0][step] if "tip" in l1_fees else used.tip
-    cost = (base_fee + tip) * used.execution_gas + blob_base_fee * used.blob_gas
-    return Posted(times, ends, cost)
+    tip = l1_fees["tip"].to_numpy()[0][step] if "tip" in l1_fees else posting.submission.tip
+    return Posted(times, ends, posting.submission.cost(base_fee, tip, blob_base_fee))
 
 
 def _filled(edges: RealArray, arrived: RealArray, posting: Posting) -> tuple[RealArray, RealArray]:

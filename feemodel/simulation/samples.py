@@ -181,10 +181,7 @@ def sobol(count: int, /, *, rng: Rng = None, **ranges: Any) -> Samples:
         name: value if is_frozen(value) or isinstance(value, Rows) else _checked_range(name, value)
         for name, value in varied.items()
     }
-    listed, constants = _listed_and_constants(rest)
-    points = SobolPoints(number, checked, seed_sequence(rng))
-    points.example()  # what is wrong with a distribution is said here
-    return Samples((points, *listed), constants)
+    return _with_listed(SobolPoints(number, checked, seed_sequence(rng)), rest)
 
 
 def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samples:
@@ -213,10 +210,13 @@ def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samp
         name: value if is_frozen(value) or isinstance(value, Rows) else _axis_values(name, value)
         for name, value in varied.items()
     }
+    return _with_listed(Draws(number, checked, seed_sequence(rng)), rest)
+
+
+def _with_listed(generated: Axis, rest: Mapping[str, Any]) -> Samples:
     listed, constants = _listed_and_constants(rest)
-    draws = Draws(number, checked, seed_sequence(rng))
-    draws.example()  # what is wrong with a distribution is said here
-    return Samples((draws, *listed), constants)
+    generated.example()  # what is wrong with a distribution is said here
+    return Samples((generated, *listed), constants)
 
 
 def _split(values: Mapping[str, Any], varied: Any) -> tuple[dict[str, Any], dict[str, Any]]:

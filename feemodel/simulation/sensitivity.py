@@ -1,7 +1,7 @@
 """Which inputs a result depends on: Sobol indices with bootstrap intervals, and Morris's elementary effects."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -98,10 +98,7 @@ def sobol_indices(
     """
     level = share("confidence", confidence)
     draws, widest_accepted = whole_scalar("resamples", resamples, minimum=2), real_scalar("tolerance", tolerance)
-    samples = sobol(count, rng=rng, **ranges)
-    points = samples.axes[0]
-    if not isinstance(points, SobolPoints) or len(samples.axes) > 1:
-        raise InvalidInput("ranges", "expected ranges and numbers, not transactions", [*ranges])
+    samples, points = _points(count, rng, ranges)
     if draws > MOST_RESAMPLES or draws * len(points) > LARGEST_BOOTSTRAP:
         limits = f"{MOST_RESAMPLES:,} resamples, or {LARGEST_BOOTSTRAP:,} rows drawn"
         raise LimitExceeded(f"{draws:,} resamples of {len(points):,} rows are more than {limits}: take fewer")
@@ -122,6 +119,22 @@ def sobol_indices(
     attributes = {"evaluations": evaluated.sizes[SAMPLE], "confidence": level, "resamples": draws}
     attributes |= {"widest_interval": widest, "converged": int(widest <= widest_accepted)}
     return _dataset(found, pairs, names, points).assign_attrs({**evaluated.attrs, **points.attributes(), **attributes})
+
+
+def _points(count: int, rng: Rng, ranges: Mapping[str, Any]) -> tuple[Samples, SobolPoints]:
+    samples = sobol(count, rng=rng, **ranges)
+    points = samples.axes[0]
+    if not isinstance(points, SobolPoints) or len(samples.axes) > 1:
+        raise InvalidInput("ranges", "expected ranges and numbers, not transactions", [*ranges])
+    return samples, points
+
+
+def _finite(name: str, values: NDArray[Any]) -> NDArray[np.float64]:
+    """The results of a design, as doubles of their own."""
+    results = values.astype(np.float64)
+    if not (finite := np.isfinite(results)).all():
+        raise_first(name, "expected finite results everywhere", results, ~finite)
+    return results
 
 
 @compared_by_value
@@ -155,9 +168,7 @@ def _design(points: SobolPoints, *, second_order: bool) -> Listed:
 
 
 def _matrices(name: str, values: NDArray[Any], count: int, inputs: int) -> _Matrices:
-    results = values.astype(np.float64)
-    if not np.isfinite(results).all():
-        raise_first(name, "expected finite results everywhere", results, ~np.isfinite(results))
+    results = _finite(name, values)
     independent = results[: 2 * count]
     if independent.min() == independent.max():
         raise InvalidInput(name, "expected a result that varies with the inputs", float(independent[0]))
@@ -309,10 +320,7 @@ def morris_screening(
         raise InvalidInput("levels", "expected an even number", levels)
     level, draws = share("confidence", confidence), whole_scalar("resamples", resamples, minimum=2)
     check_limit(draws, "resamples", MOST_RESAMPLES)
-    samples = sobol(1, rng=rng, **ranges)
-    points = samples.axes[0]
-    if not isinstance(points, SobolPoints) or len(samples.axes) > 1:
-        raise InvalidInput("ranges", "expected ranges and numbers, not transactions", [*ranges])
+    samples, points = _points(1, rng, ranges)
     sample, analyze = _salib()
     inputs = list(points.ranges)
     if (size := count * (len(inputs) + 1) * len(points.names)) > LARGEST_DESIGN:
@@ -329,9 +337,7 @@ def morris_screening(
     found: dict[str, list[Any]] = {name: [] for name in ("mu_star", "mu_star_low", "mu_star_high", "mu", "sigma")}
     names = [str(name) for name in evaluated.data_vars]
     for name in names:
-        values = evaluated[name].to_numpy().astype(np.float64)
-        if not (finite := np.isfinite(values)).all():
-            raise_first(name, "expected finite results everywhere", values, ~finite)
+        values = _finite(name, evaluated[name].to_numpy())
         indices = analyze(
             problem, design, values, num_resamples=draws, conf_level=level, num_levels=grid_levels,
             seed=stream_of(points.seed, 1),

@@ -4,7 +4,7 @@ Every result is a Dataset whose coordinates are its inputs, with units; transact
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
@@ -18,6 +18,7 @@ from feemodel.checks import (
     instance,
     real,
     real_scalar,
+    text,
     whole,
     whole_scalar,
 )
@@ -29,7 +30,6 @@ from feemodel.ethereum.transaction_table import assumptions, known_column, trans
 from feemodel.linea.coordinator import variable_cost
 from feemodel.linea.parameters import ASSUMED_L1_TIP, COORDINATOR
 from feemodel.linea.pricing_forms import CostPerByte, VerificationCost
-from feemodel.linea.priority import verification_priority_fee
 from feemodel.simulation.metadata import described_dataset
 from feemodel.sizes.codecs import Codec, compressed_sizes, get_codec
 from feemodel.sizes.lzss import packed_size
@@ -63,8 +63,7 @@ class Workload:
     __hash__ = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str):
-            raise InvalidInput("name", "expected text", self.name)
+        text("name", self.name)
         for name, unit in (("compressed_size", "bytes"), ("gas", "gas")):
             given = getattr(self, name)
             if given.size == 0 if isinstance(given, np.ndarray) else isinstance(given, (list, tuple)) and not given:
@@ -145,6 +144,14 @@ class Submission:
     def __post_init__(self) -> None:
         check_fields(self, above_zero=("capacity",), unchecked=("tip",))
         real_scalar("tip", self.tip, unit="wei")
+
+    def cost(self, base_fee: RealArray, tip: RealArray | float, blob_base_fee: RealArray) -> RealArray:
+        """What one costs at L1 fees, whatever it carries: (base_fee + tip) · execution_gas + blob_base_fee · blob_gas.
+
+        >>> Submission().cost(np.array([7.0e7]), 1.0e8, np.array([4.0e6])).tolist()
+        [11616788000000.0]
+        """
+        return (base_fee + tip) * self.execution_gas + blob_base_fee * self.blob_gas
 
     def cost_per_byte(self, base_fee: Fees, blob_base_fee: Fees) -> Fees:
         """What a compressed byte costs to post [wei / byte]: the cost of a submission over the bytes that it carries.
@@ -261,16 +268,8 @@ def verification_surface(
     revenue, paid = np.empty(shape), np.empty((len(quantiles), *shape))
     for i, gas_cost in enumerate(verification_gas_cost.tolist()):
         for j, ratio in enumerate(gas_price_ratio.tolist()):
-            fees = verification_priority_fee(
-                workload.compressed_size,
-                workload.gas,
-                min_gas_price=form.min_gas_price,
-                base_fee=form.base_fee,
-                verification_gas_cost=gas_cost,
-                verification_capacity=form.verification_capacity,
-                gas_price_ratio=ratio,
-                margin=margin[:, None],
-            )
+            varied = replace(form, verification_gas_cost=gas_cost, gas_price_ratio=ratio)
+            fees = varied.parts(workload.compressed_size, workload.gas, margin[:, None]).total
             totals = (form.base_fee + fees).astype(np.float64) * workload.gas
             revenue[i, j] = totals.sum(axis=1)
             paid[:, i, j] = np.quantile(totals, quantiles, axis=1)

@@ -66,7 +66,7 @@ def price_of_finality(
     if not due.size:
         raise InvalidInput("l1_fees", f"expected more than {first_due:,.0f} s", count * step)
     submission = posting.submission
-    at_tip = (base_fee + tip) * submission.execution_gas + blob_base_fee * submission.blob_gas
+    at_tip = submission.cost(base_fee, tip, blob_base_fee)
     left, paid_tip = due.copy(), tip[due]
     if posting.kind == "clairvoyant":
         left = cheapest_step(at_tip, round((posting.deadline or 0.0) / step))[due]
@@ -77,7 +77,7 @@ def price_of_finality(
         since = due_times - (interval if posting.cap.from_first_byte else 0.0)
         left, paid_tip = _leave(due, since, start_time, step, base_fee, blob_base_fee, tip, posting_terms(posting),
                                 caps, factors)  # fmt: skip
-    cost = (base_fee[left] + paid_tip) * submission.execution_gas + blob_base_fee[left] * submission.blob_gas
+    cost = submission.cost(base_fee[left], paid_tip, blob_base_fee[left])
     delay = np.where(left > due, left * step - due_times, 0.0)
     return _dataset(due_times, left * step, delay, cost, at_tip[due])
 

@@ -267,8 +267,7 @@ class PathJob:
         if posting.kind == "price-cap":
             caps = price_percentiles(columns["base_fee"], columns["blob_base_fee"], posting, self.step)
         if posting.kind == "clairvoyant":
-            cost = (columns["base_fee"] + columns[TIP]) * posting.submission.execution_gas
-            cost = cost + columns["blob_base_fee"] * posting.submission.blob_gas
+            cost = posting.submission.cost(columns["base_fee"], columns[TIP], columns["blob_base_fee"])
             best = cheapest_step(cost, round((posting.deadline or 0.0) / self.step))
         return caps, best
 
