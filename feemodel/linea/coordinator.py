@@ -39,8 +39,8 @@ def weighted_average(fees: Sequence[float], ratios: Sequence[float]) -> float:
 
     Parameters
     ----------
-    fees : one a block, oldest first [wei / gas]; the extra next-block element of a fee history is left out.
-    ratios : gas used ratio, or blob gas used ratio for blob fees, one a block [1].
+    fees : one for each block, oldest first [wei / gas]; the one that a fee history adds for the next block is left out.
+    ratios : gas used ratio, or blob gas used ratio for blob fees, one for each block [1].
 
     Raises `InvalidInput` where the fees are neither as many as the ratios nor one more.
 
@@ -224,7 +224,7 @@ def usage_weighted_gas_price(
         Σ (base · c_base + priority · c_priority) · ratio / Σ ratio
         + Σ blob · ratio / Σ ratio · c_blob · blob_gas / execution_gas
 
-    A side whose ratios are all zero takes the plain mean, as in `weighted_average`.
+    Each of the two sums takes the plain mean where its ratios are all zero, as in `weighted_average`.
 
     >>> usage_weighted_gas_price(
     ...     [100, 110], [1000], [0.25], [100, 110], [0.16],
@@ -252,7 +252,7 @@ def calldata_sum(
     block_count: int = COORDINATOR.calldata_blocks,
     overhead: int = COORDINATOR.block_overhead,
 ) -> int:
-    """Calldata in the last `block_count` L2 blocks: `Σ max(0, size − overhead)` [byte]; 0 while there are fewer.
+    """Calldata in the last `block_count` L2 blocks: `Σ max(0, size − overhead)` [byte]; 0 while there are fewer blocks.
 
     >>> calldata_sum([10_540] * 5)
     50000
@@ -278,12 +278,13 @@ def calldata_pressure(
     max_block_calldata: ArrayLike = COORDINATOR.max_block_calldata,
     block_count: int = COORDINATOR.calldata_blocks,
 ) -> Real:
-    """How far calldata is from half of the blocks' room: `clamp((calldata − target) / target, −1, 1)` [1].
+    """Calldata of the last blocks relative to its target: `clamp((calldata − target) / target, −1, 1)` [1].
 
     Parameters
     ----------
     calldata : sum over the last `block_count` blocks [byte], see `calldata_sum`.
-    max_block_calldata : room in one block [byte]; the target is `max_block_calldata · block_count / 2`.
+    max_block_calldata : the most in one block [byte]; the target is half of it in every block,
+        `max_block_calldata · block_count / 2`.
 
     >>> calldata_pressure(408_750)
     0.5
@@ -345,11 +346,13 @@ def weighted_moving_average_fee(
     base_fee_coefficient: float,
     priority_fee_coefficient: float,
 ) -> float:
-    """What the coordinator offers for its own L1 transactions: newest base fee and recent tips, later ones more.
+    """The fee that the coordinator offers for its own L1 transactions [wei / gas].
+
+    It adds to the newest base fee an average of recent priority fees, in which later blocks weigh more:
 
         base_newest · c_base + c_priority · Σ ratio_i · (i + 1) · priority_i / Σ ratio_i · (i + 1)
 
-    The second term is 0 where the divisor is.
+    The second term is 0 where its divisor is 0.
 
     >>> weighted_moving_average_fee(
     ...     [100, 110, 120, 130, 140], [1000, 1100, 1200, 1300], [0.25, 0.5, 0.75, 0.9],
@@ -376,7 +379,7 @@ def submission_fees(tip: float, base_fee: int, *, max_fee_cap: int, max_priority
 
     Parameters
     ----------
-    tip : what it means to offer, see `weighted_moving_average_fee` [wei / gas].
+    tip : the priority fee that it intends to offer, see `weighted_moving_average_fee` [wei / gas].
     base_fee : of the next L1 block [wei / gas].
     max_fee_cap, max_priority_fee_cap : [wei / gas].
 
@@ -403,7 +406,7 @@ def dynamic_gas_price_cap(
     Parameters
     ----------
     historic_cap : a percentile of past L1 gas prices [wei / gas].
-    elapsed, target : time since the first waiting block, and the time to finalize in, in one unit, such as [h].
+    elapsed, target : time since the first waiting block, and the time to finalize in, both in one unit, such as [h].
 
     >>> dynamic_gas_price_cap(1_000_000_000, elapsed=16, target=32, time_of_day_multiplier=1.75)
     11937500000
@@ -434,7 +437,7 @@ def _reals(name: str, values: Sequence[float]) -> list[float]:
 
 
 def _of_blocks(name: str, values: Sequence[float], ratios: list[float]) -> list[float]:
-    """One value a block; the one more that a fee history ends with is the next block's."""
+    """One value for each block, without the last one of a fee history, which is the next block's."""
     count, numbers = len(ratios), _reals(name, values)
     if len(numbers) not in (count, count + 1):
         raise InvalidInput(name, f"expected {count} values, one for each ratio, or one more", len(numbers))

@@ -25,7 +25,7 @@ def explain(
     nonce: int = 0,
     chain_id: int = LINEA_CHAIN_ID,
 ) -> dict[str, Any]:
-    """The whole answer as plain data; fees per gas and in all are whole wei.
+    """A transaction or call explained, as plain data; fees per gas and totals are whole wei.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def explain(
     gas : "estimated" and "limit", and "used" where it is known [gas].
     form : with the node's costs.
     checks : see `feemodel.linea.node.node_checks`; the first one's margin is the estimate's.
-    codec, measured, packed : how the size is taken, see `feemodel.fee_size`.
+    codec, measured, packed : how the size is measured, see `feemodel.fee_size`.
     nonce, chain_id : of a call that names none.
 
     >>> from feemodel.linea.pricing_forms import form_of
@@ -99,7 +99,7 @@ def explain(
 
 
 def _offered(subject: Call | Transaction, base_fee: int) -> int | None:
-    """What the subject offers per gas, `None` for a call that leaves the price open."""
+    """The price per gas that the subject offers; `None` for a call that names none."""
     if isinstance(subject, Transaction):
         if subject.type != DYNAMIC_FEE:
             return subject.gas_price

@@ -3,7 +3,7 @@
     byte 0        version, 1
     bytes 1–4     fixed cost      [kwei / gas], unsigned, big endian
     bytes 5–8     variable cost   [kwei / byte]
-    bytes 9–12    gas price for wallets that know one price only [kwei / gas]
+    bytes 9–12    legacy gas price, for wallets that set no dynamic fees [kwei / gas]
     bytes 13–31   zero
 
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12), MinerExtraDataV1.
@@ -28,7 +28,7 @@ _FIELDS_END = 13
 
 @dataclass(frozen=True, slots=True)
 class PricingRecord:
-    """The three costs of a block, in wei; a double where the coordinator has one.
+    """The three costs of a block, in wei: whole as a header has them, or doubles as the coordinator computes them.
 
     >>> record = PricingRecord(fixed_cost=30_000_000, variable_cost=1_000_000_000, eth_gas_price=41_904_761.9)
     >>> record.to_bytes()[:13].hex()
@@ -47,7 +47,7 @@ class PricingRecord:
             (real if isinstance(value, float) else whole)(name, value, unit="wei")
 
     def to_bytes(self) -> bytes:
-        """The record as 32 bytes: costs truncated to whole kwei, and held at 2**32 - 1 kwei, as the field is."""
+        """The record as 32 bytes: costs truncated to whole kwei, at most the 2**32 - 1 that a field holds."""
         costs = (self.fixed_cost, self.variable_cost, self.eth_gas_price)
         fields = b"".join((recorded(cost) // WEI_PER_KWEI).to_bytes(4, "big") for cost in costs)
         return bytes([VERSION]) + fields.ljust(LENGTH - 1, b"\0")
@@ -77,7 +77,7 @@ class PricingRecord:
 
 
 def latest_variable_cost(extra_data: bytes) -> float:
-    """The variable cost in a header as the coordinator takes it: 0 where the header holds no record [wei / byte].
+    """The variable cost in a header as the coordinator reads it: 0 where the header has no record [wei / byte].
 
     >>> latest_variable_cost(bytes.fromhex("01000003e80000271000002ee0").ljust(32, bytes(1)))
     10000000.0
@@ -93,7 +93,7 @@ def recorded_cost(cost: float) -> int: ...
 @overload
 def recorded_cost(cost: RealArray) -> WholeArray: ...
 def recorded_cost(cost: float | RealArray) -> int | WholeArray:
-    """A cost as the record holds it: truncated to whole kwei, at most 2**32 - 1 of them.
+    """A cost as the record stores it: truncated to whole kwei, at most 2**32 - 1 of them.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def recorded_cost(cost: float | RealArray) -> int | WholeArray:
 
 
 def recorded(cost: int | float) -> int:
-    """`recorded_cost` of one number, in terms that `feemodel.linea.kernels` compiles too.
+    """`recorded_cost` of one number, written so that `feemodel.linea.kernels` can compile it.
 
     >>> recorded(999.9), recorded(1_000)
     (0, 1000)

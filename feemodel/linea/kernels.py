@@ -156,7 +156,7 @@ def priority_fee(
 ) -> WholeArray | None:
     """`feemodel.priority_fee` over two int64 arrays of one shape, or `None` where an element is out of range.
 
-    `out`, if given, is a contiguous int64 array of that shape; after `None` what it holds is undefined.
+    `out`, if given, is a contiguous int64 array of that shape; what it holds is undefined where `None` is returned.
 
     >>> import numpy as np
     >>> priority_fee(np.array([128]), np.array([21_000]), 1_000_000_000, 30_000_000, 1.2)
@@ -182,7 +182,7 @@ def priority_fee(
 
 
 def sweep_priority_fee(inputs: Mapping[str, Any], out: WholeArray) -> bool:
-    """`feemodel.priority_fee` of inputs that broadcast to the shape of `out`, contiguous, int64, with an axis at least.
+    """`feemodel.priority_fee` of inputs that broadcast to `out`, a contiguous int64 array with at least one axis.
 
     Returns whether all elements stayed in the proven range; where not, `out` is undefined.
 
@@ -235,7 +235,7 @@ def sweep_priority_fee_from_l1(inputs: Mapping[str, Any], out: WholeArray) -> bo
 
 
 def sweep_verification_priority_fee(inputs: Mapping[str, Any], out: WholeArray) -> bool:
-    """`feemodel.verification_priority_fee` (V1f), as `sweep_priority_fee`, where the margin is an axis of its own."""
+    """`feemodel.verification_priority_fee` (V1f) where the margin is an axis of its own, as `sweep_priority_fee`."""
     rest = {name: value for name, value in inputs.items() if name not in ("margin", "version")}
     if inputs.get("version", "V1f") != "V1f" or _elements(*rest.values()) * SMALL > out.size:
         return False

@@ -33,7 +33,8 @@ def fee_payloads(
 
     Parameters
     ----------
-    transactions : a table of `feemodel.io.read_transactions` or `read_raw_transactions`, or one's own with their names.
+    transactions : a table of `feemodel.io.read_transactions` or `read_raw_transactions`, or your own with the same
+        column names.
     form : as in `fee_size`; "signed" has a placeholder of the same length where the table has no signature.
     chain_id : of transactions for which the table has none.
 

@@ -27,7 +27,7 @@ class Check(NamedTuple):
 
 @printed_as_table
 class Verdict(NamedTuple):
-    """What one check asks of a transaction, and whether it pays that [wei / gas]."""
+    """The price that one check requires of a transaction, and whether the transaction offers it [wei / gas]."""
 
     check: Check
     priority_fee: int
@@ -56,9 +56,9 @@ def pool_checks(*, local: bool, api_check: bool = True, p2p_check: bool = False,
 
     Parameters
     ----------
-    local : it came through the node's own JSON-RPC, not from a peer.
+    local : whether it came through the node's own JSON-RPC, not from a peer.
     api_check, p2p_check : the node's options for either origin.
-    has_priority : its sender is exempt from every check.
+    has_priority : whether its sender is exempt from every check.
 
     >>> pool_checks(local=False)
     False
@@ -114,7 +114,7 @@ def verdicts(
     form: Form,
     checks: Sequence[Check],
 ) -> tuple[Verdict, ...]:
-    """The outcome of every check of a node for one transaction.
+    """The verdict of each of a node's checks on one transaction.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@
     tip cap = 0.1 gwei · multiplier
     blob fee cap = max(p10 of the blob base fee, 0.1 gwei) · (the multiplier without time of day)
 
-A transaction is sent where 0.9 of the caps cover the present fees, and carries the full caps: it pays the tip cap, or
+A transaction is sent once 0.9 of the caps cover the present fees. It carries the full caps and pays the tip cap, or
 what the base fee leaves of it.
 
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12), coordinator/ethereum/gas-pricing/dynamic-cap and
@@ -82,7 +82,7 @@ TIME_OF_DAY_MULTIPLIERS = (
 
 @kept(nogil=True, error_model="numpy")
 def cap_multiplier(elapsed, target_delay, adjustment, time_of_day):  # type: ignore[no-untyped-def]
-    """How far the caps have risen after `elapsed` [s] of `target_delay` [s], from whole seconds [1].
+    """The multiplier of the caps after `elapsed` [s] of `target_delay` [s], both truncated to whole seconds [1].
 
     >>> cap_multiplier(28_800.0, 57_600.0, 25.0, 1.0)
     7.25

@@ -56,7 +56,7 @@ Real: TypeAlias = "float | NDArray[np.float64]"
 @compared_by_value
 @printed_as_table
 class Breakdown(NamedTuple, Generic[Part]):
-    """A fee in the parts that it is made of, whole [wei / gas] each; their sum is the fee itself."""
+    """The parts of a fee: whole numbers [wei / gas] whose sum is the fee."""
 
     fixed: Part  #: what every unit of gas pays, whatever the size
     size: Part  #: what the compressed bytes cost
@@ -371,7 +371,7 @@ def verification_margin(
     gas_price_ratio: ArrayLike = VERIFICATION.gas_price_ratio,
     size_adjustment: int = 0,
 ) -> Real:
-    """The margin of the first published version (V0): revenue over cost, which the selector held against its minimum.
+    """The margin of the first published version (V0): revenue over cost, which the selector compared with its minimum.
 
         revenue = price · gas;   cost = min_gas_price · ratio · (max(0, size + adjustment) / capacity · gas_cost)
 

@@ -1,4 +1,4 @@
-"""Where Linea's surplus goes: costs are paid first, of the rest 20 % of the ETH is burned and 80 % buys LINEA.
+"""How Linea's surplus is spent: costs are paid first; 20 % of the rest is burned as ETH, 80 % buys LINEA.
 
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12), contracts/src/operational/RollupRevenueVault.sol:
 `submitInvoice` and `burnAndBridge`. Integers as the contract computes them: `scripts/check-revenue-vault` executes it.

@@ -38,7 +38,7 @@ WALLETS = (
 
 
 def wallet_fees(priority_fee: int, *, base_fee: int = NODE.base_fee, wallet: Wallet = WALLETS[0]) -> WalletFees:
-    """What a wallet makes of an estimate: each fee times its multiplier, truncated, and their sum as the cap.
+    """The fees that a wallet sets from an estimate: each fee times a multiplier, truncated; their sum is the max fee.
 
     >>> fees = wallet_fees(37_594_352, wallet=WALLETS[2])  # Linea mainnet block 28,279,135, transaction 2
     >>> fees.max_priority_fee, fees.max_fee
