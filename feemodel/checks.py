@@ -179,7 +179,7 @@ def known_fields(name: str, value: Any, known: Collection[str]) -> Mapping[str, 
 def check_limit(number: float, what: str, most: int, advice: str = "") -> None:
     """Raise `LimitExceeded` for more than the most of something that a run can hold."""
     if number > most:
-        shown = f"{number:,}" if isinstance(number, int) else f"{number:,.0f}"
+        shown = f"{number:,}" if isinstance(number, int) else f"{number:,.0f}" if number < 1e15 else f"{number:.3g}"
         raise LimitExceeded(f"{shown} {what} are more than {most:,}{advice}")
 
 

@@ -68,18 +68,9 @@ def run(options: argparse.Namespace) -> int:
          f"{row.ratio:.3f}×")
         for row in rows
     ]  # fmt: skip
-    print_table(
-        title,
-        (
-            "rule",
-            "data fee (L1 part)",
-            "execution fee (L2 part)",
-            "total",
-            "per byte",
-            f"of {_reference(options, rules)}",
-        ),
-        cells,
-    )
+    of = _reference(options, rules)
+    columns = ("rule", "data fee (L1 part)", "execution fee (L2 part)", "total", "per byte", f"of {of}")
+    print_table(title, columns, cells)
     for name, reason in without.items():
         print(f"Without {name}: {reason}")
     for text in said:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from feemodel.checks import INT64_MAX, RealArray, WholeArray, check_limit, instance, real_scalar, whole, whole_scalar
 from feemodel.equality import compared_by_value
-from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded
+from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.linea.priority import priority_fee
 from feemodel.progress import Progress, reporting
 from feemodel.simulation.announced import PricingRule, announced_variable_cost
@@ -136,8 +136,8 @@ def path_ticks(l1_fees: xr.Dataset, rule: PricingRule, rate: float) -> int:
     length = duration(l1_fees)
     instance("rule", rule, PricingRule)
     real_scalar("rate", rate)
-    for what, number in (("ticks", length / rule.tick), ("transactions", length * rate)):
-        _check_length(what, number)
+    check_limit(length / rule.tick, "ticks of a path", LARGEST_PATH)
+    check_limit(length * rate, "transactions of a path", LARGEST_PATH)
     return int(length // rule.tick)
 
 
@@ -151,19 +151,13 @@ def draw_traffic(kinds: int, per_tick: float, ticks: int, stream: Generator) -> 
     count, rate = whole_scalar("kinds", kinds, minimum=1), real_scalar("per_tick", per_tick)
     if whole_scalar("ticks", ticks) < 1:
         raise InvalidInput("l1_fees", "expected a scenario at least a tick long", ticks)
-    _check_length("ticks", ticks)
-    _check_length("transactions", rate * ticks)
+    check_limit(ticks, "ticks of a path", LARGEST_PATH)
+    check_limit(rate * ticks, "transactions of a path", LARGEST_PATH)
     ends = np.cumsum(instance("stream", stream, Generator).poisson(rate, ticks))
     if ends[-1] == 0:
         raise InvalidInput("arrival_rate", "expected a rate at which some transaction arrives", per_tick)
     check_limit(count, "kinds of transactions", INT32_MAX)
     return Traffic(stream.integers(count, size=ends[-1], dtype=np.int32), ends)
-
-
-def _check_length(what: str, number: float) -> None:
-    if number > LARGEST_PATH:
-        shown = f"{number:,.0f}" if number < 1e15 else "1e15 or more"
-        raise LimitExceeded(f"a path of {shown} {what} is more than {LARGEST_PATH:,}")
 
 
 def _path(

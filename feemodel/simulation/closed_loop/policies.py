@@ -7,7 +7,7 @@ OffchainLabs/nitro at 6dce8d1 (2026-04-23), arbos/l1pricing/l1pricing.go; linosc
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -106,15 +106,8 @@ class LineaPricing(PricingRule):
     balance_lag: int = 0  #: [steps]
     target_balance: float = 0.0  #: [wei]
 
-    @property
-    def announce(self) -> Callable[[RealArray, RealArray, RealArray], None]:
-        """The compiled announcement."""
-        return kernels.announce
-
-    @property
-    def settle(self) -> Callable[[RealArray, RealArray], None]:
-        """The compiled settlement."""
-        return kernels.settle
+    announce = staticmethod(kernels.announce)
+    settle = staticmethod(kernels.settle)
 
     def start(self, setting: Setting) -> RealArray:
         """The state at the start of a path."""
