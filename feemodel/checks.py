@@ -183,6 +183,13 @@ def check_limit(number: float, what: str, most: int, advice: str = "") -> None:
         raise LimitExceeded(f"{shown} {what} are more than {most:,}{advice}")
 
 
+def check_int64(name: str, value: int) -> int:
+    """The number; raise `Int64Overflow` for one that a signed 64-bit integer cannot hold."""
+    if value > INT64_MAX:
+        raise Int64Overflow(name, "expected a number that fits 64 bits", value)
+    return value
+
+
 def share(name: str, value: Any) -> float:
     """One double between 0 and 1, both excluded."""
     if not 0.0 < real_scalar(name, value) < 1.0:

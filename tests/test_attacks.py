@@ -198,7 +198,7 @@ def test_a_budget_of_exactly_a_block_buys_it():
     assert saturate(block - 1) == (0, 0, 1, 0)
     assert saturate(block) == (1, block, 1, 0)
     assert saturate(block * 8, L1State(blob_base_fee=8)).blocks == 1
-    with pytest.raises(LimitExceeded, match="the budget lasts for more than 1,000,000 blocks"):
+    with pytest.raises(LimitExceeded, match="1,000,001 blocks that the budget fills are more than 1,000,000"):
         published_saturation(1e30, growth=1.000_000_1)
 
 

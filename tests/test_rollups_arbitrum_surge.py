@@ -52,5 +52,5 @@ def test_the_path_scales_with_the_minimum():
 def test_what_is_no_surge_is_refused(call, message):
     with pytest.raises(InvalidInput, match=message):
         call()
-    with pytest.raises(LimitExceeded, match="a surge of 100,001 s is longer than 100,000 s"):
+    with pytest.raises(LimitExceeded, match="100,001 seconds of a surge are more than 100,000"):
         Surge(duration=99_991)

@@ -32,6 +32,7 @@ from feemodel.checks import (
     ArrayLike,
     Numbers,
     Wholes,
+    check_int64,
     check_limit,
     choice,
     flag,
@@ -238,19 +239,23 @@ def base_fees(
     if gas.ndim != 1 or gas.shape != times.shape:
         reason = "expected as many timestamps as blocks, in one dimension"
         raise InvalidInput("timestamps", reason, f"shapes {gas.shape} and {times.shape}")
-    floor = _fits("min_base_fee", one_whole("min_base_fee", min_base_fee, unit="wei"))
-    first = floor if base_fee is None else _fits("base_fee", one_whole("base_fee", base_fee, unit="wei"))
+    floor = check_int64("min_base_fee", one_whole("min_base_fee", min_base_fee, unit="wei"))
+    first = floor if base_fee is None else check_int64("base_fee", one_whole("base_fee", base_fee, unit="wei"))
     for one in sequence("constraints", constraints):
         instance("constraints", one, GasConstraint)
     start = [0] * len(constraints) if backlogs is None else list(_backlogs(backlogs, constraints))
     if not constraints:
         raise InvalidInput("constraints", "expected at least one", constraints)
-    parent = times[:1] if parent_timestamp is None else [_fits("time", one_whole("parent_timestamp", parent_timestamp))]
+    parent = (
+        times[:1]
+        if parent_timestamp is None
+        else [check_int64("time", one_whole("parent_timestamp", parent_timestamp))]
+    )
     seconds = np.diff(times, prepend=np.asarray(parent, dtype=np.int64)) if times.size else times
     require("timestamps", "expected times that never fall", times, seconds >= 0)
-    targets = np.array([_fits("target", one.target) for one in constraints], dtype=np.int64)
-    scales = np.array([_fits("window · target", one.window * one.target) for one in constraints], dtype=np.int64)
-    state = np.array([_fits("backlogs", backlog) for backlog in start], dtype=np.int64)
+    targets = np.array([check_int64("target", one.target) for one in constraints], dtype=np.int64)
+    scales = np.array([check_int64("window · target", one.window * one.target) for one in constraints], dtype=np.int64)
+    state = np.array([check_int64("backlogs", backlog) for backlog in start], dtype=np.int64)
     fees = np.empty(gas.size, dtype=np.int64)
     failed, following = arbitrum_kernels.base_fees(gas, seconds, targets, scales, state, floor, first, fees)
     if failed >= 0:
@@ -468,9 +473,3 @@ def _backlogs(backlogs: Sequence[int], constraints: Sequence[GasConstraint | Mul
     if len(sequence("backlogs", backlogs)) != len(constraints):
         raise InvalidInput("backlogs", f"expected one for each of {len(constraints)} constraints", backlogs)
     return tuple(one_whole(f"backlogs[{place}]", backlog, unit="gas") for place, backlog in enumerate(backlogs))
-
-
-def _fits(name: str, value: int) -> int:
-    if value > INT64_MAX:
-        raise Int64Overflow(name, "expected a number that fits 64 bits", value)
-    return value

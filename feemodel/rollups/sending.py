@@ -147,7 +147,9 @@ def _on_arbitrum(
         units = int(arbitrum.poster_units(row.batch_transaction_bytes))
         price = int(arbitrum_l1_pricing.equilibrium_price(cost, units))
     widest = replace(unsigned, value=balance_wei)
-    size = Brotli().size(sign(widest)) if sign is not None else _brotli_bound(widest)
+    # Unsigned: what is not compressible is stored, with a header.
+    bound = len(widest.unsigned()) + SIGNATURE_BYTES + 8
+    size = bound if sign is None else Brotli().size(sign(widest))
     return balance.arbitrum_sendable(
         balance_wei, execution_gas=unsigned.gas_limit, max_fee_per_gas=fee, brotli_size=size, price_per_unit=price,
         lowest_base_fee=_arbitrum_minimum(parameters),
@@ -210,7 +212,3 @@ def _sizes(transaction: Transaction, sign: Sign | None, columns: tuple[str, ...]
         "zstd_data_size": SCROLL_ZSTD.size(transaction.data),
     }  # fmt: skip
     return {name: known[name] for name in columns}
-
-
-def _brotli_bound(transaction: Transaction) -> int:
-    return len(transaction.unsigned()) + SIGNATURE_BYTES + 8  # what is not compressible is stored, with a header

@@ -6,9 +6,8 @@ Source: taikoxyz/taiko-mono at b9c5bb2 (2026-08-21): packages/protocol/docs/Deri
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, overload
 
-from feemodel.checks import INT64_MAX, ArrayLike, Numbers, Part, Wholes, check_fields, instance, whole
+from feemodel.checks import ArrayLike, Numbers, Part, Wholes, check_fields, check_int64, instance, whole
 from feemodel.equality import compared_by_value
-from feemodel.errors import Int64Overflow
 from feemodel.formula import formula
 from feemodel.integers import Whole, add, maximum, minimum, multiply, multiply_divide, require, where
 from feemodel.printed import printed_as_table
@@ -32,8 +31,7 @@ class Chain:
     def __post_init__(self) -> None:
         check_fields(self)
         for name in ("min_base_fee", "max_base_fee"):
-            if getattr(self, name) > INT64_MAX:
-                raise Int64Overflow(name, "expected a number that fits 64 bits", getattr(self, name))
+            check_int64(name, getattr(self, name))
 
 
 MAINNET = Chain(name="taiko-mainnet", min_base_fee=10_000_000)

@@ -13,11 +13,12 @@ from feemodel.checks import (
     Reals,
     WholeArray,
     check_fields,
+    check_limit,
     instance,
     whole,
     whole_scalar,
 )
-from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.errors import InvalidInput
 from feemodel.linea.coordinator import calldata_pressure, variable_cost
 from feemodel.linea.extra_data import recorded_cost
 from feemodel.linea.parameters import ASSUMED_L1_TIP, COORDINATOR, NODE
@@ -158,8 +159,7 @@ def announced_variable_cost(
     """
     check_scenario("l1_fees", l1_fees)
     instance("rule", rule, PricingRule)
-    if whole_scalar("ticks", ticks, minimum=1) > LARGEST_TICKS:
-        raise LimitExceeded(f"{ticks:,} ticks are more than {LARGEST_TICKS:,}")
+    check_limit(whole_scalar("ticks", ticks, minimum=1), "ticks", LARGEST_TICKS)
     if calldata is not None and np.shape(calldata := np.asarray(whole("calldata", calldata, unit="bytes"))) != (ticks,):
         raise InvalidInput("calldata", f"expected one number for each of {ticks:,} ticks", calldata.shape)
     updates = np.asarray(rule.tick * np.arange(0.0, ticks, rule.ticks_per_update))

@@ -16,9 +16,9 @@ import xarray as xr
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from feemodel.checks import INT64_MAX, RealArray, check_fields, instance, real, real_scalar, whole_scalar
+from feemodel.checks import RealArray, check_fields, check_int64, instance, real, real_scalar, whole_scalar
 from feemodel.equality import summary
-from feemodel.errors import Int64Overflow, InvalidInput
+from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, MAINNET, BlobRules, Schedule, blob_base_fee
 from feemodel.simulation.l1_columns import LATEST_SECOND
 from feemodel.simulation.metadata import with_metadata
@@ -90,8 +90,7 @@ class DemandModel:
             "fast_share": 1.0,
         }
         check_fields(self, above_zero=positive, maximum=most)
-        if self.gas_limit > INT64_MAX:
-            raise Int64Overflow("gas_limit", "expected a number that fits 64 bits", self.gas_limit)
+        check_int64("gas_limit", self.gas_limit)
 
     def __repr__(self) -> str:  # short: a fitted model holds 424 numbers
         values = ", ".join(
@@ -252,8 +251,7 @@ def simulated_blocks(
     if whole_scalar("timestamp", timestamp, unit="seconds") > LATEST_SECOND:
         raise InvalidInput("timestamp", f"expected at most {LATEST_SECOND:,} s", timestamp)
     for name in ("maximum", "update_fraction"):
-        if getattr(rules, name) * GAS_PER_BLOB > INT64_MAX:
-            raise Int64Overflow(f"rules.{name}", "expected a number that fits 64 bits", getattr(rules, name))
+        check_int64(f"rules.{name}", getattr(rules, name) * GAS_PER_BLOB)
     demand = model.price(_scores(model, blocks, timestamp, stream))
     noise = np.exp(model.gas_noise * stream.standard_normal(blocks) - model.gas_noise**2 / 2)
     wanted = stream.negative_binomial(

@@ -156,7 +156,8 @@ def _dated(edges: RealArray, arrived: RealArray, posting: Posting) -> tuple[Real
     deadline, capacity, total = posting.deadline or 0.0, posting.submission.capacity, arrived[-1]
     times, ends, start = [], [], 0.0
     while start < total:
-        due = _first_after(edges, arrived, start) + deadline
+        # When the byte that comes after so many began to come.
+        due = float(_within(edges, arrived, np.searchsorted(arrived, start, side="right"), start)) + deadline
         end = start + capacity
         time = float(_reached(edges, arrived, np.array([end]))[0]) if end <= total else np.inf
         if time > due or time == np.inf:
@@ -172,11 +173,6 @@ def _reached(edges: RealArray, arrived: RealArray, byte: RealArray) -> RealArray
     """When the stream was so long first."""
     after = np.searchsorted(arrived, byte, side="left")
     return _within(edges, arrived, after, byte)
-
-
-def _first_after(edges: RealArray, arrived: RealArray, byte: float) -> float:
-    """When the byte that comes after so many began to come."""
-    return float(_within(edges, arrived, np.searchsorted(arrived, byte, side="right"), byte))
 
 
 def _within(edges: RealArray, arrived: RealArray, after: Any, byte: Any) -> RealArray:

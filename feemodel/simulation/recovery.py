@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from feemodel.checks import WholeArray, function, instance, real_scalar, whole
 from feemodel.errors import InvalidInput
@@ -56,7 +55,8 @@ def revenue(parts: Breakdown, gas: WholeArray, *, base_fee: int) -> Revenue:
             raise InvalidInput("gas", f"expected one for each of the parts, of shape {np.shape(part)}", gas)
 
     def paid(per_gas: Any) -> int:
-        return _exact_sum(np.asarray(per_gas).astype(object) * np.asarray(units))
+        # Totals of wei pass 64 bits: added as Python ints.
+        return sum((np.asarray(per_gas).astype(object) * np.asarray(units)).reshape(-1).tolist())
 
     return Revenue(
         paid(np.full(np.shape(units), base_price, dtype=object)),
@@ -113,8 +113,3 @@ def smallest(enough: Callable[[float], bool], highest: float, tolerance: float) 
     while high - low > tolerance and low < (middle := (low + high) / 2.0) < high:
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
-
-
-def _exact_sum(values: NDArray[Any]) -> int:
-    # Totals of wei pass 64 bits: added as Python ints.
-    return sum(values.reshape(-1).tolist())

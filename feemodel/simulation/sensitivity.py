@@ -152,8 +152,8 @@ def _design(points: SobolPoints, *, second_order: bool) -> Listed:
     from scipy.stats import qmc
 
     inputs, count = len(points.ranges), len(points)
-    if (size := len(points.names) * count * (inputs * (1 + second_order) + 2)) > LARGEST_DESIGN:
-        raise LimitExceeded(f"a design of {size:,} numbers is more than {LARGEST_DESIGN:,}: take fewer rows")
+    size = len(points.names) * count * (inputs * (1 + second_order) + 2)
+    check_limit(size, "numbers of a design", LARGEST_DESIGN, ": take fewer rows")
     unit = qmc.Sobol(2 * inputs, scramble=True, rng=stream_of(points.seed, 0)).random_base2(count.bit_length() - 1)
     columns = {}
     for place, (name, within) in enumerate(points.ranges.items()):
@@ -323,8 +323,8 @@ def morris_screening(
     samples, points = _points(1, rng, ranges)
     sample, analyze = _salib()
     inputs = list(points.ranges)
-    if (size := count * (len(inputs) + 1) * len(points.names)) > LARGEST_DESIGN:
-        raise LimitExceeded(f"a design of {size:,} numbers is more than {LARGEST_DESIGN:,}: take fewer trajectories")
+    size = count * (len(inputs) + 1) * len(points.names)
+    check_limit(size, "numbers of a design", LARGEST_DESIGN, ": take fewer trajectories")
     problem = {"num_vars": len(inputs), "names": inputs, "bounds": [[0.0, 1.0]] * len(inputs)}
     design = sample(problem, count, num_levels=grid_levels, seed=stream_of(points.seed, 0))
     columns: dict[str, Any] = {}

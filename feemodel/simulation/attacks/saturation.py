@@ -9,8 +9,8 @@ base_fee / 16; and it falls faster than it rises where the target is more than h
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from feemodel.checks import INT64_MAX, check_fields, choice, instance, real_scalar, whole_scalar
-from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.checks import INT64_MAX, check_fields, check_limit, choice, instance, real_scalar, whole_scalar
+from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import (
     BLOB_BASE_COST,
     ELASTICITY,
@@ -131,8 +131,7 @@ def published_saturation(
     while spent + first * factor**blocks <= held:
         spent += first * factor**blocks
         blocks += 1
-        if blocks > MOST_BLOCKS:
-            raise LimitExceeded(f"the budget lasts for more than {MOST_BLOCKS:,} blocks")
+        check_limit(blocks, "blocks that the budget fills", MOST_BLOCKS)
     return blocks
 
 
@@ -169,8 +168,7 @@ def saturate(budget: int, l1: L1State | None = None, *, blobs_while_cooling: int
         excess = int(next_excess_blob_gas(excess, rules.maximum * GAS_PER_BLOB, base_fee, 0, schedule))
         base_fee = moved_base_fee(base_fee, state.gas_used_ratio)
         fee = int(blob_base_fee(excess, 0, schedule))
-        if blocks > MOST_BLOCKS:
-            raise LimitExceeded(f"the budget lasts for more than {MOST_BLOCKS:,} blocks")
+        check_limit(blocks, "blocks that the budget fills", MOST_BLOCKS)
     return Saturation(blocks, spent, fee, _cooling(excess, 2 * start, quiet, base_fee, schedule))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from feemodel.checks import INT64_MAX, check_fields, instance, real_scalar, sequence
+from feemodel.checks import INT64_MAX, check_fields, check_int64, check_limit, instance, real_scalar, sequence
 from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded
 from feemodel.integers import one_whole
@@ -45,10 +45,8 @@ class Surge:
     def __post_init__(self) -> None:
         check_fields(self, above_zero=("ramp", "throughput"))
         for name in ("demand", "throughput"):
-            if getattr(self, name) > INT64_MAX:
-                raise Int64Overflow(name, "expected gas that fits 64 bits", getattr(self, name))
-        if self.duration + self.ramp > LONGEST_SURGE:
-            raise LimitExceeded(f"a surge of {self.duration + self.ramp:,} s is longer than {LONGEST_SURGE:,} s")
+            check_int64(name, getattr(self, name))
+        check_limit(self.duration + self.ramp, "seconds of a surge", LONGEST_SURGE)
 
 
 @compared_by_value
@@ -82,9 +80,7 @@ def surge_path(
     ((182230000, 45), (72846000, 39))
     """
     instance("surge", surge, Surge)
-    floor = one_whole("min_base_fee", min_base_fee, minimum=1, unit="wei")
-    if floor > INT64_MAX:
-        raise Int64Overflow("min_base_fee", "expected a fee that fits 64 bits", min_base_fee)
+    floor = check_int64("min_base_fee", one_whole("min_base_fee", min_base_fee, minimum=1, unit="wei"))
     given = None if constraints is None else sequence("constraints", constraints)
     if given is not None and not given:
         raise InvalidInput("constraints", "expected at least one", constraints)

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from feemodel.checks import RealArray, check_fields, choice, real
-from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.checks import RealArray, check_fields, check_limit, choice, real
+from feemodel.errors import InvalidInput
 
 HOURS = (24, 168)  # lengths of a cycle: a day, or a week from Monday on
 MOST_RATE = 1e9  # transactions a second
@@ -55,8 +55,7 @@ class Demand:
             factors = np.atleast_1d(real("cycle", self.cycle))
             if factors.shape not in [(hours,) for hours in HOURS] or not factors.any():
                 raise InvalidInput("cycle", "expected 24 or 168 factors, not all 0", self.cycle)
-        if self.lag > MOST_LAG:
-            raise LimitExceeded(f"lag: {self.lag:,} steps are more than {MOST_LAG:,}")
+        check_limit(self.lag, "steps of lag", MOST_LAG)
 
     def activity(self, base_fee: RealArray, typical_base_fee: float, times: RealArray) -> RealArray:
         """Demand over the rate before users see the price, step by step; a single 1 where it is constant [1].

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from feemodel import __version__
 from feemodel.checks import RealArray, check_fields, check_limit, choice, instance, real_scalar, whole_scalar
-from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.errors import InvalidInput
 from feemodel.linea import price_cap
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.closed_loop import loop, policy_kernels
@@ -106,8 +106,7 @@ def path_job(
     if not 1 <= job.steps <= MOST_STEPS:
         raise InvalidInput("l1_fees", f"expected from 1 to {MOST_STEPS:,} steps of {step:g} s", job.steps)
     most = job.demand.rate * job.demand.bytes_per_transaction * job.steps * job.step / job.posting.submission.capacity
-    if not most <= MOST_SUBMISSIONS:
-        raise LimitExceeded(f"{most:,.0f} submissions on a path are more than {MOST_SUBMISSIONS:,}")
+    check_limit(most, "submissions on a path", MOST_SUBMISSIONS)
     if job.record > job.paths:
         raise InvalidInput("record", f"expected at most the {job.paths:,} paths", job.record)
     job.pricing.start(job.setting)

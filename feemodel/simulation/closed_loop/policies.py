@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from feemodel.checks import RealArray, check_fields
-from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.checks import RealArray, check_fields, check_limit
+from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
 from feemodel.linea.parameters import COORDINATOR, NODE
 from feemodel.rollups.optimism import MIN_SCALED_SIZE
@@ -67,8 +67,7 @@ class _BuiltIn(ABC):
     def _check(self, **limits: Any) -> None:
         check_fields(self, **limits)
         for name in ("l1_lag", "balance_lag"):
-            if getattr(self, name) > MOST_LAG:
-                raise LimitExceeded(f"{name}: {getattr(self, name):,} steps are more than {MOST_LAG:,}")
+            check_limit(getattr(self, name), f"steps of {name}", MOST_LAG)
         if self.execution is not None and not isinstance(self.execution, _Execution):
             raise InvalidInput("execution", "expected an execution price, such as Eip1559", self.execution)
 
@@ -115,8 +114,7 @@ class LineaPricing(PricingRule):
         if window < 1 or updates < 1:
             raise InvalidInput("window", f"expected at least a step of {setting.step:g} s, as of update_interval",
                                self.window if window < 1 else self.update_interval)  # fmt: skip
-        if window > MOST_LAG:
-            raise LimitExceeded(f"window: {window:,} steps are more than {MOST_LAG:,}")
+        check_limit(window, "steps of window", MOST_LAG)
         lower = -math.inf if self.lower_bound is None else self.lower_bound
         upper = math.inf if self.upper_bound is None else self.upper_bound
         costs = (self.execution_gas, self.blob_gas, self.bytes_per_submission, self.margin, lower, upper)
@@ -165,8 +163,7 @@ class ArbitrumPricing(_BuiltIn):
 
     def __post_init__(self) -> None:
         self._check(above_zero=("equilibration_units", "inertia", "units_per_byte"))
-        if self.report_delay > MOST_LAG:
-            raise LimitExceeded(f"report_delay: {self.report_delay:,} batches are more than {MOST_LAG:,}")
+        check_limit(self.report_delay, "batches of report_delay", MOST_LAG)
 
     def data_rule(self, setting: Setting) -> tuple[int, Sequence[float]]:
         """See `_BuiltIn`."""
