@@ -106,9 +106,7 @@ def _axis(name: str, value: Any) -> Any:
     if missing := {"from", "to", "count"} - set(value):
         raise InvalidInput(name, f"expected {', '.join(sorted(missing))} too", value)
     spacing = _one_of(f"{name}.spacing", value.get("spacing", "linear"), SPACINGS)
-    count = whole_scalar(f"{name}.count", value["count"], minimum=1)
-    if count > LONGEST_AXIS:
-        raise InvalidInput(f"{name}.count", f"expected at most {LONGEST_AXIS:,}", count)
+    count = whole_scalar(f"{name}.count", value["count"], minimum=1, maximum=LONGEST_AXIS)
     ends = [real_scalar(f"{name}.{end}", value[end], minimum=None) for end in ("from", "to")]
     if spacing is np.geomspace and min(ends) <= 0:
         raise InvalidInput(name, "expected ends above 0 for the spacing log", value)

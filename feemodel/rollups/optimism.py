@@ -163,10 +163,8 @@ def weighted_price(
     """
     scalar = multiply("base_fee_scalar", L1_GAS_PER_BYTE, whole("base_fee_scalar", base_fee_scalar))
     blob_scalar = whole("blob_base_fee_scalar", blob_base_fee_scalar)
-    base_fee, blob_fee = (
-        whole("l1_base_fee", l1_base_fee, unit="wei"),
-        whole("blob_base_fee", blob_base_fee, unit="wei"),
-    )
+    base_fee = whole("l1_base_fee", l1_base_fee, unit="wei")
+    blob_fee = whole("blob_base_fee", blob_base_fee, unit="wei")
     calldata = product_in_parts("base_fee_scalar · l1_base_fee", base_fee, scalar)
     return add_parts("price", calldata, product_in_parts("blob_base_fee_scalar · blob_base_fee", blob_fee, blob_scalar))
 

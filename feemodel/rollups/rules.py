@@ -26,16 +26,7 @@ from feemodel.ethereum import fee_market
 from feemodel.integers import MILLION, NOTHING, FixedPoint, Whole, add, multiply, require
 from feemodel.linea import coordinator
 from feemodel.linea.extra_data import recorded_cost
-from feemodel.rollups import (
-    arbitrum,
-    arbitrum_l1_pricing,
-    optimism,
-    polygon_zkevm,
-    presets,
-    scroll,
-    zksync,
-    zksync_os,
-)
+from feemodel.rollups import arbitrum, arbitrum_l1_pricing, optimism, polygon_zkevm, presets, scroll, zksync, zksync_os
 from feemodel.rollups.chain_history import CHAINS, Chain, When, timestamp
 from feemodel.rollups.factors import Columns, Factors, Rule, given, with_margin
 

@@ -82,10 +82,8 @@ def block_prices(
     ...              fill_ratio=Fraction(3, 4))
     Prices(base_fee=100, native_price=1, pubdata_price=1857)
     """
-    native_usd, token_usd = (
-        _above_zero("native_price_usd", native_price_usd),
-        _above_zero("base_token_usd", base_token_usd),
-    )
+    native_usd = _above_zero("native_price_usd", native_price_usd)
+    token_usd = _above_zero("base_token_usd", base_token_usd)
     settlement_usd = _above_zero("settlement_token_usd", settlement_token_usd)
     native = math.ceil(native_usd / token_usd)
     if previous is not None:

@@ -134,9 +134,7 @@ def in_order(
 
 @contextmanager
 def _team(where: Where, job: Job[Any], workers: int | None) -> Iterator[Team]:
-    count = cores() if workers is None else whole_scalar("workers", workers, minimum=1)
-    if count > MOST_WORKERS:
-        raise InvalidInput("workers", f"expected at most {MOST_WORKERS:,}", count)
+    count = cores() if workers is None else whole_scalar("workers", workers, minimum=1, maximum=MOST_WORKERS)
     if where is None or (isinstance(where, str) and where == THREADS):
         with _closing(ThreadPoolExecutor(count)) as pool:
             yield Team(partial(pool.submit, job), count)

@@ -202,10 +202,8 @@ def simulate(
     """
     instance("model", model, DemandModel)
     begin = whole_scalar("timestamp", timestamp, unit="seconds")
-    rules, per_step = (
-        instance("schedule", schedule, Schedule).at(begin),
-        whole_scalar("blocks_per_step", blocks_per_step, minimum=1),
-    )
+    rules = instance("schedule", schedule, Schedule).at(begin)
+    per_step = whole_scalar("blocks_per_step", blocks_per_step, minimum=1)
     steps = int(real_scalar("horizon", horizon, unit="s")) // (SLOT * per_step)
     if steps < 1:
         raise InvalidInput("horizon", f"expected at least a step of {SLOT * per_step} s", horizon)
@@ -241,15 +239,11 @@ def simulated_blocks(
     >>> [*path], path["base_fee"].shape, bool(path["blob_gas_used_ratio"].max() <= 1)
     (['base_fee', 'blob_base_fee', 'gas_used_ratio', 'blob_gas_used_ratio'], (50,), True)
     """
-    for name, given, kind in (
-        ("model", model, DemandModel),
-        ("rules", rules, BlobRules),
-        ("stream", stream, Generator),
-    ):
-        instance(name, given, kind)
+    instance("model", model, DemandModel)
+    instance("rules", rules, BlobRules)
+    instance("stream", stream, Generator)
     check_scenario_size(1, whole_scalar("blocks", blocks, minimum=1))
-    if whole_scalar("timestamp", timestamp, unit="seconds") > LATEST_SECOND:
-        raise InvalidInput("timestamp", f"expected at most {LATEST_SECOND:,} s", timestamp)
+    whole_scalar("timestamp", timestamp, maximum=LATEST_SECOND, unit="seconds")
     for name in ("maximum", "update_fraction"):
         check_int64(f"rules.{name}", getattr(rules, name) * GAS_PER_BLOB)
     demand = model.price(_scores(model, blocks, timestamp, stream))

@@ -312,10 +312,8 @@ def morris_screening(
     ([2.0, 1.0], [0.0, 0.0])
     """
 
-    count, grid_levels = (
-        whole_scalar("trajectories", trajectories, minimum=2),
-        whole_scalar("levels", levels, minimum=2, maximum=MOST_LEVELS),
-    )
+    count = whole_scalar("trajectories", trajectories, minimum=2)
+    grid_levels = whole_scalar("levels", levels, minimum=2, maximum=MOST_LEVELS)
     if grid_levels % 2:
         raise InvalidInput("levels", "expected an even number", levels)
     level, draws = share("confidence", confidence), whole_scalar("resamples", resamples, minimum=2)
