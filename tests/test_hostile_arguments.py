@@ -29,7 +29,6 @@ NOT_CALLED = {
         "ZkSyncChain", "ZkSyncOsChain",
     },
     "feemodel.rollups.taiko": {"Chain"},
-    "feemodel.simulation.announced": {"CalldataPressure"},
     "feemodel.simulation.attacks.denial": {"Victim"},
     "feemodel.simulation.closed_loop.policies": {
         "ArbitrumPricing", "Fixed", "LineaPricing", "OpStackPricing", "VaultEip1559", "VaultPricing",
@@ -43,7 +42,7 @@ NOT_CALLED = {
 }  # fmt: skip
 #: What `backtest` refuses, `calibrate` hands to it, at 0.1 s a call.
 PARTS_TRIED_ELSEWHERE = {"calibrate"}
-CALLERS_OWN = {"progress", "surplus", "sign"}  # functions of the caller's, whose errors are passed on
+CALLERS_OWN = {"enough", "progress", "surplus", "sign"}  # functions of the caller's, whose errors are passed on
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -83,33 +83,34 @@ def break_even_margin(surplus: Callable[[float], float], *, highest: float = 1e6
     >>> round(break_even_margin(lambda margin: 3.0 * margin - 2.0), 3)
     0.667
     """
-    step, most = real_scalar("tolerance", tolerance), real_scalar("highest", highest)
     function("surplus", surplus)
 
     def left(margin: float) -> float:
         return real_scalar("surplus", surplus(margin), minimum=None)
 
-    found = smallest(lambda margin: left(margin) >= 0.0, most, step)
+    found = smallest(lambda margin: left(margin) >= 0.0, highest, tolerance)
     if found is None:
-        raise InvalidInput("surplus", f"expected to be covered by a margin of at most {most:g}", left(most))
+        raise InvalidInput("surplus", f"expected to be covered by a margin of at most {highest:g}", left(highest))
     return found
 
 
 def smallest(enough: Callable[[float], bool], highest: float, tolerance: float) -> float | None:
     """The smallest number from 0 on that is enough, to a tolerance; `None` where not even the highest is.
 
-    Every number above one that is enough must be enough too: found by doubling from 1 on, then by bisection.
+    Every number above one that is enough must be enough too: found by doubling from 1 on, then by bisection. Raises
+    `InvalidInput` for a highest number or a tolerance below 0.
 
     >>> smallest(lambda margin: margin >= 2 / 3, highest=100.0, tolerance=0.25)
     0.75
     """
-    if enough(0.0):
+    most, step = real_scalar("highest", highest), real_scalar("tolerance", tolerance)
+    if function("enough", enough)(0.0):
         return 0.0
-    low, high = 0.0, min(1.0, highest)
+    low, high = 0.0, min(1.0, most)
     while not enough(high):
-        if high == highest:
+        if high == most:
             return None
-        low, high = high, min(2.0 * high, highest)
-    while high - low > tolerance and low < (middle := (low + high) / 2.0) < high:
+        low, high = high, min(2.0 * high, most)
+    while high - low > step and low < (middle := (low + high) / 2.0) < high:
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high

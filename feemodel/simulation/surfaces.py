@@ -260,6 +260,7 @@ def verification_surface(
     whole_scalar("form.base_fee", instance("form", form, VerificationCost).base_fee, unit="wei")
     whole_scalar("form.verification_capacity", form.verification_capacity, minimum=1, unit="bytes")
     real_scalar("form.min_gas_price", form.min_gas_price, unit="wei")
+    whole_scalar("form.adjustment", form.adjustment, unit="wei")
     verification_gas_cost = np.atleast_1d(np.asarray(whole("verification_gas_cost", verification_gas_cost, unit="gas")))
     _axis("verification_gas_cost", verification_gas_cost)
     gas_price_ratio, margin = _axis("gas_price_ratio", gas_price_ratio), _axis("margin", margin)
