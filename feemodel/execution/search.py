@@ -153,7 +153,8 @@ class _Probes:
         self, execute: Callable[[int], Outcome], trace: Callable[[int], Traced] | None, most_gas: float
     ) -> None:
         self._execute, self._trace, self._most_gas = execute, trace, most_gas
-        self._known: list[tuple[int, float, bool, bool]] = []  # least, most, single frame, whether it succeeds
+        self._least, self._most = 1, 0.0  # of the limits that are proven to succeed
+        self._fails_from = inf  # up to the least that succeeds, all are proven to fail
         self._executed = self._traced = self._proven = 0
 
     def execute(self, gas_limit: int) -> Outcome:
@@ -171,17 +172,21 @@ class _Probes:
         outcome, least, most, single_frame = traced
         self._executed += outcome.status is not Status.REFUSED
         if least <= most:
-            self._known.append((least, min(most, self._most_gas), single_frame, outcome.succeeded))
+            if outcome.succeeded:
+                self._least, self._most = least, max(self._most, min(most, self._most_gas))
+            self._fails_from = 0 if single_frame else inf if outcome.succeeded else least
         return outcome
 
     def succeed(self, gas_limit: int) -> bool:
         """Whether the call succeeds with a limit."""
-        for least, most, single_frame, succeeds in self._known:
-            if gas_limit <= most and (gas_limit >= least or single_frame):
-                self._proven += 1
-                return succeeds and gas_limit >= least
-        if self._traced == 1 and self._known and gas_limit < self._known[0][0] - 1:
-            self.trace(self._known[0][0] - 1)
+        if self._least <= gas_limit <= self._most:
+            self._proven += 1
+            return True
+        if self._fails_from <= gas_limit < self._least:
+            self._proven += 1
+            return False
+        if self._traced == 1 and gas_limit < self._least - 1:
+            self.trace(self._least - 1)
             return self.succeed(gas_limit)
         return self.execute(gas_limit).succeeded
 
