@@ -98,7 +98,7 @@ def estimate_gas(
     >>> estimate_gas({"from": sender, "to": sender}, CallState(accounts={}), overrides=fund, engine="reference")
     GasEstimate(gas_limit=21000, gas_used=21000, executions=1, engine='reference', proven=0)
     """
-    node, request = node_named(search), parse_request(call)
+    node, request = node_named(search), call if isinstance(call, Request) else parse_request(call)
     changed = call_state if overrides is None else call_state.overridden(overrides)
     estimate = _Estimate(node, request, changed, check_tolerance(tolerance), limits)
     return engine_of(engine).run(changed, estimate.found)
@@ -167,7 +167,7 @@ def rollup_estimate(
     >>> estimate.compressed_size, estimate.fee.total, estimate.reply()["gasLimit"]
     (25, 37428571, '0x5208')
     """
-    request = parse_request(call)
+    request = call if isinstance(call, Request) else parse_request(call)
     check_rollup_call(request.call, limits)
     gas = estimate_gas(
         request, call_state, overrides=overrides, search=search, tolerance=tolerance, engine=engine, limits=limits,
