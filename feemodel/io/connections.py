@@ -2,7 +2,7 @@
 
 import ssl
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from socket import SHUT_RDWR
 
@@ -15,21 +15,16 @@ GRACE = 0.1  # seconds
 LONGEST = 86_400.0  # seconds, of a connection without a time-out
 
 
-def connection_class(scheme: str, connected: Callable[[], None]) -> type[HTTPConnection]:
+def connection_class(scheme: str) -> type[HTTPConnection]:
     """A class of connections whose time-out holds for the whole head of an answer, not for each of its bytes.
 
     Parameters
     ----------
     scheme : "http" or "https".
-    connected : called whenever a connection is opened.
     """
     base: type[HTTPConnection] = HTTPSConnection if scheme == "https" else HTTPConnection
 
     class Connection(base):  # type: ignore[valid-type,misc]
-        def connect(self) -> None:
-            super().connect()
-            connected()
-
         def getresponse(self) -> HTTPResponse:
             with _ended_in_time(self):
                 answer: HTTPResponse = super().getresponse()

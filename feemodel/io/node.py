@@ -122,8 +122,7 @@ class Node:
                 **urllib3.make_headers(accept_encoding="gzip", basic_auth=address.auth, user_agent="feemodel"),
             },
         )
-        self.connections_made = 0  #: so far; one more may lead to another node
-        self._pool.ConnectionCls = connection_class(str(address.scheme), self._connected)
+        self._pool.ConnectionCls = connection_class(str(address.scheme))
         self._ids = itertools.count(1)
         self.takes_batches = True  #: until it has refused one and answered its calls
         self._closed = threading.Event()
@@ -167,9 +166,6 @@ class Node:
                 outcomes.append(error)
             self.takes_batches = False  # now that its calls are answered
         return outcomes
-
-    def _connected(self) -> None:
-        self.connections_made += 1
 
     def anonymous(self, text: str) -> str:
         """A text without this node's address, which callers of a server may not see."""
