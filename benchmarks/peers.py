@@ -232,7 +232,7 @@ def _lzss(peer: _Peer, payloads: list[bytes], blob: bytes, codec: Lzss) -> Itera
     ours, theirs = in_turns(lambda: codec.sizes(payloads), lambda: peer.seconds("sizes, buffers kept"))
     yield Row("the same, its buffers kept between calls", name, len(payloads), ours, theirs)
     _same("LZSS size of a blob", _sizes(_size_of_blob(blob, codec)), peer.result("blob"))
-    ours, theirs = in_turns(lambda: _size_of_blob(blob, codec), lambda: peer.seconds("blob"), rounds=3)
+    ours, theirs = in_turns(lambda: _size_of_blob(blob, codec), lambda: peer.seconds("blob"))
     yield Row(f"LZSS size of a whole blob, {len(blob):,} bytes", name, 1, ours, theirs)
 
 

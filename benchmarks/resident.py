@@ -1,0 +1,95 @@
+"""Memory of a server with a ledger of a million accounts while it answers a paced load, by process.
+
+    python -m benchmarks.resident [SECONDS [CALLS_A_SECOND]]
+
+A minute unless told otherwise. Calls: proofs of random and of absent accounts and of slots, and fees.
+"""
+
+import asyncio
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from multiprocessing import get_context
+from pathlib import Path
+
+from benchmarks.ledger import CONTRACT, MILLION, _address, _million
+from feemodel.ethereum.quantities import to_hex
+from feemodel.ledger import Store
+from tests.fire.calls import fee
+from tests.fire.client import Connection, port_of, post, run, timed
+from tests.fire.processes import MIB, tree, workers
+from tests.serving import serving
+
+SECONDS, RATE, CONNECTIONS = 60.0, 400.0, 8
+LINES = 12  # at equal times
+
+
+def main(seconds: float = SECONDS, rate: float = RATE) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "million.db"
+        with get_context("spawn").Pool(1) as pool:
+            pool.apply(_million, (str(path),))
+        with Store(path) as store:
+            store.finalize(0)
+        with serving("--store", str(path), "--workers", "2") as server:
+            outcomes = run(_paced(port_of(server.address), server.pid, seconds, rate))
+    print("   " + ", ".join(f"{count:,} × {name}" for name, count in outcomes.most_common()))
+
+
+async def _paced(port: int, pid: int, seconds: float, rate: float) -> Counter[str]:
+    """So many calls a second from a few connections; what came of them."""
+    outcomes: Counter[str] = Counter()
+    began = time.perf_counter()
+
+    async def client(number: int) -> None:
+        rng, connection = random.Random(number), Connection(port)
+        sent = 0
+        while (now := time.perf_counter() - began) < seconds:
+            due = (sent + number / CONNECTIONS) * CONNECTIONS / rate
+            if due > now:
+                await asyncio.sleep(due - now)
+            kind, request = _request(rng)
+            outcome, _, _ = await timed(connection, request)
+            outcomes[f"{kind}: {outcome}"] += 1
+            sent += 1
+        connection.close()
+
+    async def watch() -> None:
+        for number in range(1, LINES + 1):
+            await asyncio.sleep(max(0.0, began + number * seconds / LINES - time.perf_counter() - 0.5))
+            print(f"   {time.perf_counter() - began:6,.0f} s  {_memory(pid)}", flush=True)
+
+    await asyncio.gather(watch(), *map(client, range(CONNECTIONS)))
+    return outcomes
+
+
+def _request(rng: random.Random) -> tuple[str, bytes]:
+    address = to_hex(_address(rng.randrange(MILLION - 1)))
+    drawn = rng.random()
+    if drawn < 0.5:
+        return "proof", post("rollup_getProof", address, [], "finalized")
+    if drawn < 0.65:
+        return "proof of absence", post("rollup_getProof", to_hex(rng.randbytes(20)), [], "finalized")
+    if drawn < 0.8:
+        slots = [hex(rng.randrange(2_000)) for _ in range(3)]
+        return "proof of slots", post("rollup_getProof", to_hex(CONTRACT), slots, "finalized")
+    return "fee", post("feemodel_fee", fee(rng))
+
+
+def _memory(pid: int) -> str:
+    """What every process holds of its own, in no file, and beside it the pages of the ledger's file."""
+    answering = {process.pid for process in workers(pid)}
+    shown = []
+    for process in tree(pid):
+        maps = process.memory_maps()
+        kind = "worker" if process.pid in answering else "other"
+        files = sum(part.rss for part in maps if "million.db" in part.path)
+        own = sum(part.anonymous for part in maps)
+        shown.append(f"{kind} {own / MIB:.0f} (resident {process.memory_info().rss / MIB:.0f}, file {files / MIB:.0f})")
+    return "own " + ", ".join(sorted(shown)) + " MiB"
+
+
+if __name__ == "__main__":
+    main(*map(float, sys.argv[1:]))
