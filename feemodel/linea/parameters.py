@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
-from feemodel.errors import InvalidInput
+from feemodel.checks import choice
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, LOWEST_BASE_FEE, TRANSACTION_GAS
 
 
@@ -111,7 +111,4 @@ def linea_preset(name: str = DEFAULT_PRESET) -> LineaPreset:
     >>> linea_preset().variable_cost
     1000000000
     """
-    try:
-        return LINEA_PRESETS[name]
-    except KeyError:
-        raise InvalidInput("preset", f"expected one of {', '.join(LINEA_PRESETS)}", name) from None
+    return LINEA_PRESETS[choice("preset", name, LINEA_PRESETS)]

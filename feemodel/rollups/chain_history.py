@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from feemodel.checks import choice
 from feemodel.errors import InvalidInput
 from feemodel.integers import one_whole
 
@@ -358,10 +359,7 @@ def chain(name: str) -> Chain:
     >>> chain("base").at("2026-01-01")["da_footprint_gas_scalar"]
     325
     """
-    try:
-        return CHAINS[name]
-    except (KeyError, TypeError):
-        raise InvalidInput("chain", f"expected one of {', '.join(CHAINS)}", name) from None
+    return CHAINS[choice("chain", name, CHAINS)]
 
 
 def rows_older_than(days: int, today: str) -> list[tuple[Chain, Row]]:

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import overload
 
 from feemodel.checks import ArrayLike, Numbers, Wholes, choice, whole
-from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
 from feemodel.formula import formula
 from feemodel.integers import (
@@ -76,6 +75,7 @@ UPGRADES = (
     Upgrade(name="karst", l1_rule="fjord", operator_fee_multiplier=100, counts_footprint=True),
 )
 _BY_NAME = {row.name: row for row in UPGRADES}
+_OF_BEDROCK = tuple(row.name for row in UPGRADES if row.l1_rule == "bedrock")
 ELASTICITY = 6  # of the L2 base fee; from Holocene on each chain's own
 
 
@@ -96,7 +96,7 @@ def bedrock_l1_gas(
     >>> bedrock_l1_gas(0, 30, overhead=50), bedrock_l1_gas(0, 30, overhead=50, upgrade="bedrock")
     (530, 1618)
     """
-    row = _with_rule(upgrade, "bedrock")
+    row = _BY_NAME[choice("upgrade", upgrade, _OF_BEDROCK)]
     nonzero = add("nonzero_bytes", whole("nonzero_bytes", nonzero_bytes, unit="bytes"), row.unsigned_bytes)
     return add("l1_gas", fee_market.calldata_gas(zero_bytes, nonzero), whole("overhead", overhead, unit="gas"))
 
@@ -443,11 +443,3 @@ def upgrade_named(name: str) -> Upgrade:
     'fjord'
     """
     return _BY_NAME[choice("upgrade", name, _BY_NAME)]
-
-
-def _with_rule(upgrade: str, l1_rule: str) -> Upgrade:
-    row = upgrade_named(upgrade)
-    if row.l1_rule != l1_rule:
-        names = ", ".join(other.name for other in UPGRADES if other.l1_rule == l1_rule)
-        raise InvalidInput("upgrade", f"expected one of {names}", upgrade)
-    return row

@@ -5,8 +5,7 @@
 
 from dataclasses import dataclass
 
-from feemodel.checks import check_fields
-from feemodel.errors import InvalidInput
+from feemodel.checks import check_fields, choice
 from feemodel.linea.parameters import COORDINATOR, NODE
 from feemodel.rollups.polygon_zkevm import Pricing
 from feemodel.rollups.zksync import FeeModel
@@ -169,7 +168,4 @@ def preset(name: str) -> Preset:
     >>> preset("op-mainnet").date
     '2025-12'
     """
-    try:
-        return PRESETS[name]
-    except (KeyError, TypeError):
-        raise InvalidInput("preset", f"expected one of {', '.join(PRESETS)}", name) from None
+    return PRESETS[choice("preset", name, PRESETS)]

@@ -299,11 +299,7 @@ def rule(name: str, *, at: When | None = None) -> Rule:
     if isinstance(name, str) and name in CHAINS:
         found = RULES.get(name)
         return found if found is not None and at is None else _rule_at(CHAINS[name], at)
-    try:
-        found = RULES[name]
-    except (KeyError, TypeError):
-        known = dict.fromkeys((*RULES, *CHAINS))
-        raise InvalidInput("rule", f"expected one of {', '.join(known)}", name) from None
+    found = RULES[choice("rule", name, dict.fromkeys((*RULES, *CHAINS)))]
     if at is not None:
         raise InvalidInput(
             "at", f"expected none: {name} is a rule of one upgrade, only a chain's name takes a time", at

@@ -37,21 +37,17 @@ class Axis(Protocol):
     @property
     def generated(self) -> bool:
         """Whether the values are made on request, rather than held."""
-        ...
 
     def __len__(self) -> int: ...
 
     def values(self, start: int, stop: int, into: Inputs | None = None) -> Inputs:
         """A stretch of each input; generated values are written to `into`, if that is given."""
-        ...
 
     def example(self) -> Inputs:
         """One value of each input, to try a function on."""
-        ...
 
     def attributes(self) -> dict[str, Constant]:
         """What describes the axis where its values are not kept."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,6 @@ class HasTable(Protocol):
 
     def as_table(self) -> Mapping[str, Any]:
         """Its columns."""
-        ...
 
 
 class L1Columns(NamedTuple):

@@ -34,19 +34,15 @@ class FinishedBlocks(Protocol):
 
     def open(self, experiment: str) -> None:
         """Take the sweep's description; raises where another one's blocks are kept."""
-        ...
 
     def numbers(self) -> Collection[int]:
         """Which blocks are there."""
-        ...
 
     def get(self, block: int) -> Mapping[str, NDArray[Any]]:
         """The arrays of a block that is there."""
-        ...
 
     def put(self, block: int, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Keep the arrays of a finished block."""
-        ...
 
 
 def pieces(

@@ -37,15 +37,12 @@ class Pricing(Protocol):
 
     def start(self, setting: Setting) -> RealArray:
         """The state at the start of a path."""
-        ...
 
     def announce(self, state: RealArray, seen: RealArray, price: RealArray) -> None:
         """Fill the prices of a step from what is seen."""
-        ...
 
     def settle(self, state: RealArray, settled: RealArray) -> None:
         """Update the state at the end of a step."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)

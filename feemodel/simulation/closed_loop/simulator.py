@@ -26,15 +26,12 @@ class FinishedPaths(Protocol):
 
     def open(self, experiment: str) -> None:
         """Take an experiment's description; raises where another one's paths are kept."""
-        ...
 
     def get(self, path: int) -> tuple[RealArray, dict[str, float], RealArray | None] | None:
         """A finished path."""
-        ...
 
     def put(self, path: int, finished: tuple[RealArray, dict[str, float], RealArray | None]) -> None:
         """Keep a finished path."""
-        ...
 
 
 def simulate(
