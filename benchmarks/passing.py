@@ -1,16 +1,18 @@
 """Calls that are passed on beside nginx and the node asked directly, and pushes to a thousand WebSockets.
 
-Throughput and latency over HTTP of the same calls, asked of anvil, through nginx in front of it as a plain reverse
-proxy, and through a server in front of it, one after the other in every round. Client, node and proxy share the
-processors, so that nginx shows what any proxy costs there: where anvil answers at once, each takes processor time that
-it would have; where anvil works on a call, there is room for a proxy. Then WebSockets that are subscribed to new
-blocks, each of which is told of every block: the times from the first of them that is told to the last, and from the
-block to the last. Needs anvil by `scripts/install-peers`, and nginx, of Debian's package of that name.
+Throughput and latency over HTTP of the same calls, asked of a node, through nginx in front of it as a plain reverse
+proxy, and through a server in front of it, one after the other in every round. The nodes are geth, as operators have
+it, and anvil, which answers most calls from memory in less time than any proxy takes. Client, node and proxy share the
+processors, so that nginx shows what a proxy costs there. Then WebSockets that are subscribed to new blocks, each of
+which is told of every block: the times from the first of them that is told to the last, and from the block to the last.
+Needs anvil by `scripts/install-peers`, and nginx, of Debian's package of that name; geth is built from its Go module,
+in minutes the first time; without Go anvil alone is measured.
 """
 
 import asyncio
 import base64
 import itertools
+import json
 import os
 import shutil
 import statistics
@@ -21,7 +23,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks import ratio
-from benchmarks.peer_anvil import MissingTool
+from benchmarks.peer_anvil import GETH_VERSION, PATIENCE, MissingTool, built_geth, running_geth
+from feemodel.errors import FeeModelError
 from feemodel.ethereum.quantities import to_hex
 from tests import anvil, nginx
 from tests.development import ALDER, GENESIS, HOLDERS, encoded
@@ -29,16 +32,21 @@ from tests.fire.client import Connection, Latencies, http, port_of, post, rpc, r
 from tests.fire.processes import serving_time
 from tests.serving import serving
 
-WORKERS, CONNECTIONS, ROUNDS, SECONDS = 2, 16, 3, 2.0
+WORKERS, CONNECTIONS, ROUNDS, SECONDS, WARM_UP = 2, 16, 5, 0.4, 0.2
 TRANSFERS, BATCH = 64, 10  # blocks with a log each; calls of a batch
 SOCKETS, BLOCKS = 1_000, 10
-PATIENCE = 60.0  # seconds for all WebSockets to be told
-DIRECT, PROXY, SERVER = "anvil", "nginx", "the server"
+SETTLE = 5.0  # seconds in which a server compiles what it needs beside the calls
+DIRECT, PROXY, SERVER = "node", "nginx", "server"
 SITE = """upstream node {{ server 127.0.0.1:{node}; keepalive 64; }}
 server {{
     listen 127.0.0.1:{port} reuseport;
     keepalive_requests 1000000000;
-    location / {{ proxy_pass http://node; proxy_http_version 1.1; proxy_set_header Connection ''; }}
+    location / {{
+        proxy_pass http://node;
+        proxy_http_version 1.1;
+        proxy_set_header Connection '';
+        proxy_set_header Host $http_host;
+    }}
 }}
 """
 
@@ -59,7 +67,6 @@ def balance_of(number: int) -> dict[str, str]:
 
 ASKED: dict[str, Callable[[int], bytes]] = {
     "eth_getBalance": lambda number: post("eth_getBalance", to_hex(holder(number)), "latest"),
-    "eth_getCode": lambda number: post("eth_getCode", to_hex(ALDER), "latest"),
     "eth_getBlockByNumber": lambda number: post("eth_getBlockByNumber", "latest", False),
     "eth_call of a token": lambda number: post("eth_call", balance_of(number), "latest"),
     "eth_estimateGas of a token": lambda number: post("eth_estimateGas", transfer(number)),
@@ -75,24 +82,63 @@ def main() -> None:
         raise MissingTool(f"{anvil.binary()}: not found; scripts/install-peers installs it")
     if nginx.BINARY is None:
         raise MissingTool("nginx: not found")
+    print(
+        f"  client, node and proxy on the same processors; {ROUNDS} rounds of {SECONDS:g} s in turn, {WORKERS} workers "
+        "each; medians; ratios are of calls a second, with their range; p99 in ms; µs is the server's processor time"
+    )
+    with TemporaryDirectory(prefix="feemodel-geth-") as name, anvil.asking() as pool:
+        if (geth := built_geth(Path(name))) is not None:
+            with running_geth(geth, Path(name), pool, develops=True) as node:
+                measured(f"geth {GETH_VERSION}", node)
+    with anvil.running(GENESIS) as node:
+        node.ask("anvil_autoImpersonateAccount", True)
+        measured(f"anvil {anvil.VERSION}", node, pushes=True)
+
+
+def measured(name: str, node: anvil.Node, *, pushes: bool = False) -> None:
+    """All calls asked of a node and of what is in front of it; `pushes` says that WebSockets are told of its blocks."""
+    for number in range(TRANSFERS):
+        wait_for_receipt(node, node.ask("eth_sendTransaction", transfer(number))["result"])
     with (
-        anvil.running(GENESIS) as node,
         proxied(node) as port,
         serving("--node", node.url, "--workers", str(WORKERS), "--watch-seconds", "0.02") as server,
     ):
-        node.ask("anvil_autoImpersonateAccount", True)
-        for number in range(TRANSFERS):
-            assert "result" in node.ask("eth_sendTransaction", transfer(number))
         ports = {DIRECT: port_of(node.url), PROXY: port, SERVER: port_of(server.address)}
-        print(f"  {ROUNDS} rounds of {SECONDS:g} s, {WORKERS} workers each; throughput as medians of ratios, p99 [ms]")
-        rows = [["", "at a time", *ports, "nginx / anvil", "server / anvil", "server / nginx", *_P99, "µs in it"]]
-        for connections, (name, request) in itertools.product((1, CONNECTIONS), ASKED.items()):
-            rows.append([name, str(connections), *beside(request, ports, connections, server.pid)])
+        for asked in ASKED.values():
+            run(check(asked, ports))
+        time.sleep(SETTLE)
+        rows = [[name, "at a time", *ports, "nginx / node", "server / node", "server / nginx", *_P99, "µs"]]
+        for connections, (what, request) in itertools.product((1, CONNECTIONS), ASKED.items()):
+            rows.append([what, str(connections), *beside(request, ports, connections, server.pid)])
         print(table(rows))
-        pushed(node, port_of(server.address))
+        if pushes:
+            pushed(node, port_of(server.address))
 
 
-_P99 = ("p99 anvil", "p99 nginx", "p99 server")
+_P99 = ("p99 node", "p99 nginx", "p99 server")
+
+
+def wait_for_receipt(node: anvil.Node, transaction: str) -> None:
+    """Until a transaction is in a block; raises `FeeModelError` where it never is, or fails."""
+    end = time.monotonic() + PATIENCE
+    while (receipt := node.ask("eth_getTransactionReceipt", transaction).get("result")) is None:
+        if time.monotonic() > end:
+            raise FeeModelError(f"{transaction}: no receipt within {PATIENCE:g} s")
+        time.sleep(0.002)
+    if receipt["status"] != "0x1":
+        raise FeeModelError(f"{transaction}: {receipt}")
+
+
+async def check(request: Callable[[int], bytes], ports: dict[str, int]) -> None:
+    """Raise `FeeModelError` where the node is answered otherwise through one of the others."""
+    answers = {}
+    for who, port in ports.items():
+        connection = Connection(port)
+        answers[who] = (await connection.ask(request(0))).body
+        connection.close()
+    decoded = [json.loads(body) for body in answers.values()]
+    if any(other != decoded[0] for other in decoded) or b'"error"' in answers[DIRECT]:
+        raise FeeModelError(f"answers differ, or are errors: {answers}")
 
 
 @contextmanager
@@ -112,7 +158,7 @@ def beside(request: Callable[[int], bytes], ports: dict[str, int], connections: 
     for number in range(ROUNDS + 1):
         for who, port in ports.items():
             before = serving_time(pid)
-            times = run(load(port, request, connections, SECONDS if number else 0.5))
+            times = run(load(port, request, connections, SECONDS if number else WARM_UP))
             if number:  # the first round warms up
                 found[who].append(times)
                 if who == SERVER:

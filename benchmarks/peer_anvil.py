@@ -41,6 +41,7 @@ TOLERANCE = 0.015
 SERVERS = {"1.5 %": (), "exact": ("--tolerance", "0")}  # the flags of `feemodel serve`
 PEER = "anvil, exact"
 GETH, GETH_VERSION = "geth, 1.5 %", "v1.17.10"
+KEY = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"  # of the first holder, as everybody knows
 REFERENCE = "reference alone, 1.5 %"
 
 # Bodies are the lines of a file; wrk sends them in turn, and ends with a line of JSON.
@@ -273,15 +274,25 @@ def built_geth(folder: Path) -> Path | None:
 
 @contextmanager
 def running_geth(
-    program: Path, folder: Path, pool: urllib3.PoolManager, genesis: Path = GENESIS
+    program: Path, folder: Path, pool: urllib3.PoolManager, genesis: Path = GENESIS, *, develops: bool = False
 ) -> Iterator[anvil.Node]:
-    """geth on a genesis, which answers calls on block 0, until the block ends; alone, without a network."""
-    data = ["--datadir", str(folder / "data"), "--verbosity", "1"]
+    """geth on a genesis until the block ends; alone, without a network.
+
+    It stays on block 0, or puts each transaction into a block, where `develops` has it sign for the first holder.
+    """
+    data, password = ["--datadir", str(folder / "data"), "--verbosity", "1"], folder / "password"
     subprocess.run([program, *data, "init", str(genesis)], check=True, capture_output=True)
+    more: list[str] = []
+    if develops:
+        more = ["--dev", "--password", str(password)]
+        (key := folder / "key").write_text(KEY)
+        password.touch()
+        command = [program, *data, "--lightkdf", "account", "import", *more[1:], str(key)]
+        subprocess.run(command, check=True, capture_output=True)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    alone = ["--nodiscover", "--maxpeers", "0", "--port", "0", "--authrpc.port", "0", "--ipcdisable"]
+    alone = ["--nodiscover", "--maxpeers", "0", "--port", "0", "--authrpc.port", "0", "--ipcdisable", *more]
     command = [program, *data, *alone, "--http", "--http.api", "eth", "--http.port", str(port)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:

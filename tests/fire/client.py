@@ -95,7 +95,10 @@ class Connection:
         """The next answer, for whoever has sent the request himself."""
         head = (await reader.readuntil(b"\r\n\r\n")).lower()
         _, _, length = head.partition(b"content-length: ")
-        body = await reader.readexactly(int(length.partition(b"\r\n")[0])) if length else b""
+        if length:
+            body = await reader.readexactly(int(length.partition(b"\r\n")[0]))
+        else:
+            body = await _chunks(reader) if b"transfer-encoding: chunked" in head else b""
         if b"connection: close" in head:
             self.close()
         return Answer(int(head[9:12]), body)
@@ -111,6 +114,15 @@ class Connection:
         if self._streams is not None:
             self._streams[1].transport.abort()
             self._streams = None
+
+
+async def _chunks(reader: asyncio.StreamReader) -> bytes:
+    """A body that comes in chunks, without trailers."""
+    chunks = []
+    while size := int(await reader.readuntil(b"\r\n"), 16):
+        chunks.append((await reader.readexactly(size + 2))[:-2])
+    await reader.readexactly(2)
+    return b"".join(chunks)
 
 
 class Latencies:
