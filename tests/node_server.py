@@ -87,6 +87,7 @@ class Handler(BaseHTTPRequestHandler):
 
 class NodeServer(ThreadingHTTPServer):
     daemon_threads = False  # joined at the end, so that no socket is left open
+    request_queue_size = 128  # connections that may wait; a client tries again only after a second
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)

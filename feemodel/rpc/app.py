@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from feemodel.errors import UpstreamError
-from feemodel.rpc.begun import Begun, following, once
+from feemodel.rpc.begun import Begun, Later, following, once
 from feemodel.rpc.fair_queue import CLIENT
 from feemodel.rpc.feeds import Feeds
 from feemodel.rpc.http import Head
@@ -234,10 +234,15 @@ class App:
             body, self._methods, batch_limit=self._access.batch_limit, observe=self._observe, batches=self._batches,
             admit=None if caller is None else caller.admit,
         )  # fmt: skip
+        if isinstance(response, Later):
+            return response.then(partial(self._reply, head))
         reply = partial(self._reply, head)
         return reply(response) if isinstance(response, bytes) else following(response, reply)  # type: ignore[arg-type]
 
-    def _reply(self, head: Head, response: Response) -> Reply:
+    def _reply(self, head: Head, response: Response | Exception) -> Reply:
+        """The answer with a response; raises what came in its place."""
+        if isinstance(response, Exception):
+            raise response
         headers = (JSON, *self._cors(head)) if b"origin" in head.headers else _JSON_ONLY
         if isinstance(response, bytes):
             return Reply(200, headers, response)

@@ -33,14 +33,15 @@ class Later(Generic[Found]):
         self._context.run(self._follow, outcome, 0)
 
     def _follow(self, outcome: Any, place: int) -> None:
-        while not isinstance(outcome, CoroutineType):
-            if place == len(self._steps):
+        steps = self._steps
+        while type(outcome) is not CoroutineType:
+            if place == len(steps):
                 if isinstance(outcome, Exception):
                     report = {"message": "unforeseen error behind an answer", "exception": outcome}
                     asyncio.get_running_loop().call_exception_handler(report)
                 return
             try:
-                outcome = self._steps[place](outcome)
+                outcome = steps[place](outcome)
             except Exception as error:
                 outcome = error
             place += 1
@@ -63,10 +64,15 @@ async def once(found: Begun[Found]) -> Found:
     if isinstance(found, CoroutineType):
         found = await found
     elif isinstance(found, Later):
-        future: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
-        found.then(lambda outcome: _settled(future, outcome))
-        found = await future
+        found = await eventual(found)  # type: ignore[arg-type]
     return found  # type: ignore[return-value]
+
+
+def eventual(later: Later[Found]) -> "asyncio.Future[Found]":
+    """What comes later, for those that can wait."""
+    future: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
+    later.then(lambda outcome: _settled(future, outcome))
+    return future
 
 
 def _settled(future: "asyncio.Future[Any]", outcome: Any) -> None:

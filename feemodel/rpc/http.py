@@ -131,6 +131,26 @@ class Reader:
         """Take what has come."""
         self._bytes += data
 
+    def whole(self, data: memoryview) -> tuple[Head, bytes] | None:
+        """The request that has come as a whole and alone, as most do; `None`, with nothing taken, for anything else.
+
+        One with `Expect` or `Upgrade` is left to `head`, as it may be answered before its body.
+        """
+        if self._bytes or self._body:
+            return None
+        text = bytes(data)
+        end = text.find(b"\r\n\r\n", 0, KNOWN_BYTES + 4)
+        if end < 0:
+            return None
+        try:
+            head = _kept(text[:end])
+        except Malformed:
+            return None
+        size, headers = len(text) - end - 4, head.headers
+        if head.length != size or size > self._body_limit or b"expect" in headers or b"upgrade" in headers:
+            return None
+        return head, text[end + 4 :]
+
     @property
     def held(self) -> int:
         """Bytes that are kept: those not read, and the body as far as it has come."""

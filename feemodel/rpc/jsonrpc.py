@@ -23,7 +23,7 @@ import msgspec
 
 from feemodel.errors import ExecutionFailed, FeeModelError, InvalidInput, LimitExceeded, NotFinalized, UpstreamError
 from feemodel.io.node import NodeError
-from feemodel.rpc.begun import Begun, Later, once
+from feemodel.rpc.begun import Begun, Later, eventual, once
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 SERVER_ERROR, UNAVAILABLE, LIMIT_EXCEEDED = -32000, -32002, -32005
@@ -83,7 +83,7 @@ class GroupedMethod(ABC):
         """The result of one call."""
 
     @abstractmethod
-    async def together(self, calls: "Sequence[tuple[GroupedMethod, Sequence[Any]]]") -> list[Any]:
+    def together(self, calls: "Sequence[tuple[GroupedMethod, Sequence[Any]]]") -> Begun[list[Any]]:
         """The result of each call, or the exception that it ends with; never one that is streamed."""
 
 
@@ -171,14 +171,40 @@ def begin(
         reason = f"a batch holds 1 to {batch_limit:,} calls, this one {len(request):,}"
         observe("", INVALID_REQUEST, 0.0)
         return _encoded(_failure(None, CallError(INVALID_REQUEST, "Invalid Request", reason)))
-    return _answer_batch(request, methods, observe, batches or Batches(), admit)
+    began, batches = perf_counter(), batches or Batches()
+    group = _Group(request, methods, admit)
+    if len(group.places) == len(request) <= GROUPED and isinstance(group.begun, Later):
+        return group.begun.then(partial(_answer_group, request, group, methods, observe, batches, began))
+    group.wait()
+    return _answer_batch(request, group, methods, observe, batches, admit)
+
+
+def _answer_group(
+    calls: list[Any], group: "_Group", methods: Methods, observe: Observe, batches: Batches, began: float,
+    outcomes: Any,
+) -> bytes | None:  # fmt: skip
+    """The response to a short batch all of whose calls were answered together: a task would take as long as half."""
+    answered, size, asked, now = [], 0, began, perf_counter()
+    is_late, has_room = now - began > BATCH_SECONDS, batches.held <= BATCHES_BYTES - BATCH_BYTES
+    for place, call in enumerate(calls):
+        excess = None
+        if (is_late and place) or size > BATCH_BYTES or not has_room:
+            excess = _excess(size, batches.held + size, asked - began)
+        if excess is not None:
+            response = _refused(call, excess, observe)
+        else:
+            response = _ended(call, methods, observe, asked, group.found(place, outcomes))
+        if response is not None:
+            answered.append(response)
+            size += len(response)
+        asked = now
+    return b"[%b]" % b",".join(answered) if answered else None
 
 
 async def _answer_batch(
-    calls: list[Any], methods: Methods, observe: Observe, batches: Batches, admit: Admit | None
+    calls: list[Any], group: "_Group", methods: Methods, observe: Observe, batches: Batches, admit: Admit | None
 ) -> bytes | None:
     answered, size, began = [], 0, perf_counter()
-    group = _Group(calls, methods, admit)
     try:
         for place, call in enumerate(calls):
             excess = _excess(size, batches.held, perf_counter() - began)
@@ -220,29 +246,56 @@ class _Group:
             if isinstance(method, GroupedMethod) and isinstance(params := call.get("params") or [], list):
                 grouped[place] = method, params
         self.places: dict[int, int | CallError] = {}  #: of these calls, and where its outcome will be or why it is none
-        self._task: asyncio.Task[list[Any]] | None = None
+        self.begun: Begun[list[Any]] | None = None
+        self._task: asyncio.Future[list[Any]] | None = None
         if len(grouped) < 2:
             return
-        asked: list[tuple[GroupedMethod, Sequence[Any]]] = []
+        asked: list[tuple[GroupedMethod, Sequence[Any]]] = list(grouped.values())
+        if admit is None:
+            self.places.update(zip(grouped, range(len(grouped)), strict=True))
+        else:
+            asked = self._admitted(calls, grouped, admit)
+        if asked:
+            try:
+                self.begun = asked[0][0].together(asked)
+            except Exception as error:
+                self.begun = [error] * len(asked)
+
+    def _admitted(
+        self, calls: list[Any], grouped: Mapping[int, tuple[GroupedMethod, Sequence[Any]]], admit: Admit
+    ) -> list[tuple[GroupedMethod, Sequence[Any]]]:
+        """Those that are to be answered, with their places; the others get their errors."""
+        admitted: list[tuple[GroupedMethod, Sequence[Any]]] = []
         for place, call in grouped.items():
             try:
-                if admit is not None:
-                    admit(calls[place]["method"])
+                admit(calls[place]["method"])
             except CallError as error:
                 self.places[place] = error
             else:
-                self.places[place] = len(asked)
-                asked.append(call)
-        if asked:
-            self._task = asyncio.ensure_future(asked[0][0].together(asked))
+                self.places[place] = len(admitted)
+                admitted.append(call)
+        return admitted
+
+    def wait(self) -> None:
+        """Wait for the outcomes, which may come before anybody asks for one."""
+        if isinstance(self.begun, Later):
+            self._task = eventual(self.begun)
+        elif self.begun is not None:
+            self._task = asyncio.ensure_future(once(self.begun))
+
+    def found(self, place: int, outcomes: Any) -> Any:
+        """The outcome of a call, of all of them or the exception that they end with."""
+        index = self.places[place]
+        if type(index) is int and type(outcomes) is list:
+            return outcomes[index]
+        return index if isinstance(index, CallError) else outcomes
 
     async def outcome(self, place: int) -> Any:
         """The result of a call, or the exception that it ends with."""
-        index = self.places[place]
-        if self._task is None or isinstance(index, CallError):
-            return index
+        if self._task is None:
+            return self.places[place]
         try:
-            return (await self._task)[index]
+            return self.found(place, await self._task)
         except Exception as error:
             return error
 

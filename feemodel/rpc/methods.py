@@ -169,7 +169,7 @@ def upstream_methods(
         return found.reply()
 
     def passed(name: str) -> Method:
-        return PassedOn(name, upstream.begin, upstream.together)
+        return PassedOn(name, upstream.begin, upstream.begin_together)
 
     proof = both_names(prefix, "getProof", passed(f"{PRODUCTION_PREFIX}_getProof"))
     names = dict.fromkeys((*PASSED, *more))

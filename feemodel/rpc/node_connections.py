@@ -103,6 +103,11 @@ class NodeConnections:
             connection.send(self._head % len(body) + body, done)
         return connection
 
+    def take(self, connection: "NodeConnection") -> None:
+        """Drop the answer that has arrived, and keep the connection for the next request."""
+        connection.drop()
+        self.release(connection)
+
     def release(self, connection: "NodeConnection") -> None:
         """Keep a connection whose answer was read as a whole for the next request; close any other."""
         if connection.is_reusable and not self._is_closed:
@@ -173,7 +178,6 @@ class NodeConnection(asyncio.Protocol):
         """Send a request; `done` as in `NodeConnections.begin`."""
         self._done = done
         self._has_head = self._is_complete = self._is_begun = False
-        self.status, self.content_type, self.encoding, self._head_size = 0, "", "", 0
         self._transport.write(request)
 
     async def head(self) -> None:
@@ -188,8 +192,8 @@ class NodeConnection(asyncio.Protocol):
             return None
         return self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
 
-    def take(self) -> None:
-        """Drop the answer that has arrived."""
+    def drop(self) -> None:
+        """Forget the answer that has arrived."""
         self._pieces.clear()
         self._size = 0
 
@@ -254,10 +258,15 @@ class NodeConnection(asyncio.Protocol):
             self._has_head = self._is_complete = True
             self._pieces.append(body)
             self._size += len(body)
-            self._wake()
-            self._call_back()
+            if (done := self._done) is not None:
+                self._done = None
+                done(self)
+            else:
+                self._wake()
             return
-        self._is_begun = True
+        if not self._is_begun:
+            self._is_begun = True
+            self.status, self.content_type, self.encoding, self._head_size = 0, "", "", 0
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:

@@ -1,29 +1,31 @@
 """Calls that a node answers: which ones, sent with a check of the chain id, answered in the node's own bytes.
 
 The chain id is asked for in the same request as the calls, so that no answer of another chain is given out, whatever
-stands behind an open connection. An answer of more than a mebibyte is passed on while it arrives.
+stands behind an open connection. An answer of more than a mebibyte is passed on while it arrives. Short reads at the
+newest block that follow each other closely share a request, see `feemodel.rpc.reads`.
 """
 
 import asyncio
 import json
 import random
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any, cast
 
 import msgspec
 
 from feemodel.errors import InvalidInput, LimitExceeded, UpstreamError
 from feemodel.ethereum.call import check_names
 from feemodel.io.node import RETRIED_STATUSES, Node, NodeError, changes_state
-from feemodel.rpc.begun import Begun, Later
+from feemodel.rpc.begun import Begun, Later, following
 from feemodel.rpc.fair_queue import CLIENT, FairQueue
 from feemodel.rpc.head import ChainId, OtherChain
 from feemodel.rpc.jsonrpc import BATCH_SECONDS, GroupedMethod, Streamed
 from feemodel.rpc.node_connections import ConnectionFailed, NodeConnection, NodeConnections
+from feemodel.rpc.reads import Call, Reads, Sent, is_short_read
 
 #: Methods that wallets and tools call. `admin_`, `debug_`, `personal_` and `txpool_` are not among them, nor is what
 #: would use accounts of the node.
@@ -55,6 +57,7 @@ RETRY_SECONDS = 0.25  # before the second attempt
 TAIL = 64  # bytes of an answer that are held back, behind which it may end
 
 _CHAIN_ID = b'{"jsonrpc":"2.0","id":0,"method":"eth_chainId","params":[]}'
+_WITH_CHAIN_ID = b'[%b,{"jsonrpc":"2.0","id":1,%%b]' % _CHAIN_ID
 _BEGINS = rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*%d\s*,\s*"result"\s*:\s*'
 _SINGLE = re.compile(_BEGINS % 1)
 _BATCH = re.compile(rb"\s*\[" + _BEGINS % 0 + rb'("0x[0-9a-fA-F]+")\s*\}\s*,' + _BEGINS % 1)
@@ -89,8 +92,6 @@ class _NoBatches(Exception):
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(list[_Reply] | _Reply).decode
 
-Call = tuple[str, Sequence[Any]]
-
 
 class PassedOn(GroupedMethod):
     """A method that a node answers.
@@ -99,38 +100,45 @@ class PassedOn(GroupedMethod):
     ----------
     name : under which the node has it.
     ask : see `feemodel.rpc.upstream.Upstreams.begin`.
-    ask_together : see `PassThrough.together`.
+    ask_together : see `feemodel.rpc.upstream.Upstreams.begin_together`.
     """
 
     def __init__(
         self,
         name: str,
         ask: Callable[[str, Sequence[Any]], Begun[Any]],
-        ask_together: Callable[[Sequence[Call]], Awaitable[list[Any]]],
+        ask_together: Callable[[Sequence[Call]], Begun[list[Any]]],
     ) -> None:
         self.name, self._ask, self._ask_together = name, ask, ask_together
+        self._takes_call = name in CALLS
 
     def __call__(self, *params: Any) -> Begun[Any]:
         """The node's answer.
 
         Raises `InvalidInput` for a call object with an unknown field.
         """
-        if (error := _unknown_field(self.name, params)) is not None:
+        if self._takes_call and (error := _unknown_field(params)) is not None:
             raise error
         return self._ask(self.name, params)
 
-    async def together(self, calls: Sequence[tuple[GroupedMethod, Sequence[Any]]]) -> list[Any]:
+    def together(self, calls: Sequence[tuple[GroupedMethod, Sequence[Any]]]) -> Begun[list[Any]]:
         """The node's answers to calls of one batch."""
-        named = [(method.name, params) for method, params in calls if isinstance(method, PassedOn)]
-        errors = [_unknown_field(name, params) for name, params in named]
-        asked = [call for call, error in zip(named, errors, strict=True) if error is None]
-        answers = iter(await self._ask_together(asked) if asked else [])
-        return [next(answers) if error is None else error for error in errors]
+        named = cast(Sequence[tuple[PassedOn, Sequence[Any]]], calls)  # no other methods are grouped
+        if not any(method._takes_call for method, _ in named):
+            return self._ask_together([(method.name, params) for method, params in named])
+        errors = [_unknown_field(params) if method._takes_call else None for method, params in named]
+        asked = [(method.name, params) for (method, params), error in zip(named, errors, strict=True) if error is None]
+
+        def merged(outcomes: list[Any]) -> list[Any]:
+            answers = iter(outcomes)
+            return [next(answers) if error is None else error for error in errors]
+
+        return following(self._ask_together(asked), merged) if asked else list(errors)
 
 
-def _unknown_field(method: str, params: Sequence[Any]) -> InvalidInput | None:
+def _unknown_field(params: Sequence[Any]) -> InvalidInput | None:
     """The error for a call object with a field that no client knows; `None` where there is none."""
-    if method in CALLS and params and isinstance(params[0], Mapping):
+    if params and isinstance(params[0], Mapping):
         try:
             check_names(params[0])
         except InvalidInput as error:
@@ -156,66 +164,133 @@ class PassThrough:
         self._connections = NodeConnections(url)
         self._places = FairQueue(CALLS_AT_A_TIME, CALLS_AT_A_TIME, CALLS_WAITING, what="connection to the node")
         self._held = 0
-        self._chain_id = b""  # the last answer that was found to be right
-        self._sent: dict[NodeConnection, _Sent] = {}  # that no task waits for, the oldest first
-        self._timer: asyncio.TimerHandle | None = None  # of the oldest, or one before it
+        self._chain_id = msgspec.Raw()  # the last answer that was found to be right
+        self._sent: dict[NodeConnection, Sequence[Sent]] = {}  # that no task waits for
+        self._timer: asyncio.TimerHandle | None = None  # of the first of them whose time is over, or one before it
+        self._ends = 0.0  # when that is, monotonic time [s]
+        self._reads = Reads(self._send, self._not_sent)
 
     def begin(self, method: str, params: Sequence[Any]) -> "Later[msgspec.Raw | Streamed] | None":
         """The same as `call` without a task; `None` where a connection or a place would have to be waited for."""
-        client = CLIENT.get()
+        client, seconds, is_sent = CLIENT.get(), self._node.timeout, False
         if not self._node.takes_batches or not self._places.enter_now(client, known=False):
             return None
-        connection = None
         try:
-            body = _batch((_request(1, method, params),))
-            connection = self._connections.begin(body, self._arrived, changes=changes_state(method))
+            sent = Sent(((method, params),), (_request(method, params),), client, seconds)
+            is_sent = self._reads.add(sent) if is_short_read(method, params) else self._send((sent,))
         finally:
-            if connection is None:
+            if not is_sent:
                 self._places.leave(client, known=False)
-        if connection is None:
+        return sent if is_sent else None
+
+    def begin_together(self, calls: Sequence[Call]) -> "Later[list[Any]] | None":
+        """The same as `together` without a task; `None` as of `begin`."""
+        client, is_sent = CLIENT.get(), False
+        if not self._node.takes_batches or not self._places.enter_now(client, known=False):
             return None
-        sent = _Sent(method, params, client, Later(), monotonic() + self._node.timeout)
-        self._sent[connection] = sent
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._node.timeout, self._end_late)
-        return sent.later
+        try:
+            requests = [_request(*call) for call in calls]
+            sent = Sent(calls, requests, client, self._seconds(len(calls)), is_batch=True)
+            is_sent = self._send((sent,))
+        finally:
+            if not is_sent:
+                self._places.leave(client, known=False)
+        return sent if is_sent else None
+
+    def _send(self, group: Sequence[Sent]) -> bool:
+        """Send the calls of a group in one request; whether there was a connection for it."""
+        first = group[0]
+        if len(group) == 1:
+            requests, changes = first.requests, any(changes_state(method) for method, _ in first.calls)
+        else:
+            requests, changes = [sent.requests[0] for sent in group], False
+        connection = self._connections.begin(_batch(requests), self._arrived, changes=changes)
+        if connection is None:
+            return False
+        self._sent[connection] = group
+        if self._timer is None or first.deadline < self._ends:
+            self._end_at(first.deadline, first.seconds)
+        return True
+
+    def _end_at(self, deadline: float, seconds: float) -> None:
+        """Look for calls whose time is over at `deadline`, which is after so many seconds."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer, self._ends = asyncio.get_running_loop().call_later(seconds, self._end_late), deadline
+
+    def _not_sent(self, group: Sequence[Sent]) -> None:
+        """Ask each call of a group by itself, in a task."""
+        for sent in group:
+            sent.settle(self._continued(sent, None))
 
     def _arrived(self, connection: NodeConnection) -> None:
-        """Settle a call that was begun: a plain answer here, any other in a task."""
-        sent = self._sent.pop(connection)
+        """Settle calls that were begun: plain answers here, any other in a task."""
+        group = self._sent.pop(connection)
+        count = len(group[0].calls) if len(group) == 1 else len(group)
         data = connection.arrived()
-        replies = None if data is None else _plain_replies(data)
+        replies = None if data is None else _plain_replies(data, count)
         if replies is None:
-            sent.later.settle(self._continued(connection, sent))
+            self._reads.ended(group, is_well=False)
+            if len(group) == 1:
+                group[0].settle(self._continued(group[0], connection))
+            else:
+                connection.abort()
+                self._not_sent(group)
             return
-        connection.take()
-        self._connections.release(connection)
-        self._places.leave(sent.client, known=False)
-        outcome: Any
+        self._connections.take(connection)
+        for sent in group:
+            self._places.leave(sent.client, known=False)
+        self._reads.ended(group, is_well=True)
+        failure = self._chain_failure(replies[0])
+        if len(group) == 1:
+            group[0].settle(failure or self._settled(group[0], replies[1:]))
+            return
+        for sent, reply in zip(group, replies[1:], strict=True):
+            sent.settle(failure or self._settled(sent, (reply,)))
+
+    def _chain_failure(self, reply: _Reply) -> Exception | None:
+        """Why answers that came with this chain id are not given out; `None` where they are."""
         try:
-            self._check_chain(replies[0])
-            outcome = self._outcome(sent.method, replies[1])
+            self._check_chain(reply)
         except Exception as error:
             if isinstance(error, OtherChain):
                 self._failed(error)
-            outcome = error
-        sent.later.settle(outcome)
+            return error
+        return None
 
-    async def _continued(self, connection: NodeConnection, sent: "_Sent") -> msgspec.Raw | Streamed:
-        (outcome,) = await self._asked([(sent.method, sent.params)], streams=True, begun=(connection, sent))
-        return _raised(outcome)
+    def _settled(self, sent: Sent, replies: Sequence[_Reply]) -> Any:
+        """The outcome of a call, or those of a batch."""
+        try:
+            if not sent.is_batch:
+                return self._outcome(sent.calls[0][0], replies[0])
+            return [
+                reply.result
+                if reply.error is msgspec.UNSET and reply.result is not msgspec.UNSET
+                else self._outcome(method, reply)
+                for (method, _), reply in zip(sent.calls, replies, strict=True)
+            ]
+        except Exception as error:
+            return error
+
+    async def _continued(self, sent: Sent, connection: NodeConnection | None) -> Any:
+        outcomes = await self._asked(sent.calls, streams=not sent.is_batch, sent=sent, connection=connection)
+        return outcomes if sent.is_batch else _raised(outcomes[0])
 
     def _end_late(self) -> None:
-        """Give up the calls whose time is over; all have as long, so that the oldest comes first."""
+        """Give up the calls whose time is over."""
         now, self._timer = monotonic(), None
-        for connection, sent in list(self._sent.items()):
-            if sent.deadline > now:
-                self._timer = asyncio.get_running_loop().call_later(sent.deadline - now, self._end_late)
-                return
+        for connection, group in list(self._sent.items()):
+            if group[0].deadline > now:
+                continue
             del self._sent[connection]
             connection.abort()
-            self._places.leave(sent.client, known=False)
-            sent.later.settle(UpstreamError(_no_answer(self._node.timeout)))
+            for sent in group:
+                self._places.leave(sent.client, known=False)
+                sent.settle(UpstreamError(_no_answer(sent.seconds)))
+            self._reads.ended(group, is_well=False)
+        if self._sent:
+            deadline = min(group[0].deadline for group in self._sent.values())
+            self._end_at(deadline, deadline - now)
 
     async def call(self, method: str, params: Sequence[Any]) -> msgspec.Raw | Streamed:
         """The result of one call, in the node's bytes.
@@ -233,13 +308,22 @@ class PassThrough:
         """Close the connections."""
         if self._timer is not None:
             self._timer.cancel()
+        self._reads.close()
         self._connections.close()
 
-    async def _asked(self, calls: Sequence[Call], *, streams: bool, begun: "_Begun | None" = None) -> list[Any]:
-        seconds = min(self._node.timeout * len(calls), max(BATCH_SECONDS, self._node.timeout))
+    def _seconds(self, calls: int) -> float:
+        """For so many calls of a batch [s]."""
+        return min(self._node.timeout * calls, max(BATCH_SECONDS, self._node.timeout))
+
+    async def _asked(
+        self, calls: Sequence[Call], *, streams: bool, sent: Sent | None = None,
+        connection: NodeConnection | None = None,
+    ) -> list[Any]:  # fmt: skip
+        """Ask in a task; `sent` has begun already, and holds a place, `connection` is where it was sent."""
+        seconds = self._seconds(len(calls)) if sent is None else sent.seconds
         try:
-            async with asyncio.timeout(seconds if begun is None else begun[1].deadline - monotonic()):
-                return await self._asked_in_place(calls, seconds, streams=streams, begun=begun)
+            async with asyncio.timeout(seconds if sent is None else sent.deadline - monotonic()):
+                return await self._asked_in_place(calls, seconds, streams=streams, sent=sent, connection=connection)
         except TimeoutError:
             raise UpstreamError(_no_answer(seconds)) from None
         except OtherChain as error:
@@ -247,15 +331,16 @@ class PassThrough:
             raise
 
     async def _asked_in_place(
-        self, calls: Sequence[Call], seconds: float, *, streams: bool, begun: "_Begun | None"
-    ) -> list[Any]:
+        self, calls: Sequence[Call], seconds: float, *, streams: bool, sent: Sent | None,
+        connection: NodeConnection | None,
+    ) -> list[Any]:  # fmt: skip
         """Ask while a place is held; a result that is still arriving keeps it."""
-        client = CLIENT.get() if begun is None else begun[1].client
+        client = CLIENT.get() if sent is None else sent.client
         leave = partial(self._places.leave, client, known=False)
-        if begun is None:
+        if sent is None:
             await self._places.enter(client, known=False, seconds=seconds)
         try:
-            outcomes = await self._attempted(calls, streams=streams, begun=None if begun is None else begun[0])
+            outcomes = await self._attempted(calls, streams=streams, begun=connection)
         except BaseException:
             leave()
             raise
@@ -284,7 +369,7 @@ class PassThrough:
     async def _exchanged(
         self, calls: Sequence[Call], *, streams: bool, changes: bool, begun: NodeConnection | None
     ) -> list[Any]:
-        requests = [_request(place, *call) for place, call in enumerate(calls, 1)]
+        requests = [_request(*call) for call in calls]
         if self._node.takes_batches or begun is not None:
             try:
                 connection = await self._connections.post(_batch(requests), changes=changes, begun=begun)
@@ -292,8 +377,8 @@ class PassThrough:
             except _NoBatches as error:
                 if changes:  # the node may have acted on a part of it
                     raise error.error from None
-        outcomes = [await self._single(call, body, streams=streams)
-                    for call, body in zip(calls, requests, strict=True)]  # fmt: skip
+        outcomes = [await self._single(call, _numbered(1, request), streams=streams)
+                    for call, request in zip(calls, requests, strict=True)]  # fmt: skip
         self._node.takes_batches = False  # now that its calls are answered
         return outcomes
 
@@ -355,13 +440,13 @@ class PassThrough:
             self._chain.check(found[1][1:-1].decode())
 
     def _check_chain(self, reply: _Reply) -> None:
+        if reply.error is msgspec.UNSET and self._chain.refusal is None and reply.result == self._chain_id:
+            return
         outcome = self._outcome("eth_chainId", reply)
         if isinstance(outcome, Exception):
             raise UpstreamError(f"the node: {outcome}")
-        answer = bytes(outcome)
-        if answer != self._chain_id or self._chain.refusal is not None:
-            self._chain.check(json.loads(answer))
-            self._chain_id = answer
+        self._chain.check(json.loads(bytes(outcome)))
+        self._chain_id = msgspec.Raw(bytes(outcome))
 
     def _reply(self, connection: NodeConnection, data: "bytes | NodeStream", *, identity: int) -> _Reply:
         assert isinstance(data, bytes)
@@ -398,12 +483,12 @@ class PassThrough:
 
     def _outcome(self, method: str, reply: _Reply) -> "msgspec.Raw | Exception":
         """The result in the node's bytes, or its error."""
-        error = reply.error
+        error, result = reply.error, reply.result
         if error is not msgspec.UNSET and bytes(error) != b"null":
             return self._error(method, error)
-        if reply.result is msgspec.UNSET:
+        if result is msgspec.UNSET:
             return UpstreamError(f"the node: {method}: the answer has neither result nor error")
-        return reply.result
+        return result
 
     def _error(self, method: str, error: "msgspec.Raw | msgspec.UnsetType") -> UpstreamError:
         text = b"" if isinstance(error, msgspec.UnsetType) else bytes(error)
@@ -417,40 +502,37 @@ class PassThrough:
         return _NoBatches(self._error("batch", error))
 
 
-class _Sent(NamedTuple):
-    """A call that was sent and that no task waits for: it holds a place and a connection."""
-
-    method: str
-    params: Sequence[Any]
-    client: str
-    later: Later[Any]
-    deadline: float  #: monotonic time [s]
-
-
-_Begun = tuple[NodeConnection, _Sent]
-
-
-def _plain_replies(data: bytes) -> tuple[_Reply, _Reply] | None:
-    """The chain id and the answer to a call; `None` for anything else."""
+def _plain_replies(data: bytes, count: int) -> list[_Reply] | None:
+    """The chain id and the answers to so many calls; `None` for anything else."""
     try:
         replies = _decode(data) if data.isascii() or data.decode() else None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    if not isinstance(replies, list) or len(replies) != 2:
+    if not isinstance(replies, list) or len(replies) != count + 1:
         return None
-    first, second = replies
-    return (first, second) if _is_id(first.id, 0) and _is_id(second.id, 1) else None
+    for place, reply in enumerate(replies):
+        if type(reply.id) is not int or reply.id != place:
+            return None
+    return replies
 
 
-def _request(place: int, method: str, params: Sequence[Any]) -> bytes:
+def _request(method: str, params: Sequence[Any]) -> bytes:
+    """The bytes of a request behind its id."""
     try:
-        return _encode({"jsonrpc": "2.0", "id": place, "method": method, "params": params})
+        return _encode({"method": method, "params": params})[1:]
     except (OverflowError, TypeError, ValueError):
         raise InvalidInput("params", "expected JSON whose integers fit 64 bits", "others") from None
 
 
+def _numbered(place: int, request: bytes) -> bytes:
+    return b'{"jsonrpc":"2.0","id":%d,%b' % (place, request)
+
+
 def _batch(requests: Sequence[bytes]) -> bytes:
-    return b"[" + b",".join((_CHAIN_ID, *requests)) + b"]"
+    """A request for the chain id and for these, whose ids are their places."""
+    if len(requests) == 1:
+        return _WITH_CHAIN_ID % requests[0]
+    return b"[" + b",".join((_CHAIN_ID, *(_numbered(*each) for each in enumerate(requests, 1)))) + b"]"
 
 
 def _raised(outcome: Any) -> "msgspec.Raw | Streamed":
@@ -458,10 +540,6 @@ def _raised(outcome: Any) -> "msgspec.Raw | Streamed":
         raise outcome
     found: msgspec.Raw | Streamed = outcome
     return found
-
-
-def _is_id(found: Any, expected: int) -> bool:
-    return type(found) is int and found == expected
 
 
 def _no_answer(seconds: float) -> str:

@@ -205,6 +205,8 @@ class Connections:
 
     def holds(self, connection: "Connection", size: int) -> None:
         """Note how much of requests a connection has sent; where all is too much, those that wait longest are ended."""
+        if not size and not self._held:  # nearly always
+            return
         if size or connection in self._held:
             self._held_bytes += size - self._held.get(connection, 0)
             if size:
@@ -378,8 +380,13 @@ class Connection(asyncio.BufferedProtocol):
             if self._dropped > DROPPED_BYTES:
                 self.transport.abort()
             return
-        self._reader.feed(self._connections.input[:nbytes])
-        if self._task is None and not self._is_untaken:
+        data, is_free = self._connections.input[:nbytes], self._task is None and not self._is_untaken
+        is_between = is_free and self._head is None and not self._skips and not self.transport.is_closing()
+        if is_between and (request := self._reader.whole(data)) is not None:
+            self._context.run(self._take, *request)
+            return
+        self._reader.feed(data)
+        if is_free:
             self._context.run(self._advance)
         else:
             self._pause()
@@ -410,6 +417,16 @@ class Connection(asyncio.BufferedProtocol):
                 self._admit(head)
         except Malformed as error:
             self._refuse(error.status, error.reason)
+
+    def _take(self, head: Head, body: bytes) -> None:
+        """Answer a request that has come as a whole and alone: the same as `_advance`, in fewer steps."""
+        self._identity = request_id(head)
+        refusal = self._app.refusal(head)
+        if refusal is None:
+            self._begin(head, body)
+        else:
+            self._respond(refusal, head)
+            self._go_on()
 
     def _admit(self, head: Head) -> None:
         self._identity = request_id(head)
@@ -617,16 +634,16 @@ class Connection(asyncio.BufferedProtocol):
 
     def _write(self, reply: Reply, head: Head | None, *, closes: bool) -> None:
         length = b"" if reply.status == NO_CONTENT else b"content-length: %d\r\n" % len(reply.body)
-        lines = self._head_of(reply, length, closes=closes)
-        self.transport.write(lines if head is not None and head.method == "HEAD" else lines + reply.body)
+        body = b"" if head is not None and head.method == "HEAD" else reply.body
+        self.transport.write(self._head_of(reply, length, closes=closes, body=body))
 
-    def _head_of(self, reply: Reply, framing: bytes, *, closes: bool) -> bytes:
-        """What comes before the body; the answer is counted."""
+    def _head_of(self, reply: Reply, framing: bytes, *, closes: bool, body: bytes = b"") -> bytes:
+        """What comes before the body, and the body behind it; the answer is counted."""
         self._connections.observe(reply.status)
         self._is_answered = True
         first, end = _first_lines(reply.status, reply.headers), b"connection: close\r\n\r\n" if closes else b"\r\n"
         date, identity = self._connections.date(), self._identity.encode()
-        return b"".join((first, b"date: ", date, b"\r\nx-request-id: ", identity, b"\r\n", framing, end))
+        return b"".join((first, b"date: ", date, b"\r\nx-request-id: ", identity, b"\r\n", framing, end, body))
 
     def _close_with(self, reply: Reply, head: Head | None = None) -> None:
         """Answer for the last time."""

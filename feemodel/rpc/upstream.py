@@ -16,7 +16,8 @@ from feemodel.ledger.store import Block
 from feemodel.rpc.begun import Begun
 from feemodel.rpc.head import ChainId, Head, OtherChain, Polled
 from feemodel.rpc.parameters import Overrides
-from feemodel.rpc.pass_through import Call, NotSent, PassThrough
+from feemodel.rpc.pass_through import NotSent, PassThrough
+from feemodel.rpc.reads import Call
 
 CONNECTIONS = 16
 MAX_RESPONSE = 32 << 20  # bytes of one answer, of which as many as there are connections may come at a time
@@ -237,6 +238,21 @@ class Upstreams:
                 return outcome
             ask, changes = (lambda node: node.passing.call(method, params)), changes_state(method)
             return self._asked_others(node, outcome, ask, changes=changes)
+
+        return later.then(checked)
+
+    def begin_together(self, calls: Sequence[Call]) -> Begun[list[Any]]:
+        """The same as `together`, without a task where the node in use answers well."""
+        node = self.current
+        later = node.passing.begin_together(calls)
+        if later is None:
+            return self.together(calls)
+
+        def checked(outcome: Any) -> Any:
+            if not isinstance(outcome, UpstreamError):  # a list has the errors of single calls
+                return outcome
+            changes = any(changes_state(method) for method, _ in calls)
+            return self._asked_others(node, outcome, lambda node: node.passing.together(calls), changes=changes)
 
         return later.then(checked)
 
