@@ -1,5 +1,8 @@
 """HTTP is read strictly, within limits, and as other parsers read it: a short form of `scripts/http-exchanges`."""
 
+from collections import Counter
+from random import Random
+
 import pytest
 
 from feemodel.rpc.http import (
@@ -13,7 +16,7 @@ from feemodel.rpc.http import (
     Reader,
     read_head,
 )
-from tests.fuzz.http_exchanges import run
+from tests.fuzz.http_exchanges import request, run
 
 HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -109,3 +112,28 @@ def test_a_head_that_is_known_is_read_as_it_was():
 )
 def test_what_is_no_request_is_refused_before_it_ends(data):
     assert read(data) == ([], 400)
+
+
+def test_a_request_that_comes_alone_is_read_at_once_as_it_is_step_by_step():
+    rng, counts = Random(5), Counter()
+    for _ in range(SHORT):
+        made = request(rng)
+        for data in (made, made[:-1], made + b"G", made + request(rng)):
+            reader, stepwise = Reader(BODY_LIMIT), Reader(BODY_LIMIT)
+            taken = reader.whole(memoryview(data))
+            counts[data == made, taken is not None] += 1
+            if taken is not None:
+                stepwise.feed(data)
+                assert taken == (stepwise.head(), stepwise.body())
+                assert not stepwise.has_unread
+            assert reader.held == 0
+
+    assert counts[True, True] > SHORT // 10
+    assert counts[True, False] > SHORT // 10
+
+
+def test_a_request_behind_an_unread_one_is_not_read_before_it():
+    reader, data = Reader(BODY_LIMIT), HEAD + b"Content-Length: 1\r\n\r\n"
+    reader.feed(data)
+    assert reader.whole(memoryview(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")) is None
+    assert reader.head() == read_head(data[:-4])
