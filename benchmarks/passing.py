@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from benchmarks import ratio
 from benchmarks.peer_anvil import GETH_VERSION, PATIENCE, MissingTool, built_geth, running_geth
@@ -35,6 +36,8 @@ from tests.serving import serving
 WORKERS, CONNECTIONS, ROUNDS, SECONDS, WARM_UP = 2, 16, 5, 0.4, 0.2
 TRANSFERS, BATCH = 64, 10  # blocks with a log each; calls of a batch
 SOCKETS, BLOCKS = 1_000, 10
+#: EIP-7002 and EIP-7251.
+SYSTEM_CONTRACTS = ("0x00000961ef480eb55e80d19ad83579a64c007002", "0x0000bbddc7ce488642fb579f8b00f3a590007251")
 SETTLE = 5.0  # seconds in which a server compiles what it needs beside the calls
 DIRECT, PROXY, SERVER = "node", "nginx", "server"
 SITE = """upstream node {{ server 127.0.0.1:{node}; keepalive 64; }}
@@ -88,7 +91,9 @@ def main() -> None:
     )
     with TemporaryDirectory(prefix="feemodel-geth-") as name, anvil.asking() as pool:
         if (geth := built_geth(Path(name))) is not None:
-            with running_geth(geth, Path(name), pool, develops=True) as node:
+            genesis = Path(name) / "genesis.json"
+            genesis.write_text(json.dumps(with_system_contracts()))
+            with running_geth(geth, Path(name), pool, genesis, develops=True) as node:
                 measured(f"geth {GETH_VERSION}", node)
     with anvil.running(GENESIS) as node:
         node.ask("anvil_autoImpersonateAccount", True)
@@ -113,6 +118,13 @@ def measured(name: str, node: anvil.Node, *, pushes: bool = False) -> None:
         print(table(rows))
         if pushes:
             pushed(node, port_of(server.address))
+
+
+def with_system_contracts() -> dict[str, Any]:
+    """The genesis with code where the rules of Prague have contracts: geth builds no block where there is none."""
+    document: dict[str, Any] = json.loads(GENESIS.read_bytes())
+    stopping = {address: {"balance": "0x0", "code": "0x00"} for address in SYSTEM_CONTRACTS}
+    return document | {"alloc": document["alloc"] | stopping}
 
 
 _P99 = ("p99 node", "p99 nginx", "p99 server")
