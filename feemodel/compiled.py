@@ -1,11 +1,17 @@
 """Compiled kernels that are kept on disk, where numba finds a folder for them."""
 
+import re
+import sys
 from collections.abc import Callable
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import numba
 
 Kernel = Callable[..., Any]
+_IMPORTED = re.compile(rb"^ *(?:from ([\w.]+) import|import ([\w.]+))", re.MULTILINE)
 
 
 def kept(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kernel], Kernel]:
@@ -14,6 +20,9 @@ def kept(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kernel], Ker
     numba keeps it in the folder that NUMBA_CACHE_DIR names, in `__pycache__` next to the module, or in the user's cache
     folder. It refuses to define a kernel where none of them can be written, as with a read-only installation and no
     home: there every process compiles the kernel again at its first call.
+
+    What was kept counts while the module and all that it imports of its package are the same. numba looks at the module
+    only, and would go on with the old code of a function, or the old value of a constant, that stands in another one.
 
     Parameters
     ----------
@@ -25,9 +34,26 @@ def kept(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kernel], Ker
 
     def define(function: Kernel) -> Kernel:
         try:
-            kernel: Kernel = numba.njit(cache=True, **options)(function)
+            kernel = numba.njit(cache=True, **options)(function)
+            kept_in = kernel._cache._cache_file  # numba has no public name for what it compares
+            kept_in._source_stamp = kept_in._source_stamp, _sources(function.__module__)
         except RuntimeError:  # what numba raises for want of a folder, and for nothing else
             kernel = numba.njit(**options)(function)
-        return kernel
+        defined: Kernel = kernel
+        return defined
 
     return define
+
+
+@cache
+def _sources(name: str) -> str:
+    """A digest of a module that is being imported and of what it imports of its package, directly or not."""
+    package, found, pending = name.partition(".")[0], dict[str, bytes](), [name]
+    while pending:
+        module = pending.pop()
+        file = getattr(sys.modules.get(module), "__file__", None)
+        if module in found or file is None or module.partition(".")[0] != package:
+            continue
+        found[module] = Path(file).read_bytes()
+        pending += [(one or other).decode() for one, other in _IMPORTED.findall(found[module])]
+    return blake2b(b"".join(found[module] for module in sorted(found)), digest_size=16).hexdigest()
