@@ -113,7 +113,7 @@ def _rounded(values: Any) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Generated:
+class GeneratedAxes:
     """What drawn and Sobol axes share: a number of samples, what each input is taken from, and a seed."""
 
     count: int
@@ -126,6 +126,7 @@ class _Generated:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The inputs that are sampled; those of rows by their columns."""
         return tuple(
             name for key, of in self.ranges.items() for name in (of.columns if isinstance(of, Rows) else [key])
         )
@@ -134,6 +135,7 @@ class _Generated:
         return self.count
 
     def attributes(self) -> dict[str, Constant]:
+        """What a result says of them: how and from what they were sampled, and the seed."""
         described = {f"{name}_{self.taken}": described_values(of) for name, of in self.ranges.items()}
         # As text, because a seed may be longer than 64 bits.
         key = ", ".join(map(str, self.seed.spawn_key))
@@ -142,7 +144,7 @@ class _Generated:
 
 
 @dataclass(frozen=True, eq=False)
-class Draws(_Generated):
+class Draws(GeneratedAxes):
     """Independent random draws."""
 
     sampling = "Monte Carlo"
@@ -173,7 +175,7 @@ class Draws(_Generated):
 
 
 @dataclass(frozen=True, eq=False)
-class SobolPoints(_Generated):
+class SobolPoints(GeneratedAxes):
     """Points of a scrambled Sobol sequence."""
 
     sampling = "Sobol"
