@@ -11,7 +11,8 @@ from typing import Any
 import numba
 
 Kernel = Callable[..., Any]
-_IMPORTED = re.compile(rb"^ *(?:from ([\w.]+) import|import ([\w.]+))", re.MULTILINE)
+#: At the top of a module, where what is imported is there in every process: `import a`, or names from `a`.
+_IMPORTED = re.compile(r"^import ([\w.]+)|^from ([\w.]+) import (\([^)]*\)|.*)", re.MULTILINE)
 
 
 def kept(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kernel], Kernel]:
@@ -47,13 +48,20 @@ def kept(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kernel], Ker
 
 @cache
 def _sources(name: str) -> str:
-    """A digest of a module that is being imported and of what it imports of its package, directly or not."""
-    package, found, pending = name.partition(".")[0], dict[str, bytes](), [name]
-    while pending:
+    """A digest of a module and of what it imports of its package at its top, directly or not."""
+    package, found, pending = name.partition(".")[0], dict[str, str](), [name]
+    first = getattr(sys.modules.get(package), "__file__", None)
+    while pending and first is not None:
         module = pending.pop()
-        file = getattr(sys.modules.get(module), "__file__", None)
-        if module in found or file is None or module.partition(".")[0] != package:
+        if module in found or module.partition(".")[0] != package:
             continue
-        found[module] = Path(file).read_bytes()
-        pending += [(one or other).decode() for one, other in _IMPORTED.findall(found[module])]
-    return blake2b(b"".join(found[module] for module in sorted(found)), digest_size=16).hexdigest()
+        place = Path(first).parent.joinpath(*module.split(".")[1:])
+        file = (
+            Path(first) if module == package else place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+        )
+        if not file.is_file():  # a name that is no module's
+            continue
+        found[module] = file.read_text(encoding="utf-8")
+        for whole, part, names in _IMPORTED.findall(found[module]):
+            pending += [whole or part, *(f"{part}.{name}" for name in re.findall(r"\w+", names))]
+    return blake2b("".join(found[module] for module in sorted(found)).encode(), digest_size=16).hexdigest()

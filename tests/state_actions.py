@@ -1,6 +1,5 @@
 """A small state, and calls on it that try to move the state in every way there is, each with how it must end."""
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from feemodel.errors import ExecutionFailed, FeeModelError, LimitExceeded
@@ -139,6 +138,6 @@ def ended(asked: Action, call_state: CallState, engine: Any) -> Any:
     try:
         if asked.method == "call":
             return execute_call(asked.call, call_state, **options)
-        return replace(estimate_gas(asked.call, call_state, **options), engine="")
+        return estimate_gas(asked.call, call_state, **options)._replace(engine="")
     except FeeModelError as error:
         return type(error), str(error)
