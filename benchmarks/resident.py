@@ -8,33 +8,23 @@ A minute unless told otherwise. Calls: proofs of random and of absent accounts a
 import asyncio
 import random
 import sys
-import tempfile
 import time
 from collections import Counter
-from multiprocessing import get_context
-from pathlib import Path
 
-from benchmarks.ledger import CONTRACT, MILLION, _address, _million
+from benchmarks.ledger import CONTRACT, MILLION, _address
+from benchmarks.server import million_served
 from feemodel.ethereum.quantities import to_hex
-from feemodel.ledger import Store
 from tests.fire.calls import fee
 from tests.fire.client import Connection, port_of, post, run, timed
 from tests.fire.processes import MIB, tree, workers
-from tests.serving import serving
 
 SECONDS, RATE, CONNECTIONS = 60.0, 400.0, 8
 LINES = 12  # at equal times
 
 
 def main(seconds: float = SECONDS, rate: float = RATE) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "million.db"
-        with get_context("spawn").Pool(1) as pool:
-            pool.apply(_million, (str(path),))
-        with Store(path) as store:
-            store.finalize(0)
-        with serving("--store", str(path), "--workers", "2") as server:
-            outcomes = run(_paced(port_of(server.address), server.pid, seconds, rate))
+    with million_served(2) as server:
+        outcomes = run(_paced(port_of(server.address), server.pid, seconds, rate))
     print("   " + ", ".join(f"{count:,} × {name}" for name, count in outcomes.most_common()))
 
 

@@ -3,7 +3,8 @@
 import asyncio
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from benchmarks.ledger import CONTRACT, MILLION, _address, _million
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store
 from tests.fire.client import Connection, Latencies, port_of, post, run, timed
-from tests.serving import serving
+from tests.serving import Server, serving
 
 CONNECTIONS, SECONDS, WORKERS = 16, 8.0, 2
 WARM_UP = 2.0  # seconds; the second worker listens a moment after the first, which would keep all connections
@@ -25,18 +26,25 @@ ASKED: Mapping[str, Callable[[int], bytes]] = {
 
 
 def main() -> None:
+    with million_served(WORKERS) as server:
+        for name, request in ASKED.items():
+            run(load(port_of(server.address), request, seconds=WARM_UP))
+            times = run(load(port_of(server.address), request))
+            p50, p99 = (f"{1e3 * times.quantile(share):.1f} ms" for share in (0.5, 0.99))
+            print(f"  {name:18} {times.count / SECONDS:,.0f} requests a second, p50 {p50}, p99 {p99}")
+
+
+@contextmanager
+def million_served(count: int) -> Iterator[Server]:
+    """A server with so many workers on a new ledger of a million accounts, whose block is final."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "million.db"
         with get_context("spawn").Pool(1) as pool:
             pool.apply(_million, (str(path),))
         with Store(path) as store:
             store.finalize(0)
-        with serving("--store", str(path), "--workers", str(WORKERS)) as server:
-            for name, request in ASKED.items():
-                run(load(port_of(server.address), request, seconds=WARM_UP))
-                times = run(load(port_of(server.address), request))
-                p50, p99 = (f"{1e3 * times.quantile(share):.1f} ms" for share in (0.5, 0.99))
-                print(f"  {name:18} {times.count / SECONDS:,.0f} requests a second, p50 {p50}, p99 {p99}")
+        with serving("--store", str(path), "--workers", str(count)) as server:
+            yield server
 
 
 async def load(port: int, request: Callable[[int], bytes], *, seconds: float = SECONDS) -> Latencies:
