@@ -18,7 +18,7 @@ from feemodel.rpc.chain_methods import ChainMethods
 from feemodel.rpc.http import Head
 from feemodel.rpc.jsonrpc import Unavailable
 from feemodel.rpc.listener import serve_until
-from feemodel.rpc.methods import chain_methods, common_methods
+from feemodel.rpc.methods import both_names, common_methods
 from feemodel.rpc.pricing import Prices, Pricing, configured_prices
 from feemodel.rpc.protocol import Bounds, Connections
 from feemodel.rpc.runner import Runner
@@ -156,9 +156,10 @@ def on_chain(
         runner = loop.run(made())
         try:
             pricing = Pricing("configured", lambda: current)
-            methods = ChainMethods(chain, runner, pricing, limits, tolerance)
             shared = {"override_accounts": 100, "override_slots": 1_000, "codec": "zstd", "measured": "sender_unsigned"}
-            yield Client(App(chain_methods(methods, **shared | measuring) | common_methods(pricing)), loop)
+            methods = ChainMethods(chain, runner, pricing, limits, tolerance, **shared | measuring)
+            estimates = both_names("rollup", "estimateGas", methods.estimate)
+            yield Client(App(estimates | methods.methods() | common_methods(pricing)), loop)
         finally:
             runner.close()
 

@@ -13,7 +13,6 @@ import urllib3
 import feemodel
 from feemodel.io.shipped import shipped_path
 from feemodel.rpc.app import App
-from feemodel.rpc.chain_methods import client_version
 from feemodel.rpc.development import LEDGER
 from feemodel.rpc.pass_through import PASSED
 from feemodel.rpc.service import Service
@@ -133,7 +132,7 @@ def test_calls_of_one_batch_reach_the_node_together_and_are_answered_in_their_or
         ((_, _, asked),) = node.requests
     assert [call["method"] for call in asked] == ["eth_chainId", "eth_blockNumber", "eth_getBalance", "eth_gasPrice"]
     assert [answer["id"] for answer in answers] == [0, 1, 2, 3, 4]
-    assert [answer.get("result") for answer in answers[:4]] == ["0x6", client_version(), "0x7", None]
+    assert [answer.get("result") for answer in answers[:4]] == ["0x6", f"feemodel/{feemodel.__version__}", "0x7", None]
     assert answers[4]["error"]["code"] == -32601
 
 

@@ -5,7 +5,7 @@ Logs say where they are in the block; payments are among them and count, but the
 Source: ethereum/go-ethereum, internal/ethapi/simulate.go, transaction_args.go `ToTransaction` (2026); EIP-2718.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,10 +24,11 @@ from feemodel.ethereum.trie import (
 )
 from feemodel.execution.access_list import list_reply
 from feemodel.execution.failures import REVERTED, failure
-from feemodel.execution.forks import since
+from feemodel.execution.forks import Fork, since
 from feemodel.execution.message import encoded_transaction, fee_cap, tip_cap, transaction_type
 from feemodel.execution.next_block import Executed, Simulated
 from feemodel.execution.outcome import Log, Status
+from feemodel.execution.state import Block
 
 VM_ERROR = -32_015  # of a call that halted
 
@@ -64,10 +65,21 @@ def simulated_block(simulated: Simulated, *, state_root: bytes | None = None) ->
     ('0x2', None, [])
     """
     encoded = [encoded_transaction(call.request) for call in simulated.calls]
-    header, block = _header(simulated, state_root, encoded), simulated.call_state.block
+    block = simulated.call_state.block
+    header = header_fields(
+        block,
+        simulated.call_state.fork,
+        parent_hash=simulated.parent_hash,
+        state_root=state_root,
+        transactions_root=ordered_trie_root(encoded),
+        receipts_root=ordered_trie_root(_receipts(simulated.calls)),
+        bloom=_bloom([log for call in simulated.calls for log in _code_logs(call)]),
+        gas_used=simulated.gas_used,
+        blob_gas_used=simulated.blob_gas_used,
+    )
     has_withdrawals = "withdrawalsRoot" in header
     body = sum(len(item if item[0] >= 0xC0 else rlp.encode(item)) for item in encoded)
-    encoded_header = rlp.encode([minimal_bytes(one) if isinstance(one, int) else one for one in header.values()])
+    encoded_header = encode_header(header)
     size = len(encoded_header) + _list_size(body) + 1 + has_withdrawals
     block_hash = keccak256(encoded_header)
     hashes = [keccak256(item) for item in encoded]
@@ -83,7 +95,7 @@ def simulated_block(simulated: Simulated, *, state_root: bytes | None = None) ->
     ]
     unknown = {"parentHash": simulated.parent_hash, "stateRoot": state_root}
     return {
-        **{name: _shown(value) for name, value in header.items()},
+        **header_reply(header),
         **{name: None for name, value in unknown.items() if value is None},
         "hash": to_hex(block_hash),
         "size": to_quantity(_list_size(size)),
@@ -99,30 +111,40 @@ def _list_size(payload: int) -> int:
     return payload + (1 if payload < 56 else 1 + len(minimal_bytes(payload)))
 
 
-def _header(simulated: Simulated, state_root: bytes | None, encoded: Sequence[bytes]) -> dict[str, bytes | int]:
-    """The fields that the rules have, in the order of RLP; zeros where a hash is not known."""
-    block, fork = simulated.call_state.block, simulated.call_state.fork
-    logged = [log for call in simulated.calls for log in _code_logs(call)]
+def header_fields(
+    block: Block,
+    fork: Fork,
+    *,
+    parent_hash: bytes | None,
+    state_root: bytes | None,
+    transactions_root: bytes = EMPTY_TRIE,
+    receipts_root: bytes = EMPTY_TRIE,
+    bloom: bytes = bytes(BLOOM_BYTES),
+    gas_used: int = 0,
+    blob_gas_used: int = 0,
+    extra_data: bytes = b"",
+) -> dict[str, bytes | int]:
+    """The fields of a header that the rules have, in the order of RLP; zeros where a hash is not known."""
     cancun, prague = since("cancun", fork), since("prague", fork)
     fields: dict[str, bytes | int | None] = {
-        "parentHash": simulated.parent_hash or bytes(32),
+        "parentHash": parent_hash or bytes(32),
         "sha3Uncles": EMPTY_UNCLES,
         "miner": block.coinbase,
         "stateRoot": state_root or bytes(32),
-        "transactionsRoot": ordered_trie_root(encoded),
-        "receiptsRoot": ordered_trie_root(_receipts(simulated.calls)),
-        "logsBloom": _bloom(logged),
+        "transactionsRoot": transactions_root,
+        "receiptsRoot": receipts_root,
+        "logsBloom": bloom,
         "difficulty": block.difficulty,
         "number": block.number,
         "gasLimit": block.gas_limit,
-        "gasUsed": simulated.gas_used,
+        "gasUsed": gas_used,
         "timestamp": block.timestamp,
-        "extraData": b"",
+        "extraData": extra_data,
         "mixHash": block.prev_randao,
         "nonce": bytes(8),
         "baseFeePerGas": block.base_fee,
         "withdrawalsRoot": EMPTY_TRIE if since("shanghai", fork) else None,
-        "blobGasUsed": simulated.blob_gas_used if cancun else None,
+        "blobGasUsed": blob_gas_used if cancun else None,
         "excessBlobGas": block.excess_blob_gas if cancun else None,
         "parentBeaconBlockRoot": bytes(32) if cancun else None,
         "requestsHash": EMPTY_REQUESTS if prague else None,
@@ -130,8 +152,14 @@ def _header(simulated: Simulated, state_root: bytes | None, encoded: Sequence[by
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _shown(value: bytes | int) -> str:
-    return to_hex(value) if isinstance(value, bytes) else to_quantity(value)
+def encode_header(fields: Mapping[str, bytes | int]) -> bytes:
+    """A header in RLP, whose Keccak-256 is the block's hash."""
+    return rlp.encode([minimal_bytes(value) if isinstance(value, int) else value for value in fields.values()])
+
+
+def header_reply(fields: Mapping[str, bytes | int]) -> dict[str, Any]:
+    """A header as JSON-RPC has it."""
+    return {name: to_hex(value) if isinstance(value, bytes) else to_quantity(value) for name, value in fields.items()}
 
 
 def _calls(calls: Sequence[Executed], hashes: Sequence[bytes], place: dict[str, str]) -> list[dict[str, Any]]:

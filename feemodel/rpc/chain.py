@@ -5,14 +5,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ethereum_rlp import rlp
-
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum.fee_market import ELASTICITY, next_base_fee
 from feemodel.ethereum.hashes import keccak256
-from feemodel.ethereum.quantities import from_hex, from_number, to_hex, to_quantity
-from feemodel.ethereum.trie import EMPTY_REQUESTS, EMPTY_TRIE, EMPTY_UNCLES
+from feemodel.ethereum.quantities import as_bytes, from_hex, from_number, to_hex, to_quantity
 from feemodel.execution.forks import FORKS
+from feemodel.execution.simulated_block import encode_header, header_fields, header_reply
 from feemodel.execution.state import Account, Block, CallState
 from feemodel.io.documents import parse_json
 from feemodel.ledger.blocks import GenesisAccount
@@ -32,7 +30,6 @@ _ACTIVATIONS = (
 )  # fmt: skip
 INITIAL_BASE_FEE = 1_000_000_000  # EIP-1559 [wei / gas]
 _WITH_BASE_FEE = frozenset(list(FORKS)[list(FORKS).index("london") :])
-_EMPTY_FIELDS: dict[str, list[Any]] = {"transactions": [], "uncles": [], "withdrawals": []}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,33 +53,16 @@ class Chain:
 
     def block(self) -> dict[str, Any]:
         """The block as `eth_getBlockByNumber` answers; without transactions, of which this chain keeps none."""
-        block = self.call_state.block
+        header = _header(self)
         return {
-            "number": to_quantity(block.number),
+            **header_reply(header),
             "hash": _hex(self.hash),
-            "parentHash": to_hex(self.parent_hash),
             "stateRoot": _hex(self.state_root),
-            "timestamp": to_quantity(block.timestamp),
-            "gasLimit": to_quantity(block.gas_limit),
-            "gasUsed": "0x0",
-            "baseFeePerGas": to_quantity(block.base_fee),
-            "blobGasUsed": "0x0",
-            "excessBlobGas": to_quantity(block.excess_blob_gas),
-            "extraData": to_hex(self.extra_data),
-            "miner": to_hex(block.coinbase),
-            "mixHash": to_hex(block.prev_randao),
-            "difficulty": to_quantity(block.difficulty),
-            "totalDifficulty": to_quantity(block.difficulty),
-            "nonce": to_hex(bytes(8)),
-            "size": to_quantity(len(_header(self))),
-            "sha3Uncles": to_hex(EMPTY_UNCLES),
-            "transactionsRoot": to_hex(EMPTY_TRIE),
-            "receiptsRoot": to_hex(EMPTY_TRIE),
-            "withdrawalsRoot": to_hex(EMPTY_TRIE),
-            "parentBeaconBlockRoot": to_hex(bytes(32)),
-            "requestsHash": to_hex(EMPTY_REQUESTS),
-            "logsBloom": to_hex(bytes(256)),
-            **_EMPTY_FIELDS,
+            "totalDifficulty": to_quantity(self.call_state.block.difficulty),
+            "size": to_quantity(len(encode_header(header))),
+            "transactions": [],
+            "uncles": [],
+            "withdrawals": [],
         }
 
 
@@ -121,10 +101,12 @@ def genesis_chain(genesis: Mapping[str, Any], *, state_root: bytes | None = None
         chain_id=_number(config, "chainId"),
         fork=FORKS[fork],
     )
-    parent = bytes(32) if genesis.get("parentHash") is None else _sized(genesis, "parentHash", 32)
     extra_data = from_hex(genesis.get("extraData") or "0x", "genesis.extraData")
-    chain = Chain(call_state=call_state, extra_data=extra_data, parent_hash=parent, state_root=state_root)
-    return _with_hash(chain)
+    parent_hash = _sized(genesis, "parentHash", 32)
+    chain = Chain(call_state=call_state, extra_data=extra_data, parent_hash=parent_hash, state_root=state_root)
+    found = keccak256(encode_header(_header(chain)))
+    named = replace(block, hashes={block.number: found})  # to BLOCKHASH in a simulated block behind it
+    return replace(chain, hash=found, call_state=replace(call_state, block=named))
 
 
 def replay_chain(replay: "Replay") -> Chain:
@@ -153,26 +135,12 @@ def read_genesis_document(path: str | Path) -> dict[str, Any]:
     return document
 
 
-def _with_hash(chain: Chain) -> Chain:
-    found = keccak256(_header(chain))
-    block = chain.call_state.block
-    named = replace(block, hashes={block.number: found})  # to BLOCKHASH in a simulated block behind it
-    return replace(chain, hash=found, call_state=replace(chain.call_state, block=named))
-
-
-def _header(chain: Chain) -> bytes:
-    """The header in RLP, as since Prague."""
-    block = chain.call_state.block
-    fields: list[int | bytes] = [
-        chain.parent_hash, EMPTY_UNCLES, block.coinbase, chain.state_root or bytes(32), EMPTY_TRIE,
-        EMPTY_TRIE, bytes(256), block.difficulty, block.number, block.gas_limit, 0, block.timestamp, chain.extra_data,
-        block.prev_randao, bytes(8), block.base_fee, EMPTY_TRIE, 0, block.excess_blob_gas, bytes(32), EMPTY_REQUESTS,
-    ]  # fmt: skip
-    return rlp.encode([_minimal(value) if isinstance(value, int) else value for value in fields])
-
-
-def _minimal(value: int) -> bytes:
-    return value.to_bytes((value.bit_length() + 7) // 8)
+def _header(chain: Chain) -> dict[str, bytes | int]:
+    """The header, as since Prague whatever the rules."""
+    return header_fields(
+        chain.call_state.block, FORKS["prague"], parent_hash=chain.parent_hash, state_root=chain.state_root,
+        extra_data=chain.extra_data,
+    )  # fmt: skip
 
 
 def _account(account: GenesisAccount) -> Account:
@@ -199,12 +167,7 @@ def _number(document: Mapping[str, Any], name: str, default: int | None = None) 
 
 def _sized(document: Mapping[str, Any], name: str, size: int) -> bytes:
     value = document.get(name)
-    if value is None:
-        return bytes(size)
-    data = from_hex(value, f"genesis.{name}")
-    if len(data) != size:
-        raise InvalidInput(f"genesis.{name}", f"expected {size} bytes, counted {len(data)}", value)
-    return data
+    return bytes(size) if value is None else as_bytes(f"genesis.{name}", value, size=size)
 
 
 def _hex(data: bytes | None) -> str | None:

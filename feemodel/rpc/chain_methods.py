@@ -2,15 +2,15 @@
 
 from collections import ChainMap
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-import feemodel
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import Call, as_integer
 from feemodel.ethereum.fee_market import MIN_BLOB_BASE_FEE
 from feemodel.ethereum.quantities import to_hex, to_quantity
 from feemodel.execution.access_list import AccessListFound, create_access_list
-from feemodel.execution.details import GasDetails, gas_details
+from feemodel.execution.details import gas_details
 from feemodel.execution.engines import Engine, Metered
 from feemodel.execution.estimate import (
     GasEstimate,
@@ -24,10 +24,10 @@ from feemodel.execution.message import Request, parse_request
 from feemodel.execution.next_block import Simulation, in_order, parse_simulation, simulate
 from feemodel.execution.simulated_block import simulated_blocks
 from feemodel.execution.state import EMPTY, CallState, blob_base_fee
-from feemodel.rpc.begun import Begun, following
+from feemodel.rpc.begun import Begun, following, once
 from feemodel.rpc.chain import Chain
 from feemodel.rpc.keys import CALLER, Caller
-from feemodel.rpc.parameters import Overrides, address, check_block, is_block, no_accounts
+from feemodel.rpc.parameters import address, check_block, check_size, estimate_options, is_block, no_accounts
 from feemodel.rpc.pricing import Pricing, reward, suggested_tip
 from feemodel.rpc.runner import Found, Runner
 
@@ -49,6 +49,8 @@ class ChainMethods:
     limits : of one call.
     tolerance : of the gas limit search, 0 is exact [1].
     count_estimate : called with every estimate.
+    override_accounts, override_slots : the most of a state override.
+    measuring : `codec`, `measured` and `packed`, see `feemodel.execution.rollup_estimate`.
     """
 
     def __init__(
@@ -59,17 +61,20 @@ class ChainMethods:
         limits: Limits,
         tolerance: float,
         count_estimate: Callable[[GasEstimate], None] = lambda estimate: None,
+        *,
+        override_accounts: int,
+        override_slots: int,
+        **measuring: Any,
     ) -> None:
-        self.chain, self.runner, self._pricing, self._count_estimate = chain, runner, pricing, count_estimate
-        self._limits, self._tolerance = limits, tolerance
-        self._check_overrides: Callable[[Any], None] = lambda overrides: None
+        self._chain, self._runner, self._pricing, self._count_estimate = chain, runner, pricing, count_estimate
+        self._check_size = partial(check_size, accounts=override_accounts, slots=override_slots)
+        self._limits, self._tolerance, self._measuring = limits, tolerance, measuring
 
-    def methods(self, check: Callable[[Any], None] = lambda overrides: None) -> dict[str, Callable[..., Any]]:
-        """The functions by their names on the wire; `check` refuses an override that is too large."""
-        self._check_overrides = check
+    def methods(self) -> dict[str, Callable[..., Any]]:
+        """The `eth_` and `net_` functions by their names on the wire."""
         return {
             "eth_chainId": self._chain_id,
-            "eth_blockNumber": lambda: to_quantity(self.chain.call_state.block.number),
+            "eth_blockNumber": lambda: to_quantity(self._chain.call_state.block.number),
             "eth_getBlockByNumber": self._get_block,
             "eth_getTransactionCount": self._get_transaction_count,
             "eth_getBalance": self._get_balance,
@@ -84,47 +89,46 @@ class ChainMethods:
             "eth_feeHistory": self._fee_history,
             "eth_accounts": no_accounts,
             "eth_syncing": lambda: False,
-            "net_version": lambda: str(self.chain.call_state.chain_id),
+            "net_version": lambda: str(self._chain.call_state.chain_id),
         }
 
-    def rollup_estimate(
-        self, call: Any, overrides: Overrides | None, *, blocks: int | None = None, **measuring: Any
-    ) -> Begun[RollupEstimate]:
-        """What `rollup_estimateGas` answers, priced now; `measuring` as in `feemodel.execution.rollup_estimate`.
-
-        Parameters
-        ----------
-        blocks : see `feemodel.rpc.pricing.Pricing.upper_bound`; `None` for the prices now.
-        """
-        request, call_state = parse_request(call), self.chain.call_state
+    def estimate(self, call: Any, second: Any = None, third: Any = None, fourth: Any = None) -> Begun[dict[str, Any]]:
+        """What `rollup_estimateGas` answers, with the prices now or their upper bound for some blocks."""
+        block, overrides, blocks, wants_details = estimate_options(second, third, fourth)
+        self._check(block, overrides)
+        request, call_state = parse_request(call), self._chain.call_state
         prices = self._pricing.current() if blocks is None else self._pricing.upper_bound(blocks)
+        measured = request
         if overrides:
             sender = request.call.sender
             if sender is not None and request.call.nonce is None:  # what is measured has the nonce of the chain
                 nonced = request.call._replace(nonce=call_state.account(sender).nonce)
-                request = request._replace(call=nonced)
+                measured = request._replace(call=nonced)
             call_state = call_state.overridden(overrides)
 
         def task(engine: Engine) -> RollupEstimate:
             return rollup_estimate(
-                request, call_state, form=prices.form, margin=prices.preset.estimate_margin, tolerance=self._tolerance,
-                engine=engine, limits=self._limits, **measuring,
+                measured, call_state, form=prices.form, margin=prices.preset.estimate_margin, tolerance=self._tolerance,
+                engine=engine, limits=self._limits, **self._measuring,
             )  # fmt: skip
 
-        def counted(found: RollupEstimate) -> RollupEstimate:
-            self._count_estimate(found.gas)
-            return found
+        begun = self._run(task, measured, call_state)
+        return self._detailed(begun, request, call_state) if wants_details else following(begun, self._counted)
 
-        return following(self._run(task, request, call_state), counted)
+    def _counted(self, found: RollupEstimate) -> dict[str, Any]:
+        self._count_estimate(found.gas)
+        return found.reply()
 
-    def details(self, call: Any, overrides: Overrides | None, gas_limit: int, search: str) -> Begun[GasDetails]:
-        """Gas by part with a gas limit, and the access list."""
-        request, call_state = parse_request(call), self.chain.call_state.overridden(overrides)
-
-        def task(engine: Engine) -> GasDetails:
-            return gas_details(request, call_state, gas_limit, search=search, engine=engine, limits=self._limits)
-
-        return self._run(task, request, call_state)
+    async def _detailed(self, begun: Begun[RollupEstimate], request: Request, call_state: CallState) -> dict[str, Any]:
+        """The estimate with its gas by part and the access list."""
+        found = await once(begun)
+        answer, limit = self._counted(found), found.gas.gas_limit
+        details = self._run(
+            lambda engine: gas_details(request, call_state, limit, search="besu", engine=engine, limits=self._limits),
+            request,
+            call_state,
+        )
+        return {**answer, "details": (await once(details)).reply()}
 
     def _run(self, task: Callable[[Engine], Found], request: Request, call_state: CallState) -> Begun[Found]:
         call, brought = request.call, _brought(call_state) if call_state.changes else 0
@@ -134,40 +138,40 @@ class ChainMethods:
             size += SLOT_BYTES * sum(len(slots) for _, slots in call.access_list)
         code, caller = _code(call, call_state), CALLER.get()
         if caller is None:
-            return self.runner.begin(task, code=code, size=size, known=known)
+            return self._runner.begin(task, code=code, size=size, known=known)
         return self._metered(caller, task, code=code, size=size, known=known)
 
     async def _metered(self, caller: Caller, task: Callable[[Engine], Found], **place: Any) -> Found:
         """What a task answers; the gas that it executed counts against the key of the caller."""
         metered = Metered()
         try:
-            return await self.runner.run(lambda engine: task(metered.on(engine)), **place)
+            return await self._runner.run(lambda engine: task(metered.on(engine)), **place)
         finally:
             caller.charge(metered.gas)
 
     def _chain_id(self) -> str:
-        return to_quantity(self.chain.call_state.chain_id)
+        return to_quantity(self._chain.call_state.chain_id)
 
     def _get_block(self, block: Any, full: Any = False) -> dict[str, Any] | None:
-        return self.chain.block() if is_block(block, self.chain) else None
+        return self._chain.block() if is_block(block, self._chain) else None
 
     def _get_transaction_count(self, account: Any, block: Any = "latest") -> str:
-        check_block(block, self.chain)
-        return to_quantity(self.chain.call_state.account(address("address", account)).nonce)
+        check_block(block, self._chain)
+        return to_quantity(self._chain.call_state.account(address("address", account)).nonce)
 
     def _get_balance(self, account: Any, block: Any = "latest") -> str:
-        check_block(block, self.chain)
-        return to_quantity(self.chain.call_state.account(address("address", account)).balance)
+        check_block(block, self._chain)
+        return to_quantity(self._chain.call_state.account(address("address", account)).balance)
 
     def _get_code(self, account: Any, block: Any = "latest") -> str:
-        check_block(block, self.chain)
-        return to_hex(self.chain.call_state.account(address("address", account)).code)
+        check_block(block, self._chain)
+        return to_hex(self._chain.call_state.account(address("address", account)).code)
 
     def _call(
         self, call: Any, block: Any = "latest", overrides: Any = None, blockOverrides: Any = None  # noqa: N803 the wire's name
     ) -> Begun[str]:  # fmt: skip
         self._check(block, overrides)
-        call_state = self.chain.call_state.overridden(overrides).in_block(blockOverrides)
+        call_state = self._chain.call_state.overridden(overrides).in_block(blockOverrides)
         request = parse_request(call)
 
         def task(engine: Engine) -> bytes:
@@ -179,7 +183,7 @@ class ChainMethods:
         self, call: Any, block: Any = "latest", overrides: Any = None, blockOverrides: Any = None  # noqa: N803 the wire's name
     ) -> Begun[str]:  # fmt: skip
         self._check(block, overrides)
-        request, call_state = parse_request(call), self.chain.call_state.overridden(overrides).in_block(blockOverrides)
+        request, call_state = parse_request(call), self._chain.call_state.overridden(overrides).in_block(blockOverrides)
 
         def task(engine: Engine) -> GasEstimate:
             return estimate_gas(
@@ -194,7 +198,7 @@ class ChainMethods:
 
     def _create_access_list(self, call: Any, block: Any = "latest", overrides: Any = None) -> Begun[dict[str, Any]]:
         self._check(block, overrides)
-        request, call_state = parse_request(call), self.chain.call_state.overridden(overrides)
+        request, call_state = parse_request(call), self._chain.call_state.overridden(overrides)
         tip = self._priority_fee()
 
         def task(engine: Engine) -> AccessListFound:
@@ -204,10 +208,10 @@ class ChainMethods:
 
     def _simulate(self, simulation: Any, block: Any = "latest") -> Begun[list[dict[str, Any]]]:
         asked = parse_simulation(simulation)
-        check_block(block, self.chain)
+        check_block(block, self._chain)
         for one in asked.blocks:
-            self._check_overrides(one.state_overrides)
-        chain = self.chain
+            self._check_size(one.state_overrides)
+        chain = self._chain
 
         def task(engine: Engine) -> list[dict[str, Any]]:
             found = simulate(
@@ -217,12 +221,11 @@ class ChainMethods:
             return simulated_blocks(found)  # which may have a hundred thousand logs: not in the serving thread
 
         place, caller = _place(asked, chain.call_state), CALLER.get()
-        return self.runner.begin(task, **place) if caller is None else self._metered(caller, task, **place)
+        return self._runner.begin(task, **place) if caller is None else self._metered(caller, task, **place)
 
     def _check(self, block: Any, overrides: Any) -> None:
-        check_block(block, self.chain)
-        if overrides is not None:
-            self._check_overrides(overrides)
+        check_block(block, self._chain)
+        self._check_size(overrides)
 
     def _gas_price(self) -> int:
         """What the rollup announces for wallets that know one price only: the next base fee and the suggested tip."""
@@ -237,8 +240,8 @@ class ChainMethods:
         count = as_integer("blockCount", blockCount)
         if not 0 < count <= MAX_HISTORY:
             raise InvalidInput("blockCount", f"expected 1 to {MAX_HISTORY:,}", blockCount)
-        check_block(newestBlock, self.chain)
-        block = self.chain.call_state.block
+        check_block(newestBlock, self._chain)
+        block = self._chain.call_state.block
         history: dict[str, Any] = {
             "oldestBlock": to_quantity(block.number),
             "baseFeePerGas": [to_quantity(block.base_fee), to_quantity(self._pricing.current().form.base_fee)],
@@ -252,8 +255,8 @@ class ChainMethods:
         return history
 
     def _blob_base_fee(self) -> int:
-        has_blobs = self.chain.call_state.fork.blob_update_fraction is not None
-        return blob_base_fee(self.chain.call_state) if has_blobs else MIN_BLOB_BASE_FEE
+        has_blobs = self._chain.call_state.fork.blob_update_fraction is not None
+        return blob_base_fee(self._chain.call_state) if has_blobs else MIN_BLOB_BASE_FEE
 
 
 def _code(call: Call, call_state: CallState) -> bytes:
@@ -298,11 +301,6 @@ def _brought(call_state: CallState) -> int:
             written = storage.maps[0] if isinstance(storage, ChainMap) else storage
             brought += SLOT_BYTES * max(len(written), 1)
     return brought
-
-
-def client_version() -> str:
-    """What `web3_clientVersion` answers."""
-    return f"feemodel/{feemodel.__version__}"
 
 
 def _percentiles(values: Any) -> list[float]:

@@ -8,14 +8,14 @@ from typing import Any
 
 import msgspec
 
+import feemodel
 from feemodel.errors import InvalidInput, LedgerDamaged, LimitExceeded, UnreadableFile
 from feemodel.ethereum.quantities import from_quantity, to_quantity
-from feemodel.execution.estimate import GasEstimate, Limits, RollupEstimate, priced
+from feemodel.execution.estimate import GasEstimate, Limits, priced
 from feemodel.execution.message import parse_request
 from feemodel.ledger.proof import KEY_LIMIT, STEP, proof_steps
 from feemodel.ledger.store import Store
-from feemodel.rpc.begun import Begun, following, once
-from feemodel.rpc.chain_methods import ChainMethods, client_version
+from feemodel.rpc.begun import once
 from feemodel.rpc.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -26,7 +26,7 @@ from feemodel.rpc.jsonrpc import (
     Unavailable,
 )
 from feemodel.rpc.keys import CALLER
-from feemodel.rpc.parameters import Overrides, check_block, check_size, estimate_options, no_accounts
+from feemodel.rpc.parameters import Overrides, check_size, estimate_options, no_accounts
 from feemodel.rpc.pass_through import PASSED, PassedOn
 from feemodel.rpc.pricing import Pricing
 from feemodel.rpc.upstream import Upstreams
@@ -105,36 +105,6 @@ def ledger_failed(error: UnreadableFile) -> CallError:
     )
 
 
-def chain_methods(
-    chain: ChainMethods, *, override_accounts: int, override_slots: int, prefix: str = "rollup", **measuring: Any
-) -> dict[str, Method]:
-    """`rollup_estimateGas` and the `eth_` methods on a chain of our own.
-
-    Parameters
-    ----------
-    chain : which answers.
-    override_accounts, override_slots : the most of a state override.
-    measuring : `codec`, `measured` and `packed`, see `feemodel.execution.rollup_estimate`.
-    """
-
-    def estimate(call: Any, second: Any = None, third: Any = None, fourth: Any = None) -> Begun[dict[str, Any]]:
-        block, overrides, blocks, wants_details = estimate_options(second, third, fourth)
-        check_block(block, chain.chain)
-        check(overrides)
-        found = chain.rollup_estimate(call, overrides, blocks=blocks, **measuring)
-        return detailed(call, overrides, found) if wants_details else following(found, RollupEstimate.reply)
-
-    async def detailed(call: Any, overrides: Overrides | None, begun: Begun[RollupEstimate]) -> dict[str, Any]:
-        found = await once(begun)
-        details = await once(chain.details(call, overrides, found.gas.gas_limit, "besu"))
-        return {**found.reply(), "details": details.reply()}
-
-    def check(overrides: Any) -> None:
-        check_size(overrides, accounts=override_accounts, slots=override_slots)
-
-    return {**both_names(prefix, "estimateGas", estimate), **chain.methods(check)}
-
-
 def upstream_methods(
     upstream: Upstreams,
     pricing: Pricing,
@@ -159,7 +129,8 @@ def upstream_methods(
             raise InvalidInput("details", "expected false: a node's estimate has no details", True)
         check_size(overrides, accounts=override_accounts, slots=override_slots)
         gas, nonce, chain_id = await upstream.estimate(call, block, overrides, limits)
-        _charge(gas)
+        if (caller := CALLER.get()) is not None:
+            caller.charge(gas)
         # With the newest block, which came with the estimate.
         prices = pricing.current() if blocks is None else pricing.upper_bound(blocks)
         found = priced(
@@ -171,19 +142,12 @@ def upstream_methods(
     def passed(name: str) -> Method:
         return PassedOn(name, upstream.begin, upstream.begin_together)
 
-    proof = both_names(prefix, "getProof", passed(f"{PRODUCTION_PREFIX}_getProof"))
-    names = dict.fromkeys((*PASSED, *more))
     return {
-        **{name: passed(name) for name in names},
+        **{name: passed(name) for name in (*PASSED, *more)},
         **both_names(prefix, "estimateGas", estimate),
-        **proof,
+        **both_names(prefix, "getProof", passed(f"{PRODUCTION_PREFIX}_getProof")),
         "eth_accounts": no_accounts,
     }
-
-
-def _charge(gas: int) -> None:
-    if (caller := CALLER.get()) is not None:
-        caller.charge(gas)
 
 
 def absent_methods(prefix: str = "rollup") -> dict[str, Method]:
@@ -200,7 +164,8 @@ def absent_methods(prefix: str = "rollup") -> dict[str, Method]:
 
 def common_methods(pricing: Pricing) -> dict[str, Method]:
     """What is answered whatever stands behind the server."""
-    return {"web3_clientVersion": client_version, "feemodel_pricing": pricing.describe}
+    version = f"feemodel/{feemodel.__version__}"
+    return {"web3_clientVersion": lambda: version, "feemodel_pricing": pricing.describe}
 
 
 def gas_of(methods: Methods) -> Callable[[Mapping[str, Any], Overrides | None], Any]:

@@ -29,7 +29,7 @@ from feemodel.rpc.head import ChainId, Polled
 from feemodel.rpc.jsonrpc import Methods, Unavailable
 from feemodel.rpc.methods import (
     absent_methods,
-    chain_methods,
+    both_names,
     common_methods,
     gas_of,
     ledger_failed,
@@ -166,21 +166,23 @@ class Service:
             gas_cap=settings.gas_cap, total_gas=settings.total_gas, seconds=settings.seconds,
             max_call_gas=settings.max_call_gas,
         )  # fmt: skip
+        measuring = {"codec": _codec(settings), "measured": settings.measured, "packed": settings.packed}
         shared: dict[str, Any] = {
             "override_accounts": settings.override_accounts,
             "override_slots": settings.override_slots,
-            "prefix": settings.prefix,
-            **_measuring(settings),
+            **measuring,
         }
         methods: dict[str, Any] = {}
         if self.upstream is not None:
-            methods |= upstream_methods(self.upstream, self.pricing, limits, more=settings.pass_methods, **shared)
+            methods |= upstream_methods(
+                self.upstream, self.pricing, limits, prefix=settings.prefix, more=settings.pass_methods, **shared
+            )
         elif self.chain is not None:
             self.runner = Runner(settings.engine, limits, processes=settings.processes, queue=settings.queue)
             chain = ChainMethods(
-                self.chain, self.runner, self.pricing, limits, settings.tolerance, self._count_estimate
+                self.chain, self.runner, self.pricing, limits, settings.tolerance, self._count_estimate, **shared
             )
-            methods |= chain_methods(chain, **shared)
+            methods |= both_names(settings.prefix, "estimateGas", chain.estimate) | chain.methods()
         if self.store is not None:
             proofs = proof_methods(self.store, key_limit=settings.key_limit, prefix=settings.prefix)
             methods |= {name: _after(self.load_hashing, method) for name, method in proofs.items()}
@@ -191,7 +193,7 @@ class Service:
             "form": lambda: self.pricing.current().form,
             "preset": configured_prices(settings).preset,
             "prices": self.prices,
-            **_measuring(settings),
+            **measuring,
         }
         if self.chain is not None or self.upstream is not None:
             explained["chain_id"] = self._chain_id
@@ -503,10 +505,6 @@ def check_same_node(node: Node, store: Store) -> None:
 
 def _genesis_root(store: Store | None) -> bytes | None:
     return None if store is None else store.block(0).root
-
-
-def _measuring(settings: Settings) -> dict[str, Any]:
-    return {"codec": _codec(settings), "measured": settings.measured, "packed": settings.packed}
 
 
 def _codec(settings: Settings) -> Codec:
