@@ -147,7 +147,8 @@ def _warm(path: Path, size: int) -> float:
 
 def _cold(path: Path, size: int, seed: int) -> float:
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "small.db") as store:
-        import_genesis(store, _accounts(2))  # a server has its kernels loaded before it listens
+        store.scheme.load()  # as a server does before it listens
+        import_genesis(store, _accounts(2))
         store.finalize(0)
         _proof_ms(store, 0)
     _evict(path)
