@@ -7,11 +7,12 @@ Unless told, Linux reads around each mapped page that is not in memory: 128 KiB,
 import ctypes
 import os
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 RANDOM, NORMAL = 1, 0  # MADV_RANDOM and MADV_NORMAL of Linux, which SQLite has no word for
-AHEAD = 1 << 23  # bytes that are asked for together
+AHEAD = 1 << 20  # bytes that are asked for together
 
 
 def advise(path: Path, advice: int) -> int:
@@ -36,20 +37,21 @@ def _libc() -> ctypes.CDLL:
     return libc
 
 
-def read_ahead(path: Path) -> bool:
-    """Have a file read into the page cache, from end to end; whether it fits half of the memory, else nothing is read.
+def read_ahead(path: Path) -> Iterator[int]:
+    """Have a file read into the page cache, from end to end: after each piece, how much of it has been read [byte].
 
-    Pages that are read one by one take ten times as long as all of them in their order.
+    Pages that are read one by one take ten times as long as all of them in their order. A piece is waited for before
+    the next one is asked for, so that the pages of a proof never stand behind more than one. Nothing is read of a file
+    that is larger than half of the memory, or where this is not Linux.
     """
     if not sys.platform.startswith("linux"):
-        return False
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        size = os.fstat(descriptor).st_size
+        return
+    with path.open("rb", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
         if size > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2:
-            return False
+            return
         for start in range(0, size, AHEAD):
-            os.posix_fadvise(descriptor, start, AHEAD, os.POSIX_FADV_WILLNEED)
-        return True
-    finally:
-        os.close(descriptor)
+            os.posix_fadvise(file.fileno(), start, AHEAD, os.POSIX_FADV_WILLNEED)
+            end = min(start + AHEAD, size)
+            os.pread(file.fileno(), 1, end - 1)
+            yield end

@@ -242,7 +242,9 @@ class Service:
         await self.load_hashing()
         if self.store is not None:
             with suppress(OSError):  # which the first proof says
-                await asyncio.to_thread(read_ahead, self.store.path)
+                pieces = read_ahead(self.store.path)
+                while await asyncio.to_thread(next, pieces, None):  # one at a time, so that a stop need not wait
+                    pass
         if self.runner is not None and self.chain is not None:
             with suppress(LimitExceeded):  # all processes are started by callers already
                 await self.runner.warm_up(self.chain.call_state)
