@@ -13,10 +13,11 @@ from typing import Any
 
 from feemodel.execution.estimate import Limits
 from feemodel.rpc.app import App
+from feemodel.rpc.begun import once
 from feemodel.rpc.chain import Chain
 from feemodel.rpc.chain_methods import ChainMethods
 from feemodel.rpc.http import Head
-from feemodel.rpc.jsonrpc import Unavailable
+from feemodel.rpc.jsonrpc import Methods, Response, Unavailable, begin
 from feemodel.rpc.listener import serve_until
 from feemodel.rpc.methods import both_names, common_methods
 from feemodel.rpc.pricing import Prices, Pricing, configured_prices
@@ -42,6 +43,11 @@ def request(method: str, *params: Any, **fields: Any) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params, **fields}).encode()
 
 
+async def respond(body: bytes, methods: Methods, **options: Any) -> Response:
+    """The response of these methods to a request, begun within the event loop; options as of `begin`."""
+    return await once(begin(body, methods, **options))
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a request was answered with."""
@@ -64,7 +70,7 @@ async def exchange(
     """One HTTP request to an application."""
     named = {name.lower().encode(): value.encode() for name, value in headers.items()}
     head = Head(method, path, named)
-    reply = app.refusal(head) or await app.answer(head, body)
+    reply = app.refusal(head) or await once(app.begin(head, body))
     found = {name.decode(): value.decode() for name, value in reply.headers}
     assert len(found) == len(reply.headers), "a header stands there twice"
     return Answer(reply.status, found, reply.body)

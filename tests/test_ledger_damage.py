@@ -19,11 +19,11 @@ from feemodel.ledger.genesis import genesis_root
 from feemodel.ledger.scheme import MIMC, POSEIDON2, StoredPath
 from feemodel.ledger.scrub import scrub
 from feemodel.rpc.chain import genesis_chain
-from feemodel.rpc.jsonrpc import respond
 from feemodel.rpc.methods import ledger_methods, proof_methods
 from feemodel.rpc.service import check_same_chain
 from tests.flip_bits import BLOCKS, build, run
 from tests.ledger_blocks import CODE, address, block, block_hash, slot, touch
+from tests.rpc_parts import respond
 
 
 def altered(path, *statements):

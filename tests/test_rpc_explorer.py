@@ -26,8 +26,8 @@ from feemodel.linea.pricing_forms import CostPerByte, VerificationCost, form_of
 from feemodel.rollups import tables
 from feemodel.rollups.chain_history import timestamp
 from feemodel.rollups.rules import CURRENT, RULES
-from feemodel.rpc.jsonrpc import respond
 from feemodel.simulation.surfaces import Submission
+from tests.rpc_parts import respond
 
 METHODS = explorer_methods()
 PRESET = linea_preset()

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from feemodel.errors import ExecutionFailed, InvalidInput, InvalidProof, LimitExceeded, NotFinalized, UpstreamError
 from feemodel.io.node import NodeError
-from feemodel.rpc.jsonrpc import CallError, failure, respond
+from feemodel.rpc.jsonrpc import CallError, failure
+from tests.rpc_parts import respond
 
 
 def subtract(minuend, subtrahend):

@@ -18,12 +18,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from feemodel.rpc.app import App
-from feemodel.rpc.jsonrpc import respond
 from feemodel.rpc.service import Service
 from tests.fuzz.answers import check_answer
 from tests.fuzz.methods import real_service
 from tests.fuzz.rpc_bodies import ADDRESS, CALL, PARAMS
-from tests.rpc_parts import JSON, Answer, exchange
+from tests.rpc_parts import JSON, Answer, exchange, respond
 
 REQUESTS = 100_000
 HTTP_ERRORS = {403, 404, 405, 415}  # beside 200 and 204

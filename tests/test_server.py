@@ -65,10 +65,10 @@ def test_a_server_with_nothing_configured_proves_the_development_genesis():
 FIRST_ESTIMATE = """
 import asyncio, sys
 from pathlib import Path
-from feemodel.rpc.jsonrpc import respond
 from feemodel.rpc.settings import Settings
 from feemodel.rpc.worker import Service
 from feemodel.rpc.development import copy_development_ledger
+from tests.rpc_parts import respond
 
 async def estimate():
     service = Service(Settings(), Path(sys.argv[1]))

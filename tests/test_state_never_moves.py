@@ -25,7 +25,6 @@ from feemodel.execution import reference as reference_module
 from feemodel.execution.estimate import GasEstimate
 from feemodel.execution.reference import Reference
 from feemodel.ledger import check_proof
-from feemodel.rpc.jsonrpc import respond
 from feemodel.rpc.service import Service
 from feemodel.rpc.settings import Settings
 from tests import execution_programs as programs
@@ -33,6 +32,7 @@ from tests.development import HOLDERS, creation_address, development_state
 from tests.execution_engines import ENGINES, HAS_NATIVE, WITHOUT_NATIVE
 from tests.fuzz.methods import real_service
 from tests.generated_calls import generated_calls
+from tests.rpc_parts import respond
 from tests.state_actions import ACTIONS, PATIENT, STATE, TOUCHED, Action, ended
 from tests.still_state import unmoved
 

@@ -28,7 +28,7 @@ from tests.fire.overload import SMALL, overload
 from tests.fire.prober import probing
 from tests.fire.sockets import sieges
 from tests.fire.start import begun
-from tests.rpc_parts import listening
+from tests.rpc_parts import listening, respond
 from tests.serving import STOP, serving
 
 LOADED, FRONTED, CROWDED, THROWN, TROUBLED = 2.0, 6.0, 0.6, 0.4, 0.4  # seconds of each
@@ -164,7 +164,7 @@ def test_a_clock_that_jumps_disturbs_nobody():
 
 def batch(*calls):
     listed = [{"jsonrpc": "2.0", "method": "long", **call} for call in calls]
-    answers = asyncio.run(jsonrpc.respond(json.dumps(listed).encode(), {"long": lambda: "x" * 1_000}))
+    answers = asyncio.run(respond(json.dumps(listed).encode(), {"long": lambda: "x" * 1_000}))
     return [(answer["id"], answer.get("error", {}).get("code")) for answer in json.loads(answers)]
 
 
@@ -187,9 +187,7 @@ def test_the_answers_to_all_batches_have_a_limit_together(monkeypatch):
     calls = json.dumps([{"jsonrpc": "2.0", "id": place, "method": "long"} for place in range(5)]).encode()
 
     async def all_at_once():
-        return await asyncio.gather(
-            *(jsonrpc.respond(calls, {"long": lambda: "x" * 1_000}, batches=batches) for _ in range(4))
-        )
+        return await asyncio.gather(*(respond(calls, {"long": lambda: "x" * 1_000}, batches=batches) for _ in range(4)))
 
     answers = [answer for text in asyncio.run(all_at_once()) for answer in json.loads(text)]
     assert len(answers) == 20

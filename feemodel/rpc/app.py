@@ -38,12 +38,11 @@ from feemodel.rpc.jsonrpc import (
     Streamed,
     begin,
     failure,
-    respond,
     unobserved,
 )
 from feemodel.rpc.keys import CALLER, Caller, Key, Keys
 from feemodel.rpc.protocol import JSON, HeaderField, Reply, wants_websocket
-from feemodel.rpc.websocket import Subscriptions
+from feemodel.rpc.websocket import Session
 
 MESSAGE_LIMIT = 16 << 20  # bytes of an answer over a WebSocket
 KNOWN_HOSTS = 64  # Host headers that are remembered as good
@@ -118,13 +117,13 @@ class App:
     ) -> None:
         self._feeds = feeds
         self._methods, self._access, self._state = methods, access or Access(), state
-        self._page, self._openrpc, self._metrics, self._observe = page, openrpc, metrics, observe
+        self._page, self._openrpc, self._metrics = page, openrpc, metrics
         key, self.keys = self._access.api_key, self._access.keys  #: the second may be replaced at any time
         if key is not None:
             self.keys = Keys.of({key: Key(name="api_key", operator=True)})
         self._any_host = "*" in self._access.hosts
         self._known_hosts: set[bytes] = set()  # headers that were found to be good
-        self._batches = Batches()
+        self._begin_calls = partial(begin, batch_limit=self._access.batch_limit, observe=observe, batches=Batches())
 
     async def start(self) -> None:
         """Begin, before anything is answered."""
@@ -176,8 +175,8 @@ class App:
             return self.refused(403, "pages of this origin may not open a WebSocket", head)
         return None
 
-    def websocket(self, head: Head, send_frame: Callable[[bytes], None]) -> "Session":
-        """The application of one WebSocket.
+    def websocket(self, head: Head, send_frame: Callable[[bytes], None]) -> Session:
+        """What answers the messages of one WebSocket.
 
         Parameters
         ----------
@@ -185,18 +184,15 @@ class App:
         send_frame : a whole frame to the client.
         """
         assert self._feeds is not None
-        return Session(self, head, Subscriptions(self._feeds, self._methods, send_frame))
+        return Session(self._feeds, self._methods, partial(self._answer_message, head), send_frame)
 
-    async def answer_message(self, head: Head, message: bytes, methods: Methods) -> bytes | None:
+    async def _answer_message(self, head: Head, message: bytes, methods: Methods) -> bytes | None:
         """The response to a message of a WebSocket; raises `PermissionError` where its key is known no longer."""
         caller = self._caller(head)
         if self.keys is not None and caller is None:
             raise PermissionError("the key is not known any more")
         CALLER.set(caller)
-        response = await respond(
-            message, methods, batch_limit=self._access.batch_limit, observe=self._observe, batches=self._batches,
-            admit=None if caller is None else caller.admit,
-        )  # fmt: skip
+        response = await once(self._begin_calls(message, methods, admit=None if caller is None else caller.admit))
         return await _whole(response) if isinstance(response, Streamed) else response
 
     def _unknown(self, head: Head) -> Reply:
@@ -220,20 +216,13 @@ class App:
         body = msgspec.json.encode({"error": reason})
         return Reply(status, (JSON, *headers, *(self._cors(head) if head is not None else ())), body)
 
-    async def answer(self, head: Head, body: bytes) -> Reply:
-        """The answer to a request that has come as a whole, and that was not refused."""
-        return await once(self.begin(head, body))
-
     def begin(self, head: Head, body: bytes) -> Begun[Reply]:
-        """The same where it takes no waiting, else the coroutine that waits for it."""
+        """The answer to a request that has come as a whole and was not refused, or what waits for it."""
         if head.method != "POST":
             return self._answer_other(head)
         caller = self._caller(head)
         CALLER.set(caller)
-        response = begin(
-            body, self._methods, batch_limit=self._access.batch_limit, observe=self._observe, batches=self._batches,
-            admit=None if caller is None else caller.admit,
-        )  # fmt: skip
+        response = self._begin_calls(body, self._methods, admit=None if caller is None else caller.admit)
         if isinstance(response, Later):
             return response.then(partial(self._reply, head))
         reply = partial(self._reply, head)
@@ -309,28 +298,6 @@ _PREFLIGHT: tuple[HeaderField, ...] = (
     (b"access-control-allow-headers", b"content-type, x-api-key, authorization"),
     (b"access-control-max-age", b"600"),
 )
-
-
-class Session:
-    """The application of one WebSocket.
-
-    Parameters
-    ----------
-    app : that answers.
-    head : of the request for the WebSocket, which has the key.
-    subscriptions : of the WebSocket.
-    """
-
-    def __init__(self, app: App, head: Head, subscriptions: Subscriptions) -> None:
-        self._app, self._head, self._subscriptions = app, head, subscriptions
-
-    async def answer(self, message: bytes) -> bytes | None:
-        """The response to a message; `None` for none."""
-        return await self._app.answer_message(self._head, message, self._subscriptions.methods)
-
-    def close(self) -> None:
-        """End the subscriptions."""
-        self._subscriptions.close()
 
 
 async def _whole(response: Streamed) -> bytes:

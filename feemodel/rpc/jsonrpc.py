@@ -127,7 +127,7 @@ class Batches:
             await asyncio.sleep(0)
 
 
-async def respond(
+def begin(
     body: bytes,
     methods: Methods,
     *,
@@ -135,8 +135,8 @@ async def respond(
     observe: Observe = unobserved,
     batches: Batches | None = None,
     admit: Admit | None = None,
-) -> Response:
-    """The response to a request or to a batch of them; `None` where only notifications were sent.
+) -> Begun[Response]:
+    """The response to a request or to a batch of them, or what waits for it; `None` where only notifications were sent.
 
     Parameters
     ----------
@@ -147,19 +147,6 @@ async def respond(
     batches : in progress in the same event loop.
     admit : asked before each call; raises `CallError` where it is not to be answered.
     """
-    return await once(begin(body, methods, batch_limit=batch_limit, observe=observe, batches=batches, admit=admit))
-
-
-def begin(
-    body: bytes,
-    methods: Methods,
-    *,
-    batch_limit: int = BATCH_LIMIT,
-    observe: Observe = unobserved,
-    batches: Batches | None = None,
-    admit: Admit | None = None,
-) -> Begun[Response]:
-    """The response where it takes no waiting, else the coroutine that waits for it; parameters as in `respond`."""
     try:
         request = _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

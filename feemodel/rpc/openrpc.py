@@ -3,155 +3,163 @@
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
 import feemodel
+from feemodel.rpc.parameters import MAX_BLOCKS, TAGS
+
+Schema: TypeAlias = dict[str, Any]
+
+
+def _object(properties: Schema, required: str = "", *, closed: bool = False, **more: Any) -> Schema:
+    """An object of these properties, and no others where it is closed; the names of required ones with spaces."""
+    schema = {"type": "object", "properties": properties, **more}
+    if required:
+        schema["required"] = required.split()
+    return schema | {"additionalProperties": False} if closed else schema
+
+
+def _each(names: str, schema: Schema) -> Schema:
+    """Properties of one schema, by their names with spaces."""
+    return dict.fromkeys(names.split(), schema)
+
+
+def _array(items: Schema, **more: Any) -> Schema:
+    return {"type": "array", "items": items, **more}
+
+
+def _or_null(schema: Schema) -> Schema:
+    return {"oneOf": [schema, {"type": "null"}]}
+
 
 QUANTITY = {"type": "string", "pattern": "^0x(0|[1-9a-f][0-9a-f]*)$", "title": "quantity"}
 DATA = {"type": "string", "pattern": "^0x([0-9a-fA-F]{2})*$", "title": "data"}
 ADDRESS = {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$", "title": "address"}
 WORD = {"type": "string", "pattern": "^0x[0-9a-fA-F]{1,64}$", "title": "word of up to 32 bytes"}
 HASH = {"type": "string", "pattern": "^0x[0-9a-fA-F]{64}$", "title": "32 bytes"}
-TAG = {"enum": ["latest", "pending", "safe", "finalized", "earliest"], "title": "tag"}
-BLOCK = {
-    "title": "block",
-    "oneOf": [
-        QUANTITY, TAG,
-        {
-            "title": "EIP-1898",
-            "type": "object",
-            "properties": {"blockNumber": {"oneOf": [QUANTITY, TAG]}, "blockHash": HASH,
-                           "requireCanonical": {"type": "boolean"}},
-            "additionalProperties": False,
-            "anyOf": [{"required": ["blockNumber"]}, {"required": ["blockHash"]}],
-        },
-    ],
-}  # fmt: skip
+OBJECT = {"type": "object"}
+_BOOLEAN, _TEXT, _NUMBER = {"type": "boolean"}, {"type": "string"}, {"type": "number"}
+_COUNT = {"type": "integer", "minimum": 0}
+TAG = {"enum": list(TAGS), "title": "tag"}
 FINAL_BLOCK = {"title": "block", "oneOf": [QUANTITY, TAG]}
-_CALL_QUANTITIES = (
-    "gas", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas", "maxFeePerBlobGas", "value", "nonce", "chainId", "type",
-)  # fmt: skip
-CALL = {
-    "title": "call",
-    "type": "object",
-    "properties": {
-        **dict.fromkeys(("from", "to"), ADDRESS),
-        **dict.fromkeys(_CALL_QUANTITIES, QUANTITY),
-        **dict.fromkeys(("data", "input"), DATA),
-        **{name: {"type": "array"} for name in ("accessList", "authorizationList", "blobVersionedHashes")},
+_EIP_1898 = _object(
+    {"blockNumber": {"oneOf": [QUANTITY, TAG]}, "blockHash": HASH, "requireCanonical": _BOOLEAN},
+    closed=True,
+    title="EIP-1898",
+    anyOf=[{"required": ["blockNumber"]}, {"required": ["blockHash"]}],
+)
+BLOCK = {"title": "block", "oneOf": [QUANTITY, TAG, _EIP_1898]}
+CALL = _object(
+    {
+        **_each("from to", ADDRESS),
+        **_each("gas gasPrice maxFeePerGas maxPriorityFeePerGas maxFeePerBlobGas value nonce chainId type", QUANTITY),
+        **_each("data input", DATA),
+        **_each("accessList authorizationList blobVersionedHashes", {"type": "array"}),
     },
-}  # fmt: skip
+    title="call",
+)
 _SLOTS = {"type": "object", "additionalProperties": HASH, "propertyNames": {"pattern": HASH["pattern"]}}
 OVERRIDES = {
     "title": "state override",
     "type": "object",
-    "additionalProperties": {
-        "type": "object",
-        "properties": {
-            "balance": QUANTITY, "nonce": QUANTITY, "code": DATA,
-            "state": _SLOTS, "stateDiff": _SLOTS,
-        },
-        "additionalProperties": False,
-        "not": {"required": ["state", "stateDiff"]},
-    },
+    "additionalProperties": _object(
+        {**_each("balance nonce", QUANTITY), "code": DATA, **_each("state stateDiff", _SLOTS)},
+        closed=True,
+    )
+    | {"not": {"required": ["state", "stateDiff"]}},
     "propertyNames": {"pattern": ADDRESS["pattern"]},
-}  # fmt: skip
-OBJECT = {"type": "object"}
-_MAYBE_HASH = {"oneOf": [HASH, {"type": "null"}]}
-_QUANTITIES = {"type": "array", "items": QUANTITY}
-_RATIOS = {"type": "array", "items": {"type": "number"}}
-_TEXT, _NUMBER, _INTEGER = {"type": "string"}, {"type": "number"}, {"type": "integer"}
-_BLOCK_RESULT = {
-    "type": ["object", "null"],
-    "properties": {
-        **dict.fromkeys(("number", "timestamp", "gasLimit", "gasUsed", "baseFeePerGas", "size"), QUANTITY),
-        "hash": _MAYBE_HASH, "stateRoot": _MAYBE_HASH, "parentHash": HASH, "extraData": DATA, "miner": ADDRESS,
+}
+BLOCK_OVERRIDES = _object(
+    {
+        **_each("number time gasLimit baseFeePerGas difficulty blobBaseFee", QUANTITY),
+        "feeRecipient": ADDRESS,
+        "prevRandao": HASH,
+    },
+    closed=True,
+    title="block override",
+)
+_BLOCK_RESULT = _object(
+    {
+        **_each("number timestamp gasLimit gasUsed baseFeePerGas size", QUANTITY),
+        **_each("hash stateRoot", _or_null(HASH)),
+        "parentHash": HASH,
+        "extraData": DATA,
+        "miner": ADDRESS,
         "transactions": {"type": "array", "maxItems": 0},
     },
-    "required": ["number", "hash", "parentHash", "timestamp", "gasLimit", "baseFeePerGas", "extraData", "transactions"],
-}  # fmt: skip
-_HISTORY = {
-    "type": "object",
-    "properties": {
+    "number hash parentHash timestamp gasLimit baseFeePerGas extraData transactions",
+    type=["object", "null"],
+)
+_HISTORY = _object(
+    {
         "oldestBlock": QUANTITY,
-        **dict.fromkeys(("baseFeePerGas", "baseFeePerBlobGas"), _QUANTITIES),
-        **dict.fromkeys(("gasUsedRatio", "blobGasUsedRatio"), _RATIOS),
-        "reward": {"type": "array", "items": _QUANTITIES},
+        **_each("baseFeePerGas baseFeePerBlobGas", _array(QUANTITY)),
+        **_each("gasUsedRatio blobGasUsedRatio", _array(_NUMBER)),
+        "reward": _array(_array(QUANTITY)),
     },
-    "required": ["oldestBlock", "baseFeePerGas", "gasUsedRatio"],
-}
-_PRICING = {
-    "type": "object",
-    "properties": {
+    "oldestBlock baseFeePerGas gasUsedRatio",
+)
+_PRICING = _object(
+    {
         "source": {"enum": ["configured", "record", "l1"]},
         "pricing": {"enum": ["cost-per-byte", "verification-cost"]},
-        "ageSeconds": {"type": ["number", "null"]},
-        "pollAgeSeconds": {"type": ["number", "null"]},
-        "margin": {"type": "number"},
-        "gasPriceRatio": {"type": "number"},
-        **dict.fromkeys(("variableCost", "fixedCost", "minGasPrice", "baseFee", "gasPrice"), QUANTITY),
+        **_each("ageSeconds pollAgeSeconds", {"type": ["number", "null"]}),
+        **_each("margin gasPriceRatio", _NUMBER),
+        **_each("variableCost fixedCost minGasPrice baseFee gasPrice", QUANTITY),
     },
-    "required": ["source", "ageSeconds", "pollAgeSeconds", "pricing", "margin", "baseFee", "gasPrice"],
-}
-_PROOFS = {
-    "type": "object",
-    "properties": {"accountProof": OBJECT, "storageProofs": {"type": "array", "items": OBJECT}},
-    "required": ["accountProof", "storageProofs"],
-}
-
-
-_MOMENT = {
-    "type": "object",
-    "properties": {
-        **dict.fromkeys(("l1BaseFee", "blobBaseFee", "gas"), QUANTITY),
-        "overrides": OVERRIDES, "pubdata": {"type": "integer", "minimum": 0}, "at": {"type": "string"},
-        "rules": {"oneOf": [{"const": "all"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]},
+    "source ageSeconds pollAgeSeconds pricing margin baseFee gasPrice",
+)
+_PROOFS = _object({"accountProof": OBJECT, "storageProofs": _array(OBJECT)}, "accountProof storageProofs")
+_MOMENT = _object(
+    {
+        **_each("l1BaseFee blobBaseFee gas", QUANTITY),
+        "overrides": OVERRIDES,
+        "pubdata": _COUNT,
+        "at": _TEXT,
+        "rules": {"oneOf": [{"const": "all"}, _array(_TEXT, minItems=1)]},
     },
-    "additionalProperties": False,
-}  # fmt: skip
-_RULE = {
-    "type": "object",
-    "properties": {
-        **dict.fromkeys(("rule", "source", "date", "error"), _TEXT),
-        **dict.fromkeys(("dataFee", "executionFee", "priorityFee", "l1Fee", "l2Fee", "total"), QUANTITY),
-        **dict.fromkeys(("perByte", "ratio"), _NUMBER),
+    closed=True,
+)
+_RULE = _object(
+    {
+        **_each("rule source date error", _TEXT),
+        **_each("dataFee executionFee priorityFee l1Fee l2Fee total", QUANTITY),
+        **_each("perByte ratio", _NUMBER),
     },
-    "required": ["rule", "source", "date"],
-    "additionalProperties": False,
-}
-_COMPARED = {
-    "type": "object",
-    "properties": {
-        **dict.fromkeys(("gas", "l1BaseFee", "blobBaseFee"), QUANTITY),
-        **dict.fromkeys(("signedBytes", "pubdata"), _INTEGER),
-        **dict.fromkeys(("reference", "at"), _TEXT),
+    "rule source date",
+    closed=True,
+)
+_COMPARED = _object(
+    {
+        **_each("gas l1BaseFee blobBaseFee", QUANTITY),
+        **_each("signedBytes pubdata", {"type": "integer"}),
+        **_each("reference at", _TEXT),
         "without": {"type": "object", "additionalProperties": _TEXT},
-        "rules": {"type": "array", "items": _RULE},
+        "rules": _array(_RULE),
     },
-    "required": ["gas", "signedBytes", "l1BaseFee", "blobBaseFee", "pubdata", "reference", "rules"],
-    "additionalProperties": False,
-}
-_SEND = {
-    "type": "object",
-    "properties": {
-        **dict.fromkeys(("gas", "baseFee", "l1BaseFee", "blobBaseFee", "pricePerUnit"), QUANTITY),
-        **dict.fromkeys(("maxPriorityFeePerGas", "maxFeePerGas"), QUANTITY),
-        "blocksAhead": {"type": "integer", "minimum": 0, "maximum": 1_000}, "at": {"type": "string"},
+    "gas signedBytes l1BaseFee blobBaseFee pubdata reference rules",
+    closed=True,
+)
+_SEND = _object(
+    {
+        **_each("gas baseFee l1BaseFee blobBaseFee pricePerUnit maxPriorityFeePerGas maxFeePerGas", QUANTITY),
+        "blocksAhead": {"type": "integer", "minimum": 0, "maximum": 1_000},
+        "at": _TEXT,
     },
-    "required": ["gas", "baseFee"],
-    "additionalProperties": False,
-}  # fmt: skip
-_SENDABLE = {
-    "type": "object",
-    "properties": {
-        "chain": {"type": "string"}, "maxValue": {"oneOf": [QUANTITY, {"type": "null"}]},
-        **dict.fromkeys(("held", "gasLimit", "maxFeePerGas", "l1Fee", "operatorFee"), QUANTITY),
+    "gas baseFee",
+    closed=True,
+)
+_SENDABLE = _object(
+    {
+        "chain": _TEXT,
+        "maxValue": _or_null(QUANTITY),
+        **_each("held gasLimit maxFeePerGas l1Fee operatorFee", QUANTITY),
     },
-    "required": ["chain", "maxValue", "held", "gasLimit", "maxFeePerGas", "l1Fee", "operatorFee"],
-    "additionalProperties": False,
-}  # fmt: skip
+    "chain maxValue held gasLimit maxFeePerGas l1Fee operatorFee",
+    closed=True,
+)
 
 
 EXAMPLE = "on the development chain"
@@ -198,99 +206,67 @@ class Described(NamedTuple):
     result: Mapping[str, Any]
 
 
-_OPTIONS = {
-    "title": "options (blocks, details)",
-    "type": "object",
-    "properties": {
-        "blocks": {"oneOf": [{"type": "integer", "minimum": 1, "maximum": 64}, QUANTITY]},
-        "details": {"type": "boolean"},
-    },
-    "minProperties": 1,
-    "additionalProperties": False,
-}
+_OPTIONS = _object(
+    {"blocks": {"oneOf": [{"type": "integer", "minimum": 1, "maximum": MAX_BLOCKS}, QUANTITY]}, "details": _BOOLEAN},
+    closed=True,
+    title="options (blocks, details)",
+    minProperties=1,
+)
 _AT = ("block", BLOCK, False)
-_ACCESS_LIST = {
-    "type": "array",
-    "items": {
-        "type": "object",
-        "properties": {"address": ADDRESS, "storageKeys": {"type": "array", "items": HASH}},
-        "required": ["address", "storageKeys"],
+_ACCESS_LIST = _array(_object({"address": ADDRESS, "storageKeys": _array(HASH)}, "address storageKeys"))
+_SIMULATED_STEP = _object({"blockOverrides": OBJECT, "stateOverrides": OVERRIDES, "calls": _array(CALL)})
+_SIMULATION = _object(
+    {
+        "blockStateCalls": _array(_SIMULATED_STEP),
+        **_each("traceTransfers validation returnFullTransactions", _BOOLEAN),
     },
-}
-_SIMULATION = {
-    "title": "simulation",
-    "type": "object",
-    "properties": {
-        "blockStateCalls": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "blockOverrides": OBJECT, "stateOverrides": OVERRIDES, "calls": {"type": "array", "items": CALL},
-                },
-            },
-        },
-        **{name: {"type": "boolean"} for name in ("traceTransfers", "validation", "returnFullTransactions")},
-    },
-    "required": ["blockStateCalls"],
-}  # fmt: skip
-_LOG = {
-    "type": "object",
-    "properties": {
-        "address": ADDRESS, "topics": {"type": "array", "items": HASH, "maxItems": 4}, "data": DATA,
-        **dict.fromkeys(("blockNumber", "transactionIndex", "logIndex", "blockTimestamp"), QUANTITY),
-        **dict.fromkeys(("blockHash", "transactionHash"), HASH),
+    "blockStateCalls",
+    title="simulation",
+)
+_LOG = _object(
+    {
+        "address": ADDRESS,
+        "topics": _array(HASH, maxItems=4),
+        "data": DATA,
+        **_each("blockNumber transactionIndex logIndex blockTimestamp", QUANTITY),
+        **_each("blockHash transactionHash", HASH),
         "removed": {"const": False},
     },
-    "required": ["address", "topics", "data", "blockNumber", "blockHash", "transactionHash", "logIndex", "removed"],
-}  # fmt: skip
-_SIMULATED_CALL = {
-    "type": "object",
-    "properties": {
-        "returnData": DATA, "logs": {"type": "array", "items": _LOG}, "status": {"enum": ["0x0", "0x1"]},
-        **dict.fromkeys(("gasUsed", "maxUsedGas"), QUANTITY),
-        "error": {
-            "type": "object",
-            "properties": {"message": {"type": "string"}, "code": {"type": "integer"}, "data": DATA},
-            "required": ["message", "code"],
-        },
+    "address topics data blockNumber blockHash transactionHash logIndex removed",
+)
+_SIMULATED_CALL = _object(
+    {
+        "returnData": DATA,
+        "logs": _array(_LOG),
+        "status": {"enum": ["0x0", "0x1"]},
+        **_each("gasUsed maxUsedGas", QUANTITY),
+        "error": _object({"message": _TEXT, "code": {"type": "integer"}, "data": DATA}, "message code"),
     },
-    "required": ["returnData", "logs", "gasUsed", "status"],
-}  # fmt: skip
-_SIMULATED = {
-    "type": "object",
-    "properties": {
-        **dict.fromkeys(("number", "timestamp", "gasLimit", "gasUsed", "baseFeePerGas", "size"), QUANTITY),
-        **dict.fromkeys(("hash", "transactionsRoot", "receiptsRoot"), HASH),
-        "stateRoot": _MAYBE_HASH, "parentHash": _MAYBE_HASH, "miner": ADDRESS,
-        "transactions": {"type": "array", "items": {"oneOf": [HASH, OBJECT]}},
-        "calls": {"type": "array", "items": _SIMULATED_CALL},
+    "returnData logs gasUsed status",
+)
+_SIMULATED = _object(
+    {
+        **_each("number timestamp gasLimit gasUsed baseFeePerGas size", QUANTITY),
+        **_each("hash transactionsRoot receiptsRoot", HASH),
+        **_each("stateRoot parentHash", _or_null(HASH)),
+        "miner": ADDRESS,
+        "transactions": _array({"oneOf": [HASH, OBJECT]}),
+        "calls": _array(_SIMULATED_CALL),
     },
-    "required": ["number", "hash", "parentHash", "timestamp", "gasLimit", "gasUsed", "transactions", "calls"],
-}  # fmt: skip
+    "number hash parentHash timestamp gasLimit gasUsed transactions calls",
+)
 _NULL = {"type": "null"}
-_GAS_PARTS = (
-    "used", "intrinsic", "base", "calldata", "creation", "accessList", "authorizations", "execution", "refund", "floor",
-)  # fmt: skip
-_DETAILS = {
-    "title": "gas by part and the access list, where options.details is true",
-    "type": "object",
-    "properties": {
-        "gas": {
-            "type": "object",
-            "properties": {
-                **dict.fromkeys(_GAS_PARTS, QUANTITY),
-                "contracts": {
-                    "type": "array",
-                    "items": {"type": "object", "properties": {"address": ADDRESS, "gas": QUANTITY}},
-                },
-            },
-        },
-        "accessList": _ACCESS_LIST,
-        "gasUsedWithAccessList": QUANTITY,
-    },
-    "required": ["gas"],
-}
+_GAS = _object(
+    {
+        **_each("used intrinsic base calldata creation accessList authorizations execution refund floor", QUANTITY),
+        "contracts": _array(_object({"address": ADDRESS, "gas": QUANTITY})),
+    }
+)
+_DETAILS = _object(
+    {"gas": _GAS, "accessList": _ACCESS_LIST, "gasUsedWithAccessList": QUANTITY},
+    "gas",
+    title="gas by part and the access list, where options.details is true",
+)
 _ESTIMATE = Described(
     "Gas limit, base fee and the priority fee that pays for L1",
     (
@@ -299,31 +275,16 @@ _ESTIMATE = Described(
         ("overrides", {"anyOf": [OVERRIDES, _OPTIONS, _NULL]}, False),
         ("options", {"anyOf": [_OPTIONS, _NULL]}, False),
     ),
-    {
-        "type": "object",
-        "properties": {
-            **dict.fromkeys(("gasLimit", "baseFeePerGas", "priorityFeePerGas"), QUANTITY),
-            "details": _DETAILS,
-        },
-        "required": ["gasLimit", "baseFeePerGas", "priorityFeePerGas"],
-    },
+    _object(
+        {**_each("gasLimit baseFeePerGas priorityFeePerGas", QUANTITY), "details": _DETAILS},
+        "gasLimit baseFeePerGas priorityFeePerGas",
+    ),
 )
 _PROOF = Described(
     "Merkle proofs of an account and its slots at a final block",
-    (("address", ADDRESS, True), ("storageKeys", {"type": "array", "items": WORD}, True), ("block", FINAL_BLOCK, True)),
+    (("address", ADDRESS, True), ("storageKeys", _array(WORD), True), ("block", FINAL_BLOCK, True)),
     _PROOFS,
 )
-BLOCK_OVERRIDES = {
-    "title": "block override",
-    "type": "object",
-    "properties": {
-        **dict.fromkeys(
-            ("number", "time", "gasLimit", "baseFeePerGas", "difficulty", "blobBaseFee"), QUANTITY
-        ),
-        "feeRecipient": ADDRESS, "prevRandao": HASH,
-    },
-    "additionalProperties": False,
-}  # fmt: skip
 _CALLED = (
     ("call", CALL, True), _AT, ("overrides", OVERRIDES, False), ("blockOverrides", BLOCK_OVERRIDES, False),
 )  # fmt: skip
@@ -334,7 +295,7 @@ METHODS = {
     "eth_chainId": Described("The chain's id", (), QUANTITY),
     "eth_blockNumber": Described("The newest block's number", (), QUANTITY),
     "eth_getBlockByNumber": Described(
-        "A block's header", (("block", BLOCK, True), ("full", {"type": "boolean"}, False)), _BLOCK_RESULT
+        "A block's header", (("block", BLOCK, True), ("full", _BOOLEAN, False)), _BLOCK_RESULT
     ),
     "eth_getTransactionCount": Described("An account's nonce", (("address", ADDRESS, True), _AT), QUANTITY),
     "eth_getBalance": Described("An account's balance in wei", (("address", ADDRESS, True), _AT), QUANTITY),
@@ -344,30 +305,22 @@ METHODS = {
     "eth_createAccessList": Described(
         "The accounts and slots that a call touches, and its gas with them listed",
         (("call", CALL, True), _AT, ("overrides", OVERRIDES, False)),
-        {
-            "type": "object",
-            "properties": {"accessList": _ACCESS_LIST, "gasUsed": QUANTITY, "error": {"type": "string"}},
-            "required": ["accessList", "gasUsed"],
-        },
+        _object({"accessList": _ACCESS_LIST, "gasUsed": QUANTITY, "error": _TEXT}, "accessList gasUsed"),
     ),
     "eth_simulateV1": Described(
         "Calls of blocks that are not there, each on what the last one left", (("simulation", _SIMULATION, True), _AT),
-        {"type": "array", "items": _SIMULATED},
+        _array(_SIMULATED),
     ),
     "eth_gasPrice": Described("The gas price that the rollup announces", (), QUANTITY),
     "eth_maxPriorityFeePerGas": Described("What of it is priority fee", (), QUANTITY),
     "eth_feeHistory": Described(
         "Base fees of past blocks",
-        (
-            ("blockCount", QUANTITY, True),
-            ("newestBlock", BLOCK, True),
-            ("rewardPercentiles", _RATIOS, False),
-        ),
+        (("blockCount", QUANTITY, True), ("newestBlock", BLOCK, True), ("rewardPercentiles", _array(_NUMBER), False)),
         _HISTORY,
     ),
-    "net_version": Described("The chain's id, decimal", (), {"type": "string"}),
+    "net_version": Described("The chain's id, decimal", (), _TEXT),
     "rpc.discover": Described("This description", (), OBJECT),
-    "web3_clientVersion": Described("Name and version", (), {"type": "string"}),
+    "web3_clientVersion": Described("Name and version", (), _TEXT),
     "feemodel_pricing": Described(
         "What estimates are priced with now, where it comes from, how old it is", (), _PRICING
     ),
@@ -406,20 +359,20 @@ _INDEX = ("index", QUANTITY, True)
 _FILTER = ("filter", OBJECT, True)
 _IDENTITY = ("id", QUANTITY, True)
 _NULLABLE = {"type": ["object", "null"]}
-_COUNT = {"oneOf": [QUANTITY, {"type": "null"}]}
+_COUNTED = _or_null(QUANTITY)
 _LIST = {"type": ["array", "null"]}
 #: What a node answers.
 METHODS |= {
     "eth_accounts": Described("The accounts that the server signs for: none", (), {"type": "array", "maxItems": 0}),
     "eth_blobBaseFee": Described("The base fee of the next block's blob gas", (), QUANTITY),
-    "eth_getBlockByHash": Described("A block", (_HASH, ("full", {"type": "boolean"}, False)), _NULLABLE),
+    "eth_getBlockByHash": Described("A block", (_HASH, ("full", _BOOLEAN, False)), _NULLABLE),
     "eth_getBlockReceipts": Described("The receipts of a block", (_BLOCK,), _LIST),
-    "eth_getBlockTransactionCountByHash": Described("How many transactions a block has", (_HASH,), _COUNT),
-    "eth_getBlockTransactionCountByNumber": Described("How many transactions a block has", (_BLOCK,), _COUNT),
+    "eth_getBlockTransactionCountByHash": Described("How many transactions a block has", (_HASH,), _COUNTED),
+    "eth_getBlockTransactionCountByNumber": Described("How many transactions a block has", (_BLOCK,), _COUNTED),
     "eth_getFilterChanges": Described("What is new for a filter", (_IDENTITY,), {"type": "array"}),
     "eth_getFilterLogs": Described("The logs of a filter", (_IDENTITY,), {"type": "array"}),
     "eth_getLogs": Described("Logs", (_FILTER,), {"type": "array"}),
-    "eth_getRawTransactionByHash": Described("A signed transaction", (_HASH,), {"oneOf": [DATA, {"type": "null"}]}),
+    "eth_getRawTransactionByHash": Described("A signed transaction", (_HASH,), _or_null(DATA)),
     "eth_getStorageAt": Described("A slot", (("address", ADDRESS, True), ("slot", WORD, True), _AT), DATA),
     "eth_getTransactionByBlockHashAndIndex": Described("A transaction", (_HASH, _INDEX), _NULLABLE),
     "eth_getTransactionByBlockNumberAndIndex": Described("A transaction", (_BLOCK, _INDEX), _NULLABLE),
@@ -427,15 +380,15 @@ METHODS |= {
     "eth_getTransactionReceipt": Described("A transaction's receipt", (_HASH,), _NULLABLE),
     "eth_getUncleByBlockHashAndIndex": Described("An uncle", (_HASH, _INDEX), _NULLABLE),
     "eth_getUncleByBlockNumberAndIndex": Described("An uncle", (_BLOCK, _INDEX), _NULLABLE),
-    "eth_getUncleCountByBlockHash": Described("How many uncles a block has", (_HASH,), _COUNT),
-    "eth_getUncleCountByBlockNumber": Described("How many uncles a block has", (_BLOCK,), _COUNT),
+    "eth_getUncleCountByBlockHash": Described("How many uncles a block has", (_HASH,), _COUNTED),
+    "eth_getUncleCountByBlockNumber": Described("How many uncles a block has", (_BLOCK,), _COUNTED),
     "eth_newBlockFilter": Described("A filter for new blocks", (), QUANTITY),
     "eth_newFilter": Described("A filter for logs", (_FILTER,), QUANTITY),
     "eth_newPendingTransactionFilter": Described("A filter for new transactions", (), QUANTITY),
     "eth_sendRawTransaction": Described("Send a signed transaction", (("transaction", DATA, True),), HASH),
     "eth_syncing": Described("Whether the node is still synchronizing", (), {"type": ["boolean", "object"]}),
-    "eth_uninstallFilter": Described("Remove a filter", (_IDENTITY,), {"type": "boolean"}),
-    "net_listening": Described("Whether the node accepts peers", (), {"type": "boolean"}),
+    "eth_uninstallFilter": Described("Remove a filter", (_IDENTITY,), _BOOLEAN),
+    "net_listening": Described("Whether the node accepts peers", (), _BOOLEAN),
     "net_peerCount": Described("How many peers the node has", (), QUANTITY),
     "web3_sha3": Described("Keccak-256", (("data", DATA, True),), HASH),
 }  # fmt: skip

@@ -18,7 +18,6 @@ from feemodel.rpc.settings import Settings
 
 if TYPE_CHECKING:
     from feemodel.io.l1_fees import FeeHistory
-    from feemodel.rpc.upstream import CurrentHead
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ class Pricing:
     ----------
     source : "configured", "record" or "l1".
     costs : the prices but for the chain's base fee; raises `UpstreamError` where they cannot be known.
-    polled : what they come from, where that is looked up again and again.
+    polled : gives what they come from, where that is looked up again and again.
     least_base_fee : the next base fee of the chain that is served, 0 where the settings fix another [wei / gas];
         likewise. `None` where no chain is served.
     base_fee_is_fixed : whether the settings fix the base fee.
@@ -54,14 +53,18 @@ class Pricing:
         self,
         source: str,
         costs: Callable[[], Prices],
-        polled: "Polled[Any] | CurrentHead | None" = None,
+        polled: Callable[[], Polled[Any]] | None = None,
         least_base_fee: Callable[[], int] | None = None,
         *,
         base_fee_is_fixed: bool = False,
     ) -> None:
         self._base_fee_is_fixed = base_fee_is_fixed
-        self.source, self.polled = source, polled
-        self._costs, self._least_base_fee = costs, least_base_fee
+        self.source, self._costs, self._polled, self._least_base_fee = source, costs, polled, least_base_fee
+
+    @property
+    def polled(self) -> Polled[Any] | None:
+        """What the prices come from now; `None` where that does not age."""
+        return None if self._polled is None else self._polled()
 
     def current(self) -> Prices:
         """The prices, with the larger of their own base fee and the chain's.
@@ -88,10 +91,10 @@ class Pricing:
         """
         prices = self.current()
         form = prices.form
-        if self.polled is not None and isinstance(form, CostPerByte):
+        if self._polled is not None and isinstance(form, CostPerByte):
             most = recorded_cost(COORDINATOR.upper_bound)
             form = replace(form, variable_cost=max(form.variable_cost, int(most)))
-        elif self.polled is not None:
+        elif self._polled is not None:
             raise InvalidInput(
                 "blocks", "expected costs with an upper bound: a price ratio of L1 fees has none", blocks
             )
@@ -101,24 +104,14 @@ class Pricing:
                 base_fee += max(base_fee // BASE_FEE_CHANGE_DENOMINATOR, 1)
         return _on_base_fee(Prices(form, prices.preset), base_fee)
 
-    @property
-    def age(self) -> float | None:
-        """Of the block that the prices come from [s]; `None` where that does not age."""
-        return None if self.polled is None else self.polled.age
-
-    @property
-    def poll_age(self) -> float | None:
-        """Since the last look at what the prices come from [s]; likewise."""
-        return None if self.polled is None else self.polled.poll_age
-
     def describe(self) -> dict[str, Any]:
         """Source, ages and costs, as `feemodel_pricing` answers."""
-        prices = self.current()
+        prices, polled = self.current(), self.polled
         costs = {field.name: getattr(prices.form, field.name) for field in fields(prices.form)}  # type: ignore[arg-type]
         return {
             "source": self.source,
-            "ageSeconds": rounded(self.age),
-            "pollAgeSeconds": rounded(self.poll_age),
+            "ageSeconds": None if polled is None else rounded(polled.age),
+            "pollAgeSeconds": None if polled is None else rounded(polled.poll_age),
             "pricing": prices.form.name,
             "margin": prices.preset.estimate_margin,
             **{_camel(name): to_quantity(cost) if isinstance(cost, int) else cost for name, cost in costs.items()},

@@ -24,7 +24,7 @@ from feemodel.rpc.begun import Begun, Later
 from feemodel.rpc.fair_queue import CLIENT
 from feemodel.rpc.http import Head, Malformed, Reader
 from feemodel.rpc.jsonrpc import Streamed
-from feemodel.rpc.websocket import WebSocket
+from feemodel.rpc.websocket import Session, WebSocket
 
 BODY_LIMIT = 1 << 20  # bytes of a request
 READ_BYTES = 1 << 15  # taken from a connection at a time
@@ -78,18 +78,8 @@ class Application(Protocol):
     def begin(self, head: Head, body: bytes) -> Begun[Reply]:
         """The answer to a request that has come as a whole; a coroutine where it takes waiting."""
 
-    def websocket(self, head: Head, send_frame: Callable[[bytes], None]) -> "Session":
+    def websocket(self, head: Head, send_frame: Callable[[bytes], None]) -> Session:
         """What answers the messages of a WebSocket that was not refused."""
-
-
-class Session(Protocol):
-    """What answers the messages of one WebSocket."""
-
-    async def answer(self, message: bytes) -> bytes | None:
-        """The response to a message; `None` for none."""
-
-    def close(self) -> None:
-        """End what was begun for it."""
 
 
 class Bounds(NamedTuple):
@@ -340,7 +330,6 @@ class Connection(asyncio.BufferedProtocol):
         self._skips = self._lingers = self._is_paused = self._is_untaken = self._has_ended = False
         self._is_answered = False  # at least once
         self._socket: WebSocket | None = None  # once it is one
-        self._session: Session | None = None
         self._taken: asyncio.Future[None] | None = None  # set when an answer in pieces can be sent on
 
     @property
@@ -362,8 +351,6 @@ class Connection(asyncio.BufferedProtocol):
         self._send_on()
         if self._socket is not None:
             self._socket.lost()
-        if self._session is not None:
-            self._session.close()
         self._connections.closed(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -450,26 +437,15 @@ class Connection(asyncio.BufferedProtocol):
         if head.length != 0 or not connections.takes_socket(self):
             self._close_with(self._busy(connections.most_sockets, "WebSockets are open"), head)
             return
-        self._open_socket(head)
-        rest = self._reader.rest()
-        if rest and self._socket is not None:
-            self._socket.receive(rest)
-        self._read_more()
-
-    def _open_socket(self, head: Head) -> None:
-        session: Session | None = None
-
-        async def answer(message: bytes) -> bytes | None:
-            assert session is not None
-            return await session.answer(message)
-
-        self._socket = WebSocket(
-            self.transport, head, answer, limit=self._connections.bounds.body_limit,
-            begin=self._connections.has_room_for_message, end=self._connections.ends,
+        self._socket = socket = WebSocket(
+            self.transport, head, partial(self._app.websocket, head), limit=connections.bounds.body_limit,
+            begin=connections.has_room_for_message, end=connections.ends,
         )  # fmt: skip
-        session = self._session = self._app.websocket(head, self._socket.send_frame)
-        self._connections.observe(101 if self._socket.is_open else 400)
+        connections.observe(101 if socket.is_open else 400)
         self._is_answered = True
+        if rest := self._reader.rest():
+            socket.receive(rest)
+        self._read_more()
 
     def _skip(self) -> None:
         if self._reader.skip():

@@ -49,7 +49,7 @@ from feemodel.rpc.pricing import (
 )
 from feemodel.rpc.runner import Runner
 from feemodel.rpc.settings import Settings
-from feemodel.rpc.upstream import CurrentHead, Upstream, Upstreams, block_call, block_hash
+from feemodel.rpc.upstream import Upstream, Upstreams, block_call, block_hash
 from feemodel.sizes.codecs import Codec, Zstd, get_codec
 from feemodel.sizes.lzss import Lzss
 
@@ -134,10 +134,10 @@ class Service:
             max_age=settings.max_age, threads=self._threads, node=node,
         )  # fmt: skip
         self._polled.append(polled)
-        return self._priced("l1", lambda: polled.value.prices, polled)
+        return self._priced("l1", lambda: polled.value.prices, lambda: polled)
 
     def _priced(
-        self, source: str, costs: Callable[[], Prices], polled: Polled[Any] | CurrentHead | None = None
+        self, source: str, costs: Callable[[], Prices], polled: Callable[[], Polled[Any]] | None = None
     ) -> Pricing:
         """Prices from these costs and the base fee of the chain that is served."""
         chain, upstream, is_fixed = self.chain, self.upstream, self.settings.base_fee is not None
@@ -146,7 +146,7 @@ class Service:
         def least_base_fee() -> int:
             if upstream is None:
                 return still
-            head = upstream.head.value  # which must be new even where the base fee is fixed: the gas is its state's
+            head = upstream.priced_head()  # which must be new even where the base fee is fixed: the gas is its state's
             return 0 if is_fixed else head.next_base_fee()
 
         return Pricing(source, costs, polled, least_base_fee, base_fee_is_fixed=is_fixed)
@@ -154,7 +154,7 @@ class Service:
     def _recorded_pricing(self) -> Pricing:
         settings, upstream = self.settings, self.upstream
         if upstream is not None:
-            return self._priced("record", lambda: _announced_prices(settings, upstream), upstream.head)
+            return self._priced("record", lambda: _announced_prices(settings, upstream), lambda: upstream.head)
         if self.chain is None:
             raise InvalidInput("costs", "expected a chain whose newest block has a pricing record", "record")
         prices = recorded_prices(settings, self.chain.extra_data)
@@ -297,8 +297,8 @@ class Service:
             state["node"]["block"] = None if head is None else head.number
             if len(self.upstream.nodes) > 1:
                 state["nodes"] = [self._node_seen(node) for node in self.upstream.nodes]
-        if self.pricing.polled is not None:
-            state["pricing"] = {"source": self.pricing.source, **_seen(self.pricing.polled)}
+        if (polled := self.pricing.polled) is not None:
+            state["pricing"] = {"source": self.pricing.source, **_seen(polled)}
         if self.store is not None:
             try:
                 self.store.check_file()
@@ -370,10 +370,10 @@ class Service:
             return None
         return f"calls are executed at block {number}, and the head of the ledger that is proved from is {head.number}"
 
-    def _needed(self) -> list[Polled[Any] | CurrentHead]:
+    def _needed(self) -> list[Polled[Any]]:
         """What an estimate needs to be looked up: of several nodes the one in use."""
         if self.upstream is None:
-            return list(self._polled)
+            return self._polled
         heads = [node.head for node in self.upstream.nodes]
         return [self.upstream.head, *(polled for polled in self._polled if polled not in heads)]
 
@@ -439,7 +439,7 @@ def _announced_prices(settings: Settings, upstream: Upstreams) -> Prices:
         raise UpstreamError(f"the newest block has no pricing record: {error}") from None
 
 
-def _seen(polled: Polled[Any] | CurrentHead) -> dict[str, Any]:
+def _seen(polled: Polled[Any]) -> dict[str, Any]:
     return {
         "reachable": polled.error is None,
         "ageSeconds": rounded(polled.age),

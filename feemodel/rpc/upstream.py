@@ -13,7 +13,7 @@ from feemodel.execution.message import parse_request
 from feemodel.execution.state import parse_overrides
 from feemodel.io.node import Node, NodeError, changes_state
 from feemodel.ledger.store import Block
-from feemodel.rpc.begun import Begun
+from feemodel.rpc.begun import Begun, Later, once
 from feemodel.rpc.head import ChainId, Head, OtherChain, Polled
 from feemodel.rpc.parameters import Overrides
 from feemodel.rpc.pass_through import NotSent, PassThrough
@@ -98,10 +98,6 @@ class Upstream:
         finally:
             self.is_looked_at = False
 
-    def extra_data(self) -> bytes:
-        """The extra data of the newest block, which holds its pricing record."""
-        return self.head.value.extra_data()
-
     def close(self) -> None:
         """Close the connections."""
         self.passing.close()
@@ -184,6 +180,10 @@ def _in_hex(value: Any) -> Any:
     return [_in_hex(part) for part in value] if isinstance(value, list) else value
 
 
+def _any_changes(calls: Sequence[Call]) -> bool:
+    return any(changes_state(method) for method, _ in calls)
+
+
 MUCH_QUICKER = 2.0  # times as quick as the node in use
 WORTH_A_CHANGE = 0.02  # and by so much [s]
 
@@ -205,7 +205,6 @@ class Upstreams:
         self.nodes, self.chain, self._max_lag, self._max_age = tuple(nodes), chain, max_lag, max_age
         self._current = self.nodes[0]
         self._doubted: set[asyncio.Task[None]] = set()
-        self.head = CurrentHead(self)
 
     @property
     def current(self) -> Upstream:
@@ -217,6 +216,11 @@ class Upstreams:
             self._current = best
         return self._current
 
+    @property
+    def head(self) -> Polled[Head]:
+        """The newest block of that node, which `priced_head` gives where it may price."""
+        return self.current.head
+
     def lag(self, node: Upstream) -> int | None:
         """Blocks between a node's newest block and the highest of all nodes; `None` where it has shown none."""
         head, highest = node.head.last, self._highest()
@@ -226,44 +230,34 @@ class Upstreams:
         """Whether a node lags too far to price."""
         return (self.lag(node) or 0) > self._max_lag
 
+    async def call(self, method: str, params: Sequence[Any]) -> Any:
+        """The result of one call, see `feemodel.rpc.pass_through.PassThrough.call`."""
+        return await once(self.begin(method, params))
+
     def begin(self, method: str, params: Sequence[Any]) -> Begun[Any]:
-        """The same as `call`, without a task where the node in use answers well."""
+        """The same, without a task where the node in use answers well."""
         node = self.current
         later = node.passing.begin(method, params)
+        return self._begun(node, later, lambda node: node.passing.call(method, params), ((method, params),))
+
+    def begin_together(self, calls: Sequence[Call]) -> Begun[list[Any]]:
+        """The outcomes of calls in one request, see `feemodel.rpc.pass_through.PassThrough.together`; likewise."""
+        node = self.current
+        return self._begun(node, node.passing.begin_together(calls), lambda node: node.passing.together(calls), calls)
+
+    def _begun(
+        self, node: Upstream, later: Later[Any] | None, ask: Callable[[Upstream], Awaitable[Any]], calls: Sequence[Call]
+    ) -> Begun[Any]:
+        """What was begun at a node, or asked in a task where nothing was; by another node where that one fails."""
         if later is None:
-            return self.call(method, params)
+            return self._asked(ask, changes=_any_changes(calls))
 
         def checked(outcome: Any) -> Any:
             if not isinstance(outcome, UpstreamError) or isinstance(outcome, NodeError):
                 return outcome
-            ask, changes = (lambda node: node.passing.call(method, params)), changes_state(method)
-            return self._asked_others(node, outcome, ask, changes=changes)
+            return self._asked_others(node, outcome, ask, changes=_any_changes(calls))
 
         return later.then(checked)
-
-    def begin_together(self, calls: Sequence[Call]) -> Begun[list[Any]]:
-        """The same as `together`, without a task where the node in use answers well."""
-        node = self.current
-        later = node.passing.begin_together(calls)
-        if later is None:
-            return self.together(calls)
-
-        def checked(outcome: Any) -> Any:
-            if not isinstance(outcome, UpstreamError):  # a list has the errors of single calls
-                return outcome
-            changes = any(changes_state(method) for method, _ in calls)
-            return self._asked_others(node, outcome, lambda node: node.passing.together(calls), changes=changes)
-
-        return later.then(checked)
-
-    async def call(self, method: str, params: Sequence[Any]) -> Any:
-        """The result of one call, see `feemodel.rpc.pass_through.PassThrough.call`."""
-        return await self._asked(lambda node: node.passing.call(method, params), changes=changes_state(method))
-
-    async def together(self, calls: Sequence[Call]) -> list[Any]:
-        """The outcomes of calls in one request, see `feemodel.rpc.pass_through.PassThrough.together`."""
-        changes = any(changes_state(method) for method, _ in calls)
-        return await self._asked(lambda node: node.passing.together(calls), changes=changes)
 
     async def estimate(
         self, call: Any, block: Any, overrides: Overrides | None, limits: Limits
@@ -283,7 +277,7 @@ class Upstreams:
 
     def extra_data(self) -> bytes:
         """The extra data of the newest block, which holds its pricing record."""
-        return self.head.value.extra_data()
+        return self.priced_head().extra_data()
 
     def close(self) -> None:
         """Close the connections."""
@@ -359,35 +353,3 @@ class Upstreams:
             return self._faults(node) < self._faults(other)
         gained = other.latency - node.latency
         return gained > WORTH_A_CHANGE and node.latency * MUCH_QUICKER < other.latency
-
-
-class CurrentHead:
-    """The newest block of the node in use, and how old it is; see `feemodel.rpc.head.Polled`."""
-
-    def __init__(self, nodes: Upstreams) -> None:
-        self._nodes = nodes
-
-    @property
-    def value(self) -> Head:
-        """The block; raises `UpstreamError` where it is too old or behind that of another node."""
-        return self._nodes.priced_head()
-
-    @property
-    def last(self) -> Head | None:
-        """The block whatever its age; `None` while there is none."""
-        return self._nodes.current.head.last
-
-    @property
-    def age(self) -> float | None:
-        """Since the block [s]."""
-        return self._nodes.current.head.age
-
-    @property
-    def poll_age(self) -> float | None:
-        """Since the last look at it [s]."""
-        return self._nodes.current.head.poll_age
-
-    @property
-    def error(self) -> str | None:
-        """Why the last look failed."""
-        return self._nodes.current.head.error

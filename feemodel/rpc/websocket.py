@@ -27,21 +27,33 @@ PING_SECONDS = 20.0  # between two pings; a client that has not answered the las
 POLICY, AWAY = 1008, 1001  # close codes of RFC 6455
 
 
-class Subscriptions:
-    """The methods `eth_subscribe` and `eth_unsubscribe` of one WebSocket.
+class Session:
+    """What answers the messages of one WebSocket, which has the methods `eth_subscribe` and `eth_unsubscribe` too.
 
     Parameters
     ----------
     feeds : of the process.
-    methods : that are answered too.
+    methods : that are answered without a WebSocket.
+    answer : the response to a message by these methods and its own; `None` for none. Raises `PermissionError` where the
+        client may ask no more.
     send_frame : a whole frame to the client.
     """
 
-    def __init__(self, feeds: Feeds, methods: Methods, send_frame: Callable[[bytes], None]) -> None:
-        self._feeds, self._send_frame = feeds, send_frame
+    def __init__(
+        self,
+        feeds: Feeds,
+        methods: Methods,
+        answer: Callable[[bytes, Methods], Awaitable[bytes | None]],
+        send_frame: Callable[[bytes], None],
+    ) -> None:
+        self._feeds, self._answer, self._send_frame = feeds, answer, send_frame
         self._identities: set[str] = set()
         own: dict[str, Any] = {"eth_subscribe": self._subscribe, "eth_unsubscribe": self._unsubscribe}
-        self.methods: Methods = ChainMap(own, methods)  # type: ignore[arg-type]  # which is never written to
+        self._methods: Methods = ChainMap(own, methods)  # type: ignore[arg-type]  # which is never written to
+
+    async def answer(self, message: bytes) -> bytes | None:
+        """The response to a message; `None` for none."""
+        return await self._answer(message, self._methods)
 
     def _subscribe(self, kind: Any, filter: Any = None) -> str:
         if len(self._identities) >= SUBSCRIPTIONS:
@@ -72,7 +84,7 @@ class WebSocket:
     ----------
     transport : of the connection.
     head : of the request to upgrade.
-    answer : the response to a message; `None` for none. Raises `PermissionError` where the client may ask no more.
+    session : makes what answers its messages, of what sends a frame.
     limit : of a message [byte].
     begin, end : called around every answer; the first says whether there is room for it.
     """
@@ -81,14 +93,14 @@ class WebSocket:
         self,
         transport: asyncio.Transport,
         head: Head,
-        answer: Callable[[bytes], Awaitable[bytes | None]],
+        session: Callable[[Callable[[bytes], None]], Session],
         *,
         limit: int,
         begin: Callable[[], bool],
         end: Callable[[], None],
     ) -> None:
         self._loop = asyncio.get_running_loop()
-        self._transport, self._answer, self._begin, self._end = transport, answer, begin, end
+        self._transport, self._session, self._begin, self._end = transport, session(self.send_frame), begin, end
         self._protocol = ServerProtocol(max_size=limit)
         self._tasks: set[asyncio.Task[None]] = set()
         self._message = bytearray()
@@ -144,7 +156,7 @@ class WebSocket:
 
     async def _responded(self, message: bytes) -> None:
         try:
-            response = await self._answer(message)
+            response = await self._session.answer(message)
         except PermissionError as error:
             self.close(POLICY, str(error))
             return
@@ -191,6 +203,7 @@ class WebSocket:
             self._pinging.cancel()
         for task in self._tasks:
             task.cancel()
+        self._session.close()
 
     def _ping(self) -> None:
         if not self._is_ponged:

@@ -154,14 +154,14 @@ def _application(service: Service, shared: Shared, metrics: Metrics) -> tuple[Ap
             note("refused", status=status)
 
     async def measured() -> bytes:
-        node = service.upstream
+        node, polled = service.upstream, service.pricing.polled
         return metrics.text(
             service.gauges(),
             head_block=service.head_block,
             ledger_head_block=service.ledger_head,
             subscriptions=service.feeds.count,
-            pricing_age_seconds=service.pricing.age,
-            pricing_poll_age_seconds=service.pricing.poll_age,
+            pricing_age_seconds=None if polled is None else polled.age,
+            pricing_poll_age_seconds=None if polled is None else polled.poll_age,
             node_block_age_seconds=None if node is None else node.head.age,
             node_poll_age_seconds=None if node is None else node.head.poll_age,
             finalized_block=service.finalized,

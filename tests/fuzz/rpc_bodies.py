@@ -8,11 +8,12 @@ from contextlib import ExitStack
 from functools import cache
 from typing import Any, NamedTuple
 
-from feemodel.rpc.jsonrpc import Methods, respond
+from feemodel.rpc.jsonrpc import Methods
 from tests.fuzz.answers import check_answer
 from tests.fuzz.methods import real_service
 from tests.fuzz.mutators import mutated_json
 from tests.fuzz.target import Target
+from tests.rpc_parts import respond
 
 _log = logging.getLogger("feemodel.rpc.jsonrpc")
 
