@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import tomllib
-from dataclasses import asdict
+from dataclasses import asdict, fields
 
 import pytest
 
@@ -15,7 +15,7 @@ from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.linea.parameters import linea_preset
 from feemodel.processors import cores
 from feemodel.rpc.pricing import configured_prices
-from feemodel.rpc.settings import ENVIRONMENT_PREFIX, HIDDEN, SECRET, Settings, all_settings, load_settings
+from feemodel.rpc.settings import ENVIRONMENT_PREFIX, HIDDEN, SECRET, Settings, load_settings
 from tests.conftest import ROOT
 
 #: Of every setting: what a file has, what the environment and flags have, and what it comes to.
@@ -85,7 +85,7 @@ BESIDE = {
     "verification_gas_cost": {"pricing": "verification-cost"},
     "verification_capacity": {"pricing": "verification-cost"}, "gas_price_ratio": {"pricing": "verification-cost"},
 }  # fmt: skip
-SECTIONS = {setting.name: setting.metadata["section"] for setting in all_settings()}
+SECTIONS = {setting.name: setting.metadata["section"] for setting in fields(Settings)}
 
 
 @pytest.fixture(autouse=True)
@@ -436,7 +436,7 @@ def test_the_help_names_every_flag_and_its_default(capsys):
         main(["serve", "--help"])
     said = capsys.readouterr().out
     assert ended.value.code == 0
-    for setting in all_settings():
+    for setting in fields(Settings):
         assert f"--{setting.name.replace('_', '-')}" in said
 
 

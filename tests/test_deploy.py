@@ -8,11 +8,12 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from dataclasses import fields
 
 import pytest
 
 from feemodel.cli import main
-from feemodel.rpc.settings import ENVIRONMENT_PREFIX, Settings, all_settings, load_settings
+from feemodel.rpc.settings import ENVIRONMENT_PREFIX, Settings, load_settings
 from tests.conftest import ROOT
 from tests.serving import serving
 
@@ -21,7 +22,7 @@ FILE = (DEPLOY / "feemodel.toml").read_text(encoding="utf-8")
 UNIT = (DEPLOY / "feemodel.service").read_text(encoding="utf-8")
 UNITS = sorted(DEPLOY.glob("*.service"))
 IMAGE = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
-SETTINGS = {setting.name: setting for setting in all_settings()}
+SETTINGS = {setting.name: setting for setting in fields(Settings)}
 OF_OTHERS = {"FEEMODEL_CONFIG"}  # read beside the settings
 
 

@@ -334,6 +334,14 @@ def test_a_ledger_of_another_chain_than_the_node_is_refused_at_the_start(node, l
     assert serve_check(capsys, node, ledger)[0] == 0
 
 
+def test_each_of_several_nodes_is_compared_with_the_ledger_at_the_start(node, ledger, capsys):
+    answering(node, eth_getBlockByNumber=head_block(hash=to_hex(block_hash(1))), eth_chainId="0x1")
+    code = main(["serve", "--node", "http://127.0.0.1:1", "--node", node.url, "--store", str(ledger), "--check"])
+
+    expected = f"expected a ledger of the chain 1, which {node.url.rstrip('/')} serves"
+    assert (code, expected in capsys.readouterr().err) == (2, True)
+
+
 def test_a_node_that_was_down_at_the_start_is_compared_with_the_ledger_when_it_is_there(node, ledger):
     settings = Settings(node=node.url, store=str(ledger), poll_seconds=0.05, node_timeout=PATIENCE)
     wrong = lambda params: head_block(hash=to_hex(block_hash(7)))  # noqa: E731

@@ -56,6 +56,8 @@ NO = {
     "check-proof": "the proof does not hold",
     "serve": "with --check, estimates would be refused",
 }
+#: Errors of the package whose exit code is not 2.
+CODES = {InvalidProof: 1, UnreadableFile: 3, UpstreamError: 4}
 UNFORESEEN = 70  # EX_SOFTWARE of sysexits.h
 #: What `feemodel` without a verb prints; each command works without a network, a node or an extra.
 FIRST_COMMANDS = """What must this rollup transaction pay, and will that pay for L1?
@@ -132,14 +134,8 @@ def _run(given: Sequence[str]) -> int:
             raise UsageError(f"unrecognized arguments: {' '.join(unknown)} ({f'feemodel {verb}'.rstrip()} --help)")
         with compiled_kernels():
             return int(options.run(options))
-    except InvalidProof as error:
-        return _failed(1, error)
-    except UpstreamError as error:
-        return _failed(4, error)
-    except UnreadableFile as error:
-        return _failed(3, error)
     except FeeModelError as error:
-        return _failed(2, error)
+        return _failed(next((code for kind, code in CODES.items() if isinstance(error, kind)), 2), error)
     except MemoryError as error:
         return _failed(2, f"not enough memory: {str(error) or 'ask for less at once'}")
     except ModuleNotFoundError as error:

@@ -139,14 +139,12 @@ def _l1_fees(options: argparse.Namespace) -> tuple[int, int]:
 
 
 def _draw(path: Path, rows: Any, answer: dict[str, Any]) -> None:
-    import matplotlib as mpl
-
-    mpl.use("agg")
-    from matplotlib import pyplot as plt
+    from matplotlib.figure import Figure
 
     from feemodel.plots.figures import plot_comparison
 
-    figure, ax = plt.subplots(figsize=(9, 1.2 + 0.38 * len(rows)), layout="constrained")
+    figure = Figure(figsize=(9, 1.2 + 0.38 * len(rows)), layout="constrained")
+    ax = figure.subplots()
     plot_comparison([(row.rule, row.l1_fee, row.l2_fee) for row in rows], ax)
     ax.set_title(
         f"Transactions: {answer['transactions']:,}, at an L1 base fee of {answer['l1BaseFee'] / WEI_PER_GWEI:g} gwei, "
@@ -154,4 +152,3 @@ def _draw(path: Path, rows: Any, answer: dict[str, Any]) -> None:
         fontsize=10,
     )
     figure.savefig(path, dpi=120)
-    plt.close(figure)

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
 
 from feemodel.cli.output import in_gwei
 from feemodel.ethereum.quantities import WEI_PER_GWEI
@@ -42,27 +41,29 @@ def draw(
 
     `corpora`: label → lengths before and after compression [byte], of the real and the generated transactions.
     """
-    mpl.use("agg")
-    folder.mkdir(parents=True, exist_ok=True)
     margins = np.array(sorted({preset.pool_margin, preset.selection_margin, preset.estimate_margin}))
-    recovery = _recovery(folder / "recovery.png", real, forms, preset, l1_fees, submission, margins)
-    verification = _verification(folder / "verification_cost.png", real, forms, preset, margins)
+    figures = {
+        "recovery.png": _recovery(real, forms, preset, l1_fees, submission, margins),
+        "verification_cost.png": _verification(real, forms, preset, margins),
+        "corpus.png": _corpora(corpora),
+    }
+    for name, figure in figures.items():
+        figure.savefig(folder / name, dpi=120)
     surface = len(VERIFICATION_GAS_COSTS) * len(GAS_PRICE_RATIOS) * len(margins)
     curves = len(SIZES) * (len(RATIO_CURVES) + 1) * len(margins)
-    generated = _corpora(folder / "corpus.png", corpora)
-    return [recovery, verification, generated], len(real) * (len(margins) + len(forms) + surface) + curves
+    return [folder / name for name in figures], len(real) * (len(margins) + len(forms) + surface) + curves
 
 
 def _recovery(
-    path: Path,
     real: Workload,
     forms: tuple[CostPerByte, VerificationCost],
     preset: LineaPreset,
     l1_fees: Any,
     submission: Submission,
     margins: Any,
-) -> Path:
-    figure, (left, right) = plt.subplots(1, 2, figsize=(13, 5.2), layout="constrained")
+) -> Figure:
+    figure = Figure(figsize=(13, 5.2), layout="constrained")
+    left, right = figure.subplots(1, 2)
     observed = (l1_fees["base_fee"].to_numpy(), l1_fees["blob_base_fee"].to_numpy())
     surface = recovery_over_l1_fees(
         real, forms[0], submission, base_fee=BASE_FEES, blob_base_fee=BLOB_BASE_FEES, margin=margins
@@ -82,16 +83,15 @@ def _recovery(
     days = f"{l1_fees['time'].min():%Y-%m-%d} to {l1_fees['time'].max():%Y-%m-%d}"
     tip = f"assumed L1 tip {submission.tip / WEI_PER_GWEI:g} gwei"
     figure.suptitle(f"Announced costs of {preset.name}; L1 fees of {days}; {tip}; transactions of 2023-07 to 2026-01")
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
-    return path
+    return figure
 
 
 def _verification(
-    path: Path, real: Workload, forms: tuple[CostPerByte, VerificationCost], preset: LineaPreset, margins: Any
-) -> Path:
+    real: Workload, forms: tuple[CostPerByte, VerificationCost], preset: LineaPreset, margins: Any
+) -> Figure:
     cost_per_byte, form = forms
-    figure, (left, right) = plt.subplots(1, 2, figsize=(13, 5.2), layout="constrained")
+    figure = Figure(figsize=(13, 5.2), layout="constrained")
+    left, right = figure.subplots(1, 2)
     surface = verification_surface(
         real, form, verification_gas_cost=VERIFICATION_GAS_COSTS, gas_price_ratio=GAS_PRICE_RATIOS, margin=margins
     )
@@ -108,13 +108,12 @@ def _verification(
         f"Fee against size at {gas:,} gas, margin {np.median(margins):g} ({margins[0]:g} to {margins[-1]:g})"
     )
     figure.suptitle(f"{len(real):,} real transactions; minimum gas price {in_gwei(form.min_gas_price)}")
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
-    return path
+    return figure
 
 
-def _corpora(path: Path, corpora: Mapping[str, tuple[Any, Any]]) -> Path:
-    figure, axes = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained")
+def _corpora(corpora: Mapping[str, tuple[Any, Any]]) -> Figure:
+    figure = Figure(figsize=(13, 4.2), layout="constrained")
+    axes = figure.subplots(1, 3)
     lengths = {name: length for name, (length, _) in corpora.items()}
     sizes = {name: size for name, (_, size) in corpora.items()}
     ratios = {name: size / length for name, (length, size) in corpora.items()}
@@ -122,9 +121,7 @@ def _corpora(path: Path, corpora: Mapping[str, tuple[Any, Any]]) -> Path:
     plot_distributions(sizes, axes[1], label="compressed size, zstd [bytes]")
     plot_distributions(ratios, axes[2], label="compressed size over length", scale="linear")
     figure.suptitle("The generated corpus and the real transactions that it is fitted to")
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
-    return path
+    return figure
 
 
 def _band(form: CostPerByte | VerificationCost, gas: int, margins: Any) -> tuple[Any, Any, Any]:

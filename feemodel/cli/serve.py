@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from feemodel.cli.output import print_json
 from feemodel.errors import InvalidInput
-from feemodel.rpc.settings import SECRET, Settings, all_settings, load_settings
+from feemodel.rpc.settings import SECRET, SETTINGS, Settings, load_settings
 
 if TYPE_CHECKING:
     from feemodel.ledger.store import Store
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--check-settings", action="store_true", help="the same of settings and files alone, and stop: no node is asked"
     )
     groups: dict[str, Any] = {}
-    for setting in all_settings():
+    for setting in SETTINGS:
         section = setting.metadata["section"]
         group = groups.setdefault(section, parser.add_argument_group(section))
         default = "" if setting.default in (None, ()) else f" ({_shown(setting.default)})"
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    flags = {setting.name: getattr(options, setting.name) for setting in all_settings()}
+    flags = {setting.name: getattr(options, setting.name) for setting in SETTINGS}
     file = os.environ.get("FEEMODEL_CONFIG") if options.config is None else options.config
     if file == "":
         raise InvalidInput("FEEMODEL_CONFIG" if options.config is None else "--config", "expected a file", file)
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     with Signals() as signals, _ledger(settings) as folder:
         store = _store(settings, folder)
         if settings.store is not None and settings.node is not None and not options.check_settings:
-            _check_node(settings.node, settings)
+            _check_nodes(settings)
         if options.check or options.check_settings:
             return _checked(settings, store, ask_nodes=options.check, as_json=options.json)
         serve(settings, signals, store=store, ready=lambda address: _announce(address, settings, store, options))
@@ -117,17 +117,16 @@ def _check_genesis(genesis: str, store: "Store") -> None:
         raise InvalidInput("store", reason, f"{store.path}, whose block 0 has 0x{held.hex()}")
 
 
-def _check_node(address: str, settings: Settings) -> None:
-    """Raise `InvalidInput` where the node is of another chain than the ledger."""
+def _check_nodes(settings: Settings) -> None:
+    """Raise `InvalidInput` where a node is of another chain than the ledger."""
     from feemodel.io.node import Node
     from feemodel.ledger.store import Store
     from feemodel.rpc.service import check_same_node
 
-    with (
-        Node(address, timeout=settings.node_timeout, retries=0) as node,
-        Store(str(settings.store), read_only=True) as store,
-    ):
-        check_same_node(node, store)
+    with Store(str(settings.store), read_only=True) as store:
+        for address in settings.nodes:
+            with Node(address, timeout=settings.node_timeout, retries=0) as node:
+                check_same_node(node, store)
 
 
 def _checked(settings: Settings, store: Path | None, *, ask_nodes: bool, as_json: bool) -> int:

@@ -202,13 +202,14 @@ class ChainId:
     """
 
     def __init__(self, shared: Any = None) -> None:
-        self._shared, self._known = shared, bytes(ID_BYTES)
+        self._memory = bytearray(ID_BYTES) if shared is None else shared
+        self._lock = nullcontext() if shared is None else shared.get_lock()
         self.refusal: OtherChain | None = None  #: why the node is not asked at present
 
     @property
     def known(self) -> int | None:
         """The id; `None` until a node has answered with one."""
-        held = self._known if self._shared is None else bytes(self._shared[:])
+        held = bytes(self._memory[:])
         return int.from_bytes(held) - 1 if any(held) else None
 
     def check(self, answer: Any) -> int:
@@ -219,12 +220,10 @@ class ChainId:
             raise UpstreamError(f"the node: {error}") from None
         if found >= 1 << 8 * ID_BYTES - 1:
             raise UpstreamError(f"the node: eth_chainId: expected at most {ID_BYTES} bytes")
-        with nullcontext() if self._shared is None else self._shared.get_lock():
+        with self._lock:
             known = self.known
             if known is None:
-                self._known = (found + 1).to_bytes(ID_BYTES)  # all zero stands for none
-                if self._shared is not None:
-                    self._shared[:] = self._known
+                self._memory[:] = (found + 1).to_bytes(ID_BYTES)  # all zero stands for none
         if known not in (None, found):
             self.refusal = OtherChain(f"the node: its chain id is {found}, the chain that is served has {known}")
             raise self.refusal

@@ -344,7 +344,11 @@ async def _awaited(request: Any, methods: Methods, observe: Observe, began: floa
             result = await result
         if isinstance(result, Streamed):
             observe(request["method"], 0, perf_counter() - began)
-            return await _begun(result, request)
+            if "id" not in request:
+                await result.close()
+                return None
+            result.head = _encoded({"jsonrpc": "2.0", "id": request["id"], "result": 0})[:-2]
+            return result
     except Exception as error:
         result = error
     return _ended(request, methods, observe, began, result)
@@ -362,15 +366,6 @@ def _ended(request: Any, methods: Methods, observe: Observe, began: float, resul
             code, response = _failed(identity, _as_call_error(error))
     observe(name if name in methods else "unknown", code, perf_counter() - began)
     return response if "id" in request else None
-
-
-async def _begun(result: Streamed, request: Any) -> Streamed | None:
-    """The response that a result in pieces belongs to."""
-    if "id" not in request:
-        await result.close()
-        return None
-    result.head = _encoded({"jsonrpc": "2.0", "id": request["id"], "result": 0})[:-2]
-    return result
 
 
 def _failed(identity: Any, error: CallError) -> tuple[int, bytes]:

@@ -15,6 +15,7 @@ The server reads the file again on SIGHUP. All of its processes count together.
 import fnmatch
 import logging
 from collections.abc import Mapping
+from contextlib import nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -57,7 +58,7 @@ class Rates:
 
     def __init__(self, memory: Any = None) -> None:
         self._memory = [0.0] * (4 * MOST_KEYS) if memory is None else memory.get_obj()
-        self._lock = None if memory is None else memory.get_lock()
+        self._lock = nullcontext() if memory is None else memory.get_lock()
 
     def take(self, place: int, rate: float, amount: float) -> float:
         """Take an amount, where something is left; seconds until that is so otherwise.
@@ -68,21 +69,14 @@ class Rates:
         rate : that comes back a second; as much is there at most.
         amount : to take; it may be more than there is, then what comes back pays for it first. 0 only looks.
         """
-        if self._lock is None:
-            return self._taken(place, rate, amount)
+        most, memory = max(rate * BURST_SECONDS, 1.0), self._memory
         with self._lock:
-            return self._taken(place, rate, amount)
-
-    def _taken(self, place: int, rate: float, amount: float) -> float:
-        now, memory = monotonic(), self._memory
-        left, since = memory[2 * place], memory[2 * place + 1]
-        most = max(rate * BURST_SECONDS, 1.0)
-        left = most if not since else min(left + (now - since) * rate, most)
-        enough = min(1.0, most)
-        missing = enough - left
-        if missing <= 0:
-            left -= amount
-        memory[2 * place], memory[2 * place + 1] = left, now
+            now, left, since = monotonic(), memory[2 * place], memory[2 * place + 1]
+            left = most if not since else min(left + (now - since) * rate, most)
+            missing = 1.0 - left
+            if missing <= 0:
+                left -= amount
+            memory[2 * place], memory[2 * place + 1] = left, now
         return max(missing, 0.0) / rate
 
 

@@ -4,8 +4,12 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from feemodel.rpc.protocol import Application, Connections
+from feemodel.rpc.protocol import Connections
+
+if TYPE_CHECKING:
+    from feemodel.rpc.app import App
 
 DRAIN = 0.5  # seconds in which connections that wait are accepted, and what has come on open ones is read
 POLL = 0.02  # seconds between two looks whether all connections have ended
@@ -95,7 +99,7 @@ class Listener:
 async def serve_until(
     stop: asyncio.Event,
     listener: socket.socket,
-    app: Application,
+    app: "App",
     connections: Connections,
     *,
     grace: float,

@@ -123,16 +123,25 @@ class Board:
                 yield number, data
 
 
+#: Counters with one label, fields of `Counts`: the label, and what they are.
+COUNTED = {
+    "estimates": ("engine", "Gas estimates by the engine that executed"),
+    "estimate_limits": ("how", "Gas limits tried: executed or proven"),
+    "http_answers": ("status", "Answers by HTTP status"),
+    "workers_ended": ("reason", "Serving processes that ended unasked"),
+}
+
+
 class Counts(msgspec.Struct):
-    """The numbers of one process."""
+    """The numbers of one process, those of `COUNTED` by their label."""
 
     calls: dict[str, dict[str, int]] = {}  #: by method and error code, 0 for none
     seconds: dict[str, float] = {}  #: by method
     buckets: dict[str, list[int]] = {}  #: calls by method and the time that they took
-    estimates: dict[str, int] = {}  #: by engine
-    limits: dict[str, int] = {}  #: gas limits that searches tried, by how they were found
-    answers: dict[str, int] = {}  #: of HTTP, by status
-    ended: dict[str, int] = {}  #: workers, by the reason
+    estimates: dict[str, int] = {}
+    estimate_limits: dict[str, int] = {}
+    http_answers: dict[str, int] = {}
+    workers_ended: dict[str, int] = {}
     process: dict[str, float] = {}  #: of `OF_PROCESS`, not added up
 
     def add(self, other: "Counts") -> None:
@@ -144,10 +153,8 @@ class Counts(msgspec.Struct):
             self.buckets[method] = [here + there for here, there in zip(mine, counts, strict=True)]
         for method, seconds in other.seconds.items():
             self.seconds[method] = self.seconds.get(method, 0.0) + seconds
-        _add(self.estimates, other.estimates)
-        _add(self.limits, other.limits)
-        _add(self.answers, other.answers)
-        _add(self.ended, other.ended)
+        for name in COUNTED:
+            _add(getattr(self, name), getattr(other, name))
 
 
 def _add(counts: dict[str, int], more: dict[str, int]) -> None:
@@ -200,19 +207,19 @@ class Metrics:
 
     def count_estimate(self, estimate: "GasEstimate") -> None:
         """Count an estimate by the engine that executed it, and the gas limits that its search tried."""
-        estimates, limits = self._counts.estimates, self._counts.limits
+        estimates, limits = self._counts.estimates, self._counts.estimate_limits
         estimates[estimate.engine] = estimates.get(estimate.engine, 0) + 1
         limits["executed"] = limits.get("executed", 0) + estimate.executions
         limits["proven"] = limits.get("proven", 0) + estimate.proven
 
     def count_answer(self, status: int) -> None:
         """Count an answer of HTTP."""
-        answers, label = self._counts.answers, str(status)
+        answers, label = self._counts.http_answers, str(status)
         answers[label] = answers.get(label, 0) + 1
 
     def count_ended(self, reason: str) -> None:
         """Count a worker that has ended."""
-        _add(self._counts.ended, {reason: 1})
+        _add(self._counts.workers_ended, {reason: 1})
 
     def write(self) -> None:
         """Show the other processes what was counted, and that this one is alive."""
@@ -227,13 +234,8 @@ class Metrics:
         labelled : of `LABELLED`, by the value of the label.
         states : of `STATES`, as this process knows them; `None` where it does not.
         """
-        from prometheus_client import CollectorRegistry, generate_latest
-        from prometheus_client.core import (
-            CounterMetricFamily,
-            GaugeMetricFamily,
-            HistogramMetricFamily,
-            Metric,
-        )
+        from prometheus_client import generate_latest
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
         from prometheus_client.registry import Collector
         from prometheus_client.utils import floatToGoString
 
@@ -246,6 +248,15 @@ class Metrics:
                 total.add(counts)
                 for name, value in counts.process.items():
                     processes[name][str(place)] = value
+
+        def family(name: str, label: str, what: str, numbers: Mapping[str, float | None]) -> Metric:
+            """Counters where the name says so, else gauges."""
+            kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
+            found = kind(f"feemodel_{name.removesuffix('_total')}", what, labels=[label])
+            for value, number in numbers.items():
+                if number is not None:
+                    found.add_metric([value], number)
+            return found
 
         class All(Collector):
             def collect(self) -> Iterator[Metric]:
@@ -262,32 +273,17 @@ class Metrics:
                     buckets = list(zip(limits, accumulate(counts), strict=True))
                     times.add_metric([method], buckets=buckets, sum_value=total.seconds.get(method, 0.0))
                 yield times
-                for name, label, what, numbers in (
-                    ("feemodel_estimates", "engine", "Gas estimates by the engine that executed", total.estimates),
-                    ("feemodel_estimate_limits", "how", "Gas limits tried: executed or proven", total.limits),
-                    ("feemodel_http_answers", "status", "Answers by HTTP status", total.answers),
-                    ("feemodel_workers_ended", "reason", "Serving processes that ended unasked", total.ended),
-                ):
-                    family = CounterMetricFamily(name, what, labels=[label])
-                    for value, count in numbers.items():
-                        family.add_metric([value], count)
-                    yield family
+                for counted, (label, what) in COUNTED.items():
+                    yield family(f"{counted}_total", label, what, getattr(total, counted))
                 for name, state in states.items():
                     if state is not None:
                         yield GaugeMetricFamily(f"feemodel_{name}", STATES[name], state)
-                gauges = [(name, *LABELLED[name], values) for name, values in (labelled or {}).items()]
-                gauges += [(name, "process", OF_PROCESS[name], values) for name, values in processes.items()]
-                for name, label, what, values in gauges:
-                    kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
-                    shown = kind(f"feemodel_{name.removesuffix('_total')}", what, labels=[label])
-                    for value, number in values.items():
-                        if number is not None:
-                            shown.add_metric([value], number)
-                    yield shown
+                for name, values in (labelled or {}).items():
+                    yield family(name, *LABELLED[name], values)
+                for name, numbers in processes.items():
+                    yield family(name, "process", OF_PROCESS[name], numbers)
                 build = GaugeMetricFamily("feemodel_build_info", "Versions, as labels", labels=["version", "python"])
                 build.add_metric([feemodel.__version__, platform.python_version()], 1)
                 yield build
 
-        registry = CollectorRegistry()
-        registry.register(All())
-        return bytes(generate_latest(registry))
+        return bytes(generate_latest(All()))

@@ -26,14 +26,7 @@ class Prices:
 
     form: Form
     preset: LineaPreset  #: with the margins of the stages, and the announced gas price
-
-
-@dataclass(frozen=True, slots=True)
-class PricesAt:
-    """Prices and when the block was made that they come from."""
-
-    prices: Prices
-    timestamp: int  #: Unix time [s]
+    timestamp: int = 0  #: of the block that they come from, where they come from L1 fees, Unix time [s]
 
 
 class Pricing:
@@ -208,8 +201,8 @@ def l1_prices(settings: Settings, history: "FeeHistory") -> Prices:
     return prices
 
 
-def fetch_l1_prices(settings: Settings, node: Node, chain: ChainId) -> PricesAt:
-    """The prices that an L1 node's newest blocks give, and the time of the newest of them.
+def fetch_l1_prices(settings: Settings, node: Node, chain: ChainId) -> Prices:
+    """The prices that an L1 node's newest blocks give, with the time of the newest of them.
 
     Raises `UpstreamError` where the node serves another chain than before.
     """
@@ -224,7 +217,7 @@ def fetch_l1_prices(settings: Settings, node: Node, chain: ChainId) -> PricesAt:
     head = Head.parse(node.call("eth_getBlockByNumber", [to_quantity(newest), False]))
     if head.number != newest:
         raise UpstreamError(f"the node: asked for block {newest}, it answered with {head.number}")
-    return PricesAt(prices, head.timestamp)
+    return replace(prices, timestamp=head.timestamp)
 
 
 def _on_base_fee(prices: Prices, base_fee: int) -> Prices:

@@ -17,14 +17,17 @@ from contextvars import ContextVar, copy_context
 from email.utils import formatdate
 from functools import lru_cache, partial
 from http import HTTPStatus
-from typing import Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from feemodel.errors import UpstreamError
-from feemodel.rpc.begun import Begun, Later
+from feemodel.rpc.begun import Later
 from feemodel.rpc.fair_queue import CLIENT
 from feemodel.rpc.http import Head, Malformed, Reader
 from feemodel.rpc.jsonrpc import Streamed
-from feemodel.rpc.websocket import Session, WebSocket
+from feemodel.rpc.websocket import WebSocket
+
+if TYPE_CHECKING:
+    from feemodel.rpc.app import App
 
 BODY_LIMIT = 1 << 20  # bytes of a request
 READ_BYTES = 1 << 15  # taken from a connection at a time
@@ -60,28 +63,6 @@ class Reply(NamedTuple):
     rest: Streamed | None = None  #: what follows the body, piece by piece
 
 
-class Application(Protocol):
-    """What answers requests."""
-
-    async def start(self) -> None:
-        """Begin, before anything is answered."""
-
-    async def close(self) -> None:
-        """End, when nothing more is answered."""
-
-    def refusal(self, head: Head) -> Reply | None:
-        """What a request is answered before its body is read; `None` where it is read."""
-
-    def refused(self, status: int, reason: str, head: Head | None) -> Reply:
-        """The answer to a request that is not answered otherwise."""
-
-    def begin(self, head: Head, body: bytes) -> Begun[Reply]:
-        """The answer to a request that has come as a whole; a coroutine where it takes waiting."""
-
-    def websocket(self, head: Head, send_frame: Callable[[bytes], None]) -> Session:
-        """What answers the messages of a WebSocket that was not refused."""
-
-
 class Bounds(NamedTuple):
     """Limits of one process.
 
@@ -112,9 +93,7 @@ class Connections:
     observe : called with the status of every answer.
     """
 
-    def __init__(
-        self, app: Application, bounds: Bounds, observe: Callable[[int], object] = lambda status: None
-    ) -> None:
+    def __init__(self, app: "App", bounds: Bounds, observe: Callable[[int], object] = lambda status: None) -> None:
         self.app, self.bounds, self.observe = app, bounds, observe
         self.is_draining = False  #: whether no connection is kept open any longer
         self.room: Callable[[], object] = lambda: None  #: called when a connection is closed
@@ -498,7 +477,7 @@ class Connection(asyncio.BufferedProtocol):
     def _answered(self, head: Head, outcome: Any) -> Coroutine[Any, Any, None] | None:
         """Send the answer that has come, one in pieces in a task."""
         if not isinstance(outcome, Reply) or outcome.rest is not None:
-            return self._answer(head, _raised_or_found(outcome))
+            return self._answer(head, outcome)
         self._connections.ends()
         self._task = None
         if not self.transport.is_closing():
@@ -506,9 +485,11 @@ class Connection(asyncio.BufferedProtocol):
             self._go_on()
         return None
 
-    async def _answer(self, head: Head, answer: Coroutine[Any, Any, Reply]) -> None:
+    async def _answer(self, head: Head, answer: Coroutine[Any, Any, Reply] | Reply | Exception) -> None:
         try:
-            reply = await answer
+            if isinstance(answer, Exception):
+                raise answer
+            reply = answer if isinstance(answer, Reply) else await answer
             if reply.rest is not None:
                 await self._stream(reply, reply.rest, head)
         except Exception:
@@ -721,13 +702,6 @@ def request_id(head: Head | None) -> str:
     if given and _REQUEST_ID.fullmatch(given):
         return given.decode()
     return f"{_PROCESS}-{next(_NUMBERS):x}"
-
-
-async def _raised_or_found(outcome: Any) -> Reply:
-    if isinstance(outcome, Exception):
-        raise outcome
-    found: Reply = outcome
-    return found
 
 
 def _waits_for_leave(head: Head) -> bool:

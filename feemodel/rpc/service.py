@@ -40,7 +40,6 @@ from feemodel.rpc.methods import (
 from feemodel.rpc.openrpc import document
 from feemodel.rpc.pricing import (
     Prices,
-    PricesAt,
     Pricing,
     configured_prices,
     fetch_l1_prices,
@@ -129,12 +128,12 @@ class Service:
             return self._recorded_pricing()
         node = self._l1
         assert node is not None  # the settings hold these two together
-        polled: Polled[PricesAt] = Polled(
+        polled: Polled[Prices] = Polled(
             "L1 fees", lambda: fetch_l1_prices(settings, node, self._l1_chain_id), every=settings.poll_seconds,
             max_age=settings.max_age, threads=self._threads, node=node,
         )  # fmt: skip
         self._polled.append(polled)
-        return self._priced("l1", lambda: polled.value.prices, lambda: polled)
+        return self._priced("l1", lambda: polled.value, lambda: polled)
 
     def _priced(
         self, source: str, costs: Callable[[], Prices], polled: Callable[[], Polled[Any]] | None = None
@@ -344,22 +343,24 @@ class Service:
                     found.setdefault(name, {})[str(number)] = value
         return found
 
-    @property
-    def head_block(self) -> int | None:
-        """The newest block of the chain that is served; `None` where none is known."""
-        if self.chain is not None:
-            return self.chain.call_state.block.number
-        head = None if self.upstream is None else self.upstream.head.last
-        return None if head is None else head.number
-
-    @property
-    def ledger_head(self) -> int | None:
-        """The newest block of the ledger; `None` without one, and of one that cannot be read."""
-        try:
-            head = None if self.store is None else self.store.head
-        except UnreadableFile:
-            return None
-        return None if head is None else head.number
+    def states(self) -> dict[str, float | None]:
+        """Ages and blocks by their names in `feemodel.rpc.metrics.STATES`; `None` for what is not known."""
+        priced, node = self.pricing.polled, None if self.upstream is None else self.upstream.head
+        served = None if node is None or node.last is None else node.last.number
+        ledger_head = finalized = None
+        if self.store is not None:
+            with suppress(UnreadableFile):  # as the health says
+                ledger_head, finalized = self.store.head, self.store.finalized
+        return {
+            "pricing_age_seconds": None if priced is None else priced.age,
+            "pricing_poll_age_seconds": None if priced is None else priced.poll_age,
+            "node_block_age_seconds": None if node is None else node.age,
+            "node_poll_age_seconds": None if node is None else node.poll_age,
+            "head_block": served if self.chain is None else self.chain.call_state.block.number,
+            "ledger_head_block": None if ledger_head is None else ledger_head.number,
+            "finalized_block": finalized,
+            "subscriptions": self.feeds.count,
+        }
 
     def unlike_ledger(self) -> str | None:
         """That calls are executed at another block than the ledger's head; `None` where they are not."""
@@ -376,14 +377,6 @@ class Service:
             return self._polled
         heads = [node.head for node in self.upstream.nodes]
         return [self.upstream.head, *(polled for polled in self._polled if polled not in heads)]
-
-    @property
-    def finalized(self) -> int | None:
-        """The newest final block of the ledger; `None` without one, and of one that cannot be read."""
-        try:
-            return None if self.store is None else self.store.finalized
-        except UnreadableFile:
-            return None
 
     def unready(self) -> list[str]:
         """Why an estimate would not be answered now; nothing where it would."""
@@ -434,7 +427,7 @@ def _after(first: Callable[[], Awaitable[None]], method: Callable[..., Any]) -> 
 def _announced_prices(settings: Settings, upstream: Upstreams) -> Prices:
     """The prices of the record in a node's newest block; raises `UpstreamError` where there is none."""
     try:
-        return recorded_prices(settings, upstream.extra_data())
+        return recorded_prices(settings, upstream.priced_head().extra_data())
     except InvalidInput as error:  # which is no fault of the caller's parameters
         raise UpstreamError(f"the newest block has no pricing record: {error}") from None
 

@@ -6,7 +6,7 @@ no setting has is refused in every source: a setting that is misspelled would ot
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from difflib import get_close_matches
 from ipaddress import IPv6Address
@@ -157,10 +157,7 @@ def _whole(minimum: int = 0, maximum: int = INT64_MAX) -> Read:
             number = from_typed(value)
             if number is None:
                 raise InvalidInput(name, "expected a whole number", value)
-        number = whole_scalar(name, number, minimum=minimum)
-        if number > maximum:
-            raise InvalidInput(name, f"expected at most {maximum:,}", number)
-        return number
+        return whole_scalar(name, number, minimum=minimum, maximum=maximum)
 
     return read
 
@@ -294,7 +291,7 @@ class Settings:
         return () if self.node is None else tuple(self.node.split())
 
     def __post_init__(self) -> None:
-        for setting in all_settings():
+        for setting in fields(self):
             value = getattr(self, setting.name)
             if value is not setting.default and setting.metadata["read"](setting.name, value) != value:
                 raise InvalidInput(
@@ -337,9 +334,8 @@ _PER_BYTE = ("variable_cost", "fixed_cost")
 _VERIFICATION = ("min_gas_price", "verification_gas_cost", "verification_capacity", "gas_price_ratio")
 
 
-def all_settings() -> Iterator[Field[Any]]:
-    """The settings in their order; `metadata` has `section`, `help` and `read`."""
-    yield from fields(Settings)
+#: The settings in their order; `metadata` has `section`, `help` and `read`.
+SETTINGS = fields(Settings)
 
 
 def load_settings(
@@ -367,7 +363,7 @@ def load_settings(
     chosen: dict[str, Any] = {}
     if file is not None:
         chosen |= _from_file(Path(file))
-    known = {setting.name: setting for setting in all_settings()}
+    known = {setting.name: setting for setting in SETTINGS}
     for variable, value in (environment or {}).items():
         if not variable.upper().startswith(ENVIRONMENT_PREFIX) or variable in OTHER_VARIABLES:
             continue
@@ -399,7 +395,7 @@ def _suggestion(name: str, known: Iterable[str], spelled: Callable[[str], str] =
 
 def _from_file(path: Path) -> dict[str, Any]:
     sections: dict[str, dict[str, Field[Any]]] = {}
-    for setting in all_settings():
+    for setting in SETTINGS:
         sections.setdefault(setting.metadata["section"], {})[setting.name] = setting
     chosen = {}
     for section, table in read_toml(path, secret=True).items():

@@ -275,10 +275,6 @@ class Upstreams:
         """Look at the newest block of the node in use now."""
         await self.current.look()
 
-    def extra_data(self) -> bytes:
-        """The extra data of the newest block, which holds its pricing record."""
-        return self.priced_head().extra_data()
-
     def close(self) -> None:
         """Close the connections."""
         for node in self.nodes:

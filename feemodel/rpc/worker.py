@@ -154,18 +154,7 @@ def _application(service: Service, shared: Shared, metrics: Metrics) -> tuple[Ap
             note("refused", status=status)
 
     async def measured() -> bytes:
-        node, polled = service.upstream, service.pricing.polled
-        return metrics.text(
-            service.gauges(),
-            head_block=service.head_block,
-            ledger_head_block=service.ledger_head,
-            subscriptions=service.feeds.count,
-            pricing_age_seconds=None if polled is None else polled.age,
-            pricing_poll_age_seconds=None if polled is None else polled.poll_age,
-            node_block_age_seconds=None if node is None else node.head.age,
-            node_poll_age_seconds=None if node is None else node.head.poll_age,
-            finalized_block=service.finalized,
-        )
+        return metrics.text(service.gauges(), **service.states())
 
     body, policy = page()
     headers = (
