@@ -1,12 +1,13 @@
 """Calls that a node answers: which ones, sent with a check of the chain id, answered in the node's own bytes.
 
 The chain id is asked for in the same request as the calls, so that no answer of another chain is given out, whatever
-stands behind an open connection. An answer of more than a mebibyte is passed on while it arrives. Short reads at the
-newest block that follow each other closely share a request, see `feemodel.rpc.reads`.
+stands behind an open connection. An answer of more than a mebibyte is passed on while it arrives. Short reads and quick
+calls at the newest block that follow each other closely share a request, see `feemodel.rpc.reads`.
 """
 
 import asyncio
 import json
+import math
 import random
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -25,7 +26,16 @@ from feemodel.rpc.fair_queue import CLIENT, FairQueue
 from feemodel.rpc.head import ChainId, OtherChain
 from feemodel.rpc.jsonrpc import BATCH_SECONDS, GroupedMethod, Streamed
 from feemodel.rpc.node_connections import ConnectionFailed, NodeConnection, NodeConnections
-from feemodel.rpc.reads import Call, Reads, Sent, is_short_read
+from feemodel.rpc.reads import (
+    CALL_BYTES,
+    SHARED_SECONDS,
+    Call,
+    Quickness,
+    Reads,
+    Sent,
+    call_target,
+    is_short_read,
+)
 
 #: Methods that wallets and tools call. `admin_`, `debug_`, `personal_` and `txpool_` are not among them, nor is what
 #: would use accounts of the node.
@@ -169,6 +179,8 @@ class PassThrough:
         self._timer: asyncio.TimerHandle | None = None  # of the first of them whose time is over, or one before it
         self._ends = 0.0  # when that is, monotonic time [s]
         self._reads = Reads(self._send, self._not_sent)
+        self._calls = Reads(self._send, self._not_sent)
+        self._quickness = Quickness()
 
     def begin(self, method: str, params: Sequence[Any]) -> "Later[msgspec.Raw | Streamed] | None":
         """The same as `call` without a task; `None` where a connection or a place would have to be waited for."""
@@ -177,11 +189,21 @@ class PassThrough:
             return None
         try:
             sent = Sent(((method, params),), (_request(method, params),), client, seconds)
-            is_sent = self._reads.add(sent) if is_short_read(method, params) else self._send((sent,))
+            is_sent = self._begun(sent, method, params)
         finally:
             if not is_sent:
                 self._places.leave(client, known=False)
         return sent if is_sent else None
+
+    def _begun(self, sent: Sent, method: str, params: Sequence[Any]) -> bool:
+        """Send a call by itself, or with others that it may share a request with; whether that could be done."""
+        if is_short_read(method, params):
+            return self._reads.add(sent)
+        if (target := call_target(method, params)) is not None and len(sent.requests[0]) <= CALL_BYTES:
+            sent.target = target
+            if self._quickness.is_quick(target):
+                return self._calls.add(sent)
+        return self._send((sent,))
 
     def begin_together(self, calls: Sequence[Call]) -> "Later[list[Any]] | None":
         """The same as `together` without a task; `None` as of `begin`."""
@@ -203,20 +225,22 @@ class PassThrough:
         if len(group) == 1:
             requests, changes = first.requests, any(changes_state(method) for method, _ in first.calls)
         else:
-            requests, changes = [sent.requests[0] for sent in group], False
+            requests, changes = list(_places_of(group)), False
         connection = self._connections.begin(_batch(requests), self._arrived, changes=changes)
         if connection is None:
             return False
         self._sent[connection] = group
-        if self._timer is None or first.deadline < self._ends:
-            self._end_at(first.deadline, first.seconds)
+        seconds = SHARED_SECONDS if _are_calls(group) else first.deadline - monotonic()
+        if self._timer is None or monotonic() + seconds < self._ends:
+            self._end_after(seconds)
         return True
 
-    def _end_at(self, deadline: float, seconds: float) -> None:
-        """Look for calls whose time is over at `deadline`, which is after so many seconds."""
+    def _end_after(self, seconds: float) -> None:
+        """Look for calls whose time is over after so many seconds."""
         if self._timer is not None:
             self._timer.cancel()
-        self._timer, self._ends = asyncio.get_running_loop().call_later(seconds, self._end_late), deadline
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._end_late)
+        self._ends = monotonic() + seconds
 
     def _not_sent(self, group: Sequence[Sent]) -> None:
         """Ask each call of a group by itself, in a task."""
@@ -226,12 +250,13 @@ class PassThrough:
     def _arrived(self, connection: NodeConnection) -> None:
         """Settle calls that were begun: plain answers here, any other in a task."""
         group = self._sent.pop(connection)
-        count = len(group[0].calls) if len(group) == 1 else len(group)
+        is_lone = len(group) == 1
+        places = {} if is_lone else _places_of(group)
         data = connection.arrived()
-        replies = None if data is None else _plain_replies(data, count)
+        replies = None if data is None else _plain_replies(data, len(group[0].calls) if is_lone else len(places))
         if replies is None:
-            self._reads.ended(group, is_well=False)
-            if len(group) == 1:
+            self._ended(group, is_well=False)
+            if is_lone:
                 group[0].settle(self._continued(group[0], connection))
             else:
                 connection.abort()
@@ -240,13 +265,25 @@ class PassThrough:
         self._connections.take(connection)
         for sent in group:
             self._places.leave(sent.client, known=False)
-        self._reads.ended(group, is_well=True)
+        self._ended(group, is_well=True)
         failure = self._chain_failure(replies[0])
-        if len(group) == 1:
+        if is_lone:
             group[0].settle(failure or self._settled(group[0], replies[1:]))
             return
-        for sent, reply in zip(group, replies[1:], strict=True):
-            sent.settle(failure or self._settled(sent, (reply,)))
+        for sent in group:
+            sent.settle(failure or self._settled(sent, (replies[places[sent.requests[0]]],)))
+
+    def _ended(self, group: Sequence[Sent], *, is_well: bool) -> None:
+        """Note that the calls of a group were answered."""
+        last = group[-1]
+        if last.target is None:
+            self._reads.ended(group, is_well=is_well)
+            return
+        seconds = (monotonic() - last.began) / len(group) if is_well else math.inf
+        for sent in group:
+            if sent.target is not None:
+                self._quickness.note(sent.target, seconds)
+        self._calls.ended(group, is_well=is_well)
 
     def _chain_failure(self, reply: _Reply) -> Exception | None:
         """Why answers that came with this chain id are not given out; `None` where they are."""
@@ -277,20 +314,22 @@ class PassThrough:
         return outcomes if sent.is_batch else _raised(outcomes[0])
 
     def _end_late(self) -> None:
-        """Give up the calls whose time is over."""
+        """Give up the calls whose time is over, and ask those one by one that share a request for too long."""
         now, self._timer = monotonic(), None
         for connection, group in list(self._sent.items()):
-            if group[0].deadline > now:
+            if _end_of(group) > now:
                 continue
             del self._sent[connection]
             connection.abort()
+            self._ended(group, is_well=False)
+            if group[0].deadline > now:
+                self._not_sent(group)
+                continue
             for sent in group:
                 self._places.leave(sent.client, known=False)
                 sent.settle(UpstreamError(_no_answer(sent.seconds)))
-            self._reads.ended(group, is_well=False)
         if self._sent:
-            deadline = min(group[0].deadline for group in self._sent.values())
-            self._end_at(deadline, deadline - now)
+            self._end_after(min(map(_end_of, self._sent.values())) - now)
 
     async def call(self, method: str, params: Sequence[Any]) -> msgspec.Raw | Streamed:
         """The result of one call, in the node's bytes.
@@ -309,6 +348,7 @@ class PassThrough:
         if self._timer is not None:
             self._timer.cancel()
         self._reads.close()
+        self._calls.close()
         self._connections.close()
 
     def _seconds(self, calls: int) -> float:
@@ -500,6 +540,24 @@ class PassThrough:
     def _refusal(self, error: "msgspec.Raw | msgspec.UnsetType") -> Exception:
         """The error of a batch as a whole, whose calls are asked one by one."""
         return _NoBatches(self._error("batch", error))
+
+
+def _places_of(group: Sequence[Sent]) -> dict[bytes, int]:
+    """The requests of calls that share one, each once, and their places in it, behind the chain id."""
+    places: dict[bytes, int] = {}
+    for sent in group:
+        places.setdefault(sent.requests[0], len(places) + 1)
+    return places
+
+
+def _are_calls(group: Sequence[Sent]) -> bool:
+    """Whether calls share a request, one of which may be slow."""
+    return len(group) > 1 and group[0].target is not None
+
+
+def _end_of(group: Sequence[Sent]) -> float:
+    """When a group is not waited for any longer, in monotonic time [s]."""
+    return group[-1].began + SHARED_SECONDS if _are_calls(group) else group[0].deadline
 
 
 def _plain_replies(data: bytes, count: int) -> list[_Reply] | None:

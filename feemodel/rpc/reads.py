@@ -1,12 +1,14 @@
-"""Short reads at the newest block that follow each other closely share one request to a node.
+"""Short reads and quick calls at the newest block that follow each other closely share one request to a node.
 
 A node reads a request, and a proxy writes one, in several times the time that it takes to look up a balance. So while
-an answer to such reads is awaited, those that come meanwhile wait, at most a millisecond, and are sent together. What
-may take a node long (calls, logs, receipts, old blocks) or be long is sent at once and by itself.
+an answer to such reads is awaited, those that come meanwhile wait, at most a millisecond, and are sent together; what
+is asked several times is sent once. An `eth_call` shares a request with others where the node has answered the same
+function of the same contract in less than a millisecond. What may take a node long (other calls, estimates, logs,
+receipts, old blocks) or be long is sent at once and by itself.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import Any
 
@@ -23,7 +25,14 @@ HELD_SECONDS = 0.001  # for which a read waits for others
 LONGEST = 256  # characters of a parameter
 APART_SECONDS = 10.0  # for which reads are sent apart after a request of several that was not answered well
 
+QUICK_SECONDS = 0.001  # for a call that may share a request: seven others wait for it
+SHARED_SECONDS = 0.05  # after which calls that share a request are asked one by one
+KNOWN_TARGETS = 1_024  # functions of contracts whose times are kept
+CALL_BYTES = 2_048  # of a call that may share a request
+ADDRESS, SELECTOR = 42, 10  # characters in hex
+
 Call = tuple[str, Sequence[Any]]
+Target = tuple[str, str]  # an address and a selector
 
 
 class Sent(Later[Any]):
@@ -38,7 +47,7 @@ class Sent(Later[Any]):
     is_batch : whether it is settled with a list of outcomes.
     """
 
-    __slots__ = ("calls", "client", "deadline", "is_batch", "requests", "seconds")
+    __slots__ = ("calls", "client", "deadline", "is_batch", "requests", "seconds", "target")
 
     def __init__(
         self, calls: Sequence[Call], requests: Sequence[bytes], client: str, seconds: float, *, is_batch: bool = False
@@ -46,6 +55,12 @@ class Sent(Later[Any]):
         super().__init__()
         self.calls, self.requests, self.client, self.is_batch = calls, requests, client, is_batch
         self.seconds, self.deadline = seconds, monotonic() + seconds  # the second in monotonic time
+        self.target: Target | None = None  #: what a call that may be quick calls
+
+    @property
+    def began(self) -> float:
+        """When it was made, in monotonic time [s]."""
+        return self.deadline - self.seconds
 
 
 def is_short_read(method: str, params: Sequence[Any]) -> bool:
@@ -54,6 +69,8 @@ def is_short_read(method: str, params: Sequence[Any]) -> bool:
     >>> is_short_read("eth_getBalance", ["0x00", "latest"]), is_short_read("eth_getBalance", ["0x00", "0x5"])
     (True, False)
     """
+    if method == "eth_getBlockByNumber":  # without its transactions
+        return len(params) == 2 and params[0] == "latest" and params[1] is False
     before = SHORT_READS.get(method)
     if before is None or len(params) > before + 1:
         return False
@@ -63,8 +80,45 @@ def is_short_read(method: str, params: Sequence[Any]) -> bool:
     return len(params) <= before or params[before] in NEWEST
 
 
+def call_target(method: str, params: Sequence[Any]) -> Target | None:
+    """What a call at the newest block calls; `None` for any other call, and for one that no other one is like.
+
+    >>> call_target("eth_call", [{"to": "0x" + "ab" * 20, "data": "0x70a08231"}, "latest"])
+    ('0xabababababababababababababababababababab', '0x70a08231')
+    """
+    if method != "eth_call" or len(params) != 2 or params[1] != "latest" or not isinstance(params[0], Mapping):
+        return None
+    to, data = params[0].get("to"), params[0].get("data") or params[0].get("input")
+    if not isinstance(to, str) or len(to) != ADDRESS or not isinstance(data, str) or len(data) < SELECTOR:
+        return None
+    return to, data[:SELECTOR]
+
+
+class Quickness:
+    """How long a node takes for the functions of contracts.
+
+    The least time is what counts, for others are those of a queue; it is forgotten by and by, so that a function that
+    takes longer than it did is known to after a few calls.
+    """
+
+    def __init__(self) -> None:
+        self._seconds: dict[Target, float] = {}
+
+    def note(self, target: Target, seconds: float) -> None:
+        """Take the time of one more answer [s]."""
+        known = self._seconds.get(target)
+        if known is None and len(self._seconds) >= KNOWN_TARGETS:
+            del self._seconds[next(iter(self._seconds))]
+        self._seconds[target] = seconds if known is None else min(2 * known, seconds)
+
+    def is_quick(self, target: Target) -> bool:
+        """Whether the node is known to answer it quickly."""
+        known = self._seconds.get(target)
+        return known is not None and known <= QUICK_SECONDS
+
+
 class Reads:
-    """Short reads on their way to one node.
+    """Calls on their way to one node that may share requests.
 
     Parameters
     ----------
