@@ -81,6 +81,18 @@ class _Reply(msgspec.Struct):
     error: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
+class _Ask(msgspec.Struct):
+    """A JSON-RPC request."""
+
+    id: int
+    method: str
+    params: Sequence[Any]
+    jsonrpc: str = "2.0"
+
+
+_ASK_CHAIN_ID = _Ask(0, "eth_chainId", ())
+
+
 class _TryAgain(Exception):
     """A failure that may pass."""
 
@@ -188,7 +200,7 @@ class PassThrough:
         if not self._node.takes_batches or not self._places.enter_now(client, known=False):
             return None
         try:
-            sent = Sent(((method, params),), (_request(method, params),), client, seconds)
+            sent = Sent(((method, params),), _request(method, params), client, seconds)
             is_sent = self._begun(sent, method, params)
         finally:
             if not is_sent:
@@ -199,7 +211,7 @@ class PassThrough:
         """Send a call by itself, or with others that it may share a request with; whether that could be done."""
         if is_short_read(method, params):
             return self._reads.add(sent)
-        if (target := call_target(method, params)) is not None and len(sent.requests[0]) <= CALL_BYTES:
+        if (target := call_target(method, params)) is not None and len(sent.request) <= CALL_BYTES:
             sent.target = target
             if self._quickness.is_quick(target):
                 return self._calls.add(sent)
@@ -211,8 +223,7 @@ class PassThrough:
         if not self._node.takes_batches or not self._places.enter_now(client, known=False):
             return None
         try:
-            requests = [_request(*call) for call in calls]
-            sent = Sent(calls, requests, client, self._seconds(len(calls)), is_batch=True)
+            sent = Sent(calls, _batch(calls), client, self._seconds(len(calls)), is_batch=True)
             is_sent = self._send((sent,))
         finally:
             if not is_sent:
@@ -221,26 +232,28 @@ class PassThrough:
 
     def _send(self, group: Sequence[Sent]) -> bool:
         """Send the calls of a group in one request; whether there was a connection for it."""
-        first = group[0]
-        if len(group) == 1:
-            requests, changes = first.requests, any(changes_state(method) for method, _ in first.calls)
+        first, changes = group[0], False
+        if len(group) > 1:
+            body = b"[%b]" % b",".join((_CHAIN_ID, *map(_numbered, *zip(*_places_of(group).items(), strict=True))))
+        elif first.is_batch:
+            body, changes = first.request, any(changes_state(method) for method, _ in first.calls)
         else:
-            requests, changes = list(_places_of(group)), False
-        connection = self._connections.begin(_batch(requests), self._arrived, changes=changes)
+            body, changes = _WITH_CHAIN_ID % first.request, changes_state(first.calls[0][0])
+        connection = self._connections.begin(body, self._arrived, changes=changes)
         if connection is None:
             return False
         self._sent[connection] = group
-        seconds = SHARED_SECONDS if _are_calls(group) else first.deadline - monotonic()
-        if self._timer is None or monotonic() + seconds < self._ends:
-            self._end_after(seconds)
+        end = _end_of(group)
+        if self._timer is None or end < self._ends:
+            self._look_at(end)
         return True
 
-    def _end_after(self, seconds: float) -> None:
-        """Look for calls whose time is over after so many seconds."""
+    def _look_at(self, end: float) -> None:
+        """Look then for calls whose time is over, in monotonic time [s]."""
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._end_late)
-        self._ends = monotonic() + seconds
+        self._timer = asyncio.get_running_loop().call_later(max(end - monotonic(), 0.0), self._end_late)
+        self._ends = end
 
     def _not_sent(self, group: Sequence[Sent]) -> None:
         """Ask each call of a group by itself, in a task."""
@@ -271,7 +284,7 @@ class PassThrough:
             group[0].settle(failure or self._settled(group[0], replies[1:]))
             return
         for sent in group:
-            sent.settle(failure or self._settled(sent, (replies[places[sent.requests[0]]],)))
+            sent.settle(failure or self._settled(sent, (replies[places[sent.request]],)))
 
     def _ended(self, group: Sequence[Sent], *, is_well: bool) -> None:
         """Note that the calls of a group were answered."""
@@ -329,7 +342,7 @@ class PassThrough:
                 self._places.leave(sent.client, known=False)
                 sent.settle(UpstreamError(_no_answer(sent.seconds)))
         if self._sent:
-            self._end_after(min(map(_end_of, self._sent.values())) - now)
+            self._look_at(min(map(_end_of, self._sent.values())))
 
     async def call(self, method: str, params: Sequence[Any]) -> msgspec.Raw | Streamed:
         """The result of one call, in the node's bytes.
@@ -409,16 +422,14 @@ class PassThrough:
     async def _exchanged(
         self, calls: Sequence[Call], *, streams: bool, changes: bool, begun: NodeConnection | None
     ) -> list[Any]:
-        requests = [_request(*call) for call in calls]
         if self._node.takes_batches or begun is not None:
             try:
-                connection = await self._connections.post(_batch(requests), changes=changes, begun=begun)
+                connection = await self._connections.post(_batch(calls), changes=changes, begun=begun)
                 return await self._batched(calls, connection, streams=streams)
             except _NoBatches as error:
                 if changes:  # the node may have acted on a part of it
                     raise error.error from None
-        outcomes = [await self._single(call, _numbered(1, request), streams=streams)
-                    for call, request in zip(calls, requests, strict=True)]  # fmt: skip
+        outcomes = [await self._single(call, streams=streams) for call in calls]
         self._node.takes_batches = False  # now that its calls are answered
         return outcomes
 
@@ -440,8 +451,9 @@ class PassThrough:
         self._check_chain(by_id[0])
         return [self._outcome(method, by_id[place]) for place, (method, _) in enumerate(calls, 1)]
 
-    async def _single(self, call: Call, body: bytes, *, streams: bool) -> Any:
+    async def _single(self, call: Call, *, streams: bool) -> Any:
         """The outcome of a call of a node without batches, behind the chain id on the same connection."""
+        body = _numbered(_request(*call), 1)
         connection = await self._connections.post(_CHAIN_ID)
         self._check_chain(self._reply(connection, await self._read(connection, None), identity=0))
         connection = await self._connections.post(body, changes=changes_state(call[0]))
@@ -546,18 +558,14 @@ def _places_of(group: Sequence[Sent]) -> dict[bytes, int]:
     """The requests of calls that share one, each once, and their places in it, behind the chain id."""
     places: dict[bytes, int] = {}
     for sent in group:
-        places.setdefault(sent.requests[0], len(places) + 1)
+        places.setdefault(sent.request, len(places) + 1)
     return places
 
 
-def _are_calls(group: Sequence[Sent]) -> bool:
-    """Whether calls share a request, one of which may be slow."""
-    return len(group) > 1 and group[0].target is not None
-
-
 def _end_of(group: Sequence[Sent]) -> float:
-    """When a group is not waited for any longer, in monotonic time [s]."""
-    return group[-1].began + SHARED_SECONDS if _are_calls(group) else group[0].deadline
+    """When a group is not waited for any longer, in monotonic time [s]; calls that share a request may be slow."""
+    are_calls = len(group) > 1 and group[0].target is not None
+    return group[-1].began + SHARED_SECONDS if are_calls else group[0].deadline
 
 
 def _plain_replies(data: bytes, count: int) -> list[_Reply] | None:
@@ -576,21 +584,23 @@ def _plain_replies(data: bytes, count: int) -> list[_Reply] | None:
 
 def _request(method: str, params: Sequence[Any]) -> bytes:
     """The bytes of a request behind its id."""
-    try:
-        return _encode({"method": method, "params": params})[1:]
-    except (OverflowError, TypeError, ValueError):
-        raise InvalidInput("params", "expected JSON whose integers fit 64 bits", "others") from None
+    return _encoded({"method": method, "params": params})[1:]
 
 
-def _numbered(place: int, request: bytes) -> bytes:
+def _numbered(request: bytes, place: int) -> bytes:
     return b'{"jsonrpc":"2.0","id":%d,%b' % (place, request)
 
 
-def _batch(requests: Sequence[bytes]) -> bytes:
+def _batch(calls: Sequence[Call]) -> bytes:
     """A request for the chain id and for these, whose ids are their places."""
-    if len(requests) == 1:
-        return _WITH_CHAIN_ID % requests[0]
-    return b"[" + b",".join((_CHAIN_ID, *(_numbered(*each) for each in enumerate(requests, 1)))) + b"]"
+    return _encoded([_ASK_CHAIN_ID, *[_Ask(place, *call) for place, call in enumerate(calls, 1)]])
+
+
+def _encoded(asked: Any) -> bytes:
+    try:
+        return _encode(asked)
+    except (OverflowError, TypeError, ValueError):
+        raise InvalidInput("params", "expected JSON whose integers fit 64 bits", "others") from None
 
 
 def _raised(outcome: Any) -> "msgspec.Raw | Streamed":

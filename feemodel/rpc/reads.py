@@ -41,19 +41,19 @@ class Sent(Later[Any]):
     Parameters
     ----------
     calls : one, or those of a batch.
-    requests : their bytes behind the ids.
+    request : its bytes behind the id; of a batch all of them.
     client : that holds the place.
     seconds : until the answer [s].
     is_batch : whether it is settled with a list of outcomes.
     """
 
-    __slots__ = ("calls", "client", "deadline", "is_batch", "requests", "seconds", "target")
+    __slots__ = ("calls", "client", "deadline", "is_batch", "request", "seconds", "target")
 
     def __init__(
-        self, calls: Sequence[Call], requests: Sequence[bytes], client: str, seconds: float, *, is_batch: bool = False
+        self, calls: Sequence[Call], request: bytes, client: str, seconds: float, *, is_batch: bool = False
     ) -> None:
         super().__init__()
-        self.calls, self.requests, self.client, self.is_batch = calls, requests, client, is_batch
+        self.calls, self.request, self.client, self.is_batch = calls, request, client, is_batch
         self.seconds, self.deadline = seconds, monotonic() + seconds  # the second in monotonic time
         self.target: Target | None = None  #: what a call that may be quick calls
 
