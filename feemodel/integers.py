@@ -12,7 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import INT64_MAX, Part, WholeArray, raise_first, whole
+from feemodel.checks import INT64_MAX, Part, WholeArray, raise_first
 from feemodel.errors import Int64Overflow, InvalidInput
 
 Whole: TypeAlias = int | WholeArray
@@ -34,18 +34,6 @@ class FixedPoint(NamedTuple, Generic[Part]):
 
 
 NOTHING = FixedPoint(0, 0)
-
-
-def one_whole(name: str, value: Any, *, minimum: int = 0, unit: str = "") -> int:
-    """One integer; an array is refused. Raises `InvalidInput`.
-
-    >>> one_whole("inertia", 10)
-    10
-    """
-    number = whole(name, value, minimum=minimum, unit=unit)
-    if not isinstance(number, int):
-        raise InvalidInput(name, "expected one integer", value)
-    return number
 
 
 def require(name: str, reason: str, value: Whole, holds: Truth, error: type[InvalidInput] = InvalidInput) -> None:

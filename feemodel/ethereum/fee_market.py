@@ -27,6 +27,7 @@ from feemodel.checks import (
     sequence,
     text,
     whole,
+    whole_scalar,
 )
 from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow, InvalidInput
@@ -40,7 +41,6 @@ from feemodel.integers import (
     maximum,
     multiply,
     multiply_divide,
-    one_whole,
     require,
     where,
 )
@@ -80,7 +80,7 @@ class BlobRules:
         text("name", self.name)
         flag("reserve", self.reserve)
         for field in ("timestamp", "target", "maximum", "update_fraction"):
-            one_whole(field, getattr(self, field), minimum=0 if field == "timestamp" else 1)
+            whole_scalar(field, getattr(self, field), minimum=0 if field == "timestamp" else 1)
         if self.maximum < self.target:
             raise InvalidInput("maximum", f"expected at least the target of {self.target} blobs", self.maximum)
 

@@ -16,11 +16,11 @@ core/state_transition_test.go, core/vm/eip8038_test.go, core/eip8037_test.go.
 from collections.abc import Sequence
 from typing import NamedTuple, overload
 
-from feemodel.checks import ArrayLike, Numbers, Wholes, choice, whole
+from feemodel.checks import ArrayLike, Numbers, Wholes, choice, whole, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
 from feemodel.formula import formula
-from feemodel.integers import Whole, add, multiply, one_whole
+from feemodel.integers import Whole, add, multiply
 from feemodel.printed import printed_as_table
 
 DATE = "2026-08-22"  # of the proposals that the numbers are from
@@ -238,10 +238,10 @@ def storage_gas(original: int, values: Sequence[int]) -> StorageGas:
     >>> storage_gas(0, [1])
     StorageGas(execution_gas=12100, state_gas=97920, refund=0)
     """
-    first = current = one_whole("original", original)
+    first = current = whole_scalar("original", original)
     execution = state = refund = 0
     for place, value in enumerate(values):
-        new = one_whole(f"values[{place}]", value)
+        new = whole_scalar(f"values[{place}]", value)
         execution += COLD_STORAGE_ACCESS if place == 0 else WARM_ACCESS
         if new == current:
             continue
@@ -263,7 +263,7 @@ def deposited_code_gas(code_bytes: int) -> tuple[int, int]:
     >>> deposited_code_gas(33)
     (50490, 12)
     """
-    size = one_whole("code_bytes", code_bytes, unit="bytes")
+    size = whole_scalar("code_bytes", code_bytes, unit="bytes")
     return size * GAS_PER_STATE_BYTE, (size + 31) // 32 * HASH_WORD
 
 
@@ -273,7 +273,7 @@ def split_gas_limit(gas_limit: int, intrinsic: int) -> tuple[int, int]:
     >>> split_gas_limit(20_000_000, 24_000)
     (16753216, 3222784)
     """
-    limit, spent = one_whole("gas_limit", gas_limit, unit="gas"), one_whole("intrinsic", intrinsic, unit="gas")
+    limit, spent = whole_scalar("gas_limit", gas_limit, unit="gas"), whole_scalar("intrinsic", intrinsic, unit="gas")
     if spent > min(limit, MAX_EXECUTION_GAS):
         raise InvalidInput("gas_limit", f"expected at least the intrinsic {spent:,} gas", limit)
     left = min(MAX_EXECUTION_GAS, limit) - spent
@@ -300,13 +300,15 @@ def transaction_gas(
     >>> transaction_gas(10**6, gas_left=400_000, reservoir=0, refund_counter=200_000, state_gas=97_920, floor=21_000)
     TransactionGas(gas_used=480000, block_state=97920, block_execution=502080)
     """
-    before = one_whole("gas_limit", gas_limit) - one_whole("gas_left", gas_left) - one_whole("reservoir", reservoir)
+    before = (
+        whole_scalar("gas_limit", gas_limit) - whole_scalar("gas_left", gas_left) - whole_scalar("reservoir", reservoir)
+    )
     if before < 0:
         raise InvalidInput("gas_left", "expected no more left than the gas limit", gas_left)
-    state, least = one_whole("state_gas", state_gas), one_whole("floor", floor)
+    state, least = whole_scalar("state_gas", state_gas), whole_scalar("floor", floor)
     if state > before:
         raise InvalidInput("state_gas", f"expected at most the {before:,} gas that was used", state_gas)
-    refund = min(before // REFUND_QUOTIENT, one_whole("refund_counter", refund_counter))
+    refund = min(before // REFUND_QUOTIENT, whole_scalar("refund_counter", refund_counter))
     return TransactionGas(max(before - refund, least), state, max(before - state, least))
 
 
@@ -330,9 +332,9 @@ def posting_gas(
     >>> posting_gas(), posting_gas(nonzero_bytes=100_000)
     (PostingGas(today=21000, draft=15000), PostingGas(today=4021000, draft=6415000))
     """
-    new, changed = one_whole("new_slots", new_slots), one_whole("changed_slots", changed_slots)
-    other = one_whole("other_gas", other_gas, unit="gas")
-    zero, nonzero = one_whole("zero_bytes", zero_bytes), one_whole("nonzero_bytes", nonzero_bytes)
+    new, changed = whole_scalar("new_slots", new_slots), whole_scalar("changed_slots", changed_slots)
+    other = whole_scalar("other_gas", other_gas, unit="gas")
+    zero, nonzero = whole_scalar("zero_bytes", zero_bytes), whole_scalar("nonzero_bytes", nonzero_bytes)
     data = int(fee_market.calldata_gas(zero, nonzero))
     slots = new * NEW_SLOT_GAS_TODAY + changed * CHANGED_SLOT_GAS_TODAY
     base = fee_market.TRANSACTION_GAS
@@ -355,7 +357,5 @@ def block_gas(transactions: Sequence[tuple[int, int]]) -> int:
     >>> block_gas([(21_000, 183_600), (4_000_000, 97_920), (2_500, 0)])
     4023500
     """
-    execution = sum(one_whole(f"transactions[{i}]", pair[0], unit="gas") for i, pair in enumerate(transactions))
-    return max(
-        execution, sum(one_whole(f"transactions[{i}]", pair[1], unit="gas") for i, pair in enumerate(transactions))
-    )
+    gas = [[whole_scalar(f"transactions[{i}]", one, unit="gas") for one in pair] for i, pair in enumerate(transactions)]
+    return max(sum(execution for execution, _ in gas), sum(state for _, state in gas))

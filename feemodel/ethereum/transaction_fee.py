@@ -13,8 +13,8 @@ Source: ethereum/RIPs at 4179109, RIPS/rip-7759.md (draft).
 
 from typing import NamedTuple
 
+from feemodel.checks import whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.integers import one_whole
 from feemodel.printed import printed_as_table
 
 
@@ -45,11 +45,8 @@ def transaction_fee(*, total: int, data_fee: int, priority_fee: int = 0) -> Tran
     >>> transaction_fee(total=100, data_fee=30)
     TransactionFee(execution_fee=70, data_fee=30, priority_fee=0)
     """
-    whole = one_whole("total", total, unit="wei")
-    data, priority = (
-        one_whole("data_fee", data_fee, unit="wei"),
-        one_whole("priority_fee", priority_fee, unit="wei"),
-    )
+    whole, data = whole_scalar("total", total, unit="wei"), whole_scalar("data_fee", data_fee, unit="wei")
+    priority = whole_scalar("priority_fee", priority_fee, unit="wei")
     if data + priority > whole:
         raise InvalidInput("total", "expected at least the data fee and the priority fee", total)
     return TransactionFee(whole - data - priority, data, priority)

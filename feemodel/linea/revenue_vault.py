@@ -6,8 +6,7 @@ Source: Consensys/linea-monorepo at cb180134 (2026-06-12), contracts/src/operati
 
 from typing import NamedTuple
 
-from feemodel.checks import instance
-from feemodel.integers import one_whole
+from feemodel.checks import instance, whole_scalar
 from feemodel.printed import printed_as_table
 
 ETH_BURNT_PERCENTAGE = 20
@@ -54,7 +53,7 @@ def submit_invoice(vault: RevenueVault, amount: int) -> InvoicePaid:
     InvoicePaid(vault=RevenueVault(balance=0, invoice_arrears=30), paid=100)
     """
     _check(vault)
-    owed = vault.invoice_arrears + one_whole("amount", amount, minimum=1, unit="wei")
+    owed = vault.invoice_arrears + whole_scalar("amount", amount, minimum=1, unit="wei")
     paid = min(vault.balance, owed)
     return InvoicePaid(RevenueVault(vault.balance - paid, owed - paid), paid)
 
@@ -72,7 +71,7 @@ def burn_and_bridge(vault: RevenueVault, *, minimum_fee: int = 0) -> Surplus:
 message_fee=1)
     """
     _check(vault)
-    fee = one_whole("minimum_fee", minimum_fee, unit="wei")
+    fee = whole_scalar("minimum_fee", minimum_fee, unit="wei")
     paid = min(vault.balance, vault.invoice_arrears)
     left = RevenueVault(vault.balance - paid, vault.invoice_arrears - paid)
     if left.balance <= fee:
@@ -84,4 +83,4 @@ message_fee=1)
 
 def _check(vault: RevenueVault) -> None:
     for name, value in instance("vault", vault, RevenueVault)._asdict().items():
-        one_whole(name, value, unit="wei")
+        whole_scalar(name, value, unit="wei")

@@ -13,7 +13,7 @@ from typing import NamedTuple, overload
 from feemodel.checks import ArrayLike, Numbers, Wholes, instance, whole, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.formula import formula
-from feemodel.integers import UINT64_MAX, Whole, add, ceiling_divide, one_whole
+from feemodel.integers import UINT64_MAX, Whole, add, ceiling_divide
 from feemodel.printed import printed_as_table
 from feemodel.rollups.arbitrum import BIPS, VERSIONS
 
@@ -57,8 +57,8 @@ last_surplus=0, last_update_time=0)
     """
     return replace(
         instance("state", state, L1Pricing),
-        units_since_update=state.units_since_update + one_whole("units", units),
-        fees_available=state.fees_available + one_whole("fees", fees),
+        units_since_update=state.units_since_update + whole_scalar("units", units),
+        fees_available=state.fees_available + whole_scalar("fees", fees),
     )
 
 
@@ -106,12 +106,14 @@ def reported(
     (780, 3000, 19620, 156)
     """
     instance("state", state, L1Pricing)
-    allocated = _allocated_units(state, one_whole("update_time", update_time), one_whole("current_time", current_time))
-    spent = one_whole("wei_spent", wei_spent)
-    cap_bips = min(one_whole("cost_cap_bips", cost_cap_bips), 2**63 - 1)  # the node casts it to a signed number
+    allocated = _allocated_units(
+        state, whole_scalar("update_time", update_time), whole_scalar("current_time", current_time)
+    )
+    spent = whole_scalar("wei_spent", wei_spent)
+    cap_bips = min(whole_scalar("cost_cap_bips", cost_cap_bips), 2**63 - 1)  # the node casts it to a signed number
     if cap_bips:
-        spent = min(spent, one_whole("l1_base_fee", l1_base_fee) * allocated * cap_bips // BIPS)
-    reward = one_whole("per_unit_reward", per_unit_reward) * allocated
+        spent = min(spent, whole_scalar("l1_base_fee", l1_base_fee) * allocated * cap_bips // BIPS)
+    reward = whole_scalar("per_unit_reward", per_unit_reward) * allocated
     reward_paid = min(reward, state.fees_available)
     due_to_posters = state.due_to_posters + spent
     poster_paid = min(due_to_posters, state.fees_available - reward_paid)
@@ -123,8 +125,8 @@ def reported(
         due_for_rewards=state.due_for_rewards + reward - reward_paid,
         last_update_time=update_time,
     )
-    equilibrium = one_whole("equilibration_units", equilibration_units, minimum=1)
-    resistance = one_whole("inertia", inertia, minimum=1)
+    equilibrium = whole_scalar("equilibration_units", equilibration_units, minimum=1)
+    resistance = whole_scalar("inertia", inertia, minimum=1)
     priced = _priced(settled, allocated, equilibrium, resistance) if allocated else settled
     return BatchReport(priced, reward_paid, poster_paid)
 

@@ -40,21 +40,11 @@ from feemodel.checks import (
     mapping,
     sequence,
     whole,
+    whole_scalar,
 )
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.formula import formula
-from feemodel.integers import (
-    UINT64_MAX,
-    Whole,
-    add,
-    maximum,
-    multiply,
-    multiply_divide,
-    one_whole,
-    require,
-    saturated,
-    where,
-)
+from feemodel.integers import UINT64_MAX, Whole, add, maximum, multiply, multiply_divide, require, saturated, where
 from feemodel.printed import printed_as_table
 
 BIPS = 10_000
@@ -80,8 +70,8 @@ class GasConstraint:
     window: int  #: at least 1 [s]
 
     def __post_init__(self) -> None:
-        one_whole("target", self.target, minimum=1, unit="gas")
-        one_whole("window", self.window, minimum=1, unit="seconds")
+        whole_scalar("target", self.target, minimum=1, unit="gas")
+        whole_scalar("window", self.window, minimum=1, unit="seconds")
 
 
 #: Arbitrum One and Nova since ArbOS 51, 2026-01-08 (docs.arbitrum.io, chain parameters; nitro model_test.go).
@@ -122,7 +112,7 @@ def saturated_product(value: int, factor: int, limit: int = UINT64_MAX) -> int:
     >>> saturated_product(2**62, 8) == 2**64 - 1
     True
     """
-    return min(one_whole("value", value) * one_whole("factor", factor), one_whole("limit", limit))
+    return min(whole_scalar("value", value) * whole_scalar("factor", factor), whole_scalar("limit", limit))
 
 
 @overload
@@ -139,7 +129,7 @@ def approx_exp_basis_points(bips: ArrayLike, accuracy: int = EXPONENTIAL_ACCURAC
     (12214, 3692, 3654791)
     """
     exponent = whole("bips", bips, minimum=None)
-    terms = one_whole("accuracy", accuracy, minimum=1)
+    terms = whole_scalar("accuracy", accuracy, minimum=1)
     check_limit(terms, "terms of the series", MOST_TERMS)
     size = maximum(exponent, -exponent)
     value: Whole = BIPS + size // terms
@@ -170,7 +160,7 @@ def constraint_base_fee(exponent: int, *, min_base_fee: int) -> int:
     >>> constraint_base_fee(783, min_base_fee=20_000_000)
     21628000
     """
-    fee, x = one_whole("min_base_fee", min_base_fee, unit="wei"), one_whole("exponent", exponent)
+    fee, x = whole_scalar("min_base_fee", min_base_fee, unit="wei"), whole_scalar("exponent", exponent)
     return fee * min(int(approx_exp_basis_points(x)), INT64_MAX) // BIPS
 
 
@@ -239,8 +229,8 @@ def base_fees(
     if gas.ndim != 1 or gas.shape != times.shape:
         reason = "expected as many timestamps as blocks, in one dimension"
         raise InvalidInput("timestamps", reason, f"shapes {gas.shape} and {times.shape}")
-    floor = check_int64("min_base_fee", one_whole("min_base_fee", min_base_fee, unit="wei"))
-    first = floor if base_fee is None else check_int64("base_fee", one_whole("base_fee", base_fee, unit="wei"))
+    floor = check_int64("min_base_fee", whole_scalar("min_base_fee", min_base_fee, unit="wei"))
+    first = floor if base_fee is None else check_int64("base_fee", whole_scalar("base_fee", base_fee, unit="wei"))
     for one in sequence("constraints", constraints):
         instance("constraints", one, GasConstraint)
     start = [0] * len(constraints) if backlogs is None else list(_backlogs(backlogs, constraints))
@@ -249,7 +239,7 @@ def base_fees(
     parent = (
         times[:1]
         if parent_timestamp is None
-        else [check_int64("time", one_whole("parent_timestamp", parent_timestamp))]
+        else [check_int64("time", whole_scalar("parent_timestamp", parent_timestamp))]
     )
     seconds = np.diff(times, prepend=np.asarray(parent, dtype=np.int64)) if times.size else times
     require("timestamps", "expected times that never fall", times, seconds >= 0)
@@ -346,7 +336,7 @@ class MultiGasConstraint:
     def __post_init__(self) -> None:
         GasConstraint(self.target, self.window)
         for kind, weight in _by_kind("weights", self.weights).items():
-            one_whole(f"weights[{kind}]", weight)
+            whole_scalar(f"weights[{kind}]", weight)
         if not self.largest_weight:
             raise InvalidInput("weights", "expected at least one above 0", dict(self.weights))
         object.__setattr__(self, "weights", MappingProxyType(dict(self.weights)))
@@ -376,10 +366,10 @@ def change_multi_gas_backlog(
     """
     amounts, constraint = _by_kind("amounts", amounts), instance("constraint", constraint, MultiGasConstraint)
     shrinks = flag("shrink", shrink)
-    changed = one_whole("backlog", backlog, unit="gas")
+    changed = whole_scalar("backlog", backlog, unit="gas")
     for kind in RESOURCE_KINDS:
         product = saturated_product(
-            constraint.weights.get(kind, 0), one_whole(f"amounts[{kind}]", amounts.get(kind, 0), unit="gas")
+            constraint.weights.get(kind, 0), whole_scalar(f"amounts[{kind}]", amounts.get(kind, 0), unit="gas")
         )
         changed = max(0, changed - product) if shrinks else min(changed + product, UINT64_MAX)
     return changed
@@ -421,7 +411,7 @@ def update_multi_gas_pricing(
     (27083000, {'computation': 27083000})
     """
     paid_off = _paid_off(backlogs, seconds, constraints)
-    floor = one_whole("min_base_fee", min_base_fee, unit="wei")
+    floor = whole_scalar("min_base_fee", min_base_fee, unit="wei")
     fees = {
         kind: constraint_base_fee(exponent, min_base_fee=floor)
         for kind, exponent in multi_gas_exponents(paid_off, constraints).items()
@@ -442,13 +432,13 @@ def multi_gas_refund(used: Mapping[str, int], *, gas_used: int, base_fee: int, f
     >>> multi_gas_refund({"computation": 100}, gas_used=150, base_fee=10, fees={"computation": 8})
     700
     """
-    header = one_whole("base_fee", base_fee, unit="wei")
+    header = whole_scalar("base_fee", base_fee, unit="wei")
     prices = _by_kind("fees", fees)
     cost = 0
     for kind, amount in _by_kind("used", used).items():
-        own = 0 if kind == SINGLE_DIMENSION else one_whole(f"fees[{kind}]", prices.get(kind, 0), unit="wei")
-        cost += one_whole(f"used[{kind}]", amount, unit="gas") * (own or header)
-    return max(0, header * one_whole("gas_used", gas_used, unit="gas") - cost)
+        own = 0 if kind == SINGLE_DIMENSION else whole_scalar(f"fees[{kind}]", prices.get(kind, 0), unit="wei")
+        cost += whole_scalar(f"used[{kind}]", amount, unit="gas") * (own or header)
+    return max(0, header * whole_scalar("gas_used", gas_used, unit="gas") - cost)
 
 
 def _by_kind(name: str, values: Mapping[str, int]) -> Mapping[str, int]:
@@ -461,7 +451,7 @@ def _paid_off(
     backlogs: Sequence[int], seconds: int, constraints: Sequence[GasConstraint | MultiGasConstraint]
 ) -> tuple[int, ...]:
     """The backlogs after the time that passed."""
-    elapsed = one_whole("seconds", seconds, unit="seconds")
+    elapsed = whole_scalar("seconds", seconds, unit="seconds")
     rows = zip(_backlogs(backlogs, constraints), constraints, strict=True)
     return tuple(max(0, backlog - saturated_product(elapsed, one.target)) for backlog, one in rows)
 
@@ -472,4 +462,4 @@ def _backlogs(backlogs: Sequence[int], constraints: Sequence[GasConstraint | Mul
             raise InvalidInput("constraints", "expected a GasConstraint or MultiGasConstraint", one)
     if len(sequence("backlogs", backlogs)) != len(constraints):
         raise InvalidInput("backlogs", f"expected one for each of {len(constraints)} constraints", backlogs)
-    return tuple(one_whole(f"backlogs[{place}]", backlog, unit="gas") for place, backlog in enumerate(backlogs))
+    return tuple(whole_scalar(f"backlogs[{place}]", backlog, unit="gas") for place, backlog in enumerate(backlogs))

@@ -18,10 +18,9 @@ matter-labs/era-contracts, TransactionHelper.sol; matter-labs/zksync-os at 0a82d
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from feemodel.checks import INT64_MAX, check_limit, instance, sequence
+from feemodel.checks import INT64_MAX, check_limit, instance, sequence, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
-from feemodel.integers import one_whole
 from feemodel.printed import printed_as_table
 from feemodel.rollups import arbitrum, taiko, zksync_os
 from feemodel.rollups.arbitrum_l2_pricing import BIPS, GasConstraint, constraint_base_fee
@@ -60,11 +59,11 @@ def sendable(balance: int, *, gas_limit: int, max_fee_per_gas: int, l1_fee: int 
     >>> sendable(10**15, gas_limit=160_000, max_fee_per_gas=50_000_000, l1_fee=40_000_000_000_123)[:2]
     (951999999999877, 48000000000123)
     """
-    limit = one_whole("gas_limit", gas_limit, unit="gas")
-    data, operator = one_whole("l1_fee", l1_fee, unit="wei"), one_whole("operator_fee", operator_fee, unit="wei")
-    fee = one_whole("max_fee_per_gas", max_fee_per_gas, unit="wei")
+    limit = whole_scalar("gas_limit", gas_limit, unit="gas")
+    data, operator = whole_scalar("l1_fee", l1_fee, unit="wei"), whole_scalar("operator_fee", operator_fee, unit="wei")
+    fee = whole_scalar("max_fee_per_gas", max_fee_per_gas, unit="wei")
     held = limit * fee + data + operator
-    left = one_whole("balance", balance, unit="wei") - held
+    left = whole_scalar("balance", balance, unit="wei") - held
     return Sendable(left if left >= 0 else None, held, limit, data, operator, fee)
 
 
@@ -95,11 +94,11 @@ def arbitrum_sendable(
     (9997602000000000, 2398000000000, 109000)
     """
     charge = arbitrum.poster_charge(
-        one_whole("brotli_size", brotli_size, unit="bytes"),
-        price_per_unit=one_whole("price_per_unit", price_per_unit, unit="wei"),
-        gas_price=one_whole("lowest_base_fee", lowest_base_fee, minimum=1, unit="wei"),
+        whole_scalar("brotli_size", brotli_size, unit="bytes"),
+        price_per_unit=whole_scalar("price_per_unit", price_per_unit, unit="wei"),
+        gas_price=whole_scalar("lowest_base_fee", lowest_base_fee, minimum=1, unit="wei"),
     )
-    limit = one_whole("execution_gas", execution_gas, unit="gas") + int(charge.gas)
+    limit = whole_scalar("execution_gas", execution_gas, unit="gas") + int(charge.gas)
     return sendable(balance, gas_limit=limit, max_fee_per_gas=max_fee_per_gas)
 
 
@@ -120,9 +119,9 @@ def base_fee_bound(
     >>> base_fee_bound(10**9, 3, gas_limit=30_000_000, elasticity=2, denominator=8)
     [1125000000, 1265625000, 1423828125]
     """
-    fee, floor = one_whole("base_fee", base_fee, unit="wei"), one_whole("min_base_fee", min_base_fee, unit="wei")
+    fee, floor = whole_scalar("base_fee", base_fee, unit="wei"), whole_scalar("min_base_fee", min_base_fee, unit="wei")
     for name, value in (("gas_limit", gas_limit), ("elasticity", elasticity), ("denominator", denominator)):
-        one_whole(name, value, minimum=1)
+        whole_scalar(name, value, minimum=1)
     fees: list[int] = []
     for _ in range(_blocks("blocks", blocks)):
         fee = int(fee_market.next_base_fee(fee, gas_limit, gas_limit, elasticity=elasticity, denominator=denominator))
@@ -153,8 +152,8 @@ def arbitrum_base_fee_bound(
     23412000
     """
     count = _blocks("blocks", blocks)
-    floor = one_whole("min_base_fee", min_base_fee, minimum=1, unit="wei")
-    fee = max(one_whole("base_fee", base_fee, unit="wei"), floor)
+    floor = whole_scalar("min_base_fee", min_base_fee, minimum=1, unit="wei")
+    fee = max(whole_scalar("base_fee", base_fee, unit="wei"), floor)
     if fee >= constraint_base_fee(INT64_MAX, min_base_fee=floor):
         raise InvalidInput("base_fee", "expected less than the fee at which the node's arithmetic saturates", base_fee)
     low, high = 0, 1  # the exponent of low is not too large, that of high is
@@ -179,7 +178,7 @@ def taiko_base_fee_bound(base_fee: int, blocks: int, *, chain: taiko.Chain = tai
     39062500
     """
     instance("chain", chain, taiko.Chain)
-    fee = one_whole("base_fee", base_fee, unit="wei")
+    fee = whole_scalar("base_fee", base_fee, unit="wei")
     for _ in range(_blocks("blocks", blocks)):
         if fee >= chain.max_base_fee:
             break
@@ -199,8 +198,8 @@ def zksync_os_base_fee_bound(base_fee: int, blocks: int, *, native_per_gas: int)
     >>> zksync_os_base_fee_bound(100, 3, native_per_gas=100), zksync_os_base_fee_bound(80_000, 2, native_per_gas=100)
     (400, 101200)
     """
-    per_gas = one_whole("native_per_gas", native_per_gas, minimum=1)
-    native = -(-one_whole("base_fee", base_fee, unit="wei") // per_gas)
+    per_gas = whole_scalar("native_per_gas", native_per_gas, minimum=1)
+    native = -(-whole_scalar("base_fee", base_fee, unit="wei") // per_gas)
     for _ in range(_blocks("blocks", blocks)):
         native += max(1, native // zksync_os.CHANGE_DENOMINATOR)
     return native * per_gas
@@ -224,10 +223,10 @@ def l1_fee_bounds(
     """
     blocks = _blocks("l1_blocks", l1_blocks)
     instance("rules", rules, fee_market.BlobRules)
-    base = one_whole("l1_base_fee", l1_base_fee, unit="wei")
+    base = whole_scalar("l1_base_fee", l1_base_fee, unit="wei")
     for _ in range(blocks):
         base += max(1, base // L1_BASE_FEE_DENOMINATOR)
-    blob = one_whole("blob_base_fee", blob_base_fee, unit="wei")
+    blob = whole_scalar("blob_base_fee", blob_base_fee, unit="wei")
     if blocks:
         risen = blocks * (rules.maximum - rules.target) * fee_market.GAS_PER_BLOB
         blob = int(fee_market.fake_exponential(blob + 1, risen, rules.update_fraction)) + 1
@@ -235,6 +234,6 @@ def l1_fee_bounds(
 
 
 def _blocks(name: str, blocks: int) -> int:
-    count = one_whole(name, blocks)
+    count = whole_scalar(name, blocks)
     check_limit(count, "blocks ahead", MOST_BLOCKS, ": the bound has no meaning there")
     return count

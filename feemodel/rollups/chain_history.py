@@ -16,9 +16,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from feemodel.checks import choice
+from feemodel.checks import choice, whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.integers import one_whole
 
 UNKNOWN = "unknown"
 CHECKED = "2026-11-22"
@@ -107,7 +106,7 @@ def timestamp(name: str, when: When) -> int:
         return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp())
     if isinstance(when, date):
         return int(datetime(when.year, when.month, when.day, tzinfo=UTC).timestamp())
-    return one_whole(name, when, unit="seconds")
+    return whole_scalar(name, when, unit="seconds")
 
 
 def _row(since: int | str, source: str, note: str = "", **values: Any) -> Row:
@@ -368,7 +367,7 @@ def rows_older_than(days: int, today: str) -> list[tuple[Chain, Row]]:
     >>> rows_older_than(90, "2026-11-23")
     []
     """
-    limit = timestamp("today", today) - one_whole("days", days) * 86_400
+    limit = timestamp("today", today) - whole_scalar("days", days) * 86_400
     return [
         (one, row) for one in CHAINS.values() for row in one.rows if timestamp("checked_on", row.checked_on) < limit
     ]

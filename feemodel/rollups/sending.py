@@ -4,12 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from feemodel.checks import function, instance, mapping
+from feemodel.checks import function, instance, mapping, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import parse_call
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.ethereum.transaction import Transaction, fill
-from feemodel.integers import one_whole
 from feemodel.rollups import arbitrum, arbitrum_l1_pricing, balance, optimism, presets
 from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, PRICING_INERTIA, GasConstraint
 from feemodel.rollups.balance import Sendable
@@ -87,14 +86,14 @@ def max_send(
     instance("now", now, Now)
     if sign is not None:
         function("sign", sign)
-    one, blocks = chain(name), one_whole("blocks_ahead", blocks_ahead)
-    one_whole("balance", balance_wei, unit="wei")
+    one, blocks = chain(name), whole_scalar("blocks_ahead", blocks_ahead)
+    whole_scalar("balance", balance_wei, unit="wei")
     parameters = one.at(at)
-    tip = one_whole("max_priority_fee", max_priority_fee, unit="wei")
+    tip = whole_scalar("max_priority_fee", max_priority_fee, unit="wei")
     if max_fee_per_gas is None:
         fee = _max_fee(name, one.family, parameters, now, blocks) + tip
     else:
-        fee = one_whole("max_fee_per_gas", max_fee_per_gas, minimum=tip, unit="wei")
+        fee = whole_scalar("max_fee_per_gas", max_fee_per_gas, minimum=tip, unit="wei")
     unsigned = _transaction(call, one.chain_id, gas_limit, fee, tip)
     l1_blocks = 0
     if blocks:
@@ -196,7 +195,7 @@ def _transaction(call: Mapping[str, Any], chain_id: int | None, gas_limit: int, 
     parsed = parse_call({**call, "maxFeePerGas": fee, "maxPriorityFeePerGas": tip})
     if chain_id is None and parsed.chain_id is None:
         raise InvalidInput("call.chainId", "expected one: many chains follow this rule", None)
-    return fill(parsed, gas=one_whole("gas_limit", gas_limit, unit="gas"), chain_id=chain_id or 0)
+    return fill(parsed, gas=whole_scalar("gas_limit", gas_limit, unit="gas"), chain_id=chain_id or 0)
 
 
 def _sizes(transaction: Transaction, sign: Sign | None, columns: tuple[str, ...], gas: int) -> dict[str, int]:

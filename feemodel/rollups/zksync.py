@@ -29,6 +29,7 @@ from feemodel.checks import (
     instance,
     real,
     whole,
+    whole_scalar,
 )
 from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput
@@ -43,7 +44,6 @@ from feemodel.integers import (
     minimum,
     multiply,
     multiply_divide,
-    one_whole,
     saturated,
     truncated,
 )
@@ -240,7 +240,7 @@ def l1_pubdata_price(
     blob_price = _scaled("blob_base_fee", blob_base_fee, multiplier)
     choice("mode", mode, PUBDATA_MODES)
     if max_blob_base_fee is not None:
-        one_whole("max_blob_base_fee", max_blob_base_fee, unit="wei")
+        whole_scalar("max_blob_base_fee", max_blob_base_fee, unit="wei")
     if mode == "blobs":
         capped = blob_price if max_blob_base_fee is None else minimum(blob_price, max_blob_base_fee)
         return multiply("l1_pubdata_price", capped, BLOB_GAS_PER_PUBDATA_BYTE)
@@ -276,11 +276,11 @@ def predicted_blob_base_fee(
     >>> predicted_blob_base_fee(1, pending_blobs=100, l1_blocks=1)
     44
     """
-    market_excess = excess_behind(one_whole("blob_base_fee", blob_base_fee), update_fraction)
-    target = one_whole("target_blobs", target_blobs) * one_whole("l1_blocks", l1_blocks)
-    own_excess = fee_market.GAS_PER_BLOB * max(0, one_whole("pending_blobs", pending_blobs) - target)
+    market_excess = excess_behind(whole_scalar("blob_base_fee", blob_base_fee), update_fraction)
+    target = whole_scalar("target_blobs", target_blobs) * whole_scalar("l1_blocks", l1_blocks)
+    own_excess = fee_market.GAS_PER_BLOB * max(0, whole_scalar("pending_blobs", pending_blobs) - target)
     fee = fee_market.fake_exponential(fee_market.MIN_BLOB_BASE_FEE, market_excess + own_excess, update_fraction)
-    return min(int(fee) * one_whole("safety_bips", safety_bips) // 10_000, UINT64_MAX)
+    return min(int(fee) * whole_scalar("safety_bips", safety_bips) // 10_000, UINT64_MAX)
 
 
 def excess_behind(blob_base_fee: int, update_fraction: int = PREDICTOR_UPDATE_FRACTION) -> int:
@@ -289,8 +289,8 @@ def excess_behind(blob_base_fee: int, update_fraction: int = PREDICTOR_UPDATE_FR
     >>> excess_behind(2), excess_behind(1)
     (2314058, 0)
     """
-    one_whole("blob_base_fee", blob_base_fee, unit="wei")
-    if one_whole("update_fraction", update_fraction, minimum=1, unit="gas") > UINT64_MAX:
+    whole_scalar("blob_base_fee", blob_base_fee, unit="wei")
+    if whole_scalar("update_fraction", update_fraction, minimum=1, unit="gas") > UINT64_MAX:
         raise InvalidInput("update_fraction", "expected at most 2**64 - 1", update_fraction)
     low, high = -1, 1  # the fee of low is too low, that of high is not
     while fee_market.fake_exponential(fee_market.MIN_BLOB_BASE_FEE, high, update_fraction) < blob_base_fee:

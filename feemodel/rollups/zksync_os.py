@@ -11,10 +11,10 @@ import math
 from fractions import Fraction
 from typing import NamedTuple, overload
 
-from feemodel.checks import ArrayLike, Numbers, Wholes, flag, instance, whole
+from feemodel.checks import ArrayLike, Numbers, Wholes, flag, instance, whole, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.formula import formula
-from feemodel.integers import Whole, add, multiply, multiply_divide, one_whole
+from feemodel.integers import Whole, add, multiply, multiply_divide
 from feemodel.printed import printed_as_table
 
 BLOB_NATIVE = 50_000_000  # native units of proving a blob
@@ -88,22 +88,22 @@ def block_prices(
     native = math.ceil(native_usd / token_usd)
     if previous is not None:
         instance("previous", previous, Prices)
-        before = one_whole("previous.native_price", previous.native_price, unit="wei")
+        before = whole_scalar("previous.native_price", previous.native_price, unit="wei")
         step = before // CHANGE_DENOMINATOR
         native = min(max(native, before - step), before + max(1, step))
     native = _overridden("native_price_override", native_price_override, native)
-    base_fee = native * one_whole("native_per_gas", native_per_gas, minimum=1)
+    base_fee = native * whole_scalar("native_per_gas", native_per_gas, minimum=1)
     base_fee = _overridden("base_fee_override", base_fee_override, base_fee)
 
-    price = math.ceil(one_whole("pubdata_price", pubdata_price, unit="wei") * settlement_usd / token_usd)
+    price = math.ceil(whole_scalar("pubdata_price", pubdata_price, unit="wei") * settlement_usd / token_usd)
     if flag("blobs", blobs):
         ratio = DEFAULT_FILL_RATIO if fill_ratio is None else _above_zero("fill_ratio", fill_ratio)
         price = int(blob_pubdata_price(price, native_price=native, fill_ratio=ratio))
     if previous is not None:
-        before = one_whole("previous.pubdata_price", previous.pubdata_price, unit="wei")
+        before = whole_scalar("previous.pubdata_price", previous.pubdata_price, unit="wei")
         price = min(price, before + max(1, before // PUBDATA_RISE_DENOMINATOR))
     if pubdata_price_cap is not None:
-        price = min(price, one_whole("pubdata_price_cap", pubdata_price_cap, unit="wei"))
+        price = min(price, whole_scalar("pubdata_price_cap", pubdata_price_cap, unit="wei"))
     price = _overridden("pubdata_price_override", pubdata_price_override, price)
     return Prices(*(min(number, UINT256_MAX) for number in (base_fee, native, price)))
 
@@ -153,9 +153,12 @@ def gas_used(evm_gas_used: int, native_used: int, *, gas_price: int, native_pric
     >>> gas_used(50_000, 1_000_000, gas_price=101, native_price=7)
     Charged(native_per_gas=15, gas_used=66666)
     """
-    price, native = one_whole("gas_price", gas_price, minimum=1), one_whole("native_price", native_price, minimum=1)
+    price, native = (
+        whole_scalar("gas_price", gas_price, minimum=1),
+        whole_scalar("native_price", native_price, minimum=1),
+    )
     per_gas = -(-price // native)
-    evm, used = one_whole("evm_gas_used", evm_gas_used, unit="gas"), one_whole("native_used", native_used)
+    evm, used = whole_scalar("evm_gas_used", evm_gas_used, unit="gas"), whole_scalar("native_used", native_used)
     return Charged(per_gas, max(evm, used // per_gas))
 
 
@@ -166,4 +169,4 @@ def _above_zero(name: str, value: Fraction | int) -> Fraction:
 
 
 def _overridden(name: str, override: int | None, price: int) -> int:
-    return price if override is None else one_whole(name, override, unit="wei")
+    return price if override is None else whole_scalar(name, override, unit="wei")

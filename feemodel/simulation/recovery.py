@@ -5,9 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from feemodel.checks import WholeArray, function, instance, real_scalar, whole
+from feemodel.checks import WholeArray, function, instance, real_scalar, whole, whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.integers import one_whole
 from feemodel.linea.priority import Breakdown
 from feemodel.printed import printed_as_table
 
@@ -47,7 +46,7 @@ def revenue(parts: Breakdown, gas: WholeArray, *, base_fee: int) -> Revenue:
     Revenue(base=147000, fixed=630000000000, size=127999998000, margin=151599987000, floor=0)
     """
     instance("parts", parts, Breakdown)
-    units, base_price = whole("gas", gas, unit="gas"), one_whole("base_fee", base_fee, unit="wei")
+    units, base_price = whole("gas", gas, unit="gas"), whole_scalar("base_fee", base_fee, unit="wei")
     for name, part in parts._asdict().items():
         if np.broadcast_shapes(np.shape(whole(f"parts.{name}", part, minimum=None)), np.shape(units)) != np.shape(
             units

@@ -14,10 +14,18 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from feemodel.checks import INT64_MAX, check_fields, check_int64, check_limit, instance, real_scalar, sequence
+from feemodel.checks import (
+    INT64_MAX,
+    check_fields,
+    check_int64,
+    check_limit,
+    instance,
+    real_scalar,
+    sequence,
+    whole_scalar,
+)
 from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded
-from feemodel.integers import one_whole
 from feemodel.printed import printed_as_table
 from feemodel.rollups.arbitrum_l2_pricing import (
     DIA_CONSTRAINTS,
@@ -80,7 +88,7 @@ def surge_path(
     ((182230000, 45), (72846000, 39))
     """
     instance("surge", surge, Surge)
-    floor = check_int64("min_base_fee", one_whole("min_base_fee", min_base_fee, minimum=1, unit="wei"))
+    floor = check_int64("min_base_fee", whole_scalar("min_base_fee", min_base_fee, minimum=1, unit="wei"))
     given = None if constraints is None else sequence("constraints", constraints)
     if given is not None and not given:
         raise InvalidInput("constraints", "expected at least one", constraints)
