@@ -77,6 +77,21 @@ class LedgerDamaged(UnreadableFile):
     """A ledger whose file is damaged: what it holds contradicts its own hashes, or SQLite cannot read it."""
 
 
+def unreadable(path: object, error: OSError) -> UnreadableFile:
+    """The error for a file that the system does not give, worded alike for every kind of file.
+
+    >>> str(unreadable("fees.csv", FileNotFoundError()))
+    'fees.csv: no such file'
+    """
+    known = {
+        FileNotFoundError: "no such file",
+        IsADirectoryError: "a folder, not a file; read its files one by one",
+        PermissionError: "no permission to read it",
+    }
+    reason = known.get(type(error)) or (str(error) if error.strerror is None else error.strerror.lower())
+    return UnreadableFile(f"{path}: {reason}")
+
+
 def _shown(value: Any, limit: int = 120) -> str:
     # A value may be a megabyte of calldata: its beginning and its length say enough.
     try:

@@ -17,10 +17,10 @@ from feemodel.ledger.account import Account, account_hash
 from feemodel.ledger.blocks import GenesisAccount
 from feemodel.ledger.check import check_proof
 from feemodel.ledger.genesis import import_genesis
-from feemodel.ledger.proof import prove
+from feemodel.ledger.proof import key_proof
 from feemodel.ledger.scheme import DEPTH, SCHEMES, Scheme, scheme_of
 from feemodel.ledger.store import Store
-from feemodel.ledger.tree import Tree
+from feemodel.ledger.tree import Tree, proven
 from feemodel.ledger.trie_log import parse_trie_log
 from tests.state_traces import trace_holds
 
@@ -185,7 +185,8 @@ def _genesis(data: dict[str, Any]) -> Iterator[Case]:
 def _raw_proof(data: dict[str, Any]) -> Iterator[Case]:
     scheme, key = _scheme(data), from_hex(data["rawKey"])
     tree = scenario_trees(scheme, data["ops"])[""]
-    proof = prove(tree, scheme.digest(key), key)
+    (found,) = proven(tree, [scheme.digest(key)])
+    proof = key_proof(found, key)
     yield _equal("proof, as JSON text", json.dumps(proof), json.dumps(data["proof"]))
 
 

@@ -404,7 +404,7 @@ BAD = [
     (["compare", RAW, "--rules", "taiko", "--reference", "linea"], 2, "reference: expected one of taiko, got 'linea'"),
     (["compare", "no-such-file"], 3, "no-such-file: no such file"),
     (["prove", "--store", "no-such.db", "--address", "0x12"], 3, "no-such.db: no such ledger"),
-    (["check-proof", "no-such.json", "--root", "0x12"], 3, "no-such.json: no such file or directory"),
+    (["check-proof", "no-such.json", "--root", "0x12"], 3, "no-such.json: no such file"),
     (["follow", "--store", "x.db", "--finality", "soon"], 2, "finality: expected immediate, depth N or l1 URL"),
     (["serve", "--workers", "0"], 2, "--workers: expected an integer of at least 1, got 0"),
     (["demo", "--transactions", "-1"], 2, "--transactions: expected a whole number of at least 1, got -1"),

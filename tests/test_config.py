@@ -300,7 +300,7 @@ def test_a_key_of_the_file_that_no_setting_has_comes_with_a_suggestion(tmp_path)
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
-    with pytest.raises(UnreadableFile, match=r"missing.toml: no such file or directory"):
+    with pytest.raises(UnreadableFile, match=r"missing.toml: no such file"):
         load_settings(file=tmp_path / "missing.toml")
     with pytest.raises(UnreadableFile, match="is a directory"):
         load_settings(file=tmp_path)
@@ -388,9 +388,9 @@ def test_a_server_that_could_not_answer_yet_says_why_and_is_1(capsys):
         (["--genesis", "missing.json"], 3, "missing.json: No such file or directory"),
         (["--replay", "missing.json"], 3, "missing.json: no such file"),
         (["--store", "missing.db"], 3, "missing.db: no such ledger"),
-        (["--config", "missing.toml"], 3, "missing.toml: no such file or directory"),
-        (["--codec", "lzss", "--dictionary", "missing.bin"], 3, "missing.bin: No such file or directory"),
-        (["--dictionary", "missing.bin"], 3, "missing.bin: No such file or directory"),
+        (["--config", "missing.toml"], 3, "missing.toml: no such file"),
+        (["--codec", "lzss", "--dictionary", "missing.bin"], 3, "missing.bin: no such file"),
+        (["--dictionary", "missing.bin"], 3, "missing.bin: no such file"),
         (["--pricing", "verification-cost", "--min-gas-price", "6"], 2,
          "min_gas_price: expected at least the base fee, got 6"),
     ],

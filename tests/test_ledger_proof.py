@@ -200,8 +200,9 @@ def test_neighbours_must_be_neighbours(state):
 
     def leaf_proof(hkey):
         index = storage.locate(hkey)[0]
-        value = to_hex(storage.leaf(index).value)
-        return index, {"value": value, "proofRelatedNodes": [to_hex(node) for node in storage.related_nodes(index)]}
+        (found,) = storage.proven_leaves([index])
+        nodes = [to_hex(node) for node in found.related_nodes]
+        return index, {"value": to_hex(found.leaf.value), "proofRelatedNodes": nodes}
 
     def shown(left, right):
         (left_index, left_proof), (right_index, right_proof) = leaf_proof(left), leaf_proof(right)

@@ -114,7 +114,7 @@ def test_a_tree_built_at_once_equals_the_one_built_key_by_key(count, chunk):
     for hkey in [hkey for hkey, *_ in items] + [key_of(scheme, 999)]:
         places = built.locate(hkey)
         assert places == grown.locate(hkey)
-        assert [built.related_nodes(place) for place in places] == [grown.related_nodes(place) for place in places]
+        assert built.proven_leaves(places) == grown.proven_leaves(places)
     for tree in (built, grown):  # and both go on alike
         for hkey, *_ in items[::3]:
             tree.remove(hkey)
@@ -243,9 +243,9 @@ def test_the_sibling_of_a_deleted_leaf_is_empty_in_a_proof():
     tree = Tree()
     for number in (1, 2):
         tree.put(key_of(POSEIDON2, number), NOTHING)
-    assert tree.related_nodes(3)[DEPTH] != NOTHING
+    assert tree.proven_leaves([3])[0].related_nodes[DEPTH] != NOTHING
     tree.remove(key_of(POSEIDON2, 1))
-    assert tree.related_nodes(3)[DEPTH] == NOTHING
+    assert tree.proven_leaves([3])[0].related_nodes[DEPTH] == NOTHING
 
 
 @pytest.mark.parametrize("hkey", [NOTHING, POSEIDON2.tail_key, b"\xff" * 32])

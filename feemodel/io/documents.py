@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.errors import InvalidInput, UnreadableFile, unreadable
 
 _QUOTED = re.compile(r"""(['"])(?:[^\\]|\\.){2,}\1""")  # names of the file in an error's text, not '=' or ']'
 
@@ -27,7 +27,7 @@ def read_toml(path: str | Path, *, secret: bool = False) -> dict[str, Any]:
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except OSError as error:
-        raise UnreadableFile(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        raise unreadable(path, error) from None
     except RecursionError:
         raise UnreadableFile(f"{path}: not TOML: nested too deeply") from None
     except ValueError as error:  # TOML, UTF-8, a NUL in the name, and a whole number of more digits than Python reads

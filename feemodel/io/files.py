@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Literal, TypeAlias
 
 import pyarrow as pa
 
-from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.errors import InvalidInput, UnreadableFile, unreadable
 from feemodel.io.documents import encoded, parse_json
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -37,19 +37,15 @@ def reading(path: PathLike) -> Iterator[None]:
         yield
     except UnreadableFile:
         raise
-    except FileNotFoundError:
-        raise UnreadableFile(f"{path}: no such file") from None
-    except IsADirectoryError:
-        raise UnreadableFile(f"{path}: a folder, not a file; read its files one by one") from None
-    except PermissionError:
-        raise UnreadableFile(f"{path}: no permission to read it") from None
     except UnicodeDecodeError as error:
         raise UnreadableFile(f"{path}: not UTF-8 text: {error.reason} at byte {error.start:,}") from None
     except EOFError:
         raise UnreadableFile(f"{path}: the compressed data ends too early: the file is cut off") from None
     except (gzip.BadGzipFile, zlib.error) as error:
         raise UnreadableFile(f"{path}: damaged gzip data: {error}") from None
-    except (InvalidInput, OSError, csv.Error, pa.ArrowException) as error:
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except (InvalidInput, csv.Error, pa.ArrowException) as error:
         raise UnreadableFile(f"{path}: {error}") from None
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeAlias
 
-from feemodel.errors import LedgerDamaged, UnreadableFile
+from feemodel.errors import LedgerDamaged, UnreadableFile, unreadable
 from feemodel.ledger import mapping
 
 BUSY_SECONDS = 30.0  # how long a writer waits for another one
@@ -114,7 +114,7 @@ class Database:
         try:
             found = self.path.stat()
         except OSError as error:
-            raise UnreadableFile(f"{self.path}: {(error.strerror or str(error)).lower()}") from None
+            raise unreadable(self.path, error) from None
         return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
     def check_file(self) -> bool:

@@ -23,7 +23,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.errors import InvalidInput, UnreadableFile, unreadable
 from feemodel.ethereum.quantities import (
     address_bytes,
     from_hex,
@@ -110,9 +110,10 @@ def _reading(place: str | Path) -> Iterator[None]:
     """What is wrong with a file or a line of it is `UnreadableFile`, which names the place."""
     try:
         yield
-    except (OSError, InvalidInput) as error:
-        said = (error.strerror or str(error)).lower() if isinstance(error, OSError) else error
-        raise UnreadableFile(f"{place}: {said}") from None
+    except OSError as error:
+        raise unreadable(place, error) from None
+    except InvalidInput as error:
+        raise UnreadableFile(f"{place}: {error}") from None
 
 
 def parse_genesis(genesis: Any) -> Iterator[GenesisAccount]:

@@ -94,20 +94,6 @@ def final_block(store: Store, block: str) -> int:
     return number
 
 
-def prove(tree: Tree, hkey: bytes, key: bytes) -> dict[str, Any]:
-    """The proof of one key: its leaf, or the two leaves between which it is missing.
-
-    Parameters
-    ----------
-    tree : an account tree or a storage tree.
-    hkey : [32 bytes] the hash of the key.
-    key : the address or slot, shown as it is.
-
-    Raises `LedgerDamaged` where the stored rows prove neither.
-    """
-    return _shown(proven(tree, [hkey])[0], key)
-
-
 def prove_account(
     accounts: Tree, storage: Callable[[bytes], Tree], address: bytes, slots: Sequence[bytes]
 ) -> dict[str, Any]:
@@ -129,11 +115,12 @@ def prove_account(
     if len(found) == 1 and slots:
         tree = storage(Account.from_bytes(found[0].leaf.value).storage_root)
         proofs = proven(tree, scheme.word_hashes(slots))
-        storage_proofs = [_shown(proof, slot) for proof, slot in zip(proofs, slots, strict=True)]
-    return {"accountProof": _shown(found, address), "storageProofs": storage_proofs}
+        storage_proofs = [key_proof(proof, slot) for proof, slot in zip(proofs, slots, strict=True)]
+    return {"accountProof": key_proof(found, address), "storageProofs": storage_proofs}
 
 
-def _shown(found: list[ProvenLeaf], key: bytes) -> dict[str, Any]:
+def key_proof(found: list[ProvenLeaf], key: bytes) -> dict[str, Any]:
+    """The proof of one key, an address or a slot, from its leaf or the two leaves between which it is missing."""
     if len(found) == 1:
         return {"key": to_hex(key), "leafIndex": found[0].leaf_index, "proof": _leaf_proof(found[0])}
     left, right = found

@@ -132,9 +132,12 @@ class Tree:
         return self._keys.find(hkey) is not None
 
     def get(self, hkey: bytes) -> Leaf | None:
-        """The leaf of a key, `None` when it is absent."""
+        """The leaf of a key, `None` when it is absent.
+
+        Raises `LedgerDamaged` where the stored path of the leaf does not lead to the root.
+        """
         index = self._keys.find(hkey)
-        return None if index is None else self.leaf(index)
+        return None if index is None else self._paths([index])[0].leaf
 
     def get_many(self, hkeys: Iterable[bytes]) -> dict[bytes, Leaf]:
         """The leaves of those keys that are present, by hkey; each level is read in one batch.
@@ -167,17 +170,6 @@ class Tree:
             return (present,)
         left, _, right = self._neighbours(hkey)
         return self._index(left or HEAD_KEY), self._index(right or TAIL_KEY)
-
-    def leaf(self, index: int) -> Leaf:
-        """The leaf of an index that is in use.
-
-        Raises `LedgerDamaged` where the stored path of the leaf does not lead to the root.
-        """
-        return self._paths([index])[0].leaf
-
-    def related_nodes(self, index: int) -> list[bytes]:
-        """The 42 entries that prove a leaf, see `ProvenLeaf`."""
-        return self.proven_leaves([index])[0].related_nodes
 
     def proven_leaves(self, indices: Sequence[int]) -> list[ProvenLeaf]:
         """The leaves of indices that are in use, and what proves them.

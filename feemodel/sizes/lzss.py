@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, ClassVar, overload
 import numpy as np
 
 from feemodel.checks import WholeArray, raise_first, whole
-from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded, UnreadableFile
+from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded, unreadable
 from feemodel.sizes.lzss_format import HEADER_BYTES, LONGEST_DICTIONARY, LONGEST_INPUT, RESERVED
 from feemodel.sizes.payloads import Payload, Sizes, lengths_of, payload_bytes, payload_list
 
@@ -80,7 +80,7 @@ class Lzss:
         try:
             codec = cls(Path(path).read_bytes())
         except OSError as error:
-            raise UnreadableFile(f"{os.fspath(path)}: {error.strerror}") from error
+            raise unreadable(os.fspath(path), error) from error
         if codec.dictionary_name is None:
             published = ", ".join(f"{name}: {digest}" for digest, name in PUBLISHED_DICTIONARIES.items())
             text = f"{os.fspath(path)}: {len(codec.dictionary):,} bytes with SHA-256 {codec.sha256}"
