@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
+from feemodel.execution.clients import node_named
 from feemodel.execution.outcome import UNBOUNDED, Outcome, Status, Traced
-from feemodel.execution.search import BESU, GETH, search_gas, search_named
+from feemodel.execution.search import BESU, GETH, search_gas
 
 CAP = 16_777_216
 
@@ -171,4 +172,4 @@ def test_nothing_is_proven_of_a_limit_that_the_node_would_refuse():
 
 def test_an_unknown_node_is_refused():
     with pytest.raises(InvalidInput, match="search: expected one of geth, besu, got 'anvil'"):
-        search_named("anvil")
+        node_named("anvil")

@@ -10,6 +10,7 @@ hyperledger/besu at 3fd224e (2026-03-29), AbstractEstimateGas, EthEstimateGas, T
 from math import inf
 from typing import TypeAlias
 
+from feemodel.checks import choice
 from feemodel.errors import ExecutionFailed
 from feemodel.ethereum.call import Call
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, TRANSACTION_GAS
@@ -18,7 +19,7 @@ from feemodel.ethereum.quantities import to_hex
 from feemodel.ethereum.transaction import ZERO_ADDRESS
 from feemodel.execution.failures import UPFRONT_COST
 from feemodel.execution.message import Message, Request, fee_cap, parse_message, tip_cap
-from feemodel.execution.search import BESU, GETH, search_named
+from feemodel.execution.search import BESU, GETH
 from feemodel.execution.state import UINT64_MAX, CallState, blob_base_fee
 
 
@@ -151,7 +152,7 @@ def node_named(name: str) -> Node:
     >>> node_named("besu").rules.name
     'besu'
     """
-    return NODES.get(name) or NODES[search_named(name).name]
+    return NODES[choice("search", name, NODES)]
 
 
 def payable_gas(node: Node, request: Request, call_state: CallState) -> float:

@@ -28,11 +28,9 @@ class Execute(Protocol):
 
     def trace(self, message: Message, gas_limit: int) -> Traced:
         """The same execution with what it proves about other gas limits; an engine that cannot tell proves nothing."""
-        ...
 
     def inspect(self, message: Message, gas_limit: int) -> Inspected:
         """The same execution with its gas by contract, and the accounts and slots that its code named."""
-        ...
 
     def commit(self, message: Message, gas_limit: int, *, transfers: bool = False) -> Committed:
         """An execution that stays for those that the same task asks for afterwards: the next one of its block.
@@ -48,7 +46,6 @@ class Execute(Protocol):
 
         Raises `InvalidInput` for rules before Spurious Dragon, under which an empty account is one.
         """
-        ...
 
 
 class Engine(Protocol):

@@ -20,14 +20,12 @@ from ethereum_types.numeric import U8, U64, U256, Uint
 
 from feemodel.errors import ExecutionFailed, InvalidInput
 from feemodel.execution.engines import Execute, check_payable, check_stays
-from feemodel.execution.inspection import Inspector
+from feemodel.execution.inspection import Inspector, Transfers, changes_between, logging_payments
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import UNBOUNDED, Committed, Inspected, Log, Outcome, Status, Traced
 from feemodel.execution.recursion import recursion_limit
 from feemodel.execution.state import UINT256_MAX, Account, Block, CallState, blob_base_fee
-from feemodel.execution.state_changes import changes_between
 from feemodel.execution.trace import Recorder
-from feemodel.execution.transfers import Transfers, logging_payments
 
 with recursion_limit():  # the specification and py_ecc raise it for the whole process
     from ethereum.exceptions import EthereumException

@@ -1,23 +1,28 @@
-"""Real blocks executed again, transaction by transaction, and compared with what was recorded of them."""
+"""Real blocks executed again, transaction by transaction, and compared with what was recorded of them.
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+A capture records the accounts and slots that a transaction touched, before accounts that destroyed themselves are
+removed. It does not record the code that a creation left, nor delegations. What the coinbase is paid is recorded only
+where the transaction touched it. What a block writes into system contracts before its first transaction (EIP-4788,
+EIP-2935) is left out: the recorded outcomes are those of an execution without it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
 from feemodel.errors import FeeModelError, InvalidInput
 from feemodel.ethereum.call import BLOB, SET_CODE, Call
-from feemodel.ethereum.transaction import DYNAMIC_FEE, Transaction, fill, measured_form
+from feemodel.ethereum.transaction import DYNAMIC_FEE, Transaction, created_address, fill, measured_form
 from feemodel.execution.clients import node_named
 from feemodel.execution.engines import Engine, engine_named
 from feemodel.execution.estimate import GasEstimate, RollupEstimate, check_tolerance, estimate_gas, priced
 from feemodel.execution.forks import Fork, fork_named
 from feemodel.execution.message import Message, Request, parse_message
 from feemodel.execution.outcome import Outcome
-from feemodel.execution.replay_state import after_transaction, with_recorded
 from feemodel.execution.search import TOLERANCE
-from feemodel.execution.state import Block, CallState
-from feemodel.io.replay import Replay, ReplayBlock, ReplayTransaction
+from feemodel.execution.state import EMPTY, UINT64_MAX, Account, Block, CallState
+from feemodel.io.replay import Replay, ReplayBlock, ReplayState, ReplayTransaction
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.node import Verdict, node_checks, offered_price, verdicts
 from feemodel.linea.parameters import LineaPreset, linea_preset
@@ -27,6 +32,9 @@ from feemodel.sizes.codecs import Codec, compressed_size
 from feemodel.sizes.lzss import packed_size
 
 Found = TypeVar("Found")
+Accounts = Mapping[bytes, Account]
+
+_DELEGATION = bytes.fromhex("ef0100")  # before the address, EIP-7702
 
 #: The rules that a capture is tried under which does not say its own: those that Linea's chains have had.
 CANDIDATE_FORKS = ("london", "paris", "shanghai", "cancun", "prague", "osaka")
@@ -238,6 +246,56 @@ def _call_states(replay: Replay, fork: str | None) -> Iterator[tuple[ReplayBlock
             yield block, index, CallState(accounts=accounts, block=surroundings, chain_id=replay.chain_id, fork=rules)
             if transaction is not None:
                 accounts = after_transaction(accounts, transaction, chain_id=replay.chain_id, fork=rules)
+
+
+def with_recorded(accounts: Accounts, state: ReplayState) -> Accounts:
+    """The accounts with what a capture says of some of them; those given stay as they are."""
+    slots: dict[bytes, dict[int, int]] = {}
+    for address, slot, value in state.slots:
+        slots.setdefault(address, {})[slot] = value
+    after = dict(accounts)
+    for address, balance, nonce, code in state.accounts:
+        after[address] = Account(balance, nonce, code, accounts.get(address, EMPTY).storage)
+    for address, written in slots.items():
+        account = after.get(address, EMPTY)
+        after[address] = replace(account, storage={**account.storage, **written})
+    return after
+
+
+def after_transaction(accounts: Accounts, transaction: ReplayTransaction, *, chain_id: int, fork: Fork) -> Accounts:
+    """The accounts after a transaction that did what is recorded of it."""
+    after = _with_delegations(accounts, transaction, chain_id)
+    if transaction.to is None and transaction.succeeded:
+        created = created_address(transaction.sender, transaction.nonce)
+        balance = after.get(created, EMPTY).balance + transaction.value
+        after = {**after, created: Account(balance=balance, nonce=1, code=transaction.output)}
+    after = dict(with_recorded(after, transaction.state))
+    for address in transaction.self_destructs:
+        before = accounts.get(address, EMPTY)
+        if fork.keeps_self_destructed and (before.nonce or before.code):
+            continue  # EIP-6780: only what the same transaction created is removed
+        after.pop(address, None)
+    return after
+
+
+def _with_delegations(accounts: Accounts, transaction: ReplayTransaction, chain_id: int) -> Accounts:
+    """The accounts with the delegations of a transaction, which stay also where it reverts."""
+    if not transaction.authorizations:
+        return accounts
+    after = {
+        **accounts,
+        transaction.sender: replace(accounts.get(transaction.sender, EMPTY), nonce=transaction.nonce + 1),
+    }
+    for authorization in transaction.authorizations:
+        authority, nonce, address = authorization.authority(), authorization.nonce, authorization.address
+        if authority is None or authorization.chain_id not in (0, chain_id):
+            continue
+        account = after.get(authority, EMPTY)
+        if account.nonce != nonce or nonce >= UINT64_MAX or (account.code and not account.code.startswith(_DELEGATION)):
+            continue
+        code = _DELEGATION + address if any(address) else b""
+        after[authority] = replace(account, nonce=nonce + 1, code=code)
+    return after
 
 
 def _block(replay: Replay, block: ReplayBlock, fork: Fork) -> Block:

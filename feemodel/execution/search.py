@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
 
-from feemodel.checks import choice
 from feemodel.ethereum.fee_market import TRANSACTION_GAS
 from feemodel.execution.outcome import Outcome, Status, Traced
 
@@ -66,15 +65,6 @@ BESU = SearchRules(
     transfer_to_code=True,
 )
 SEARCHES = {rules.name: rules for rules in (GETH, BESU)}
-
-
-def search_named(name: str) -> SearchRules:
-    """The rules of a node by its name, "geth" or "besu".
-
-    >>> search_named("besu").skewed
-    False
-    """
-    return SEARCHES[choice("search", name, SEARCHES)]
 
 
 class Searched(NamedTuple):
