@@ -418,10 +418,10 @@ def _scalar_word(inputs: Inputs) -> dict[str, str]:
 
 def _published_scalars(inputs: Inputs) -> dict[str, int]:
     mix = optimism_operator.MIXES[inputs["transaction_type"].removeprefix("General ").lower().replace(" ", "-")]
-    found = optimism_operator.published_scalars(
+    found = optimism_operator.scalars_for_margin(
         inputs["transactions_per_day"], mix, margin=inputs["target_margin_percent"] / 100,
         channel_hours=inputs["max_channel_hours"], output_hours=inputs["output_root_hours"],
-        fault_proofs=inputs["fault_proofs"], state_in_fees=inputs["state_in_fees"],
+        fault_proofs=inputs["fault_proofs"], state_in_fees=inputs["state_in_fees"], as_published=True,
     )  # fmt: skip
     return found._asdict()
 

@@ -17,7 +17,6 @@ from feemodel.rollups.optimism_operator import (
     footprint_scalar_at_limit,
     measured_mix,
     posting_plan,
-    published_scalars,
     recovery,
     scalars_for_margin,
 )
@@ -87,9 +86,9 @@ PUBLISHED = [
 
 @pytest.mark.parametrize(("count", "mix", "margin", "channel", "output", "proofs", "state", "expected"), PUBLISHED)
 def test_the_documentation_s_calculator_to_the_unit(count, mix, margin, channel, output, proofs, state, expected):
-    found = published_scalars(
+    found = scalars_for_margin(
         count, MIXES[mix], margin=margin, channel_hours=channel, output_hours=output, fault_proofs=proofs,
-        state_in_fees=state,
+        state_in_fees=state, as_published=True,
     )  # fmt: skip
 
     assert found == expected
@@ -133,11 +132,11 @@ def test_the_published_one_charges_part_filled_blobs_twice():
     """50 transactions of Mode a day: the published scalar passes the 32 bits of its field, ours says so."""
     terms = {"margin": 0.0, "channel_hours": 1, "output_hours": 1}
 
-    assert published_scalars(50, MIXES["mode"], **terms).blob_base_fee_scalar > 2**32
+    assert scalars_for_margin(50, MIXES["mode"], **terms, as_published=True).blob_base_fee_scalar > 2**32
     with pytest.raises(InvalidInput, match="blob_base_fee_scalar: expected a scalar that 32 bits hold"):
         scalars_for_margin(5, MIXES["mode"], **terms)
     few = scalars_for_margin(2_000, MIXES["mode"], **terms)
-    twice = published_scalars(2_000, MIXES["mode"], **terms)
+    twice = scalars_for_margin(2_000, MIXES["mode"], **terms, as_published=True)
     fullness = posting_plan(2_000, MIXES["mode"], channel_hours=1).fullness
     assert twice.blob_base_fee_scalar == pytest.approx(few.blob_base_fee_scalar / fullness, rel=1e-6)
 
@@ -151,7 +150,7 @@ def test_the_published_one_charges_part_filled_blobs_twice():
 def test_numbers_out_of_range_are_refused(change, message):
     terms = {"transactions_per_day": 10, "margin": 0.0, "channel_hours": 1, "output_hours": 1, "state_in_fees": True}
     with pytest.raises(InvalidInput, match=message):
-        published_scalars(mix=MIXES["base"], **(terms | change))
+        scalars_for_margin(mix=MIXES["base"], **(terms | change), as_published=True)
 
 
 CHANNEL_BYTES = 615_361  # of the channel on L1, in five blobs of one transaction

@@ -184,44 +184,6 @@ def posting_plan(
     return PostingPlan(blobs, per_blob * mix.estimated_size / capacity, carried, TRANSACTION_GAS * blobs / carried)
 
 
-def published_scalars(
-    transactions_per_day: float,
-    mix: TransactionMix,
-    *,
-    margin: float,
-    channel_hours: float,
-    output_hours: float,
-    fault_proofs: bool = True,
-    state_in_fees: bool = False,
-) -> Scalars:
-    """The scalars that the documentation's calculator gives, to the unit, its faults included.
-
-    margin is on revenue: price = cost / (1 − margin).
-
-        blob_base_fee_scalar = round(blobs · 131,072 / (size · n) / fullness / (1 − margin) · 10⁶)
-        base_fee_scalar      = round((L1 gas + state gas) / (16 · size · n) / (1 − margin) · 10⁶)
-
-    It divides by the fullness although the number of blobs counts part-filled ones already, so a chain whose blobs are
-    half full is charged for them twice; `scalars_for_margin` does not.
-
-    Parameters
-    ----------
-    transactions_per_day, mix, channel_hours : as in `posting_plan`.
-    margin : on revenue, from 0 to below 1 [1].
-    output_hours : between two state outputs, above 0 [h].
-    fault_proofs : whether an output costs what it does with fault proofs.
-    state_in_fees : whether users pay for state outputs.
-
-    Raises `InvalidInput` for numbers out of range.
-
-    >>> published_scalars(500_000, MIXES["op-mainnet"], margin=0.0, channel_hours=5, output_hours=1)
-    Scalars(base_fee_scalar=1542, blob_base_fee_scalar=770039)
-    """
-    plan = posting_plan(transactions_per_day, mix, channel_hours=channel_hours)
-    state_gas = _state_gas(output_hours, fault_proofs) if flag("state_in_fees", state_in_fees) else 0.0
-    return _scalars(transactions_per_day, mix, plan, margin, state_gas, plan.fullness)
-
-
 def scalars_for_margin(
     transactions_per_day: float,
     mix: TransactionMix,
@@ -231,23 +193,46 @@ def scalars_for_margin(
     output_hours: float,
     fault_proofs: bool = True,
     state_in_fees: bool = False,
+    as_published: bool = False,
 ) -> Scalars:
-    """The scalars at which the L1 fees of a day are what posting costs over 1 − margin; parameters as the published.
+    """The scalars at which the L1 fees of a day are what posting costs over 1 − margin.
 
-    It differs from `published_scalars` in charging part-filled blobs once, and in the mean size that sets the blobs of
-    a transaction. Raises `InvalidInput` for numbers out of
-    range, and for scalars that the system configuration's 32 bits do not hold.
+    margin is on revenue: price = cost / (1 − margin).
 
-    50 transactions a day, one an hour or two to a blob, are charged for nearly empty blobs once:
+        blob_base_fee_scalar = round(blobs · 131,072 / (size · n) / (1 − margin) · 10⁶)
+        base_fee_scalar      = round((L1 gas + state gas) / (16 · size · n) / (1 − margin) · 10⁶)
+
+    Parameters
+    ----------
+    transactions_per_day, mix, channel_hours : as in `posting_plan`.
+    margin : on revenue, from 0 to below 1 [1].
+    output_hours : between two state outputs, above 0 [h].
+    fault_proofs : whether an output costs what it does with fault proofs.
+    state_in_fees : whether users pay for state outputs.
+    as_published : whether they are those of the documentation's calculator to the unit, its faults included: that of
+        `posting_plan`, and that blobs are divided by their fullness although their number counts part-filled ones
+        already, so that a chain whose blobs are half full is charged for them twice.
+
+    Raises `InvalidInput` for numbers out of range, and for scalars that the system configuration's 32 bits do not hold,
+    which the published ones may pass.
 
     >>> scalars_for_margin(500_000, MIXES["op-mainnet"], margin=0.05, channel_hours=5, output_hours=1)
     Scalars(base_fee_scalar=1623, blob_base_fee_scalar=810568)
     """
-    plan = posting_plan(transactions_per_day, mix, channel_hours=channel_hours, as_published=False)
-    state_gas = _state_gas(output_hours, fault_proofs) if flag("state_in_fees", state_in_fees) else 0.0
-    found = _scalars(transactions_per_day, mix, plan, margin, state_gas, 1.0)
+    plan = posting_plan(transactions_per_day, mix, channel_hours=channel_hours, as_published=as_published)
+    state_gas = 0.0
+    if flag("state_in_fees", state_in_fees):
+        per_output = FAULT_PROOF_STATE_GAS if flag("fault_proofs", fault_proofs) else STATE_GAS
+        state_gas = HOURS / _above_zero("output_hours", output_hours) * per_output
+    part = real_scalar("margin", margin)
+    if not 0 <= part < 1:
+        raise InvalidInput("margin", "expected a part of revenue from 0 to below 1", margin)
+    size = mix.estimated_size * transactions_per_day
+    blob = plan.blobs * GAS_PER_BLOB / size / (plan.fullness if as_published else 1.0) / (1 - part) * MILLION
+    base = (plan.l1_gas + state_gas) / (CALLDATA_GAS_PER_BYTE * size) / (1 - part) * MILLION
+    found = Scalars(_rounded(base), _rounded(blob))
     for name, value in found._asdict().items():
-        if value > UINT32_MAX:
+        if value > UINT32_MAX and not as_published:
             raise InvalidInput(name, "expected a scalar that 32 bits hold: these blobs are nearly empty", value)
     return found
 
@@ -326,26 +311,6 @@ def footprint_scalar_at_limit(gas_limit: int, *, maximum_blobs: int) -> int:
     """
     limit = whole_scalar("gas_limit", gas_limit, minimum=1, unit="gas")
     return _footprint(limit // (whole_scalar("maximum_blobs", maximum_blobs, minimum=1) * FOOTPRINT_BLOB_BYTES))
-
-
-def _scalars(
-    transactions: float, mix: TransactionMix, plan: PostingPlan, margin: float, state_gas: float, fullness: float
-) -> Scalars:
-    part = real_scalar("margin", margin)
-    if not 0 <= part < 1:
-        raise InvalidInput("margin", "expected a part of revenue from 0 to below 1", margin)
-    size = mix.estimated_size * transactions
-    blob = plan.blobs * GAS_PER_BLOB / size / fullness / (1 - part) * MILLION
-    base = (plan.l1_gas + state_gas) / (CALLDATA_GAS_PER_BYTE * size) / (1 - part) * MILLION
-    return Scalars(_rounded(base), _rounded(blob))
-
-
-def _state_gas(output_hours: float, fault_proofs: bool) -> float:
-    return (
-        HOURS
-        / _above_zero("output_hours", output_hours)
-        * (FAULT_PROOF_STATE_GAS if flag("fault_proofs", fault_proofs) else STATE_GAS)
-    )
 
 
 def _rounded(value: float) -> int:
