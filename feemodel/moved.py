@@ -48,6 +48,7 @@ MOVED = {
     "feemodel.rpc.explorer_subject": "feemodel.explorer.subject",
     "feemodel.rpc.explorer_texts": "feemodel.explorer.texts",
     "feemodel.rpc.page": "feemodel.explorer.page",
+    "feemodel.sizes.batches": "feemodel.sizes.codecs",
     "feemodel.sizes.measure": "feemodel.linea.measure",
     "feemodel.transaction": "feemodel.ethereum.transaction",
     "feemodel.transaction_fields": "feemodel.ethereum.transaction_fields",

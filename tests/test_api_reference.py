@@ -36,7 +36,7 @@ INSIDE = {  # modules whose names nobody outside their room calls
     "feemodel.simulation.closed_loop.paths", "feemodel.simulation.closed_loop.policy_kernels",
     "feemodel.simulation.closed_loop.results", "feemodel.simulation.path_kernels", "feemodel.simulation.resume",
     "feemodel.simulation.corpus.calldata", "feemodel.simulation.corpus.fitted",
-    "feemodel.sizes.batches", "feemodel.sizes.payloads", "feemodel.sizes.fastlz", "feemodel.sizes.lzss_dictionary",
+    "feemodel.sizes.payloads", "feemodel.sizes.fastlz", "feemodel.sizes.lzss_dictionary",
     "feemodel.sizes.lzss_kernel", "feemodel.sizes.lzss_payload", "feemodel.sizes.lzss_primitives",
     "feemodel.sizes.lzss_suffixes",
 }  # fmt: skip

@@ -1,10 +1,9 @@
 """Blocks from a node: as a table, or as a Parquet file that is whole or not there."""
 
 import re
-from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -17,6 +16,7 @@ from feemodel.io.blocks import block_cells
 from feemodel.io.files import PathLike, written_whole
 from feemodel.io.node import Node
 from feemodel.io.tables import ARROW_TYPES, BLOCKS, arrays_of_cells, table_of_cells
+from feemodel.processors import map_in_order
 from feemodel.progress import Progress, reporting
 
 ROW_GROUP = 10_000  # blocks in memory at a time, some megabytes
@@ -137,7 +137,8 @@ def _rows(
     """The blocks as rows of the table, in order, each the child of the one before it."""
     _check_head(node, blocks[-1])
     before: Row | None = None
-    for part in _in_order(node, blocks, concurrency, calls_per_request):
+    numbers = (blocks[start : start + calls_per_request] for start in range(0, len(blocks), calls_per_request))
+    for part in map_in_order(partial(_part, node), numbers, concurrency):
         for row in part:
             if before is not None and row[_PARENT] != before[_HASH]:
                 raise UpstreamError(
@@ -147,21 +148,6 @@ def _rows(
             before = row
             yield row
         report(len(part))
-
-
-def _in_order(node: Node, blocks: range, concurrency: int, calls_per_request: int) -> Iterator[list[Row]]:
-    executor = ThreadPoolExecutor(concurrency, thread_name_prefix="feemodel-fetch")
-    waiting: deque[Future[list[Row]]] = deque()
-    try:
-        for start in range(0, len(blocks), calls_per_request):
-            waiting.append(executor.submit(_part, node, blocks[start : start + calls_per_request]))
-            if len(waiting) >= 2 * concurrency:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        # Not waited for: a request in flight ends by its own time-out.
-        executor.shutdown(wait=False, cancel_futures=True)
 
 
 def _part(node: Node, numbers: Sequence[int]) -> list[Row]:

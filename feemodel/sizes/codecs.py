@@ -13,9 +13,10 @@ to make, and each may be used from any number of threads.
 
 import threading
 import zlib
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
 
@@ -25,10 +26,11 @@ import zstandard
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.transaction_table import is_table, transactions_of
+from feemodel.processors import cores, map_in_order
 from feemodel.progress import Progress, reporting
-from feemodel.sizes.batches import chunks, map_in_order, thread_count
 from feemodel.sizes.payloads import Payload, Sizes, lengths_of, payload_bytes, payload_list
 
+CHUNK = 2_048  # payloads handed to a thread at once: some milliseconds of zstd, a megabyte or so of real transactions
 DICTIONARY_SIZE = 65_536  # bytes, as long as the production compressor's
 SMALLEST_DICTIONARY = 256  # bytes, ZDICT_DICTSIZE_MIN
 
@@ -307,7 +309,9 @@ def compressed_sizes(
     payloads = _of_table(payloads)
     if isinstance(payloads, (str, bytes, bytearray, memoryview)) or not isinstance(payloads, Iterable):
         raise InvalidInput("payloads", "expected many payloads; compressed_size measures one", payloads)
-    threads = thread_count(threads)
+    threads = cores() if threads is None else threads
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise InvalidInput("threads", "expected an int of at least 1", threads)
     total = len(payloads) if isinstance(payloads, Sized) else None
 
     def measure(piece: tuple[int, list[Payload]]) -> Sizes:
@@ -318,10 +322,20 @@ def compressed_sizes(
 
     measured = [np.empty(0, dtype=np.int64)]
     with reporting(progress, total, "payloads measured") as report:
-        for sizes in map_in_order(measure, chunks(payloads, total, threads), threads):
+        for sizes in map_in_order(measure, _chunks(payloads, total, threads), threads):
             measured.append(sizes)
             report(len(sizes))
     return np.concatenate(measured)
+
+
+def _chunks(payloads: Iterable[Any], total: int | None, threads: int) -> Iterator[tuple[int, list[Any]]]:
+    """Payloads in lists of at most `CHUNK`, each with the index of its first; `total`: how many, if that is known."""
+    # A short list is cut finer, so that a slow codec keeps every thread busy.
+    size = CHUNK if total is None else min(CHUNK, total // (4 * threads) + 1)
+    remaining, first = iter(payloads), 0
+    while chunk := list(islice(remaining, size)):
+        yield first, chunk
+        first += len(chunk)
 
 
 def _of_table(payloads: Any) -> Any:
