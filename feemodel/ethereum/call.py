@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from feemodel.checks import MAPPINGS, whole_scalar
+from feemodel.checks import MAPPINGS, sequence, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import as_bytes as as_bytes
 from feemodel.ethereum.quantities import from_hex, from_quantity
@@ -163,12 +163,6 @@ def _check_ignored(name: Any, value: Any, call: Mapping[str, Any]) -> None:
         raise unknown_field(name, value)
 
 
-def _list(name: str, value: Any) -> Any:
-    if not isinstance(value, (list, tuple)):
-        raise InvalidInput(name, "expected a list", value)
-    return value
-
-
 def read_type(value: Any, name: str = "type") -> int:
     """The type of a transaction: 0 to 4, a quantity, or a name such as "eip1559" or "DynamicFee".
 
@@ -273,9 +267,7 @@ def read_access_list(entries: Any, name: str = "call.accessList") -> AccessList:
     ()
     """
     entries = entries.tolist() if hasattr(entries, "tolist") else entries  # pandas reads lists of Parquet as arrays
-    if not isinstance(entries, (list, tuple)):
-        raise InvalidInput(name, "expected a list", entries)
-    return tuple(_access(entry, f"{name}[{place}]") for place, entry in enumerate(entries))
+    return tuple(_access(entry, f"{name}[{place}]") for place, entry in enumerate(sequence(name, entries)))
 
 
 def _access(entry: Any, name: str) -> tuple[bytes, tuple[bytes, ...]]:
@@ -285,9 +277,8 @@ def _access(entry: Any, name: str) -> tuple[bytes, tuple[bytes, ...]]:
         raise InvalidInput(name, "expected an object with address and storageKeys alone", entry)
     keys = entry.get("storageKeys", entry.get("storage_keys"))
     keys = keys.tolist() if hasattr(keys, "tolist") else [] if keys is None else keys
-    if not isinstance(keys, (list, tuple)):
-        raise InvalidInput(f"{name}.storageKeys", "expected a list", keys)
-    slots = tuple(as_bytes(f"{name}.storageKeys[{place}]", key, size=32) for place, key in enumerate(keys))
+    listed = enumerate(sequence(f"{name}.storageKeys", keys))
+    slots = tuple(as_bytes(f"{name}.storageKeys[{place}]", key, size=32) for place, key in listed)
     return as_address(f"{name}.address", entry["address"]), slots
 
 
@@ -302,8 +293,8 @@ _READ: dict[str, Callable[[str, Any], Any]] = {
     "to_address": _address,
     "access_list": lambda name, value: read_access_list(value, name),
     "transaction_type": lambda name, value: read_type(value, name),
-    "authorization_list": _list,
-    "blob_versioned_hashes": _list,
+    "authorization_list": sequence,
+    "blob_versioned_hashes": sequence,
 }
 #: By every name of a field: the field, what an error calls it, and how its value is read; the place of a transaction
 #: changes nothing of it, and is taken as it is.

@@ -72,9 +72,11 @@ def transactions_of(table: "pd.DataFrame", *, chain_id: int = LINEA_CHAIN_ID) ->
     """
     if not hasattr(table, "columns") or not hasattr(table, "to_dict"):
         raise InvalidInput("table", "expected a DataFrame of transactions", table)
-    read = _raw_rows(table) if {RAW, UNSIGNED} & {*table.columns} else _field_rows(table, chain_id)
+    if {RAW, UNSIGNED} & {*table.columns}:
+        rows = _raw_rows(table)
+    else:
+        rows = (_field_row(row, chain_id) for row in _rows(table))
     found = []
-    rows = iter(read)
     for row in range(1, len(table) + 1):
         try:
             found.append(next(rows))
@@ -177,10 +179,6 @@ def _raw_row(raw: Any, unsigned: Any, sender: Any) -> Sent:
     if is_missing(unsigned):
         raise InvalidInput(RAW, f"expected a transaction, here or in {UNSIGNED}", None)
     return Sent(*parse_sender_unsigned(unsigned))
-
-
-def _field_rows(table: "pd.DataFrame", chain_id: int) -> Iterator[Sent]:
-    return (_field_row(row, chain_id) for row in _rows(table))
 
 
 def _rows(table: "pd.DataFrame") -> Iterator[dict[str, Any]]:

@@ -188,7 +188,11 @@ def _precompile_fault(target: bytes) -> tuple[Status, str]:
 
 
 def _state(call_state: CallState) -> native.State:
-    existing = {key: account for key, account in call_state.accounts.items() if _exists(account)}
+    existing = {  # since EIP-161 an empty account is none
+        key: account
+        for key, account in call_state.accounts.items()
+        if account.balance or account.nonce or account.code or account.storage
+    }
     accounts, slots, codes = _packed(existing, [account.storage for account in existing.values()])
     hashes = b"".join(number.to_bytes(8) + value for number, value in call_state.block.hashes.items())
     return native.State(call_state.fork.name, accounts, slots, codes, hashes)
@@ -208,11 +212,6 @@ def _block(call_state: CallState) -> native.Block:
         difficulty=block.difficulty.to_bytes(32),
         blob_price=price.to_bytes(32),
     )
-
-
-def _exists(account: Account) -> bool:
-    """Since EIP-161 an empty account is none."""
-    return bool(account.balance or account.nonce or account.code or account.storage)
 
 
 def _overridden(state: native.State, call_state: CallState) -> native.State:
@@ -255,11 +254,8 @@ def _packed(
         for place, storage in enumerate(storages)
         for slot, value in storage.items()
     ]
-    return b"".join(packed), b"".join(slots), [_code(code) for code in numbers]
-
-
-def _code(code: bytes) -> native.Code:
-    return _kept_code(code) if len(code) <= KEPT_CODE else native.Code(code)
+    codes = [_kept_code(code) if len(code) <= KEPT_CODE else native.Code(code) for code in numbers]
+    return b"".join(packed), b"".join(slots), codes
 
 
 @lru_cache(maxsize=1024)

@@ -40,18 +40,10 @@ class SearchRules:
     transfer_to_code: bool  #: any call without data is tried at 21,000, not only one to an account without code
 
 
-def _geth_optimistic(outcome: Outcome) -> int:
-    return (outcome.peak + CALL_STIPEND) * 64 // 63
-
-
-def _besu_optimistic(outcome: Outcome) -> int:
-    return int((outcome.gas_used + CALL_STIPEND) * (64.0 / 63.0))  # a double; the ratio is computed first
-
-
 GETH = SearchRules(
     name="geth",
     used=lambda outcome: outcome.charged,
-    optimistic=_geth_optimistic,
+    optimistic=lambda outcome: (outcome.peak + CALL_STIPEND) * 64 // 63,
     always_optimistic=False,
     skewed=True,
     transfer_to_code=False,
@@ -59,7 +51,8 @@ GETH = SearchRules(
 BESU = SearchRules(
     name="besu",
     used=lambda outcome: outcome.gas_used,
-    optimistic=_besu_optimistic,
+    # In doubles, the ratio first.
+    optimistic=lambda outcome: int((outcome.gas_used + CALL_STIPEND) * (64.0 / 63.0)),
     always_optimistic=True,
     skewed=False,
     transfer_to_code=True,

@@ -49,6 +49,7 @@ class Recorder:
 
     def __init__(self, *, payer: bytes | None, divides_gas: bool, sstore_sentry: bool) -> None:
         self._payer, self._divides_gas, self._sstore_sentry = payer, divides_gas, sstore_sentry
+        self._payer_number = None if payer is None else int.from_bytes(payer, "big")
         self._frames: list[_Frame] = []
         self.reads, self.single_frame = False, True
         self.burned = False
@@ -94,15 +95,12 @@ class Recorder:
             following = evm.code[int(evm.pc) + 1 : int(evm.pc) + 2]
             frame.reads = not (self._divides_gas and following and following[0] in _CALLS)
         elif opcode == _BALANCE:
-            frame.reads = bool(evm.stack) and int(evm.stack[-1]) & _ADDRESS_MASK == self._payer_number()
+            frame.reads = bool(evm.stack) and int(evm.stack[-1]) & _ADDRESS_MASK == self._payer_number
         elif opcode in (_SELFBALANCE, _SELFDESTRUCT):
             frame.reads = evm.message.current_target == self._payer
         else:
             has_value = opcode in _CALLS_WITH_VALUE and len(evm.stack) > 2 and evm.stack[-3] != 0
             frame.call = _Call(int(evm.gas_left), opcode in _CREATES, STIPEND if has_value else 0)
-
-    def _payer_number(self) -> int | None:
-        return None if self._payer is None else int.from_bytes(self._payer, "big")
 
     def _settle(self, frame: "_Frame", call: "_Call") -> None:
         """A call or creation has ended: what it needed of its caller, and whether it may end otherwise."""
@@ -131,17 +129,14 @@ class Recorder:
             frame.require(before + cost + self._enough(needed), of_call=True)
         if child.halted:
             left = call.gas_before - cost
-            self._burn(frame, before + cost, inf if given == self._most(left) else given)
+            most = left - left // 64 if self._divides_gas else left  # that a call can be given of what is left
+            self._burn(frame, before + cost, inf if given == most else given)
 
     def _burn(self, frame: "_Frame", spent: int, given: float) -> None:
         self.burned = True
         frame.require(spent)
         frame.burns.append(_Burn(frame.required, frame.required_of_calls, spent, given))
         frame.start, frame.required, frame.required_of_calls = int(frame.evm.gas_left), 0, 0
-
-    def _most(self, gas: int) -> int:
-        """What a call can be given of the gas that is left."""
-        return gas - gas // 64 if self._divides_gas else gas
 
     def _enough(self, gas: int) -> int:
         """What must be left that a call can be given so much."""

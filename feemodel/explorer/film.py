@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from feemodel.checks import RealArray, choice, known_fields, real_scalar
 from feemodel.errors import InvalidInput
@@ -95,7 +94,7 @@ def _film(pricing: str, posting: str, sla_hours: float, elasticity: float) -> di
     paid = np.cumsum(price * number) * demand.bytes_per_transaction
     cost = float(getattr(policy, "target_balance", 0.0)) + paid - balance
     # The cost is a difference of far larger numbers: below a thousandth of what was paid it is rounding.
-    ends = _ends(len(price))
+    ends = np.minimum(np.arange(0, len(price), STEPS) + STEPS, len(price)) - 1
     recovery = np.where(cost > 1e-9 * np.abs(balance).max(), paid / np.where(cost > 0.0, cost, np.nan), np.nan)[ends]
     dates = [str(date)[:10] for date in found["date"].to_numpy()]
     accrued = found["accrued_data_cost"].to_numpy()[0]
@@ -123,10 +122,6 @@ def _film(pricing: str, posting: str, sla_hours: float, elasticity: float) -> di
         "l1Fees": found.attrs["l1_fees"],
         "notCounted": found.attrs["not_counted"],
     }
-
-
-def _ends(count: int) -> NDArray[np.int64]:
-    return np.minimum(np.arange(0, count, STEPS) + STEPS, count) - 1
 
 
 def _means(values: RealArray) -> RealArray:

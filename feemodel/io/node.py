@@ -326,7 +326,8 @@ class Node:
             raise self._refused(replies["error"])
         if not isinstance(replies, list):
             raise _BatchRefused(UpstreamError(f"{self.name}: the answer to a batch is not a list"))
-        by_id = {reply.get("id"): reply for reply in replies if isinstance(reply, dict) and _hashable(reply.get("id"))}
+        known = (reply for reply in replies if isinstance(reply, dict) and isinstance(reply.get("id"), (int, str)))
+        by_id = {reply["id"]: reply for reply in known}
         if len(replies) != len(requests) or by_id.keys() != {request["id"] for request in requests}:
             for reply in replies:  # an error whose id is null says more than the count
                 if isinstance(reply, dict) and reply.get("id") is None and reply.get("error") is not None:
@@ -381,7 +382,3 @@ def _retry_after(response: urllib3.BaseHTTPResponse) -> float:
 def changes_state(method: str) -> bool:
     """Whether asking twice may not be the same as asking once."""
     return method.startswith("eth_send")
-
-
-def _hashable(value: Any) -> bool:
-    return isinstance(value, (int, str)) or value is None

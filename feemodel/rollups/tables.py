@@ -246,7 +246,8 @@ def comparison(
     paid = {}
     for one in chosen:
         fees = one.fees(table, base_fee=base_fee, blob_base_fee=blob_base_fee)
-        paid[one.name] = tuple(_exact_sum(part, _rows(table)) for part in fees)
+        shape = (_rows(table),)
+        paid[one.name] = tuple(int(np.broadcast_to(np.asarray(part, dtype=object), shape).sum()) for part in fees)
     if reference is None:
         reference = "linea" if "linea" in paid else chosen[0].name
     choice("reference", reference, paid)
@@ -398,7 +399,3 @@ def _dataset(
 
 def _rows(columns: Mapping[str, WholeArray]) -> int:
     return len(next(iter(columns.values()), ()))
-
-
-def _exact_sum(fees: Any, transactions: int) -> int:
-    return int(np.broadcast_to(np.asarray(fees, dtype=object), (transactions,)).sum())

@@ -4,7 +4,7 @@ An axis gives any stretch of its values on request, the same values whoever asks
 `DRAW_BLOCK` draws with a stream each, so it depends on the seed and on nothing else.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from typing import Any, ClassVar, Protocol, TypeAlias, TypeGuard
@@ -155,7 +155,9 @@ class Draws(GeneratedAxes):
         blocks = [self._part_of_block(number, start, stop, into) for number in numbers]
         if into is not None:
             return into
-        return blocks[0] if len(blocks) == 1 else _joined(blocks)
+        if len(blocks) == 1:
+            return blocks[0]
+        return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
     def example(self) -> Inputs:
         return self._example
@@ -324,10 +326,6 @@ def _put(columns: Inputs, into: Inputs | None) -> Inputs:
 
 def _part(columns: Inputs, start: int, stop: int) -> Inputs:
     return {name: column[start:stop] for name, column in columns.items()}
-
-
-def _joined(blocks: Sequence[Inputs]) -> Inputs:
-    return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
 
 @lru_cache(maxsize=8)

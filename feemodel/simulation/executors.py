@@ -127,7 +127,8 @@ def in_order(
                 reason = "out of memory, or a function that ends its process"
                 raise UpstreamError(f"workers died {restarts} times at piece {done:,}: {reason}") from error
             warnings.warn(f"worker processes died; from piece {done:,} on in fresh ones", WorkersDied, stacklevel=2)
-            finished = {number: future for number, future in pending.items() if _has_result(future)}
+            ended = {number: future for number, future in pending.items() if future.done() and not future.cancelled()}
+            finished = {number: future for number, future in ended.items() if future.exception() is None}
         except CancelledError as error:
             raise UpstreamError(f"the executor given cancelled piece {done:,}") from error
 
@@ -289,7 +290,3 @@ def _run_received(number: int) -> Any:
 
 def _same(job: Job[Any]) -> Job[Any]:
     return job
-
-
-def _has_result(future: "Future[Any]") -> bool:
-    return future.done() and not future.cancelled() and future.exception() is None

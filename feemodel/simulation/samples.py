@@ -1,7 +1,7 @@
 """What a sweep evaluates: products of listed axes, Sobol points, Monte Carlo draws and transactions."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -177,11 +177,7 @@ def sobol(count: int, /, *, rng: Rng = None, **ranges: Any) -> Samples:
     varied, rest = _split(ranges, lambda value: isinstance(value, (tuple, Rows)) or is_frozen(value))
     if not varied:
         raise InvalidInput("sobol", "expected at least one range, such as margin=(1.0, 2.0)", ranges)
-    checked = {
-        name: value if is_frozen(value) or isinstance(value, Rows) else _checked_range(name, value)
-        for name, value in varied.items()
-    }
-    return _with_listed(SobolPoints(number, checked, seed_sequence(rng)), rest)
+    return _with_listed(SobolPoints(number, _checked(varied, _checked_range), seed_sequence(rng)), rest)
 
 
 def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samples:
@@ -206,11 +202,15 @@ def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samp
     varied, rest = _split(distributions, lambda value: is_frozen(value) or isinstance(value, (list, np.ndarray, Rows)))
     if not varied:
         raise InvalidInput("monte_carlo", "expected at least one distribution or list of choices", distributions)
-    checked = {
-        name: value if is_frozen(value) or isinstance(value, Rows) else _axis_values(name, value)
+    return _with_listed(Draws(number, _checked(varied, _axis_values), seed_sequence(rng)), rest)
+
+
+def _checked(varied: Mapping[str, Any], check: Callable[[str, Any], Any]) -> dict[str, Any]:
+    """Inputs that are drawn: distributions and rows as they are, others checked."""
+    return {
+        name: value if is_frozen(value) or isinstance(value, Rows) else check(name, value)
         for name, value in varied.items()
     }
-    return _with_listed(Draws(number, checked, seed_sequence(rng)), rest)
 
 
 def _with_listed(generated: Axis, rest: Mapping[str, Any]) -> Samples:

@@ -205,7 +205,8 @@ def recovery_over_l1_fees(
     base_fee, blob_base_fee = _axis("base_fee", base_fee), _axis("blob_base_fee", blob_base_fee)
     margin = _axis("margin", margin)
     fees = [form.parts(workload.compressed_size, workload.gas, factor).total for factor in margin.tolist()]
-    revenue = np.array([_in_doubles(form.required_price(fee), workload.gas) for fee in fees])
+    prices = [np.asarray(form.required_price(fee), dtype=np.float64) for fee in fees]
+    revenue = np.array([float((price * workload.gas).sum()) for price in prices])
     cost = workload.compressed_bytes * submission.cost_per_byte(base_fee[:, None], blob_base_fee)
     fees_of_l1 = ("base_fee", "blob_base_fee")
     return described_dataset(
@@ -301,7 +302,3 @@ def _axis(name: str, values: Any) -> RealArray:
     if axis.ndim != 1 or not axis.size:
         raise InvalidInput(name, "expected values in one dimension, at least one", axis.shape)
     return axis
-
-
-def _in_doubles(price: Any, gas: WholeArray) -> float:
-    return float((np.asarray(price, dtype=np.float64) * gas).sum())

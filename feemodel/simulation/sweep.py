@@ -179,8 +179,9 @@ class _Job:
         inputs, generated = inputs_of(self.samples, block, {} if self.shared is None else self.shared[1])
         if self.shared is not None:
             generated = {}  # they stand where they are kept
-        generated = {name: column for name, column in generated.items() if self._axis_of(name) in self.kept}
-        into = None if self.shared is None else {name: part_of(kept, block) for name, kept in self.shared[0].items()}
+        kept = {name for place in self.kept for name in self.samples.axes[place].names}
+        generated = {name: column for name, column in generated.items() if name in kept}
+        into = None if self.shared is None else {name: part_of(whole, block) for name, whole in self.shared[0].items()}
         found = self._evaluated(inputs, shape_of(block), into or None)
         if self.reduce is None:
             return Piece({} if into else found, {}, generated)
@@ -205,9 +206,6 @@ class _Job:
                     raise InvalidInput("function", reason, variable)
         generated = [axis for place, axis in enumerate(self.samples.axes) if axis.generated and place in self.kept]
         return results, {name: examples[name].dtype for axis in generated for name in axis.names}
-
-    def _axis_of(self, name: str) -> int:
-        return next(place for place, axis in enumerate(self.samples.axes) if name in axis.names)
 
     def _by_kernel(self, inputs: dict[str, Any], shape: tuple[int, ...], into: Inputs | None = None) -> Inputs | None:
         """The result of the compiled kernel; `None` where there is none, or an input is out of its range."""
