@@ -20,8 +20,8 @@ from benchmarks.ledger import CODE, CONTRACT, _peak_memory
 from benchmarks.server import SECONDS, WARM_UP, load
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, get_proof, import_block, import_genesis, poseidon2
-from feemodel.ledger.backup import back_up
 from feemodel.ledger.blocks import AccountChange, BlockChanges, GenesisAccount, SlotChange
+from feemodel.ledger.export import back_up
 from feemodel.ledger.scrub import scrub
 from tests.fire.client import port_of, post, run
 from tests.fire.processes import tree

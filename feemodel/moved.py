@@ -37,10 +37,12 @@ MOVED = {
     "feemodel.fees.sweep_kernels": "feemodel.linea.kernels",
     "feemodel.fees.wallets": "feemodel.linea.wallets",
     "feemodel.hashes": "feemodel.ethereum.hashes",
+    "feemodel.ledger.backup": "feemodel.ledger.export",
     "feemodel.ledger.bulk": "feemodel.ledger.genesis",
     "feemodel.ledger.changes": "feemodel.ledger.blocks",
     "feemodel.ledger.method": "feemodel.ledger.proof",
     "feemodel.ledger.words": "feemodel.ethereum.quantities",
+    "feemodel.plots.rollups": "feemodel.plots.figures",
     "feemodel.plots_simulation": "feemodel.plots.simulation",
     "feemodel.rpc.explorer": "feemodel.explorer.methods",
     "feemodel.rpc.explorer_fee": "feemodel.explorer.fee",
@@ -67,6 +69,7 @@ MOVED = {
     "feemodel.io.raw_transactions": "feemodel.io.transactions",
     "feemodel.simulation.closed_loop.experiment": "feemodel.simulation.closed_loop.simulator",
     "feemodel.simulation.closed_loop.windows": "feemodel.simulation.closed_loop.l1_steps",
+    "feemodel.simulation.history_uncertainty": "feemodel.simulation.calibrate",
     "feemodel.simulation.screening": "feemodel.simulation.sensitivity",
 }
 _PARAMETERS = "feemodel.linea.parameters:"

@@ -302,7 +302,7 @@ def test_a_key_of_the_file_that_no_setting_has_comes_with_a_suggestion(tmp_path)
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
     with pytest.raises(UnreadableFile, match=r"missing.toml: no such file"):
         load_settings(file=tmp_path / "missing.toml")
-    with pytest.raises(UnreadableFile, match="is a directory"):
+    with pytest.raises(UnreadableFile, match="a folder, not a file"):
         load_settings(file=tmp_path)
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
     with pytest.raises(UnreadableFile, match="binary: not TOML: 'utf-8' codec"):
@@ -385,7 +385,7 @@ def test_a_server_that_could_not_answer_yet_says_why_and_is_1(capsys):
     [
         (["--port", "x"], 2, "--port: expected a whole number, got 'x'"),
         (["--genesis", "g", "--replay", "r"], 2, "replay: expected either this or genesis, got 'r'"),
-        (["--genesis", "missing.json"], 3, "missing.json: No such file or directory"),
+        (["--genesis", "missing.json"], 3, "missing.json: no such file"),
         (["--replay", "missing.json"], 3, "missing.json: no such file"),
         (["--store", "missing.db"], 3, "missing.db: no such ledger"),
         (["--config", "missing.toml"], 3, "missing.toml: no such file"),

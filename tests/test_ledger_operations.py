@@ -11,8 +11,7 @@ from feemodel.cli import main
 from feemodel.errors import InvalidInput, LedgerDamaged, NotFinalized
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
-from feemodel.ledger.backup import back_up
-from feemodel.ledger.export import get_stored_blocks
+from feemodel.ledger.export import back_up, get_stored_blocks
 from feemodel.ledger.files import parse_block, show_block
 from feemodel.ledger.prune import prune
 from feemodel.ledger.scrub import scrub

@@ -293,7 +293,7 @@ def test_another_dictionary_is_read_with_a_warning_that_names_its_sha256(tmp_pat
 def test_an_unreadable_dictionary_file_is_named(tmp_path):
     with pytest.raises(UnreadableFile, match=r"none\.bin: no such file"):
         Lzss.from_file(tmp_path / "none.bin")
-    with pytest.raises(UnreadableFile, match="Is a directory"):
+    with pytest.raises(UnreadableFile, match="a folder, not a file"):
         Lzss.from_file(str(tmp_path))
 
 

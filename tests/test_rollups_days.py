@@ -12,7 +12,7 @@ from feemodel import rollups
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.glamsterdam_draft import posting_gas
 from feemodel.io.shipped import shipped_path
-from feemodel.plots.rollups import plot_days, plot_posting, plot_surge
+from feemodel.plots.figures import plot_days, plot_posting, plot_surge
 from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS
 from feemodel.simulation.attacks.surge import Surge, surge_path
 

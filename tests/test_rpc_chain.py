@@ -246,7 +246,7 @@ def test_a_genesis_that_cannot_be_read_names_the_field(change, message):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "No such file"),
+        (None, "no such file"),
         (b"", "Expecting value"),
         (b"[1]", "expected a JSON object"),
         (b"[" * 100_000, "recursion"),

@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _drawn_histories(options: argparse.Namespace, made: Experiment, terms: dict[str, Any]) -> dict[str, Any]:
-    from feemodel.simulation.history_uncertainty import calibrate_histories
+    from feemodel.simulation.calibrate import calibrate_histories
 
     found = calibrate_histories(
         made.workload,

@@ -111,8 +111,8 @@ def _info(options: argparse.Namespace) -> int:
 
 
 def _backup(options: argparse.Namespace) -> int:
-    from feemodel.ledger.backup import back_up
     from feemodel.ledger.database import file_size
+    from feemodel.ledger.export import back_up
 
     with ledger.Store(options.store, read_only=True) as store:
         head = back_up(store, options.out)

@@ -1,17 +1,57 @@
-"""The blocks of a ledger as net state changes, found by comparing the trees of neighbouring blocks.
+"""A ledger copied while it may be written, or told as its blocks' net state changes.
 
-Blocks share every row that does not change, so the comparison descends only where the numbers of two rows differ. What
-it finds, imported into an empty ledger, gives the same roots.
+The changes are found by comparing the trees of neighbouring blocks. Blocks share every row that does not change,
+so the comparison descends only where the numbers of two rows differ. What it finds, imported into an empty ledger,
+gives the same roots.
 """
 
+import os
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
-from feemodel.errors import InvalidInput
+from feemodel.errors import InvalidInput, unreadable
 from feemodel.ledger.account import EMPTY_KECCAK, Account
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, SlotChange
 from feemodel.ledger.rows import EMPTY, HEAD_KEY, TAIL_KEY, Leaf, stored_height
 from feemodel.ledger.store import Block, Store
 from feemodel.ledger.tree import Tree
+
+
+def back_up(store: Store, path: str | Path) -> Block | None:
+    """Copy a ledger as it is at one moment into a new file; the head of the copy.
+
+    Another process may import blocks meanwhile. The copy appears under its name when all of it is on disk, or not at
+    all; it is one file, without a write-ahead log.
+
+    Raises `InvalidInput` where the file exists or its folder cannot be written, `UnreadableFile` where the disk fails.
+
+    >>> import tempfile
+    >>> from feemodel.ledger.genesis import import_genesis
+    >>> with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/ledger.db") as store:
+    ...     block = import_genesis(store, [])
+    ...     back_up(store, f"{folder}/copy.db") == block
+    True
+    """
+    target = Path(path)
+    try:
+        folder = tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent)
+    except OSError as error:
+        raise InvalidInput("out", f"cannot be written ({error.strerror})", str(target)) from None
+    with folder:
+        part = Path(folder.name) / target.name
+        store.database.copy_to(part)
+        with Store(part, read_only=True) as copy:
+            head = copy.head
+        with part.open("rb") as file:
+            os.fsync(file.fileno())
+        try:
+            os.link(part, target)  # which fails where the file exists
+        except FileExistsError:
+            raise InvalidInput("out", "exists already", str(target)) from None
+        except OSError as error:
+            raise unreadable(target, error) from None
+    return head
 
 
 def get_stored_blocks(store: Store, first: int | None = None, last: int | None = None) -> Iterator[BlockChanges]:

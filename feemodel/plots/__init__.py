@@ -6,14 +6,14 @@ from feemodel.lazy import lazy_names
 
 if TYPE_CHECKING:
     from feemodel.plots.figures import plot_comparison as plot_comparison
+    from feemodel.plots.figures import plot_days as plot_days
     from feemodel.plots.figures import plot_distributions as plot_distributions
     from feemodel.plots.figures import plot_fee_by_size as plot_fee_by_size
     from feemodel.plots.figures import plot_fee_curves as plot_fee_curves
+    from feemodel.plots.figures import plot_posting as plot_posting
     from feemodel.plots.figures import plot_recovery as plot_recovery
+    from feemodel.plots.figures import plot_surge as plot_surge
     from feemodel.plots.figures import plot_verification_surface as plot_verification_surface
-    from feemodel.plots.rollups import plot_days as plot_days
-    from feemodel.plots.rollups import plot_posting as plot_posting
-    from feemodel.plots.rollups import plot_surge as plot_surge
     from feemodel.plots.simulation import plot_attack as plot_attack
     from feemodel.plots.simulation import plot_charges as plot_charges
     from feemodel.plots.simulation import plot_fee_fan as plot_fee_fan

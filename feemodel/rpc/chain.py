@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.errors import InvalidInput, UnreadableFile, unreadable
 from feemodel.ethereum.fee_market import ELASTICITY, next_base_fee
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import as_bytes, from_hex, from_number, to_hex, to_quantity
@@ -127,9 +127,10 @@ def read_genesis_document(path: str | Path) -> dict[str, Any]:
     """A geth genesis file as it stands; raises `UnreadableFile`."""
     try:
         document = parse_json(Path(path).read_bytes())
-    except (OSError, InvalidInput) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise UnreadableFile(f"{path}: {reason}") from None
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except InvalidInput as error:
+        raise UnreadableFile(f"{path}: {error}") from None
     if not isinstance(document, dict):
         raise UnreadableFile(f"{path}: expected a JSON object")
     return document

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded, UnreadableFile, UpstreamError
+from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded, UnreadableFile, UpstreamError, unreadable
 from feemodel.ethereum.quantities import from_quantity, to_hex, to_quantity
 from feemodel.ethereum.transaction import LINEA_CHAIN_ID
 from feemodel.execution.estimate import GasEstimate, Limits
@@ -516,5 +516,5 @@ def _named_codec(settings: Settings) -> Codec:
         try:
             return Zstd(dictionary=Path(settings.dictionary).read_bytes())
         except OSError as error:
-            raise UnreadableFile(f"{settings.dictionary}: {error.strerror}") from None
+            raise unreadable(settings.dictionary, error) from None
     return get_codec(settings.codec)
