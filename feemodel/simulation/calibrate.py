@@ -213,9 +213,9 @@ def calibrate(
 
 def calibrate_histories(
     workload: Workload,
-    history: xr.Dataset,
-    rule: PricingRule | None = None,
-    posting: Posting | None = None,
+    history: "xr.Dataset",
+    rule: "PricingRule | None" = None,
+    posting: "Posting | None" = None,
     *,
     loss_probability: float,
     arrival_rate: float,
@@ -223,7 +223,7 @@ def calibrate_histories(
     histories: int = 40,
     paths: int = 200,
     horizon: float = DAY,
-    block_seconds: Sequence[float] = BLOCKS,
+    block_seconds: "Sequence[float]" = BLOCKS,
     vary: Literal["estimate_margin", "margin"] = "estimate_margin",
     counted: Literal["revenue", "size_revenue"] = "size_revenue",
     confidence: float = 0.95,
