@@ -6,6 +6,7 @@ import json
 import pytest
 
 from feemodel.rpc.app import Access, App, Page
+from feemodel.rpc.keys import Key, Keys
 from tests.rpc_parts import Client, exchange, request
 
 PAGE = Page(b"<!doctype html>", ((b"content-type", b"text/html; charset=utf-8"), (b"referrer-policy", b"no-referrer")))
@@ -231,7 +232,7 @@ def test_a_compressed_body_is_not_unpacked(client, encoding, status):
     ],
 )
 def test_with_a_key_only_its_path_answers_calls(loop, method, path, status):
-    client = Client(application(Access(api_key="s3cret-key")), loop)
+    client = Client(application(Access(keys=Keys.of({"s3cret-key": Key(name="api_key", operator=True)}))), loop)
     answer = client.http(method, path, ECHO)
     assert answer.status == status
     assert b"s3cret-key" not in answer.body

@@ -18,6 +18,7 @@ import pytest
 import urllib3
 
 from feemodel.rpc.app import Access, App
+from feemodel.rpc.keys import Key, Keys
 from feemodel.rpc.metrics import HALF, LABELS, Board, Metrics
 from feemodel.rpc.processes import BEAT, JsonLines
 from tests import node_server
@@ -27,6 +28,7 @@ from tests.rpc_parts import JSON, PATIENCE, Client, head_block, listening, reque
 
 CHAIN_ID = 'feemodel_calls_total{code="0",method="eth_chainId"}'
 KEY, CALLDATA = "k3y-0f-nobody-else", "feedfacefeedfacefeedface"
+ACCESS = Access(keys=Keys.of({KEY: Key(name="api_key", operator=True)}))
 FLAT = {
     "oldestBlock": "0x10", "baseFeePerGas": ["0x42c1d80"] * 2, "gasUsedRatio": [0.5], "reward": [["0x5f5e100"]],
     "baseFeePerBlobGas": ["0x3d0900"] * 2, "blobGasUsedRatio": [0.5],
@@ -342,7 +344,7 @@ async def broken_metrics():
 
 def test_the_unforeseen_is_one_line_with_its_id_and_without_what_was_asked(written):
     with asyncio.Runner() as loop:
-        client = Client(App({"broken": broken}, access=Access(api_key=KEY)), loop)
+        client = Client(App({"broken": broken}, access=ACCESS), loop)
         answer = client.http("POST", f"/v3/{KEY}", request("broken", CALLDATA)).json()
     (line,) = written()
     assert line["event"] == f"internal error {answer['error']['data']['id']}"
@@ -352,7 +354,7 @@ def test_the_unforeseen_is_one_line_with_its_id_and_without_what_was_asked(writt
 
 
 def test_an_error_of_the_application_is_a_500_and_one_line(written):
-    with listening(App({}, metrics=broken_metrics, access=Access(api_key=KEY))) as port:
+    with listening(App({}, metrics=broken_metrics, access=ACCESS)) as port:
         address = f"http://127.0.0.1:{port}"
         assert sent(address, f"GET /metrics?{KEY} HTTP/1.1\r\nhost: localhost\r\n\r\n".encode()).split()[1] == b"500"
         assert sent(address, b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n").split()[1] == b"200"

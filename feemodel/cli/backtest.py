@@ -89,11 +89,11 @@ def add_experiment(parser: argparse.ArgumentParser, *, scenario: str, paths: int
     l1.add_argument("--l1-columns", action="append", default=[], metavar="OURS=THEIRS[:gwei]",
                     help="a column of --l1 by its name there, and its unit; may be repeated")  # fmt: skip
     l1.add_argument("--scenario", default=scenario, choices=SCENARIOS, help="history as it was, a block bootstrap of"
-                    " it, or the demand that it shows driving the rules of L1 anew (%(default)s)")  # fmt: skip
-    l1.add_argument("--paths", type=count, default=paths, help="of a bootstrap or of demand (%(default)s)")
+                    " it, or the demand that it shows driving the rules of L1 anew")  # fmt: skip
+    l1.add_argument("--paths", type=count, default=paths, help="of a bootstrap or of demand")
     length = "length of a path" if hours is not None else "length of a path, to a whole step (the history's)"
     l1.add_argument("--hours", type=above_0, default=hours, help=length)
-    l1.add_argument("--block-hours", type=above_0, default=BLOCK_HOURS, help="mean block of a bootstrap (%(default)s)")
+    l1.add_argument("--block-hours", type=above_0, default=BLOCK_HOURS, help="mean block of a bootstrap")
     l1.add_argument("--tip", type=whole_from_0, metavar="WEI", help="of L1 (the file's, or 100000000)")
     l1.add_argument("--usage-exponent", type=number, default=0.0, help="assumed: L1 blocks weigh fee to this power in"
                     " averages (%(default)s)")  # fmt: skip
@@ -103,7 +103,7 @@ def add_experiment(parser: argparse.ArgumentParser, *, scenario: str, paths: int
     )
     add_transaction_file(traffic)
     add_codec(parser)
-    traffic.add_argument("--size", default="zstd", metavar="COLUMN", help="compressed size (%(default)s)")
+    traffic.add_argument("--size", default="zstd", metavar="COLUMN", help="compressed size")
     traffic.add_argument(
         "--arrival-rate", type=above_0, default=1.45, metavar="PER_SECOND", help="transactions a second"
     )
@@ -123,7 +123,7 @@ def _add_rule(parser: argparse.ArgumentParser) -> None:
         ("window", "SECONDS", "of L1 fees averaged"),
     ):
         value = getattr(default, name.replace("-", "_"))
-        rule.add_argument(f"--{name}", type=number, default=value, metavar=unit, help=f"{text} (%(default)s)")
+        rule.add_argument(f"--{name}", type=number, default=value, metavar=unit, help=text)
     rule.add_argument("--fixed-cost", type=whole_from_0, default=default.fixed_cost, metavar="WEI", help="announced")
     for side in ("lower", "upper"):
         text = "of the variable cost, or none"
@@ -135,7 +135,7 @@ def _add_rule(parser: argparse.ArgumentParser) -> None:
         "--deadline", type=above_0, metavar="SECONDS", help="post what has waited so long (fill the blob)"
     )
     rule.add_argument("--stream-ratio", type=above_0, default=1.0, help="bytes of the stream over bytes measured one by"
-                      " one (%(default)s)")  # fmt: skip
+                      " one")  # fmt: skip
 
 
 def read_experiment(options: argparse.Namespace) -> Experiment:
@@ -182,7 +182,8 @@ def run(options: argparse.Namespace) -> int:
     print_table(title, ("", *next(iter(quantiles.values()))), rows)
     if statistics:
         _print_statistics(statistics)
-    print_assumptions(found.attrs)
+    for name in ("workload", "l1_fees", "l1_fees_assumed", "resampling", "tips", "usage_ratios", "not_counted"):
+        print(f"{name.replace('_', ' ')}: {found.attrs[name]}")
     return 0
 
 
@@ -200,12 +201,6 @@ def _print_statistics(statistics: dict[str, dict[str, dict[str, float]]]) -> Non
     ]
     heads = [f"{_STATISTIC_LABELS[kind]} {level}" for kind, level in columns]
     print_table("Statistics over paths", ("", *heads), rows)
-
-
-def print_assumptions(attributes: dict[str, Any]) -> None:
-    """Print the assumptions of a result."""
-    for name in ("workload", "l1_fees", "l1_fees_assumed", "resampling", "tips", "usage_ratios", "not_counted"):
-        print(f"{name.replace('_', ' ')}: {attributes[name]}")
 
 
 _STATISTIC_LABELS = {

@@ -16,14 +16,14 @@ CURVE_POINTS = 201
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--loss-probability", type=number, default=0.05, help="over a path, the bound (%(default)s)")
-    parser.add_argument("--confidence", type=number, default=0.95, help="of the interval (%(default)s)")
+    parser.add_argument("--loss-probability", type=number, default=0.05, help="over a path, the bound")
+    parser.add_argument("--confidence", type=number, default=0.95, help="of the interval")
     parser.add_argument(
         "--vary", default="estimate_margin", choices=("estimate_margin", "margin"), help="(%(default)s)"
     )
     parser.add_argument("--counted", default="size_revenue", choices=("size_revenue", "revenue"), help="what pays for"
-                        " posting: what the size adds to fees, or all of them (%(default)s)")  # fmt: skip
-    parser.add_argument("--highest", type=number, default=100.0, help="margin that is tried (%(default)s)")
+                        " posting: what the size adds to fees, or all of them")  # fmt: skip
+    parser.add_argument("--highest", type=number, default=100.0, help="margin that is tried")
     parser.add_argument("--histories", type=count, metavar="COUNT", help="also draw the history anew so often, for an"
                         " interval that holds its shortness too; with blocks of --block-hours and three times"
                         " that")  # fmt: skip

@@ -26,9 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rules", metavar="NAME,…", help="which rules (today's); `all` for every upgrade")
     parser.add_argument("--at", metavar="DATE", help="the rules of that day, such as 2024-06-14 (the newest)")
     parser.add_argument("--reference", metavar="RULE", help="the ratio is taken to it (linea, or else the first rule)")
-    parser.add_argument(
-        "--pubdata", type=whole_from_0, default=200, help="bytes on zkSync, an assumption (%(default)s)"
-    )
+    parser.add_argument("--pubdata", type=whole_from_0, default=200, help="bytes on zkSync, an assumption")
     add_out(parser, "FILE", "draw the table: .png, .svg or .pdf")
     add_codec(parser)
 

@@ -30,10 +30,10 @@ FIGURES = ("recovery.png", "verification_cost.png", "corpus.png")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--transactions", type=count, default=20_000, help="to generate (%(default)s)")
-    parser.add_argument("--seed", type=whole_from_0, default=1, help="of the generator (%(default)s)")
-    parser.add_argument("--preset", default=DEFAULT_PRESET, help="the costs (%(default)s)")
-    parser.add_argument("--out", default="out", metavar="FOLDER", help="for the figures (%(default)s)")
+    parser.add_argument("--transactions", type=count, default=20_000, help="to generate")
+    parser.add_argument("--seed", type=whole_from_0, default=1, help="of the generator")
+    parser.add_argument("--preset", default=DEFAULT_PRESET, help="the costs")
+    parser.add_argument("--out", default="out", metavar="FOLDER", help="for the figures")
     parser.add_argument("--overwrite", action="store_true", help="replace figures that are there")
 
 

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gas-used", type=count, help="what execution took, for the check after it")
     parser.add_argument("--nonce", type=whole_from_0, help="of a call that names none (0)")
     parser.add_argument("--chain-id", type=whole_from_0, help=f"of a call that names none ({LINEA_CHAIN_ID})")
-    parser.add_argument("--form", default="sender_unsigned", choices=FORMS, help="what is measured (%(default)s)")
+    parser.add_argument("--form", default="sender_unsigned", choices=FORMS, help="what is measured")
     state = parser.add_mutually_exclusive_group()
     state.add_argument("--genesis", metavar="FILE", help="a geth genesis to execute on: gas by part, the access list")
     state.add_argument("--replay", metavar="FILE", help="a captured block to execute on, at its state before it")

@@ -13,8 +13,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--node", required=True, metavar="URL", help="of its JSON-RPC endpoint")
     parser.add_argument("--blocks", required=True, metavar="A:B", help="from A up to, and without, B")
     add_out(parser, "FILE.parquet", "written whole or not at all", required=True)
-    parser.add_argument("--concurrency", type=count, default=8, help="requests in flight at once (%(default)s)")
-    parser.add_argument("--timeout", type=above_0, default=10.0, metavar="SECONDS", help="of one request (%(default)s)")
+    parser.add_argument("--concurrency", type=count, default=8, help="requests in flight at once")
+    parser.add_argument("--timeout", type=above_0, default=10.0, metavar="SECONDS", help="of one request")
 
 
 def run(options: argparse.Namespace) -> int:

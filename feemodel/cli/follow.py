@@ -39,8 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--exit-when-node-fails", action="store_true",
                         help="end with 4 where a node that answered before goes away; else it is asked again, after "
                         "twice the time at each failure, up to a minute")  # fmt: skip
-    parser.add_argument("--confirmations", type=whole_from_0, default=2, help="of a node's blocks (%(default)s)")
-    parser.add_argument("--interval", type=above_0, default=2.0, metavar="SECONDS", help="of asking (%(default)s)")
+    parser.add_argument("--confirmations", type=whole_from_0, default=2, help="of a node's blocks")
+    parser.add_argument("--interval", type=above_0, default=2.0, metavar="SECONDS", help="of asking")
     parser.epilog = (
         "Without a source of blocks it only shows the ledger, as feemodel status does. Exit codes: 0 done; 2 an option "
         "or a block that does not fit the ledger; 3 a file or a ledger that cannot be read or written, or is damaged; "

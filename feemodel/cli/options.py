@@ -25,8 +25,8 @@ def add_pricing(parser: argparse.ArgumentParser) -> None:
     """What a fee is computed from: a preset, then single costs that replace the preset's."""
     group = parser.add_argument_group("pricing")
     group.add_argument("--pricing", default=CostPerByte.name, choices=(CostPerByte.name, VerificationCost.name),
-                       help="form of the fee (%(default)s)")  # fmt: skip
-    group.add_argument("--preset", default=DEFAULT_PRESET, help=f"one of {', '.join(LINEA_PRESETS)} (%(default)s)")
+                       help="form of the fee")  # fmt: skip
+    group.add_argument("--preset", default=DEFAULT_PRESET, help=f"one of {', '.join(LINEA_PRESETS)}")
     group.add_argument("--record", metavar="HEX", help="a block's pricing record (extraData), in place of the preset's")
     group.add_argument("--margin", type=number, help="of the estimate (the preset's)")
     group.add_argument("--base-fee", type=whole_from_0, metavar="WEI")
@@ -70,7 +70,7 @@ def read_pricing(options: argparse.Namespace) -> tuple[LineaPreset, Form]:
 def add_codec(parser: argparse.ArgumentParser) -> None:
     """How a size is measured."""
     group = parser.add_argument_group("size")
-    group.add_argument("--codec", default="zstd", help="zstd, brotli, deflate, fastlz, or lzss (%(default)s)")
+    group.add_argument("--codec", default="zstd", help="zstd, brotli, deflate, fastlz, or lzss")
     group.add_argument("--dictionary", metavar="FILE", help="for lzss, which needs one, or zstd")
     group.add_argument("--packed", action="store_true", help="count the 32-byte field elements that the size fills")
 

@@ -11,7 +11,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store", required=True, metavar="FILE", help="a ledger")
     parser.add_argument("--address", required=True, metavar="HEX", help="of the account")
     parser.add_argument("--slot", action="append", default=[], metavar="HEX", help="may be given many times")
-    parser.add_argument("--block", default="finalized", help="a quantity or a tag (%(default)s)")
+    parser.add_argument("--block", default="finalized", help="a quantity or a tag")
     add_out(parser, "FILE.json", "where to write it (standard output)")
     parser.epilog = (
         "The proof is checked before it is written. Exit codes: 0 done; 2 a value that cannot be read, or a block that "

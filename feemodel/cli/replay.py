@@ -43,9 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "all is reproduced, the last lines say by which rules it is)",
     )
     parser.add_argument("--engine", default="auto", choices=ENGINES, help="(%(default)s)")
-    parser.add_argument("--search", default="besu", choices=tuple(SEARCHES), help="whose (%(default)s)")
+    parser.add_argument("--search", default="besu", choices=tuple(SEARCHES), help="whose")
     parser.add_argument("--exact", action="store_true", help="search to the last gas, not to 1.5 %%")
-    parser.add_argument("--form", default="signed", choices=FORMS, help="what was measured then (%(default)s)")
+    parser.add_argument("--form", default="signed", choices=FORMS, help="what was measured then")
     add_codec(parser)
 
 

@@ -147,7 +147,8 @@ def _checked(settings: Settings, store: Path | None, *, ask_nodes: bool, as_json
                 await service.start()
                 await service.load_hashing()  # an image keeps the kernels that a check has compiled
                 unready = service.unready()
-            return {"settings": _public(settings), "methods": sorted(service.answered), "unready": unready}
+            shown = {name: _hidden(name, value) for name, value in asdict(settings).items()}
+            return {"settings": shown, "methods": sorted(service.answered), "unready": unready}
         finally:
             await service.close()
 
@@ -165,7 +166,10 @@ def _checked(settings: Settings, store: Path | None, *, ask_nodes: bool, as_json
 
 def _announce(address: str, settings: Settings, store: Path | None, options: argparse.Namespace) -> None:
     if options.json:
-        finalized = _finalized(store)
+        from feemodel.ledger.store import Store
+
+        with nullcontext() if store is None else Store(store, read_only=True) as opened:
+            finalized = None if opened is None else opened.finalized
         print_json({"address": address, "finalized": finalized, "workers": settings.workers}, flush=True)
     else:
         print(f"{address}: {_source(settings)}. Stop with Ctrl-C.", flush=True)
@@ -177,19 +181,6 @@ def _source(settings: Settings) -> str:
         if value is not None:
             return f"answers from {name} {_hidden(name, value)}"
     return "answers from the development chain, block 0 is final"
-
-
-def _finalized(store: Path | None) -> int | None:
-    from feemodel.ledger.store import Store
-
-    if store is None:
-        return None
-    with Store(store, read_only=True) as opened:
-        return opened.finalized
-
-
-def _public(settings: Settings) -> dict[str, Any]:
-    return {name: _hidden(name, value) for name, value in asdict(settings).items()}
 
 
 def _hidden(name: str, value: Any) -> Any:

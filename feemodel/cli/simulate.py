@@ -184,7 +184,8 @@ def _merged(options: argparse.Namespace) -> dict[str, Any]:
     parser = argparse.ArgumentParser(add_help=False)
     _add_experiment(parser)
     known = {action.dest.replace("_", "-"): action for action in parser._actions if action.dest != "l1_columns"}
-    spec = {} if options.spec is None else read_simulate_spec(options.spec, known)
+    said = {} if options.spec is None else read_toml(options.spec)
+    spec = {name: _value(name, value, known) for name, value in said.items()}
     if "l1" in spec and options.l1 is None:
         spec["l1"] = str(Path(options.spec).parent / spec["l1"])
     options.given = set()
@@ -293,17 +294,6 @@ TABLES = ("pricing-fields", "posting-fields", "demand", "costs")
 Record = TypeVar("Record")
 
 
-def read_simulate_spec(path: str, options: Mapping[str, argparse.Action]) -> dict[str, Any]:
-    """Options and tables of a file; an option's value is read as on the command line.
-
-    Raises
-    ------
-    UnreadableFile : no such file, or no TOML.
-    InvalidInput : a key that is no option and no table, a value that the option does not take.
-    """
-    return {name: _value(name, value, options) for name, value in read_toml(path).items()}
-
-
 def with_fields(where: str, record: Record, given: Mapping[str, Any]) -> Record:
     """A frozen dataclass with some fields replaced; lists become tuples, a table replaces fields of a field.
 
@@ -330,6 +320,10 @@ def with_fields(where: str, record: Record, given: Mapping[str, Any]) -> Record:
 
 
 def _value(name: str, value: Any, options: Mapping[str, argparse.Action]) -> Any:
+    """An option of a file, read as on the command line, or a table.
+
+    Raises `InvalidInput` for a key that is neither, and for a value that the option does not take.
+    """
     if name in TABLES:
         if not isinstance(value, dict):
             raise InvalidInput(name, f"expected a table [{name}]", value)

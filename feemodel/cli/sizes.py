@@ -14,7 +14,7 @@ CODECS = ("zstd", "brotli", "deflate", "fastlz")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help=FILE_HELP)
     add_transaction_file(parser)
-    parser.add_argument("--form", default="sender_unsigned", choices=FORMS, help="what is measured (%(default)s)")
+    parser.add_argument("--form", default="sender_unsigned", choices=FORMS, help="what is measured")
     parser.add_argument("--all", action="store_true", help="every codec (lzss where --dictionary is given)")
     parser.add_argument("--threads", type=count, help="as many as processors unless given")
     add_out(parser, "FILE.csv", "write the size of every transaction")

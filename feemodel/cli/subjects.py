@@ -216,7 +216,7 @@ def add_transaction_file(parser: Any) -> None:
     """Options of a verb that reads a file of transactions."""
     add_columns(parser)
     parser.add_argument("--chain-id", type=whole_number, default=LINEA_CHAIN_ID, help="of transactions for which the"
-                        " file has none (%(default)s)")  # fmt: skip
+                        " file has none")  # fmt: skip
 
 
 def read_columns(texts: list[str]) -> dict[str, str] | None:

@@ -12,9 +12,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help=FILE_HELP)
     add_transaction_file(parser)
     add_out(parser, "DICTIONARY", "where to write it", required=True)
-    parser.add_argument("--size", type=count, default=65_536, metavar="BYTES", help="of it (%(default)s)")
-    parser.add_argument("--form", default="sender_unsigned", choices=FORMS, help="what is measured (%(default)s)")
-    parser.add_argument("--every", type=count, default=2, help="train on every n-th, test on the rest (%(default)s)")
+    parser.add_argument("--size", type=count, default=65_536, metavar="BYTES", help="of it")
+    parser.add_argument("--form", default="sender_unsigned", choices=FORMS, help="what is measured")
+    parser.add_argument("--every", type=count, default=2, help="train on every n-th, test on the rest")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -40,7 +40,7 @@ from feemodel.rpc.jsonrpc import (
     failure,
     unobserved,
 )
-from feemodel.rpc.keys import CALLER, Caller, Key, Keys
+from feemodel.rpc.keys import CALLER, Caller, Keys
 from feemodel.rpc.protocol import JSON, HeaderField, Reply, wants_websocket
 from feemodel.rpc.websocket import Session
 
@@ -73,15 +73,13 @@ class Access(NamedTuple):
     Parameters
     ----------
     hosts : names in the `Host` header that are answered, besides every IP address; "*" for any.
-    api_key : which a request must have, `None` for none.
-    keys : of which it must have one, with their limits; `None` for `api_key`.
+    keys : of which a request must have one, with their limits; `None` for none.
     guarded : paths that only a key of an operator opens, of `OPEN_PATHS`.
     cors_origins : whose pages may read answers; "*" for any.
     batch_limit : calls in a batch.
     """
 
     hosts: frozenset[str] = frozenset(LOOPBACK)
-    api_key: str | None = None
     keys: Keys | None = None
     guarded: frozenset[str] = frozenset()
     cors_origins: tuple[str, ...] = ()
@@ -118,9 +116,7 @@ class App:
         self._feeds = feeds
         self._methods, self._access, self._state = methods, access or Access(), state
         self._page, self._openrpc, self._metrics = page, openrpc, metrics
-        key, self.keys = self._access.api_key, self._access.keys  #: the second may be replaced at any time
-        if key is not None:
-            self.keys = Keys.of({key: Key(name="api_key", operator=True)})
+        self.keys = self._access.keys  #: may be replaced at any time
         self._any_host = "*" in self._access.hosts
         self._known_hosts: set[bytes] = set()  # headers that were found to be good
         self._begin_calls = partial(begin, batch_limit=self._access.batch_limit, observe=observe, batches=Batches())

@@ -14,6 +14,7 @@ The server reads the file again on SIGHUP. All of its processes count together.
 
 import fnmatch
 import logging
+import re
 from collections.abc import Mapping
 from contextlib import nullcontext
 from contextvars import ContextVar
@@ -31,6 +32,7 @@ from feemodel.rpc.jsonrpc import LIMIT_EXCEEDED, METHOD_NOT_FOUND, CallError
 from feemodel.rpc.settings import HIDDEN, read_key
 
 MOST_KEYS = 1_024
+NOTHING = "(?!)"  # a pattern that no name has
 BURST_SECONDS = 1.0  # of a rate that may be spent at once
 LINES_A_SECOND = 10.0  # of the log, about refused keys
 
@@ -97,7 +99,8 @@ class Caller:
 
     def __init__(self, key: Key, place: int, rates: Rates) -> None:
         self.key, self._place, self._rates = key, place, rates
-        self._known: dict[str, bool] = {}
+        patterns = ("*",) if key.methods is None else key.methods
+        self._may_call = re.compile("|".join(map(fnmatch.translate, patterns)) or NOTHING).match
 
     def wait(self) -> float:
         """Seconds until another call is answered; 0 where that is now."""
@@ -105,7 +108,7 @@ class Caller:
 
     def admit(self, method: str) -> None:
         """Count a call; raises `CallError` where it is not to be answered."""
-        if not self._may_call(method):
+        if self._may_call(method) is None:
             raise CallError(METHOD_NOT_FOUND, f"{method[:100]} is not among the methods of this key")
         wait = max(self._left(0, self.key.requests_per_second, 1.0), self._left(1, self.key.gas_per_second, 0.0))
         if wait:
@@ -117,17 +120,6 @@ class Caller:
 
     def _left(self, which: int, rate: float | None, amount: float) -> float:
         return 0.0 if rate is None else self._rates.take(2 * self._place + which, rate, amount)
-
-    def _may_call(self, method: str) -> bool:
-        patterns = self.key.methods
-        if patterns is None:
-            return True
-        known = self._known.get(method)
-        if known is None:
-            known = any(fnmatch.fnmatchcase(method, pattern) for pattern in patterns)
-            if len(self._known) < MOST_KEYS:
-                self._known[method] = known
-        return known
 
 
 #: Whose call is being answered; `None` where no key is asked for.

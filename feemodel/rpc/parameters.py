@@ -19,25 +19,6 @@ _BLOCK_FIELDS = {"blockNumber", "blockHash", "requireCanonical"}  # EIP-1898
 Overrides = Mapping[str, Any]
 
 
-def block_and_overrides(second: Any, third: Any) -> tuple[Any, Overrides | None]:
-    """The parameters after the call: `[overrides]` as the rollup method has it, or `[block, overrides]` as clients do.
-
-    The block is `None` where none is named.
-
-    >>> block_and_overrides({"0x" + "11" * 20: {"nonce": "0x5"}}, None)[0] is None
-    True
-    >>> block_and_overrides("0x10", None)
-    ('0x10', None)
-    """
-    if isinstance(second, Mapping) and not (second and second.keys() <= _BLOCK_FIELDS):
-        if third is not None:
-            raise InvalidInput("parameter 3", "expected nothing after a state override", third)
-        return None, second
-    if third is not None and not isinstance(third, Mapping):
-        raise InvalidInput("overrides", "expected an object of addresses", third)
-    return second, third
-
-
 class EstimateOptions(NamedTuple):
     """The parameters after the call of an estimate."""
 
@@ -50,8 +31,11 @@ class EstimateOptions(NamedTuple):
 def estimate_options(*given: Any) -> EstimateOptions:
     """The parameters after the call of an estimate: a block, a state override, options.
 
-    Options are an object of `blocks` and `details`, after whichever of the others are given.
+    It is `[overrides]` as the rollup method has it, or `[block, overrides]` as clients do; the block is `None` where
+    none is named. Options are an object of `blocks` and `details`, after whichever of the others are given.
 
+    >>> estimate_options({"0x" + "11" * 20: {"nonce": "0x5"}}).block is None
+    True
     >>> estimate_options("latest", {"blocks": 5}, None).blocks
     5
     >>> estimate_options(None, None, {"details": True}).details
@@ -72,7 +56,13 @@ def estimate_options(*given: Any) -> EstimateOptions:
             raise InvalidInput("details", "expected true or false", details)
     if len(named) > 2:
         raise InvalidInput("parameter 4", 'expected options such as {"blocks": k}', named[-1])
-    block, overrides = block_and_overrides(*named, *[None] * (2 - len(named)))
+    block, overrides = (*named, None, None)[:2]
+    if isinstance(block, Mapping) and not (block and block.keys() <= _BLOCK_FIELDS):
+        if overrides is not None:
+            raise InvalidInput("parameter 3", "expected nothing after a state override", overrides)
+        return EstimateOptions(None, block, blocks, details)
+    if overrides is not None and not isinstance(overrides, Mapping):
+        raise InvalidInput("overrides", "expected an object of addresses", overrides)
     return EstimateOptions(block, overrides, blocks, details)
 
 

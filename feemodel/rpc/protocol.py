@@ -349,7 +349,7 @@ class Connection(asyncio.BufferedProtocol):
         data, is_free = self._connections.input[:nbytes], self._task is None and not self._is_untaken
         is_between = is_free and self._head is None and not self._skips and not self.transport.is_closing()
         if is_between and (request := self._reader.whole(data)) is not None:
-            self._context.run(self._take, *request)
+            self._context.run(self._admit, *request)
             return
         self._reader.feed(data)
         if is_free:
@@ -384,25 +384,21 @@ class Connection(asyncio.BufferedProtocol):
         except Malformed as error:
             self._refuse(error.status, error.reason)
 
-    def _take(self, head: Head, body: bytes) -> None:
-        """Answer a request that has come as a whole and alone: the same as `_advance`, in fewer steps."""
+    def _admit(self, head: Head, body: bytes | None = None) -> None:
+        """Answer a request, or read its body first where that has not come with its head as a whole and alone."""
         self._identity = request_id(head)
         refusal = self._app.refusal(head)
         if refusal is None:
-            self._begin(head, body)
-        else:
-            self._respond(refusal, head)
-            self._go_on()
-
-    def _admit(self, head: Head) -> None:
-        self._identity = request_id(head)
-        refusal = self._app.refusal(head)
-        if refusal is None:
-            if b"upgrade" in head.headers and wants_websocket(head):
+            if body is not None:
+                self._begin(head, body)
+            elif b"upgrade" in head.headers and wants_websocket(head):
                 self._upgrade(head)
             else:
                 self._head = head
                 self._read_body(head)
+        elif body is not None:
+            self._respond(refusal, head)
+            self._go_on()
         elif head.length is None or head.length > self._connections.bounds.body_limit or _waits_for_leave(head):
             self._close_with(refusal, head)
         else:

@@ -143,7 +143,8 @@ def serve(
                 _check_first(workers, shared)
             if not signals.stopping:
                 started = True
-                ready(f"http://{_written(settings.host)}:{port}")
+                host = f"[{settings.host}]" if ":" in settings.host else settings.host
+                ready(f"http://{host}:{port}")
                 _lifecycle.info(
                     "started: version %s, %d workers on port %d", feemodel.__version__, settings.workers, port
                 )
@@ -257,7 +258,3 @@ def _started(shared: Shared, place: int) -> Worker:
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return Worker(place, process, writings=shared.board.writings(place))
-
-
-def _written(host: str) -> str:
-    return f"[{host}]" if ":" in host else host

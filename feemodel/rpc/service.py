@@ -84,7 +84,9 @@ class Service:
         self._tasks: list[asyncio.Task[None]] = []
         self._loading: asyncio.Task[None] | None = None
         self._threads = ThreadPoolExecutor(1, thread_name_prefix="polling")
-        self._l1 = self._opened_l1()
+        self._l1 = None  # with one retry: it is asked again soon enough
+        if settings.l1_node is not None:
+            self._l1 = Node(settings.l1_node, timeout=settings.node_timeout, retries=1)
         self._l1_chain_id = ChainId(chain_ids[1])
         self.upstream = self._opened_upstream(ChainId(chain_ids[0]))
         self.chain = None if self.upstream is not None else _chain(settings, self.store)
@@ -96,10 +98,6 @@ class Service:
         self.methods: Methods = self._methods()
         ask = None if self.upstream is None else self.upstream.call
         self.feeds = Feeds(ask, self.pricing.describe, every=settings.watch_seconds)
-
-    def _opened_l1(self) -> Node | None:
-        settings = self.settings  # one retry: it is asked again soon enough
-        return None if settings.l1_node is None else Node(settings.l1_node, timeout=settings.node_timeout, retries=1)
 
     def _opened_upstream(self, chain: ChainId) -> Upstreams | None:
         settings = self.settings
@@ -120,26 +118,28 @@ class Service:
         return Upstreams(nodes, chain, max_lag=settings.max_lag, max_age=settings.max_age)
 
     def _opened_pricing(self) -> Pricing:
-        settings = self.settings
-        if settings.costs == "configured":
-            prices = configured_prices(settings)
-            return self._priced("configured", lambda: prices)
-        if settings.costs == "record":
-            return self._recorded_pricing()
-        node = self._l1
-        assert node is not None  # the settings hold these two together
-        polled: Polled[Prices] = Polled(
-            "L1 fees", lambda: fetch_l1_prices(settings, node, self._l1_chain_id), every=settings.poll_seconds,
-            max_age=settings.max_age, threads=self._threads, node=node,
-        )  # fmt: skip
-        self._polled.append(polled)
-        return self._priced("l1", lambda: polled.value, lambda: polled)
-
-    def _priced(
-        self, source: str, costs: Callable[[], Prices], polled: Callable[[], Polled[Any]] | None = None
-    ) -> Pricing:
-        """Prices from these costs and the base fee of the chain that is served."""
-        chain, upstream, is_fixed = self.chain, self.upstream, self.settings.base_fee is not None
+        """The costs that the settings name, and the base fee of the chain that is served."""
+        settings, chain, upstream, node = self.settings, self.chain, self.upstream, self._l1
+        costs: Callable[[], Prices]
+        polled: Callable[[], Polled[Any]] | None
+        if node is not None:
+            fees: Polled[Prices] = Polled(
+                "L1 fees", lambda: fetch_l1_prices(settings, node, self._l1_chain_id), every=settings.poll_seconds,
+                max_age=settings.max_age, threads=self._threads, node=node,
+            )  # fmt: skip
+            self._polled.append(fees)
+            costs, polled = lambda: fees.value, lambda: fees
+        elif settings.costs == "record" and upstream is not None:
+            costs, polled = lambda: _announced_prices(settings, upstream), lambda: upstream.head
+        elif settings.costs == "record":
+            if chain is None:
+                raise InvalidInput("costs", "expected a chain whose newest block has a pricing record", "record")
+            recorded = recorded_prices(settings, chain.extra_data)
+            costs, polled = lambda: recorded, None
+        else:
+            configured = configured_prices(settings)
+            costs, polled = lambda: configured, None
+        is_fixed = settings.base_fee is not None
         still = 0 if chain is None or is_fixed else chain.next_base_fee
 
         def least_base_fee() -> int:
@@ -148,16 +148,7 @@ class Service:
             head = upstream.priced_head()  # which must be new even where the base fee is fixed: the gas is its state's
             return 0 if is_fixed else head.next_base_fee()
 
-        return Pricing(source, costs, polled, least_base_fee, base_fee_is_fixed=is_fixed)
-
-    def _recorded_pricing(self) -> Pricing:
-        settings, upstream = self.settings, self.upstream
-        if upstream is not None:
-            return self._priced("record", lambda: _announced_prices(settings, upstream), lambda: upstream.head)
-        if self.chain is None:
-            raise InvalidInput("costs", "expected a chain whose newest block has a pricing record", "record")
-        prices = recorded_prices(settings, self.chain.extra_data)
-        return self._priced("record", lambda: prices)
+        return Pricing(settings.costs, costs, polled, least_base_fee, base_fee_is_fixed=is_fixed)
 
     def _methods(self) -> dict[str, Any]:
         settings = self.settings
@@ -165,7 +156,9 @@ class Service:
             gas_cap=settings.gas_cap, total_gas=settings.total_gas, seconds=settings.seconds,
             max_call_gas=settings.max_call_gas,
         )  # fmt: skip
-        measuring = {"codec": _codec(settings), "measured": settings.measured, "packed": settings.packed}
+        codec = _codec(settings)
+        codec.size(bytes(64))  # no request waits until its kernels are compiled
+        measuring = {"codec": codec, "measured": settings.measured, "packed": settings.packed}
         shared: dict[str, Any] = {
             "override_accounts": settings.override_accounts,
             "override_slots": settings.override_slots,
@@ -202,9 +195,9 @@ class Service:
             explained["estimate"] = gas_of(methods)
         methods |= explorer_methods(**explained)
         methods["feemodel_film"] = _one_at_a_time(methods["feemodel_film"])
-        if self.upstream is not None:
+        if upstream is not None:
             for name in ("feemodel_pricing", "feemodel_explain"):  # with the base fee that an estimate has now
-                methods[name] = _after(self.upstream.look, methods[name])
+                methods[name] = _after(lambda: upstream.current.look(), methods[name])
         methods["rpc.discover"] = lambda: msgspec.Raw(document(self.answered))
         return absent_methods(settings.prefix) | methods
 
@@ -447,11 +440,10 @@ def _chain(settings: Settings, store: Store | None) -> Chain | None:
         from feemodel.io.replay import read_replay  # and with it pandas, which nothing else here needs
 
         return replay_chain(read_replay(settings.replay))
-    if settings.genesis is not None:
-        return genesis_chain(read_genesis_document(settings.genesis), state_root=_genesis_root(store))
-    if settings.store is not None:
+    if settings.genesis is None and settings.store is not None:
         return None
-    return genesis_chain(development_genesis(), state_root=_genesis_root(store))
+    genesis = development_genesis() if settings.genesis is None else read_genesis_document(settings.genesis)
+    return genesis_chain(genesis, state_root=None if store is None else store.block(0).root)
 
 
 def check_same_chain(chain: Chain, store: Store) -> None:
@@ -498,18 +490,7 @@ def check_same_node(node: Node, store: Store) -> None:
         raise InvalidInput("store", reason, f"{store.path}, where it has {ours}")
 
 
-def _genesis_root(store: Store | None) -> bytes | None:
-    return None if store is None else store.block(0).root
-
-
 def _codec(settings: Settings) -> Codec:
-    """The codec of the settings, after a first measurement: no request waits until its kernels are compiled."""
-    codec = _named_codec(settings)
-    codec.size(bytes(64))
-    return codec
-
-
-def _named_codec(settings: Settings) -> Codec:
     if settings.codec == "lzss":
         return Lzss.from_file(str(settings.dictionary))
     if settings.dictionary is not None:

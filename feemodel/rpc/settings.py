@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Any, TypeAlias
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from feemodel.checks import real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
@@ -66,10 +66,11 @@ def _prefix(name: str, value: Any) -> str:
 def _url(name: str, value: Any) -> str:
     """An address of a node, of which errors show nothing: it may hold a password."""
     try:
-        address = urlsplit(value.strip()) if isinstance(value, str) else None
-    except ValueError:  # such as brackets that do not close
-        address = None
-    if address is None or address.scheme not in ("http", "https") or not address.hostname or not _has_port(address):
+        address = urlsplit(value.strip() if isinstance(value, str) else "")
+        is_one = address.scheme in ("http", "https") and address.hostname and address.port != 0
+    except ValueError:  # such as brackets that do not close, or a port that is no number
+        is_one = False
+    if not is_one:
         raise InvalidInput(name, "expected an address such as https://host:port/path", HIDDEN)
     return str(value).strip()
 
@@ -80,14 +81,6 @@ def _urls(name: str, value: Any) -> str:
     if not isinstance(listed, (list, tuple)) or not listed:
         raise InvalidInput(name, "expected an address such as https://host:port/path", HIDDEN)
     return " ".join(_url(name, part) for part in listed)
-
-
-def _has_port(address: SplitResult) -> bool:
-    """Whether the port, where one is named, is a number that ports have."""
-    try:
-        return address.port != 0
-    except ValueError:
-        return False
 
 
 def _texts(read: Read) -> Read:

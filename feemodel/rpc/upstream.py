@@ -271,10 +271,6 @@ class Upstreams:
 
         return await self._asked(asked, changes=False)
 
-    async def look(self) -> None:
-        """Look at the newest block of the node in use now."""
-        await self.current.look()
-
     def close(self) -> None:
         """Close the connections."""
         for node in self.nodes:

@@ -16,7 +16,7 @@ from feemodel.errors import FeeModelError
 from feemodel.explorer.page import page
 from feemodel.rpc import processes
 from feemodel.rpc.app import LOOPBACK, Access, App, Page
-from feemodel.rpc.keys import Keys, Rates, read_keys
+from feemodel.rpc.keys import Key, Keys, Rates, read_keys
 from feemodel.rpc.listener import serve_until
 from feemodel.rpc.metrics import Metrics
 from feemodel.rpc.openrpc import document
@@ -79,8 +79,10 @@ def _read_keys_again(app: App, shared: Shared) -> None:
 
 
 def _keys(shared: Shared) -> Keys | None:
-    path = shared.settings.api_keys
-    return None if path is None else Keys.of(read_keys(path), Rates(shared.rates))
+    settings = shared.settings
+    if settings.api_key is not None:
+        return Keys.of({settings.api_key: Key(name="api_key", operator=True)})
+    return None if settings.api_keys is None else Keys.of(read_keys(settings.api_keys), Rates(shared.rates))
 
 
 async def _beat(metrics: Metrics) -> None:
@@ -101,7 +103,8 @@ def run_loop(main: Coroutine[Any, Any, None]) -> None:
 
 def _bounds(settings: Settings) -> Bounds:
     """The limits of a worker; of connections no more than there may be open files."""
-    wanted, beside = settings.connections, _files_beside(settings)
+    wanted = settings.connections
+    beside = len(list(Path("/dev/fd").iterdir())) + SPARE_FILES + FILES_OF_A_CHILD * settings.processes
     free = _allowed_files(most_connections(wanted) + beside) - beside
     possible = max(min(wanted, most_within(free)), 1)
     if possible < wanted:
@@ -110,11 +113,6 @@ def _bounds(settings: Settings) -> Bounds:
         connections=possible, requests=settings.requests, idle_seconds=settings.idle_seconds,
         body_limit=settings.body_limit, body_seconds=settings.body_seconds,
     )  # fmt: skip
-
-
-def _files_beside(settings: Settings) -> int:
-    """Files that a worker has open beside its connections."""
-    return len(list(Path("/dev/fd").iterdir())) + SPARE_FILES + FILES_OF_A_CHILD * settings.processes
 
 
 def _allowed_files(wanted: int) -> int:
@@ -170,7 +168,6 @@ def _application(service: Service, shared: Shared, metrics: Metrics) -> tuple[Ap
         service.methods,
         access=Access(
             hosts=frozenset({*LOOPBACK, settings.host.lower(), *map(str.lower, settings.allowed_hosts)}),
-            api_key=settings.api_key,
             keys=_keys(shared),
             guarded=frozenset(f"/{name}" for name in settings.guarded),
             cors_origins=settings.cors_origins,
