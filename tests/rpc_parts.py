@@ -193,7 +193,7 @@ def listening(app: App | Callable[[], App], *, factory: bool = False, bounds: Bo
         served: Any = app() if factory else app  # type: ignore[operator]
         connections = Connections(served, bounds or Bounds(idle_seconds=PATIENCE))
         begun.append((asyncio.get_running_loop(), stop))
-        await serve_until(stop, listener, served, connections, ready=ready.set, drain=0.0, grace=1.0)
+        await serve_until(stop, listener, connections, ready=ready.set, drain=0.0, grace=1.0)
 
     with socket.create_server(("127.0.0.1", 0), backlog=1_000) as listener:
         listener.setblocking(False)

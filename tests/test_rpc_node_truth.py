@@ -1,6 +1,7 @@
 """What a server says of the chain behind it: the base fee, its age, which chain it is."""
 
 import json
+import multiprocessing
 import subprocess
 import sys
 import time
@@ -16,8 +17,9 @@ from feemodel.ledger import Store, import_block, import_genesis
 from feemodel.ledger.blocks import GenesisAccount
 from feemodel.linea.node import node_checks
 from feemodel.rpc.development import development_genesis
-from feemodel.rpc.head import ChainId, Head, OtherChain, shared_chain_id
+from feemodel.rpc.head import ChainId, Head, OtherChain
 from feemodel.rpc.pricing import configured_prices, reward, suggested_tip
+from feemodel.rpc.processes import ID_BYTES
 from feemodel.rpc.settings import Settings
 from tests import node_server
 from tests.conftest import ROOT
@@ -374,7 +376,7 @@ def test_an_l1_node_of_another_chain_is_refused(node):
 
 
 def test_a_worker_that_is_replaced_does_not_accept_another_chain():
-    shared = shared_chain_id()
+    shared = multiprocessing.Array("B", ID_BYTES)
     assert ChainId(shared).check("0x539") == 1337
     replaced = ChainId(shared)
     with pytest.raises(OtherChain, match="its chain id is 1, the chain that is served has 1337"):

@@ -67,6 +67,7 @@ class ChainMethods:
         **measuring: Any,
     ) -> None:
         self._chain, self._runner, self._pricing, self._count_estimate = chain, runner, pricing, count_estimate
+        self._block = chain.block()  # which stays: to make it for a request takes as long as two calls
         self._check_size = partial(check_size, accounts=override_accounts, slots=override_slots)
         self._limits, self._tolerance, self._measuring = limits, tolerance, measuring
 
@@ -153,7 +154,7 @@ class ChainMethods:
         return to_quantity(self._chain.call_state.chain_id)
 
     def _get_block(self, block: Any, full: Any = False) -> dict[str, Any] | None:
-        return self._chain.block() if is_block(block, self._chain) else None
+        return self._block if is_block(block, self._chain) else None
 
     def _get_transaction_count(self, account: Any, block: Any = "latest") -> str:
         check_block(block, self._chain)

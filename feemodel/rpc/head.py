@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import multiprocessing
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
@@ -16,6 +15,7 @@ from feemodel.errors import FeeModelError, InvalidInput, UpstreamError
 from feemodel.ethereum.fee_market import next_base_fee
 from feemodel.ethereum.quantities import from_hex, from_quantity
 from feemodel.io.node import Node
+from feemodel.rpc.processes import ID_BYTES
 
 ERROR_LENGTH = 300  # characters of an error, of which a node may send megabytes
 
@@ -124,9 +124,6 @@ class Polled(Generic[Value]):
             await self.refresh()
 
 
-ID_BYTES = 32  # of a chain id
-
-
 @dataclass(frozen=True, slots=True)
 class Head:
     """The newest block of a node; what is not always needed is read when it is."""
@@ -198,7 +195,7 @@ class ChainId:
 
     Parameters
     ----------
-    shared : what `shared_chain_id` made, so that a worker that is replaced does not accept another chain.
+    shared : an array of bytes of `multiprocessing`, so that a worker that is replaced does not accept another chain.
     """
 
     def __init__(self, shared: Any = None) -> None:
@@ -229,8 +226,3 @@ class ChainId:
             raise self.refusal
         self.refusal = None
         return found
-
-
-def shared_chain_id(context: Any = multiprocessing) -> Any:
-    """Memory for `ChainId` that the processes of a server share."""
-    return context.Array("B", ID_BYTES)

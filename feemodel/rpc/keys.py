@@ -20,7 +20,6 @@ from contextlib import nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from hashlib import sha256
-from multiprocessing.context import SpawnContext
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -29,9 +28,9 @@ from feemodel.checks import real_scalar
 from feemodel.errors import InvalidInput
 from feemodel.io.documents import read_toml
 from feemodel.rpc.jsonrpc import LIMIT_EXCEEDED, METHOD_NOT_FOUND, CallError
+from feemodel.rpc.processes import MOST_KEYS
 from feemodel.rpc.settings import HIDDEN, read_key
 
-MOST_KEYS = 1_024
 NOTHING = "(?!)"  # a pattern that no name has
 BURST_SECONDS = 1.0  # of a rate that may be spent at once
 LINES_A_SECOND = 10.0  # of the log, about refused keys
@@ -55,7 +54,7 @@ class Rates:
 
     Parameters
     ----------
-    memory : what `shared_rates` made.
+    memory : an array of doubles of `multiprocessing`, four for each key.
     """
 
     def __init__(self, memory: Any = None) -> None:
@@ -80,11 +79,6 @@ class Rates:
                 left -= amount
             memory[2 * place], memory[2 * place + 1] = left, now
         return max(missing, 0.0) / rate
-
-
-def shared_rates(context: SpawnContext) -> Any:
-    """Memory for `Rates` that the processes of a server share."""
-    return context.Array("d", 4 * MOST_KEYS)
 
 
 class Caller:

@@ -4,12 +4,8 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from feemodel.rpc.protocol import Connections
-
-if TYPE_CHECKING:
-    from feemodel.rpc.app import App
 
 DRAIN = 0.5  # seconds in which connections that wait are accepted, and what has come on open ones is read
 POLL = 0.02  # seconds between two looks whether all connections have ended
@@ -99,7 +95,6 @@ class Listener:
 async def serve_until(
     stop: asyncio.Event,
     listener: socket.socket,
-    app: "App",
     connections: Connections,
     *,
     grace: float,
@@ -114,7 +109,7 @@ async def serve_until(
     ready : called once the application has started and connections are accepted.
     drain : in which connections that wait are accepted, and what has come on open ones is read [s].
     """
-    await app.start()
+    await connections.app.start()
     try:
         accepting = Listener(listener, connections)
         ready()
@@ -127,4 +122,4 @@ async def serve_until(
             await asyncio.sleep(POLL)
         connections.end_all()
     finally:
-        await app.close()
+        await connections.app.close()

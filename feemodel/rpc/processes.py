@@ -25,6 +25,8 @@ from feemodel.errors import FeeModelError
 from feemodel.rpc.metrics import Board
 from feemodel.rpc.settings import Settings
 
+ID_BYTES = 32  # of a chain id
+MOST_KEYS = 1_024  # API keys
 BEAT = 0.5  # seconds between two signs of life of a worker
 GRACE = 12.0  # seconds for requests under way, after the signal to stop
 STOPPING = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGQUIT})
@@ -41,9 +43,9 @@ class Shared:
     store: Path | None  #: the ledger that proves
     board: Board  #: what they count; the last place is the parent's
     failures: "SimpleQueue[FeeModelError]"  #: why a worker could not begin
-    chain_ids: tuple[Any, Any]  #: of the nodes, see `feemodel.rpc.service.Service`
+    chain_ids: tuple[Any, Any]  #: of the nodes, an array of `ID_BYTES` each, see `feemodel.rpc.service.Service`
     answering: Semaphore  #: released by each worker that answers
-    rates: Any  #: of the keys, see `feemodel.rpc.keys.Rates`
+    rates: Any  #: of the keys, four doubles each, see `feemodel.rpc.keys.Rates`
 
 
 def start_worker(shared: Shared, place: int) -> None:

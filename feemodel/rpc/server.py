@@ -24,7 +24,7 @@ import feemodel
 from feemodel.errors import FeeModelError, LimitExceeded
 from feemodel.rpc import processes
 from feemodel.rpc.metrics import Board, Metrics
-from feemodel.rpc.processes import BEAT, GRACE, IGNORED, STOPPING, Shared, bound, start_worker
+from feemodel.rpc.processes import BEAT, GRACE, ID_BYTES, IGNORED, MOST_KEYS, STOPPING, Shared, bound, start_worker
 from feemodel.rpc.settings import Settings
 
 RESTARTS = 5  # of workers that die within seconds of their start, before the server gives up
@@ -127,9 +127,9 @@ def serve(
             store,
             board,
             _SPAWN.SimpleQueue(),
-            _chain_ids(settings),
+            (_SPAWN.Array("B", ID_BYTES), _SPAWN.Array("B", ID_BYTES)),
             _SPAWN.Semaphore(0),
-            _rates(settings),
+            _SPAWN.Array("d", 4 * MOST_KEYS),
         )
         workers: list[Worker] = []
         started = False
@@ -163,23 +163,6 @@ def serve(
                 worker.process.join()
             if started:
                 _lifecycle.info("stopped")
-
-
-def _chain_ids(settings: Settings) -> tuple[Any, Any]:
-    """Memory for the chain ids of the nodes; none where no node is asked."""
-    if settings.node is None and settings.l1_node is None:
-        return None, None
-    from feemodel.rpc.head import shared_chain_id
-
-    return shared_chain_id(_SPAWN), shared_chain_id(_SPAWN)
-
-
-def _rates(settings: Settings) -> Any:
-    if settings.api_keys is None:
-        return None
-    from feemodel.rpc.keys import shared_rates
-
-    return shared_rates(_SPAWN)
 
 
 def _check_keys(settings: Settings) -> int:

@@ -64,7 +64,7 @@ class Service:
     store : the ledger that proves, `None` for none.
     count_estimate : called with every gas estimate.
     chain_ids : memory that all processes of a server share for the chain ids of `node` and `l1_node`, see
-        `feemodel.rpc.head.shared_chain_id`; `None` where there is one process.
+        `feemodel.rpc.head.ChainId`; `None` where there is one process.
 
     Made, started and closed within one event loop. Raises `InvalidInput` and `UnreadableFile` for settings that nothing
     can be answered from.

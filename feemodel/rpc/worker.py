@@ -64,7 +64,7 @@ async def _serving(shared: Shared, metrics: Metrics) -> None:
         listener.listen(BACKLOG)  # from here on connections wait instead of being refused
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING | IGNORED)
         beating = asyncio.create_task(_beat(metrics))
-        await serve_until(stop, listener, app, connections, ready=shared.answering.release, grace=GRACE)
+        await serve_until(stop, listener, connections, ready=shared.answering.release, grace=GRACE)
         beating.cancel()
         metrics.write()
     if service.is_compiling:
