@@ -15,6 +15,7 @@ def main(names: list[str]) -> int:
         print(f"no benchmark {', '.join(sorted(unknown))}: there are {', '.join(known)}", file=sys.stderr)
         return 2
     missed = 0
+    print(f"Python {sys.version}\n", flush=True)  # of one release, builds differ by a fifth in speed
     for name in names or known:
         module = importlib.import_module(f"benchmarks.{name}")
         print(f"== {name}: {(module.__doc__ or '').splitlines()[0]}", flush=True)
