@@ -251,31 +251,21 @@ class _Group:
         self._task: asyncio.Future[list[Any]] | None = None
         if len(grouped) < 2:
             return
-        asked: list[tuple[GroupedMethod, Sequence[Any]]] = list(grouped.values())
-        if admit is None:
-            self.places.update(zip(grouped, range(len(grouped)), strict=True))
-        else:
-            asked = self._admitted(calls, grouped, admit)
+        asked: list[tuple[GroupedMethod, Sequence[Any]]] = []
+        for place, call in grouped.items():
+            try:
+                if admit is not None:
+                    admit(calls[place]["method"])
+            except CallError as error:
+                self.places[place] = error
+            else:
+                self.places[place] = len(asked)
+                asked.append(call)
         if asked:
             try:
                 self.begun = asked[0][0].together(asked)
             except Exception as error:
                 self.begun = [error] * len(asked)
-
-    def _admitted(
-        self, calls: list[Any], grouped: Mapping[int, tuple[GroupedMethod, Sequence[Any]]], admit: Admit
-    ) -> list[tuple[GroupedMethod, Sequence[Any]]]:
-        """Those that are to be answered, with their places; the others get their errors."""
-        admitted: list[tuple[GroupedMethod, Sequence[Any]]] = []
-        for place, call in grouped.items():
-            try:
-                admit(calls[place]["method"])
-            except CallError as error:
-                self.places[place] = error
-            else:
-                self.places[place] = len(admitted)
-                admitted.append(call)
-        return admitted
 
     def wait(self) -> None:
         """Wait for the outcomes, which may come before anybody asks for one."""

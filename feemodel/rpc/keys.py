@@ -96,16 +96,15 @@ class Caller:
         patterns = ("*",) if key.methods is None else key.methods
         self._may_call = re.compile("|".join(map(fnmatch.translate, patterns)) or NOTHING).match
 
-    def wait(self) -> float:
-        """Seconds until another call is answered; 0 where that is now."""
-        return max(self._left(0, self.key.requests_per_second, 0.0), self._left(1, self.key.gas_per_second, 0.0))
+    def wait(self, calls: float = 0.0) -> float:
+        """Seconds until another call is answered; 0 where that is now, which counts so many calls."""
+        return max(self._left(0, self.key.requests_per_second, calls), self._left(1, self.key.gas_per_second, 0.0))
 
     def admit(self, method: str) -> None:
         """Count a call; raises `CallError` where it is not to be answered."""
         if self._may_call(method) is None:
             raise CallError(METHOD_NOT_FOUND, f"{method[:100]} is not among the methods of this key")
-        wait = max(self._left(0, self.key.requests_per_second, 1.0), self._left(1, self.key.gas_per_second, 0.0))
-        if wait:
+        if wait := self.wait(1.0):
             raise CallError(LIMIT_EXCEEDED, "the rate of this key is used up", {"retryAfterSeconds": round(wait, 3)})
 
     def charge(self, gas: int) -> None:

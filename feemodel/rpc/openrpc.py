@@ -111,7 +111,6 @@ _PRICING = _object(
     },
     "source ageSeconds pollAgeSeconds pricing margin baseFee gasPrice",
 )
-_PROOFS = _object({"accountProof": OBJECT, "storageProofs": _array(OBJECT)}, "accountProof storageProofs")
 _MOMENT = _object(
     {
         **_each("l1BaseFee blobBaseFee gas", QUANTITY),
@@ -267,31 +266,29 @@ _DETAILS = _object(
     "gas",
     title="gas by part and the access list, where options.details is true",
 )
-_ESTIMATE = Described(
-    "Gas limit, base fee and the priority fee that pays for L1",
-    (
-        ("call", CALL, True),
-        ("stateOverride", {"anyOf": [OVERRIDES, BLOCK, _OPTIONS, _NULL]}, False),
-        ("overrides", {"anyOf": [OVERRIDES, _OPTIONS, _NULL]}, False),
-        ("options", {"anyOf": [_OPTIONS, _NULL]}, False),
-    ),
-    _object(
-        {**_each("gasLimit baseFeePerGas priorityFeePerGas", QUANTITY), "details": _DETAILS},
-        "gasLimit baseFeePerGas priorityFeePerGas",
-    ),
-)
-_PROOF = Described(
-    "Merkle proofs of an account and its slots at a final block",
-    (("address", ADDRESS, True), ("storageKeys", _array(WORD), True), ("block", FINAL_BLOCK, True)),
-    _PROOFS,
-)
 _CALLED = (
     ("call", CALL, True), _AT, ("overrides", OVERRIDES, False), ("blockOverrides", BLOCK_OVERRIDES, False),
 )  # fmt: skip
 _SUBJECT = ("subject", {"oneOf": [CALL, DATA]}, True)
 METHODS = {
-    "estimateGas": _ESTIMATE,
-    "getProof": _PROOF,
+    "estimateGas": Described(
+        "Gas limit, base fee and the priority fee that pays for L1",
+        (
+            ("call", CALL, True),
+            ("stateOverride", {"anyOf": [OVERRIDES, BLOCK, _OPTIONS, _NULL]}, False),
+            ("overrides", {"anyOf": [OVERRIDES, _OPTIONS, _NULL]}, False),
+            ("options", {"anyOf": [_OPTIONS, _NULL]}, False),
+        ),
+        _object(
+            {**_each("gasLimit baseFeePerGas priorityFeePerGas", QUANTITY), "details": _DETAILS},
+            "gasLimit baseFeePerGas priorityFeePerGas",
+        ),
+    ),
+    "getProof": Described(
+        "Merkle proofs of an account and its slots at a final block",
+        (("address", ADDRESS, True), ("storageKeys", _array(WORD), True), ("block", FINAL_BLOCK, True)),
+        _object({"accountProof": OBJECT, "storageProofs": _array(OBJECT)}, "accountProof storageProofs"),
+    ),
     "eth_chainId": Described("The chain's id", (), QUANTITY),
     "eth_blockNumber": Described("The newest block's number", (), QUANTITY),
     "eth_getBlockByNumber": Described(
