@@ -157,7 +157,11 @@ def _scenarios(data: dict[str, Any]) -> Iterator[Case]:
                 _grow(scheme, trees, operation)
                 continue
             tree = trees[""]
-            actual = {"topRoot": to_hex(tree.root), "subRoot": to_hex(tree.sub_root), "nextFreeNode": tree.next_free}
+            actual = {
+                "topRoot": to_hex(tree.root),
+                "subRoot": to_hex(tree.version.sub_root),
+                "nextFreeNode": tree.next_free,
+            }
             for field in actual.keys() & operation.keys():
                 yield _equal(f"{scenario['name']}, step {place}, {field}", actual[field], operation[field])
 

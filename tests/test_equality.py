@@ -108,7 +108,7 @@ def test_no_class_that_holds_arrays_compares_them_one_by_one():
     compared = {cls for cls in holders if cls.__eq__ is not object.__eq__}
 
     assert {Workload, Over} <= compared
-    assert [cls for cls in compared if getattr(cls.__eq__, "__module__", "") != "feemodel.equality"] == []
+    assert [cls for cls in compared if getattr(cls.__eq__, "__module__", "") != "feemodel.records"] == []
 
 
 def test_fees_of_series_and_data_arrays_are_compared_by_value():

@@ -22,9 +22,9 @@ from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, Tree, check_proof, genesis, get_proof, import_block, import_genesis, mapping
 from feemodel.ledger.blocks import GenesisAccount
+from feemodel.ledger.bulk_load import Spool
 from feemodel.ledger.scheme import MIMC, POSEIDON2
 from feemodel.ledger.scrub import scrub
-from feemodel.ledger.spool import Spool
 from tests.ledger_blocks import CODE, CODE_KECCAK, address, block, block_hash, change, fields, slot, touch
 
 CONTRACT = 7
@@ -112,7 +112,7 @@ def test_storage_whose_slots_are_all_deleted_is_not_an_empty_tree(store):
     import_block(store, block(1, touch(CONTRACT, (1, 11, 0), (2, 22, 0))))
     root = store.account(1, address(CONTRACT)).storage_root
     assert root != store.scheme.empty_root
-    assert store.tree(root).sub_root == store.scheme.empty_sub_root
+    assert store.tree(root).version.sub_root == store.scheme.empty_sub_root
 
 
 def test_code_may_come_with_a_later_block_and_is_kept_by_hash(fast_store):

@@ -67,10 +67,10 @@ def test_published_roots(hashing):
     assert tree.root.hex() == EMPTY_ROOTS[hashing]
     hkey = key_of(tree.scheme, 58)
     tree.put(hkey, key_of(tree.scheme, 42))
-    assert (tree.sub_root.hex(), tree.root.hex()) == RAW_58_42[hashing]
+    assert (tree.version.sub_root.hex(), tree.root.hex()) == RAW_58_42[hashing]
     assert tree.next_free == 3
     tree.remove(hkey)
-    assert tree.sub_root == tree.scheme.empty_sub_root
+    assert tree.version.sub_root == tree.scheme.empty_sub_root
     assert tree.root.hex() == ROOTS_AFTER_INSERT_AND_DELETE[hashing]
     assert tree.next_free == 3
 

@@ -29,7 +29,6 @@ from feemodel.checks import (
     whole,
     whole_scalar,
 )
-from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.formula import formula
 from feemodel.integers import (
@@ -44,6 +43,7 @@ from feemodel.integers import (
     require,
     where,
 )
+from feemodel.records import compared_by_value
 
 ELASTICITY = 2  # EIP-1559: gas limit over gas target
 BASE_FEE_CHANGE_DENOMINATOR = 8  # EIP-1559

@@ -21,7 +21,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
 from feemodel.formula import formula
 from feemodel.integers import Whole, add, multiply
-from feemodel.printed import printed_as_table
+from feemodel.records import printed_as_table
 
 DATE = "2026-08-22"  # of the proposals that the numbers are from
 

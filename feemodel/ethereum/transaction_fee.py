@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from feemodel.checks import whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.printed import printed_as_table
+from feemodel.records import printed_as_table
 
 
 @printed_as_table

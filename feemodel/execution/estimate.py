@@ -21,7 +21,7 @@ from feemodel.execution.state import CallState
 from feemodel.linea.measure import fee_size
 from feemodel.linea.pricing_forms import Form
 from feemodel.linea.priority import Breakdown
-from feemodel.printed import printed_as_table
+from feemodel.records import printed_as_table
 from feemodel.sizes.codecs import Codec
 
 

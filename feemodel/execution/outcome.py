@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from feemodel.ethereum.call import AccessList
 from feemodel.execution.state import Change
-from feemodel.printed import printed_as_table
+from feemodel.records import printed_as_table
 
 
 class Status(StrEnum):

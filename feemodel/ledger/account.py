@@ -11,7 +11,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import WORD_SIZE
 from feemodel.ledger.scheme import Scheme, cut, side_by_side
-from feemodel.printed import printed_as_table
+from feemodel.records import printed_as_table
 
 ACCOUNT_SIZE = 6 * WORD_SIZE
 EMPTY_KECCAK = keccak256(b"")

@@ -19,10 +19,9 @@ from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import ADDRESS_SIZE, WORD_SIZE, to_hex
 from feemodel.ledger.account import ACCOUNT_SIZE, EMPTY_KECCAK, Account, flat_hashes, plain_suffix
 from feemodel.ledger.blocks import GenesisAccount, check_successor, set_slots, word_hashes
-from feemodel.ledger.bulk_load import CHUNK, Chunk, fill
+from feemodel.ledger.bulk_load import CHUNK, Bytes, Chunk, Spool, fill
 from feemodel.ledger.files import parse_genesis
 from feemodel.ledger.scheme import HASH_SIZE, Scheme, cut
-from feemodel.ledger.spool import Bytes, Spool
 from feemodel.ledger.store import Block, Store
 from feemodel.ledger.tree import Tree
 

@@ -19,7 +19,7 @@ from feemodel.ledger.rows import HEAD_KEY, TAIL_KEY, Version, stored_height
 from feemodel.ledger.scheme import DEPTH, HASH_SIZE, Scheme
 from feemodel.ledger.sql_rows import DIGIT_COLUMNS, is_branch, is_key, is_leaf, is_node
 from feemodel.ledger.store import Store
-from feemodel.printed import printed_as_table
+from feemodel.records import printed_as_table
 
 CHUNK = 50_000  # rows that are read and hashed together
 PREFIX_DIGITS = 16  # of a key, that eight bytes hold

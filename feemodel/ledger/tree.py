@@ -77,11 +77,6 @@ class Tree:
         return self.version.root
 
     @property
-    def sub_root(self) -> bytes:
-        """The hash of the node above all leaves."""
-        return self.version.sub_root
-
-    @property
     def next_free(self) -> int:
         """The leaf index of the next new key."""
         return self._next_free

@@ -18,7 +18,7 @@ from feemodel.checks import ArrayLike, Numbers, Reals, raise_first, real, real_s
 from feemodel.errors import InvalidInput
 from feemodel.formula import formula
 from feemodel.linea.parameters import COORDINATOR
-from feemodel.printed import printed_as_table
+from feemodel.records import printed_as_table
 
 Real: TypeAlias = "float | NDArray[np.float64]"
 

@@ -13,7 +13,7 @@ from feemodel.formula import formula
 from feemodel.integers import Whole, maximum, minimum
 from feemodel.linea.parameters import NODE, LineaPreset
 from feemodel.linea.pricing_forms import Form
-from feemodel.printed import printed_as_table
+from feemodel.records import printed_as_table
 
 
 class Check(NamedTuple):

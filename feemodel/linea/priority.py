@@ -36,12 +36,11 @@ from feemodel.checks import (
     whole,
     whole_scalar,
 )
-from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.formula import formula
 from feemodel.integers import Truth, Whole, add, maximum, multiply, multiply_divide, require
 from feemodel.linea.parameters import NODE, VERIFICATION
-from feemodel.printed import printed_as_table
+from feemodel.records import compared_by_value, printed_as_table
 
 LARGEST_EXPONENT = 308  # of a multiplier: what a double has
 VERSIONS = ("V1e", "V1f")

@@ -7,7 +7,7 @@ Source: Consensys/linea-monorepo at cb180134 (2026-06-12), contracts/src/operati
 from typing import NamedTuple
 
 from feemodel.checks import instance, whole_scalar
-from feemodel.printed import printed_as_table
+from feemodel.records import printed_as_table
 
 ETH_BURNT_PERCENTAGE = 20
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from feemodel.checks import whole_scalar
 from feemodel.linea.parameters import NODE
-from feemodel.printed import printed_as_table
+from feemodel.records import printed_as_table
 
 
 class Wallet(NamedTuple):

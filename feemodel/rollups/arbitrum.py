@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from typing import Generic, NamedTuple, overload
 
 from feemodel.checks import ArrayLike, Numbers, Part, Wholes, choice, whole
-from feemodel.equality import compared_by_value
 from feemodel.ethereum import fee_market
 from feemodel.formula import formula
 from feemodel.integers import Whole, add, maximum, multiply, multiply_divide
-from feemodel.printed import printed_as_table
+from feemodel.records import compared_by_value, printed_as_table
 
 UNITS_PER_BYTE = 16
 BIPS = 10_000

@@ -14,7 +14,7 @@ from feemodel.checks import ArrayLike, Numbers, Wholes, instance, whole, whole_s
 from feemodel.errors import InvalidInput
 from feemodel.formula import formula
 from feemodel.integers import UINT64_MAX, Whole, add, ceiling_divide
-from feemodel.printed import printed_as_table
+from feemodel.records import printed_as_table
 from feemodel.rollups.arbitrum import BIPS, VERSIONS
 
 LEAST = -(2**256)  # of a surplus, which may be a loss [wei]

@@ -45,7 +45,7 @@ from feemodel.checks import (
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.formula import formula
 from feemodel.integers import UINT64_MAX, Whole, add, maximum, multiply, multiply_divide, require, saturated, where
-from feemodel.printed import printed_as_table
+from feemodel.records import printed_as_table
 
 BIPS = 10_000
 EXPONENTIAL_ACCURACY = 4  # terms of the series

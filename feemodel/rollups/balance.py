@@ -21,7 +21,7 @@ from typing import NamedTuple
 from feemodel.checks import INT64_MAX, check_limit, instance, sequence, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
-from feemodel.printed import printed_as_table
+from feemodel.records import printed_as_table
 from feemodel.rollups import arbitrum, taiko, zksync_os
 from feemodel.rollups.arbitrum_l2_pricing import BIPS, GasConstraint, constraint_base_fee
 

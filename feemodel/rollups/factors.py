@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from feemodel.checks import ArrayLike, instance, real_scalar, whole
-from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.formula import formula
 from feemodel.integers import (
@@ -23,7 +22,7 @@ from feemodel.integers import (
     saturated,
     truncated,
 )
-from feemodel.printed import printed_as_table
+from feemodel.records import compared_by_value, printed_as_table
 from feemodel.rollups.presets import Preset
 
 TYPE_COLUMN = "transaction_type"

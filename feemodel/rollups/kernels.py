@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from feemodel.checks import WholeArray
 from feemodel.compiled import kept
-from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow
 from feemodel.integers import DIVISOR_LIMIT, MILLION
 from feemodel.processors import cores
+from feemodel.records import compared_by_value
 from feemodel.rollups.factors import DOUBLE_EXACT, Factors, with_margin
 
 CHUNK = 4_096  # transactions a task

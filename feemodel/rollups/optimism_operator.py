@@ -16,7 +16,7 @@ from feemodel.checks import INT64_MAX, ArrayLike, flag, instance, real_scalar, t
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, TRANSACTION_GAS
 from feemodel.integers import MILLION
-from feemodel.printed import printed_as_table
+from feemodel.records import printed_as_table
 from feemodel.rollups import optimism
 
 UINT32_MAX = 2**32 - 1

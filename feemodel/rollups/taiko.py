@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Generic, NamedTuple, overload
 
 from feemodel.checks import ArrayLike, Numbers, Part, Wholes, check_fields, check_int64, instance, whole
-from feemodel.equality import compared_by_value
 from feemodel.formula import formula
 from feemodel.integers import Whole, add, maximum, minimum, multiply, multiply_divide, require, where
-from feemodel.printed import printed_as_table
+from feemodel.records import compared_by_value, printed_as_table
 
 ELASTICITY = 2
 BASE_FEE_CHANGE_DENOMINATOR = 8

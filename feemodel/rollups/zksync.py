@@ -31,7 +31,6 @@ from feemodel.checks import (
     whole,
     whole_scalar,
 )
-from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
 from feemodel.formula import formula
@@ -47,7 +46,7 @@ from feemodel.integers import (
     saturated,
     truncated,
 )
-from feemodel.printed import printed_as_table
+from feemodel.records import compared_by_value, printed_as_table
 
 MAX_GAS_PER_PUBDATA = 50_000
 L1_GAS_PER_PUBDATA_BYTE = 17  # in calldata

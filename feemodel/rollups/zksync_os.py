@@ -15,7 +15,7 @@ from feemodel.checks import ArrayLike, Numbers, Wholes, flag, instance, whole, w
 from feemodel.errors import InvalidInput
 from feemodel.formula import formula
 from feemodel.integers import Whole, add, multiply, multiply_divide
-from feemodel.printed import printed_as_table
+from feemodel.records import printed_as_table
 
 BLOB_NATIVE = 50_000_000  # native units of proving a blob
 BLOB_PUBDATA = 4_095 * 31  # usable bytes of a blob

@@ -14,10 +14,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from feemodel.checks import INT64_MAX, RealArray, WholeArray, check_limit, instance, real_scalar, whole, whole_scalar
-from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.linea.priority import priority_fee
 from feemodel.progress import Progress, reporting
+from feemodel.records import compared_by_value
 from feemodel.simulation.announced import PricingRule, announced_variable_cost
 from feemodel.simulation.l1_columns import RATIOS, TIP
 from feemodel.simulation.metadata import with_metadata

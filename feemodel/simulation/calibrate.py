@@ -28,8 +28,8 @@ from feemodel.checks import (
     whole_scalar,
 )
 from feemodel.errors import InvalidInput
-from feemodel.printed import printed_as_table
 from feemodel.progress import Progress, reporting
+from feemodel.records import printed_as_table
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.backtest import backtest, check_workload
 from feemodel.simulation.executors import Where, in_order

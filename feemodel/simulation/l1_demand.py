@@ -17,9 +17,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from feemodel.checks import RealArray, check_fields, check_int64, instance, real, real_scalar, whole_scalar
-from feemodel.equality import summary
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, MAINNET, BlobRules, Schedule, blob_base_fee
+from feemodel.records import summary
 from feemodel.simulation.l1_columns import LATEST_SECOND
 from feemodel.simulation.metadata import with_metadata
 from feemodel.simulation.path_kernels import drive

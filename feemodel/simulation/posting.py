@@ -7,10 +7,9 @@ import numpy as np
 import xarray as xr
 
 from feemodel.checks import RealArray, check_fields, check_limit, choice, instance, raise_first, real, real_scalar
-from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput
 from feemodel.linea import price_cap
-from feemodel.printed import printed_as_table
+from feemodel.records import compared_by_value, printed_as_table
 from feemodel.simulation.scenarios import check_scenario
 from feemodel.simulation.surfaces import Submission
 

@@ -8,7 +8,7 @@ import numpy as np
 from feemodel.checks import WholeArray, function, instance, real_scalar, whole, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.linea.priority import Breakdown
-from feemodel.printed import printed_as_table
+from feemodel.records import printed_as_table
 
 HIGHEST, TOLERANCE = 1e6, 1e-4  # of a break-even margin [1]
 

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from feemodel.checks import instance, real, real_scalar
 from feemodel.compiled import kept
-from feemodel.equality import compared_by_value, summary
 from feemodel.errors import InvalidInput
+from feemodel.records import compared_by_value, summary
 from feemodel.simulation.blocks import part_of
 
 MOMENTS = ("mean", "std", "min", "max", "sum")

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feemodel.checks import RealArray, check_limit, flag, raise_first, real_scalar, share, whole_scalar
-from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.extras import install_command
+from feemodel.records import compared_by_value
 from feemodel.simulation.axes import SAMPLE, Listed, Rng, Rows, SobolPoints, columns_at, is_frozen, stream_of
 from feemodel.simulation.executors import Where
 from feemodel.simulation.metadata import described_dataset

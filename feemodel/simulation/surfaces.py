@@ -22,7 +22,6 @@ from feemodel.checks import (
     whole,
     whole_scalar,
 )
-from feemodel.equality import compared_by_value
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
 from feemodel.ethereum.transaction import LINEA_CHAIN_ID
@@ -30,6 +29,7 @@ from feemodel.ethereum.transaction_table import assumptions, known_column, trans
 from feemodel.linea.coordinator import variable_cost
 from feemodel.linea.parameters import ASSUMED_L1_TIP, COORDINATOR
 from feemodel.linea.pricing_forms import CostPerByte, VerificationCost
+from feemodel.records import compared_by_value
 from feemodel.simulation.metadata import described_dataset
 from feemodel.sizes.codecs import Codec, compressed_sizes, get_codec
 from feemodel.sizes.lzss import packed_size

@@ -17,7 +17,7 @@ import xarray as xr
 from feemodel.checks import INT64_MAX, check_fields, check_limit, instance, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, LARGEST_EXPONENT, blob_base_fee, next_excess_blob_gas
-from feemodel.printed import printed_as_table
+from feemodel.records import printed_as_table
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.attacks.saturation import (
     MOST_BLOCKS,

@@ -24,7 +24,7 @@ from feemodel.ethereum.fee_market import (
     next_base_fee,
     next_excess_blob_gas,
 )
-from feemodel.printed import printed_as_table
+from feemodel.records import printed_as_table
 
 PUBLISHED_GROWTH = 1.15  # of the blob base fee in a full block [1]
 PUBLISHED_BLOBS = 9  # in a full block

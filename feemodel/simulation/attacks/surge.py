@@ -24,9 +24,8 @@ from feemodel.checks import (
     sequence,
     whole_scalar,
 )
-from feemodel.equality import compared_by_value
 from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded
-from feemodel.printed import printed_as_table
+from feemodel.records import compared_by_value, printed_as_table
 from feemodel.rollups.arbitrum_l2_pricing import (
     DIA_CONSTRAINTS,
     GasConstraint,

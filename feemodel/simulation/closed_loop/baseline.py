@@ -12,7 +12,7 @@ import xarray as xr
 from feemodel.checks import choice, instance, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
-from feemodel.printed import printed_as_table
+from feemodel.records import printed_as_table
 from feemodel.simulation.closed_loop.choices import POSTINGS, PRICINGS, WITH_SLA
 from feemodel.simulation.closed_loop.costs import Costs
 from feemodel.simulation.closed_loop.demand import Demand
