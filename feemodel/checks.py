@@ -197,10 +197,12 @@ def share(name: str, value: Any) -> float:
     return float(value)
 
 
-def check_table(name: str, value: Any) -> None:
-    """Raise `InvalidInput` for what has no columns by name."""
+def check_table(name: str, value: Any, columns: Collection[str] = ()) -> None:
+    """Raise `InvalidInput` for what has no columns by name, or not these."""
     if not isinstance(value, MAPPINGS) and not (hasattr(value, "columns") and hasattr(value, "__getitem__")):
         raise InvalidInput(name, "expected a table: a mapping from names to columns, or a DataFrame", value)
+    if missing := [column for column in columns if column not in value]:
+        raise InvalidInput(name, f"expected the columns {', '.join(missing)}", [*value])
 
 
 def function(name: str, value: Function) -> Function:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from feemodel.checks import INT64_MAX, known_fields, real_scalar, whole_scalar
+from feemodel.checks import INT64_MAX, choice, known_fields, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, USABLE_BLOB_BYTES
 from feemodel.ethereum.quantities import from_quantity
@@ -188,11 +188,11 @@ def read_point(
     """
     if not isinstance(given, Mapping):
         raise InvalidInput(path, "expected an object", given)
-    pricing = _choice(given, "pricing", path, FORMS, form.name)
+    pricing = choice(f"{path}.pricing", given.get("pricing", form.name), FORMS)
     fields = {name: field for name, field in FIELDS.items() if pricing in field.forms and name not in without}
     costs = ANNOUNCED
     if pricing == CostPerByte.name:
-        costs = _choice(given, "variableCostFrom", path, (ANNOUNCED, FROM_L1), ANNOUNCED)
+        costs = choice(f"{path}.variableCostFrom", given.get("variableCostFrom", ANNOUNCED), (ANNOUNCED, FROM_L1))
         fields = {name: field for name, field in fields.items() if costs in field.costs}
     known = {"pricing", *fields, *also} | ({"variableCostFrom"} if pricing == CostPerByte.name else set())
     known_fields(path, given, sorted(known))
@@ -237,10 +237,3 @@ def check_subject_size(subject: Subject) -> Subject:
     if isinstance(data, str) and len(data) > 2 + 2 * SUBJECT_BYTES:
         raise LimitExceeded(f"subject: at most {SUBJECT_BYTES:,} bytes, got {len(data) // 2 - 1:,}")
     return subject
-
-
-def _choice(given: Mapping[str, Any], name: str, path: str, choices: Collection[str], default: str) -> str:
-    value = given.get(name, default)
-    if value not in choices:
-        raise InvalidInput(f"{path}.{name}", f"expected {' or '.join(choices)}", value)
-    return str(value)

@@ -320,9 +320,8 @@ def _inputs(point: Point) -> dict[str, Any]:
 
 def _axis(curve: Mapping[str, Any], point: Point) -> tuple[str, Any]:
     """The field that is swept, and its values."""
-    axis, scale = choice("curve.axis", curve.get("axis"), point.values), curve.get("scale", "linear")
-    if scale not in SCALES:
-        raise InvalidInput("curve.scale", f"expected {' or '.join(SCALES)}", scale)
+    axis = choice("curve.axis", curve.get("axis"), point.values)
+    scale = choice("curve.scale", curve.get("scale", "linear"), SCALES)
     points = whole_scalar("curve.points", curve.get("points", 101), minimum=2)
     if points > POINTS:
         raise LimitExceeded(f"curve.points: at most {POINTS} a curve, got {points:,}")

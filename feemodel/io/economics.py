@@ -19,7 +19,7 @@ from typing import Any
 
 import pandas as pd
 
-from feemodel.checks import instance
+from feemodel.checks import check_table, instance
 from feemodel.errors import InvalidInput
 
 COLUMNS = ("day", "chain", "fees_paid", "data_fee", "verification_fee", "l1_execution_fee", "blob_fee", "l1_fee")
@@ -67,9 +67,7 @@ def parse_growthepie(rows: pd.DataFrame | Sequence[Mapping[str, Any]]) -> pd.Dat
         table = pd.DataFrame(rows)
     except (TypeError, ValueError):
         raise InvalidInput("rows", "expected rows of metric_key, origin_key, date, value", rows) from None
-    missing = [name for name in ("metric_key", "origin_key", "date", "value") if name not in table]
-    if missing:
-        raise InvalidInput("rows", f"expected the columns {', '.join(missing)}", [*table])
+    check_table("rows", table, ("metric_key", "origin_key", "date", "value"))
     kept = table[table["metric_key"].isin(GROWTHEPIE)]
     twice = kept.duplicated(["metric_key", "origin_key", "date"])
     if twice.any():

@@ -291,11 +291,8 @@ def compare_days(
     """
     if is_transaction_table(transactions):
         transactions = sizes_table(cast(pd.DataFrame, transactions))
-    check_table("l1_fees", l1_fees)
-    missing = [name for name in ("day", "base_fee", "blob_base_fee", "source") if name not in l1_fees]
-    if missing:
-        raise InvalidInput("l1_fees", f"expected the columns {', '.join(missing)}", [*l1_fees])
     names, rows = ("day", "base_fee", "blob_base_fee", "source"), []
+    check_table("l1_fees", l1_fees, names)
     known_fees = {name: np.atleast_1d(whole(name, l1_fees[name], unit="wei")) for name in names[1:3]}
     try:
         columns_of_days = [np.atleast_1d(np.asarray(known_fees.get(name, l1_fees[name]), object)) for name in names]
@@ -347,15 +344,12 @@ def _inputs(
     if is_transaction_table(transactions):
         transactions = sizes_table(cast(pd.DataFrame, transactions))
     check_table("transactions", transactions)
-    check_table("l1_fees", l1_fees)
+    check_table("l1_fees", l1_fees, ("base_fee", "blob_base_fee"))
     chosen = [one if isinstance(one, Rule) else rule(one, at=at) for one in sequence("rules", rules)]
     if not chosen or len({one.name for one in chosen}) != len(chosen):
         raise InvalidInput("rules", "expected at least one rule, each once", [one.name for one in chosen])
     needed = [*dict.fromkeys(name for one in chosen for name in one.columns), "transaction_type"]
     table = {name: np.atleast_1d(whole(name, transactions[name])) for name in needed if name in transactions}
-    missing = [name for name in ("base_fee", "blob_base_fee") if name not in l1_fees]
-    if missing:
-        raise InvalidInput("l1_fees", f"expected the columns {', '.join(missing)}", [*l1_fees])
     moments = {name: np.atleast_1d(whole(name, l1_fees[name])) for name in SAMPLE_COLUMNS if name in l1_fees}
     for name, columns in (("transactions", table), ("l1_fees", moments)):
         for column, values in columns.items():
