@@ -180,7 +180,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("api")
     made = subprocess.run(
         [sys.executable, "-W", "error", "-m", "docs.reference", str(folder)],
-        cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=300,
+        cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=900,
     )  # fmt: skip
     assert made.returncode == 0, made.stderr
     return folder

@@ -108,6 +108,8 @@ class Image:
         self.stage = argument.partition(" AS ")[2] or "container"
         self.environment, self.folder, self.user = {}, "/", ""
         self.script.append(shlex.join(["stage", self.stage, sysconfig.get_path("purelib"), sys.base_prefix]))
+        named = f"{self.stage}/usr/local/bin/python"  # as in the base image, where Debian's has no such name
+        self.script.append(f"[ -e {self.stage}/srv/bin/python ] || ln -s /srv/bin/python3 {named}")
 
     def do_workdir(self, argument):
         self.folder = argument
