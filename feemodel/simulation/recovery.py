@@ -10,8 +10,6 @@ from feemodel.errors import InvalidInput
 from feemodel.linea.priority import Breakdown
 from feemodel.records import printed_as_table
 
-HIGHEST, TOLERANCE = 1e6, 1e-4  # of a break-even margin [1]
-
 
 @printed_as_table
 class Revenue(NamedTuple):
@@ -68,16 +66,18 @@ def revenue(parts: Breakdown, gas: WholeArray, *, base_fee: int) -> Revenue:
     )
 
 
-def break_even_margin(surplus: Callable[[float], float]) -> float:
-    """The smallest margin at which revenue covers cost, found by bisection to 1e-4.
+def break_even_margin(surplus: Callable[[float], float], *, highest: float = 1e6, tolerance: float = 1e-4) -> float:
+    """The smallest margin at which revenue covers cost, found by bisection.
 
     Parameters
     ----------
     surplus : margin → revenue − cost [wei], not decreasing.
+    highest : where the search gives up [1].
+    tolerance : how far above the true margin the result may lie; 0 is as near as a double can be [1].
 
     Raises
     ------
-    InvalidInput : no margin up to 1,000,000 covers the cost; a surplus that is not a finite number.
+    InvalidInput : no margin up to `highest` covers the cost; a surplus that is not a finite number.
 
     >>> round(break_even_margin(lambda margin: 3.0 * margin - 2.0), 3)
     0.667
@@ -87,9 +87,9 @@ def break_even_margin(surplus: Callable[[float], float]) -> float:
     def left(margin: float) -> float:
         return real_scalar("surplus", surplus(margin), minimum=None)
 
-    found = smallest(lambda margin: left(margin) >= 0.0, HIGHEST, TOLERANCE)
+    found = smallest(lambda margin: left(margin) >= 0.0, highest, tolerance)
     if found is None:
-        raise InvalidInput("surplus", f"expected to be covered by a margin of at most {HIGHEST:g}", left(HIGHEST))
+        raise InvalidInput("surplus", f"expected to be covered by a margin of at most {highest:g}", left(highest))
     return found
 
 

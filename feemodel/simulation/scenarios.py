@@ -284,18 +284,19 @@ def moments(found: xr.Dataset) -> xr.Dataset:
     return with_metadata(made)
 
 
-def compare_moments(history: xr.Dataset, simulated: xr.Dataset) -> xr.Dataset:
+def compare_moments(history: xr.Dataset, simulated: xr.Dataset, *, band: float = 0.9) -> xr.Dataset:
     """Moments of the observed path and of simulated paths, which should be as long and in as long steps.
 
     Parameters
     ----------
     history : a scenario of one path.
     simulated : a scenario of many.
+    band : which share of the paths `low` to `high` holds [1].
 
     Returns
     -------
-    Dataset over `moment`: `observed`, `simulated` (the median path), `low` to `high`, which 90 % of the paths
-    lie in, and `inside`, whether what was observed does.
+    Dataset over `moment`: `observed`, `simulated` (the median path), `low`, `high`, and `inside`, whether what was
+    observed lies in the band.
 
     >>> times = np.arange(0, 8 * 86_400, 600)  # a week and a day, so that every lag is there
     >>> fees = np.exp(np.sin(times / 20_000))
@@ -304,12 +305,15 @@ def compare_moments(history: xr.Dataset, simulated: xr.Dataset) -> xr.Dataset:
     >>> bool(found.inside.sel(moment="base_fee p50"))
     True
     """
-    observed = moments(history)["value"].isel(path=0, drop=True)
+    share = real_scalar("band", band)
+    if share > 1.0:
+        raise InvalidInput("band", "expected a share of the paths, at most 1", band)
+    observed, edge = moments(history)["value"].isel(path=0, drop=True), (1 - share) / 2
     paths = moments(simulated)["value"]
-    low, middle, high = (paths.quantile(q, "path").drop_vars("quantile") for q in (0.05, 0.5, 0.95))
+    low, middle, high = (paths.quantile(q, "path").drop_vars("quantile") for q in (edge, 0.5, 1 - edge))
     inside = (observed >= low) & (observed <= high)
     columns = {"observed": observed, "simulated": middle, "low": low, "high": high, "inside": inside}
-    attributes = {"history": history.attrs["source"], "simulated": simulated.attrs["source"], "band": 0.9}
+    attributes = {"history": history.attrs["source"], "simulated": simulated.attrs["source"], "band": band}
     return with_metadata(xr.Dataset(columns, attrs=attributes))
 
 

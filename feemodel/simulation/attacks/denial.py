@@ -35,8 +35,6 @@ TRANSACTION_GAS = 21_000
 GWEI = 1_000_000_000
 PUBLISHED_CALLDATA_GAS = 5_124_000  # of one blob's bytes on a chain with Ethereum's calldata floor (3 % zero bytes)
 ERA_CALLDATA_GAS = 10 * GAS_PER_BLOB  # of one blob's bytes on ZKsync Era, 10 a byte
-LONGEST_PUBLISHED = 5_000  # blocks: 1.15**5,078 passes the largest double
-LINEA_RULE = PricingRule()
 PUBLISHED_SATURATION = 398  # blocks that `l2da.py` compares a budget of 10 ETH with: twice 199
 
 
@@ -113,11 +111,12 @@ PUBLISHED_ARBITRUM = Victim(
 )  # fmt: skip
 
 
-def published_denial(victim: Victim, blocks: int, *, update_blocks: int = 1) -> xr.Dataset:
+def published_denial(
+    victim: Victim, blocks: int, *, update_blocks: int = 1, growth: float = PUBLISHED_GROWTH
+) -> xr.Dataset:
     """The published cost of a denial of service, one L1 block after the other.
 
-    The blob base fee grows in each block in which the rollup fills more than six blobs. Era pays Ethereum's
-    calldata gas and, of its transactions' fixed gas, the priority fee too, as the script has it.
+    Era pays Ethereum's calldata gas and, of its transactions' fixed gas, the priority fee too, as the script has it.
 
     Parameters
     ----------
@@ -125,6 +124,7 @@ def published_denial(victim: Victim, blocks: int, *, update_blocks: int = 1) -> 
     blocks : L1 blocks that the attack lasts.
     update_blocks : L1 blocks between two updates of the rollup's blob price; each takes the next of all prices since
         the beginning, as the script's queue does, so that the price seen falls further and further behind.
+    growth : of the blob base fee in each block in which the rollup fills more than six blobs [1].
 
     Returns
     -------
@@ -137,9 +137,9 @@ def published_denial(victim: Victim, blocks: int, *, update_blocks: int = 1) -> 
     1.983
     """
     attacked, count = instance("victim", victim, Victim), _blocks(blocks)
-    every = whole_scalar("update_blocks", update_blocks, minimum=1)
-    if count > LONGEST_PUBLISHED:
-        raise InvalidInput("blocks", f"expected at most {LONGEST_PUBLISHED:,}, whose fees doubles hold", blocks)
+    every, factor = whole_scalar("update_blocks", update_blocks, minimum=1), real_scalar("growth", growth)
+    if factor > 1.0 and count * math.log(factor) > 700.0:  # e**709 is the largest double
+        raise InvalidInput("growth", f"expected one whose fee a double holds after {count:,} blocks", growth)
     paid, data, blob_fees = np.empty(count), np.empty(count), np.empty(count)
     execution, waiting, seen, updates, grows = _published_execution(attacked), 0.0, 1.0, 0, attacked.blobs > 6
     for block in range(count):
@@ -147,10 +147,10 @@ def published_denial(victim: Victim, blocks: int, *, update_blocks: int = 1) -> 
         price = GAS_PER_BLOB * seen if attacked.variable_cost is None else GAS_PER_BLOB * attacked.variable_cost
         data[block] = attacked.blobs * price
         paid[block] = data[block] + execution + batches * attacked.commit_gas * GWEI
-        blob_fees[block] = attacked.blobs * GAS_PER_BLOB * (PUBLISHED_GROWTH**block if grows else 1.0)
+        blob_fees[block] = attacked.blobs * GAS_PER_BLOB * (factor**block if grows else 1.0)
         if grows and (block + 1) % every == 0:
             updates += 1
-            seen = PUBLISHED_GROWTH**updates
+            seen = factor**updates
     return _dataset({"paid": paid, "data": data, "blob_fees": blob_fees}, attacked)
 
 
@@ -193,12 +193,21 @@ def published_finality_delay(victim: Victim, budget: float) -> int:
     return int(2 * lasted + lasted * math.ceil(left / PUBLISHED_BLOBS))
 
 
-def denial(victim: Victim, blocks: int, l1: L1State | None = None, *, budget: int | None = None) -> xr.Dataset:
+def denial(
+    victim: Victim,
+    blocks: int,
+    l1: L1State | None = None,
+    *,
+    budget: int | None = None,
+    update_blocks: int = 1,
+    rule: PricingRule | None = None,
+) -> xr.Dataset:
     """A denial of service by the protocol's rules, one L1 block after the other.
 
-    The attacker pays L2 gas, the blob fee for all bytes, and the batches' commit gas at L1's prices. A victim with a
-    `variable_cost` charges what Linea's coordinator announces at those prices by its published defaults, instead of
-    both. L1 takes `maximum − other_blobs` blobs a block; the rest waits, and is posted and paid for afterwards.
+    The attacker pays L2 gas, the blob fee that the rollup saw at its last update for all bytes, and the batches' commit
+    gas at L1's prices. A victim with a `variable_cost` charges what Linea's coordinator announces at those prices, held
+    within the rule's bounds, instead of both. L1 takes `maximum − other_blobs` blobs a block; the rest waits, and is
+    posted and paid for afterwards.
 
     Parameters
     ----------
@@ -206,6 +215,8 @@ def denial(victim: Victim, blocks: int, l1: L1State | None = None, *, budget: in
     blocks : L1 blocks that the attack lasts at most.
     l1 : the fees at the start; 1 wei and 1 gwei under BPO2 unless given.
     budget : the attack ends before the block that it does not pay; without one it lasts for all blocks [wei].
+    update_blocks : L1 blocks between two updates of the prices that the rollup sees.
+    rule : bounds and terms of Linea's coordinator; the published defaults unless given.
 
     Returns
     -------
@@ -226,7 +237,9 @@ def denial(victim: Victim, blocks: int, l1: L1State | None = None, *, budget: in
     """
     attacked, count = instance("victim", victim, Victim), _blocks(blocks)
     state = L1State() if l1 is None else instance("l1", l1, L1State)
-    schedule, free = state.schedule, state.rules.maximum - state.other_blobs
+    terms = PricingRule() if rule is None else instance("rule", rule, PricingRule)
+    every, schedule = whole_scalar("update_blocks", update_blocks, minimum=1), state.schedule
+    free = state.rules.maximum - state.other_blobs
     if free == 0:
         raise InvalidInput("other_blobs", "expected room for a blob of the rollup", state.other_blobs)
     held = math.inf if budget is None else whole_scalar("budget", budget, unit="wei")
@@ -237,8 +250,10 @@ def denial(victim: Victim, blocks: int, l1: L1State | None = None, *, budget: in
         if excess > most:
             raise LimitExceeded(f"after {block:,} blocks the blob base fee is more than a block header holds")
         fee = int(blob_base_fee(excess, 0, schedule))
+        if block % every == 0:
+            seen = (base_fee + state.tip, fee)
         batches, waiting = attacked.batches(waiting)
-        data = _data(attacked, batches, base_fee + state.tip, fee)
+        data = _data(attacked, batches, terms, *seen)
         spent += data + attacked.execution
         if spent > held:
             break
@@ -285,11 +300,11 @@ def finality_delay(victim: Victim, budget: int, l1: L1State | None = None) -> Fi
     return FinalityDelay(found.sizes["block"], int(found.attrs["clearing"]), saturate(budget, l1).blocks)
 
 
-def _data(victim: Victim, batches: float, gas_price: int, blob_fee: int) -> float:
-    """What the attacker pays for an L1 block's time of data at these prices [wei]."""
+def _data(victim: Victim, batches: float, rule: PricingRule, gas_price: int, blob_fee: int) -> float:
+    """What the attacker pays for an L1 block's time of data at the prices that the rollup has seen [wei]."""
     if victim.variable_cost is None:
         return victim.blobs * GAS_PER_BLOB * blob_fee + batches * victim.commit_gas * gas_price
-    return victim.blobs * GAS_PER_BLOB * float(LINEA_RULE.variable_cost(gas_price, 0, blob_fee))
+    return victim.blobs * GAS_PER_BLOB * float(rule.variable_cost(gas_price, 0, blob_fee))
 
 
 def _blocks(blocks: int) -> int:

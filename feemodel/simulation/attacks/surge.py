@@ -132,11 +132,12 @@ MIN_BASE_FEE = 1_000_000_000  # wei / gas, at which the chain's simulator has it
 MOST_SECONDS = 10_000_000
 
 
-def surge_prices(*, constraints: Sequence[GasConstraint] = DIA_CONSTRAINTS) -> xr.Dataset:
-    """The base fee of the legacy rule and of the constraints while the simulator's surge of demand comes and goes.
+def surge_prices(surge: Surge | None = None, *, constraints: Sequence[GasConstraint] = DIA_CONSTRAINTS) -> xr.Dataset:
+    """The base fee of the legacy rule and of the constraints while a surge of demand comes and goes.
 
     Parameters
     ----------
+    surge : the demand at a base fee of 1 gwei, which is the minimum here; the simulator's own unless given.
     constraints : of the chain; the target of the one with the longest window is the least demand.
 
     Returns
@@ -148,7 +149,8 @@ def surge_prices(*, constraints: Sequence[GasConstraint] = DIA_CONSTRAINTS) -> x
     >>> (found.base_fee.max("second") / 1e9).round(4).values.tolist(), found.base_fee.argmax("second").values.tolist()
     ([9.1115, 3.6423], [45, 39])
     """
-    paths = [surge_path(Surge(), constraints=rule, min_base_fee=MIN_BASE_FEE) for rule in (None, constraints)]
+    terms = Surge() if surge is None else instance("surge", surge, Surge)
+    paths = [surge_path(terms, constraints=rule, min_base_fee=MIN_BASE_FEE) for rule in (None, constraints)]
     fees, gas = (np.array([getattr(path, name) for path in paths]) for name in ("base_fees", "gas_used"))
     before = np.hstack([np.full((2, 1), MIN_BASE_FEE), fees[:, :-1]])
     variables = {
@@ -160,14 +162,21 @@ def surge_prices(*, constraints: Sequence[GasConstraint] = DIA_CONSTRAINTS) -> x
     return described_dataset(variables, {"rule": ["legacy", "constraints"], "second": seconds})
 
 
-def sustained_use(gas_per_second: float, hours: float, *, min_base_fee: int) -> xr.Dataset:
+def sustained_use(
+    gas_per_second: float,
+    hours: float,
+    *,
+    min_base_fee: int,
+    constraints: Sequence[GasConstraint] = DIA_CONSTRAINTS,
+) -> xr.Dataset:
     """The base fee, and what is paid, under a constant use of gas that no price reduces.
 
     Parameters
     ----------
     gas_per_second : [gas / s].
     hours : [h].
-    min_base_fee : of the chain, whose constraints are `DIA_CONSTRAINTS` [wei / gas].
+    min_base_fee : of the chain [wei / gas].
+    constraints : of the chain.
 
     Returns
     -------
@@ -187,7 +196,7 @@ def sustained_use(gas_per_second: float, hours: float, *, min_base_fee: int) -> 
     # Gas of one block shows in the base fee two blocks later; the fee that holds meanwhile is what its users pay.
     blocks = seconds + 2
     used, times = np.full(blocks, gas), np.arange(blocks)
-    fees = base_fees(used, times, constraints=DIA_CONSTRAINTS, min_base_fee=min_base_fee).base_fees.astype(np.float64)
+    fees = base_fees(used, times, constraints=constraints, min_base_fee=min_base_fee).base_fees.astype(np.float64)
     return described_dataset(
         {"base_fee": ("second", fees[2:], "wei / gas"), "paid": ("second", float(gas) * fees[1:-1], "wei")},
         {"second": ("second", np.arange(seconds), "s")},
