@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from feemodel.errors import InvalidInput, unreadable
+from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ledger.account import EMPTY_KECCAK, Account
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, SlotChange
 from feemodel.ledger.rows import EMPTY, HEAD_KEY, TAIL_KEY, Leaf, stored_height
@@ -50,7 +50,7 @@ def back_up(store: Store, path: str | Path) -> Block | None:
         except FileExistsError:
             raise InvalidInput("out", "exists already", str(target)) from None
         except OSError as error:
-            raise unreadable(target, error) from None
+            raise UnreadableFile(f"{target}: {error.strerror}") from None
     return head
 
 
