@@ -236,7 +236,7 @@ class PassThrough:
         if len(group) > 1:
             body = b"[%b]" % b",".join((_CHAIN_ID, *map(_numbered, *zip(*_places_of(group).items(), strict=True))))
         elif first.is_batch:
-            body, changes = first.request, any(changes_state(method) for method, _ in first.calls)
+            body, changes = first.request, any_changes(first.calls)
         else:
             body, changes = _WITH_CHAIN_ID % first.request, changes_state(first.calls[0][0])
         connection = self._connections.begin(body, self._arrived, changes=changes)
@@ -404,7 +404,7 @@ class PassThrough:
         return outcomes
 
     async def _attempted(self, calls: Sequence[Call], *, streams: bool, begun: NodeConnection | None) -> list[Any]:
-        changes = any(changes_state(method) for method, _ in calls)
+        changes = any_changes(calls)
         for attempt in range(2):
             try:
                 first = begun if attempt == 0 else None
@@ -552,6 +552,11 @@ class PassThrough:
     def _refusal(self, error: "msgspec.Raw | msgspec.UnsetType") -> Exception:
         """The error of a batch as a whole, whose calls are asked one by one."""
         return _NoBatches(self._error("batch", error))
+
+
+def any_changes(calls: Sequence[Call]) -> bool:
+    """Whether asking these calls twice may not be the same as asking them once."""
+    return any(changes_state(method) for method, _ in calls)
 
 
 def _places_of(group: Sequence[Sent]) -> dict[bytes, int]:

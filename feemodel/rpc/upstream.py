@@ -11,12 +11,12 @@ from feemodel.ethereum.quantities import from_quantity, hash_bytes, to_hex, to_q
 from feemodel.execution.estimate import Limits, check_rollup_call
 from feemodel.execution.message import parse_request
 from feemodel.execution.state import parse_overrides
-from feemodel.io.node import Node, NodeError, changes_state
+from feemodel.io.node import Node, NodeError
 from feemodel.ledger.store import Block
 from feemodel.rpc.begun import Begun, Later, once
 from feemodel.rpc.head import ChainId, Head, OtherChain, Polled
 from feemodel.rpc.parameters import Overrides
-from feemodel.rpc.pass_through import NotSent, PassThrough
+from feemodel.rpc.pass_through import NotSent, PassThrough, any_changes
 from feemodel.rpc.reads import Call
 
 CONNECTIONS = 16
@@ -180,10 +180,6 @@ def _in_hex(value: Any) -> Any:
     return [_in_hex(part) for part in value] if isinstance(value, list) else value
 
 
-def _any_changes(calls: Sequence[Call]) -> bool:
-    return any(changes_state(method) for method, _ in calls)
-
-
 MUCH_QUICKER = 2.0  # times as quick as the node in use
 WORTH_A_CHANGE = 0.02  # and by so much [s]
 
@@ -250,12 +246,12 @@ class Upstreams:
     ) -> Begun[Any]:
         """What was begun at a node, or asked in a task where nothing was; by another node where that one fails."""
         if later is None:
-            return self._asked(ask, changes=_any_changes(calls))
+            return self._asked(ask, changes=any_changes(calls))
 
         def checked(outcome: Any) -> Any:
             if not isinstance(outcome, UpstreamError) or isinstance(outcome, NodeError):
                 return outcome
-            return self._asked_others(node, outcome, ask, changes=_any_changes(calls))
+            return self._asked_others(node, outcome, ask, changes=any_changes(calls))
 
         return later.then(checked)
 
