@@ -33,7 +33,8 @@ from tests.serving import STOP, serving
 
 LOADED, FRONTED, CROWDED, THROWN, TROUBLED = 2.0, 6.0, 0.6, 0.4, 0.4  # seconds of each
 ROOM = () if HAS_NATIVE else ("--queue", "200")
-CLIENTS, ANSWERS = (8, 200) if HAS_NATIVE else (4, 40)  # so many can wait for the reference alone; of two seconds
+CLIENTS = SMALL["queue"] + 1  # every one has a place or may wait for one, whatever all of them ask for at once
+ANSWERS = 200 if HAS_NATIVE else 40  # of two seconds
 PAGE = 16_000_000  # bytes, more than the buffers of a connection hold
 GROWTH = 0.2  # of the memory within seconds, when much is still met for the first time
 PATIENCE = "2"  # seconds that a call may execute, so that a bomb is soon over
