@@ -2,11 +2,13 @@
 
 import copy
 
+import pandas as pd
 import pytest
 
 import feemodel
 from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
 from feemodel.ethereum.transaction import created_address
+from feemodel.ethereum.transaction_fields import FIELD_NAMES
 from feemodel.execution import Account, Block, CallState, Limits, estimate_gas, execute_call, rollup_estimate
 from feemodel.execution.failures import revert_reason
 from feemodel.execution.forks import fork_named
@@ -16,6 +18,7 @@ from tests.execution_engines import ENGINES, address
 RICH, BROKE, TARGET = address(0x5E17DE5), address(0xB0), address(0x7A67)
 RICH_TEXT, BROKE_TEXT, TARGET_TEXT = (f"0x{key.hex()}" for key in (RICH, BROKE, TARGET))
 FORM = CostPerByte(variable_cost=1_000_000_000, fixed_cost=30_000_000)
+BLOB = "0x01" + "17" * 31
 ERROR = "08c379a0" + "20".rjust(64, "0") + "0a".rjust(64, "0") + b"user error".hex().ljust(64, "0")
 
 
@@ -137,11 +140,18 @@ def test_an_access_list_is_paid_for_and_warms(engine):
     assert found.gas_limit == 21_004 + 2_400 + 1_900 + 2 + 100
 
 
-def test_an_authorization_is_paid_for():
+@pytest.mark.parametrize("name", FIELD_NAMES["authorization_list"] + ("authorization_list",))
+def test_an_authorization_is_paid_for(name):
     entry = {"chainId": "0x1", "address": TARGET_TEXT, "nonce": "0x0", "yParity": "0x0", "r": "0x1", "s": "0x1"}
-    found = estimate_gas(call(data="0x00", authorizationList=[entry]), call_state("00"), tolerance=0)
+    fields = call(data="0x00", **{name: [entry]})
+    for given in (fields, pd.Series(fields)):
+        assert estimate_gas(given, call_state("00"), tolerance=0).gas_limit == 21_004 + 25_000
 
-    assert found.gas_limit == 21_004 + 25_000
+
+@pytest.mark.parametrize("name", FIELD_NAMES["blob_versioned_hashes"] + ("blob_versioned_hashes",))
+def test_blobs_have_their_hashes_under_any_name(name):
+    code = "5f495f5260205ff3"  # returns the first hash
+    assert execute_call(call(**{name: [BLOB]}, gas=50_000), call_state(code)).hex() == BLOB[2:]
 
 
 def test_the_upper_bound_is_the_least_of_block_cap_and_transaction_cap(engine):
@@ -409,6 +419,10 @@ def test_nothing_is_changed(engine):
         ({"authorizationList": [{"chainId": 1}]}, r"call\.authorizationList\[0\]\.address"),
         ({"blobVersionedHashes": ["0x01"]}, r"call\.blobVersionedHashes\[0\]: expected 32 bytes, counted 1"),
         ({"to": None, "blobVersionedHashes": ["0x01" + "00" * 31]}, r"call\.to: expected an address beside"),
+        (
+            {"blobVersionedHashes": ["0x02" + "00" * 31]},
+            r"call\.blobVersionedHashes\[0\]: expected a hash of version 0x01",
+        ),
         ({"blobVersionedHashes": "0x01"}, r"call\.blobVersionedHashes: expected a list"),
     ],
 )

@@ -70,6 +70,9 @@ OBJECTS = [  # of EIP-1898
     ({"blockNumber": 0, "requireCanonical": True}, True),
     ({"blockNumber": "0x1"}, NOT_FOUND),
     ({"blockHash": "0x" + "12" * 32}, NOT_FOUND),
+    ({"blockHash": "0x" + "12" * 32, "blockNumber": "0x0"}, -32602),
+    ("0x" + "12" * 32, NOT_FOUND),
+    ("0x" + "zz" * 32, -32602),
     ({"blockHash": "0x12"}, -32602),
     ({"blockHash": "12" * 32}, -32602),
     ({"requireCanonical": True}, -32602),
@@ -101,7 +104,8 @@ def test_every_method_names_its_block_in_the_same_ways(client, method, params, r
 
 def test_the_block_may_be_named_by_its_hash(client):
     known = client.result("eth_getBlockByNumber", "0x0")["hash"]
-    assert client.result("eth_getBalance", HOLDER, {"blockHash": known}) == hex(10**22)
+    for block in (known, {"blockHash": known}, {"blockHash": known, "blockNumber": None}):
+        assert client.result("eth_getBalance", HOLDER, block) == hex(10**22)
     missing = client.error("eth_getBalance", HOLDER, {"blockHash": "0x" + "00" * 32})
     assert missing["message"].endswith(f"the newest block is 0x0 ({known})")
 

@@ -18,13 +18,20 @@ from feemodel.ethereum.call import (
     Call,
     as_bytes,
     as_integer,
+    as_mapping,
+    is_missing,
     parse_call,
 )
-from feemodel.ethereum.quantities import minimal_bytes, to_quantity
+from feemodel.ethereum.quantities import minimal_bytes, to_hex, to_quantity
 from feemodel.ethereum.transaction import ZERO_ADDRESS, Authorization
+from feemodel.ethereum.transaction_fields import FIELD_NAMES
 from feemodel.execution.state import UINT64_MAX, UINT256_MAX
 
 MAX_AUTHORIZATIONS = 10_000
+BLOB_VERSION = 0x01  # VERSIONED_HASH_VERSION_KZG, EIP-4844
+_AUTHORIZATION_LIST, _BLOB_HASHES = (
+    (*FIELD_NAMES[field], field) for field in ("authorization_list", "blob_versioned_hashes")
+)
 _AUTHORIZATION = ("chainId", "address", "nonce", "yParity", "v", "r", "s")
 
 _NUMBERS = {  # fields of a call: their names on the wire, and the largest value that a transaction can carry
@@ -85,13 +92,24 @@ def parse_request(call: Request | Call | Mapping[str, Any]) -> Request:
         _check_numbers(parsed)
     if isinstance(call, Call):
         return Request(call=call)
-    given, hashes = call.get("authorizationList"), call.get("blobVersionedHashes")
+    fields = as_mapping(call)
+    given = _given(fields, _AUTHORIZATION_LIST) if parsed.authorizations else None
+    hashes = _given(fields, _BLOB_HASHES)
     if given is None and hashes is None:
         return Request(parsed)
     authorizations, blob_hashes = _authorizations(given), _blob_hashes(hashes)
     if parsed.to is None and (authorizations or blob_hashes):
         raise InvalidInput("call.to", "expected an address beside authorizations or blobs", None)
     return Request(call=parsed, authorizations=authorizations, blob_hashes=blob_hashes)
+
+
+def _given(call: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    """A field under any of its names; where there are several, `parse_call` has held them equal."""
+    for name in names:
+        value = call.get(name)
+        if value is not None and not is_missing(value):
+            return value
+    return None
 
 
 def _check_numbers(call: Call) -> None:
@@ -187,4 +205,8 @@ def _blob_hashes(hashes: Any) -> tuple[bytes, ...]:
         return ()
     if not isinstance(hashes, (list, tuple)):
         raise InvalidInput("call.blobVersionedHashes", "expected a list", hashes)
-    return tuple(as_bytes(f"call.blobVersionedHashes[{place}]", value, size=32) for place, value in enumerate(hashes))
+    found = tuple(as_bytes(f"call.blobVersionedHashes[{place}]", value, size=32) for place, value in enumerate(hashes))
+    for place, one in enumerate(found):
+        if one[0] != BLOB_VERSION:
+            raise InvalidInput(f"call.blobVersionedHashes[{place}]", "expected a hash of version 0x01", to_hex(one))
+    return found

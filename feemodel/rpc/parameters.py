@@ -12,6 +12,7 @@ from feemodel.rpc.jsonrpc import SERVER_ERROR, CallError
 
 TAGS = ("latest", "pending", "safe", "finalized", "earliest")
 MAX_BLOCKS = 64  # for which an estimate can be asked to be enough: base fees may rise by 1,700 times until then
+HASH_DIGITS = len("0x") + 2 * 32
 SHOWN = 100  # characters of a block that is not there
 _OPTIONS = {"blocks", "details"}  # of an estimate
 _BLOCK_FIELDS = {"blockNumber", "blockHash", "requireCanonical"}  # EIP-1898
@@ -104,9 +105,14 @@ def is_block(block: Any, chain: Chain) -> bool:
     """Whether a parameter names the newest block of the chain."""
     number = chain.call_state.block.number
     if not isinstance(block, str) and isinstance(block, Mapping) and block and block.keys() <= _BLOCK_FIELDS:
-        if block.get("blockHash") is not None:
-            return as_bytes("block.blockHash", block["blockHash"], size=32) == chain.hash
-        block = block.get("blockNumber")
+        hashed, numbered = block.get("blockHash"), block.get("blockNumber")
+        if hashed is not None and numbered is not None:
+            raise InvalidInput("block", "expected either blockHash or blockNumber", block)
+        if hashed is not None:
+            return as_bytes("block.blockHash", hashed, size=32) == chain.hash
+        block = numbered
+    if isinstance(block, str) and len(block) == HASH_DIGITS:  # a hash alone, as web3.py sends it and geth reads it
+        return as_bytes("block", block, size=32) == chain.hash
     if block == "earliest":
         return number == 0
     if isinstance(block, int) and not isinstance(block, bool) and block >= 0:  # as web3.py sends it
