@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.ethereum.transaction_table import without_unpriced
 from feemodel.io import parse_transactions, read_transactions
 from feemodel.io.tables import TRANSACTIONS
 
@@ -183,6 +184,48 @@ def test_receipts_add_what_was_used_and_paid(tmp_path: Path, name: str) -> None:
     assert table["gas_used"].to_list() == [21000, 21030, 21031]
     assert table["effective_gas_price"].to_list() == [223775454286, 6127714918, 6127714918]
     assert table["success"].to_list() == [True, False, True]
+
+
+def test_receipts_of_a_node_add_the_same(tmp_path: Path) -> None:
+    transactions = extracts.etl_transactions(tmp_path / "transactions.csv")
+    receipts = [
+        {"transactionHash": row["hash"], "gasUsed": hex(21_000 + at), "effectiveGasPrice": "0x7", "status": "0x1",
+         "type": "0x7e", "depositNonce": "0x5", "logs": [], "l1Fee": None}
+        for at, row in enumerate(extracts.TRANSACTIONS)
+    ]  # fmt: skip
+    path = tmp_path / "receipts.json"
+    for answer in ({"id": 1, "result": receipts}, [{"id": 1, "result": one} for one in receipts], receipts):
+        path.write_text(json.dumps(answer))
+        with pytest.warns(UserWarning, match="columns that are not read: depositNonce"):
+            table = read_transactions(transactions, receipts=path)
+        assert table["gas_used"].to_list() == [21_000, 21_001, 21_002]
+        assert (table["effective_gas_price"] == 7).all()
+
+
+@pytest.mark.parametrize("kind", [0x7E, 0x6A, 0x71, 0xFF])
+def test_blocks_of_rollups_hold_transactions_of_their_own_types(kind: int) -> None:
+    block = extracts.rpc_block_with_transactions()
+    first, *others = block["transactions"]
+    own = {**first, "type": hex(kind), "sender": first["from"]}
+    table = parse_transactions(json.dumps({**block, "transactions": [own, *others]}))
+    assert table["transaction_type"].to_list() == [kind, 2, 0]
+    kept, left_out = without_unpriced(table)
+    assert (kept["nonce"].to_list(), left_out) == (table["nonce"].to_list()[1:], 1)
+
+
+def test_two_names_of_one_field_may_say_the_same_alone() -> None:
+    first, *_ = extracts.rpc_block_with_transactions()["transactions"]
+    calldata = [{**first, "input": None, "data": "0x01"}, {**first, "data": first["input"], "transactionIndex": "0x5"}]
+    assert parse_transactions(json.dumps(calldata))["input"].to_list() == [b"\x01", b""]
+    with pytest.raises(InvalidInput, match="row 1: input: the file has several columns for it"):
+        parse_transactions(json.dumps([{**first, "data": "0x01"}]))
+
+
+def test_answers_to_requests_for_single_transactions() -> None:
+    transactions = extracts.rpc_block_with_transactions()["transactions"]
+    answers = [{"jsonrpc": "2.0", "id": 1, "result": one} for one in transactions]
+    for text in (json.dumps(answers), "\n".join(map(json.dumps, answers))):
+        check_the_facts(parse_transactions(text))
 
 
 def test_receipts_of_old_exports_leave_the_price_open(tmp_path: Path) -> None:

@@ -205,13 +205,14 @@ def test_verbs_take_every_file(file, capsys, tmp_path):
 
 
 def test_verbs_say_what_is_assumed_and_left_out(capsys, tmp_path):
-    rows = [*etl_rows(), {**etl_rows()[0], "transaction_index": 9, "transaction_type": 3}]
+    own = [{**etl_rows()[0], "transaction_index": 9 + at, "transaction_type": kind} for at, kind in enumerate((3, 126))]
+    rows = [*etl_rows(), *own]
     code, out, _ = run(capsys, "sizes", write_csv(tmp_path / "etl.csv", rows), "--form", "signed")
     assert code == 0
     assert "assumed: chain id 59144 where none is given" in out
     assert "assumed: empty access lists" in out
     assert "assumed: placeholder signatures of 4 transactions" in out
-    assert "left out: 1 transactions of type 3 or 4, for which no fee is published" in out
+    assert "left out: 2 transactions of type 3 or above, for which no fee is published" in out
 
 
 def test_verbs_take_own_names(capsys, tmp_path):

@@ -93,8 +93,9 @@ def _of_text(text: str, columns: Mapping[str, str] | None) -> list[Item]:
     """The subjects of JSON, of JSON Lines, or of lines of hexadecimal data."""
     if text.startswith(("{", "[")):
         first, _, rest = text.partition("\n")
-        if not (rest and _is_json(first)):
-            return _of_document(parse_json(text, "call"), text, columns)
+        line = _json(first) if rest else None
+        if line is None or _is_of_node(line):
+            return _of_document(parse_json(text, "call") if line is None else line, text, columns)
     lines = [(f"line {number}", line.strip()) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if len(lines) == 1:
         return [("", parse_transaction(text))]
@@ -102,14 +103,20 @@ def _of_text(text: str, columns: Mapping[str, str] | None) -> list[Item]:
 
 
 def _of_document(document: Any, text: str, columns: Mapping[str, str] | None) -> list[Item]:
-    if isinstance(document, list):
-        return [(f"item {number}", _tried(item, columns)) for number, item in enumerate(document, 1)]
-    if not document.keys().isdisjoint(("transactions", "result", "error")):
+    if _is_of_node(document):
         from feemodel.io.transactions import parse_transactions
 
         table = parse_transactions(text.encode(), columns=columns)
         return [(f"row {row}", one) for row, one in enumerate(subjects_of(table), 1)]
+    if isinstance(document, list):
+        return [(f"item {number}", _tried(item, columns)) for number, item in enumerate(document, 1)]
     return [("", _of_item(document, columns))]
+
+
+def _is_of_node(document: Any) -> bool:
+    """Whether a document, or the first item of one that is a list, is a block or the response of a node."""
+    first = document[0] if isinstance(document, list) and document else document
+    return isinstance(first, Mapping) and not {"transactions", "result", "error"}.isdisjoint(first)
 
 
 def _tried(item: Any, columns: Mapping[str, str] | None) -> Call | Transaction | FeeModelError:
@@ -142,12 +149,12 @@ def _of_item(item: Any, columns: Mapping[str, str] | None) -> Call | Transaction
         return found
 
 
-def _is_json(text: str) -> bool:
+def _json(text: str) -> Any:
+    """The value of a text, `None` where it is not JSON."""
     try:
-        parse_json(text, "")
+        return parse_json(text, "")
     except InvalidInput:
-        return False
-    return True
+        return None
 
 
 def gas_limit(subject: Call | Transaction) -> int | None:
@@ -245,7 +252,7 @@ def read_transaction_file(path: str, columns: list[str], chain_id: int) -> Trans
         raise UnreadableFile(f"{path}: {error}") from None
     said = [f"assumed: {text}" for text in assumptions(table, sent, chain_id=chain_id)]
     if left_out:
-        said.append(f"left out: {left_out:,} transactions of type 3 or 4, for which no fee is published")
+        said.append(f"left out: {left_out:,} transactions of type 3 or above, for which no fee is published")
     if not sent:
         raise UnreadableFile(f"{path}: expected transactions, found none{': ' + said[-1] if left_out else ''}")
     return TransactionFile(table, sent, table.index.tolist(), said)

@@ -23,6 +23,7 @@ _QUANTITIES = (
     "chain_id", "v", "y_parity", "r", "s",
 )  # fmt: skip
 LEGACY, ACCESS_LIST, DYNAMIC_FEE, BLOB, SET_CODE = range(5)
+MOST_TYPE = 0xFF  #: rollups have types of their own: deposits 0x7e, Arbitrum's 0x64 to 0x6a, ZKsync's 0x71 and 0xff
 _ACCESS_ENTRY = {"address", "storageKeys", "storage_keys"}
 
 
@@ -163,8 +164,8 @@ def _check_ignored(name: Any, value: Any, call: Mapping[str, Any]) -> None:
         raise unknown_field(name, value)
 
 
-def read_type(value: Any, name: str = "type") -> int:
-    """The type of a transaction: 0 to 4, a quantity, or a name such as "eip1559" or "DynamicFee".
+def read_type(value: Any, name: str = "type", *, maximum: int = SET_CODE) -> int:
+    """The type of a transaction: a quantity, or a name such as "eip1559" or "DynamicFee".
 
     >>> read_type("0x2"), read_type("eip4844")
     (2, 3)
@@ -172,8 +173,8 @@ def read_type(value: Any, name: str = "type") -> int:
     kind = TYPE_NAMES.get(value.lower().replace("_", "")) if isinstance(value, str) else None
     if kind is None:
         kind = as_integer(name, value)
-    if kind > SET_CODE:
-        raise InvalidInput(name, "expected a type from 0 to 4", value)
+    if kind > maximum:
+        raise InvalidInput(name, f"expected a type from 0 to {maximum}", value)
     return kind
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.call import BLOB, LEGACY, SET_CODE, Call, as_integer, is_missing, parse_call, read_type
+from feemodel.ethereum.call import BLOB, LEGACY, MOST_TYPE, Call, as_integer, is_missing, parse_call, read_type
 from feemodel.ethereum.transaction import (
     LINEA_CHAIN_ID,
     Transaction,
@@ -68,7 +68,7 @@ def transactions_of(table: "pd.DataFrame", *, chain_id: int = LINEA_CHAIN_ID) ->
     Raises
     ------
     InvalidInput : a missing column; a value that cannot be read or that a transaction must have, named by row, counted
-        from 1, and column; a transaction of type 3 or 4, for which no fee is published.
+        from 1, and column; a transaction of type 3 or above, for which no fee is published.
     """
     if not hasattr(table, "columns") or not hasattr(table, "to_dict"):
         raise InvalidInput("table", "expected a DataFrame of transactions", table)
@@ -87,21 +87,28 @@ def transactions_of(table: "pd.DataFrame", *, chain_id: int = LINEA_CHAIN_ID) ->
 
 
 def without_unpriced(table: "pd.DataFrame") -> "tuple[pd.DataFrame, int]":
-    """The table without the transactions of type 3 and 4, for which no fee is published, and how many these are."""
+    """The table without the transactions of type 3 and above, for which no fee is published, and how many these are.
+
+    Those above 4 are a rollup's own, such as the deposit that begins each block of the OP Stack.
+    """
     columns = _columns(table)
     if RAW in table.columns:
-        first = [0 if is_missing(raw) or not raw else raw[0] for raw in table[RAW].tolist()]
-        kept = [one not in (BLOB, SET_CODE) for one in first]
+        kept = [is_missing(raw) or not _is_unpriced(raw) for raw in table[RAW].tolist()]
     else:
         kept = [True] * len(table)
         if "transaction_type" in columns:
             given = table[columns["transaction_type"]].tolist()
-            kept = [is_missing(kind) or kind != kind or read_type(kind) not in (BLOB, SET_CODE) for kind in given]
+            kept = [is_missing(kind) or kind != kind or read_type(kind, maximum=MOST_TYPE) < BLOB for kind in given]
         for name in ("authorization_list", "blob_versioned_hashes", "max_fee_per_blob_gas"):
             if name in columns:
                 cells = table[columns[name]].tolist()
                 kept = [one and not _is_given(cell) for one, cell in zip(kept, cells, strict=True)]
     return (table, 0) if all(kept) else (table.loc[kept], kept.count(False))
+
+
+def _is_unpriced(raw: bytes) -> bool:
+    """Whether bytes are of type 3 or above: EIP-2718, one byte below 0x80 and, in every type so far, an RLP list."""
+    return len(raw) > 1 and BLOB <= raw[0] <= 0x7F and raw[1] >= 0xC0
 
 
 def _is_given(cell: Any) -> bool:

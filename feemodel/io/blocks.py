@@ -72,10 +72,11 @@ def block_cells(place: str, block: Mapping[str, Any]) -> list[Any]:
 def rpc_blocks(data: bytes | str) -> Iterator[tuple[str, dict[str, Any]]]:
     """The blocks within the JSON that `parse_blocks` takes, each with its place."""
     for place, item in json_items(data, "block", "the block"):
-        yield place, _block(place, item)
+        yield place, block_of(place, item)
 
 
-def _block(place: str, item: Any) -> dict[str, Any]:
+def block_of(place: str, item: Any) -> dict[str, Any]:
+    """The block that an object is, or the response of a node that holds it."""
     if isinstance(item, dict) and "error" in item:
         raise InvalidInput(place, "the node answered with an error instead of a block", item["error"])
     if isinstance(item, dict) and "result" in item:

@@ -88,8 +88,12 @@ RAW_FILES = Format(
     IGNORED_NAMES | FIELD_OF.keys(),
 )  # fmt: skip
 RAW_UNSIGNED_FILES = replace(RAW_FILES, needs=("sender_and_unsigned_transaction",))
-ETL_RECEIPTS = Format(
-    "receipts of ethereum-etl", "read_transactions(receipts=)", RECEIPTS, {"success": ("status",)},
+RECEIPT_FILES = Format(
+    "receipts of ethereum-etl or of a node", "read_transactions(receipts=)", RECEIPTS,
+    {
+        "transaction_hash": ("transaction_hash", "transactionHash"), "gas_used": ("gas_used", "gasUsed"),
+        "effective_gas_price": ("effective_gas_price", "effectiveGasPrice"), "success": ("status",),
+    },
     ignored=IGNORED_NAMES | FIELD_OF.keys(),
 )  # fmt: skip
 L1_FEE_FILES = Format(
@@ -168,8 +172,13 @@ def parse_columns(given: Mapping[str, str] | None, form: Format) -> dict[str, So
     return chosen
 
 
-def sources(found: Sequence[str], form: Format, given: Mapping[str, Source]) -> dict[str, Source]:
-    """Which name of a file each column of ours has; those that it has not are left out."""
+def sources(
+    found: Sequence[str], form: Format, given: Mapping[str, Source], values: Mapping[str, Any] | None = None
+) -> dict[str, Source]:
+    """Which name of a file each column of ours has; those that it has not are left out.
+
+    Several names for one column are refused, but where `values`, of the one row that is asked about, are the same.
+    """
     for ours, source in given.items():
         if source.name not in found:
             raise InvalidInput(f"columns[{ours}]", f"the file has the columns {', '.join(found)}, not", source.name)
@@ -179,6 +188,9 @@ def sources(found: Sequence[str], form: Format, given: Mapping[str, Source]) -> 
         names = [name for name in form.source_names(column.name) if name in found and name not in taken]
         if column.name in given or not names:
             continue
+        if values is not None:
+            names = [name for name in names if values.get(name) is not None] or names
+            names = [name for name in names if name == names[0] or values.get(name) != values.get(names[0])]
         if len(names) > 1 and column.name not in FIRST_COUNTS:
             advice = f"say which it is with columns {column.name}=NAME"
             raise InvalidInput(column.name, f"the file has several columns for it; {advice}", names)
@@ -277,8 +289,10 @@ def rows_of_json(data: bytes | str) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def _rows_of_dune(document: Any) -> Any:
-    """The rows in the answer of a Dune query; any other document as it is."""
+    """The rows in the answer of a Dune query, or the list that a node answers; any other document as it is."""
     result = document.get("result") if isinstance(document, Mapping) else None
+    if isinstance(result, list):
+        return result
     return result["rows"] if isinstance(result, Mapping) and "rows" in result else document
 
 
@@ -295,14 +309,14 @@ def table_of_objects(
     """
     given = parse_columns(columns, form)
     found = list(dict.fromkeys(name for _, row in rows for name in row))
-    sources(found, form, given)  # names that the caller gave and no row has
+    sources(found, form, given, {})  # refuses names that the caller gave and no row has
     missing_name = {name: form.source_names(name)[0] for name in (column.name for column in form.columns)}
 
     def cells() -> Iterator[list[Any]]:
         for place, row in rows:
             mine = {ours: source for ours, source in given.items() if source.name in row}
             try:
-                read = sources([*row], form, mine)
+                read = sources([*row], form, mine, row)
             except InvalidInput as error:
                 raise InvalidInput(f"{place}: {error.name}", error.reason, error.value) from None
             names = missing_name | {ours: source.name for ours, source in read.items()}
@@ -310,7 +324,7 @@ def table_of_objects(
             yield cells_of_row(form.columns, place, row, names, scales, decimal=decimal)
 
     made = table_of_cells(form.columns, cells())
-    read = sources(found, form, given)
+    read = sources(found, form, given, {})
     say_unread("the rows", found, form, read)
     made.attrs["not_in_file"] = [column.name for column in form.columns if column.name not in read]
     made.attrs["names_in_file"] = {ours: source.name for ours, source in read.items()}

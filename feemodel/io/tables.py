@@ -6,7 +6,7 @@ A column has one of these kinds:
 |--------|-------------------------------------------------------------------------------------------------------------|
 | whole  | int64, or pandas' Int64 where a value may be missing                                                        |
 | time   | as whole: seconds since 1970                                                                                |
-| type   | as whole: 0 to 4, also where the file has a name such as DynamicFee                                         |
+| type   | as whole: one byte, also where the file has a name such as DynamicFee                                       |
 | fee    | Int64; Float64 where the file has means, with a fraction of a wei                                           |
 | real   | Float64                                                                                                     |
 | accesses | an object column of tuples: an address and its storage keys each                                          |

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ethereum.transaction_fields import FIELD_OF, IGNORED_NAMES
-from feemodel.io.blocks import rpc_blocks
+from feemodel.io.blocks import block_of
 from feemodel.io.documents import encoded, parse_json
-from feemodel.io.files import BOM, Container, PathLike, column_names, container_of, opened, reading
+from feemodel.io.files import BOM, Container, PathLike, column_names, container_of, json_items, opened, reading
 from feemodel.io.formats import (
-    ETL_RECEIPTS,
     RAW_FILES,
     RAW_UNSIGNED_FILES,
+    RECEIPT_FILES,
     TRANSACTION_FILES,
     Format,
     parse_columns,
@@ -111,8 +111,8 @@ def read_transactions(
         `value_binary` must be there: `value_f64` alone has lost the last digits and is refused.
     columns : the file's names of our columns where they are not among `feemodel.ethereum.transaction_fields`, with a
         unit where it is another: `{"input": "payload", "gas_price": "price:gwei"}`.
-    receipts : the receipts of ethereum-etl for the same transactions, whence `gas_used`, `success` and
-        `effective_gas_price`.
+    receipts : the receipts of ethereum-etl for the same transactions, or the answers of `eth_getBlockReceipts` and
+        `eth_getTransactionReceipt`, whence `gas_used`, `success` and `effective_gas_price`.
 
     Returns
     -------
@@ -157,8 +157,9 @@ def parse_transactions(data: bytes | str, *, columns: Mapping[str, str] | None =
 
     Parameters
     ----------
-    data : blocks as `feemodel.io.parse_blocks` takes them, with their transactions whole; transactions, one a line or
-        in a list, under any names of `feemodel.ethereum.transaction_fields`; the answer of a Dune query; or raw
+    data : blocks as `feemodel.io.parse_blocks` takes them, with their transactions whole; answers of
+        `eth_getTransactionByHash`; transactions, one a line or in a list, under any names of
+        `feemodel.ethereum.transaction_fields`; the answer of a Dune query; or raw
         transactions as `feemodel.io.parse_raw_transactions` takes them, which come as its table.
     columns : as in `read_transactions`.
 
@@ -176,9 +177,9 @@ transactions, got '0x11'
     first = rows[0][1] if rows else {}
     if set(PAYLOADS) & first.keys():
         return table_of_rows(RAW_TRANSACTIONS, ((place, raw_row(row, place)) for place, row in rows))
-    of_node = "transactions" in first or isinstance(first.get("result"), (dict, list)) or "error" in first
+    of_node = not {"transactions", "result", "error"}.isdisjoint(first)
     if of_node:
-        rows = list(_of_blocks(data))
+        rows = list(_of_node(data))
     if rows:
         table = table_of_objects(rows, TRANSACTION_FILES, columns, decimal=not of_node)
         return in_order(table, "block_number", "transaction_index")
@@ -197,28 +198,45 @@ def _is_raw(data: bytes) -> bool:
         return False
 
 
-def _of_blocks(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
-    for place, block in rpc_blocks(data):
-        transactions = block.get("transactions")
-        if not isinstance(transactions, list):
-            raise InvalidInput(place, "expected a list of transactions", transactions)
-        for index, transaction in enumerate(transactions):
-            if not isinstance(transaction, dict):
-                reason = "has transaction hashes only: ask eth_getBlockByNumber for whole transactions"
-                raise InvalidInput(place, reason, transaction)
-            own = {name: value for name, value in transaction.items() if FIELD_OF.get(name) != "timestamp"}
-            yield f"{place}, transaction {index}", {"timestamp": block["timestamp"], **own}
+def _of_node(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
+    for place, item in json_items(data, "block", "the block"):
+        result = item.get("result") if isinstance(item, Mapping) else None
+        if isinstance(result, dict) and "transactions" not in result and "input" in result:
+            yield place, result
+        else:
+            yield from _of_block(place, block_of(place, item))
+
+
+def _of_block(place: str, block: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    transactions = block.get("transactions")
+    if not isinstance(transactions, list):
+        raise InvalidInput(place, "expected a list of transactions", transactions)
+    for index, transaction in enumerate(transactions):
+        if not isinstance(transaction, dict):
+            reason = "has transaction hashes only: ask eth_getBlockByNumber for whole transactions"
+            raise InvalidInput(place, reason, transaction)
+        own = {name: value for name, value in transaction.items() if FIELD_OF.get(name) != "timestamp"}
+        yield f"{place}, transaction {index}", {"timestamp": block["timestamp"], **own}
 
 
 def _with_receipts(table: pd.DataFrame, path: PathLike) -> pd.DataFrame:
     with reading(path):
-        _, receipts = read_format(path, container_of(path), (ETL_RECEIPTS,))
+        container = container_of(path)
+        if container == "json":
+            with opened(path) as file:
+                answers = rows_of_json(file.read())
+            rows = [(place, row["result"] if isinstance(row.get("result"), dict) else row) for place, row in answers]
+            receipts = table_of_objects(rows, RECEIPT_FILES, None)
+        else:
+            _, receipts = read_format(path, container, (RECEIPT_FILES,))
         if (twice := receipts["transaction_hash"].duplicated()).any():
             _refuse("expected one receipt a transaction, two for", receipts["transaction_hash"], twice.to_numpy())
-        rows = pd.Index(receipts["transaction_hash"]).get_indexer(pd.Index(table["transaction_hash"]))
-        if (rows < 0).any():
-            _refuse("expected a receipt for every transaction, none for", table["transaction_hash"], rows < 0)
-    return table.assign(**{name: receipts[name].take(rows).astype(table[name].dtype).array for name in RECEIPT_COLUMNS})
+        places = pd.Index(receipts["transaction_hash"]).get_indexer(pd.Index(table["transaction_hash"]))
+        if (places < 0).any():
+            _refuse("expected a receipt for every transaction, none for", table["transaction_hash"], places < 0)
+    return table.assign(
+        **{name: receipts[name].take(places).astype(table[name].dtype).array for name in RECEIPT_COLUMNS}
+    )
 
 
 def _refuse(reason: str, hashes: "pd.Series[Any]", bad: NDArray[np.bool_]) -> NoReturn:
