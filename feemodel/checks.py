@@ -203,6 +203,16 @@ def check_table(name: str, value: Any, columns: Collection[str] = ()) -> None:
         raise InvalidInput(name, "expected a table: a mapping from names to columns, or a DataFrame", value)
     if missing := [column for column in columns if column not in value]:
         raise InvalidInput(name, f"expected the columns {', '.join(missing)}", [*value])
+    if isinstance(value, MAPPINGS):
+        check_indexes(value)
+
+
+def check_indexes(values: Mapping[str, Any]) -> None:
+    """Raise `InvalidInput` for pandas Series and DataFrames whose indexes differ: rows are taken by their place."""
+    indexes = {name: one.index for name, one in values.items() if hasattr(getattr(one, "index", None), "equals")}
+    for name, index in indexes.items():
+        if not index.equals(next(iter(indexes.values()))):
+            raise InvalidInput(", ".join(map(str, indexes)), "expected Series with equal indexes", name)
 
 
 def function(name: str, value: Function) -> Function:

@@ -17,7 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from feemodel.checks import INT64_MAX
+from feemodel.checks import INT64_MAX, check_indexes
 from feemodel.errors import FeeModelError, Int64Overflow, InvalidInput
 
 P = ParamSpec("P")
@@ -130,6 +130,8 @@ def _without_labels(arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap, Pl
     labelled = _of_type(arguments, xarray and xarray.DataArray)
     if series and labelled:
         raise InvalidInput(", ".join((*series, *labelled)), "expected either Series or DataArrays", "both")
+    if series and (frames := _of_type(arguments, pandas and pandas.DataFrame)):  # NumPy meets them column by row
+        raise InvalidInput(", ".join((*series, *frames)), "expected either Series or DataFrames", "both")
     if series:
         return _from_series(pandas, series, arguments)
     if labelled:
@@ -156,9 +158,8 @@ def _from_series(pandas: Any, series: dict[str, Any], arguments: dict[str, Any])
     def place(where: tuple[int, ...]) -> str:
         return f"in row {index[where[0]]}" if unnumbered and len(where) == 1 and where[0] < len(index) else ""
 
+    check_indexes(series)
     for name, values in series.items():
-        if not values.index.equals(index):
-            raise InvalidInput(", ".join(series), "expected Series with equal indexes", name)
         missing = values.isna().to_numpy()
         if missing.any():
             first = int(np.argmax(missing))

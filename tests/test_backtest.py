@@ -4,6 +4,7 @@ import json
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -366,6 +367,11 @@ def test_progress_is_told_of_every_path(real, month):
 def test_a_workload_that_has_no_price_is_refused(sizes, gas, message):
     with pytest.raises(InvalidInput, match=message):
         backtest(Workload("wrong", sizes, gas), FLAT, arrival_rate=1.0, rng=1)
+
+
+def test_columns_of_a_workload_go_by_the_same_labels():
+    with pytest.raises(InvalidInput, match="compressed_size, gas: expected Series with equal indexes"):
+        Workload("wrong", pd.Series([1, 2]), pd.Series([1, 2], [1, 0]))
 
 
 def test_a_path_without_a_transaction_is_refused():

@@ -116,6 +116,8 @@ def test_a_rule_of_one_s_own_takes_its_place(transactions: Any) -> None:
     ({"l1_fees": {"base_fee": [1]}}, "l1_fees: expected the columns blob_base_fee"),
     ({"l1_fees": {"base_fee": [1, 2], "blob_base_fee": [1]}}, "l1_fees: expected columns of one length"),
     ({"l1_fees": {"base_fee": np.array([], dtype=int), "blob_base_fee": np.array([], dtype=int)}}, "at least 1"),
+    ({"l1_fees": {"base_fee": pd.Series([1, 2]), "blob_base_fee": pd.Series([1, 2], [1, 0])}}, "equal indexes"),
+    ({"transactions": {"gas": pd.Series([1], [5]), "linea_size": pd.Series([1])}}, "gas, linea_size: .*equal indexes"),
     ({"transactions": {"gas": [1]}}, "linea needs the columns linea_size"),
     ({"transactions": {"gas": [1.5], "linea_size": [1]}}, "gas"),
     ({"transactions": {"gas": [1], "linea_size": [1], "transaction_type": [3]}}, "prices no blob transactions"),
@@ -175,6 +177,19 @@ def test_sizes_refuse_lists_of_another_length() -> None:
     signed = Transaction(gas_limit=1, to=b"\x11" * 20).with_placeholder_signature().signed()
     with pytest.raises(InvalidInput, match="gas: expected one for each of 1 transactions"):
         sizes_table([signed], gas=[1, 2])
+    table = {"gas": [1, 2], "linea_size": [1, 2], "length": [9]}
+    with pytest.raises(InvalidInput, match="transactions: expected columns of one length"):
+        comparison(table, base_fee=1, blob_base_fee=1, rules=["linea"])
+
+
+def test_senders_go_with_their_transactions_whatever_the_labels() -> None:
+    signed = [Transaction(gas_limit=1, data=bytes(n)).with_placeholder_signature().signed() for n in (1, 99)]
+    senders = [bytes(20), bytes(range(20))]
+    expected = sizes_table(signed, senders=senders)
+    for labels in ([1, 0], [7, 8]):
+        assert expected.equals(sizes_table(signed, senders=pd.Series(senders, labels)))
+    with pytest.raises(InvalidInput, match="gas, senders: expected Series with equal indexes"):
+        sizes_table(signed, senders=pd.Series(senders), gas=pd.Series([1, 2], [1, 0]))
 
 
 def test_estimates_of_a_real_channel_add_up_to_its_bytes(shared: Path) -> None:

@@ -245,6 +245,9 @@ def test_a_series_keeps_its_index(formula):
         series[-1].index = index
         with pytest.raises(InvalidInput, match="equal indexes"):
             formula.function(**typical | dict(zip(arrays, series, strict=True)))
+        frame = pd.DataFrame([arrays[next(iter(arrays))]])
+        with pytest.raises(InvalidInput, match="either Series or DataFrames"):
+            formula.function(**typical | dict(zip(arrays, [frame, *series[1:]], strict=True)))
 
 
 @EVERY

@@ -150,7 +150,9 @@ def test_fees_of_the_coordinators_own_transactions():
     assert coordinator.submission_fees(tip, 140, max_fee_cap=10**9, max_priority_fee_cap=10**8) == (1229, 1509)
     assert coordinator.submission_fees(tip, 140, max_fee_cap=1000, max_priority_fee_cap=900) == (900, 1000)
     with pytest.raises(InvalidInput, match=r"base_fees: expected at least one block, got \[\]"):
-        coordinator.weighted_moving_average_fee([], [], [], base_fee_coefficient=0.1, priority_fee_coefficient=1.2)
+        coordinator.weighted_moving_average_fee(
+            np.array([]), [], [], base_fee_coefficient=0.1, priority_fee_coefficient=1.2
+        )
 
 
 def test_l1_price_cap_rises_with_the_square_of_the_wait():

@@ -3,6 +3,7 @@
 from datetime import UTC, date, datetime
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from feemodel import rollups
@@ -66,7 +67,8 @@ def test_a_time_has_many_forms(when):
     assert rollups.rule("op-mainnet", at=when).name == "op-mainnet/ecotone"
 
 
-@pytest.mark.parametrize("when", ["14 June", "", True, 1.5, None, np.datetime64("NaT"), -1])
+@pytest.mark.parametrize("when", ["14 June", "", True, 1.5, None, np.datetime64("NaT"), pd.NaT, -1,
+                                  1_718_323_200_000])  # fmt: skip
 def test_what_is_no_time_is_refused(when):
     with pytest.raises(InvalidInput, match="at: expected"):
         timestamp("at", when)

@@ -1,6 +1,7 @@
 """Samples: products of axes, Sobol points, Monte Carlo draws, transactions, and the blocks that they are cut into."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -235,6 +236,9 @@ def test_distributions_of_whole_numbers_keep_the_compiled_formula(make, sizes):
     [
         (lambda: rows(), "rows: expected at least one column"),
         (lambda: rows(x=[1.0], y=[1.0, 2.0]), "rows: expected columns of one length"),
+        (lambda: rows(x=pd.Series([1, 2]), y=pd.Series([1, 2], [1, 0])), "x, y: expected Series with equal indexes"),
+        (lambda: rows(x=[1, True]), r"x\[1\]: expected an integer, got True"),
+        (lambda: rows(x=[2**63, 1]), r"x\[0\]: expected integers that fit 64 bits"),
         (lambda: rows(x=[float("nan")]), r"x\[0\]: expected a finite number"),
         (lambda: whole_numbers(5), "distribution: expected a frozen scipy.stats distribution, got 5"),
         (lambda: monte_carlo(9, x=whole_numbers(stats.norm(0, 1e300))), "x: expected a distribution of finite numbers"),

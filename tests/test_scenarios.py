@@ -67,6 +67,11 @@ def test_every_tenth_block_can_be_replayed(shared):
         ({"timestamp": [12, 12]}, r"time\[0\]: expected times that rise, got 12.0"),
         ({"base_fee": [1.0]}, "expected columns of one length"),
         ({"base_fee": [[1.0, 2.0]]}, "expected a column of numbers"),
+        ({"base_fee": np.ma.masked_array([1.0, 2.0], [True, False])}, "base_fee: .* and none that is masked"),
+        (
+            {"base_fee": pd.Series([1.0, 2.0]), "blob_base_fee": pd.Series([1.0, 2.0], [1, 0])},
+            "base_fee, blob_base_fee: expected Series with equal indexes, got 'blob_base_fee'",
+        ),
     ],
 )
 def test_a_table_that_is_no_history_is_refused(change, message):

@@ -261,7 +261,7 @@ def calldata_sum(
     if len(block_sizes) < count:
         return 0
     non_calldata = whole_scalar("overhead", overhead, unit="bytes")
-    newest = block_sizes[len(block_sizes) - count :]
+    newest = [*block_sizes][len(block_sizes) - count :]
     return sum(max(0, whole_scalar("block_sizes", size, unit="bytes") - non_calldata) for size in newest)
 
 
@@ -360,10 +360,10 @@ def weighted_moving_average_fee(
     ... )
     1489.4929577464789
     """  # fmt: skip
-    if not base_fees:
-        raise InvalidInput("base_fees", "expected at least one block", list(base_fees))
-    ratios = _reals("gas_used_ratios", gas_used_ratios)
-    newest = _reals("base_fees", base_fees)[-1]
+    ratios, fees = _reals("gas_used_ratios", gas_used_ratios), _reals("base_fees", base_fees)
+    if not fees:
+        raise InvalidInput("base_fees", "expected at least one block", [])
+    newest = fees[-1]
     weights = [ratio * (i + 1) for i, ratio in enumerate(ratios)]
     offers = _of_blocks("priority_fees", priority_fees, ratios)
     tips = [weight * tip for weight, tip in zip(weights, offers, strict=True)]

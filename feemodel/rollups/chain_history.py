@@ -21,6 +21,7 @@ from feemodel.errors import InvalidInput
 
 UNKNOWN = "unknown"
 CHECKED = "2026-11-22"
+LATEST = 2**34  # seconds: the year 2514; a larger number counts milliseconds
 
 #: A time: ISO 8601 text (UTC, a bare date is its midnight), Unix seconds, `datetime`, `date`, `numpy.datetime64`.
 When: TypeAlias = str | int | datetime | date | np.datetime64
@@ -93,9 +94,9 @@ def timestamp(name: str, when: When) -> int:
     (1718323200, 1718323200)
     """
     reason = "expected a time such as 2024-06-14, 2024-06-14T12:00:00 or Unix seconds"
+    if isinstance(when, (np.datetime64, datetime)) and when != when:  # NaT, of NumPy or of pandas
+        raise InvalidInput(name, reason, when)
     if isinstance(when, np.datetime64):
-        if np.isnat(when):
-            raise InvalidInput(name, reason, when)
         return int(when.astype("datetime64[s]").astype(np.int64))
     if isinstance(when, str):
         try:
@@ -106,7 +107,7 @@ def timestamp(name: str, when: When) -> int:
         return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp())
     if isinstance(when, date):
         return int(datetime(when.year, when.month, when.day, tzinfo=UTC).timestamp())
-    return whole_scalar(name, when, unit="seconds")
+    return whole_scalar(name, when, unit="seconds", maximum=LATEST)
 
 
 def _row(since: int | str, source: str, note: str = "", **values: Any) -> Row:

@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from feemodel.checks import WholeArray, check_table, choice, sequence, whole, whole_scalar
+from feemodel.checks import WholeArray, check_indexes, check_table, choice, sequence, whole, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum.transaction import Transaction, measured_form, parse_transaction
 from feemodel.ethereum.transaction_fee import TransactionFee, transaction_fee
@@ -66,12 +66,14 @@ def sizes_table(
 
     Raises
     ------
-    InvalidInput : none, bytes that are no transaction of type 0, 1 or 2, lists of different lengths.
+    InvalidInput : none, bytes that are no transaction of type 0, 1 or 2, lists of different lengths, Series of
+        different indexes.
 
     >>> transfer = Transaction(gas_limit=21_000, to=b"\\x11" * 20).with_placeholder_signature()
     >>> sizes_table([transfer])[["gas", "length", "fastlz_size"]].to_dict("records")
     [{'gas': 21000, 'length': 97, 'fastlz_size': 85}]
     """
+    check_indexes({"signed_transactions": signed_transactions, "gas": gas, "senders": senders, "pubdata": pubdata})
     if isinstance(signed_transactions, pd.DataFrame):
         sent = transactions_of(signed_transactions)
         gas = known_column(signed_transactions, "gas_used") if gas is None else gas
@@ -89,7 +91,8 @@ def sizes_table(
             isinstance(values, Mapping) or np.shape(np.asarray(values, dtype=object)) != (count,)
         ):
             raise InvalidInput(name, f"expected one for each of {count:,} transactions", values)
-    for sender in () if senders is None else senders:
+    senders = None if senders is None else [*senders]  # of a Series, whose own places are labels
+    for sender in senders or ():
         if not isinstance(sender, bytes) or len(sender) != 20:
             raise InvalidInput("senders", "expected 20 bytes each", sender)
     published = np.asarray(whole("pubdata", pubdata, unit="bytes"))
@@ -239,10 +242,11 @@ def comparison(
         transactions = sizes_table(cast(pd.DataFrame, transactions))
     base_fee = whole_scalar("base_fee", base_fee, unit="wei")
     blob_base_fee = whole_scalar("blob_base_fee", blob_base_fee, unit="wei")
-    chosen, table, _ = _inputs(transactions, {"base_fee": [base_fee], "blob_base_fee": [blob_base_fee]}, rules, at)
-    if "length" not in transactions:
+    fees_of_l1 = {"base_fee": [base_fee], "blob_base_fee": [blob_base_fee]}
+    chosen, table, _ = _inputs(transactions, fees_of_l1, rules, at, ["length"])
+    if "length" not in table:
         raise InvalidInput("transactions", "expected a column length", [*transactions])
-    signed_bytes = int(np.sum(whole("length", transactions["length"])))
+    signed_bytes = int(table["length"].sum())
     paid = {}
     for one in chosen:
         fees = one.fees(table, base_fee=base_fee, blob_base_fee=blob_base_fee)
@@ -340,6 +344,7 @@ def _inputs(
     l1_fees: Mapping[str, Any] | pd.DataFrame,
     rules: Sequence[str | Rule],
     at: When | None,
+    more: Sequence[str] = (),
 ) -> tuple[list[Rule], dict[str, WholeArray], dict[str, WholeArray]]:
     if is_transaction_table(transactions):
         transactions = sizes_table(cast(pd.DataFrame, transactions))
@@ -348,7 +353,7 @@ def _inputs(
     chosen = [one if isinstance(one, Rule) else rule(one, at=at) for one in sequence("rules", rules)]
     if not chosen or len({one.name for one in chosen}) != len(chosen):
         raise InvalidInput("rules", "expected at least one rule, each once", [one.name for one in chosen])
-    needed = [*dict.fromkeys(name for one in chosen for name in one.columns), "transaction_type"]
+    needed = [*dict.fromkeys(name for one in chosen for name in one.columns), "transaction_type", *more]
     table = {name: np.atleast_1d(whole(name, transactions[name])) for name in needed if name in transactions}
     moments = {name: np.atleast_1d(whole(name, l1_fees[name])) for name in SAMPLE_COLUMNS if name in l1_fees}
     for name, columns in (("transactions", table), ("l1_fees", moments)):

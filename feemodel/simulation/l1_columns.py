@@ -49,6 +49,8 @@ def l1_columns(table: Any) -> L1Columns:
     if twice := [name for name in given if hasattr(given[name], "columns")]:
         raise InvalidInput("table", "expected every column once", twice[0])
     known = {str(name): given[name] for name in given if not _absent(given[name])}
+    if masked := [name for name, column in known.items() if np.ma.is_masked(column)]:
+        raise InvalidInput(masked[0], "expected a value in every row, and none that is masked", known[masked[0]])
     if "base_fee" not in known:
         raise InvalidInput("table", "expected a column base_fee", [*given])
     fees = {name: _column(name, known[name]) for name in ("base_fee", *RATIOS, TIP) if name in known}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import mapping, real, real_scalar, sequence, text, whole, whole_scalar
+from feemodel.checks import check_indexes, mapping, real, real_scalar, sequence, text, whole, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.simulation.axes import (
     Axis,
@@ -106,6 +106,7 @@ def rows(**columns: Any) -> Rows:
     """
     if not columns:
         raise InvalidInput("rows", "expected at least one column, such as base_fee=[7e7, 8e7]", columns)
+    check_indexes(columns)
     checked = {name: _axis_values(name, values) for name, values in columns.items()}
     lengths = {name: column.size for name, column in checked.items()}
     if len(set(lengths.values())) > 1:
@@ -266,8 +267,9 @@ def _axis_values(name: str, values: Any) -> NDArray[Any]:
     if array.ndim != 1 or array.size == 0:
         described = "no values" if array.size == 0 else f"an array of shape {array.shape}"
         raise InvalidInput(name, "expected at least one value, in one dimension", described)
-    # A list of Python ints beyond 64 bits is of objects, which `whole` names.
-    checked = real(name, array, minimum=None) if array.dtype.kind == "f" else whole(name, array, minimum=None)
+    # Of Python ints beyond 63 bits NumPy makes doubles or objects: `whole` names them.
+    ints = isinstance(values, list) and all(isinstance(value, int) for value in values)
+    checked = (real if array.dtype.kind == "f" and not ints else whole)(name, values, minimum=None)
     return np.asarray(checked)
 
 

@@ -15,6 +15,7 @@ from feemodel.checks import (
     RealArray,
     WholeArray,
     check_fields,
+    check_indexes,
     instance,
     real,
     real_scalar,
@@ -64,6 +65,7 @@ class Workload:
 
     def __post_init__(self) -> None:
         text("name", self.name)
+        check_indexes({name: getattr(self, name) for name in ("compressed_size", "gas", "timestamp", "calldata")})
         for name, unit in (("compressed_size", "bytes"), ("gas", "gas")):
             given = getattr(self, name)
             if given.size == 0 if isinstance(given, np.ndarray) else isinstance(given, (list, tuple)) and not given:
