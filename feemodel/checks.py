@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded
 
-INT64_MAX = 2**63 - 1
+INT64_MAX, UINT64_MAX, UINT256_MAX = 2**63 - 1, 2**64 - 1, 2**256 - 1
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 MAPPINGS = (dict, Mapping)  # for isinstance, which tells the first by its type alone
 
@@ -123,6 +123,14 @@ def real_scalar(name: str, value: Any, *, minimum: float | None = 0.0, unit: str
     return number
 
 
+def above_zero(name: str, value: Any, *, unit: str = "") -> float:
+    """One finite double above 0."""
+    number = real_scalar(name, value, unit=unit)
+    if number == 0.0:
+        raise InvalidInput(name, "expected a number above 0", value)
+    return number
+
+
 def instance(name: str, value: Any, kind: type[Kind]) -> Kind:
     """A value of that class."""
     if not isinstance(value, kind):
@@ -152,10 +160,10 @@ def flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def sequence(name: str, value: Any) -> tuple[Any, ...]:
-    """The items of a list or tuple."""
+def sequence(name: str, value: Any, of: str = "") -> tuple[Any, ...]:
+    """The items of a list or tuple; `of` says in the error what they should be."""
     if not isinstance(value, (list, tuple)):
-        raise InvalidInput(name, "expected a list", value)
+        raise InvalidInput(name, f"expected a list of {of}" if of else "expected a list", value)
     return tuple(value)
 
 

@@ -12,13 +12,12 @@ from typing import Any, Generic, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import INT64_MAX, Part, WholeArray, raise_first
+from feemodel.checks import INT64_MAX, UINT64_MAX, Part, WholeArray, raise_first
 from feemodel.errors import Int64Overflow, InvalidInput
 
 Whole: TypeAlias = int | WholeArray
 Truth: TypeAlias = bool | NDArray[np.bool_]
 
-UINT64_MAX = 2**64 - 1
 QUOTIENT_LIMIT = 2**62
 DIVISOR_LIMIT = 2**51
 SURE_LIMIT = 2.0**63 * (1 - 2.0**-50)  # a double below it stands for an integer below 2**63

@@ -108,5 +108,5 @@ def test_a_patient_attack_at_the_target_pays_no_more_with_pressure():
 
 
 def test_an_attack_without_time_is_refused():
-    with pytest.raises(InvalidInput, match="hours: expected more than 0"):
+    with pytest.raises(InvalidInput, match="hours: expected a number above 0"):
         attack_cost(Attack(), hours=0, **TERMS, **L1)

@@ -68,7 +68,7 @@ def test_a_world_can_be_sent_to_another_process():
         ({"0x12": {}}, r"overrides\.0x12: expected an address of 20 bytes, counted 1"),
         ({"holder": {}}, r"overrides\.holder: expected hexadecimal data that starts with 0x"),
         ({5: {}}, r"overrides\.5: expected hexadecimal data"),
-        ({HOLDER_TEXT: None}, f"overrides.{HOLDER_TEXT}: expected an object of fields"),
+        ({HOLDER_TEXT: None}, f"overrides.{HOLDER_TEXT}: expected an object of balance, nonce, code, state, stateDiff"),
         ({HOLDER_TEXT: {}, HOLDER_TEXT.upper().replace("X", "x"): {}}, "expected every address once"),
         ({HOLDER_TEXT: {"balance": "5"}}, f"overrides.{HOLDER_TEXT}.balance: expected a quantity"),
         ({HOLDER_TEXT: {"balance": "0x" + "1" * 65}}, "balance: expected a number below 2\\*\\*256"),

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
+from feemodel.checks import UINT64_MAX
 from feemodel.errors import ExecutionFailed, InvalidInput
 from feemodel.ethereum.call import AccessList, Call
 from feemodel.ethereum.hashes import keccak256
@@ -24,7 +25,7 @@ from feemodel.execution.forks import Fork
 from feemodel.execution.gas_parts import too_little_gas
 from feemodel.execution.message import Message, Request, encoded_transaction, parse_request
 from feemodel.execution.outcome import Outcome, Status
-from feemodel.execution.state import UINT64_MAX, CallState, blob_base_fee
+from feemodel.execution.state import CallState, blob_base_fee
 
 _CLIENT, _LIMITS = Geth(), Limits()
 

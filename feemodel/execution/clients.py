@@ -10,7 +10,7 @@ hyperledger/besu at 3fd224e (2026-03-29), AbstractEstimateGas, EthEstimateGas, T
 from math import inf
 from typing import TypeAlias
 
-from feemodel.checks import choice
+from feemodel.checks import UINT64_MAX, choice
 from feemodel.errors import ExecutionFailed
 from feemodel.ethereum.call import Call
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, TRANSACTION_GAS
@@ -20,7 +20,7 @@ from feemodel.ethereum.transaction import ZERO_ADDRESS
 from feemodel.execution.failures import UPFRONT_COST
 from feemodel.execution.message import Message, Request, fee_cap, parse_message, tip_cap
 from feemodel.execution.search import BESU, GETH
-from feemodel.execution.state import UINT64_MAX, CallState, blob_base_fee
+from feemodel.execution.state import CallState, blob_base_fee
 
 
 class Geth:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from ethereum_rlp import rlp
 
-from feemodel.checks import known_fields
+from feemodel.checks import UINT64_MAX, UINT256_MAX, known_fields, sequence
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import (
     ACCESS_LIST,
@@ -25,7 +25,6 @@ from feemodel.ethereum.call import (
 from feemodel.ethereum.quantities import minimal_bytes, to_hex, to_quantity
 from feemodel.ethereum.transaction import ZERO_ADDRESS, Authorization
 from feemodel.ethereum.transaction_fields import FIELD_NAMES
-from feemodel.execution.state import UINT64_MAX, UINT256_MAX
 
 MAX_AUTHORIZATIONS = 10_000
 BLOB_VERSION = 0x01  # VERSIONED_HASH_VERSION_KZG, EIP-4844
@@ -201,11 +200,8 @@ def _authorizations(entries: Any) -> tuple[Authorization, ...]:
 
 
 def _blob_hashes(hashes: Any) -> tuple[bytes, ...]:
-    if hashes is None:
-        return ()
-    if not isinstance(hashes, (list, tuple)):
-        raise InvalidInput("call.blobVersionedHashes", "expected a list", hashes)
-    found = tuple(as_bytes(f"call.blobVersionedHashes[{place}]", value, size=32) for place, value in enumerate(hashes))
+    listed = enumerate(sequence("call.blobVersionedHashes", () if hashes is None else hashes))
+    found = tuple(as_bytes(f"call.blobVersionedHashes[{place}]", value, size=32) for place, value in listed)
     for place, one in enumerate(found):
         if one[0] != BLOB_VERSION:
             raise InvalidInput(f"call.blobVersionedHashes[{place}]", "expected a hash of version 0x01", to_hex(one))

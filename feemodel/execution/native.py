@@ -13,13 +13,14 @@ from importlib.util import find_spec
 from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from feemodel.checks import UINT256_MAX
 from feemodel.errors import EngineFailed, ExecutionFailed, InvalidInput, LimitExceeded
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.ethereum.transaction import Authorization
 from feemodel.execution.engines import Execute, check_payable, check_stays
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Committed, Inspected, Log, Outcome, Status, Traced
-from feemodel.execution.state import EMPTY, UINT256_MAX, Account, CallState, Change, blob_base_fee
+from feemodel.execution.state import EMPTY, Account, CallState, Change, blob_base_fee
 from feemodel.extras import install_command
 
 if TYPE_CHECKING or find_spec("feemodel_native"):  # see `feemodel.execution.engines.engine_named`

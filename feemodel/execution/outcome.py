@@ -3,6 +3,7 @@
 from enum import StrEnum
 from typing import NamedTuple
 
+from feemodel.checks import UINT64_MAX
 from feemodel.ethereum.call import AccessList
 from feemodel.execution.state import Change
 from feemodel.records import printed_as_table
@@ -46,7 +47,7 @@ class Outcome(NamedTuple):
 
 
 #: More than any gas limit.
-UNBOUNDED = 2**64 - 1
+UNBOUNDED = UINT64_MAX
 
 
 class Traced(NamedTuple):

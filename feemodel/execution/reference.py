@@ -18,13 +18,14 @@ from typing import Any, NamedTuple, TypeVar
 from ethereum_types.bytes import Bytes0, Bytes32
 from ethereum_types.numeric import U8, U64, U256, Uint
 
+from feemodel.checks import UINT256_MAX
 from feemodel.errors import ExecutionFailed, InvalidInput
 from feemodel.execution.engines import Execute, check_payable, check_stays
 from feemodel.execution.inspection import Inspector, Transfers, changes_between, logging_payments
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import UNBOUNDED, Committed, Inspected, Log, Outcome, Status, Traced
 from feemodel.execution.recursion import recursion_limit
-from feemodel.execution.state import UINT256_MAX, Account, Block, CallState, blob_base_fee
+from feemodel.execution.state import Account, Block, CallState, blob_base_fee
 from feemodel.execution.trace import Recorder
 
 with recursion_limit():  # the specification and py_ecc raise it for the whole process

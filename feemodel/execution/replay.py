@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
+from feemodel.checks import UINT64_MAX
 from feemodel.errors import FeeModelError, InvalidInput
 from feemodel.ethereum.call import BLOB, SET_CODE, Call
 from feemodel.ethereum.transaction import DYNAMIC_FEE, Transaction, created_address, fill, measured_form
@@ -21,7 +22,7 @@ from feemodel.execution.forks import Fork, fork_named
 from feemodel.execution.message import Message, Request, parse_message
 from feemodel.execution.outcome import Outcome
 from feemodel.execution.search import TOLERANCE
-from feemodel.execution.state import EMPTY, UINT64_MAX, Account, Block, CallState
+from feemodel.execution.state import EMPTY, Account, Block, CallState
 from feemodel.io.replay import Replay, ReplayBlock, ReplayState, ReplayTransaction
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.node import Verdict, node_checks, offered_price, verdicts

@@ -10,19 +10,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, Self, TypeAlias
 
-from feemodel.checks import MAPPINGS
+from feemodel.checks import MAPPINGS, UINT64_MAX, UINT256_MAX, known_fields
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import as_address, as_bytes, as_integer
-from feemodel.ethereum.fee_market import (
-    LOWEST_BASE_FEE,
-    MIN_BLOB_BASE_FEE,
-    fake_exponential,
-)
+from feemodel.ethereum.fee_market import LOWEST_BASE_FEE, MIN_BLOB_BASE_FEE, fake_exponential
 from feemodel.execution.forks import DEFAULT_FORK, FORKS, Fork
 from feemodel.moved import renamed
-
-UINT64_MAX = 2**64 - 1
-UINT256_MAX = 2**256 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,16 +237,11 @@ def _parse_override(name: str, fields: Any) -> Override:
 
 def _read_fields(name: str, fields: Any, known: "Mapping[str, _Field]") -> dict[str, Any]:
     """The fields that have a value, by our names."""
-    if not isinstance(fields, MAPPINGS):
-        raise InvalidInput(name, "expected an object of fields", fields)
     given: dict[str, Any] = {}
-    for key, value in fields.items():
-        where, field_known = f"{name}.{key}", known.get(key)
-        if field_known is None:
-            raise InvalidInput(where, f"expected one of {', '.join(known)}", value)
+    for key, value in known_fields(name, fields, known).items():
         if value is not None:
-            ours, read = field_known
-            given[ours] = read(where, value)
+            ours, read = known[key]
+            given[ours] = read(f"{name}.{key}", value)
     return given
 
 

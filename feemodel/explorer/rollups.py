@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from feemodel.checks import INT64_MAX, choice, known_fields, mapping, whole_scalar
+from feemodel.checks import INT64_MAX, UINT256_MAX, choice, known_fields, mapping, whole_scalar
 from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded
 from feemodel.ethereum.call import Call
 from feemodel.ethereum.quantities import from_quantity, to_quantity
@@ -22,7 +22,6 @@ REFERENCE = "linea"
 SEND_FEES = ("gas", "baseFee", *L1_FEES, "pricePerUnit", "maxPriorityFeePerGas", "maxFeePerGas")
 SEND_OPTIONS = (*SEND_FEES, "blocksAhead", "at")
 MOST_BLOCKS = 1_000  # that `feemodel_maxSend` looks ahead
-UINT256_MAX = 2**256 - 1
 
 
 def read_at(options: Mapping[str, Any], path: str) -> str | None:

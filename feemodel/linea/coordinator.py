@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import ArrayLike, Numbers, Reals, raise_first, real, real_scalar, whole_scalar
+from feemodel.checks import ArrayLike, Numbers, Reals, above_zero, raise_first, real, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.formula import formula
 from feemodel.linea.parameters import COORDINATOR
@@ -239,10 +239,7 @@ def usage_weighted_gas_price(
     )
     execution_fees = [base * base_fee_coefficient + priority * priority_fee_coefficient for base, priority in blocks]
     blob_fee = _weighted(_of_blocks("blob_base_fees", blob_base_fees, blob_ratios), blob_ratios)
-    gas = real_scalar("execution_gas", execution_gas, unit="gas")
-    if gas == 0.0:
-        raise InvalidInput("execution_gas", "expected a number above 0", execution_gas)
-    per_gas = real_scalar("blob_gas", blob_gas, unit="gas") / gas
+    per_gas = real_scalar("blob_gas", blob_gas, unit="gas") / above_zero("execution_gas", execution_gas, unit="gas")
     return _weighted(execution_fees, ratios) + blob_fee * blob_base_fee_coefficient * per_gas
 
 

@@ -10,10 +10,10 @@ same arithmetic on the pool's balance).
 from dataclasses import dataclass, fields, replace
 from typing import NamedTuple, overload
 
-from feemodel.checks import ArrayLike, Numbers, Wholes, instance, whole, whole_scalar
+from feemodel.checks import INT64_MAX, UINT64_MAX, ArrayLike, Numbers, Wholes, instance, whole, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.formula import formula
-from feemodel.integers import UINT64_MAX, Whole, add, ceiling_divide
+from feemodel.integers import Whole, add, ceiling_divide
 from feemodel.records import printed_as_table
 from feemodel.rollups.arbitrum import BIPS, VERSIONS
 
@@ -110,7 +110,7 @@ def reported(
         state, whole_scalar("update_time", update_time), whole_scalar("current_time", current_time)
     )
     spent = whole_scalar("wei_spent", wei_spent)
-    cap_bips = min(whole_scalar("cost_cap_bips", cost_cap_bips), 2**63 - 1)  # the node casts it to a signed number
+    cap_bips = min(whole_scalar("cost_cap_bips", cost_cap_bips), INT64_MAX)  # the node casts it to a signed number
     if cap_bips:
         spent = min(spent, whole_scalar("l1_base_fee", l1_base_fee) * allocated * cap_bips // BIPS)
     reward = whole_scalar("per_unit_reward", per_unit_reward) * allocated

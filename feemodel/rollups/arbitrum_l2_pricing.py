@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from feemodel.checks import (
     INT64_MAX,
+    UINT64_MAX,
     ArrayLike,
     Numbers,
     Wholes,
@@ -44,7 +45,7 @@ from feemodel.checks import (
 )
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.formula import formula
-from feemodel.integers import UINT64_MAX, Whole, add, maximum, multiply, multiply_divide, require, saturated, where
+from feemodel.integers import Whole, add, maximum, multiply, multiply_divide, require, saturated, where
 from feemodel.records import printed_as_table
 
 BIPS = 10_000

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from feemodel.checks import INT64_MAX, ArrayLike, flag, instance, real_scalar, text, whole_scalar
+from feemodel.checks import INT64_MAX, ArrayLike, above_zero, flag, instance, real_scalar, text, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, TRANSACTION_GAS
 from feemodel.integers import MILLION
@@ -170,8 +170,8 @@ def posting_plan(
     (1394, 1.0, 5)
     """
     instance("mix", mix, TransactionMix)
-    count = _above_zero("transactions_per_day", transactions_per_day)
-    hours = _above_zero("channel_hours", channel_hours)
+    count = above_zero("transactions_per_day", transactions_per_day)
+    hours = above_zero("channel_hours", channel_hours)
     if hours > HOURS:
         raise InvalidInput("channel_hours", "expected at most 24", channel_hours)
     capacity = USABLE_BLOB_BYTES * mix.size_per_blob_gas
@@ -223,7 +223,7 @@ def scalars_for_margin(
     state_gas = 0.0
     if flag("state_in_fees", state_in_fees):
         per_output = FAULT_PROOF_STATE_GAS if flag("fault_proofs", fault_proofs) else STATE_GAS
-        state_gas = HOURS / _above_zero("output_hours", output_hours) * per_output
+        state_gas = HOURS / above_zero("output_hours", output_hours) * per_output
     part = real_scalar("margin", margin)
     if not 0 <= part < 1:
         raise InvalidInput("margin", "expected a part of revenue from 0 to below 1", margin)
@@ -315,13 +315,6 @@ def footprint_scalar_at_limit(gas_limit: int, *, maximum_blobs: int) -> int:
 
 def _rounded(value: float) -> int:
     return math.floor(value + 0.5)  # JavaScript's Math.round
-
-
-def _above_zero(name: str, value: float) -> float:
-    number = real_scalar(name, value)
-    if not number > 0:
-        raise InvalidInput(name, "expected a number above 0", value)
-    return number
 
 
 def _footprint(scalar: int) -> int:

@@ -11,10 +11,20 @@ from typing import overload
 
 import numpy as np
 
-from feemodel.checks import INT64_MAX, ArrayLike, Numbers, Wholes, check_fields, instance, real_scalar, whole
+from feemodel.checks import (
+    INT64_MAX,
+    UINT64_MAX,
+    ArrayLike,
+    Numbers,
+    Wholes,
+    check_fields,
+    instance,
+    real_scalar,
+    whole,
+)
 from feemodel.errors import Int64Overflow
 from feemodel.formula import formula
-from feemodel.integers import UINT64_MAX, Whole, add, maximum, multiply, truncated, where
+from feemodel.integers import Whole, add, maximum, multiply, truncated, where
 
 EFFECTIVE_PERCENTAGE_BYTES = 1  # of every transaction in a batch, non-zero
 TRANSFER_GAS = 21_000

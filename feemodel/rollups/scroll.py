@@ -16,7 +16,7 @@ dfbd661: src/L2/predeploys/L1GasPriceOracle.sol; scroll-tech/scroll-revm: src/l1
 
 from typing import overload
 
-from feemodel.checks import ArrayLike, Numbers, Wholes, whole
+from feemodel.checks import UINT256_MAX, ArrayLike, Numbers, Wholes, whole
 from feemodel.errors import Int64Overflow
 from feemodel.ethereum import fee_market
 from feemodel.formula import formula
@@ -39,7 +39,7 @@ from feemodel.integers import (
 
 PRECISION = 10**9
 EXTRA_NONZERO_BYTES = 4  # counted for every transaction until Curie
-INFINITE_RATIO = 2**256 - 1  # of empty calldata
+INFINITE_RATIO = UINT256_MAX  # of empty calldata
 
 
 @overload

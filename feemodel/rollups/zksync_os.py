@@ -11,7 +11,7 @@ import math
 from fractions import Fraction
 from typing import NamedTuple, overload
 
-from feemodel.checks import ArrayLike, Numbers, Wholes, flag, instance, whole, whole_scalar
+from feemodel.checks import UINT256_MAX, ArrayLike, Numbers, Wholes, flag, instance, whole, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.formula import formula
 from feemodel.integers import Whole, add, multiply, multiply_divide
@@ -23,7 +23,6 @@ NATIVE_PER_PUBDATA = BLOB_NATIVE // BLOB_PUBDATA  # 393
 DEFAULT_FILL_RATIO = Fraction(1, 2)  # of a blob, before one is known
 CHANGE_DENOMINATOR = 8  # the native price moves by an eighth a block at most
 PUBDATA_RISE_DENOMINATOR = 2  # the pubdata price rises by a half a block at most
-UINT256_MAX = 2**256 - 1
 
 
 @printed_as_table

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import WholeArray, check_limit, instance, real_scalar, whole, whole_scalar
+from feemodel.checks import WholeArray, above_zero, check_limit, instance, real_scalar, whole, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum.fee_market import calldata_floor_gas
 from feemodel.integers import add
@@ -159,10 +159,8 @@ def attack_cost(
     >>> found.sizes["block"], found.variable_cost[0].values.tolist(), found.variable_cost[-1].values.tolist()
     (900, [1000000000, 1000000000], [4294967295000, 1000000000])
     """
-    blocks = math.ceil(real_scalar("hours", hours) * 3_600 / NODE.block_time)
+    blocks = math.ceil(above_zero("hours", hours) * 3_600 / NODE.block_time)
     check_limit(blocks, "blocks", MOST_BLOCKS)
-    if blocks < 1:
-        raise InvalidInput("hours", "expected more than 0", hours)
     sizes, gas = instance("attack", attack, Attack).transactions()
     if blocks * len(sizes) > LARGEST_ATTACK:
         raise LimitExceeded(f"{blocks:,} blocks of {len(sizes):,} transactions are more than {LARGEST_ATTACK:,}")

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import RealArray, check_fields, check_limit, choice, instance, raise_first, real, real_scalar
+from feemodel.checks import RealArray, above_zero, check_fields, check_limit, choice, instance, raise_first, real
 from feemodel.errors import InvalidInput
 from feemodel.linea import price_cap
 from feemodel.records import compared_by_value, printed_as_table
@@ -122,9 +122,7 @@ def post(stream: RealArray, tick: float, posting: Posting, l1_fees: xr.Dataset) 
         kind = f"kind {posting.kind}, {posting.blobs} blobs"
         raise InvalidInput("posting", "expected fill or deadline with one blob; the rest is for simulate", kind)
     check_scenario("l1_fees", l1_fees)
-    tick = real_scalar("tick", tick, unit="s")
-    if tick == 0.0:
-        raise InvalidInput("tick", "expected more than 0", tick)
+    tick = above_zero("tick", tick, unit="s")
     stream = np.asarray(real("stream", stream, unit="bytes"))
     if stream.ndim != 1 or not stream.size or stream[-1] == 0.0:
         raise InvalidInput("stream", "expected one number a tick, above 0 at the end", stream.shape)

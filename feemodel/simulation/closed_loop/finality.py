@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import instance, real_scalar
+from feemodel.checks import above_zero, instance
 from feemodel.compiled import kept
 from feemodel.errors import InvalidInput
 from feemodel.linea import price_cap
@@ -55,8 +55,7 @@ def price_of_finality(
     """
     instance("posting", posting, Posting)
     for name, value in (("interval", interval), ("first_due", first_due), ("step", step)):
-        if real_scalar(name, value, unit="s") == 0.0:
-            raise InvalidInput(name, "expected a number above 0", value)
+        above_zero(name, value, unit="s")
     columns, start_time = held_fees(l1_fees, step, posting.submission.tip)
     base_fee, blob_base_fee, tip = columns
     count = len(base_fee)

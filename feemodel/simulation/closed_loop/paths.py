@@ -14,7 +14,7 @@ from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
 
 from feemodel import __version__
-from feemodel.checks import RealArray, check_fields, check_limit, choice, instance, real_scalar, whole_scalar
+from feemodel.checks import RealArray, above_zero, check_fields, check_limit, choice, instance, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.linea import price_cap
 from feemodel.simulation.announced import PricingRule
@@ -82,8 +82,7 @@ def path_job(
     2
     """
     check_scenario("l1_fees", l1_fees)
-    if real_scalar("step", step, unit="s") == 0.0:
-        raise InvalidInput("step", "expected a number above 0", step)
+    above_zero("step", step, unit="s")
     if abs(DAY / step - round(DAY / step)) > 1e-9:
         raise InvalidInput("step", "expected a whole number of steps in a day", step)
     if bootstrap is not None and instance("bootstrap", bootstrap, Bootstrap) and l1_fees.sizes["path"] != 1:
