@@ -235,7 +235,11 @@ def test_use_at_a_constraints_target_leaves_the_price():
         (lambda: L1State(gas_used_ratio=1.5), InvalidInput, "gas_used_ratio: expected at most 1"),
         (lambda: L1State(blob_base_fee=0), InvalidInput, "blob_base_fee"),
         (lambda: published_saturation(1e18, growth=1.0), InvalidInput, "growth: expected above 1"),
-        (lambda: published_saturation(1e18, blob_base_fee=0.0), InvalidInput, "blob_base_fee: expected above 0"),
+        (
+            lambda: published_saturation(1e18, blob_base_fee=0.0),
+            InvalidInput,
+            "blob_base_fee: expected a number above 0",
+        ),
         (lambda: saturate(ETHER, blobs_while_cooling=22), InvalidInput, "blobs_while_cooling"),
         (lambda: saturate(-1), InvalidInput, "budget"),
         (lambda: denial(VICTIMS["Base"], 0), InvalidInput, "blocks"),

@@ -15,6 +15,7 @@ import numpy as np
 
 from feemodel.checks import (
     INT64_MAX,
+    UINT64_MAX,
     ArrayLike,
     Numbers,
     Part,
@@ -277,6 +278,24 @@ def fake_exponential(factor: ArrayLike, numerator: ArrayLike, denominator: Array
             raise Int64Overflow("numerator", reason, int(flat[1][start + beyond]), index)
         values.reshape(-1)[block] = found
     return values
+
+
+def excess_behind(blob_base_fee: int, update_fraction: int = MAINNET.rows[0].update_fraction) -> int:
+    """The least excess blob gas at which blob gas costs that much: the inverse of `fake_exponential` [gas].
+
+    >>> excess_behind(2), excess_behind(1)
+    (2314058, 0)
+    """
+    fee = whole_scalar("blob_base_fee", blob_base_fee, unit="wei")
+    fraction = whole_scalar("update_fraction", update_fraction, minimum=1, maximum=UINT64_MAX, unit="gas")
+    low, high = 0, LARGEST_EXPONENT * fraction
+    if fake_exponential(MIN_BLOB_BASE_FEE, high, fraction) < fee:
+        raise InvalidInput("blob_base_fee", "expected a price that a block header holds", blob_base_fee)
+    while low < high:
+        middle = (low + high) // 2
+        enough = fake_exponential(MIN_BLOB_BASE_FEE, middle, fraction) >= fee
+        low, high = (low, middle) if enough else (middle + 1, high)
+    return low
 
 
 @overload

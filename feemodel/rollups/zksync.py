@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Generic, NamedTuple, overload
 
 from feemodel.checks import (
+    UINT64_MAX,
     ArrayLike,
     Numbers,
     Part,
@@ -31,11 +32,10 @@ from feemodel.checks import (
     whole,
     whole_scalar,
 )
-from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
+from feemodel.ethereum.fee_market import excess_behind as excess_behind
 from feemodel.formula import formula
 from feemodel.integers import (
-    UINT64_MAX,
     Whole,
     add,
     ceiling_divide,
@@ -275,30 +275,11 @@ def predicted_blob_base_fee(
     >>> predicted_blob_base_fee(1, pending_blobs=100, l1_blocks=1)
     44
     """
-    market_excess = excess_behind(whole_scalar("blob_base_fee", blob_base_fee), update_fraction)
+    market_excess = excess_behind(blob_base_fee, update_fraction)
     target = whole_scalar("target_blobs", target_blobs) * whole_scalar("l1_blocks", l1_blocks)
     own_excess = fee_market.GAS_PER_BLOB * max(0, whole_scalar("pending_blobs", pending_blobs) - target)
     fee = fee_market.fake_exponential(fee_market.MIN_BLOB_BASE_FEE, market_excess + own_excess, update_fraction)
     return min(int(fee) * whole_scalar("safety_bips", safety_bips) // 10_000, UINT64_MAX)
-
-
-def excess_behind(blob_base_fee: int, update_fraction: int = PREDICTOR_UPDATE_FRACTION) -> int:
-    """The least excess blob gas at which blob gas costs that much: the inverse of `fake_exponential`.
-
-    >>> excess_behind(2), excess_behind(1)
-    (2314058, 0)
-    """
-    whole_scalar("blob_base_fee", blob_base_fee, unit="wei")
-    if whole_scalar("update_fraction", update_fraction, minimum=1, unit="gas") > UINT64_MAX:
-        raise InvalidInput("update_fraction", "expected at most 2**64 - 1", update_fraction)
-    low, high = -1, 1  # the fee of low is too low, that of high is not
-    while fee_market.fake_exponential(fee_market.MIN_BLOB_BASE_FEE, high, update_fraction) < blob_base_fee:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        enough = fee_market.fake_exponential(fee_market.MIN_BLOB_BASE_FEE, middle, update_fraction) >= blob_base_fee
-        low, high = (low, middle) if enough else (middle, high)
-    return high
 
 
 @overload

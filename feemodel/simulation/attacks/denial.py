@@ -16,7 +16,14 @@ import xarray as xr
 
 from feemodel.checks import INT64_MAX, check_fields, check_limit, instance, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.ethereum.fee_market import GAS_PER_BLOB, LARGEST_EXPONENT, blob_base_fee, next_excess_blob_gas
+from feemodel.ethereum.fee_market import (
+    GAS_PER_BLOB,
+    LARGEST_EXPONENT,
+    TRANSACTION_GAS,
+    blob_base_fee,
+    next_excess_blob_gas,
+)
+from feemodel.ethereum.quantities import WEI_PER_GWEI
 from feemodel.records import printed_as_table
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.attacks.saturation import (
@@ -31,8 +38,6 @@ from feemodel.simulation.metadata import described_dataset
 
 L1_BLOCK_TIME = 12.0  # seconds
 ROUNDING = 1e-9  # of sums of parts of blobs
-TRANSACTION_GAS = 21_000
-GWEI = 1_000_000_000
 PUBLISHED_CALLDATA_GAS = 5_124_000  # of one blob's bytes on a chain with Ethereum's calldata floor (3 % zero bytes)
 ERA_CALLDATA_GAS = 10 * GAS_PER_BLOB  # of one blob's bytes on ZKsync Era, 10 a byte
 PUBLISHED_SATURATION = 398  # blocks that `l2da.py` compares a budget of 10 ETH with: twice 199
@@ -146,7 +151,7 @@ def published_denial(
         batches, waiting = attacked.batches(waiting)
         price = GAS_PER_BLOB * seen if attacked.variable_cost is None else GAS_PER_BLOB * attacked.variable_cost
         data[block] = attacked.blobs * price
-        paid[block] = data[block] + execution + batches * attacked.commit_gas * GWEI
+        paid[block] = data[block] + execution + batches * attacked.commit_gas * WEI_PER_GWEI
         blob_fees[block] = attacked.blobs * GAS_PER_BLOB * (factor**block if grows else 1.0)
         if grows and (block + 1) % every == 0:
             updates += 1
@@ -185,7 +190,7 @@ def published_finality_delay(victim: Victim, budget: float) -> int:
     blobs = blocks * attacked.block_blobs
     price = attacked.priority_fee or attacked.gas_price
     calldata = ERA_CALLDATA_GAS if not attacked.priority_fee else PUBLISHED_CALLDATA_GAS
-    constant = blobs * calldata * price + blocks * TRANSACTION_GAS * 0.2 + batches * attacked.commit_gas * GWEI
+    constant = blobs * calldata * price + blocks * TRANSACTION_GAS * 0.2 + batches * attacked.commit_gas * WEI_PER_GWEI
     spent, lasted = 0.0, 0
     while spent + (cost := blobs * GAS_PER_BLOB * PUBLISHED_GROWTH**lasted + constant) <= held:
         spent, lasted = spent + cost, lasted + 1

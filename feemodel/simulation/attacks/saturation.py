@@ -9,18 +9,27 @@ base_fee / 16; and it falls faster than it rises where the target is more than h
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from feemodel.checks import INT64_MAX, check_fields, check_limit, choice, instance, real_scalar, whole_scalar
+from feemodel.checks import (
+    INT64_MAX,
+    above_zero,
+    check_fields,
+    check_limit,
+    choice,
+    instance,
+    real_scalar,
+    whole_scalar,
+)
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import (
     BLOB_BASE_COST,
     ELASTICITY,
     GAS_PER_BLOB,
-    LARGEST_EXPONENT,
     MAINNET,
     MIN_BLOB_BASE_FEE,
     BlobRules,
     Schedule,
     blob_base_fee,
+    excess_behind,
     next_base_fee,
     next_excess_blob_gas,
 )
@@ -71,14 +80,7 @@ class L1State:
     @property
     def excess_blob_gas(self) -> int:
         """The least excess blob gas whose fee is at least `blob_base_fee` [gas]."""
-        low, high, schedule = 0, LARGEST_EXPONENT * self.rules.update_fraction, self.schedule
-        while low < high:
-            middle = (low + high) // 2
-            if blob_base_fee(middle, 0, schedule) >= self.blob_base_fee:
-                high = middle
-            else:
-                low = middle + 1
-        return low
+        return excess_behind(self.blob_base_fee, self.rules.update_fraction)
 
     @property
     def reserve(self) -> int:
@@ -120,13 +122,8 @@ def published_saturation(
     held, factor = real_scalar("budget", budget), real_scalar("growth", growth)
     if factor <= 1.0:
         raise InvalidInput("growth", "expected above 1", growth)
-    first = (
-        whole_scalar("blobs", blobs, minimum=1, maximum=INT64_MAX)
-        * GAS_PER_BLOB
-        * real_scalar("blob_base_fee", blob_base_fee)
-    )
-    if first == 0.0:
-        raise InvalidInput("blob_base_fee", "expected above 0", blob_base_fee)
+    gas = whole_scalar("blobs", blobs, minimum=1, maximum=INT64_MAX) * GAS_PER_BLOB
+    first = gas * above_zero("blob_base_fee", blob_base_fee)
     spent, blocks = 0.0, 0
     while spent + first * factor**blocks <= held:
         spent += first * factor**blocks
