@@ -3,7 +3,7 @@
 The formulas are those of `feemodel.linea`; on a curve one of the inputs is an array, and so is what depends on it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -120,6 +120,31 @@ def recoveries(point: Point, priced: Priced) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+class Columns(NamedTuple):
+    """The fees of a curve as lists of Python numbers, one element a point."""
+
+    per_gas: dict[str, list[int]]  #: base fee, parts of the priority fee, and that fee [wei / gas]
+    gas: list[int]  #: [gas]
+    totals: list[int]  #: [wei]
+    l1_costs: dict[str, list[float]]  #: of the bytes, by what it is the cost of [wei]
+
+
+def in_columns(point: Point, priced: Priced, count: int) -> Columns:
+    """The fees of a curve of so many points; one number for all of them is repeated."""
+    fees = {"base": priced.form.base_fee, **priced.parts._asdict(), "priority": priced.parts.total}
+    per_gas = {name: as_column(fee, count) for name, fee in fees.items()}
+    gas, sizes = as_column(point["gas"], count), as_column(point["compressedSize"], count)
+    each = zip(per_gas["base"], per_gas["priority"], gas, strict=True)
+    totals = [(base + fee) * units for base, fee, units in each]
+    costs = {basis: zip(sizes, as_column(per_byte, count), strict=True) for basis, per_byte in priced.l1_costs}
+    return Columns(per_gas, gas, totals, {basis: [size * per for size, per in cost] for basis, cost in costs.items()})
+
+
+def ratios(paid: Sequence[int], costs: Sequence[float]) -> list[float | None]:
+    """`ratio` of each point of a curve."""
+    return [ratio(*point) for point in zip(paid, costs, strict=True)]
 
 
 def ratio(paid: int, cost: float) -> float | None:

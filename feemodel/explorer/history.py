@@ -3,7 +3,7 @@
 import csv
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -15,7 +15,7 @@ import numpy as np
 
 from feemodel.checks import choice
 from feemodel.errors import FeeModelError, InvalidInput
-from feemodel.explorer.fee import along, as_column, naming, price, ratio
+from feemodel.explorer.fee import along, as_column, in_columns, naming, price, ratio, ratios
 from feemodel.explorer.fields import ANNOUNCED, L1_FEES, OF_FORM, Point, read_point
 from feemodel.io.shipped import L1_FEES as SHIPPED
 from feemodel.io.shipped import shipped_path
@@ -48,6 +48,16 @@ def shipped_samples() -> tuple[L1Sample, ...]:
         return tuple(
             L1Sample(row["time"], float(row["base_fee"]), float(row["blob_base_fee"])) for row in csv.DictReader(file)
         )
+
+
+def means(samples: Iterable[L1Sample], length: int, least: int = 1) -> list[L1Sample]:
+    """Means over samples in a row whose times begin with the same `length` characters, where there are enough."""
+    grouped = ((time, list(group)) for time, group in groupby(samples, key=lambda sample: sample.time[:length]))
+    return [
+        L1Sample(time, fmean(one.base_fee for one in group), fmean(one.blob_base_fee for one in group))
+        for time, group in grouped
+        if len(group) >= least
+    ]
 
 
 class PriceHistory:
@@ -155,29 +165,20 @@ def _over_l1(point: Point) -> tuple[list[str], Point]:
 
 
 @cache
-def _hours() -> tuple[L1Sample, ...]:
-    grouped = ((hour, list(group)) for hour, group in groupby(shipped_samples(), key=lambda sample: sample.time[:13]))
-    return tuple(
-        L1Sample(hour, fmean(one.base_fee for one in group), fmean(one.blob_base_fee for one in group))
-        for hour, group in grouped
-    )
+def _hours() -> list[L1Sample]:
+    return means(shipped_samples(), len("YYYY-MM-DDTHH"))
 
 
 def _columns(point: Point, count: int) -> dict[str, Any]:
-    priced = price(point)
-    gas, size = point["gas"], point["compressedSize"]
-    priority = as_column(priced.parts.total, count)
-    bases = as_column(priced.form.base_fee, count)
-    totals = [(base + fee) * gas for base, fee in zip(bases, priority, strict=True)]
-    found = []
-    for basis, per_byte in priced.l1_costs:
-        costs = [size * each for each in as_column(per_byte, count)]
+    columns = in_columns(point, price(point), count)
+    totals, found = columns.totals, []
+    for basis, costs in columns.l1_costs.items():
         missing = [cost - paid for paid, cost in zip(totals, costs, strict=True)]
         found.append(
             {
                 "basis": basis,
                 "cost": [hex(round(cost)) for cost in costs],
-                "recovery": [ratio(paid, cost) for paid, cost in zip(totals, costs, strict=True)],
+                "recovery": ratios(totals, costs),
                 "deficit": [hex(round(so_far)) for so_far in accumulate(missing)],
                 "recoveryOfAll": ratio(sum(totals), sum(costs)),
                 "below": sum(short > 0 for short in missing),
@@ -185,7 +186,7 @@ def _columns(point: Point, count: int) -> dict[str, Any]:
         )
     return {
         **{name: _fees(point.get(name), count) for name in L1_FEES},
-        "priorityFeePerGas": [hex(fee) for fee in priority],
+        "priorityFeePerGas": [hex(fee) for fee in columns.per_gas["priority"]],
         "feeWei": [hex(total) for total in totals],
         "recovery": found,
     }

@@ -7,8 +7,6 @@ The page at `GET /` calls them, and anybody else may. Integers of wei and gas ar
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from itertools import groupby
-from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -20,10 +18,11 @@ from feemodel.ethereum.transaction import LINEA_CHAIN_ID
 from feemodel.explorer.fee import (
     along,
     as_column,
+    in_columns,
     naming,
     price,
     quantities,
-    ratio,
+    ratios,
     recoveries,
     to_wire,
     unrounded_variable_cost,
@@ -41,7 +40,7 @@ from feemodel.explorer.fields import (
     read_value,
 )
 from feemodel.explorer.film import CHOICES, DEFAULTS, film
-from feemodel.explorer.history import L1Sample, OverTime, PriceHistory, shipped_samples
+from feemodel.explorer.history import L1Sample, OverTime, PriceHistory, means, shipped_samples
 from feemodel.explorer.rollups import max_send
 from feemodel.explorer.subject import AskNode, Estimate, Subjects
 from feemodel.explorer.texts import ASSUMPTIONS, FORMULAS, example_subjects
@@ -183,36 +182,25 @@ class Explorer:
         with naming("curve"):
             swept = along(read, axis, values)
             priced = price(swept)
-            count = len(values)
-            per_gas = {
-                name: as_column(value, count)
-                for name, value in {"base": priced.form.base_fee, **priced.parts._asdict()}.items()
-            }
-            gas = as_column(swept["gas"], count)
-            priority = as_column(priced.parts.total, count)
-            totals = [(base + fee) * units for base, fee, units in zip(per_gas["base"], priority, gas, strict=True)]
-            for_size = [alone * units for alone, units in zip(as_column(priced.size_alone, count), gas, strict=True)]
-            sizes = as_column(swept["compressedSize"], count)
-            found = []
-            for basis, per_byte in priced.l1_costs:
-                costs = [size * each for size, each in zip(sizes, as_column(per_byte, count), strict=True)]
-                found.append(
-                    {
-                        "basis": basis,
-                        "cost": [to_quantity(round(cost)) for cost in costs],
-                        "recovery": [ratio(paid, cost) for paid, cost in zip(totals, costs, strict=True)],
-                        "sizeRecovery": [ratio(paid, cost) for paid, cost in zip(for_size, costs, strict=True)],
-                    }
-                )
+            columns = in_columns(swept, priced, len(values))
+            alone = zip(as_column(priced.size_alone, len(values)), columns.gas, strict=True)
+            for_size = [fee * units for fee, units in alone]
+            found = [
+                {
+                    "basis": basis,
+                    "cost": [to_quantity(round(cost)) for cost in costs],
+                    "recovery": ratios(columns.totals, costs),
+                    "sizeRecovery": ratios(for_size, costs),
+                }
+                for basis, costs in columns.l1_costs.items()
+            ]
         return {
             "pricing": read.pricing,
             "axis": axis,
             "unit": FIELDS[axis].unit,
             "values": [to_wire(axis, value) for value in values.tolist()],
-            "feePerGas": {
-                name: [hex(value) for value in column] for name, column in {**per_gas, "priority": priority}.items()
-            },
-            "feeWei": [hex(total) for total in totals],
+            "feePerGas": {name: [hex(fee) for fee in column] for name, column in columns.per_gas.items()},
+            "feeWei": [hex(total) for total in columns.totals],
             "recovery": found,
         }
 
@@ -239,13 +227,7 @@ def l1_days(samples: Iterable[L1Sample]) -> list[dict[str, Any]]:
     ['2026-01-10', '2026-01-11 00:00 UTC']
     """
     samples = list(samples)
-    by_day = [(date, list(group)) for date, group in groupby(samples, key=lambda sample: sample.time[:10])]
-    days = [
-        L1Sample(date, fmean(one.base_fee for one in group), fmean(one.blob_base_fee for one in group))
-        for date, group in by_day
-        if len(group) == DAY
-    ]
-    days.sort(key=lambda day: day.cost)
+    days = sorted(means(samples, len("YYYY-MM-DD"), least=DAY), key=lambda day: day.cost)
     dearest = max(samples, key=lambda sample: sample.cost)
     chosen = [
         ("calm-day", "Calm day", days[0]),

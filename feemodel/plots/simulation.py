@@ -216,7 +216,13 @@ def plot_path(result: "xarray.Dataset", axes: Sequence[Axes] | None = None) -> l
 
     Raises `InvalidInput` for other than four axes.
     """
-    axes = _four(axes)
+    if axes is None:
+        from matplotlib import pyplot
+
+        axes = pyplot.subplots(4, 1, sharex=True, figsize=(8, 8), layout="constrained")[1]
+    axes = [instance("axes", ax, Axes) for ax in np.ravel(np.asarray(axes, dtype=object))]
+    if len(axes) != 4:
+        raise InvalidInput("axes", "expected four", len(axes))
     days = result["elapsed"].to_numpy() / DAY
     thin = slice(None, None, max(1, len(days) // MOST_POINTS))
     price = result["price"].to_numpy()[0] / WEI_PER_GWEI
@@ -237,14 +243,3 @@ def plot_path(result: "xarray.Dataset", axes: Sequence[Axes] | None = None) -> l
     for ax in axes:
         ax.grid(alpha=0.25)
     return axes
-
-
-def _four(axes: Sequence[Axes] | None) -> list[Axes]:
-    if axes is None:
-        from matplotlib import pyplot
-
-        return list(pyplot.subplots(4, 1, sharex=True, figsize=(8, 8), layout="constrained")[1])
-    given = [instance("axes", ax, Axes) for ax in np.ravel(np.asarray(axes, dtype=object))]
-    if len(given) != 4:
-        raise InvalidInput("axes", "expected four", len(given))
-    return given
