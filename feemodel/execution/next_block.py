@@ -11,9 +11,10 @@ ethereum/execution-apis, src/eth/execute.yaml and docs/ethsimulatev1-notes.md; E
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
-from feemodel.checks import MAPPINGS, known_fields
+from feemodel.checks import MAPPINGS, known_fields, sequence
 from feemodel.errors import ExecutionFailed, InvalidInput
 from feemodel.ethereum.call import BLOB
 from feemodel.ethereum.fee_market import ELASTICITY, GAS_PER_BLOB, MAINNET, Schedule, next_excess_blob_gas
@@ -170,8 +171,7 @@ def simulate(
     asked = simulation if isinstance(simulation, Simulation) else parse_simulation(simulation)
     if not since("london", call_state.fork):
         raise InvalidInput("fork", "expected London or later for a simulated block", call_state.fork.name)
-    run = _Run(asked, limits, engine_of(engine))
-    blobs = 0
+    budget, used, blobs = Budget(limits), 0, 0
     found: list[Simulated] = []
     for calls, changed in in_order(asked.blocks, call_state):
         defaults = {
@@ -181,35 +181,24 @@ def simulate(
         block = replace(call_state.block, **{**defaults, **changed})
         begun = replace(call_state.overridden(calls.state_overrides), block=block)
         begun = begun.after(_system_changes(begun, parent_hash))
-        simulated = run.block(begun, calls.calls, parent_hash)
+        task = partial(_executed, asked, begun, calls.calls, limits.gas_cap - used, budget)
+        executed, after = engine_of(engine).run(begun, task) if calls.calls else ((), begun)
+        simulated = Simulated(
+            calls=executed, call_state=after, parent_hash=parent_hash, full_transactions=asked.full_transactions
+        )
         found.append(simulated)
-        call_state, parent_hash, blobs = simulated.call_state, None, simulated.blob_gas_used
+        used += simulated.gas_used
+        call_state, parent_hash, blobs = after, None, simulated.blob_gas_used
         next_base_fee = _base_fee_after(simulated)
     return tuple(found)
 
 
-class _Run:
-    """The blocks of one request, while they are executed."""
-
-    def __init__(self, asked: Simulation, limits: Limits, engine: Engine) -> None:
-        self._asked, self._limits, self._engine = asked, limits, engine
-        self._budget = Budget(limits)
-        self._before = 0  # gas of the blocks before
-
-    def block(self, begun: CallState, calls: tuple[Request, ...], parent_hash: bytes | None) -> Simulated:
-        """The calls of a block; `begun` is what they find."""
-
-        def task(execute: Execute) -> tuple[tuple[Executed, ...], CallState]:
-            block = _BlockRun(self._asked, begun, self._limits.gas_cap - self._before, self._budget)
-            return tuple([block.call(execute, request) for request in calls]), block.call_state
-
-        executed, call_state = self._engine.run(begun, task) if calls else ((), begun)
-        found = Simulated(
-            calls=executed, call_state=call_state, parent_hash=parent_hash,
-            full_transactions=self._asked.full_transactions,
-        )  # fmt: skip
-        self._before += found.gas_used
-        return found
+def _executed(
+    asked: Simulation, begun: CallState, calls: tuple[Request, ...], gas_cap: int, budget: Budget, execute: Execute
+) -> tuple[tuple[Executed, ...], CallState]:
+    """The calls of a block, of which `begun` is what they find, and what they leave."""
+    block = _BlockRun(asked, begun, gas_cap, budget)
+    return tuple([block.call(execute, request) for request in calls]), block.call_state
 
 
 class _BlockRun:
@@ -318,11 +307,8 @@ def _stored(call_state: CallState, address: bytes, slots: Mapping[int, int]) -> 
     return Change(address, account.balance, account.nonce, None, False, slots)
 
 
-def _listed(name: str, block: Mapping[str, Any]) -> list[Any]:
-    calls = [] if block.get("calls") is None else block["calls"]
-    if not isinstance(calls, (list, tuple)):
-        raise InvalidInput(f"{name}.calls", "expected a list of calls", calls)
-    return list(calls)
+def _listed(name: str, block: Mapping[str, Any]) -> tuple[Any, ...]:
+    return sequence(f"{name}.calls", [] if block.get("calls") is None else block["calls"], "calls")
 
 
 def _request(name: str, call: Any) -> Request:
