@@ -39,13 +39,8 @@ def compared_by_value(cls: Record) -> Record:
         mine, others = _values(self), _values(other)
         return len(mine) == len(others) and all(map(_equal, mine, others))
 
-    def unequal(self: Any, other: object) -> bool:
-        if not isinstance(other, comparable):
-            return NotImplemented  # type: ignore[no-any-return]
-        return not equal(self, other)
-
     cls.__eq__ = equal  # type: ignore[assignment,method-assign]
-    cls.__ne__ = unequal  # type: ignore[assignment,method-assign]
+    cls.__ne__ = object.__ne__  # type: ignore[assignment]  # the opposite of `__eq__`; a tuple has its own
     return cls
 
 

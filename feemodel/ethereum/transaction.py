@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 from ethereum_rlp import rlp
 from ethereum_rlp.exceptions import RLPException
 
-from feemodel.checks import whole_scalar
+from feemodel.checks import choice, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import ACCESS_LIST as ACCESS_LIST
 from feemodel.ethereum.call import BLOB, SET_CODE, AccessList, Call, as_bytes
@@ -206,13 +206,10 @@ def measured_form(transaction: Transaction, form: str, *, sender: bytes | None =
     >>> measured_form(Transaction(gas_limit=21_000, to=bytes(20)), "unsigned").hex()
     'dc80808252089400000000000000000000000000000000000000008080'
     """
-    if form == "unsigned":
-        return transaction.unsigned()
-    if form == "signed":
+    if choice("form", form, FORMS) == "signed":
         return transaction.network()
-    if form == "sender_unsigned":
-        return (sender or transaction.sender()) + transaction.unsigned()
-    raise InvalidInput("form", f"expected one of {', '.join(FORMS)}", form)
+    unsigned = transaction.unsigned()
+    return unsigned if form == "unsigned" else (sender or transaction.sender()) + unsigned
 
 
 def parse_transaction(raw: bytes | str) -> Transaction:

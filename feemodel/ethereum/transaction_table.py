@@ -8,7 +8,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.call import BLOB, LEGACY, MOST_TYPE, Call, as_integer, is_missing, parse_call, read_type
+from feemodel.ethereum.call import (
+    BLOB,
+    LEGACY,
+    MOST_TYPE,
+    Call,
+    as_bytes,
+    as_integer,
+    is_missing,
+    parse_call,
+    read_type,
+)
 from feemodel.ethereum.transaction import (
     LINEA_CHAIN_ID,
     Transaction,
@@ -70,7 +80,7 @@ def transactions_of(table: "pd.DataFrame", *, chain_id: int = LINEA_CHAIN_ID) ->
     InvalidInput : a missing column; a value that cannot be read or that a transaction must have, named by row, counted
         from 1, and column; a transaction of type 3 or above, for which no fee is published.
     """
-    if not hasattr(table, "columns") or not hasattr(table, "to_dict"):
+    if not is_table(table):
         raise InvalidInput("table", "expected a DataFrame of transactions", table)
     if {RAW, UNSIGNED} & {*table.columns}:
         rows = _raw_rows(table)
@@ -177,12 +187,13 @@ def _raw_rows(table: "pd.DataFrame") -> Iterator[Sent]:
     raw, unsigned, senders = (
         table[name].tolist() if name in table.columns else none for name in (RAW, UNSIGNED, "sender")
     )
-    return map(_raw_row, raw, unsigned, senders)
+    return map(raw_row, raw, unsigned, senders)
 
 
-def _raw_row(raw: Any, unsigned: Any, sender: Any) -> Sent:
+def raw_row(raw: Any, unsigned: Any = None, sender: Any = None) -> Sent:
+    """A transaction that was sent, from its signed encoding and its sender, or from both in one without a signature."""
     if not is_missing(raw):
-        return Sent(None if is_missing(sender) else bytes(sender), parse_transaction(raw))
+        return Sent(None if is_missing(sender) else as_bytes("sender", sender), parse_transaction(raw))
     if is_missing(unsigned):
         raise InvalidInput(RAW, f"expected a transaction, here or in {UNSIGNED}", None)
     return Sent(*parse_sender_unsigned(unsigned))

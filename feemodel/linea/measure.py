@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from feemodel.ethereum.call import Call, as_bytes, as_mapping, is_missing, parse_call
+from feemodel.ethereum.call import Call, as_mapping, is_missing, parse_call
 from feemodel.ethereum.transaction import (
     LINEA_CHAIN_ID,
     ZERO_ADDRESS,
     fill,
     intrinsic_gas,
     measured_form,
-    parse_sender_unsigned,
     parse_transaction,
 )
-from feemodel.ethereum.transaction_table import transactions_of
+from feemodel.ethereum.transaction_table import RAW, UNSIGNED, Sent, raw_row, transactions_of
 from feemodel.linea.parameters import NODE
 from feemodel.sizes.codecs import Codec, compressed_size, compressed_sizes
 from feemodel.sizes.lzss import packed_size
@@ -108,12 +107,9 @@ def fee_transaction(
     """
     parsed = call if isinstance(call, Call) else parse_call(call)
     transaction = fill(parsed, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id)
-    if form == "signed":
-        return (transaction if transaction.signature else transaction.with_placeholder_signature()).network()
     if form == "sender_unsigned" and transaction.to is None and not parsed.sent:
         transaction = replace(transaction, to=ZERO_ADDRESS)
-    sender = parsed.sender if parsed.sent else parsed.sender or ZERO_ADDRESS
-    return measured_form(transaction, form, sender=sender)
+    return Sent(parsed.sender if parsed.sent else parsed.sender or ZERO_ADDRESS, transaction).measured(form)
 
 
 def fee_bytes(
@@ -134,12 +130,9 @@ def fee_bytes(
         return measured_form(parse_transaction(call_or_raw), form)
     if not isinstance(call_or_raw, Call):
         row = as_mapping(call_or_raw)
-        if not is_missing(row.get("raw")):
-            known = None if is_missing(row.get("sender")) else as_bytes("sender", row["sender"])
-            return measured_form(parse_transaction(row["raw"]), form, sender=known)
-        if not is_missing(row.get("sender_and_unsigned_transaction")):
-            sender, transaction = parse_sender_unsigned(row["sender_and_unsigned_transaction"])
-            return measured_form(transaction, form, sender=sender)
+        raw, unsigned = row.get(RAW), row.get(UNSIGNED)
+        if not (is_missing(raw) and is_missing(unsigned)):
+            return raw_row(raw, unsigned, row.get("sender")).measured(form)
         call_or_raw = parse_call(row)
     call = call_or_raw
     if gas is None:

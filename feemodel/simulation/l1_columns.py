@@ -76,7 +76,9 @@ def _absent(values: Any) -> bool:
 def _blob_base_fee(known: Mapping[str, Any], seconds: RealArray) -> RealArray:
     if "blob_base_fee" in known:
         return _column("blob_base_fee", known["blob_base_fee"])
-    excess = _whole_column("excess_blob_gas", known["excess_blob_gas"])
+    excess = _column("excess_blob_gas", known["excess_blob_gas"])
+    if (fractions := excess % 1.0 != 0.0).any():
+        raise_first("excess_blob_gas", "expected whole numbers", excess, fractions)
     return np.asarray(blob_base_fee(excess.astype(np.int64), seconds.astype(np.int64)), np.float64)
 
 
@@ -114,13 +116,6 @@ def _column(name: str, values: Any) -> RealArray:
         raise InvalidInput(name, "expected a column of numbers", values)
     if name in FEES and array.min() == 0.0:  # the rules of L1 know no fee of 0
         raise_first(name, "expected fees above 0", array, array == 0.0)
-    return array
-
-
-def _whole_column(name: str, values: Any) -> RealArray:
-    array = _column(name, values)
-    if (fractions := array % 1.0 != 0.0).any():
-        raise_first(name, "expected whole numbers", array, fractions)
     return array
 
 

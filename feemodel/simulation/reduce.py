@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from feemodel.checks import instance, real, real_scalar
+from feemodel.checks import instance, real, real_scalar, sequence
 from feemodel.compiled import kept
 from feemodel.errors import InvalidInput
 from feemodel.records import compared_by_value, summary
@@ -203,15 +203,9 @@ def level_coordinates(wanted: Over, units: "dict[str, str] | None" = None) -> di
     return found
 
 
-def _list(name: str, given: Any, what: str = "names") -> Sequence[Any]:
-    if not isinstance(given, (list, tuple)):
-        raise InvalidInput(name, f"expected a list of {what}", given)
-    return given
-
-
 def _names(name: str, given: Any, known: Sequence[str] | None) -> tuple[str, ...]:
     """Names, each once and each one of those that are known."""
-    names = _list(name, given)
+    names = sequence(name, given, "names")
     if not names:
         example = "dimension, such as sample" if known is None else f"name, such as {known[0]}"
         raise InvalidInput(name, f"expected at least one {example}", given)
@@ -221,13 +215,12 @@ def _names(name: str, given: Any, known: Sequence[str] | None) -> tuple[str, ...
             raise InvalidInput(name, f"expected {expected}", one, (place,))
         if one in names[:place]:
             raise InvalidInput(name, "expected every name once", one, (place,))
-    return tuple(names)
+    return names
 
 
 def _numbers(name: str, given: Any) -> list[float]:
     """A list of levels, or an array of one dimension."""
-    values = given.tolist() if isinstance(given, np.ndarray) else given
-    return list(_list(name, values, "numbers"))
+    return [*sequence(name, given.tolist() if isinstance(given, np.ndarray) else given, "numbers")]
 
 
 def _shares(name: str, levels: Any) -> tuple[float, ...]:

@@ -230,7 +230,8 @@ def _listed_and_constants(values: Mapping[str, Any]) -> tuple[tuple[Axis, ...], 
     constants: dict[str, Constant] = {}
     for name, value in values.items():
         if isinstance(value, Workload):
-            listed.append(_transactions(name, value))
+            columns = {"compressed_size": value.compressed_size, "gas": value.gas}
+            listed.append(Listed(TRANSACTION, columns, f"{len(value):,} {value.name}"))
         elif isinstance(value, Rows):
             listed.append(Listed(name, value.columns, f"{len(value):,} rows of {', '.join(value.columns)}"))
         elif isinstance(value, str):
@@ -243,14 +244,6 @@ def _listed_and_constants(values: Mapping[str, Any]) -> tuple[tuple[Axis, ...], 
             column = _axis_values(name, value)
             listed.append(Listed(name, {name: column}, f"{column.size:,} from {column.min()} to {column.max()}"))
     return tuple(listed), constants
-
-
-def _transactions(name: str, workload: Workload) -> Listed:
-    size = _axis_values(f"{name}.compressed_size", workload.compressed_size)
-    gas = _axis_values(f"{name}.gas", workload.gas)
-    if size.size != gas.size:
-        raise InvalidInput(f"{name}.gas", f"expected one for each of {size.size:,} sizes", gas.size)
-    return Listed(TRANSACTION, {"compressed_size": size, "gas": gas}, f"{size.size:,} {workload.name}")
 
 
 def _axis_values(name: str, values: Any) -> NDArray[Any]:

@@ -209,7 +209,8 @@ class _Job:
 
     def _by_kernel(self, inputs: dict[str, Any], shape: tuple[int, ...], into: Inputs | None = None) -> Inputs | None:
         """The result of the compiled kernel; `None` where there is none, or an input is out of its range."""
-        kernel = _kernel_of(self.function)
+        of_linea = getattr(self.function, "__module__", "").startswith("feemodel.linea.")
+        kernel = compiled_kernels().get(self.function) if of_linea else None
         if kernel is None or not shape:
             return None
         name = _result_name(self.function)
@@ -377,12 +378,6 @@ def compiled_kernels() -> Mapping[Callable[..., Any], Kernel]:
         priority.verification_priority_fee: kernels.sweep_verification_priority_fee,
         from_l1.priority_fee_from_l1: kernels.sweep_priority_fee_from_l1,
     }
-
-
-def _kernel_of(function: Callable[..., Any]) -> Kernel | None:
-    if not getattr(function, "__module__", "").startswith("feemodel.linea."):
-        return None
-    return compiled_kernels().get(function)
 
 
 def _result_name(function: Callable[..., Any]) -> str:

@@ -60,7 +60,6 @@ class FixedExecution(_Execution):
         check_fields(self)
 
     def execution_state(self, setting: Setting) -> RealArray:
-        """The execution rule's part of a state."""
         return np.array([kernels.FIXED_EXECUTION, self.per_gas, 0.0, self.per_transaction])
 
 
@@ -99,7 +98,6 @@ class Eip1559(_Execution):
         return self.operator_fee_scalar * self.operator_fee_multiplier
 
     def execution_state(self, setting: Setting) -> RealArray:
-        """The execution rule's part of a state."""
         blocks = whole_blocks(setting.step, self.block_time)
         target = self.gas_limit // self.elasticity
         fee = (self.base_fee, self.further_per_gas, self.operator_fee_constant)
@@ -123,7 +121,6 @@ class TaikoPricing(_Execution):
             raise InvalidInput("base_fee", "expected from min_base_fee to max_base_fee", self.base_fee)
 
     def execution_state(self, setting: Setting) -> RealArray:
-        """The execution rule's part of a state."""
         blocks = whole_blocks(setting.step, self.block_time)
         rule = (self.gas_limit // taiko.ELASTICITY, taiko.BASE_FEE_CHANGE_DENOMINATOR, self.min_base_fee)
         bounds = (self.gas_limit, blocks, self.max_base_fee, self.block_time)
@@ -144,7 +141,6 @@ class ArbitrumExecution(_Execution):
                 raise InvalidInput("constraints", "expected GasConstraint rows", one)
 
     def execution_state(self, setting: Setting) -> RealArray:
-        """The execution rule's part of a state."""
         seconds = whole_blocks(setting.step, 1.0)
         targets = [one.target for one in self.constraints]
         scales = [one.target * one.window for one in self.constraints]

@@ -85,7 +85,6 @@ class Fixed(_BuiltIn):
     price: float  #: [wei / byte]
 
     def data_rule(self, setting: Setting) -> tuple[int, Sequence[float]]:
-        """See `_BuiltIn`."""
         return kernels.FIXED, [self.price]
 
 
@@ -140,7 +139,6 @@ class OpStackPricing(_BuiltIn):
     l1_lag: int = 4
 
     def data_rule(self, setting: Setting) -> tuple[int, Sequence[float]]:
-        """See `_BuiltIn`."""
         posted = setting.bytes_per_transaction
         size = posted if self.estimated_size is None else self.estimated_size
         scale = max(size, MIN_SCALED_SIZE / 1e6) / posted
@@ -163,7 +161,6 @@ class ArbitrumPricing(_BuiltIn):
         check_limit(self.report_delay, "batches of report_delay", MOST_LAG)
 
     def data_rule(self, setting: Setting) -> tuple[int, Sequence[float]]:
-        """See `_BuiltIn`."""
         terms = [self.equilibration_units, self.inertia, self.reward, self.report_delay, self.units_per_byte]
         return kernels.ARBITRUM, [*terms, self.price / self.units_per_byte, 0.0, 0.0, 0.0,
                                   *[0.0] * (2 * (self.report_delay + 1))]  # fmt: skip
@@ -206,7 +203,6 @@ class VaultPricing(_BuiltIn):
             raise InvalidInput("target_balance", "expected above 0 wei for feedback", self.target_balance)
 
     def data_rule(self, setting: Setting) -> tuple[int, Sequence[float]]:
-        """See `_BuiltIn`."""
         scale = self.max_price - self.min_price if math.isfinite(self.max_price) else 1.0
         limits = [self.least_proportional, self.least_integral, self.greatest_integral]
         return kernels.VAULT, [self.target_balance or 1.0, self.gas_per_byte, self.blob_gas_per_byte, self.kp, self.ki,
@@ -231,7 +227,6 @@ class VaultEip1559(_BuiltIn):
             raise InvalidInput("max_price", "expected at least min_price", self.max_price)
 
     def data_rule(self, setting: Setting) -> tuple[int, Sequence[float]]:
-        """See `_BuiltIn`."""
         bounds = [self.min_price, self.max_price]
         start = min(max(self.price, self.min_price), self.max_price)
         return kernels.VAULT_EIP1559, [self.target_balance, self.denominator, *bounds, start]

@@ -17,6 +17,7 @@ from feemodel.ethereum.call import Call
 from feemodel.ethereum.transaction import DYNAMIC_FEE, LEGACY, LINEA_CHAIN_ID, Transaction, intrinsic_gas
 from feemodel.simulation.corpus.calldata import SHAPES, Pools, Shape, draw_amounts, draw_calldata
 from feemodel.simulation.corpus.fitted import LINEA, Fitted, Indices, ShapeFit, Shares, draw_between_strata, draw_keys
+from feemodel.simulation.scenarios import Rng, generator_of
 
 CHUNK = 8_192  # transactions drawn at once from one random stream
 MOST = 10_000_000  # transactions held in memory: some 10 GB
@@ -53,7 +54,7 @@ class Corpus:
 def corpus(
     count: int,
     *,
-    rng: int | np.random.SeedSequence | np.random.Generator = 0,
+    rng: Rng = 0,
     mix: Mapping[str, float] = LINEA_MIX,
 ) -> Corpus:
     """Generate transactions.
@@ -84,10 +85,7 @@ def corpus(
     count = whole_scalar("count", count)
     check_limit(count, "generated transactions", MOST, ": draw several corpora")
     weights = _weights(mix)
-    try:
-        generator = np.random.default_rng(rng)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput("rng", f"expected an int, a SeedSequence or a Generator ({error})", rng) from None
+    generator = generator_of(rng)
     pools = Pools.draw(LINEA, generator)
     sizes = [min(CHUNK, count - start) for start in range(0, count, CHUNK)]
     seeds = generator.integers(0, 2**63, (len(sizes), 2)).tolist()  # a stream for each chunk

@@ -199,17 +199,9 @@ def _small(fit: WordFit, rng: np.random.Generator, count: int) -> Bytes:
     return _integers(np.where(is_offset, offsets, rng.integers(2**8, 2**16, count)))
 
 
-def _medium(fit: WordFit, rng: np.random.Generator, count: int) -> Bytes:
-    return _integers(rng.integers(2**16, 2**24, count))
-
-
 def _time(fit: WordFit, rng: np.random.Generator, count: int) -> Bytes:
     is_deadline = rng.random(count) < fit.deadlines_in_time
     return _integers(np.where(is_deadline, rng.integers(*DEADLINES, count), rng.integers(2**24, 2**40, count)))
-
-
-def _pool_fee(fit: WordFit, rng: np.random.Generator, count: int) -> Bytes:
-    return _integers(rng.choice(POOL_FEES, count))
 
 
 def _amount(fit: WordFit, rng: np.random.Generator, count: int) -> Bytes:
@@ -221,22 +213,18 @@ def _packed(fit: WordFit, rng: np.random.Generator, count: int) -> Bytes:
     return _random(rng, count, WORD) * (np.arange(WORD) < length[:, None])
 
 
-def _digest(fit: WordFit, rng: np.random.Generator, count: int) -> Bytes:
-    return _random(rng, count, WORD)
-
-
-def _zero(fit: WordFit, rng: np.random.Generator, count: int) -> Bytes:
-    return np.zeros((count, WORD), dtype=np.uint8)
-
-
-def _max(fit: WordFit, rng: np.random.Generator, count: int) -> Bytes:
-    return np.full((count, WORD), 0xFF, dtype=np.uint8)
-
-
 _DRAWN: dict[str, Callable[[WordFit, np.random.Generator, int], Bytes]] = {
-    "zero": _zero, "max": _max, "tiny": _tiny, "small": _small, "medium": _medium, "time": _time,
-    "pool_fee": _pool_fee, "amount": _amount, "packed": _packed, "digest": _digest,
-}  # fmt: skip
+    "zero": lambda fit, rng, count: np.zeros((count, WORD), dtype=np.uint8),
+    "max": lambda fit, rng, count: np.full((count, WORD), 0xFF, dtype=np.uint8),
+    "tiny": _tiny,
+    "small": _small,
+    "medium": lambda fit, rng, count: _integers(rng.integers(2**16, 2**24, count)),
+    "time": _time,
+    "pool_fee": lambda fit, rng, count: _integers(rng.choice(POOL_FEES, count)),
+    "amount": _amount,
+    "packed": _packed,
+    "digest": lambda fit, rng, count: _random(rng, count, WORD),
+}
 
 
 def _integers(values: Indices) -> Bytes:
