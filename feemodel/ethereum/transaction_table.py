@@ -8,17 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.call import (
-    BLOB,
-    LEGACY,
-    MOST_TYPE,
-    Call,
-    as_bytes,
-    as_integer,
-    is_missing,
-    parse_call,
-    read_type,
-)
+from feemodel.ethereum.call import BLOB, LEGACY, MOST_TYPE, Call, as_integer, is_missing, parse_call, read_type
+from feemodel.ethereum.quantities import as_bytes
 from feemodel.ethereum.transaction import (
     LINEA_CHAIN_ID,
     Transaction,
