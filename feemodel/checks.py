@@ -156,7 +156,7 @@ def text(name: str, value: Any) -> str:
 def flag(name: str, value: Any) -> bool:
     """True or False."""
     if not isinstance(value, (bool, np.bool_)):
-        raise InvalidInput(name, "expected True or False", value)
+        raise InvalidInput(name, "expected true or false", value)
     return bool(value)
 
 

@@ -262,7 +262,7 @@ def test_the_contract_of_another_rollup_is_a_part_of_the_rule(store):
         ("l1", ["l1", "http://l1"], contract, "expected l1, the rule of this ledger"),
         ("immediate", ["immediate"], contract, "--contract: expected only with --finality l1 URL"),
         ("l1", None, contract, "--contract: expected only with --finality l1 URL"),
-        (None, ["l1", "http://l1"], "0x12", "--contract: expected 20 bytes"),
+        (None, ["l1", "http://l1"], "0x12", "--contract: expected an address of 20 bytes"),
     ):
         with pytest.raises(InvalidInput, match=message):
             check_rule(stored, words, change=False, contract=given)

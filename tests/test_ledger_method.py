@@ -74,7 +74,7 @@ def test_the_head_is_answered_when_it_is_final(tmp_path):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        (("0x12", [], "0x1"), "address: expected 20 bytes"),
+        (("0x12", [], "0x1"), "address: expected an address of 20 bytes"),
         ((USER[2:], [], "0x1"), "address: expected hexadecimal"),
         ((None, [], "0x1"), "address: expected hexadecimal"),
         ((USER, None, "0x1"), "storageKeys: expected a list"),

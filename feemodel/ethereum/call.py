@@ -5,8 +5,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from feemodel.checks import MAPPINGS, sequence, whole_scalar
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.quantities import address_bytes, from_hex, from_quantity
 from feemodel.ethereum.quantities import as_bytes as as_bytes
-from feemodel.ethereum.quantities import from_hex, from_quantity
 from feemodel.ethereum.transaction_fields import (
     FIELD_OF,
     IGNORED_NAMES,
@@ -222,18 +222,6 @@ def _signature(fields: Mapping[str, Any]) -> tuple[int, int, int] | None:
     return parity, fields["r"], fields["s"]
 
 
-def as_address(name: str, value: Any) -> bytes:
-    """The 20 bytes of an address from Python, or hexadecimal text."""
-    address = as_bytes(name, value)
-    if len(address) != 20:
-        raise _not_an_address(name, address, value)
-    return address
-
-
-def _not_an_address(name: str, data: bytes, value: Any) -> InvalidInput:
-    return InvalidInput(name, f"expected an address of 20 bytes, counted {len(data)}", value)
-
-
 def as_integer(name: str, value: Any, *, maximum: int | None = None) -> int:
     """An integer of at least 0 from Python, or a hexadecimal quantity.
 
@@ -258,7 +246,7 @@ def _address(name: str, value: Any) -> bytes | None:
         return address
     if name != "call.from" and not address:  # "0x": some clients write a contract creation so
         return None
-    raise _not_an_address(name, address, value)
+    return address_bytes(value, name)  # which says what is wrong with it
 
 
 def read_access_list(entries: Any, name: str = "call.accessList") -> AccessList:
@@ -280,7 +268,7 @@ def _access(entry: Any, name: str) -> tuple[bytes, tuple[bytes, ...]]:
     keys = keys.tolist() if hasattr(keys, "tolist") else [] if keys is None else keys
     listed = enumerate(sequence(f"{name}.storageKeys", keys))
     slots = tuple(as_bytes(f"{name}.storageKeys[{place}]", key, size=32) for place, key in listed)
-    return as_address(f"{name}.address", entry["address"]), slots
+    return address_bytes(entry["address"], f"{name}.address"), slots
 
 
 def _as_it_is(name: str, value: Any) -> Any:

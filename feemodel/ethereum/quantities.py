@@ -151,12 +151,15 @@ def as_bytes(name: str, value: Any, *, size: int | None = None) -> bytes:
 
 
 def address_bytes(address: str | bytes, name: str = "address") -> bytes:
-    """An address of exactly 20 bytes.
+    """An address of exactly 20 bytes, from Python or hexadecimal text.
 
     >>> address_bytes("0x508Ca82Df566dCD1B0DE8296e70a96332cD644ec").hex()
     '508ca82df566dcd1b0de8296e70a96332cd644ec'
     """
-    return as_bytes(name, address, size=ADDRESS_SIZE)
+    data = as_bytes(name, address)
+    if len(data) != ADDRESS_SIZE:
+        raise InvalidInput(name, f"expected an address of {ADDRESS_SIZE} bytes, counted {len(data)}", address)
+    return data
 
 
 def hash_bytes(value: str | bytes, name: str) -> bytes:

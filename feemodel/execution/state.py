@@ -12,8 +12,9 @@ from typing import Any, NamedTuple, Self, TypeAlias
 
 from feemodel.checks import MAPPINGS, UINT64_MAX, UINT256_MAX, known_fields
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.call import as_address, as_bytes, as_integer
+from feemodel.ethereum.call import as_bytes, as_integer
 from feemodel.ethereum.fee_market import LOWEST_BASE_FEE, MIN_BLOB_BASE_FEE, fake_exponential
+from feemodel.ethereum.quantities import address_bytes
 from feemodel.execution.forks import DEFAULT_FORK, FORKS, Fork
 from feemodel.moved import renamed
 
@@ -221,7 +222,7 @@ def parse_overrides(overrides: Mapping[Any, Any] | None) -> dict[bytes, Override
     for key, fields in overrides.items():
         shown = key if isinstance(key, str) else f"0x{bytes(key).hex()}" if isinstance(key, bytes) else repr(key)
         name = f"overrides.{shown}"
-        address = as_address(name, key)
+        address = address_bytes(key, name)
         if address in parsed:
             raise InvalidInput(name, "expected every address once", key)
         parsed[address] = _parse_override(name, fields)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from feemodel.checks import sequence
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.io.blocks import parse_blocks
@@ -168,9 +169,9 @@ def parse_fee_history(answer: bytes | str | Mapping[str, Any]) -> FeeHistory:
     _check_length("blobGasUsedRatio", blob_ratios, len(ratios), may_be_empty=True)
     history = FeeHistory(
         oldest_block=cell("whole", result.get("oldestBlock"), "oldestBlock"),
-        base_fees=_fees(result, "baseFeePerGas"),
+        base_fees=_fees("baseFeePerGas", result.get("baseFeePerGas")),
         gas_used_ratios=ratios,
-        blob_base_fees=_fees(result, "baseFeePerBlobGas") if blob_ratios else (),
+        blob_base_fees=_fees("baseFeePerBlobGas", result.get("baseFeePerBlobGas")) if blob_ratios else (),
         blob_gas_used_ratios=blob_ratios,
         rewards=_rewards(result, len(ratios)),
     )
@@ -179,19 +180,12 @@ def parse_fee_history(answer: bytes | str | Mapping[str, Any]) -> FeeHistory:
     return history
 
 
-def _list(holder: Mapping[str, Any], name: str) -> list[Any]:
-    values = holder.get(name)
-    if not isinstance(values, list):
-        raise InvalidInput(name, "expected a list", values)
-    return values
-
-
-def _fees(result: Mapping[str, Any], name: str) -> tuple[int, ...]:
-    return tuple(cell("whole", value, f"{name}[{index}]") for index, value in enumerate(_list(result, name)))
+def _fees(name: str, values: Any) -> tuple[int, ...]:
+    return tuple(cell("whole", value, f"{name}[{index}]") for index, value in enumerate(sequence(name, values)))
 
 
 def _ratios(result: Mapping[str, Any], name: str) -> tuple[float, ...]:
-    ratios = _list(result, name)
+    ratios = sequence(name, result.get(name))
     for index, ratio in enumerate(ratios):
         if isinstance(ratio, bool) or not isinstance(ratio, (int, float)) or not 0 <= ratio <= sys.float_info.max:
             raise InvalidInput(f"{name}[{index}]", "expected a ratio of at least 0", ratio)
@@ -201,9 +195,9 @@ def _ratios(result: Mapping[str, Any], name: str) -> tuple[float, ...]:
 def _rewards(result: Mapping[str, Any], blocks: int) -> tuple[tuple[int, ...], ...]:
     if not result.get("reward"):  # absent, null or empty where no percentile was asked
         return ()
-    rows = _list(result, "reward")
+    rows = sequence("reward", result["reward"])
     _check_length("reward", rows, blocks)
-    rewards = tuple(_fees({f"reward[{index}]": row}, f"reward[{index}]") for index, row in enumerate(rows))
+    rewards = tuple(_fees(f"reward[{index}]", row) for index, row in enumerate(rows))
     for index, row in enumerate(rewards):
         _check_length(f"reward[{index}]", row, len(rewards[0]))
     return rewards

@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from feemodel.checks import choice
+from feemodel.checks import INT64_MAX, UINT256_MAX, choice, flag, sequence
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.transaction import Authorization
 from feemodel.io.documents import encoded, parse_json
 from feemodel.io.files import PathLike, opened, reading
-from feemodel.io.values import INT64_MAX, UINT256_MAX, WORD, cell
+from feemodel.io.values import WORD, cell
 
 #: An address or none, its balance, nonce and code; then slots as (address, slot, value).
 StoredAccount: TypeAlias = tuple[bytes, int, int, bytes]
@@ -163,28 +163,20 @@ class _Object:
         return _Object(self.get(name), f"{self.place}.{name}")
 
     def flag(self, name: str) -> bool:
-        value = self.get(name)
-        if not isinstance(value, bool):
-            raise InvalidInput(f"{self.place}.{name}", "expected true or false", value)
-        return value
+        return flag(f"{self.place}.{name}", self.get(name))
 
     def objects(self, name: str) -> "list[_Object]":
-        entries = self.get(name)
-        if not isinstance(entries, list):
-            raise InvalidInput(f"{self.place}.{name}", "expected a list", entries)
-        return [_Object(entry, f"{self.place}.{name}[{place}]") for place, entry in enumerate(entries)]
+        path = f"{self.place}.{name}"
+        return [_Object(entry, f"{path}[{place}]") for place, entry in enumerate(sequence(path, self.get(name)))]
 
     def optional_objects(self, name: str) -> "list[_Object]":
         return [] if self.get(name) is None else self.objects(name)
 
     def data_list(self, name: str, size: int) -> list[bytes]:
         """Byte strings of one size; none where the field is absent."""
-        entries = self.get(name)
-        if entries is None:
-            return []
-        if not isinstance(entries, list):
-            raise InvalidInput(f"{self.place}.{name}", "expected a list", entries)
-        return [_data(entry, f"{self.place}.{name}[{place}]", size) for place, entry in enumerate(entries)]
+        path, entries = f"{self.place}.{name}", self.get(name)
+        listed = () if entries is None else sequence(path, entries)
+        return [_data(entry, f"{path}[{place}]", size) for place, entry in enumerate(listed)]
 
     def data(self, name: str, size: int | None = None) -> bytes:
         """Bytes, as many as `size` says."""

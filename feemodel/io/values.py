@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from feemodel.checks import sequence, text
+from feemodel.checks import INT64_MAX, UINT256_MAX, sequence, text
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import MOST_TYPE, read_access_list, read_type
 from feemodel.ethereum.quantities import from_hex, from_number, from_quantity
@@ -31,8 +31,6 @@ Kind: TypeAlias = Literal["whole", "amount", "fee", "real", "time", "type", "acc
 
 Arrow: TypeAlias = pa.Array | pa.ChunkedArray
 
-INT64_MAX = 2**63 - 1
-UINT256_MAX = 2**256 - 1
 WORD = 32  # bytes of a 256-bit number
 EXACT_DOUBLE = 2**53  # up to which a double holds every integer
 LATEST = 2**34  # seconds: the year 2514; a larger time is one of another unit

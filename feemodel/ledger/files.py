@@ -23,6 +23,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from feemodel.checks import UINT256_MAX, flag
 from feemodel.errors import InvalidInput, UnreadableFile, unreadable
 from feemodel.ethereum.quantities import (
     address_bytes,
@@ -39,7 +40,6 @@ from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, G
 from feemodel.ledger.genesis_file import alloc_members, config_of
 from feemodel.ledger.trie_log import parse_trie_log_element
 
-MAX_WORD = 2**256 - 1
 PARSED_WHOLE = 1 << 26  # bytes of a genesis file, whose objects take ten times as much memory
 BLOCK_FIELDS = {"number", "hash", "parentHash", "accounts"}
 ACCOUNT_FIELDS = {"before", "after", "code", "cleared", "storage"}
@@ -52,7 +52,7 @@ def read_genesis(path: str | Path) -> Iterator[GenesisAccount]:
 
     Raises `UnreadableFile`, which names the file and the account.
     """
-    with _reading(path):
+    with reading(path):
         if Path(path).stat().st_size <= PARSED_WHOLE:
             yield from parse_genesis(parse_json(Path(path).read_bytes()))
             return
@@ -66,7 +66,7 @@ def read_genesis_chain_id(path: str | Path) -> int | None:
 
     Raises `UnreadableFile`, which names the file.
     """
-    with _reading(path):
+    with reading(path):
         if Path(path).stat().st_size <= PARSED_WHOLE:
             return genesis_chain_id(parse_json(Path(path).read_bytes()))
         with Path(path).open(encoding="utf-8-sig") as file:
@@ -94,7 +94,7 @@ def read_proof(path: str | Path) -> dict[str, Any]:
 
     Raises `UnreadableFile` for a file that is missing or holds no JSON object.
     """
-    with _reading(path):
+    with reading(path):
         proof = parse_json(Path(path).read_bytes())
     if isinstance(proof, dict) and "jsonrpc" in proof:
         proof = proof.get("result", proof.get("error"))
@@ -106,7 +106,7 @@ def read_proof(path: str | Path) -> dict[str, Any]:
 
 
 @contextmanager
-def _reading(place: str | Path) -> Iterator[None]:
+def reading(place: str | Path) -> Iterator[None]:
     """What is wrong with a file or a line of it is `UnreadableFile`, which names the place."""
     try:
         yield
@@ -143,8 +143,8 @@ def _genesis_account(text: str, fields: Any) -> GenesisAccount:
         raise InvalidInput(name, "expected an object with balance", fields)
     return GenesisAccount(
         address=address_bytes(text if text.startswith("0x") else "0x" + text, name),
-        nonce=from_number(fields.get("nonce", 0), f"{name} nonce", maximum=MAX_WORD),
-        balance=from_number(fields["balance"], f"{name} balance", maximum=MAX_WORD),
+        nonce=from_number(fields.get("nonce", 0), f"{name} nonce", maximum=UINT256_MAX),
+        balance=from_number(fields["balance"], f"{name} balance", maximum=UINT256_MAX),
         code=from_hex(fields.get("code", "0x"), f"{name} code"),
         storage=_genesis_storage(f"{name} storage", fields.get("storage", {})),
     )
@@ -159,7 +159,7 @@ def genesis_chain_id(genesis: Any) -> int | None:
     config = genesis.get("config") if isinstance(genesis, dict) else None
     if not isinstance(config, dict) or config.get("chainId") is None:
         return None
-    return from_number(config["chainId"], "config.chainId", maximum=MAX_WORD)
+    return from_number(config["chainId"], "config.chainId", maximum=UINT256_MAX)
 
 
 def parse_block(block: Any) -> BlockChanges:
@@ -221,15 +221,12 @@ def _account(text: str, change: Any) -> AccountChange:
     _check_fields(text, change, set(), ACCOUNT_FIELDS)
     if ("before" in change) != ("after" in change):
         raise InvalidInput(text, "expected before and after, or neither", sorted(change))
-    cleared = change.get("cleared", False)
-    if not isinstance(cleared, bool):
-        raise InvalidInput(f"{text} cleared", "expected true or false", cleared)
     return AccountChange(
         address=address_bytes(text),
         before=_fields(f"{text} before", change.get("before")),
         after=_fields(f"{text} after", change.get("after")),
         same="before" not in change,
-        cleared=cleared,
+        cleared=flag(f"{text} cleared", change.get("cleared", False)),
         code=from_hex(change["code"], f"{text} code") if "code" in change else None,
         storage=_slots(f"{text} storage", change.get("storage", {})),
     )
@@ -273,7 +270,7 @@ def _genesis_storage(name: str, storage: Any) -> dict[bytes, int]:
 
 def _quantity(name: str, text: Any) -> int:
     number = from_quantity(text, name)
-    if number > MAX_WORD:
+    if number > UINT256_MAX:
         raise InvalidInput(name, "expected less than 2**256", text)
     return number
 
@@ -291,7 +288,7 @@ def _read_lines(path: str | Path, parse: Callable[[Any], BlockChanges]) -> Itera
     """What the lines of a file hold that are not empty."""
     is_input = str(path) == "-"
     name = "standard input" if is_input else path
-    with _reading(name), nullcontext(sys.stdin.buffer) if is_input else Path(path).open("rb") as file:
+    with reading(name), nullcontext(sys.stdin.buffer) if is_input else Path(path).open("rb") as file:
         for number, line in enumerate(file, 1):
             if line.strip():
                 yield _parsed_line(f"{name}, line {number}", line, parse)
@@ -302,5 +299,5 @@ def _parsed_line(place: str, line: bytes, parse: Callable[[Any], BlockChanges]) 
         value = parse_json(line, place)
     except InvalidInput as error:
         raise UnreadableFile(str(error)) from None
-    with _reading(place):
+    with reading(place):
         return parse(value)

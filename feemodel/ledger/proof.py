@@ -11,7 +11,8 @@ which checks them on L1.
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from feemodel.errors import InvalidInput, LimitExceeded, NotFinalized
+from feemodel.checks import sequence
+from feemodel.errors import LimitExceeded, NotFinalized
 from feemodel.ethereum.quantities import address_bytes, from_block, slot_bytes, to_hex
 from feemodel.ledger.account import Account
 from feemodel.ledger.store import Store
@@ -59,11 +60,10 @@ def proof_steps(
     Parameters and errors as in `get_proof`; the errors come with the first one.
     """
     where = address_bytes(address)
-    if not isinstance(storage_keys, (list, tuple)):
-        raise InvalidInput("storageKeys", "expected a list", storage_keys)
-    if len(storage_keys) > key_limit:
-        raise LimitExceeded(f"storageKeys: at most {key_limit:,} a request, got {len(storage_keys):,}")
-    slots = [slot_bytes(key, f"storageKeys[{place}]") for place, key in enumerate(storage_keys)]
+    keys = sequence("storageKeys", storage_keys)
+    if len(keys) > key_limit:
+        raise LimitExceeded(f"storageKeys: at most {key_limit:,} a request, got {len(keys):,}")
+    slots = [slot_bytes(key, f"storageKeys[{place}]") for place, key in enumerate(keys)]
     accounts = store.accounts(final_block(store, block))
     proof = prove_account(accounts, store.storage, where, slots[:STEP])
     yield proof

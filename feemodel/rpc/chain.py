@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from feemodel.errors import InvalidInput, UnreadableFile, unreadable
+from feemodel.checks import UINT256_MAX
+from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum.fee_market import ELASTICITY, next_base_fee
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import as_bytes, from_hex, from_number, to_hex, to_quantity
@@ -14,7 +15,7 @@ from feemodel.execution.simulated_block import encode_header, header_fields, hea
 from feemodel.execution.state import Account, Block, CallState
 from feemodel.io.documents import parse_json
 from feemodel.ledger.blocks import GenesisAccount
-from feemodel.ledger.files import MAX_WORD, parse_genesis
+from feemodel.ledger.files import parse_genesis, reading
 
 if TYPE_CHECKING:
     from feemodel.io.replay import Replay
@@ -125,12 +126,8 @@ def replay_chain(replay: "Replay") -> Chain:
 
 def read_genesis_document(path: str | Path) -> dict[str, Any]:
     """A geth genesis file as it stands; raises `UnreadableFile`."""
-    try:
+    with reading(path):
         document = parse_json(Path(path).read_bytes())
-    except OSError as error:
-        raise unreadable(path, error) from None
-    except InvalidInput as error:
-        raise UnreadableFile(f"{path}: {error}") from None
     if not isinstance(document, dict):
         raise UnreadableFile(f"{path}: expected a JSON object")
     return document
@@ -163,7 +160,7 @@ def _number(document: Mapping[str, Any], name: str, default: int | None = None) 
     value = document.get(name)
     if value is None and default is not None:
         return default
-    return from_number(value, f"genesis.{name}", maximum=MAX_WORD)
+    return from_number(value, f"genesis.{name}", maximum=UINT256_MAX)
 
 
 def _sized(document: Mapping[str, Any], name: str, size: int) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import Call, as_integer
 from feemodel.ethereum.fee_market import MIN_BLOB_BASE_FEE
-from feemodel.ethereum.quantities import to_hex, to_quantity
+from feemodel.ethereum.quantities import address_bytes, to_hex, to_quantity
 from feemodel.execution.access_list import AccessListFound, create_access_list
 from feemodel.execution.details import gas_details
 from feemodel.execution.engines import Engine, Metered
@@ -27,7 +27,7 @@ from feemodel.execution.state import EMPTY, CallState, blob_base_fee
 from feemodel.rpc.begun import Begun, following, once
 from feemodel.rpc.chain import Chain
 from feemodel.rpc.keys import CALLER, Caller
-from feemodel.rpc.parameters import address, check_block, check_size, estimate_options, is_block, no_accounts
+from feemodel.rpc.parameters import check_block, check_size, estimate_options, is_block, no_accounts
 from feemodel.rpc.pricing import Pricing, reward, suggested_tip
 from feemodel.rpc.runner import Found, Runner
 
@@ -158,15 +158,15 @@ class ChainMethods:
 
     def _get_transaction_count(self, account: Any, block: Any = "latest") -> str:
         check_block(block, self._chain)
-        return to_quantity(self._chain.call_state.account(address("address", account)).nonce)
+        return to_quantity(self._chain.call_state.account(address_bytes(account)).nonce)
 
     def _get_balance(self, account: Any, block: Any = "latest") -> str:
         check_block(block, self._chain)
-        return to_quantity(self._chain.call_state.account(address("address", account)).balance)
+        return to_quantity(self._chain.call_state.account(address_bytes(account)).balance)
 
     def _get_code(self, account: Any, block: Any = "latest") -> str:
         check_block(block, self._chain)
-        return to_hex(self._chain.call_state.account(address("address", account)).code)
+        return to_hex(self._chain.call_state.account(address_bytes(account)).code)
 
     def _call(
         self, call: Any, block: Any = "latest", overrides: Any = None, blockOverrides: Any = None  # noqa: N803 the wire's name

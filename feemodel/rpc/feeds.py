@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import msgspec
 from websockets.frames import Frame, Opcode
 
+from feemodel.checks import choice
 from feemodel.errors import FeeModelError, InvalidInput
 from feemodel.ethereum.quantities import from_quantity, to_quantity
 from feemodel.rpc.jsonrpc import Streamed
@@ -82,8 +83,7 @@ class Feeds:
 
     def subscribe(self, subscriber: Subscriber, identity: str, kind: Any, filter: Any = None) -> None:
         """Tell a subscriber from now on; raises `InvalidInput` for another kind, and for a filter that is none."""
-        if kind not in KINDS:
-            raise InvalidInput("subscription", f"expected one of {', '.join(KINDS)}", kind)
+        choice("subscription", kind, KINDS)
         if filter is not None and kind != "logs":
             raise InvalidInput("parameter 2", f"expected nothing after {kind}", filter)
         self._subscribed[kind][subscriber, identity] = LogFilter(filter) if kind == "logs" else None

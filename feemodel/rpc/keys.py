@@ -24,7 +24,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from feemodel.checks import real_scalar
+from feemodel.checks import above_zero, flag
 from feemodel.errors import InvalidInput
 from feemodel.io.documents import read_toml
 from feemodel.rpc.jsonrpc import LIMIT_EXCEEDED, METHOD_NOT_FOUND, CallError
@@ -184,13 +184,9 @@ def _read(where: str, name: str, table: Any) -> tuple[str, Key]:
     rates = {}
     for field_name in ("requests_per_second", "gas_per_second"):
         if (value := table.get(field_name)) is not None:
-            rates[field_name] = real_scalar(f"{where}.{field_name}", value)
-            if not rates[field_name] > 0:
-                raise InvalidInput(f"{where}.{field_name}", "expected a number above 0", value)
-    methods, operator = table.get("methods"), table.get("operator", False)
+            rates[field_name] = above_zero(f"{where}.{field_name}", value)
+    methods, operator = table.get("methods"), flag(f"{where}.operator", table.get("operator", False))
     if methods is not None and (not isinstance(methods, list) or not all(isinstance(each, str) for each in methods)):
         raise InvalidInput(f"{where}.methods", "expected a list of names such as eth_call or rollup_*", methods)
-    if not isinstance(operator, bool):
-        raise InvalidInput(f"{where}.operator", "expected true or false", operator)
     key = Key(name=name, methods=None if methods is None else tuple(methods), operator=operator, **rates)
     return read_key(f"{where}.key", table.get("key")), key

@@ -1,9 +1,9 @@
-"""Parameters that several methods take: a block, a state override, an address."""
+"""Parameters that several methods take: a block, a state override."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from feemodel.checks import MAPPINGS
+from feemodel.checks import MAPPINGS, flag
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum.call import as_bytes, as_integer
 from feemodel.ethereum.quantities import from_block, to_hex
@@ -52,9 +52,7 @@ def estimate_options(*given: Any) -> EstimateOptions:
             blocks = as_integer("blocks", options["blocks"])
             if not 1 <= blocks <= MAX_BLOCKS:
                 raise InvalidInput("blocks", f"expected 1 to {MAX_BLOCKS}", blocks)
-        details = options.get("details", False)
-        if not isinstance(details, bool):
-            raise InvalidInput("details", "expected true or false", details)
+        details = flag("details", options.get("details", False))
     if len(named) > 2:
         raise InvalidInput("parameter 4", 'expected options such as {"blocks": k}', named[-1])
     block, overrides = (*named, None, None)[:2]
@@ -118,18 +116,6 @@ def is_block(block: Any, chain: Chain) -> bool:
     if isinstance(block, int) and not isinstance(block, bool) and block >= 0:  # as web3.py sends it
         return block == number
     return block in TAGS or from_block(block, TAGS) == number
-
-
-def address(name: str, value: Any) -> bytes:
-    """20 bytes, hexadecimal.
-
-    >>> address("address", "0x" + "11" * 20)[0]
-    17
-    """
-    found = as_bytes(name, value) if isinstance(value, str) else b""
-    if len(found) != 20:
-        raise InvalidInput(name, "expected an address of 20 bytes", value)
-    return found
 
 
 def _shown(block: Any) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
-from feemodel.checks import real_scalar, whole_scalar
+from feemodel.checks import INT64_MAX, choice, flag, real_scalar, sequence, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import from_typed
 from feemodel.execution.search import TOLERANCE
@@ -33,7 +33,6 @@ HIDDEN = "(not shown)"
 #: Namespaces of methods that the server has anyway, or that JSON-RPC reserves.
 RESERVED_PREFIXES = frozenset({"eth", "net", "web3", "feemodel", "rpc"})
 LONGEST = 31_536_000.0  # of a time-out or a pause: a year, which every clock takes [s]
-INT64_MAX = 2**63 - 1
 
 Read: TypeAlias = Callable[[str, Any], Any]
 
@@ -88,9 +87,7 @@ def _texts(read: Read) -> Read:
 
     def read_all(name: str, value: Any) -> tuple[str, ...]:
         listed = [part.strip() for part in value.split(",")] if isinstance(value, str) else value
-        if not isinstance(listed, (list, tuple)):
-            raise InvalidInput(name, "expected a list of texts", value)
-        return tuple(read(name, part) for part in listed)
+        return tuple(read(name, part) for part in sequence(name, listed, "texts"))
 
     return read_all
 
@@ -138,9 +135,7 @@ def _flag(name: str, value: Any) -> bool:
     known = {"true": True, "1": True, "false": False, "0": False}
     if isinstance(value, str) and value.lower() in known:
         return known[value.lower()]
-    if not isinstance(value, bool):
-        raise InvalidInput(name, "expected true or false", value)
-    return value
+    return flag(name, value)
 
 
 def _whole(minimum: int = 0, maximum: int = INT64_MAX) -> Read:
@@ -180,12 +175,7 @@ def _seconds(minimum: float) -> Read:
 
 
 def _one_of(*choices: str) -> Read:
-    def read(name: str, value: Any) -> str:
-        if value not in choices:
-            raise InvalidInput(name, f"expected one of {', '.join(choices)}", value)
-        return str(value)
-
-    return read
+    return lambda name, value: choice(name, value, choices)
 
 
 def _setting(section: str, read: Read, default: Any, help: str) -> Any:
