@@ -57,14 +57,14 @@ class _Unanswered(UpstreamError):
     """An HTTP answer that is no JSON-RPC response."""
 
 
-class _BatchRefused(Exception):
+class BatchRefused(Exception):
     """A batch that the node turned away as a whole; its calls may still be answered one by one."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error  #: raised where its calls are not sent one by one
 
 
-class _TryAgain(Exception):
+class TryAgain(Exception):
     """An attempt that failed for a reason that may pass."""
 
     def __init__(self, error: UpstreamError, *, received: bool, wait: float = 0.0) -> None:
@@ -155,7 +155,7 @@ class Node:
             methods = [request["method"] for request in requests]
             try:
                 return self._answer(methods, requests, lambda replies: self._results(requests, replies))
-            except _BatchRefused as refused:
+            except BatchRefused as refused:
                 if any(map(changes_state, methods)):  # the node may have acted on a part of the batch
                     raise refused.error from None
         outcomes: list[Any] = []
@@ -185,7 +185,7 @@ class Node:
     def error_of(self, method: str, error: Any) -> UpstreamError:
         """The exception for the `error` of a response: `NodeError` where that is an error object."""
         failure = self._error(method, error)
-        return failure.error if isinstance(failure, _TryAgain) else failure
+        return failure.error if isinstance(failure, TryAgain) else failure
 
     def close(self) -> None:
         """Close the idle connections, and end the pauses of threads that wait to try again."""
@@ -213,15 +213,15 @@ class Node:
                 return read(self._post(body))
             except _Unanswered as error:
                 if isinstance(payload, list):
-                    raise _BatchRefused(error) from None
+                    raise BatchRefused(error) from None
                 raise
-            except _TryAgain as again:
+            except TryAgain as again:
                 if attempt == self.retries or again.wait > LONGEST_RETRY_AFTER or (changing and again.received):
                     raise again.error from None
                 self._pause(attempt, again)
             attempt += 1
 
-    def _pause(self, attempt: int, again: _TryAgain) -> None:
+    def _pause(self, attempt: int, again: TryAgain) -> None:
         backoff = min(self.backoff * 2**attempt, LONGEST_BACKOFF) * random.uniform(0.5, 1.0)
         if self._closed.wait(max(backoff, again.wait)):
             raise again.error from None
@@ -252,8 +252,8 @@ class Node:
             raise self._failure(error) from None
         return self._parsed(response, data)
 
-    def _too_late(self) -> _TryAgain:
-        return _TryAgain(UpstreamError(f"{self.name}: no whole answer in {self.timeout:g} s"), received=True)
+    def _too_late(self) -> TryAgain:
+        return TryAgain(UpstreamError(f"{self.name}: no whole answer in {self.timeout:g} s"), received=True)
 
     def _body(self, response: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
         data = bytearray()
@@ -273,7 +273,7 @@ class Node:
             wait = _retry_after(response)
             asked = f", asks to wait {wait:g} s" if wait else ""
             # A node that turns a request away with 429 has not acted on it.
-            raise _TryAgain(UpstreamError(f"{self.name}: {status}{asked}"), received=response.status != 429, wait=wait)
+            raise TryAgain(UpstreamError(f"{self.name}: {status}{asked}"), received=response.status != 429, wait=wait)
         try:
             reply = json.loads(data)
         except (ValueError, RecursionError):
@@ -303,7 +303,7 @@ class Node:
             case _:
                 reason, again, received = f"the answer cannot be read ({type(error).__name__})", False, True
         failure = UpstreamError(f"{self.name}: {reason}")
-        return _TryAgain(failure, received=received) if again else failure
+        return TryAgain(failure, received=received) if again else failure
 
     def _result(self, request: dict[str, Any], reply: Any) -> Any:
         if not isinstance(reply, dict):
@@ -325,7 +325,7 @@ class Node:
         if isinstance(replies, dict) and replies.get("error") is not None:  # of the batch as a whole
             raise self._refused(replies["error"])
         if not isinstance(replies, list):
-            raise _BatchRefused(UpstreamError(f"{self.name}: the answer to a batch is not a list"))
+            raise BatchRefused(UpstreamError(f"{self.name}: the answer to a batch is not a list"))
         known = (reply for reply in replies if isinstance(reply, dict) and isinstance(reply.get("id"), (int, str)))
         by_id = {reply["id"]: reply for reply in known}
         if len(replies) != len(requests) or by_id.keys() != {request["id"] for request in requests}:
@@ -344,9 +344,9 @@ class Node:
     def _refused(self, error: Any) -> Exception:
         """The error of a batch as a whole, whose calls are asked one by one; a rate limit is waited for."""
         failure = self._error("batch", error)
-        return failure if isinstance(failure, _TryAgain) else _BatchRefused(failure)
+        return failure if isinstance(failure, TryAgain) else BatchRefused(failure)
 
-    def _error(self, method: str, error: Any) -> UpstreamError | _TryAgain:
+    def _error(self, method: str, error: Any) -> UpstreamError | TryAgain:
         code = error.get("code") if isinstance(error, dict) else None
         if isinstance(code, bool) or not isinstance(code, int):
             return UpstreamError(f"{self.name}: {method}: an error without a code")
@@ -355,7 +355,7 @@ class Node:
         # Half a surrogate pair is shown escaped: as it is, nothing could write it.
         message = str(error.get("message", "")).encode(errors="backslashreplace").decode()
         failure = NodeError(method, code, self.anonymous(message), self._anonymous_data(error.get("data")))
-        return _TryAgain(failure, received=False) if code in RATE_LIMITED else failure
+        return TryAgain(failure, received=False) if code in RATE_LIMITED else failure
 
 
 def node_address(url: str) -> urllib3.util.Url:

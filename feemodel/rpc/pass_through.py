@@ -13,6 +13,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
+from http.client import responses
 from time import monotonic
 from typing import Any, cast
 
@@ -20,7 +21,7 @@ import msgspec
 
 from feemodel.errors import InvalidInput, LimitExceeded, UpstreamError
 from feemodel.ethereum.call import check_names
-from feemodel.io.node import RETRIED_STATUSES, Node, NodeError, changes_state
+from feemodel.io.node import RETRIED_STATUSES, BatchRefused, Node, NodeError, TryAgain, changes_state
 from feemodel.rpc.begun import Begun, Later, following
 from feemodel.rpc.fair_queue import CLIENT, FairQueue
 from feemodel.rpc.head import ChainId, OtherChain
@@ -93,22 +94,8 @@ class _Ask(msgspec.Struct):
 _ASK_CHAIN_ID = _Ask(0, "eth_chainId", ())
 
 
-class _TryAgain(Exception):
-    """A failure that may pass."""
-
-    def __init__(self, error: UpstreamError, *, received: bool) -> None:
-        self.error, self.received = error, received
-
-
 class NotSent(UpstreamError):
     """A call that the node cannot have acted on."""
-
-
-class _NoBatches(Exception):
-    """A node that answered a batch with something else."""
-
-    def __init__(self, error: UpstreamError) -> None:
-        self.error = error
 
 
 _encode = msgspec.json.Encoder().encode
@@ -411,8 +398,8 @@ class PassThrough:
                 return await self._exchanged(calls, streams=streams, changes=changes, begun=first)
             except ConnectionFailed as error:
                 failure = (UpstreamError if error.received else NotSent)(f"the node: {error}")
-                again = _TryAgain(failure, received=error.received)
-            except _TryAgain as error:
+                again = TryAgain(failure, received=error.received)
+            except TryAgain as error:
                 again = error
             if attempt or (changes and again.received):
                 break
@@ -426,7 +413,7 @@ class PassThrough:
             try:
                 connection = await self._connections.post(_batch(calls), changes=changes, begun=begun)
                 return await self._batched(calls, connection, streams=streams)
-            except _NoBatches as error:
+            except BatchRefused as error:
                 if changes:  # the node may have acted on a part of it
                     raise error.error from None
         outcomes = [await self._single(call, streams=streams) for call in calls]
@@ -440,13 +427,13 @@ class PassThrough:
         replies = self._replies(connection, read, is_batch=True)
         if not isinstance(replies, list):
             if replies.error is not msgspec.UNSET:
-                raise self._refusal(replies.error)
-            raise _NoBatches(UpstreamError("the node: the answer to a batch is not a list"))
+                raise BatchRefused(self._error("batch", replies.error))
+            raise BatchRefused(UpstreamError("the node: the answer to a batch is not a list"))
         by_id = {reply.id: reply for reply in replies if type(reply.id) is int}
         if len(replies) != len(calls) + 1 or by_id.keys() != set(range(len(calls) + 1)):
             for reply in replies:  # an error whose id is null says more than the count
                 if reply.id is None and reply.error is not msgspec.UNSET:
-                    raise self._refusal(reply.error)
+                    raise BatchRefused(self._error("batch", reply.error))
             raise UpstreamError(f"the node: the answers to a batch do not have the ids of its {len(calls)} calls")
         self._check_chain(by_id[0])
         return [self._outcome(method, by_id[place]) for place, (method, _) in enumerate(calls, 1)]
@@ -472,7 +459,8 @@ class PassThrough:
                 if begins is not None and len(data) > STREAMED_FROM:
                     found = begins.match(data) if connection.status == HTTPStatus.OK else None
                     if found is not None:
-                        self._check_streamed_chain(found)
+                        if begins is _BATCH:
+                            self._chain.check(found[1][1:-1].decode())
                         return NodeStream(bytes(data[found.end() :]), connection, self._connections, begins is _BATCH)
                     begins = None
                 if len(data) > MAX_RESPONSE:
@@ -486,10 +474,6 @@ class PassThrough:
             self._held -= len(data)
         self._connections.release(connection)
         return bytes(data)
-
-    def _check_streamed_chain(self, found: "re.Match[bytes]") -> None:
-        if found.re is _BATCH:
-            self._chain.check(found[1][1:-1].decode())
 
     def _check_chain(self, reply: _Reply) -> None:
         if reply.error is msgspec.UNSET and self._chain.refusal is None and reply.result == self._chain_id:
@@ -512,11 +496,12 @@ class PassThrough:
         return reply
 
     def _replies(self, connection: NodeConnection, data: bytes, *, is_batch: bool) -> list[_Reply] | _Reply:
-        """The parsed answer; raises `_TryAgain` and `UpstreamError` for what is none."""
+        """The parsed answer; raises `TryAgain` and `UpstreamError` for what is none."""
         status = connection.status
+        reason = f"HTTP {status} {responses.get(status, '')}".rstrip()
         if status in RETRIED_STATUSES:
-            error = UpstreamError(f"the node: {_phrase(status)}")
-            raise _TryAgain(error, received=status != HTTPStatus.TOO_MANY_REQUESTS)
+            error = UpstreamError(f"the node: {reason}")
+            raise TryAgain(error, received=status != HTTPStatus.TOO_MANY_REQUESTS)
         replies: list[_Reply] | _Reply | None = None
         try:
             if connection.encoding in ("", "identity") and (data.isascii() or data.decode()):
@@ -526,12 +511,11 @@ class PassThrough:
         is_error = isinstance(replies, _Reply) and replies.error is not msgspec.UNSET
         if replies is not None and (status == HTTPStatus.OK or is_error):
             return replies
-        if status != HTTPStatus.OK:
-            failure = UpstreamError(f"the node: {_phrase(status)}")
-        else:
+        if status == HTTPStatus.OK:
             kind = self._node.anonymous(connection.content_type[:100]) or "no content type"
-            failure = UpstreamError(f"the node: the answer is not JSON-RPC ({len(data):,} bytes, {kind})")
-        raise _NoBatches(failure) if is_batch else failure
+            reason = f"the answer is not JSON-RPC ({len(data):,} bytes, {kind})"
+        failure = UpstreamError(f"the node: {reason}")
+        raise BatchRefused(failure) if is_batch else failure
 
     def _outcome(self, method: str, reply: _Reply) -> "msgspec.Raw | Exception":
         """The result in the node's bytes, or its error."""
@@ -548,10 +532,6 @@ class PassThrough:
             return UpstreamError(f"the node: {method}: an error of {len(text):,} bytes")
         failure = self._node.error_of(method, json.loads(text))
         return failure if isinstance(failure, NodeError) else UpstreamError(self._node.anonymous(str(failure)))
-
-    def _refusal(self, error: "msgspec.Raw | msgspec.UnsetType") -> Exception:
-        """The error of a batch as a whole, whose calls are asked one by one."""
-        return _NoBatches(self._error("batch", error))
 
 
 def any_changes(calls: Sequence[Call]) -> bool:
@@ -665,15 +645,3 @@ class NodeStream(Streamed):
         if self.leave is not None:
             self.leave()
             self.leave = None
-
-
-def _phrase(status: int) -> str:
-    """A status in words.
-
-    >>> _phrase(502), _phrase(599)
-    ('HTTP 502 Bad Gateway', 'HTTP 599')
-    """
-    try:
-        return f"HTTP {status} {HTTPStatus(status).phrase}"
-    except ValueError:
-        return f"HTTP {status}"
