@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
-from feemodel.ledger.rows import EMPTY, Branch, Key, Leaf, MerklePath, Node, Version, digit_at, encoded, stored_height
+from feemodel.ledger.rows import EMPTY, Branch, Key, Leaf, MerklePath, Node, Version, digit_at, stored_height
 from feemodel.ledger.scheme import NOTHING, Scheme
 from feemodel.ledger.sql_rows import add_first_rows
 
@@ -61,4 +61,4 @@ class MemoryRows:
     def _leaf(self, number: int) -> tuple[Leaf, bytes, bytes]:
         leaf = self.leaves[number]
         hkey = self.keys[leaf.key].hkey
-        return leaf, hkey, encoded(self._scheme, leaf, hkey)
+        return leaf, hkey, self._scheme.leaf(leaf.previous, leaf.following, hkey, leaf.hval)

@@ -185,11 +185,6 @@ class Database:
                 self._connection.execute("ROLLBACK")
             raise
 
-    def copy_to(self, path: Path) -> None:
-        """Write all that is committed now into a new file. Other processes may write meanwhile."""
-        with self.read_whole():
-            self.run("VACUUM INTO ?", (str(path),))
-
     def damaged(self, reason: str) -> NoReturn:
         """Raise `LedgerDamaged` that names the file."""
         raise LedgerDamaged(f"{self.path}: {reason}")

@@ -40,7 +40,8 @@ def back_up(store: Store, path: str | Path) -> Block | None:
         raise InvalidInput("out", f"cannot be written ({error.strerror})", str(target)) from None
     with folder:
         part = Path(folder.name) / target.name
-        store.database.copy_to(part)
+        with store.database.read_whole():
+            store.database.run("VACUUM INTO ?", (str(part),))  # all that is committed now
         with Store(part, read_only=True) as copy:
             head = copy.head
         with part.open("rb") as file:

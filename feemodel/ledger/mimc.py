@@ -39,7 +39,10 @@ def digest(data: bytes) -> bytes:
         element = int.from_bytes(data[start : start + BLOCK_SIZE])
         if element >= FIELD:
             raise InvalidInput("data", "expected elements below the order of the BLS12-377 scalar field", hex(element))
-        state = (_encrypted(element, state) + 2 * state + element) % FIELD
+        encrypted = element
+        for constant in round_constants():
+            encrypted = pow(encrypted + state + constant, EXPONENT, FIELD)
+        state = (encrypted + 2 * state + element) % FIELD
     return state.to_bytes(BLOCK_SIZE)
 
 
@@ -77,9 +80,3 @@ def round_constants() -> tuple[int, ...]:
         state = keccak.new(digest_bits=256, data=state).digest()
         constants.append(int.from_bytes(state) % FIELD)
     return tuple(constants)
-
-
-def _encrypted(element: int, key: int) -> int:
-    for constant in round_constants():
-        element = pow(element + key + constant, EXPONENT, FIELD)
-    return element

@@ -85,11 +85,6 @@ def digit_at(hkey: bytes, depth: int) -> int:
     return byte & 15 if depth & 1 else byte >> 4
 
 
-def encoded(scheme: Scheme, leaf: Leaf, hkey: bytes) -> bytes:
-    """The bytes of a leaf that its parent holds the hash of."""
-    return scheme.leaf(leaf.previous, leaf.following, hkey, leaf.hval)
-
-
 def stored_height(next_free: int) -> int:
     """The height of the highest stored node.
 

@@ -20,7 +20,6 @@ from feemodel.ledger.rows import (
     Node,
     Version,
     digit_at,
-    encoded,
     stored_height,
 )
 from feemodel.ledger.scheme import DEPTH, HASH_SIZE, HEAD, NOTHING, TAIL, Scheme, StoredPath, path_links
@@ -257,7 +256,7 @@ class SqlRows:
         if not is_leaf(fields) or not isinstance(hkey, bytes):
             self._database.damaged("a leaf is malformed")
         leaf = self._unpacked(fields)
-        return leaf, hkey, encoded(self._scheme, leaf, hkey)
+        return leaf, hkey, self._scheme.leaf(leaf.previous, leaf.following, hkey, leaf.hval)
 
 
 def memory_rows(scheme: Scheme) -> SqlRows:
