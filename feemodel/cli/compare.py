@@ -1,7 +1,6 @@
 """`feemodel compare`: the same transaction, call or file of transactions under every rollup's fee rule."""
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +65,8 @@ def run(options: argparse.Namespace) -> int:
          f"{row.ratio:.3f}×")
         for row in rows
     ]  # fmt: skip
-    of = _reference(options, rules)
+    names = [rule.name for rule in rules]
+    of = options.reference or ("linea" if "linea" in names else names[0])
     columns = ("rule", "data fee (L1 part)", "execution fee (L2 part)", "total", "per byte", f"of {of}")
     print_table(title, columns, cells)
     for name, reason in without.items():
@@ -74,11 +74,6 @@ def run(options: argparse.Namespace) -> int:
     for text in said:
         print(text)
     return 0
-
-
-def _reference(options: argparse.Namespace, rules: "Sequence[Rule]") -> str:
-    names = [rule.name for rule in rules]
-    return str(options.reference or ("linea" if "linea" in names else names[0]))
 
 
 def _rules(options: argparse.Namespace) -> "tuple[list[Rule], dict[str, str]]":

@@ -4,7 +4,7 @@ import argparse
 import math
 import re
 from collections.abc import Callable, Collection
-from dataclasses import replace
+from dataclasses import asdict, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -43,12 +43,7 @@ def read_pricing(options: argparse.Namespace) -> tuple[LineaPreset, Form]:
     preset = linea_preset(options.preset)
     if options.record is not None:
         record = PricingRecord.from_bytes(from_hex(options.record, "--record"))
-        preset = replace(
-            preset,
-            fixed_cost=int(record.fixed_cost),
-            variable_cost=int(record.variable_cost),
-            eth_gas_price=int(record.eth_gas_price),
-        )
+        preset = replace(preset, **asdict(record))
     if options.margin is not None:
         preset = replace(preset, estimate_margin=options.margin)
     form = form_of(options.pricing, preset)

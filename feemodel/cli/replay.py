@@ -121,15 +121,11 @@ def _row(row: Comparison) -> tuple[str, ...]:
     return (*_unlike(row), *("" if number is None else f"{number:,}" for number in numbers))
 
 
-def _place(row: Comparison) -> tuple[str, str]:
-    return f"{row.step.block.number:,}", f"{row.step.index}"
-
-
 def _unlike(row: Comparison) -> tuple[str, ...]:
-    recorded = f"{row.step.transaction.gas_used:,}"
+    recorded = (f"{row.step.block.number:,}", f"{row.step.index}", f"{row.step.transaction.gas_used:,}")
     if row.outcome is None:
-        return (*_place(row), recorded, "", f"not executed: {row.refusal}")
-    return (*_place(row), recorded, f"{row.outcome.gas_used:,}", "same" if row.same_outcome else "another")
+        return (*recorded, "", f"not executed: {row.refusal}")
+    return (*recorded, f"{row.outcome.gas_used:,}", "same" if row.same_outcome else "another")
 
 
 def _rules(

@@ -213,10 +213,10 @@ class TransactionFile(NamedTuple):
         return known_column(self.table, "gas_used")
 
 
-def add_columns(parser: Any, of: str = "the file") -> None:
+def add_columns(parser: Any) -> None:
     """How the columns of a file are named."""
     parser.add_argument("--columns", action="append", default=[], metavar="OURS=THEIRS[:gwei]",
-                        help=f"a column of {of} by its name there, and its unit; may be repeated")  # fmt: skip
+                        help="a column of the file by its name there, and its unit; may be repeated")  # fmt: skip
 
 
 def add_transaction_file(parser: Any) -> None:

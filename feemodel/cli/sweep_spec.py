@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import feemodel
-from feemodel.checks import flag, real_scalar, whole_scalar
+from feemodel.checks import flag, real_scalar, text, whole_scalar
 from feemodel.cli.options import check_known
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.io.documents import read_toml
@@ -172,8 +172,7 @@ def _transactions(table: Mapping[str, Any], folder: Path) -> Workload:
 
     _check_keys("[transactions]", table, ("file", "compressed_size", "gas"))
     for key, value in table.items():
-        if not isinstance(value, str):
-            raise InvalidInput(f"transactions.{key}", "expected text", value)
+        text(f"transactions.{key}", value)
     file = table.get("file", SHIPPED)
     columns = [table.get(name, name) for name in ("compressed_size", "gas")]
     if file != SHIPPED:

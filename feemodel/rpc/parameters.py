@@ -60,8 +60,6 @@ def estimate_options(*given: Any) -> EstimateOptions:
         if overrides is not None:
             raise InvalidInput("parameter 3", "expected nothing after a state override", overrides)
         return EstimateOptions(None, block, blocks, details)
-    if overrides is not None and not isinstance(overrides, Mapping):
-        raise InvalidInput("overrides", "expected an object of addresses", overrides)
     return EstimateOptions(block, overrides, blocks, details)
 
 
@@ -96,7 +94,11 @@ def check_block(block: Any, chain: Chain) -> None:
     Raises `InvalidInput` for what is no block, and a node's "header not found" for another block.
     """
     if block is not None and not is_block(block, chain):
-        raise CallError(SERVER_ERROR, f"header not found: {_shown(block)}, the newest block is {_newest(chain)}")
+        text = str(block)
+        shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+        known = "" if chain.hash is None else f" ({to_hex(chain.hash)})"
+        newest = f"{chain.call_state.block.number:#x}{known}"
+        raise CallError(SERVER_ERROR, f"header not found: {shown}, the newest block is {newest}")
 
 
 def is_block(block: Any, chain: Chain) -> bool:
@@ -116,13 +118,3 @@ def is_block(block: Any, chain: Chain) -> bool:
     if isinstance(block, int) and not isinstance(block, bool) and block >= 0:  # as web3.py sends it
         return block == number
     return block in TAGS or from_block(block, TAGS) == number
-
-
-def _shown(block: Any) -> str:
-    text = block if isinstance(block, str) else str(block)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
-
-
-def _newest(chain: Chain) -> str:
-    known = "" if chain.hash is None else f" ({to_hex(chain.hash)})"
-    return f"{chain.call_state.block.number:#x}{known}"

@@ -1,7 +1,7 @@
 """What estimates are priced with: from the settings, from the newest block's pricing record, or from L1 fees."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from feemodel.errors import InvalidInput, UpstreamError
@@ -166,13 +166,7 @@ def recorded_prices(settings: Settings, extra_data: bytes) -> Prices:
     Raises `InvalidInput` for a block without a record.
     """
     record = PricingRecord.from_bytes(extra_data)
-    preset = replace(
-        linea_preset(settings.preset),
-        fixed_cost=int(record.fixed_cost),
-        variable_cost=int(record.variable_cost),
-        eth_gas_price=int(record.eth_gas_price),
-    )
-    return _prices(settings, preset)
+    return _prices(settings, replace(linea_preset(settings.preset), **asdict(record)))
 
 
 def l1_prices(settings: Settings, history: "FeeHistory") -> Prices:
