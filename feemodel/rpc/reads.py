@@ -137,7 +137,7 @@ class Reads:
 
     def add(self, sent: Sent) -> bool:
         """Send a read, or keep it until it is sent with others; whether that could be done."""
-        if self._apart_until and self._is_apart():
+        if self._apart_until and monotonic() < self._apart_until:
             return self._sent([sent])
         self._waiting.append(sent)
         if len(self._waiting) >= TOGETHER:
@@ -175,9 +175,3 @@ class Reads:
             return False
         self._awaited.add(id(group))
         return True
-
-    def _is_apart(self) -> bool:
-        if monotonic() < self._apart_until:
-            return True
-        self._apart_until = 0.0
-        return False
