@@ -162,9 +162,6 @@ class _Object:
     def object(self, name: str) -> "_Object":
         return _Object(self.get(name), f"{self.place}.{name}")
 
-    def flag(self, name: str) -> bool:
-        return flag(f"{self.place}.{name}", self.get(name))
-
     def objects(self, name: str) -> "list[_Object]":
         path = f"{self.place}.{name}"
         return [_Object(entry, f"{path}[{place}]") for place, entry in enumerate(sequence(path, self.get(name)))]
@@ -289,7 +286,7 @@ def _transaction(entry: _Object) -> ReplayTransaction:
         authorizations=_authorizations(entry),
         blob_hashes=tuple(hash for name in _BLOB_HASHES for hash in entry.data_list(name, WORD)),
         signature=(entry.bare_hex("v"), entry.bare_hex("r"), entry.bare_hex("s")),
-        succeeded=outcome.flag("status"),
+        succeeded=flag(f"{outcome.place}.status", outcome.get("status")),
         gas_used=outcome.whole("gasUsed"),
         output=outcome.data("output"),
         state=_state(outcome),

@@ -261,10 +261,6 @@ def _pairs(limbs: bytes) -> bytes:
     return bytes(data)
 
 
-def _unchanged(data: bytes) -> bytes:
-    return data
-
-
 def _widened(pieces: bytes) -> bytes:
     """Each 16 bytes as an element of 32."""
     return b"".join(bytes(16) + pieces[start : start + 16] for start in range(0, len(pieces), 16))
@@ -306,8 +302,8 @@ MIMC = Scheme(
     name="mimc",
     digests=mimc.digests,
     tail_key=(mimc.FIELD - 1).to_bytes(WORD_SIZE),
-    numbers=_unchanged,
-    plain=_unchanged,
+    numbers=bytes,  # as they are
+    plain=bytes,
     words=_low_halves_first,
     address_word=_as_number,
     pieces=_widened,
