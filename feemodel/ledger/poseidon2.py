@@ -64,7 +64,10 @@ def digests(data: bytes, size: int) -> bytes:
         raise InvalidInput("data", f"expected whole messages of {size:,} bytes", len(data))
     padding = -size % BLOCK_SIZE
     if padding:
-        data = _padded_last_blocks(data, size, padding)
+        messages = np.frombuffer(data, dtype=np.uint8).reshape(-1, size)
+        whole = size - size % BLOCK_SIZE
+        zeros = np.zeros((len(messages), padding), dtype=np.uint8)
+        data = np.concatenate([messages[:, :whole], zeros, messages[:, whole:]], axis=1).tobytes()
     result: NDArray[np.uint8] | None = _kernel().absorb(np.frombuffer(data, dtype=np.uint8), size + padding)
     if result is None:
         elements = np.frombuffer(data, dtype=">u4").reshape(-1, (size + padding) // 4)
@@ -173,10 +176,3 @@ def _kernel() -> ModuleType:
     from feemodel.ledger import poseidon2_kernel
 
     return poseidon2_kernel
-
-
-def _padded_last_blocks(data: bytes, size: int, padding: int) -> bytes:
-    messages = np.frombuffer(data, dtype=np.uint8).reshape(-1, size)
-    whole = size - size % BLOCK_SIZE
-    zeros = np.zeros((len(messages), padding), dtype=np.uint8)
-    return np.concatenate([messages[:, :whole], zeros, messages[:, whole:]], axis=1).tobytes()

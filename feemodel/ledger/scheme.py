@@ -277,10 +277,6 @@ def _in_two_pieces(address: bytes) -> bytes:
     return address[:16] + address[16:].rjust(16, b"\0")
 
 
-def _as_number(address: bytes) -> bytes:
-    return address.rjust(WORD_SIZE, b"\0")
-
-
 # The empty hashes are constants: every ledger that is opened needs them, and computing them loads the compiled kernels.
 POSEIDON2 = Scheme(
     name="poseidon2",
@@ -305,7 +301,7 @@ MIMC = Scheme(
     numbers=bytes,  # as they are
     plain=bytes,
     words=_low_halves_first,
-    address_word=_as_number,
+    address_word=lambda address: address.rjust(WORD_SIZE, b"\0"),
     pieces=_widened,
     first_wrong=mimc.first_wrong,
     empty_code_hash=bytes.fromhex("0134373b65f439c874734ff51ea349327c140cde2e47a933146e6f9f2ad8eb17"),

@@ -103,11 +103,6 @@ class NodeConnections:
             connection.send(self._head % len(body) + body, done)
         return connection
 
-    def take(self, connection: "NodeConnection") -> None:
-        """Drop the answer that has arrived, and keep the connection for the next request."""
-        connection.drop()
-        self.release(connection)
-
     def release(self, connection: "NodeConnection") -> None:
         """Keep a connection whose answer was read as a whole for the next request; close any other."""
         if connection.is_reusable and not self._is_closed:

@@ -262,7 +262,8 @@ class PassThrough:
                 connection.abort()
                 self._not_sent(group)
             return
-        self._connections.take(connection)
+        connection.drop()
+        self._connections.release(connection)
         for sent in group:
             self._places.leave(sent.client, known=False)
         self._ended(group, is_well=True)
@@ -438,7 +439,7 @@ class PassThrough:
         self._check_chain(by_id[0])
         return [self._outcome(method, by_id[place]) for place, (method, _) in enumerate(calls, 1)]
 
-    async def _single(self, call: Call, *, streams: bool) -> Any:
+    async def _single(self, call: Call, *, streams: bool) -> "msgspec.Raw | Exception | NodeStream":
         """The outcome of a call of a node without batches, behind the chain id on the same connection."""
         body = _numbered(_request(*call), 1)
         connection = await self._connections.post(_CHAIN_ID)

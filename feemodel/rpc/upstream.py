@@ -80,7 +80,7 @@ class Upstream:
         asked: list[tuple[str, list[Any]]] = [_CHAIN_ID, ("eth_estimateGas", estimated), _HEAD, _FEE_HISTORY]
         if request.call.sender is not None and request.call.nonce is None:
             asked.append(("eth_getTransactionCount", [to_hex(request.call.sender), at]))
-        chain_id, gas, head, history, *count = await self._asked(self._outcomes, asked)
+        chain_id, gas, head, history, *count = await self._asked(asked)
         if isinstance(gas, NodeError):
             raise gas
         self.head.note(Head.parse(_own(head), history))
@@ -104,10 +104,11 @@ class Upstream:
         self.node.close()
         self.threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _asked(self, ask: Callable[..., Any], *what: Any) -> Any:
+    async def _asked(self, calls: Sequence[tuple[str, Sequence[Any]]]) -> list[Any]:
+        """The outcomes of `_outcomes`, waited for in a thread."""
         try:
             async with asyncio.timeout(self.node.timeout):  # for the node's own time-out is of each of its attempts
-                return await asyncio.get_running_loop().run_in_executor(self.threads, ask, *what)
+                return await asyncio.get_running_loop().run_in_executor(self.threads, self._outcomes, calls)
         except NodeError:
             raise
         except OtherChain as error:
