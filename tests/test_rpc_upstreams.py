@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
+from feemodel.rpc import upstream
 from feemodel.rpc.settings import Settings
 from tests import node_server
 from tests.rpc_calls import TRANSFER
@@ -34,6 +35,12 @@ def two(**settings):
             node.stopping.set()
 
 
+@pytest.fixture(autouse=True)
+def stalls_change_no_node(monkeypatch):
+    """A machine that does much else makes either node look slow."""
+    monkeypatch.setattr(upstream, "WORTH_A_CHANGE", PATIENCE)
+
+
 def gas(client):
     return client.result("eth_estimateGas", TRANSFER)
 
@@ -50,7 +57,7 @@ def seen(client, place):
 
 
 def test_the_first_node_answers_while_it_is_well():
-    with two() as (_, _, client):
+    with two(node_timeout=PATIENCE) as (_, _, client):
         assert {"0x5208"} == {gas(client) for _ in range(10)}
         assert [seen(client, place)["inUse"] for place in (0, 1)] == [True, False]
 
@@ -141,7 +148,9 @@ def test_the_error_of_a_node_is_an_answer():
         assert "eth_call" not in second.methods
 
 
-def test_a_much_quicker_node_is_used():
+def test_a_much_quicker_node_is_used(monkeypatch):
+    monkeypatch.setattr(upstream, "WORTH_A_CHANGE", 0.02)
+
     def slow(handler, payload):
         time.sleep(0.1)
         head = head_block(number="0x5")
