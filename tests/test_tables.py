@@ -94,6 +94,12 @@ def test_transactions_of_type_3_and_4_are_known_by_their_fields_where_no_type_is
         feemodel.fee_sizes(table)
 
 
+def test_a_column_that_stands_twice_is_refused():
+    table = pd.DataFrame(etl_rows())
+    with pytest.raises(InvalidInput, match="table: expected every column once, got 'nonce'"):
+        feemodel.fee_sizes(pd.concat([table, table[["nonce"]]], axis=1))
+
+
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
 def test_a_misspelt_column_is_refused_with_the_column_that_is_meant(tmp_path, suffix):
     """Without its priority fee the transaction would be taken for another type, and for fewer bytes."""

@@ -4,6 +4,7 @@ import gzip
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from feemodel.ethereum.transaction import (
     LINEA_CHAIN_ID,
     Signature,
     Transaction,
+    created_address,
     intrinsic_gas,
     measured_form,
     parse_sender_unsigned,
@@ -166,6 +168,8 @@ def test_ints_and_bytes_from_python_are_taken():
         ({"value": "5"}, r"call\.value: expected a quantity.* got '5'"),
         ({"value": -5}, r"call\.value: .* got -5"),
         ({"value": 1.5}, r"call\.value: .* got 1\.5"),
+        ({"value": 2**256}, r"call\.value: expected a number below 2\*\*256"),
+        ({"nonce": "0x1" + "0" * 16}, r"call\.nonce: expected a number below 2\*\*64, got '0x10000000000000000'"),
         ({"gasPrice": "0x1", "maxFeePerGas": "0x2"}, r"call\.gasPrice: .* got '0x1'"),
         ({"accessList": [{"address": TO, "storageKeys": ["0x01"]}]}, r"accessList\[0\]\.storageKeys\[0\].*got '0x01'"),
         ({"accessList": [TO]}, r"call\.accessList\[0\]: expected an object"),
@@ -193,6 +197,30 @@ def test_a_bad_call_is_refused_with_the_path_of_the_field(call, message):
 def test_a_bad_transaction_is_refused(raw, message):
     with pytest.raises(InvalidInput, match=message):
         parse_transaction(raw)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"value": 2**256}, "value: expected at most"),
+        ({"value": -1}, "value: expected an integer of at least 0, got -1"),
+        ({"gas_limit": 1.5}, "gas_limit: expected an integer, not float64, got 1.5"),
+        ({"nonce": 2**64}, "nonce: expected at most"),
+        ({"to": "0x" + "1" * 18}, "to: expected an address of 20 bytes"),  # twenty characters
+    ],
+)
+def test_what_no_transaction_holds_is_refused(fields, message):
+    with pytest.raises(InvalidInput, match=message):
+        Transaction(**{"gas_limit": 21_000} | fields)
+
+
+def test_integers_of_numpy_and_text_are_those_of_python():
+    plain = Transaction(gas_limit=200, to=b"\x11" * 20, value=255, data=b"\x12")
+    other = Transaction(gas_limit=np.uint8(200), to="0x" + "11" * 20, value=np.int64(255), data=bytearray(b"\x12"))
+    assert (other, other.unsigned()) == (plain, plain.unsigned())
+    assert created_address(bytes(20), np.uint8(200)) == created_address(bytes(20), 200)
+    with pytest.raises(InvalidInput, match="sender: expected an address of 20 bytes, counted 19"):
+        created_address(bytes(19), 0)
 
 
 def test_a_signature_that_belongs_to_no_key_is_refused():

@@ -8,7 +8,7 @@ from feemodel.cli.options import add_codec, count, read_codec, whole_from_0
 from feemodel.cli.output import add_out, checked_out, print_json, print_table
 from feemodel.cli.subjects import add_transaction_file, estimated_gas, read_subject, read_transaction_file
 from feemodel.ethereum.quantities import WEI_PER_GWEI
-from feemodel.ethereum.transaction import Transaction, fill
+from feemodel.ethereum.transaction import Transaction, check_priced, fill
 
 if TYPE_CHECKING:
     from feemodel.rollups.factors import Rule
@@ -98,6 +98,7 @@ def _transactions(
     if isinstance(subject, Transaction):
         return [subject], [gas], None, []
     # A call has no signature: a placeholder of the same length stands in, as in a node's estimate.
+    check_priced(subject)
     signed = fill(subject, gas=gas, chain_id=options.chain_id).with_placeholder_signature()
     return [signed], [gas], [subject.sender or bytes(20)], []
 

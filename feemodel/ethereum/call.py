@@ -1,9 +1,10 @@
 """The call object that `eth_call` and `rollup_estimateGas` take, read and checked."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
-from feemodel.checks import MAPPINGS, sequence, whole_scalar
+from feemodel.checks import MAPPINGS, UINT64_MAX, UINT256_MAX, sequence, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import address_bytes, from_hex, from_quantity
 from feemodel.ethereum.quantities import as_bytes as as_bytes
@@ -276,7 +277,8 @@ def _as_it_is(name: str, value: Any) -> Any:
 
 
 _READ: dict[str, Callable[[str, Any], Any]] = {
-    **dict.fromkeys(_QUANTITIES, as_integer),
+    **dict.fromkeys(_QUANTITIES, partial(as_integer, maximum=UINT256_MAX)),
+    **dict.fromkeys(("gas_limit", "nonce", "chain_id"), partial(as_integer, maximum=UINT64_MAX)),
     "input": as_bytes,
     "from_address": _address,
     "to_address": _address,

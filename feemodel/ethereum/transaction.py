@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 from ethereum_rlp import rlp
 from ethereum_rlp.exceptions import RLPException
 
-from feemodel.checks import choice, whole_scalar
+from feemodel.checks import UINT64_MAX, UINT256_MAX, choice, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import ACCESS_LIST as ACCESS_LIST
 from feemodel.ethereum.call import BLOB, SET_CODE, AccessList, Call, as_bytes
@@ -24,7 +24,7 @@ from feemodel.ethereum.call import DYNAMIC_FEE as DYNAMIC_FEE
 from feemodel.ethereum.call import LEGACY as LEGACY
 from feemodel.ethereum.fee_market import LOWEST_BASE_FEE, TRANSACTION_GAS, calldata_floor_gas, calldata_gas
 from feemodel.ethereum.hashes import keccak256
-from feemodel.ethereum.quantities import minimal_bytes, to_hex
+from feemodel.ethereum.quantities import address_bytes, minimal_bytes, to_hex
 
 FORMS = ("sender_unsigned", "unsigned", "signed")
 LINEA_CHAIN_ID = 59_144  # of transactions that name none
@@ -37,6 +37,10 @@ ACCESS_LIST_ADDRESS_GAS, ACCESS_LIST_KEY_GAS = 2_400, 1_900
 AUTHORIZATION_GAS = 25_000
 SECP256K1_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
+_MOST = {  #: of each number that a transaction holds
+    **dict.fromkeys(("chain_id", "nonce", "gas_limit"), UINT64_MAX),
+    **dict.fromkeys(("gas_price", "max_priority_fee", "max_fee", "value"), UINT256_MAX),
+}
 _NO_FEE = "expected type 0, 1 or 2: no fee is published for this one"
 _FIELDS = {  # in the order of their RLP lists, without the signature
     LEGACY: ("nonce", "gas_price", "gas_limit", "to", "value", "data"),
@@ -104,6 +108,13 @@ class Transaction:
             raise InvalidInput("type", "expected 0, 1 or 2", self.type)
         if self.type != LEGACY and self.chain_id is None:
             raise InvalidInput("chain_id", f"expected one in a transaction of type {self.type}", None)
+        for name, most in _MOST.items():
+            number = getattr(self, name)
+            if (type(number) is not int or not 0 <= number <= most) and (number is not None or name != "chain_id"):
+                object.__setattr__(self, name, whole_scalar(name, number, maximum=most))
+        for name in ("to", "data"):
+            if type(getattr(self, name)) is not bytes and (name == "data" or self.to is not None):
+                object.__setattr__(self, name, as_bytes(name, getattr(self, name)))
         if self.to is not None and len(self.to) != 20:
             raise InvalidInput("to", "expected an address of 20 bytes", to_hex(self.to))
 
@@ -200,6 +211,16 @@ def fill(call: Call, *, gas: int, nonce: int = 0, base_fee: int = LOWEST_BASE_FE
     )
 
 
+def check_priced(call: Call) -> None:
+    """Raise `InvalidInput` for a call that only a transaction of type 3 or 4 can make.
+
+    >>> check_priced(Call(to=bytes(20)))
+    """
+    kind = SET_CODE if call.authorizations else BLOB if call.max_fee_per_blob_gas is not None else LEGACY
+    if kind != LEGACY:
+        raise InvalidInput("call", _NO_FEE, kind)
+
+
 def measured_form(transaction: Transaction, form: str, *, sender: bytes | None = None) -> bytes:
     """A transaction in one of the encodings of `FORMS`; a missing sender is recovered from the signature.
 
@@ -265,7 +286,8 @@ def created_address(sender: bytes, nonce: int) -> bytes:
     >>> created_address(bytes.fromhex("6ac7ea33f8831ea9dcc53393aaa88b25a785dbf0"), 0).hex()
     'cd234a471b72ba2f1ccf0a70fcaba648a5eecd8d'
     """
-    return keccak256(rlp.encode([sender, minimal_bytes(nonce)]))[12:]
+    items = [address_bytes(sender, "sender"), minimal_bytes(whole_scalar("nonce", nonce))]
+    return keccak256(rlp.encode(items))[12:]
 
 
 def signer(digest: bytes, signature: Signature) -> bytes:

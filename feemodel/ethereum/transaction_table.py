@@ -166,6 +166,8 @@ def known_column(table: "pd.DataFrame", name: str, *, partly: bool = False) -> l
 def _columns(table: "pd.DataFrame") -> dict[str, Any]:
     """Our fields → the table's names, of which our own counts first."""
     found: dict[str, Any] = {}
+    if not table.columns.is_unique:
+        raise InvalidInput("table", "expected every column once", table.columns[table.columns.duplicated()][0])
     for name in table.columns:
         field = FIELD_OF.get(name) if isinstance(name, str) else None
         if field is not None and (field not in found or name == field):

@@ -7,7 +7,7 @@ from feemodel.checks import INT64_MAX, UINT256_MAX, choice, known_fields, mappin
 from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded
 from feemodel.ethereum.call import Call
 from feemodel.ethereum.quantities import from_quantity, to_quantity
-from feemodel.ethereum.transaction import Transaction, fill
+from feemodel.ethereum.transaction import Transaction, check_priced, fill
 from feemodel.explorer.fields import FIELDS, L1_FEES, check_subject_size, read_value
 from feemodel.io.shipped import day_l1_fees
 from feemodel.rollups import chain_history
@@ -81,6 +81,7 @@ def compared(
 
     senders = None
     if isinstance(read, Call):  # a placeholder signature, as in a node's estimate
+        check_priced(read)
         signed = fill(read, gas=gas, chain_id=chain_id).with_placeholder_signature()
         senders = [read.sender or bytes(20)]
     else:

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from feemodel.checks import function, instance, mapping, whole_scalar
+from feemodel.checks import UINT256_MAX, function, instance, mapping, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import parse_call
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
-from feemodel.ethereum.transaction import Transaction, fill
+from feemodel.ethereum.transaction import Transaction, check_priced, fill
 from feemodel.rollups import arbitrum, arbitrum_l1_pricing, balance, optimism, presets
 from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, PRICING_INERTIA, GasConstraint
 from feemodel.rollups.balance import Sendable
@@ -87,7 +87,7 @@ def max_send(
     if sign is not None:
         function("sign", sign)
     one, blocks = chain(name), whole_scalar("blocks_ahead", blocks_ahead)
-    whole_scalar("balance", balance_wei, unit="wei")
+    balance_wei = whole_scalar("balance", balance_wei, maximum=UINT256_MAX, unit="wei")
     parameters = one.at(at)
     tip = whole_scalar("max_priority_fee", max_priority_fee, unit="wei")
     if max_fee_per_gas is None:
@@ -195,6 +195,7 @@ def _transaction(call: Mapping[str, Any], chain_id: int | None, gas_limit: int, 
     parsed = parse_call({**call, "maxFeePerGas": fee, "maxPriorityFeePerGas": tip})
     if chain_id is None and parsed.chain_id is None:
         raise InvalidInput("call.chainId", "expected one: many chains follow this rule", None)
+    check_priced(parsed)
     return fill(parsed, gas=whole_scalar("gas_limit", gas_limit, unit="gas"), chain_id=chain_id or 0)
 
 
