@@ -5,10 +5,12 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Protocol, TypeVar
 
+from feemodel.checks import choice
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Committed, Inspected, Outcome, Traced
-from feemodel.execution.state import Account, CallState
+from feemodel.execution.state import Account, CallState, blob_base_fee
 from feemodel.extras import engine_commands, install_command
 
 Found = TypeVar("Found")
@@ -94,6 +96,14 @@ class _MeteredExecute:
         return answer
 
 
+def blob_cost(call_state: CallState, message: Message) -> int:
+    """What a message's blobs cost its sender [wei]; raises `InvalidInput` for blobs before Cancun, whoever pays."""
+    if not message.blob_hashes:
+        return 0
+    cost = len(message.blob_hashes) * GAS_PER_BLOB * blob_base_fee(call_state)
+    return cost if message.pays and message.pays_for_blobs else 0
+
+
 def check_payable(call_state: CallState, message: Message, gas_limit: int, blob_cost: int = 0) -> Account:
     """The sender's account, which has what the value, the gas limit and the blobs cost.
 
@@ -128,21 +138,19 @@ def engine_named(name: str) -> Engine:
     >>> engine_named("reference") is engine_named("reference")
     True
     """
-    if is_native(name):
+    if is_native(choice("engine", name, ENGINES)):
         from feemodel.execution.native import Native
 
         return Native()
-    if name in ("auto", "reference"):
-        try:
-            from feemodel.execution.reference import Reference
-        except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] != "ethereum":
-                raise
-            raise _missing(name) from None
-        return Reference()
     if name == "native":
         raise _missing(name)
-    raise InvalidInput("engine", f"expected one of {', '.join(ENGINES)}", name)
+    try:
+        from feemodel.execution.reference import Reference
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "ethereum":
+            raise
+        raise _missing(name) from None
+    return Reference()
 
 
 def check_installed(name: str) -> None:

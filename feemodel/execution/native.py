@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from feemodel.checks import UINT256_MAX
 from feemodel.errors import EngineFailed, ExecutionFailed, InvalidInput, LimitExceeded
-from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.ethereum.transaction import Authorization
-from feemodel.execution.engines import Execute, check_payable, check_stays
+from feemodel.execution.engines import Execute, blob_cost, check_payable, check_stays
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Committed, Inspected, Log, Outcome, Status, Traced
 from feemodel.execution.state import EMPTY, Account, CallState, Change, blob_base_fee
@@ -147,7 +146,7 @@ class _Machine:
 
     def _executed(self, function: _Function[Answer], message: Message, gas_limit: int) -> Answer:
         if message is not self._message:  # a search asks for the same one again and again
-            self._blob_cost = _blob_cost(self._call_state, message) if message.blob_hashes else 0
+            self._blob_cost = blob_cost(self._call_state, message)
             self._given, self._message = _given(message, self._call_state, self._blob_cost), message
         check_payable(self._call_state, message, gas_limit, self._blob_cost)
         left = None if self._until is None else max(self._until - monotonic(), 0.0)
@@ -262,11 +261,6 @@ def _packed(
 @lru_cache(maxsize=1024)
 def _kept_code(code: bytes) -> native.Code:
     return native.Code(code)
-
-
-def _blob_cost(call_state: CallState, message: Message) -> int:
-    price = blob_base_fee(call_state)  # refused before Cancun, whoever pays
-    return len(message.blob_hashes) * GAS_PER_BLOB * price if message.pays and message.pays_for_blobs else 0
 
 
 def _authorizations(entries: Sequence[Authorization]) -> list[tuple[bytes, bytes, int, int, bytes, bytes]]:

@@ -20,7 +20,7 @@ from ethereum_types.numeric import U8, U64, U256, Uint
 
 from feemodel.checks import UINT256_MAX
 from feemodel.errors import ExecutionFailed, InvalidInput
-from feemodel.execution.engines import Execute, check_payable, check_stays
+from feemodel.execution.engines import Execute, blob_cost, check_payable, check_stays
 from feemodel.execution.inspection import Inspector, Transfers, changes_between, logging_payments
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import UNBOUNDED, Committed, Inspected, Log, Outcome, Status, Traced
@@ -156,8 +156,8 @@ class _Machine:
     def _execute(self, message: Message, gas_limit: int, record: _Tracer | None) -> "_Executed":
         """The outcome, what the message costs before its first instruction [gas], and what it left."""
         rules, fork = self._rules, self._call_state.fork
-        blob_cost = _blob_cost(self._call_state, message) if message.blob_hashes else 0
-        check_payable(self._call_state, message, gas_limit, blob_cost)
+        blobs = blob_cost(self._call_state, message)
+        check_payable(self._call_state, message, gas_limit, blobs)
         transaction = _transaction(rules, message, gas_limit)
         cost = rules.transactions.calculate_intrinsic_cost(transaction)
         intrinsic, floor = map(int, cost) if fork.calldata_floor else (int(cost), 0)
@@ -165,7 +165,7 @@ class _Machine:
             return _Executed(Outcome(Status.INTRINSIC, gas_used=0, floor=floor, halt=Status.INTRINSIC), intrinsic)
         state = _copy(rules, self._state)
         block = _block_environment(rules, state, self._call_state, message.base_fee)
-        due = blob_cost + (gas_limit * message.gas_price if message.pays else 0)
+        due = blobs + (gas_limit * message.gas_price if message.pays else 0)
         _charge_sender(rules, state, message.sender, due)
         environment = _transaction_environment(rules, message, gas_limit - intrinsic, self._call_state)
         environment.logs_payments = isinstance(record, Transfers)
@@ -289,13 +289,6 @@ def _charge_sender(rules: Any, state: Any, key: bytes, due: int) -> None:
     if due:
         balance = int(rules.state.get_account(state, sender).balance)
         rules.state.set_account_balance(state, sender, U256(balance - due))
-
-
-def _blob_cost(call_state: CallState, message: Message) -> int:
-    price = blob_base_fee(call_state)
-    if not (message.pays and message.pays_for_blobs):
-        return 0
-    return len(message.blob_hashes) * int(_rules(call_state.fork.name).vm.gas.GAS_PER_BLOB) * price
 
 
 def _block_environment(rules: Any, state: Any, call_state: CallState, base_fee: int) -> Any:

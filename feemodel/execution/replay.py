@@ -16,7 +16,7 @@ from feemodel.errors import FeeModelError, InvalidInput
 from feemodel.ethereum.call import BLOB, SET_CODE, Call
 from feemodel.ethereum.transaction import DYNAMIC_FEE, Transaction, created_address, fill, measured_form
 from feemodel.execution.clients import node_named
-from feemodel.execution.engines import Engine, engine_named
+from feemodel.execution.engines import Engine, engine_of
 from feemodel.execution.estimate import GasEstimate, RollupEstimate, check_tolerance, estimate_gas, priced
 from feemodel.execution.forks import Fork, fork_named
 from feemodel.execution.message import Message, Request, parse_message
@@ -127,7 +127,7 @@ def reproducing_forks(
     found : the comparisons under `fork`; what they did not reproduce is tried first under the other rules.
     engine : see `feemodel.execution.estimate_gas`.
     """
-    runner = engine_named(engine) if isinstance(engine, str) else engine
+    runner = engine_of(engine)
     first = [place for place, row in enumerate(found) if not row.reproduced]
     order = first + [place for place, row in enumerate(found) if row.reproduced]
 
@@ -170,7 +170,7 @@ def compare_transactions(
     ------
     InvalidInput : rules, an engine, a search or a tolerance that are none.
     """
-    runner = engine_named(engine) if isinstance(engine, str) else engine
+    runner = engine_of(engine)
     margins, node = preset or linea_preset(), node_named(search).rules.name
     check_tolerance(tolerance)
     for step in steps(replay, fork=fork):

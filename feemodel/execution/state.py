@@ -225,15 +225,11 @@ def parse_overrides(overrides: Mapping[Any, Any] | None) -> dict[bytes, Override
         address = address_bytes(key, name)
         if address in parsed:
             raise InvalidInput(name, "expected every address once", key)
-        parsed[address] = _parse_override(name, fields)
+        given = _read_fields(name, fields, _FIELDS)
+        if "state" in given and "state_diff" in given:
+            raise InvalidInput(f"{name}.stateDiff", "expected either state or stateDiff", fields["stateDiff"])
+        parsed[address] = Override(**given)
     return parsed
-
-
-def _parse_override(name: str, fields: Any) -> Override:
-    given = _read_fields(name, fields, _FIELDS)
-    if "state" in given and "state_diff" in given:
-        raise InvalidInput(f"{name}.stateDiff", "expected either state or stateDiff", fields["stateDiff"])
-    return Override(**given)
 
 
 def _read_fields(name: str, fields: Any, known: "Mapping[str, _Field]") -> dict[str, Any]:
