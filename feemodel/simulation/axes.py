@@ -7,7 +7,7 @@ An axis gives any stretch of its values on request, the same values whoever asks
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from typing import Any, ClassVar, Protocol, TypeAlias, TypeGuard
+from typing import Any, ClassVar, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,31 +25,6 @@ HALF_CELL = 0.5**31  # of the Sobol sequence, whose points are multiples of 2**-
 SAMPLE = "sample"  # the dimension of draws and points
 
 
-class Axis(Protocol):
-    """Inputs that vary together along one dimension."""
-
-    @property
-    def dim(self) -> str: ...
-
-    @property
-    def names(self) -> tuple[str, ...]: ...
-
-    @property
-    def generated(self) -> bool:
-        """Whether the values are made on request, rather than held."""
-
-    def __len__(self) -> int: ...
-
-    def values(self, start: int, stop: int, into: Inputs | None = None) -> Inputs:
-        """A stretch of each input; generated values are written to `into`, if that is given."""
-
-    def example(self) -> Inputs:
-        """One value of each input, to try a function on."""
-
-    def attributes(self) -> dict[str, Constant]:
-        """What describes the axis where its values are not kept."""
-
-
 @dataclass(frozen=True, eq=False)
 class Listed:
     """Values that the caller gave."""
@@ -57,7 +32,7 @@ class Listed:
     dim: str
     columns: Inputs
     described: str
-    generated: bool = False
+    generated: bool = False  #: whether the values are made on request, rather than held
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -67,12 +42,15 @@ class Listed:
         return int(next(iter(self.columns.values())).size)
 
     def values(self, start: int, stop: int, into: Inputs | None = None) -> Inputs:
+        """A stretch of each input; generated values are written to `into`, if that is given."""
         return _part(self.columns, start, stop)
 
     def example(self) -> Inputs:
+        """One value of each input, to try a function on."""
         return self.values(0, 1)
 
     def attributes(self) -> dict[str, Constant]:
+        """What describes the axis where its values are not kept."""
         return {f"{self.dim}_values": self.described}
 
 
@@ -188,6 +166,9 @@ class SobolPoints(GeneratedAxes):
 
     def example(self) -> Inputs:
         return self.values(0, 1)
+
+
+Axis: TypeAlias = Listed | Draws | SobolPoints  # inputs that vary together along one dimension
 
 
 def columns_at(name: str, within: Any, unit: NDArray[np.float64]) -> Inputs:

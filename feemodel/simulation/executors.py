@@ -137,13 +137,13 @@ def in_order(
 def _team(where: Where, job: Job[Any], workers: int | None) -> Iterator[Team]:
     count = cores() if workers is None else whole_scalar("workers", workers, minimum=1, maximum=MOST_WORKERS)
     if where is None or (isinstance(where, str) and where == THREADS):
-        with _closing(ThreadPoolExecutor(count)) as pool:
-            yield Team(partial(pool.submit, job), count)
+        with ThreadPoolExecutor(count) as pool:
+            yield Team(partial(_submitted_to, pool, job), count)
     elif isinstance(where, str) and where == PROCESSES:
         context = _Spawning()
-        with _closing(ProcessPoolExecutor(count, context, initializer=_receive, initargs=(_pickled(job),))) as pool:
+        with ProcessPoolExecutor(count, context, initializer=_receive, initargs=(_pickled(job),)) as processes:
             try:
-                yield Team(partial(_submitted, pool), count)
+                yield Team(partial(_submitted, processes), count)
             except BrokenExecutor:
                 context.terminate()
                 raise
@@ -204,15 +204,6 @@ def _submitted(pool: ProcessPoolExecutor, number: int) -> "Future[Any]":
         return pool.submit(_run_received, number)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
-def _closing(pool: ThreadPoolExecutor | ProcessPoolExecutor) -> Iterator[Any]:
-    """The pool, and no worker of it left afterwards, whatever happened."""
-    try:
-        yield pool
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _is_dask(where: Where) -> TypeGuard[str | DaskClient]:

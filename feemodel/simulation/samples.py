@@ -42,7 +42,7 @@ class Samples:
 
     def __post_init__(self) -> None:
         for axis in sequence("axes", self.axes):
-            if not isinstance(axis, (Listed, Draws, SobolPoints)):
+            if not isinstance(axis, Axis):
                 raise InvalidInput("axes", "expected axes, as grid, sobol and monte_carlo make them", axis)
         for name, value in mapping("constants", self.constants).items():
             if not isinstance(value, str):

@@ -1,7 +1,5 @@
 """The price of finality: what waiting for cheaper L1 fees saves, and how long it takes, on a schedule of its own."""
 
-from typing import Any
-
 import numpy as np
 import xarray as xr
 
@@ -78,7 +76,18 @@ def price_of_finality(
                                 caps, factors)  # fmt: skip
     cost = submission.cost(base_fee[left], paid_tip, blob_base_fee[left])
     delay = np.where(left > due, left * step - due_times, 0.0)
-    return _dataset(due_times, left * step, delay, cost, at_tip[due])
+    at_once = at_tip[due]
+    return described_dataset(
+        {
+            "due": ("submission", due_times, "s", "when the submission is full"),
+            "left": ("submission", left * step, "s", "when it leaves"),
+            "delay": ("submission", delay, "s", "how long it waits after it is full"),
+            "cost": ("submission", cost, "wei", "what it costs"),
+            "cost_at_once": ("submission", at_once, "wei", "what it would cost when it is full"),
+            "saving": ((), float(1.0 - cost.sum() / at_once.sum()), "1", "part of cost at once"),
+            "mean_delay": ((), float(delay.mean()), "s", "mean delay"),
+        }
+    )
 
 
 @kept(nogil=True, error_model="numpy")
@@ -99,17 +108,3 @@ def _leave(due, since, start_time, step, base_fee, blob_base_fee, tip, terms, ca
         left[i] = k
         paid[i] = found if found >= 0.0 and terms[loop.TIP_PAID] > 0.0 else tip[k]
     return left, paid
-
-
-def _dataset(due: Any, left: Any, delay: Any, cost: Any, at_once: Any) -> xr.Dataset:
-    return described_dataset(
-        {
-            "due": ("submission", due, "s", "when the submission is full"),
-            "left": ("submission", left, "s", "when it leaves"),
-            "delay": ("submission", delay, "s", "how long it waits after it is full"),
-            "cost": ("submission", cost, "wei", "what it costs"),
-            "cost_at_once": ("submission", at_once, "wei", "what it would cost when it is full"),
-            "saving": ((), float(1.0 - cost.sum() / at_once.sum()), "1", "part of cost at once"),
-            "mean_delay": ((), float(delay.mean()), "s", "mean delay"),
-        }
-    )

@@ -10,7 +10,7 @@ from typing import Any
 import numba
 import numpy as np
 import xarray as xr
-from numpy.random import Generator, SeedSequence
+from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from feemodel import __version__
@@ -18,6 +18,7 @@ from feemodel.checks import RealArray, above_zero, check_fields, check_limit, ch
 from feemodel.errors import InvalidInput
 from feemodel.linea import price_cap
 from feemodel.simulation.announced import PricingRule
+from feemodel.simulation.axes import stream_of
 from feemodel.simulation.closed_loop import loop, policy_kernels
 from feemodel.simulation.closed_loop.costs import Costs
 from feemodel.simulation.closed_loop.demand import Demand
@@ -186,17 +187,13 @@ class PathJob:
         names = [str(name) for name in self.l1_fees.data_vars]
         held = {name: np.asarray(self.l1_fees[name].to_numpy()[row], dtype=np.float64)[self.rows] for name in names}
         if self.bootstrap is not None:
-            stream = Generator(np.random.PCG64(self._seed(path)))
             length = max(1, round(self.bootstrap.block_seconds / self.step))
-            index = drawn_rows(stream, len(self.rows), self.steps, length, self.bootstrap.method)
+            index = drawn_rows(stream_of(self.seed, path), len(self.rows), self.steps, length, self.bootstrap.method)
             held = {name: values[index] for name, values in held.items()}
         held.setdefault(TIP, np.array([float(self.posting.submission.tip)]))
         for name in RATIOS:
             held.setdefault(name, np.ones(1))
         return {name: np.ascontiguousarray(values) for name, values in held.items()}
-
-    def _seed(self, path: int, *further: int) -> SeedSequence:
-        return SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, path, *further))
 
     @cached_property
     def typical_base_fee(self) -> float:
@@ -235,7 +232,7 @@ class PathJob:
             caps,
             factors,
             best,
-            Generator(np.random.PCG64(self._seed(path, 1))),
+            stream_of(self.seed, path, 1),
             prices,
             arrived,
             days,

@@ -11,7 +11,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import check_limit, real_scalar, whole_scalar
+from feemodel.checks import check_limit, choice, mapping, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import Call
 from feemodel.ethereum.transaction import DYNAMIC_FEE, LEGACY, LINEA_CHAIN_ID, Transaction, intrinsic_gas
@@ -111,12 +111,8 @@ def _draw(count: int, weights: NDArray[np.float64], pools: Pools, rng: np.random
 
 def _weights(mix: Mapping[str, float]) -> NDArray[np.float64]:
     """The share of each shape: that of its kind in the mix, parted among the kind's shapes as they were seen."""
-    if not isinstance(mix, Mapping):
-        raise InvalidInput("mix", "expected a weight for each kind", mix)
-    for kind, weight in mix.items():
-        if kind not in LINEA_MIX:
-            raise InvalidInput("mix", f"expected kinds out of {', '.join(LINEA_MIX)}", kind)
-        real_scalar(f"mix[{kind!r}]", weight)
+    for kind, weight in mapping("mix", mix).items():
+        real_scalar(f"mix[{choice('mix', kind, LINEA_MIX)!r}]", weight)
     weights = _SEEN * np.array([mix.get(kind, 0) / LINEA_MIX[kind] for kind in _KINDS.tolist()])
     if not weights.any():
         raise InvalidInput("mix", "expected a weight above zero", dict(mix))

@@ -137,8 +137,7 @@ def _lay_out(shape: Shape, fit: ShapeFit, count: int, rng: np.random.Generator) 
     names = np.full(lengths.sum(), "zero", dtype="U8")
     numbers = np.zeros(len(names), dtype=np.int64)
     if fit.mixture:
-        shares = np.fromiter(fit.mixture.values(), dtype=np.float64)
-        names[:] = rng.choice(list(fit.mixture), len(names), p=shares / shares.sum())
+        names[:] = draw_keys(fit.mixture, rng, len(names))
     placed = [(starts + place, word) for place, word in enumerate(before)]
     placed += [(ends - len(after) + place, word) for place, word in enumerate(after)]
     for rows, word in placed:
@@ -180,7 +179,7 @@ def _fill(layout: _Layout, fitted: Fitted, pools: Pools, senders: Bytes, rng: np
 def draw_amounts(shares: Shares, fit: WordFit, rng: np.random.Generator, count: int) -> Bytes:
     """Amounts of a token as big-endian rows of 16 bytes, of the given lengths; many end in zero bytes."""
     length = draw_keys(shares, rng, count)
-    zeros = np.minimum(draw_keys(fit.amount_zeros, rng, count), length - 1)
+    zeros: Indices = np.minimum(draw_keys(fit.amount_zeros, rng, count), length - 1)
     place = np.arange(LONGEST_AMOUNT - 1, -1, -1)  # of the byte, counted from the right
     digits = rng.integers(1, 256, (count, LONGEST_AMOUNT), dtype=np.uint8)
     return digits * ((place < length[:, None]) & (place >= zeros[:, None]))

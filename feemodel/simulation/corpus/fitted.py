@@ -81,10 +81,10 @@ class Fitted:
     users: Zipf
 
 
-def draw_keys(shares: Shares, rng: np.random.Generator, count: int) -> Indices:
+def draw_keys(shares: Mapping[Any, float], rng: np.random.Generator, count: int) -> NDArray[Any]:
     """Keys of a table of shares."""
     weights = np.fromiter(shares.values(), dtype=np.float64)
-    return rng.choice(np.fromiter(shares, dtype=np.int64), count, p=weights / weights.sum())
+    return rng.choice(np.array([*shares]), count, p=weights / weights.sum())
 
 
 def draw_strata(means: tuple[int, ...], rng: np.random.Generator, count: int) -> Indices:
