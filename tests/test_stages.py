@@ -98,7 +98,7 @@ def test_wallets_of_mainnet():
 def test_unknown_names_are_refused_with_the_known_ones():
     with pytest.raises(InvalidInput, match=r"preset: expected one of linea-mainnet-2026-01.* got 'linea'"):
         linea_preset("linea")
-    with pytest.raises(InvalidInput, match="pricing: expected cost-per-byte or verification-cost, got 'gas'"):
+    with pytest.raises(InvalidInput, match="pricing: expected one of cost-per-byte, verification-cost, got 'gas'"):
         form_of("gas", linea_preset())
 
 

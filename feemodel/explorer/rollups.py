@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from feemodel.checks import INT64_MAX, UINT256_MAX, choice, known_fields, mapping, whole_scalar
+from feemodel.checks import UINT256_MAX, choice, known_fields, mapping, whole_scalar
 from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded
 from feemodel.ethereum.call import Call
 from feemodel.ethereum.quantities import from_quantity, to_quantity
@@ -140,7 +140,11 @@ def max_send(chain: Any, balance: Any, call: Any, options: Any) -> dict[str, Any
     needed = ["gas", "baseFee"]
     if family in ("op-stack", "scroll") or (family == "arbitrum" and options.get("pricePerUnit") is None):
         needed += L1_FEES
-    known = {name: _quantity(options, name) for name in SEND_FEES if name in needed or options.get(name) is not None}
+    known = {
+        name: read_value(FIELDS["gas" if name == "gas" else "baseFee"], options.get(name, ""), f"options.{name}")
+        for name in SEND_FEES
+        if name in needed or options.get(name) is not None
+    }
     blocks = whole_scalar("options.blocksAhead", options.get("blocksAhead", 1))
     if blocks > MOST_BLOCKS:
         raise LimitExceeded(f"options.blocksAhead: at most {MOST_BLOCKS:,}, got {blocks:,}")
@@ -165,11 +169,3 @@ def max_send(chain: Any, balance: Any, call: Any, options: Any) -> dict[str, Any
         "maxValue": None if found.max_value is None else to_quantity(found.max_value),
         **{part: to_quantity(value) for part, value in wire.items()},
     }
-
-
-def _quantity(options: Mapping[str, Any], name: str) -> int:
-    number = from_quantity(options.get(name, ""), f"options.{name}")
-    least = 1 if name == "gas" else 0
-    if not least <= number <= INT64_MAX:
-        raise InvalidInput(f"options.{name}", f"expected {least} to 2**63 - 1", options[name])
-    return number

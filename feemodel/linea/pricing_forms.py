@@ -6,8 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar, overload
 
-from feemodel.checks import ArrayLike, Numbers, WholeArray, Wholes
-from feemodel.errors import InvalidInput
+from feemodel.checks import ArrayLike, Numbers, WholeArray, Wholes, choice
 from feemodel.integers import add
 from feemodel.linea.parameters import NODE, VERIFICATION, LineaPreset
 from feemodel.linea.priority import Breakdown, breakdown, verification_breakdown
@@ -113,8 +112,6 @@ def form_of(name: str, preset: LineaPreset) -> Form:
     >>> form_of("cost-per-byte", linea_preset())
     CostPerByte(variable_cost=1000000000, fixed_cost=30000000, base_fee=7)
     """
-    if name == CostPerByte.name:
+    if choice("pricing", name, (CostPerByte.name, VerificationCost.name)) == CostPerByte.name:
         return CostPerByte(preset.variable_cost, preset.fixed_cost, preset.base_fee)
-    if name == VerificationCost.name:
-        return VerificationCost(min_gas_price=preset.eth_gas_price, base_fee=preset.base_fee)
-    raise InvalidInput("pricing", f"expected {CostPerByte.name} or {VerificationCost.name}", name)
+    return VerificationCost(min_gas_price=preset.eth_gas_price, base_fee=preset.base_fee)
