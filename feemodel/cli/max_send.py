@@ -28,11 +28,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from feemodel.io.documents import parse_json
     from feemodel.rollups import Now, max_send
-    from feemodel.rollups.chain_history import chain
+    from feemodel.rollups.sending import needs_l1_fees
 
     call = parse_json(options.call, "call")
-    family = chain(options.chain).family
-    if family in ("op-stack", "scroll") or (family == "arbitrum" and options.price_per_unit is None):
+    if needs_l1_fees(options.chain, options.price_per_unit):
         for name in ("l1_base_fee", "blob_base_fee"):
             if getattr(options, name) is None:
                 raise InvalidInput(

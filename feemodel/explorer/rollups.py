@@ -10,7 +10,6 @@ from feemodel.ethereum.quantities import from_quantity, to_quantity
 from feemodel.ethereum.transaction import Transaction, check_priced, fill
 from feemodel.explorer.fields import FIELDS, L1_FEES, check_subject_size, read_value
 from feemodel.io.shipped import day_l1_fees
-from feemodel.rollups import chain_history
 from feemodel.rollups.chain_history import CHAINS, timestamp
 from feemodel.rollups.rules import CURRENT, RULES, rule, rules_at
 from feemodel.sizes.codecs import Codec
@@ -18,7 +17,6 @@ from feemodel.sizes.codecs import Codec
 if TYPE_CHECKING:
     from feemodel.rollups.factors import Rule
 
-REFERENCE = "linea"
 SEND_FEES = ("gas", "baseFee", *L1_FEES, "pricePerUnit", "maxPriorityFeePerGas", "maxFeePerGas")
 SEND_OPTIONS = (*SEND_FEES, "blocksAhead", "at")
 MOST_BLOCKS = 1_000  # that `feemodel_maxSend` looks ahead
@@ -88,7 +86,7 @@ def compared(
         signed = read
     table = sizes_table([signed], gas=[gas], senders=senders, pubdata=pubdata, linea_codec=codec)
     by_name = {one.name: one for one in rules}
-    reference = RULES[REFERENCE] if REFERENCE in by_name else next(iter(by_name.values()))
+    reference = by_name.get("linea") or next(iter(by_name.values()))
 
     def row(one: "Rule") -> dict[str, Any]:
         """One rule and its ratio to the reference; a rule that has no answer here says why."""
@@ -135,10 +133,9 @@ def max_send(chain: Any, balance: Any, call: Any, options: Any) -> dict[str, Any
     """
     from feemodel.rollups import sending
 
-    family = chain_history.chain(chain).family
     known_fields("options", options, SEND_OPTIONS)
     needed = ["gas", "baseFee"]
-    if family in ("op-stack", "scroll") or (family == "arbitrum" and options.get("pricePerUnit") is None):
+    if sending.needs_l1_fees(chain, options.get("pricePerUnit")):
         needed += L1_FEES
     known = {
         name: read_value(FIELDS["gas" if name == "gas" else "baseFee"], options.get(name, ""), f"options.{name}")

@@ -119,6 +119,16 @@ def max_send(
     return _largest(balance_wei, held)
 
 
+def needs_l1_fees(name: str, price_per_unit: int | None) -> bool:
+    """Whether a chain's charge for data follows from L1 fees; Arbitrum's follows from its price per unit, if known.
+
+    >>> needs_l1_fees("arbitrum-one", None), needs_l1_fees("arbitrum-one", 10**9)
+    (True, False)
+    """
+    family = chain(name).family
+    return family in ("op-stack", "scroll") or (family == "arbitrum" and price_per_unit is None)
+
+
 def _largest(most: int, held: Callable[[int], Sendable]) -> Sendable:
     """The largest value found that its own bytes leave room for: from above, each step a value that may be valid."""
     value, found = most, held(most)
