@@ -23,7 +23,7 @@ def kept(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kernel], Ker
     home: there every process compiles the kernel again at its first call.
 
     What was kept counts while the module and all that it imports of its package are the same. numba looks at the module
-    only, and would go on with the old code of a function, or the old value of a constant, that stands in another one.
+    only, and would go on with the old code of a function, or the old value of a constant, of another one.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ class Geth:
         return fee_cap(request.call)
 
     def unpayable(self, request: Request, call_state: CallState, gas_limit: int) -> str:
-        """What a sender is told who cannot pay for this gas limit, the value and the blobs."""
+        """The error for a sender who cannot pay for this gas limit, the value and the blobs."""
         have, want = _balance(request, call_state), gas_limit * self.price(request, call_state) + fixed_cost(request)
         return f"insufficient funds for gas * price + value: {named(request.call)} have {have} want {want}"
 
@@ -131,7 +131,7 @@ class Besu:
         return 0 if call.sender is None else max(fee_cap(call), _besu_price(call, call_state.block.base_fee))
 
     def unpayable(self, request: Request, call_state: CallState, gas_limit: int) -> str:
-        """What a sender is told who cannot pay for this gas limit, the value and the blobs."""
+        """The error for a sender who cannot pay for this gas limit, the value and the blobs."""
         balance, cost = _balance(request, call_state), gas_limit * self.price(request, call_state) + fixed_cost(request)
         return (
             f"transaction up-front cost {cost:#x} exceeds transaction sender account balance {balance:#x} "

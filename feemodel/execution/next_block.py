@@ -150,7 +150,7 @@ def simulate(
     ----------
     simulation : the parameter of `eth_simulateV1`, or one already parsed.
     call_state : the newest block and the state after it; unchanged afterwards.
-    parent_hash : of the newest block; without one, EIP-2935's contract is not told it.
+    parent_hash : of the newest block; without one, EIP-2935's contract does not store it.
     next_base_fee : of a first block that is validated and names none [wei / gas].
     engine : as in `feemodel.execution.estimate_gas`.
     limits : `gas_cap` is what all calls may use together, as in geth; `total_gas` and `seconds` hold too.

@@ -124,7 +124,7 @@ class EnginePool:
 
 
 class _Machine:
-    """Executes messages in a child, up to a moment."""
+    """Executes messages in a child, up to a deadline."""
 
     engine = "reference"
 

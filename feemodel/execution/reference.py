@@ -94,7 +94,7 @@ def _rules(fork: str) -> Any:
     kept = lru_cache(maxsize=CODES)(find)
     interpreter.get_valid_jump_destinations = lambda code: (kept if len(code) <= CODE_SIZE else find)(code)
     interpreter.process_message = logging_payments(interpreter.process_message)
-    # A block may have any blob base fee here, not only one that some excess gives: code is told what the block has.
+    # A block may have any blob base fee here, not only one that some excess gives: code reads what the block has.
     environment = rules.vm.instructions.environment
     if hasattr(environment, "calculate_blob_gas_price"):
         environment.calculate_blob_gas_price = Uint

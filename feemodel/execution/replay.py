@@ -43,7 +43,7 @@ CANDIDATE_FORKS = ("london", "paris", "shanghai", "cancun", "prague", "osaka")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One transaction, where it stands, and the state just before it."""
+    """One transaction, its place in its block, and the state just before it."""
 
     block: ReplayBlock
     index: int

@@ -176,7 +176,7 @@ class _Frame:
         self.required = self.required_of_calls = 0  # of `start` [gas]
         self.burns: list[_Burn] = []
         self.call: _Call | None = None
-        self.reads = False  # whether the opcode under way reads gas, or a balance that pays for it
+        self.reads = False  # whether the opcode that runs reads gas, or a balance that pays for it
 
     @property
     def halted(self) -> bool:

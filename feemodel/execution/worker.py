@@ -55,7 +55,7 @@ def main(descriptor: int) -> None:
 def _end_with_parent(parent: int, descriptor: int) -> None:
     """A parent that was killed closes the pipe, but whoever executes does not look at it for a minute."""
     pipe = select.poll()
-    pipe.register(descriptor, 0)  # for its end alone, which is told in any case
+    pipe.register(descriptor, 0)  # for its end alone, which poll reports in any case
     while os.getppid() == parent and not pipe.poll(LOOK):
         pass
     os._exit(1)

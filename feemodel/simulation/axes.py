@@ -150,7 +150,7 @@ class Draws(GeneratedAxes):
         place = None if into is None else _part(into, max(first - start, 0), last - start)
         if start <= first and last <= stop:
             return _draw_block(self, number, place)
-        # Beside other axes a block meets many chunks.
+        # With other axes, many chunks take parts of one block.
         return _put(_part(_recent_draw_block(self, number), max(start - first, 0), stop - first), place)
 
 

@@ -276,7 +276,7 @@ def simulated_blocks(
 
 def _scores(model: DemandModel, blocks: int, timestamp: int, stream: Generator) -> RealArray:
     hours = (timestamp + SLOT * np.arange(blocks)) / HOUR % 24
-    middles = np.arange(-1, 25) + 0.5  # an hour's mean stands at its middle; the day is a circle
+    middles = np.arange(-1, 25) + 0.5  # an hour's mean is that of its middle; the day is a circle
     cycle = np.interp(hours, middles, [model.cycle[h % 24] for h in range(-1, 25)])
     fast = _ornstein_uhlenbeck(blocks, model.fast_time, stream) * math.sqrt(model.fast_share)
     slow = _ornstein_uhlenbeck(blocks, model.slow_time, stream) * math.sqrt(1 - model.fast_share)

@@ -129,7 +129,7 @@ def bootstrap(
     >>> rows = {"timestamp": [0, 12, 24], "base_fee": [7.0, 8.0, 9.0], "blob_base_fee": [1.0, 2.0, 3.0]}
     >>> one = replay(rows, source="by hand")
     >>> drawn = bootstrap(one, paths=5, block_seconds=12, rng=1)
-    >>> dict(drawn.sizes), bool((drawn.base_fee - drawn.blob_base_fee == 6).all())  # a moment's fees stay together
+    >>> dict(drawn.sizes), bool((drawn.base_fee - drawn.blob_base_fee == 6).all())  # the fees of a block stay together
     ({'path': 5, 'step': 3}, True)
     """
     check_scenario("history", history)

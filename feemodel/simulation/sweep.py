@@ -102,7 +102,7 @@ def sweep(
         kept = _Kept(job, *types)
     except MemoryError as error:
         raise LimitExceeded(f"not enough memory for the result: {error}") from None
-    # Threads write where the result is to stand; from elsewhere pieces come back and are put there.
+    # Threads write to the result itself; workers elsewhere send pieces back, which are copied into it.
     in_place = finished is None and (executor is None or (isinstance(executor, str) and executor == THREADS))
     work = replace(job, names=tuple(types[0]), shared=(kept.results, kept.inputs) if in_place else None)
     if finished is not None:
@@ -178,7 +178,7 @@ class _Job:
         block = self.blocks.block(number)
         inputs, generated = inputs_of(self.samples, block, {} if self.shared is None else self.shared[1])
         if self.shared is not None:
-            generated = {}  # they stand where they are kept
+            generated = {}  # they are written to where they are kept
         kept = {name for place in self.kept for name in self.samples.axes[place].names}
         generated = {name: column for name, column in generated.items() if name in kept}
         into = None if self.shared is None else {name: part_of(whole, block) for name, whole in self.shared[0].items()}

@@ -41,7 +41,7 @@ def suffix_order(data: Data) -> Places:
 
     Prefix doubling (Manber and Myers, 1993): in order by some bytes, suffixes are put in order by twice as many, as
     the order of what follows the first half is known. The rank of a suffix is the first place of those that equal it
-    so far, plus one; behind the end stand zeros.
+    so far, plus one; zeros follow the end.
     """
     length = len(data)
     order = np.empty(length, dtype=np.int32)
@@ -137,7 +137,7 @@ def tabulate_savings(data: Data, dictionary: DictionaryIndex, savings: Places) -
 def _match_dictionary(order: Places, data: Data, dictionary: DictionaryIndex, longest: Places) -> None:
     """Into `longest[i]` the length of the longest match in the dictionary.
 
-    It is with one of the two suffixes of the dictionary between which the payload's would stand: both orders are
+    It is with one of the two suffixes of the dictionary between which the payload's would be: both orders are
     walked through once, side by side.
     """
     size = len(dictionary.order)

@@ -40,7 +40,7 @@ DAY = 86_400.0  # seconds
 MOST_STEPS = 1 << 27  # of a path: 1 GiB a series
 MOST_SUBMISSIONS = 100_000_000  # on a path
 MOST_PATHS = 10_000_000
-LONGEST_WAIT = 1 << 15  # steps that are told apart in the distribution of waits
+LONGEST_WAIT = 1 << 15  # steps that the distribution of waits distinguishes
 DAYS = ("elapsed", "utc")
 
 
