@@ -306,7 +306,7 @@ def test_one_payload_is_not_many(payloads: Any) -> None:
 
 @pytest.mark.parametrize("threads", [0, -1, True, 1.0, "2"])
 def test_threads_that_are_none(threads: Any) -> None:
-    with pytest.raises(InvalidInput, match="threads: expected an int of at least 1"):
+    with pytest.raises(InvalidInput, match="threads: expected an integer"):
         compressed_sizes([b"fine"], threads=threads)
 
 

@@ -352,7 +352,9 @@ def _read_fields(names: Sequence[str], items: Sequence[Any]) -> dict[str, Any]:
 def _field(name: str, item: Any) -> Any:
     where = f"transaction.{name}"
     if name == "access_list":
-        return _decoded_access_list(where, item)
+        if not isinstance(item, list) or not all(map(_is_access, item)):
+            raise InvalidInput(where, "expected pairs of an address and a list of 32-byte keys", item)
+        return tuple((address, tuple(keys)) for address, keys in item)
     if not isinstance(item, bytes):
         raise InvalidInput(where, "expected a byte string", item)
     if name == "data":
@@ -364,12 +366,6 @@ def _field(name: str, item: Any) -> Any:
     if len(item) > 32 or item[:1] == b"\0":
         raise InvalidInput(where, "expected an integer of at most 32 bytes without leading zeros", to_hex(item))
     return int.from_bytes(item, "big")
-
-
-def _decoded_access_list(where: str, item: Any) -> AccessList:
-    if not isinstance(item, list) or not all(map(_is_access, item)):
-        raise InvalidInput(where, "expected pairs of an address and a list of 32-byte keys", item)
-    return tuple((address, tuple(keys)) for address, keys in item)
 
 
 def _is_access(entry: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 from feemodel.checks import choice
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
+from feemodel.execution.forks import since
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Committed, Inspected, Outcome, Traced
 from feemodel.execution.state import Account, CallState, blob_base_fee
@@ -17,7 +18,6 @@ Found = TypeVar("Found")
 Answer = TypeVar("Answer", Outcome, Traced, Inspected, Committed)
 
 ENGINES = ("auto", "native", "reference")
-_EMPTY_ACCOUNTS = ("frontier", "homestead", "dao_fork", "tangerine_whistle")  # before EIP-161
 
 
 class Execute(Protocol):
@@ -121,7 +121,7 @@ def check_stays(call_state: CallState) -> None:
 
     >>> check_stays(CallState(accounts={}))
     """
-    if call_state.fork.name in _EMPTY_ACCOUNTS:
+    if not since("spurious_dragon", call_state.fork):  # EIP-161
         raise InvalidInput("fork", "expected Spurious Dragon or later: an empty account is none", call_state.fork.name)
 
 

@@ -5,7 +5,7 @@ Logs say where they are in the block; payments are among them and count, but the
 Source: ethereum/go-ethereum, internal/ethapi/simulate.go, transaction_args.go `ToTransaction` (2026); EIP-2718.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -73,7 +73,7 @@ def simulated_block(simulated: Simulated, *, state_root: bytes | None = None) ->
         state_root=state_root,
         transactions_root=ordered_trie_root(encoded),
         receipts_root=ordered_trie_root(_receipts(simulated.calls)),
-        bloom=_bloom([log for call in simulated.calls for log in _code_logs(call)]),
+        bloom=_bloom(log for call in simulated.calls for log in _code_logs(call)),
         gas_used=simulated.gas_used,
         blob_gas_used=simulated.blob_gas_used,
     )
@@ -204,8 +204,8 @@ def _code_logs(call: Executed) -> list[Log]:
     return [log for log in call.logs if not log.is_transfer]
 
 
-def _bloom(logs: Sequence[Log]) -> bytes:
-    return logs_bloom((log.address, log.topics) for log in logs) if logs else bytes(BLOOM_BYTES)
+def _bloom(logs: Iterable[Log]) -> bytes:
+    return logs_bloom((log.address, log.topics) for log in logs)
 
 
 def _receipts(calls: Sequence[Executed]) -> list[bytes]:

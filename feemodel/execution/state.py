@@ -68,9 +68,7 @@ class Block:
     prev_randao: bytes = bytes(32)
     difficulty: int = 0  #: before the merge, and on chains that never had it
     excess_blob_gas: int = 0
-    blob_base_fee: int | None = (
-        None  #: that BLOBBASEFEE answers; unless it is said, it follows from the excess [wei / gas]
-    )
+    blob_base_fee: int | None = None  #: that BLOBBASEFEE answers; `None`: it follows from the excess [wei / gas]
     hashes: Mapping[int, bytes] = field(default_factory=dict)  #: number → hash, of those that BLOCKHASH can name
 
 

@@ -281,7 +281,7 @@ def _fees_by_rows(size: WholeArray, gas: WholeArray, costs: list[NDArray[Any]], 
     rows = [np.ascontiguousarray(np.broadcast_to(array, (*leading, length))) for array in (size, gas)]
     numbers = _row_numbers(leading, out)
     flat = (row.reshape(-1, length) for row in rows)
-    return bool(_fees_of_rows(*flat, numbers, *(_by_row(cost, out) for cost in costs), _by_rows(out)))
+    return bool(_fees_of_rows(*flat, numbers, *(_by_row(cost, out) for cost in costs), out.reshape(-1, length)))
 
 
 def _scaled(before_margin: Any, margin: Any, out: WholeArray) -> bool:
@@ -294,8 +294,8 @@ def _scaled(before_margin: Any, margin: Any, out: WholeArray) -> bool:
         np.multiply(along, across, out=out, casting="unsafe")  # which truncates
         return True
     rows = np.ascontiguousarray(along)
-    numbers = _row_numbers(rows.shape[:-1], out)
-    _scaled_rows(rows.reshape(-1, out.shape[-1]), numbers, _by_row(across, out), _by_rows(out))
+    numbers, by_rows = _row_numbers(rows.shape[:-1], out), (-1, out.shape[-1])
+    _scaled_rows(rows.reshape(by_rows), numbers, _by_row(across, out), out.reshape(by_rows))
     return True
 
 
@@ -332,10 +332,6 @@ def _elements(*values: Any) -> int:
 def _as_array(value: Any, ndim: int, dtype: Any) -> NDArray[Any]:
     array = np.asarray(value, dtype=dtype)
     return array.reshape((1,) * (ndim - array.ndim) + array.shape)
-
-
-def _by_rows(out: WholeArray) -> WholeArray:
-    return out.reshape(-1, out.shape[-1])
 
 
 def _by_row(value: NDArray[Any], out: WholeArray) -> NDArray[Any]:

@@ -24,6 +24,7 @@ import brotli
 import numpy as np
 import zstandard
 
+from feemodel.checks import whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.transaction_table import is_table, transactions_of
 from feemodel.processors import cores, map_in_order
@@ -309,16 +310,13 @@ def compressed_sizes(
     payloads = _of_table(payloads)
     if isinstance(payloads, (str, bytes, bytearray, memoryview)) or not isinstance(payloads, Iterable):
         raise InvalidInput("payloads", "expected many payloads; compressed_size measures one", payloads)
-    threads = cores() if threads is None else threads
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise InvalidInput("threads", "expected an int of at least 1", threads)
+    threads = cores() if threads is None else whole_scalar("threads", threads, minimum=1)
     total = len(payloads) if isinstance(payloads, Sized) else None
 
     def measure(piece: tuple[int, list[Payload]]) -> Sizes:
         first, chunk = piece
-        return measured_by.sizes(
-            payload_list(chunk, first)
-        )  # looked at here, in the cache of the thread that compresses
+        # Checked here, in the cache of the thread that compresses.
+        return measured_by.sizes(payload_list(chunk, first))
 
     measured = [np.empty(0, dtype=np.int64)]
     with reporting(progress, total, "payloads measured") as report:

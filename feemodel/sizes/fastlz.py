@@ -50,7 +50,8 @@ def fastlz_lengths(data: NDArray[np.uint8], bounds: NDArray[np.int64]) -> NDArra
                 compared += 1
                 if data[there + 2 + compared] != data[here + 2 + compared]:
                     break
-            length += _literal_bytes(here - literals) + _match_bytes(compared - 1)
+            whole, rest = divmod(compared - 1, LONGEST_MATCH)
+            length += _literal_bytes(here - literals) + 3 * whole + (3 if rest >= SHORT_MATCH else 2)
             here += compared
             for _ in range(2):  # the last two bytes of the match
                 table[_slot(data[here], data[here + 1], data[here + 2])] = here
@@ -68,9 +69,3 @@ def _slot(first: int, second: int, third: int) -> int:
 @kept(nogil=True)
 def _literal_bytes(run: int) -> int:
     return run + (run + LITERAL_RUN - 1) // LITERAL_RUN
-
-
-@kept(nogil=True)
-def _match_bytes(length_less_3: int) -> int:
-    whole, rest = divmod(length_less_3, LONGEST_MATCH)
-    return 3 * whole + (3 if rest >= SHORT_MATCH else 2)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from feemodel.checks import RealArray, check_fields, sequence, whole_scalar
+from feemodel.checks import RealArray, check_fields, instance, sequence, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.rollups import taiko
 from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, GasConstraint
@@ -137,8 +137,7 @@ class ArbitrumExecution(_Execution):
     def __post_init__(self) -> None:
         check_fields(self)
         for one in sequence("constraints", self.constraints):
-            if not isinstance(one, GasConstraint):
-                raise InvalidInput("constraints", "expected GasConstraint rows", one)
+            instance("constraints", one, GasConstraint)
 
     def execution_state(self, setting: Setting) -> RealArray:
         seconds = whole_blocks(setting.step, 1.0)

@@ -24,7 +24,6 @@ from feemodel.simulation.closed_loop.observations import Setting
 
 MOST_LAG = 1 << 20  # steps: some 145 days of L1 blocks
 UNITS_PER_BYTE = 16.0  # Arbitrum's L1 calldata units of a compressed byte
-DAY = 86_400.0  # seconds
 LIMITS_OF_VAULT = ("least_proportional", "least_integral", "greatest_integral", "max_price")  # which may be infinite
 
 
