@@ -67,6 +67,28 @@ def test_blob_counts_become_blob_gas(tmp_path: Path) -> None:
     assert fees[["base_fee", "blob_base_fee"]].isna().all(axis=None)
 
 
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([{"blob_count": 3}, {"blob_count": 2}], [393216, 262144]),
+        ([{"blob_count": 3, "blob_gas_used": None}, {"blob_count": 1}], [393216, 131072]),
+        ([{"blob_count": 3, "blob_gas_used": 393216}, {"blobGasUsed": "0x20000"}], [393216, 131072]),
+    ],
+)
+def test_blob_counts_of_json_become_blob_gas(tmp_path: Path, rows: list[dict[str, Any]], expected: list[int]) -> None:
+    path = tmp_path / "blobs.json"
+    path.write_text(json.dumps([{"timestamp": 12 * at, "base_fee": 7, **row} for at, row in enumerate(rows)]))
+    assert read_l1_fees(path)["blob_gas_used"].to_list() == expected
+
+
+def test_counts_and_gas_of_blobs_are_not_mixed(tmp_path: Path) -> None:
+    path = tmp_path / "blobs.json"
+    rows = [{"timestamp": 0, "base_fee": 7, "blob_count": 3}, {"timestamp": 12, "base_fee": 7, "blob_gas_used": 131072}]
+    path.write_text(json.dumps(rows))
+    with pytest.raises(UnreadableFile, match="expected either gas or counts of blobs in every row"):
+        read_l1_fees(path)
+
+
 def test_blocks_of_every_extractor_are_l1_fees(tmp_path: Path) -> None:
     (tmp_path / "blocks.json").write_text(json.dumps([extracts.rpc_block(block) for block in extracts.BLOCKS]))
     cryo = read_l1_fees(extracts.cryo_blocks(tmp_path / "blocks.parquet"))

@@ -70,7 +70,14 @@ def _of_json(data: bytes, columns: Mapping[str, str] | None) -> pd.DataFrame:
         reason = "an answer of eth_feeHistory, which parse_fee_history reads: it has no times"
         raise InvalidInput("the document", reason, sorted(inner))
     if not {"jsonrpc", "result", "error", "transactions", "gasUsed"} & first.keys():
-        return table_of_objects(rows, L1_FEE_FILES, columns)
+        table = table_of_objects(rows, L1_FEE_FILES, columns)
+        names = L1_FEE_FILES.names["blob_gas_used"]
+        taken = {name for _, row in rows for name in [n for n in names if row.get(n) is not None][:1]}
+        if len(taken) > 1 and "blob_count" in taken:
+            raise InvalidInput("blob_gas_used", "expected either gas or counts of blobs in every row", sorted(taken))
+        if taken and "blob_gas_used" not in (columns or {}):
+            table.attrs["names_in_file"]["blob_gas_used"] = taken.pop()
+        return table
     table = parse_blocks(data).rename(columns={"base_fee_per_gas": "base_fee"})
     for column in L1_FEES:
         if column.name not in table:
