@@ -240,8 +240,8 @@ def check_fields(
 ) -> None:
     """Check the fields of a dataclass that are numbers, text or flags.
 
-    Numbers are finite and at least 0, or at least their `minimum`, where `None` bounds nothing. A field that may be
-    `None` passes when it is.
+    Numbers are finite and at least 0, or at least their `minimum`, where `None` bounds nothing; NumPy's become
+    Python's. A field that may be `None` passes when it is.
     """
     for field in dataclasses.fields(record):
         name, value = field.name, getattr(record, field.name)
@@ -254,7 +254,9 @@ def check_fields(
         if int not in kinds and float not in kinds:
             continue
         number: Any = whole_scalar if int in kinds else real_scalar
-        number(name, value, minimum=minimum.get(name, 0))
+        checked = number(name, value, minimum=minimum.get(name, 0))
+        if isinstance(value, np.generic):  # whose integers wrap around in arithmetic with Python's
+            object.__setattr__(record, name, checked)
         if name in above_zero and not value > 0:
             raise InvalidInput(name, "expected a number above 0", value)
         if name in maximum and value > maximum[name]:

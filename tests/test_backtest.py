@@ -369,6 +369,17 @@ def test_a_workload_that_has_no_price_is_refused(sizes, gas, message):
         backtest(Workload("wrong", sizes, gas), FLAT, arrival_rate=1.0, rng=1)
 
 
+def test_settings_may_be_numbers_of_numpy():
+    rule, submission = PricingRule(fixed_cost=200, base_fee=200), Submission(execution_gas=200, capacity=200, tip=200)
+    narrow = {name: np.uint8(200) for name in ("execution_gas", "capacity", "tip")}
+    expected = backtest(ONE_KIND, FLAT, rule, Posting(submission=submission), arrival_rate=1.0, rng=1)
+    found = backtest(
+        ONE_KIND, FLAT, PricingRule(fixed_cost=np.uint8(200), base_fee=np.int64(200)),
+        Posting(submission=Submission(**narrow)), arrival_rate=np.uint8(1), rng=np.int64(1),
+    )  # fmt: skip
+    assert found.identical(expected)
+
+
 def test_columns_of_a_workload_go_by_the_same_labels():
     with pytest.raises(InvalidInput, match="compressed_size, gas: expected Series with equal indexes"):
         Workload("wrong", pd.Series([1, 2]), pd.Series([1, 2], [1, 0]))

@@ -72,6 +72,12 @@ def test_the_vault_burns_nothing_that_the_message_s_fee_takes_whole():
     assert burn_and_bridge(RevenueVault()) == ((0, 0), 0, 0, 0, 0)
 
 
+def test_the_vault_reckons_in_integers_without_end():
+    """200 wei owed 350: NumPy's eight bits would pay 94 of them."""
+    vault = RevenueVault(np.uint8(200), np.uint8(100))
+    assert submit_invoice(vault, np.uint8(250)) == (RevenueVault(0, 150), 200)
+
+
 @pytest.mark.parametrize(("call", "message"), [
     (lambda: submit_invoice(RevenueVault(1), 0), "amount: expected whole wei of at least 1, got 0"),
     (lambda: submit_invoice((1, 0), 1), "vault: expected a RevenueVault"),

@@ -96,6 +96,12 @@ def test_a_cost_is_recorded_as_the_record_holds_it(cost, held):
     assert recorded_cost(np.array([cost, 2_500.0])).tolist() == [held, 2_000]
 
 
+def test_no_record_is_made_of_a_cost_that_is_none():
+    for cost in (float("nan"), np.array([np.nan]), -1.0, np.array([-1.0])):
+        with pytest.raises(InvalidInput, match="cost"):
+            recorded_cost(cost)
+
+
 def test_a_record_does_not_change():
     with pytest.raises(FrozenInstanceError):
         PricingRecord(1, 2, 3).fixed_cost = 5

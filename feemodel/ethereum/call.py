@@ -278,7 +278,7 @@ def _as_it_is(name: str, value: Any) -> Any:
 
 _READ: dict[str, Callable[[str, Any], Any]] = {
     **dict.fromkeys(_QUANTITIES, partial(as_integer, maximum=UINT256_MAX)),
-    **dict.fromkeys(("gas_limit", "nonce", "chain_id"), partial(as_integer, maximum=UINT64_MAX)),
+    **dict.fromkeys(("gas_limit", "nonce"), partial(as_integer, maximum=UINT64_MAX)),
     "input": as_bytes,
     "from_address": _address,
     "to_address": _address,

@@ -38,8 +38,8 @@ AUTHORIZATION_GAS = 25_000
 SECP256K1_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
 _MOST = {  #: of each number that a transaction holds
-    **dict.fromkeys(("chain_id", "nonce", "gas_limit"), UINT64_MAX),
-    **dict.fromkeys(("gas_price", "max_priority_fee", "max_fee", "value"), UINT256_MAX),
+    **dict.fromkeys(("nonce", "gas_limit"), UINT64_MAX),
+    **dict.fromkeys(("chain_id", "gas_price", "max_priority_fee", "max_fee", "value"), UINT256_MAX),
 }
 _NO_FEE = "expected type 0, 1 or 2: no fee is published for this one"
 _FIELDS = {  # in the order of their RLP lists, without the signature

@@ -87,9 +87,9 @@ def parse_request(call: Request | Call | Mapping[str, Any]) -> Request:
     if isinstance(call, Request):
         return call
     parsed = call if isinstance(call, Call) else parse_call(call)
+    if max(filter(None, _numbers(parsed)), default=0) > UINT64_MAX:
+        _check_numbers(parsed)
     if isinstance(call, Call):
-        if max(filter(None, _numbers(call)), default=0) > UINT64_MAX:
-            _check_numbers(call)
         return Request(call=call)
     fields = as_mapping(call)
     given = _given(fields, _AUTHORIZATION_LIST) if parsed.authorizations else None

@@ -103,12 +103,15 @@ def recorded_cost(cost: float | RealArray) -> int | WholeArray:
     -------
     int for a scalar, an int64 array otherwise; whole wei.
 
+    Raises `InvalidInput` for a cost that is negative or not finite.
+
     >>> recorded_cost(41_904_761.9), recorded_cost(1e14)
     (41904000, 4294967295000)
     """
-    if isinstance(cost, np.ndarray):
-        return (np.minimum(cost, HIGHEST_COST) / WEI_PER_KWEI).astype(np.int64) * WEI_PER_KWEI
-    return recorded(cost)
+    checked = real("cost", cost, unit="wei")
+    if isinstance(checked, np.ndarray):
+        return (np.minimum(checked, HIGHEST_COST) / WEI_PER_KWEI).astype(np.int64) * WEI_PER_KWEI
+    return recorded(checked)
 
 
 def recorded(cost: int | float) -> int:

@@ -52,7 +52,7 @@ def submit_invoice(vault: RevenueVault, amount: int) -> InvoicePaid:
     >>> submit_invoice(RevenueVault(balance=100), 130)
     InvoicePaid(vault=RevenueVault(balance=0, invoice_arrears=30), paid=100)
     """
-    _check(vault)
+    vault = _checked(vault)
     owed = vault.invoice_arrears + whole_scalar("amount", amount, minimum=1, unit="wei")
     paid = min(vault.balance, owed)
     return InvoicePaid(RevenueVault(vault.balance - paid, owed - paid), paid)
@@ -70,7 +70,7 @@ def burn_and_bridge(vault: RevenueVault, *, minimum_fee: int = 0) -> Surplus:
     Surplus(vault=RevenueVault(balance=0, invoice_arrears=0), arrears_paid=10, eth_burned=200, spent_on_linea=803, \
 message_fee=1)
     """
-    _check(vault)
+    vault = _checked(vault)
     fee = whole_scalar("minimum_fee", minimum_fee, unit="wei")
     paid = min(vault.balance, vault.invoice_arrears)
     left = RevenueVault(vault.balance - paid, vault.invoice_arrears - paid)
@@ -81,6 +81,7 @@ message_fee=1)
     return Surplus(RevenueVault(0, left.invoice_arrears), paid, burned, available - burned, fee)
 
 
-def _check(vault: RevenueVault) -> None:
-    for name, value in instance("vault", vault, RevenueVault)._asdict().items():
-        whole_scalar(name, value, unit="wei")
+def _checked(vault: RevenueVault) -> RevenueVault:
+    """The vault in Python's integers, which do not wrap around as NumPy's do."""
+    fields = instance("vault", vault, RevenueVault)._asdict().items()
+    return RevenueVault(**{name: whole_scalar(name, value, unit="wei") for name, value in fields})

@@ -146,6 +146,8 @@ class Submission:
     def __post_init__(self) -> None:
         check_fields(self, above_zero=("capacity",), unchecked=("tip",))
         real_scalar("tip", self.tip, unit="wei")
+        if isinstance(self.tip, np.generic):
+            object.__setattr__(self, "tip", self.tip.item())
 
     def cost(self, base_fee: RealArray, tip: RealArray | float, blob_base_fee: RealArray) -> RealArray:
         """What one costs at L1 fees, whatever it carries: (base_fee + tip) · execution_gas + blob_base_fee · blob_gas.
