@@ -73,6 +73,7 @@ def test_blob_counts_become_blob_gas(tmp_path: Path) -> None:
         ([{"blob_count": 3}, {"blob_count": 2}], [393216, 262144]),
         ([{"blob_count": 3, "blob_gas_used": None}, {"blob_count": 1}], [393216, 131072]),
         ([{"blob_count": 3, "blob_gas_used": 393216}, {"blobGasUsed": "0x20000"}], [393216, 131072]),
+        ([{"blob_count": 3}, {"blob_gas_used": 131072}], [393216, 131072]),
     ],
 )
 def test_blob_counts_of_json_become_blob_gas(tmp_path: Path, rows: list[dict[str, Any]], expected: list[int]) -> None:
@@ -81,12 +82,19 @@ def test_blob_counts_of_json_become_blob_gas(tmp_path: Path, rows: list[dict[str
     assert read_l1_fees(path)["blob_gas_used"].to_list() == expected
 
 
-def test_counts_and_gas_of_blobs_are_not_mixed(tmp_path: Path) -> None:
-    path = tmp_path / "blobs.json"
-    rows = [{"timestamp": 0, "base_fee": 7, "blob_count": 3}, {"timestamp": 12, "base_fee": 7, "blob_gas_used": 131072}]
-    path.write_text(json.dumps(rows))
-    with pytest.raises(UnreadableFile, match="expected either gas or counts of blobs in every row"):
-        read_l1_fees(path)
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("blob_count", 1.3, "row 1: blob_count: expected a whole number, got 1.3"),
+        ("blob_count", 2**62, r"row 1: blob_count: expected a number of at most 2\*\*63 - 1"),
+        ("time_ms", 1500, "row 1: time_ms: expected whole seconds, got 1500"),
+    ],
+)
+def test_what_is_not_whole_in_our_unit_is_refused(tmp_path: Path, column: str, value: float, message: str) -> None:
+    path = tmp_path / "fees.json"
+    path.write_text(json.dumps([{"time_ms": 12_000, "base_fee": 7, column: value}]))
+    with pytest.raises(UnreadableFile, match=message):
+        read_l1_fees(path, columns={"timestamp": "time_ms:ms"})
 
 
 def test_blocks_of_every_extractor_are_l1_fees(tmp_path: Path) -> None:

@@ -75,7 +75,8 @@ def parse_request(call: Request | Call | Mapping[str, Any]) -> Request:
 
     Parameters
     ----------
-    call : the fields of `feemodel.call.parse_call`, and `authorizationList`, `blobVersionedHashes`; or one parsed.
+    call : the fields of `feemodel.ethereum.call.parse_call`, also `authorizationList` and `blobVersionedHashes`; or one
+        that is parsed.
 
     Raises
     ------

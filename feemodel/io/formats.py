@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.ethereum.transaction_fields import FIELD_NAMES, FIELD_OF, IGNORED_NAMES, SIDECAR_NAMES, misspelt
 from feemodel.io.files import Container, PathLike, column_names, json_items, read_columns
 from feemodel.io.tables import (
@@ -30,6 +31,7 @@ from feemodel.io.tables import (
     make_table,
     table_of_cells,
 )
+from feemodel.io.values import ONE
 from feemodel.io.values import column as convert
 
 EXACT_VALUES = ("value_string", "value_binary", "value")  # of cryo: with all digits
@@ -132,11 +134,20 @@ SHOWN = 12  # names of columns in a message
 FIRST_COUNTS = ("value", "transaction_type", "blob_gas_used")
 
 
+#: What columns count by, where it is not the unit of ours.
+COUNTED_BY = {"blob_count": Fraction(GAS_PER_BLOB)}
+
+
 class Source(NamedTuple):
     """Where a column of ours comes from."""
 
     name: str
-    scale: Fraction = Fraction(1)  #: of its unit in ours
+    scale: Fraction  #: of its unit in ours
+
+    @classmethod
+    def named(cls, name: str) -> "Source":
+        """One whose name says its unit."""
+        return cls(name, COUNTED_BY.get(name, ONE))
 
 
 def parse_columns(given: Mapping[str, str] | None, form: Format) -> dict[str, Source]:
@@ -160,7 +171,7 @@ def parse_columns(given: Mapping[str, str] | None, form: Format) -> dict[str, So
             raise InvalidInput(f"columns[{name}]", "expected the name that the file has", theirs)
         source, _, unit = theirs.rpartition(":")
         if not source or unit not in UNITS:
-            chosen[ours] = Source(theirs)
+            chosen[ours] = Source.named(theirs)
             continue
         column = known[ours]
         fits = column.kind == "time" if unit in ("s", "ms") else "wei" in column.unit
@@ -194,7 +205,7 @@ def sources(
         if len(names) > 1 and column.name not in FIRST_COUNTS:
             advice = f"say which it is with columns {column.name}=NAME"
             raise InvalidInput(column.name, f"the file has several columns for it; {advice}", names)
-        chosen[column.name] = Source(names[0])
+        chosen[column.name] = Source.named(names[0])
     return chosen
 
 

@@ -9,7 +9,6 @@ import pandas as pd
 
 from feemodel.checks import sequence
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.io.blocks import parse_blocks
 from feemodel.io.documents import parse_json
 from feemodel.io.files import PathLike, column_names, container_of, opened, reading
@@ -54,8 +53,6 @@ def read_l1_fees(path: PathLike, *, columns: Mapping[str, str] | None = None) ->
             names = ", ".join(table.attrs["names_in_file"].values() if in_json else column_names(path, container))
             reason = "expected a column base_fee or excess_blob_gas (base_fee=NAME among the columns names another)"
             raise InvalidInput("L1 fees", reason, names)
-        if table.attrs["names_in_file"].get("blob_gas_used") == "blob_count":
-            table["blob_gas_used"] *= GAS_PER_BLOB
         _check_unit(table)
         return in_order(_with_ratio(table), "timestamp" if table["block_number"].isna().any() else "block_number")
 
@@ -70,14 +67,7 @@ def _of_json(data: bytes, columns: Mapping[str, str] | None) -> pd.DataFrame:
         reason = "an answer of eth_feeHistory, which parse_fee_history reads: it has no times"
         raise InvalidInput("the document", reason, sorted(inner))
     if not {"jsonrpc", "result", "error", "transactions", "gasUsed"} & first.keys():
-        table = table_of_objects(rows, L1_FEE_FILES, columns)
-        names = L1_FEE_FILES.names["blob_gas_used"]
-        taken = {name for _, row in rows for name in [n for n in names if row.get(n) is not None][:1]}
-        if len(taken) > 1 and "blob_count" in taken:
-            raise InvalidInput("blob_gas_used", "expected either gas or counts of blobs in every row", sorted(taken))
-        if taken and "blob_gas_used" not in (columns or {}):
-            table.attrs["names_in_file"]["blob_gas_used"] = taken.pop()
-        return table
+        return table_of_objects(rows, L1_FEE_FILES, columns)
     table = parse_blocks(data).rename(columns={"base_fee_per_gas": "base_fee"})
     for column in L1_FEES:
         if column.name not in table:

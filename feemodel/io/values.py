@@ -134,6 +134,9 @@ def _each(array: Any, name: str, read: Callable[[Any, str], Any]) -> list[Any]:
     ]
 
 
+_WHOLE = {"amount": "expected a whole number of wei", "time": "expected whole seconds"}  # in a unit that is not ours
+
+
 def _scaled(value: Any, name: str, scale: Fraction, kind: Kind) -> int | float:
     """A number in our unit, exact; a fee may have a fraction of a wei."""
     exact = _number(value, name, whole=kind != "fee" and scale == ONE) * scale
@@ -148,7 +151,7 @@ def _scaled(value: Any, name: str, scale: Fraction, kind: Kind) -> int | float:
             raise InvalidInput(name, "expected whole digits, not a double above 2**53, which has lost some", value)
         return exact.numerator
     if kind != "fee":
-        raise InvalidInput(name, "expected a whole number" if scale == ONE else "expected a whole number of wei", value)
+        raise InvalidInput(name, _WHOLE.get(kind if scale != ONE else "whole", "expected a whole number"), value)
     return float(exact)
 
 
@@ -185,7 +188,7 @@ def _seconds(value: Any, name: str, scale: Fraction) -> int:
         if moment.microsecond or getattr(value, "nanosecond", 0):
             raise InvalidInput(name, "expected whole seconds", str(value))
         value, scale = int(moment.timestamp()), ONE
-    seconds = int(_scaled(value, name, scale, "whole"))
+    seconds = int(_scaled(value, name, scale, "time"))
     if seconds >= LATEST:
         raise InvalidInput(name, "expected seconds since 1970 (for milliseconds, name the column with :ms)", value)
     return seconds
