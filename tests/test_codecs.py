@@ -284,6 +284,7 @@ def test_too_little_to_train_on(samples: list[bytes], size: int) -> None:
         ([1, 2], "expected bytes"),
         (np.bytes_(b"a\0"), "drop trailing zeros"),
         (np.arange(3), "items of 8 bytes"),
+        (np.uint8(3), "expected bytes, not a single number"),
     ],
 )
 @pytest.mark.parametrize("codec", ["zstd", "brotli", "deflate", "fastlz"])
@@ -302,6 +303,23 @@ def test_payloads_that_are_not_bytes(payload: Any, reason: str, codec: str) -> N
 def test_one_payload_is_not_many(payloads: Any) -> None:
     with pytest.raises(InvalidInput, match="payloads: expected many"):
         compressed_sizes(payloads)
+
+
+def test_an_array_of_bytes_is_one_payload_and_a_matrix_is_its_rows() -> None:
+    rows = np.arange(600, dtype=np.uint8).reshape(2, 300)
+
+    assert compressed_size(rows[0]) == compressed_size(rows[0].tobytes())
+    assert compressed_sizes(rows).tolist() == [compressed_size(row.tobytes()) for row in rows]
+    with pytest.raises(InvalidInput, match=r"payloads\[0\]: expected bytes, not a single number"):
+        compressed_sizes(rows[0])
+
+
+def test_options_may_be_numbers_of_numpy() -> None:
+    level = np.int64(5)
+
+    assert (Zstd(level=level), Brotli(quality=level), Deflate(level=level)) == (Zstd(5), Brotli(5), Deflate(5))
+    assert repr(Deflate(level=level)) == repr(Deflate(5))
+    assert Zstd(level=level, window_log=np.uint8(17)).size(bytes(300)) == Zstd(5, window_log=17).size(bytes(300))
 
 
 @pytest.mark.parametrize("threads", [0, -1, True, 1.0, "2"])

@@ -57,9 +57,14 @@ def _check_dictionary(dictionary: Any, level: int) -> None:
         raise InvalidInput("dictionary", reason, dictionary) from None
 
 
-def _check_range(name: str, value: Any, lowest: int, highest: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
+def _in_range(name: str, value: Any, lowest: int, highest: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not lowest <= value <= highest:
         raise InvalidInput(name, f"expected an int from {lowest:,} to {highest:,}", value)
+    return int(value)
+
+
+def _check_field(codec: Any, name: str, lowest: int, highest: int) -> None:
+    object.__setattr__(codec, name, _in_range(name, getattr(codec, name), lowest, highest))
 
 
 @dataclass(frozen=True)
@@ -93,9 +98,9 @@ class Zstd:
     name: ClassVar[str] = "zstd"
 
     def __post_init__(self) -> None:
-        _check_range("level", self.level, 1, zstandard.MAX_COMPRESSION_LEVEL)
+        _check_field(self, "level", 1, zstandard.MAX_COMPRESSION_LEVEL)
         if self.window_log is not None:
-            _check_range("window_log", self.window_log, zstandard.WINDOWLOG_MIN, zstandard.WINDOWLOG_MAX)
+            _check_field(self, "window_log", zstandard.WINDOWLOG_MIN, zstandard.WINDOWLOG_MAX)
         if self.dictionary is not None:
             _check_dictionary(self.dictionary, self.level)
 
@@ -162,8 +167,8 @@ class Brotli:
     name: ClassVar[str] = "brotli"
 
     def __post_init__(self) -> None:
-        _check_range("quality", self.quality, 0, 11)
-        _check_range("window", self.window, 10, 24)
+        _check_field(self, "quality", 0, 11)
+        _check_field(self, "window", 10, 24)
 
     def size(self, data: Payload) -> int:
         """Size [bytes] of one payload."""
@@ -199,7 +204,7 @@ class Deflate:
     name: ClassVar[str] = "deflate"
 
     def __post_init__(self) -> None:
-        _check_range("level", self.level, 0, 9)
+        _check_field(self, "level", 0, 9)
 
     def size(self, data: Payload) -> int:
         """Size [bytes] of one payload."""
@@ -362,8 +367,8 @@ def train_dictionary(payloads: Iterable[Payload], size: int = DICTIONARY_SIZE, l
     >>> Zstd(dictionary=dictionary).size(samples[7]) < Zstd().size(samples[7])
     True
     """
-    _check_range("size", size, SMALLEST_DICTIONARY, 2**31 - 1)
-    _check_range("level", level, 1, zstandard.MAX_COMPRESSION_LEVEL)
+    size = _in_range("size", size, SMALLEST_DICTIONARY, 2**31 - 1)
+    level = _in_range("level", level, 1, zstandard.MAX_COMPRESSION_LEVEL)
     samples = payload_list(_of_table(payloads))
     try:
         return zstandard.train_dictionary(size, samples, level=level).as_bytes()

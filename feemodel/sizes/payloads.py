@@ -29,6 +29,8 @@ def payload_bytes(data: Any, index: int | None = None) -> bytes:
         raise InvalidInput(name, "expected bytes", data, place) from None
     if view.itemsize != 1:
         raise InvalidInput(name, f"expected bytes, not items of {view.itemsize} bytes", data, place)
+    if view.ndim == 0:  # one item of an array of bytes
+        raise InvalidInput(name, "expected bytes, not a single number", data, place)
     return view.tobytes()
 
 
