@@ -1,6 +1,9 @@
 """Blocks from files: what a geth genesis, a line of state changes and a trie log say, and what is refused."""
 
+import gzip
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from ethereum_rlp import rlp
@@ -13,6 +16,7 @@ from feemodel.ledger.account import EMPTY_KECCAK
 from feemodel.ledger.blocks import AccountFields, GenesisAccount, SlotChange
 from feemodel.ledger.files import genesis_chain_id, parse_block, parse_genesis, read_genesis_chain_id
 from feemodel.ledger.trie_log import parse_trie_log
+from feemodel.rpc.chain import read_genesis_document
 from tests.ledger_blocks import address, slot
 
 A, B = to_hex(address(1)), to_hex(address(2))
@@ -143,6 +147,43 @@ def test_a_geth_genesis(tmp_path):
     ]
 
 
+def test_a_genesis_as_the_guides_of_besu_write_it():
+    fields = {"balance": "0", "code": None, "nonce": None, "version": "0x1", "privateKey": "8f2a", "comment": "x"}
+    storage = {slot(1).hex(): slot(255).hex(), to_hex(slot(4)): "0x0f4240"}
+
+    assert list(parse_genesis({"alloc": {A.replace("0x", "0X"): fields | {"storage": storage}}})) == [
+        GenesisAccount(address(1), 0, 0, b"", {slot(1): 255, slot(4): 1_000_000})
+    ]
+    assert list(parse_genesis({"alloc": {A: fields | {"storage": None}}})) == [GenesisAccount(address(1), 0, 0)]
+
+
+def test_files_of_the_ledger_may_be_gzipped_or_pipes(tmp_path, monkeypatch):
+    alloc = {to_hex(address(n)): {"balance": n} for n in range(1, 40)}
+    genesis = json.dumps({"config": {"chainId": 7}, "alloc": alloc}).encode()
+    proof = {"accountProof": {}, "storageProofs": []}
+    plain, packed = tmp_path / "plain", tmp_path / "packed"
+    for read, content in (
+        (lambda path: list(read_genesis(path)), genesis),
+        (read_genesis_chain_id, genesis),
+        (read_genesis_document, genesis),
+        (lambda path: list(read_blocks(path)), json.dumps(BLOCK).encode() + b"\r\n"),
+        (read_proof, json.dumps(proof).encode()),
+    ):
+        plain.write_bytes(content)
+        packed.write_bytes(gzip.compress(content))
+        assert read(packed) == read(plain)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(pipe.write_bytes, gzip.compress(json.dumps(BLOCK).encode()))
+        assert len(list(read_blocks(pipe))) == 1
+    packed.write_bytes(gzip.compress(genesis)[:-9])
+    for whole in (files.PARSED_WHOLE, 0):
+        monkeypatch.setattr(files, "PARSED_WHOLE", whole)
+        with pytest.raises(UnreadableFile, match="packed: the compressed data ends too early: the file is cut off"):
+            list(read_genesis(packed))
+
+
 @pytest.mark.parametrize(
     ("genesis", "message"),
     [
@@ -156,6 +197,9 @@ def test_a_geth_genesis(tmp_path):
         ({"alloc": {A: {"balance": hex(2**256)}}}, r"balance: expected a (whole )?number"),
         ({"alloc": {A: {"balance": 1, "code": "6001"}}}, "code: expected hexadecimal"),
         ({"alloc": {A: {"balance": 1, "storage": []}}}, "storage: expected an object"),
+        ({"alloc": {A: {"balance": 1, "storage": {"10": "0x1"}}}}, "storage: expected hexadecimal of 1 to 32 bytes"),
+        ({"alloc": {A: {"balance": 1, "stroage": {"0x1": "0x1"}}}}, "did you mean storage.*got 'stroage'"),
+        ({"alloc": {A: {"balance": 1, "Nonce": 1}}}, "did you mean nonce.*got 'Nonce'"),
         ({"alloc": {A: {"balance": 1, "storage": {"0x1": "0x" + "1" * 65}}}}, "storage: expected hexadecimal"),
     ],
 )

@@ -71,7 +71,8 @@ def read_subjects(subject: str, columns: Mapping[str, str] | None = None) -> lis
 
 
 def _of_file(path: str, columns: Mapping[str, str] | None) -> list[Item]:
-    from feemodel.io.files import container_of, opened, reading
+    from feemodel.io.documents import opened
+    from feemodel.io.files import container_of, reading
 
     with reading(path):
         container = container_of(path)

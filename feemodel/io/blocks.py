@@ -6,7 +6,8 @@ from typing import Any
 import pandas as pd
 
 from feemodel.errors import InvalidInput
-from feemodel.io.files import PathLike, container_of, json_items, opened, reading
+from feemodel.io.documents import opened
+from feemodel.io.files import PathLike, container_of, json_items, reading
 from feemodel.io.formats import CRYO_BLOCKS, ETL_BLOCKS, read_format
 from feemodel.io.tables import BLOCKS, cells_of_row, in_order, table_of_cells
 

@@ -1,14 +1,20 @@
-"""TOML files, and JSON whose objects have each name once."""
+"""TOML files, JSON whose objects have each name once, and files that may be gzipped."""
 
+import gzip
 import json
+import os
 import re
 import tomllib
+import zlib
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from feemodel.errors import InvalidInput, UnreadableFile, unreadable
 
+GZIP_MAGIC = b"\x1f\x8b"
 _QUOTED = re.compile(r"""(['"])(?:[^\\]|\\.){2,}\1""")  # names of the file in an error's text, not '=' or ']'
 
 
@@ -33,6 +39,25 @@ def read_toml(path: str | Path, *, secret: bool = False) -> dict[str, Any]:
     except ValueError as error:  # TOML, UTF-8, a NUL in the name, and a whole number of more digits than Python reads
         reason = _QUOTED.sub("'…'", str(error)) if secret and isinstance(error, tomllib.TOMLDecodeError) else str(error)
         raise UnreadableFile(f"{path}: not TOML: {reason}") from None
+
+
+@contextmanager
+def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """The bytes of a file, unpacked where it begins like gzip.
+
+    Raises `UnreadableFile` for gzip data that is cut off or damaged, `OSError` as `open` does.
+    """
+    with Path(path).open("rb") as file:
+        if not file.peek(2).startswith(GZIP_MAGIC):  # a pipe cannot be read twice
+            yield file
+            return
+        try:
+            with gzip.open(file) as unpacked:
+                yield unpacked  # type: ignore[misc]  # GzipFile is a BinaryIO in all but name
+        except EOFError:
+            raise UnreadableFile(f"{path}: the compressed data ends too early: the file is cut off") from None
+        except (gzip.BadGzipFile, zlib.error) as error:
+            raise UnreadableFile(f"{path}: damaged gzip data: {error}") from None
 
 
 def parse_json(text: str | bytes, place: str = "the document") -> Any:

@@ -7,7 +7,6 @@ import os
 import re
 import secrets
 import warnings
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,13 +15,12 @@ from typing import Any, BinaryIO, Literal, TypeAlias
 import pyarrow as pa
 
 from feemodel.errors import InvalidInput, UnreadableFile, unreadable
-from feemodel.io.documents import encoded, parse_json
+from feemodel.io.documents import encoded, opened, parse_json
 
 PathLike: TypeAlias = str | os.PathLike[str]
 Container: TypeAlias = Literal["parquet", "csv", "json", "lines"]
 
 PARQUET_MAGIC = b"PAR1"  # the first and the last four bytes of every Parquet file
-GZIP_MAGIC = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"  # that some editors put before UTF-8
 _NAME = re.compile(rb'"?[A-Za-z_][A-Za-z0-9_]*"?\Z')  # the header of a CSV file of one column
 _OTHER_SEPARATORS = {b";": "semicolons", b"\t": "tabs", b"|": "bars"}
@@ -39,27 +37,10 @@ def reading(path: PathLike) -> Iterator[None]:
         raise
     except UnicodeDecodeError as error:
         raise UnreadableFile(f"{path}: not UTF-8 text: {error.reason} at byte {error.start:,}") from None
-    except EOFError:
-        raise UnreadableFile(f"{path}: the compressed data ends too early: the file is cut off") from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise UnreadableFile(f"{path}: damaged gzip data: {error}") from None
     except OSError as error:
         raise unreadable(path, error) from None
     except (InvalidInput, csv.Error, pa.ArrowException) as error:
         raise UnreadableFile(f"{path}: {error}") from None
-
-
-@contextmanager
-def opened(path: PathLike) -> Iterator[BinaryIO]:
-    """The bytes of a file, unpacked where it begins like gzip."""
-    with Path(path).open("rb") as file:
-        packed = file.read(2) == GZIP_MAGIC
-        file.seek(0)
-        if not packed:
-            yield file
-            return
-        with gzip.open(file) as unpacked:
-            yield unpacked  # type: ignore[misc]  # GzipFile is a BinaryIO in all but name
 
 
 def container_of(path: PathLike) -> Container:

@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 from feemodel.checks import INT64_MAX, UINT256_MAX, choice, flag, sequence
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.transaction import Authorization
-from feemodel.io.documents import encoded, parse_json
-from feemodel.io.files import PathLike, opened, reading
+from feemodel.io.documents import encoded, opened, parse_json
+from feemodel.io.files import PathLike, reading
 from feemodel.io.values import WORD, cell
 
 #: An address or none, its balance, nonce and code; then slots as (address, slot, value).

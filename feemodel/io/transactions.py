@@ -12,8 +12,8 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ethereum.transaction_fields import FIELD_OF, IGNORED_NAMES
 from feemodel.io.blocks import block_of
-from feemodel.io.documents import encoded, parse_json
-from feemodel.io.files import BOM, Container, PathLike, column_names, container_of, json_items, opened, reading
+from feemodel.io.documents import encoded, opened, parse_json
+from feemodel.io.files import BOM, Container, PathLike, column_names, container_of, json_items, reading
 from feemodel.io.formats import (
     RAW_FILES,
     RAW_UNSIGNED_FILES,

@@ -20,12 +20,14 @@ be left out. Numbers are hexadecimal quantities.
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from io import SEEK_END, TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from feemodel.checks import UINT256_MAX, flag
 from feemodel.errors import InvalidInput, UnreadableFile, unreadable
 from feemodel.ethereum.quantities import (
+    WORD_SIZE,
     address_bytes,
     from_hex,
     from_number,
@@ -35,29 +37,31 @@ from feemodel.ethereum.quantities import (
     to_hex,
     to_quantity,
 )
-from feemodel.io.documents import parse_json
+from feemodel.ethereum.transaction_fields import misspelt
+from feemodel.io.documents import opened, parse_json
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
 from feemodel.ledger.genesis_file import alloc_members, config_of
 from feemodel.ledger.trie_log import parse_trie_log_element
 
 PARSED_WHOLE = 1 << 26  # bytes of a genesis file, whose objects take ten times as much memory
 BLOCK_FIELDS = {"number", "hash", "parentHash", "accounts"}
+GENESIS_FIELDS = {"balance", "nonce", "code", "storage"}
 ACCOUNT_FIELDS = {"before", "after", "code", "cleared", "storage"}
 
 
 def read_genesis(path: str | Path) -> Iterator[GenesisAccount]:
-    """The allocation of a geth genesis file.
+    """The allocation of a geth genesis file, which may be gzipped.
 
     A file of more than 64 MiB is read an account at a time, and an address that it has twice is left to the import.
 
     Raises `UnreadableFile`, which names the file and the account.
     """
-    with reading(path):
-        if Path(path).stat().st_size <= PARSED_WHOLE:
-            yield from parse_genesis(parse_json(Path(path).read_bytes()))
+    with reading(path), opened(path) as file:
+        if not _is_large(file):
+            yield from parse_genesis(parse_json(file.read()))
             return
-        with Path(path).open(encoding="utf-8-sig") as file:
-            for text, fields in alloc_members(file):
+        with TextIOWrapper(file, encoding="utf-8-sig") as large:
+            for text, fields in alloc_members(large):
                 yield _genesis_account(text, fields)
 
 
@@ -66,15 +70,24 @@ def read_genesis_chain_id(path: str | Path) -> int | None:
 
     Raises `UnreadableFile`, which names the file.
     """
-    with reading(path):
-        if Path(path).stat().st_size <= PARSED_WHOLE:
-            return genesis_chain_id(parse_json(Path(path).read_bytes()))
-        with Path(path).open(encoding="utf-8-sig") as file:
-            return genesis_chain_id({"config": config_of(file)})
+    with reading(path), opened(path) as file:
+        if not _is_large(file):
+            return genesis_chain_id(parse_json(file.read()))
+        with TextIOWrapper(file, encoding="utf-8-sig") as large:
+            return genesis_chain_id({"config": config_of(large)})
+
+
+def _is_large(file: BinaryIO) -> bool:
+    """Whether a file is too large to be parsed at once; a pipe does not say."""
+    if not file.seekable():
+        return False
+    size = file.seek(0, SEEK_END)
+    file.seek(0)
+    return size > PARSED_WHOLE
 
 
 def read_blocks(path: str | Path) -> Iterator[BlockChanges]:
-    """The blocks of a file of state changes, a line each; "-" is standard input.
+    """The blocks of a file of state changes, a line each, which may be gzipped; "-" is standard input.
 
     Raises `UnreadableFile`, which names the file and the line.
     """
@@ -94,8 +107,8 @@ def read_proof(path: str | Path) -> dict[str, Any]:
 
     Raises `UnreadableFile` for a file that is missing or holds no JSON object.
     """
-    with reading(path):
-        proof = parse_json(Path(path).read_bytes())
+    with reading(path), opened(path) as file:
+        proof = parse_json(file.read())
     if isinstance(proof, dict) and "jsonrpc" in proof:
         proof = proof.get("result", proof.get("error"))
     if not isinstance(proof, dict) or "accountProof" not in proof:
@@ -119,7 +132,10 @@ def reading(place: str | Path) -> Iterator[None]:
 def parse_genesis(genesis: Any) -> Iterator[GenesisAccount]:
     """The allocation of a geth genesis object; numbers may be decimal or hexadecimal, as in geth.
 
-    Raises `InvalidInput` for an account that is not as geth writes it.
+    Slots and their values of 64 digits may lack the 0x, as Besu's guides write them. Fields that no account has, such
+    as a comment, are left out.
+
+    Raises `InvalidInput` for an account that is not as geth writes it, or with a field that is probably misspelt.
 
     >>> [account] = parse_genesis({"alloc": {"11" * 20: {"balance": "5"}}})
     >>> account.address == b"\\x11" * 20, account.balance
@@ -141,12 +157,16 @@ def _genesis_account(text: str, fields: Any) -> GenesisAccount:
     name = f"alloc {text}"
     if not isinstance(fields, dict) or "balance" not in fields:
         raise InvalidInput(name, "expected an object with balance", fields)
+    for field in () if GENESIS_FIELDS.issuperset(fields) else fields.keys() - GENESIS_FIELDS:
+        if (meant := misspelt(field, GENESIS_FIELDS - fields.keys())) is not None:
+            raise InvalidInput(name, f"unknown field, did you mean {meant}?", field)
+    nonce, code, storage = fields.get("nonce"), fields.get("code"), fields.get("storage")
     return GenesisAccount(
-        address=address_bytes(text if text.startswith("0x") else "0x" + text, name),
-        nonce=from_number(fields.get("nonce", 0), f"{name} nonce", maximum=UINT256_MAX),
+        address=address_bytes("0x" + (text[2:] if text[:2] in ("0x", "0X") else text), name),
+        nonce=from_number(0 if nonce is None else nonce, f"{name} nonce", maximum=UINT256_MAX),
         balance=from_number(fields["balance"], f"{name} balance", maximum=UINT256_MAX),
-        code=from_hex(fields.get("code", "0x"), f"{name} code"),
-        storage=_genesis_storage(f"{name} storage", fields.get("storage", {})),
+        code=from_hex("0x" if code is None else code, f"{name} code"),
+        storage=_genesis_storage(f"{name} storage", {} if storage is None else storage),
     )
 
 
@@ -261,11 +281,16 @@ def _genesis_storage(name: str, storage: Any) -> dict[bytes, int]:
         raise InvalidInput(name, "expected an object of slots", storage)
     slots: dict[bytes, int] = {}
     for text, value in storage.items():
-        slot = slot_bytes(text, name)
+        slot = _genesis_word(text, name)
         if slot in slots:
             raise InvalidInput(name, "expected each slot once", text)
-        slots[slot] = int.from_bytes(slot_bytes(value, name))
+        slots[slot] = int.from_bytes(_genesis_word(value, name))
     return slots
+
+
+def _genesis_word(text: Any, name: str) -> bytes:
+    is_bare = isinstance(text, str) and len(text) == 2 * WORD_SIZE and not text.startswith("0x")
+    return slot_bytes("0x" + text if is_bare else text, name)
 
 
 def _quantity(name: str, text: Any) -> int:
@@ -288,7 +313,7 @@ def _read_lines(path: str | Path, parse: Callable[[Any], BlockChanges]) -> Itera
     """What the lines of a file hold that are not empty."""
     is_input = str(path) == "-"
     name = "standard input" if is_input else path
-    with reading(name), nullcontext(sys.stdin.buffer) if is_input else Path(path).open("rb") as file:
+    with reading(name), nullcontext(sys.stdin.buffer) if is_input else opened(path) as file:
         for number, line in enumerate(file, 1):
             if line.strip():
                 yield _parsed_line(f"{name}, line {number}", line, parse)
