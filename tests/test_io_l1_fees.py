@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +206,53 @@ def test_fee_history_without_percentiles_and_blobs(absent: dict[str, Any]) -> No
     old = {name: HISTORY[name] for name in ("oldestBlock", "baseFeePerGas", "gasUsedRatio")}
     history = parse_fee_history({**old, **absent})
     assert (history.rewards, history.blob_base_fees, history.blob_gas_used_ratios) == ((), (), ())
+
+
+def test_blob_base_fees_are_kept_without_their_ratios() -> None:
+    history = parse_fee_history({name: value for name, value in HISTORY.items() if name != "blobGasUsedRatio"})
+
+    assert (history.blob_base_fees, history.blob_gas_used_ratios) == ((200, 210, 220), ())
+    assert history.as_table(reward=0)["blob_base_fee"] == [200, 210]
+    assert "blob_gas_used_ratio" not in history.as_table(reward=0)
+
+
+def test_blob_base_fees_of_0_say_that_there_are_no_blobs() -> None:
+    before = {"baseFeePerBlobGas": ["0x0", "0x0", "0x1"], "blobGasUsedRatio": [0, 0]}  # geth, up to Cancun
+    history = parse_fee_history(HISTORY | before)
+
+    assert history.blob_base_fees == (0, 0, 1)
+    assert not {"blob_base_fee", "blob_gas_used_ratio"} & history.as_table(reward=0).keys()
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "expected"),
+    [
+        (pa.date32(), [date(2024, 4, 1), date(2024, 4, 2)], [1711929600, 1712016000]),
+        (pa.date64(), [date(2024, 4, 1), date(2024, 4, 2)], [1711929600, 1712016000]),
+        (pa.string_view(), ["2024-04-01", "2024-04-02 00:00:00+00"], [1711929600, 1712016000]),
+        (pa.timestamp("ns", "Europe/Berlin"), [1711929600 * 10**9, 1712016000 * 10**9], [1711929600, 1712016000]),
+        (pa.decimal128(38, 0), [1711929600, 1712016000], [1711929600, 1712016000]),
+    ],
+    ids=str,
+)
+def test_times_of_every_type_of_parquet(tmp_path: Path, kind: pa.DataType, values: list[Any], expected: Any) -> None:
+    pq.write_table(pa.table({"timestamp": pa.array(values, kind), "base_fee": [7, 8]}), tmp_path / "fees")
+
+    assert read_l1_fees(tmp_path / "fees")["timestamp"].tolist() == expected
+
+
+def test_short_floating_point_numbers_that_have_lost_digits_are_refused(tmp_path: Path) -> None:
+    for kind, value in ((pa.float32(), np.float32(1711929600)), (pa.float16(), np.float16(4097))):
+        pq.write_table(pa.table({"timestamp": pa.array([value], kind), "base_fee": [7]}), tmp_path / "fees")
+        with pytest.raises(UnreadableFile, match=r"row 1: timestamp: expected whole digits, not a .*float above"):
+            read_l1_fees(tmp_path / "fees")
+
+
+def test_text_of_java_and_of_r(tmp_path: Path) -> None:
+    (tmp_path / "fees.csv").write_text("block_number,timestamp,base_fee\nNA,100,7.0E9\nNA,112,8.25E+09\n")
+    read = read_l1_fees(tmp_path / "fees.csv")
+
+    assert (read["base_fee"].tolist(), read["block_number"].isna().all()) == ([7_000_000_000, 8_250_000_000], True)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,10 @@ import pytest
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import to_hex
+from feemodel.io import parse_fee_history
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.rpc.development import development_genesis
+from feemodel.rpc.pricing import l1_prices
 from feemodel.rpc.settings import Settings
 from tests import node_server
 from tests.rpc_calls import TRANSFER  # of 49 bytes and 21,000 gas
@@ -359,6 +361,12 @@ def test_what_a_history_does_not_have_counts_for_nothing_but_not_a_missing_block
             assert found["error"]["message"] == expected
         else:
             assert found["result"]["variableCost"] == hex(variable_cost)
+
+
+def test_blob_base_fees_without_their_ratios_do_not_price_as_blobs_for_nothing():
+    answer = {name: value for name, value in FLAT.items() if name != "blobGasUsedRatio"}
+    with pytest.raises(InvalidInput, match="blobGasUsedRatio: expected it with baseFeePerBlobGas"):
+        l1_prices(Settings(), parse_fee_history(answer))
 
 
 def test_a_silent_node_keeps_the_server_from_nothing_else(l1):

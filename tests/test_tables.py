@@ -190,6 +190,20 @@ def test_lists_of_a_parquet_file_are_access_lists(tmp_path):
     assert read["access_list"][3] == ((b"\x11" * 20, (b"\x01" * 32,)),)
 
 
+def test_views_and_flags_of_which_some_miss_are_read_as_others(tmp_path):
+    table = pq.read_table(cryo(tmp_path / "cryo"))
+    input_ = table["input"].cast(pa.binary_view())
+    count = table.num_rows
+    success = pa.array([1.0, *[None] * (count - 1)], pa.float64())
+    changed = table.set_column(table.column_names.index("input"), "input", input_)
+    changed = changed.drop_columns([name for name in ("success",) if name in changed.column_names])
+    pq.write_table(changed.append_column("success", success), tmp_path / "views")
+    read, plain = read_transactions(tmp_path / "views"), read_transactions(tmp_path / "cryo")
+
+    assert read["input"].tolist() == plain["input"].tolist()
+    assert (read["success"].sum(), read["success"].isna().sum()) == (1, count - 1)
+
+
 def test_an_overflow_of_a_double_is_refused(tmp_path):
     with pytest.raises(UnreadableFile, match="value_f64 has lost the last digits"):
         read_transactions(cryo(tmp_path / "cryo", value="f64"))

@@ -10,8 +10,8 @@ import pandas as pd
 from feemodel.checks import sequence
 from feemodel.errors import InvalidInput
 from feemodel.io.blocks import parse_blocks
-from feemodel.io.documents import parse_json
-from feemodel.io.files import PathLike, column_names, container_of, opened, reading
+from feemodel.io.documents import opened, parse_json
+from feemodel.io.files import PathLike, column_names, container_of, reading
 from feemodel.io.formats import L1_FEE_FILES, read_format, rows_of_json, table_of_objects
 from feemodel.io.tables import L1_FEES, in_order
 from feemodel.io.values import cell
@@ -110,12 +110,14 @@ class FeeHistory:
     oldest_block: int
     base_fees: tuple[int, ...]  #: n + 1: the last is that of the block that comes next [wei / gas]
     gas_used_ratios: tuple[float, ...]  #: n, gas used over gas limit [1]
-    blob_base_fees: tuple[int, ...]  #: n + 1, or empty where the node knows no blobs [wei / gas]
-    blob_gas_used_ratios: tuple[float, ...]  #: n, or empty where the node knows no blobs [1]
+    blob_base_fees: tuple[int, ...]  #: n + 1, 0 before Cancun; or empty where the node knows no blobs [wei / gas]
+    blob_gas_used_ratios: tuple[float, ...]  #: n, or empty where the node does not say them [1]
     rewards: tuple[tuple[int, ...], ...]  #: n rows, a priority fee for every percentile that was asked [wei / gas]
 
     def as_table(self, *, reward: int | None = None) -> dict[str, Any]:
         """The columns that `feemodel.simulation.scenarios.replay` takes, one row a block.
+
+        Blob base fees that are all 0, as geth answers before Cancun, are left out.
 
         Parameters
         ----------
@@ -135,9 +137,10 @@ class FeeHistory:
             "base_fee": list(self.base_fees[:count]),
             "gas_used_ratio": list(self.gas_used_ratios),
         }
-        if self.blob_base_fees:
+        if any(self.blob_base_fees[:count]):
             table["blob_base_fee"] = list(self.blob_base_fees[:count])
-            table["blob_gas_used_ratio"] = list(self.blob_gas_used_ratios)
+            if self.blob_gas_used_ratios:
+                table["blob_gas_used_ratio"] = list(self.blob_gas_used_ratios)
         if asked:
             table["tip"] = [row[reward or 0] for row in self.rewards]
         return table
@@ -164,11 +167,12 @@ def parse_fee_history(answer: bytes | str | Mapping[str, Any]) -> FeeHistory:
     ratios = _ratios(result, "gasUsedRatio")
     blob_ratios = _ratios(result, "blobGasUsedRatio") if result.get("blobGasUsedRatio") is not None else ()
     _check_length("blobGasUsedRatio", blob_ratios, len(ratios), may_be_empty=True)
+    blob_fees = result.get("baseFeePerBlobGas")
     history = FeeHistory(
         oldest_block=cell("whole", result.get("oldestBlock"), "oldestBlock"),
         base_fees=_fees("baseFeePerGas", result.get("baseFeePerGas")),
         gas_used_ratios=ratios,
-        blob_base_fees=_fees("baseFeePerBlobGas", result.get("baseFeePerBlobGas")) if blob_ratios else (),
+        blob_base_fees=_fees("baseFeePerBlobGas", blob_fees) if blob_ratios or blob_fees is not None else (),
         blob_gas_used_ratios=blob_ratios,
         rewards=_rewards(result, len(ratios)),
     )

@@ -9,7 +9,7 @@ raises `InvalidInput` with the name that the caller gave, such as "row 3: gas".
 import math
 import re
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -33,11 +33,12 @@ Arrow: TypeAlias = pa.Array | pa.ChunkedArray
 
 WORD = 32  # bytes of a 256-bit number
 EXACT_DOUBLE = 2**53  # up to which a double holds every integer
+EXACT_SHORT = {pa.float32(): 2**24, pa.float16(): 2**11}  # and the shorter floating-point numbers
 LATEST = 2**34  # seconds: the year 2514; a larger time is one of another unit
 ONE = Fraction(1)
 
-#: How the text files of pandas, Dune, Spark and PostgreSQL write a missing value.
-NO_VALUE = ("", "<nil>", "<NA>", "null", "NULL", "None", "nan", "NaN", "\\N")
+#: How the text files of pandas, R, Dune, Spark and PostgreSQL write a missing value.
+NO_VALUE = ("", "<nil>", "<NA>", "NA", "null", "NULL", "None", "nan", "NaN", "\\N")
 
 
 def cell(kind: Kind, value: Any, name: str, scale: Fraction = ONE, *, decimal: bool = False) -> Any:
@@ -76,10 +77,15 @@ def column(kind: Kind, array: Arrow, name: str, scale: Fraction = ONE) -> Arrow 
     """
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
+    if pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type):
+        array = array.cast(pa.large_string() if pa.types.is_string_view(array.type) else pa.large_binary())
     if _is_text(array):
         array = pc.if_else(pc.is_in(array, pa.array(NO_VALUE, array.type)), None, array)
     elif pa.types.is_floating(array.type):
         array = pc.if_else(pc.is_nan(array), None, array)  # what pandas has in place of a missing number
+        if (most := EXACT_SHORT.get(array.type)) is not None and kind not in ("fee", "real"):
+            reason = f"expected whole digits, not a {array.type} above {most:,}, which has lost some"
+            _refuse(array, pc.greater(array.cast(pa.float64()), float(most)), name, reason)
     match kind:
         case "whole" if scale == ONE:
             return _whole_column(array, name)
@@ -174,7 +180,8 @@ def _number(value: Any, name: str, *, whole: bool = False) -> Fraction:
 _REAL = re.compile(r"(0|[1-9][0-9]{0,77})(\.[0-9]{1,40})?\Z")  # 2**256 - 1 has 78 digits
 
 
-_DOUBLE = re.compile(r"(0|[1-9][0-9]{0,77})(\.[0-9]{1,40})?(e[+-]?[0-9]{1,2})?\Z")  # as Python writes a double
+# As Python and Java, which has E, write a double.
+_DOUBLE = re.compile(r"(0|[1-9][0-9]{0,77})(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,2})?\Z")
 
 
 def _seconds(value: Any, name: str, scale: Fraction) -> int:
@@ -183,6 +190,8 @@ def _seconds(value: Any, name: str, scale: Fraction) -> int:
             value = datetime.fromisoformat(value.removesuffix(" UTC").removesuffix(" utc"))
         except ValueError:
             raise InvalidInput(name, "expected seconds since 1970, or a date and a time", value) from None
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day, tzinfo=UTC)
     if isinstance(value, datetime):
         moment = value if value.tzinfo else value.replace(tzinfo=UTC)
         if moment.microsecond or getattr(value, "nanosecond", 0):
@@ -271,6 +280,8 @@ def _flag_column(array: Arrow, name: str) -> Arrow:
         known = pa.array(["0", "1", "0x0", "0x1", "false", "true"], array.type)
         _refuse(array, pc.invert(pc.is_in(array, known, skip_nulls=True)), name, "expected true, false, 1 or 0")
         return pc.if_else(array.is_null(), None, pc.is_in(array, pa.array(["1", "0x1", "true"], array.type)))
+    if pa.types.is_floating(array.type) or pa.types.is_decimal(array.type):  # as pandas has flags of which some miss
+        array = _whole_column(array, name)
     if pa.types.is_integer(array.type):
         return _flag_column(array.cast(pa.string()), name)
     if not (pa.types.is_boolean(array.type) or pa.types.is_null(array.type)):

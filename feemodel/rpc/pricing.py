@@ -177,6 +177,8 @@ def l1_prices(settings: Settings, history: "FeeHistory") -> Prices:
     """
     if not history.gas_used_ratios:
         raise InvalidInput("the fee history", "expected at least one block", history.oldest_block)
+    if any(history.blob_base_fees) and not history.blob_gas_used_ratios:
+        raise InvalidInput("blobGasUsedRatio", "expected it with baseFeePerBlobGas, whose average it weighs", None)
     tips = [row[0] for row in history.rewards if row] or [0] * len(history.gas_used_ratios)
     fees = average_fees(
         history.base_fees, tips, history.gas_used_ratios, history.blob_base_fees, history.blob_gas_used_ratios
