@@ -19,7 +19,7 @@ from feemodel.simulation.announced import CalldataPressure, PricingRule, announc
 from feemodel.simulation.backtest import Traffic, backtest, draw_traffic, posted_bytes, sums_by_tick
 from feemodel.simulation.path_kernels import under_pressure
 from feemodel.simulation.posting import Posted, Posting, post
-from feemodel.simulation.scenarios import bootstrap, replay
+from feemodel.simulation.scenarios import beginning, begins, bootstrap, duration, replay
 from feemodel.simulation.surfaces import Submission, Workload
 
 ONE_KIND = Workload("one kind", np.array([130]), np.array([21_000]))
@@ -314,6 +314,18 @@ def test_any_update_interval_gives_whole_hours(interval):
 
     assert found.sizes["hour"] == pytest.approx(lasts, abs=1.2)
     assert found["cost"].values.sum() == pytest.approx(found["attributed_cost"].values.sum(), rel=1e-9)
+
+
+def test_a_part_of_a_scenario_begins_with_its_first_step(month):
+    part = month.isel(step=slice(1_000, 1_300))
+    again = part.assign_coords(elapsed=part["elapsed"] - part["elapsed"][0])
+    posted = [post(np.cumsum(np.full(500, 1e4)), 360.0, Posting(), fees) for fees in (part, again)]
+
+    assert (duration(part), begins(part)[0], beginning(part, HOUR).sizes["step"]) == (300 * 600.0, 0.0, 6)
+    assert posted[0].cost.tolist() == posted[1].cost.tolist()
+    assert backtest(ONE_KIND, part, arrival_rate=0.1, rng=1).identical(
+        backtest(ONE_KIND, again, arrival_rate=0.1, rng=1)
+    )
 
 
 def test_a_deadline_costs_more_than_filling(real, month):

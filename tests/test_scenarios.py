@@ -5,6 +5,7 @@ from datetime import datetime, timedelta, timezone
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy.signal import lfilter
 from scipy.special import ndtri
@@ -337,3 +338,26 @@ def test_a_fee_history_is_replayed_with_its_tips_and_ratios():
         [[0.5, 0.75]],
     ]
     assert found.attrs == {"source": "FeeHistory of 2 blocks", "assumed": "blocks 12 s apart"} | versions()
+
+
+def test_units_of_another_scale_are_refused_and_the_order_of_the_dimensions_is_said(history):
+    gwei = (history["base_fee"] / 1e9).assign_attrs(units="gwei / gas")
+    with pytest.raises(InvalidInput, match=r"l1_fees.base_fee: expected wei / gas, .* got 'gwei / gas'"):
+        check_scenario("l1_fees", history.assign(base_fee=gwei))
+    with pytest.raises(InvalidInput, match=r"table.base_fee: expected wei / gas"):
+        replay(history.isel(path=0).assign(base_fee=gwei[0]))
+    with pytest.raises(InvalidInput, match=r"over path and step, in this order, got .'step', 'path'"):
+        check_scenario("l1_fees", history.transpose("step", "path"))
+    check_scenario("l1_fees", history.drop_attrs().assign_attrs(source="no units"))
+
+
+def test_more_blob_gas_than_a_block_has_is_refused():
+    rows = {"timestamp": [JANUARY_2026, JANUARY_2026 + 12], "base_fee": [7e7, 7e7], "blob_base_fee": [1, 1]}
+    with pytest.raises(InvalidInput, match=r"blob_gas_used\[1\]: expected at most what the blobs of a block use"):
+        replay(rows | {"blob_gas_used": [21 * GAS_PER_BLOB, 22 * GAS_PER_BLOB]})
+
+
+def test_a_table_of_arrow_is_replayed():
+    rows = {"timestamp": [0, 12], "base_fee": [7e7, 8e7], "blob_base_fee": [1.0, 2.0]}
+
+    assert replay(pa.table(rows), source="x").identical(replay(rows, source="x"))

@@ -167,3 +167,8 @@ def test_a_sweep_file_asks_for_statistics(tmp_path, capsys):
     assert results["priority_fee_cvar_upper"]["mean"] > results["priority_fee_quantile"]["mean"]
     assert main(["sweep", str(spec), "--out", str(tmp_path / "out.csv")]) == 2
     assert "which holds histograms and quantiles too" in capsys.readouterr().err
+
+
+def test_a_dimension_without_values_is_named():
+    with pytest.raises(InvalidInput, match="result: expected at least one value along path"):
+        summarize(xr.Dataset({"recovery": ("path", np.zeros(0))}), over("path"))

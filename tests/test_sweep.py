@@ -420,6 +420,28 @@ def test_a_function_may_return_several_results_and_what_does_not_vary():
     assert found["sum"].attrs == {"units": "wei", "long_name": "sum"}
 
 
+def narrowest(gas):
+    return gas.astype(np.min_scalar_type(int(gas.max())))
+
+
+def masked(gas):
+    return np.ma.masked_greater(gas, 1)
+
+
+@pytest.mark.parametrize(("function", "named"), [(narrowest, "expected uint8 .* got 'uint16'"), (masked, "a mask")])
+def test_no_result_is_cut_to_a_shorter_type_or_loses_its_mask(function, named):
+    with pytest.raises(InvalidInput, match=named):
+        sweep(function, grid(gas=[1, 300]), chunk=1)
+
+
+def test_one_number_of_an_array_is_a_constant():
+    gas = xr.DataArray([20_000, 22_000], dims="block")
+
+    assert grid(margin=[1.0], gas=gas.max(), size=np.array(7), tip=gas.mean()).constants == {
+        "gas": 22_000, "size": 7, "tip": 21_000.0
+    }  # fmt: skip
+
+
 def test_progress_counts_every_evaluation():
     done = []
     sweep(twice, grid(x=np.arange(100.0)), chunk=30, progress=done.append)

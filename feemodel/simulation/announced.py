@@ -23,7 +23,7 @@ from feemodel.linea.coordinator import calldata_pressure, variable_cost
 from feemodel.linea.extra_data import recorded_cost
 from feemodel.linea.parameters import ASSUMED_L1_TIP, COORDINATOR, NODE
 from feemodel.simulation.path_kernels import under_pressure
-from feemodel.simulation.scenarios import check_scenario, duration
+from feemodel.simulation.scenarios import begins, check_scenario, duration
 
 LARGEST_TICKS = 1 << 28  # of a path: 2 GiB a column
 YEAR = 31_557_600.0  # seconds
@@ -195,7 +195,7 @@ def _window_average(
     fees = l1_fees[fee].to_numpy()[0]
     paid = l1_fees["base_fee"].to_numpy()[0] if fee == "tip" else fees
     weights = l1_fees[ratio].to_numpy()[0] if ratio in l1_fees else paid**rule.usage_exponent
-    edges = np.append(l1_fees["elapsed"].to_numpy(), duration(l1_fees))
+    edges = np.append(begins(l1_fees), duration(l1_fees))
     lengths = np.diff(edges)
 
     def between(values: RealArray) -> RealArray:

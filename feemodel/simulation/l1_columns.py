@@ -1,5 +1,6 @@
 """The columns of a table of L1 fees as checked doubles, with a note of everything that the table left open."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
@@ -15,6 +16,7 @@ RATIOS = ("gas_used_ratio", "blob_gas_used_ratio")
 TIP = "tip"
 UNITS = dict.fromkeys((*FEES, TIP), "wei / gas") | dict.fromkeys(RATIOS, "1")
 SLOT = 12.0  # seconds between L1 blocks
+_OTHER_UNIT = re.compile(r"\s*([kmg]wei|eth(er)?)\b", re.IGNORECASE)
 LATEST_SECOND = 9_223_372_036  # whose nanoseconds 64 bits hold: in the year 2262
 
 
@@ -45,10 +47,13 @@ def l1_columns(table: Any) -> L1Columns:
     [0.9, 0.5]
     """
     given: Any = table.as_table() if hasattr(table, "as_table") else table
+    if hasattr(given, "to_pandas") and not isinstance(given, Mapping):  # a table of Arrow or Polars
+        given = given.to_pandas()
     check_table("table", given)
     if twice := [name for name in given if hasattr(given[name], "columns")]:
         raise InvalidInput("table", "expected every column once", twice[0])
     known = {str(name): given[name] for name in given if not _absent(given[name])}
+    check_units("table", known)
     if masked := [name for name, column in known.items() if np.ma.is_masked(column)]:
         raise InvalidInput(masked[0], "expected a value in every row, and none that is masked", known[masked[0]])
     if "base_fee" not in known:
@@ -67,6 +72,17 @@ def l1_columns(table: Any) -> L1Columns:
         fees["blob_base_fee"] = np.maximum(fees["base_fee"] * BLOB_BASE_COST / GAS_PER_BLOB, MIN_BLOB_BASE_FEE)
         assumed += ("blob base fees of base fee / 16, the least by EIP-7918",)
     return L1Columns(fees | _usage(known, seconds, fees), seconds, timed, assumed)
+
+
+def check_units(name: str, table: Any) -> None:
+    """Raise `InvalidInput` for a column of fees whose attribute `units`, as xarray has it, says another unit than wei.
+
+    >>> check_units("table", {"base_fee": [7e7]})  # a list says none
+    """
+    for column in (*FEES, TIP):
+        said = getattr(table[column], "attrs", {}).get("units") if column in table else None
+        if isinstance(said, str) and _OTHER_UNIT.match(said):
+            raise InvalidInput(f"{name}.{column}", f"expected {UNITS[column]}, not its attribute units", said)
 
 
 def _absent(values: Any) -> bool:
@@ -94,7 +110,10 @@ def _usage(known: Mapping[str, Any], seconds: RealArray, fees: Mapping[str, Real
         ratios["gas_used_ratio"] = used / limit
     if "blob_gas_used_ratio" not in fees and "blob_gas_used" in known and seconds[0] >= MAINNET.rows[0].timestamp:
         most = np.asarray(MAINNET.parameters(seconds.astype(np.int64))[1])
-        ratios["blob_gas_used_ratio"] = _column("blob_gas_used", known["blob_gas_used"]) / most
+        blob_gas = _column("blob_gas_used", known["blob_gas_used"])
+        if (above := blob_gas > most).any():
+            raise_first("blob_gas_used", "expected at most what the blobs of a block use", blob_gas, above)
+        ratios["blob_gas_used_ratio"] = blob_gas / most
     return ratios
 
 

@@ -10,7 +10,7 @@ from feemodel.checks import RealArray, above_zero, check_fields, check_limit, ch
 from feemodel.errors import InvalidInput
 from feemodel.linea import price_cap
 from feemodel.records import compared_by_value, printed_as_table
-from feemodel.simulation.scenarios import check_scenario
+from feemodel.simulation.scenarios import begins, check_scenario
 from feemodel.simulation.surfaces import Submission
 
 MOST_SUBMISSIONS = 1 << 26  # that are held at once: some 2 GB
@@ -134,7 +134,7 @@ def post(stream: RealArray, tick: float, posting: Posting, l1_fees: xr.Dataset) 
     edges = np.linspace(0.0, len(stream) * tick, len(stream) + 1)
     arrived = np.append(0.0, stream)
     times, ends = _filled(edges, arrived, posting) if posting.deadline is None else _dated(edges, arrived, posting)
-    step = np.searchsorted(l1_fees["elapsed"].to_numpy(), times, side="right") - 1
+    step = np.searchsorted(begins(l1_fees), times, side="right") - 1
     base_fee, blob_base_fee = (l1_fees[name].to_numpy()[0][step] for name in ("base_fee", "blob_base_fee"))
     tip = l1_fees["tip"].to_numpy()[0][step] if "tip" in l1_fees else posting.submission.tip
     return Posted(times, ends, posting.submission.cost(base_fee, tip, blob_base_fee))

@@ -229,6 +229,8 @@ def _listed_and_constants(values: Mapping[str, Any]) -> tuple[tuple[Axis, ...], 
     listed: list[Axis] = []
     constants: dict[str, Constant] = {}
     for name, value in values.items():
+        if getattr(value, "shape", None) == () and not isinstance(value, np.ma.MaskedArray):
+            value = np.asarray(value)[()]  # one number, as a reduction of a DataArray gives it
         if isinstance(value, Workload):
             columns = {"compressed_size": value.compressed_size, "gas": value.gas}
             listed.append(Listed(TRANSACTION, columns, f"{len(value):,} {value.name}"))

@@ -28,7 +28,7 @@ from feemodel.checks import (
     whole_scalar,
 )
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.simulation.l1_columns import FEES, RATIOS, TIP, UNITS, HasTable, l1_columns
+from feemodel.simulation.l1_columns import FEES, RATIOS, TIP, UNITS, HasTable, check_units, l1_columns
 from feemodel.simulation.metadata import with_metadata
 
 if TYPE_CHECKING:
@@ -46,11 +46,11 @@ def replay(table: "Mapping[str, Any] | pd.DataFrame | HasTable", *, source: str 
 
     Parameters
     ----------
-    table : a table of `feemodel.io.read_l1_fees`, a `feemodel.io.FeeHistory`, or columns: `base_fee` [wei / gas] with
-        `time` (datetimes, UTC where they name no zone) or `timestamp` [s]; and what is known of `blob_base_fee` or
-        `excess_blob_gas`, `gas_used_ratio` [1] or `gas_used` and `gas_limit`, `blob_gas_used_ratio` [1] or
-        `blob_gas_used`, and `tip` [wei / gas]. Rows in order of time. A column that is missing throughout counts as
-        absent.
+    table : a table of `feemodel.io.read_l1_fees`, a `feemodel.io.FeeHistory`, or columns, also of Arrow or Polars:
+        `base_fee` [wei / gas] with `time` (datetimes, UTC where they name no zone) or `timestamp` [s]; and what is
+        known of `blob_base_fee` or `excess_blob_gas`, `gas_used_ratio` [1] or `gas_used` and `gas_limit`,
+        `blob_gas_used_ratio` [1] or `blob_gas_used`, and `tip` [wei / gas]. Rows in order of time. A column that is
+        missing throughout counts as absent.
     source : said in the attributes of everything that is computed from it; the kind and length of the table unless
         given.
 
@@ -91,7 +91,7 @@ def beginning(history: xr.Dataset, seconds: float) -> xr.Dataset:
     length, held = real_scalar("seconds", seconds, unit="s"), duration(history)
     if not 0.0 < length <= held:
         raise InvalidInput("seconds", f"expected above 0 and at most the {held:,.0f} s that the history holds", seconds)
-    begun = int((history["elapsed"].to_numpy() < length).sum())
+    begun = int((begins(history) < length).sum())
     if begun < 2:
         raise InvalidInput("seconds", f"expected at least two steps of {step_seconds(history):g} s", seconds)
     return history.isel(step=slice(begun))
@@ -162,17 +162,17 @@ def scenario(columns: Mapping[str, NDArray[Any]], elapsed: NDArray[Any], *, sour
     >>> scenario(fees, np.array([0.0, 12.0]), source="by hand").base_fee.units
     'wei / gas'
     """
-    begins = np.atleast_1d(real("elapsed", elapsed, unit="s"))
+    starts = np.atleast_1d(real("elapsed", elapsed, unit="s"))
     arrays: dict[str, RealArray] = {}
     for name, values in mapping("columns", columns).items():
         arrays[choice("columns", name, tuple(UNITS))] = array = np.asarray(real(name, values))
-        if array.ndim != 2 or begins.shape != array.shape[1:] or len(array) != len(next(iter(arrays.values()))):
-            reason = f"expected paths × {begins.size:,} steps, as many paths as every other column"
+        if array.ndim != 2 or starts.shape != array.shape[1:] or len(array) != len(next(iter(arrays.values()))):
+            reason = f"expected paths × {starts.size:,} steps, as many paths as every other column"
             raise InvalidInput(name, reason, array.shape)
     paths = len(next(iter(arrays.values()), ()))
     found = xr.Dataset(
         {name: (("path", "step"), values, {"units": UNITS[name]}) for name, values in arrays.items()},
-        {"path": np.arange(paths), "elapsed": ("step", begins, {"units": "s"})},
+        {"path": np.arange(paths), "elapsed": ("step", starts, {"units": "s"})},
         {"source": text("source", source)},
     )
     check_scenario("columns", found)
@@ -199,13 +199,16 @@ def check_scenario(name: str, found: Any) -> None:
     """
     if not isinstance(found, xr.Dataset):
         raise InvalidInput(name, "expected a scenario, as replay or bootstrap makes one", found)
+    check_units(name, found)
     missing = [one for one in (*FEES, "elapsed") if one not in found.variables]
     if missing or set(found.sizes) != {"path", "step"} or "source" not in found.attrs:
         reason = "expected a scenario: base_fee and blob_base_fee over path and step, elapsed over step, a source"
         raise InvalidInput(name, reason, dict(found.sizes))
     for fee in FEES:
         values = found[fee].to_numpy()
-        if found[fee].dims != ("path", "step") or values.dtype.kind not in "iuf":
+        if found[fee].dims != ("path", "step"):
+            raise InvalidInput(f"{name}.{fee}", "expected numbers over path and step, in this order", found[fee].dims)
+        if values.dtype.kind not in "iuf":
             raise InvalidInput(f"{name}.{fee}", "expected numbers over path and step", str(values.dtype))
         if not (good := np.isfinite(values) & (values > 0)).all():
             raise_first(f"{name}.{fee}", "expected finite fees above 0", values, ~good)
@@ -250,7 +253,18 @@ def duration(found: xr.Dataset) -> float:
     54.0
     """
     last_step = step_seconds(found)
-    return float(found["elapsed"].to_numpy()[-1]) + last_step
+    return float(begins(found)[-1]) + last_step
+
+
+def begins(found: xr.Dataset) -> RealArray:
+    """When each step begins, since the first, also in a part of a scenario [s].
+
+    >>> rows = {"timestamp": [0, 12, 36], "base_fee": [1.0] * 3, "blob_base_fee": [1.0] * 3}
+    >>> begins(replay(rows, source="by hand").isel(step=slice(1, 3)))
+    array([ 0., 24.])
+    """
+    elapsed = _begins("scenario", found)
+    return np.asarray(elapsed - elapsed[0])
 
 
 def moments(found: xr.Dataset) -> xr.Dataset:

@@ -45,6 +45,8 @@ def summarize(result: xarray.Dataset, reduction: Over) -> xarray.Dataset:
         (group if not shared or values.dtype.kind in "iufb" else left_out).append(str(name))
     if not reduced:
         raise InvalidInput("reduction", f"expected dimensions of numbers in {', '.join(map(str, result.dims))}", wanted)
+    if empty := [dim for dim in wanted.dims if not result.sizes[dim]]:
+        raise InvalidInput("result", f"expected at least one value along {empty[0]}", dict(result.sizes))
     for name in wanted.coordinates:
         if name in result.variables or name in result.dims:
             raise InvalidInput("result", "expected no variable that is named as a statistic's dimension", name)

@@ -392,6 +392,8 @@ def _named(function: Callable[..., Any], value: Any) -> Mapping[str, Any]:
 
 
 def _of_shape(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    if np.ma.is_masked(value):
+        raise InvalidInput("function", f"expected a result {name} without a mask, which would be lost", value)
     array = np.asarray(value)
     try:
         return np.broadcast_to(array, shape)
@@ -400,6 +402,6 @@ def _of_shape(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 def _put(name: str, place: NDArray[Any], values: NDArray[Any]) -> None:
-    if not np.can_cast(values.dtype, place.dtype, "same_kind"):
+    if not np.can_cast(values.dtype, place.dtype):
         raise InvalidInput("function", f"expected {place.dtype} as its first result {name}", str(values.dtype))
     place[...] = values
