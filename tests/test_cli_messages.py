@@ -38,7 +38,7 @@ explain {
 explain 0x123
   2 transaction: expected an even number of hexadecimal digits, counted 3, got '0x123'
 explain 0x05
-  2 transaction: expected type 0, 1 or 2, got '0x05'
+  2 transaction: expected type 0, 1, 2 or 4, got '0x05'
 explain {"to":"0x12"}
   2 call.to: expected an address of 20 bytes, counted 1, got '0x12'
 explain {"valeu":"0x1"}

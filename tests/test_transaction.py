@@ -187,7 +187,7 @@ def test_a_bad_call_is_refused_with_the_path_of_the_field(call, message):
         (RAW[:-1], "expected an even number of hexadecimal digits, counted 243"),
         (RAW[:-2], r"expected RLP"),
         ("0x", "expected a transaction"),
-        ("0x05c0", "expected type 0, 1 or 2, got '0x05c0'"),
+        ("0x05c0", "expected type 0, 1, 2 or 4, got '0x05c0'"),
         ("0x03c0", "no fee is published for this one, got 3"),
         ("0x02c0", "expected a list of 12 fields for type 2"),
         ("0xc0", "expected a list of 9 fields for type 0"),

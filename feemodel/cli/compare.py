@@ -8,7 +8,7 @@ from feemodel.cli.options import add_codec, count, read_codec, whole_from_0
 from feemodel.cli.output import add_out, checked_out, print_json, print_table
 from feemodel.cli.subjects import add_transaction_file, estimated_gas, read_subject, read_transaction_file
 from feemodel.ethereum.quantities import WEI_PER_GWEI
-from feemodel.ethereum.transaction import Transaction, check_priced, fill
+from feemodel.ethereum.transaction import SET_CODE, Transaction, check_no_blobs, fill
 
 if TYPE_CHECKING:
     from feemodel.rollups.factors import Rule
@@ -34,15 +34,20 @@ def run(options: argparse.Namespace) -> int:
     from feemodel.rollups.tables import comparison, sizes_table
 
     out = checked_out(options, (".png", ".svg", ".pdf"))
-    transactions, gas, senders, said = _transactions(options)
+    rules, without = _rules(options)
+    carried = [one for one in rules if one.no_set_code is None]
+    transactions, gas, senders, said = _transactions(options, set_code=carried == rules)
+    if options.rules is None and carried and any(one.type == SET_CODE for one in transactions):
+        without |= {one.name: one.no_set_code for one in rules if one.no_set_code is not None}
+        rules = carried
     table = sizes_table(
         transactions, gas=gas, senders=senders, pubdata=options.pubdata, linea_codec=read_codec(options)
     )
     base_fee, blob_base_fee = _l1_fees(options)
-    rules, without = _rules(options)
     rows = comparison(table, base_fee=base_fee, blob_base_fee=blob_base_fee, rules=rules, reference=options.reference)
     answer = {
-        **({} if options.at is None else {"at": options.at, "without": without}),
+        **({} if options.at is None else {"at": options.at}),
+        **({} if options.at is None and not without else {"without": without}),
         "transactions": len(table),
         "gas": int(table["gas"].sum()),
         "signedBytes": int(table["length"].sum()),
@@ -88,23 +93,28 @@ def _rules(options: argparse.Namespace) -> "tuple[list[Rule], dict[str, str]]":
 
 
 def _transactions(
-    options: argparse.Namespace,
+    options: argparse.Namespace, *, set_code: bool
 ) -> tuple[list[Transaction], list[int] | None, list[bytes] | None, list[str]]:
-    """The transactions, what gas each used, who sent each, where that is known, and what was assumed."""
+    """The transactions, what gas each used, who sent each, where that is known, and what was assumed.
+
+    Of a file, those of type 4 only with `set_code`: if every rule prices them.
+    """
     if options.subject != "-" and not options.subject.strip().startswith(("0x", "{")):
-        return _file(options)
+        return _file(options, set_code)
     subject = read_subject(options.subject)
     gas = estimated_gas(subject, options.gas)
     if isinstance(subject, Transaction):
         return [subject], [gas], None, []
     # A call has no signature: a placeholder of the same length stands in, as in a node's estimate.
-    check_priced(subject)
-    signed = fill(subject, gas=gas, chain_id=options.chain_id).with_placeholder_signature()
+    check_no_blobs(subject)
+    signed = fill(subject, gas=gas, chain_id=options.chain_id, set_code=True).with_placeholder_signature()
     return [signed], [gas], [subject.sender or bytes(20)], []
 
 
-def _file(options: argparse.Namespace) -> tuple[list[Transaction], list[int] | None, list[bytes] | None, list[str]]:
-    read = read_transaction_file(options.subject, options.columns, options.chain_id)
+def _file(
+    options: argparse.Namespace, set_code: bool
+) -> tuple[list[Transaction], list[int] | None, list[bytes] | None, list[str]]:
+    read = read_transaction_file(options.subject, options.columns, options.chain_id, set_code=set_code)
     read = read if options.gas is not None else read.with_gas_used()
     transactions, said = [one.signed() for one in read.sent], list(read.said)
     if bare := sum(one.transaction.signature is None for one in read.sent):

@@ -8,7 +8,14 @@ from typing import Any, NamedTuple, TypeAlias
 from feemodel.cli.options import whole_number
 from feemodel.errors import FeeModelError, InvalidInput, UnreadableFile
 from feemodel.ethereum.call import Call, parse_call
-from feemodel.ethereum.transaction import DYNAMIC_FEE, LINEA_CHAIN_ID, Transaction, intrinsic_gas, parse_transaction
+from feemodel.ethereum.transaction import (
+    DYNAMIC_FEE,
+    LINEA_CHAIN_ID,
+    Transaction,
+    check_published,
+    intrinsic_gas,
+    parse_transaction,
+)
 from feemodel.ethereum.transaction_table import (
     Sent,
     assumptions,
@@ -39,6 +46,7 @@ def read_subject(subject: str) -> Call | Transaction:
 
 def as_call(transaction: Transaction) -> Call:
     """The call that a signed transaction makes; its gas limit and nonce do not bound an execution, so they stay out."""
+    check_published(transaction)
     is_dynamic = transaction.type == DYNAMIC_FEE
     return Call(
         sender=transaction.sender(), to=transaction.to, value=transaction.value, data=transaction.data,
@@ -242,18 +250,20 @@ def read_columns(texts: list[str]) -> dict[str, str] | None:
     return columns or None
 
 
-def read_transaction_file(path: str, columns: list[str], chain_id: int) -> TransactionFile:
-    """The transactions of a file; one that cannot be read is named by its row."""
+def read_transaction_file(path: str, columns: list[str], chain_id: int, *, set_code: bool = False) -> TransactionFile:
+    """The transactions of a file, those of type 4 with `set_code`; one that cannot be read is named by its row."""
     from feemodel.io import read_transactions
 
-    table, left_out = without_unpriced(read_transactions(path, columns=read_columns(columns)))
+    read = read_transactions(path, columns=read_columns(columns))
+    table, left_out = without_unpriced(read, set_code=set_code)
     try:
-        sent = transactions_of(table, chain_id=chain_id)
+        sent = transactions_of(table, chain_id=chain_id, set_code=set_code)
     except InvalidInput as error:
         raise UnreadableFile(f"{path}: {error}") from None
     said = [f"assumed: {text}" for text in assumptions(table, sent, chain_id=chain_id)]
     if left_out:
-        said.append(f"left out: {left_out:,} transactions of type 3 or above, for which no fee is published")
+        kinds = "type 3, or above 4" if set_code else "type 3 or above"
+        said.append(f"left out: {left_out:,} transactions of {kinds}, for which no fee is published")
     if not sent:
         raise UnreadableFile(f"{path}: expected transactions, found none{': ' + said[-1] if left_out else ''}")
     return TransactionFile(table, sent, table.index.tolist(), said)

@@ -1,6 +1,6 @@
 """The call object that `eth_call` and `rollup_estimateGas` take, read and checked."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -47,6 +47,7 @@ class Call(NamedTuple):
     sent: bool = False  #: a transaction that was sent: all its fields are there, and its type says which prices count
     type: int | None = None  #: EIP-2718, of a transaction that was sent
     signature: tuple[int, int, int] | None = None  #: v or y parity, r, s, of a transaction that was sent
+    authorization_list: Sequence[Any] = ()  #: as given, see `feemodel.ethereum.transaction.read_authorizations`
 
 
 def parse_call(call: Mapping[str, Any], *, sent: bool | None = None) -> Call:
@@ -91,7 +92,7 @@ def parse_call(call: Mapping[str, Any], *, sent: bool | None = None) -> Call:
         given("from_address"), given("to_address"), given("gas_limit"), given("gas_price"), given("max_fee_per_gas"),
         given("max_priority_fee_per_gas"), given("max_fee_per_blob_gas"), given("value"), given("nonce"),
         given("chain_id"), given("input", b""), given("access_list"), len(authorizations) if authorizations else 0,
-        sent, kind if sent else None, _signature(fields) if sent else None,
+        sent, kind if sent else None, _signature(fields) if sent else None, authorizations or (),
     )  # fmt: skip
 
 
@@ -256,7 +257,7 @@ def read_access_list(entries: Any, name: str = "call.accessList") -> AccessList:
     >>> read_access_list([{"address": "0x" + "11" * 20, "storageKeys": []}])[0][1]
     ()
     """
-    entries = entries.tolist() if hasattr(entries, "tolist") else entries  # pandas reads lists of Parquet as arrays
+    entries = _listed(entries)
     return tuple(_access(entry, f"{name}[{place}]") for place, entry in enumerate(sequence(name, entries)))
 
 
@@ -272,6 +273,10 @@ def _access(entry: Any, name: str) -> tuple[bytes, tuple[bytes, ...]]:
     return address_bytes(entry["address"], f"{name}.address"), slots
 
 
+def _listed(entries: Any) -> Any:
+    return entries.tolist() if hasattr(entries, "tolist") else entries  # pandas reads lists of Parquet as arrays
+
+
 def _as_it_is(name: str, value: Any) -> Any:
     return value
 
@@ -284,7 +289,7 @@ _READ: dict[str, Callable[[str, Any], Any]] = {
     "to_address": _address,
     "access_list": lambda name, value: read_access_list(value, name),
     "transaction_type": lambda name, value: read_type(value, name),
-    "authorization_list": sequence,
+    "authorization_list": lambda name, value: sequence(name, _listed(value)),
     "blob_versioned_hashes": sequence,
 }
 #: By every name of a field: the field, what an error calls it, and how its value is read; the place of a transaction

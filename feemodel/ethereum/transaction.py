@@ -1,4 +1,4 @@
-"""Transactions of type 0, 1 and 2: their encodings, their hash and sender, and the gas before the first instruction.
+"""Transactions of type 0, 1, 2 and 4: their encodings, hash and sender, and the gas before the first instruction.
 
 Rollups measure one of three encodings:
 
@@ -6,7 +6,7 @@ Rollups measure one of three encodings:
     unsigned          the bytes that would be signed
     signed            the network encoding, with a placeholder where there is no signature
 
-Source: EIP-155, EIP-2718, EIP-2930, EIP-1559.
+Source: EIP-155, EIP-2718, EIP-2930, EIP-1559, EIP-7702.
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,13 @@ from typing import Any, NamedTuple, Self
 from ethereum_rlp import rlp
 from ethereum_rlp.exceptions import RLPException
 
-from feemodel.checks import UINT64_MAX, UINT256_MAX, choice, whole_scalar
+from feemodel.checks import UINT64_MAX, UINT256_MAX, choice, instance, known_fields, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import ACCESS_LIST as ACCESS_LIST
-from feemodel.ethereum.call import BLOB, SET_CODE, AccessList, Call, as_bytes
+from feemodel.ethereum.call import BLOB, AccessList, Call, as_bytes, as_integer
 from feemodel.ethereum.call import DYNAMIC_FEE as DYNAMIC_FEE
 from feemodel.ethereum.call import LEGACY as LEGACY
+from feemodel.ethereum.call import SET_CODE as SET_CODE
 from feemodel.ethereum.fee_market import LOWEST_BASE_FEE, TRANSACTION_GAS, calldata_floor_gas, calldata_gas
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import address_bytes, minimal_bytes, to_hex
@@ -35,6 +36,7 @@ PLACEHOLDER_S = 2472962413837345597248674609182123875587027641328262943724431969
 CREATION_GAS, INIT_CODE_WORD_GAS = 32_000, 2
 ACCESS_LIST_ADDRESS_GAS, ACCESS_LIST_KEY_GAS = 2_400, 1_900
 AUTHORIZATION_GAS = 25_000
+MAX_AUTHORIZATIONS = 10_000
 SECP256K1_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
 _MOST = {  #: of each number that a transaction holds
@@ -42,11 +44,19 @@ _MOST = {  #: of each number that a transaction holds
     **dict.fromkeys(("chain_id", "gas_price", "max_priority_fee", "max_fee", "value"), UINT256_MAX),
 }
 _NO_FEE = "expected type 0, 1 or 2: no fee is published for this one"
+_AUTHORIZATION = {  # the fields of an authorization, the largest value of those that are numbers
+    "chain_id": UINT256_MAX, "address": None, "nonce": UINT64_MAX, "y_parity": 255, "r": UINT256_MAX, "s": UINT256_MAX,
+}  # fmt: skip
+_AUTHORIZATION_NAMES = ("chainId", "address", "nonce", "yParity", "v", "r", "s")
 _FIELDS = {  # in the order of their RLP lists, without the signature
     LEGACY: ("nonce", "gas_price", "gas_limit", "to", "value", "data"),
     ACCESS_LIST: ("chain_id", "nonce", "gas_price", "gas_limit", "to", "value", "data", "access_list"),
     DYNAMIC_FEE: (
         "chain_id", "nonce", "max_priority_fee", "max_fee", "gas_limit", "to", "value", "data", "access_list",
+    ),
+    SET_CODE: (
+        "chain_id", "nonce", "max_priority_fee", "max_fee", "gas_limit", "to", "value", "data", "access_list",
+        "authorizations",
     ),
 }  # fmt: skip
 
@@ -83,7 +93,7 @@ class Authorization(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transaction:
-    """A transaction of type 0, 1 or 2, signed or not.
+    """A transaction of type 0, 1, 2 or 4, signed or not.
 
     >>> transfer = Transaction(nonce=1, gas_price=7, gas_limit=21_000, to=bytes(20), value=1)
     >>> transfer.unsigned().hex()
@@ -94,18 +104,19 @@ class Transaction:
     chain_id: int | None = None  #: `None` only in legacy transactions
     nonce: int = 0
     gas_price: int = 0  #: [wei / gas], types 0 and 1
-    max_priority_fee: int = 0  #: [wei / gas], type 2
-    max_fee: int = 0  #: [wei / gas], type 2
+    max_priority_fee: int = 0  #: [wei / gas], types 2 and 4
+    max_fee: int = 0  #: [wei / gas], types 2 and 4
     gas_limit: int
     to: bytes | None = None  #: 20 bytes; `None` creates a contract
     value: int = 0  #: [wei]
     data: bytes = b""
     access_list: AccessList = ()
     signature: Signature | None = None
+    authorizations: tuple[Authorization, ...] = ()  #: type 4, which has at least one
 
     def __post_init__(self) -> None:
         if self.type not in _FIELDS:
-            raise InvalidInput("type", "expected 0, 1 or 2", self.type)
+            raise InvalidInput("type", "expected 0, 1, 2 or 4", self.type)
         if self.type != LEGACY and self.chain_id is None:
             raise InvalidInput("chain_id", f"expected one in a transaction of type {self.type}", None)
         for name, most in _MOST.items():
@@ -117,6 +128,24 @@ class Transaction:
                 object.__setattr__(self, name, as_bytes(name, getattr(self, name)))
         if self.to is not None and len(self.to) != 20:
             raise InvalidInput("to", "expected an address of 20 bytes", to_hex(self.to))
+        if self.type == SET_CODE or self.authorizations:
+            self._check_authorizations()
+
+    def _check_authorizations(self) -> None:
+        """Raise `InvalidInput` for what EIP-7702 says makes a transaction invalid."""
+        if self.type != SET_CODE or not self.authorizations:
+            reason = "expected at least one in a transaction of type 4, and none in another"
+            raise InvalidInput("authorizations", reason, [*self.authorizations])
+        if self.to is None:
+            raise InvalidInput("to", "expected an address in a transaction of type 4", None)
+        for place, one in enumerate(self.authorizations):
+            instance(f"authorizations[{place}]", one, Authorization)
+            for name, most in _AUTHORIZATION.items():
+                label, value = f"authorizations[{place}].{name}", getattr(one, name)
+                if most is not None:
+                    whole_scalar(label, value, maximum=most)
+                elif not _is_bytes(value, 20):
+                    raise InvalidInput(label, "expected an address of 20 bytes", value)
 
     def unsigned(self) -> bytes:
         """The bytes whose hash is signed: for a typed transaction its type, then the list of its fields."""
@@ -159,12 +188,22 @@ class Transaction:
                 found.append(value or b"")
             elif name == "access_list":
                 found.append([[address, list(keys)] for address, keys in value])
+            elif name == "authorizations":
+                found.append([[*map(_item, one)] for one in value])
             else:
-                found.append(value if isinstance(value, bytes) else minimal_bytes(value))
+                found.append(_item(value))
         return found
 
 
-def fill(call: Call, *, gas: int, nonce: int = 0, base_fee: int = LOWEST_BASE_FEE, chain_id: int) -> Transaction:
+def fill(
+    call: Call,
+    *,
+    gas: int,
+    nonce: int = 0,
+    base_fee: int = LOWEST_BASE_FEE,
+    chain_id: int,
+    set_code: bool = False,
+) -> Transaction:
     """The unsigned transaction that a call becomes; for a transaction that was sent, that one with its signature.
 
     Any dynamic-fee field makes it type 2, an access list type 1, anything else type 0.
@@ -175,20 +214,28 @@ def fill(call: Call, *, gas: int, nonce: int = 0, base_fee: int = LOWEST_BASE_FE
     nonce : for a call that names none.
     base_fee : of the block, the gas price of a call that names no price [wei / gas].
     chain_id : for a call that names none; an unsigned legacy transaction has one only where the call names it.
+    set_code : whether authorizations make it type 4. By default a call is filled without them, as Linea's nodes
+        measure it, and a transaction of type 4 that was sent is refused.
 
     >>> fill(Call(to=bytes(20), data=b"abc"), gas=21_048, chain_id=1).gas_price
     7
     """
     gas = whole_scalar("gas", gas, minimum=1, unit="gas")
     chain: int | None = call.chain_id if call.chain_id is not None else whole_scalar("chain_id", chain_id)
-    price = call.gas_price or 0
+    price, max_fee = call.gas_price or 0, call.max_fee or 0
     if call.sent:
         kind = call.type or LEGACY
-        if kind > DYNAMIC_FEE:
+        if kind > DYNAMIC_FEE and not (set_code and kind == SET_CODE):
             raise InvalidInput("call.type", _NO_FEE, kind)
         if kind == LEGACY and call.signature is not None:  # without one, it is taken as protected by EIP-155
             v = call.signature[0]
             chain = (v - 35) // 2 if v >= 35 else None
+    elif set_code and call.authorizations:
+        kind = SET_CODE
+        if call.gas_price is not None:
+            raise InvalidInput("call.gasPrice", "expected maxFeePerGas: authorizations make it type 4", call.gas_price)
+        if call.max_fee is None and call.max_priority_fee is None:
+            max_fee = whole_scalar("base_fee", base_fee)
     elif any(fee is not None for fee in (call.max_fee, call.max_priority_fee, call.max_fee_per_blob_gas)):
         kind, price = DYNAMIC_FEE, 0
     else:
@@ -200,7 +247,7 @@ def fill(call: Call, *, gas: int, nonce: int = 0, base_fee: int = LOWEST_BASE_FE
         chain_id=chain,
         nonce=call.nonce if call.nonce is not None else whole_scalar("nonce", nonce),
         gas_price=price,
-        max_fee=call.max_fee or 0,
+        max_fee=max_fee,
         max_priority_fee=call.max_priority_fee or 0,
         gas_limit=gas,
         to=call.to,
@@ -208,26 +255,71 @@ def fill(call: Call, *, gas: int, nonce: int = 0, base_fee: int = LOWEST_BASE_FE
         data=call.data,
         access_list=call.access_list or (),
         signature=Signature(*call.signature) if call.sent and call.signature is not None else None,
+        authorizations=_authorizations_of(call) if kind == SET_CODE else (),
     )
 
 
-def check_priced(call: Call) -> None:
-    """Raise `InvalidInput` for a call that only a transaction of type 3 or 4 can make.
+def _authorizations_of(call: Call) -> tuple[Authorization, ...]:
+    found = read_authorizations(call.authorization_list)
+    if not found:
+        raise InvalidInput("call.authorizationList", "expected the authorizations: their bytes are measured", [])
+    return found
 
-    >>> check_priced(Call(to=bytes(20)))
+
+def read_authorizations(entries: Any, name: str = "call.authorizationList") -> tuple[Authorization, ...]:
+    """An authorization list, of JSON-RPC objects; `v` is taken where there is no `yParity`.
+
+    >>> read_authorizations([{"chainId": "0x1", "address": "0x" + "11" * 20, "nonce": "0x0", "yParity": "0x1",
+    ...                       "r": "0x2", "s": "0x3"}])[0].y_parity
+    1
     """
-    kind = SET_CODE if call.authorizations else BLOB if call.max_fee_per_blob_gas is not None else LEGACY
-    if kind != LEGACY:
-        raise InvalidInput("call", _NO_FEE, kind)
+    if not isinstance(entries, (list, tuple)) or len(entries) > MAX_AUTHORIZATIONS:
+        raise InvalidInput(name, f"expected a list of at most {MAX_AUTHORIZATIONS:,}", entries)
+    return tuple(_authorization(entry, f"{name}[{place}]") for place, entry in enumerate(entries))
+
+
+def _authorization(entry: Any, name: str) -> Authorization:
+    known_fields(name, entry, _AUTHORIZATION_NAMES)
+    parity = "yParity" if entry.get("yParity") is not None else "v"
+    return Authorization(
+        chain_id=as_integer(f"{name}.chainId", entry.get("chainId"), maximum=UINT256_MAX),
+        address=as_bytes(f"{name}.address", entry.get("address"), size=20),
+        nonce=as_integer(f"{name}.nonce", entry.get("nonce"), maximum=UINT64_MAX),
+        y_parity=as_integer(f"{name}.{parity}", entry.get(parity), maximum=255),
+        r=as_integer(f"{name}.r", entry.get("r"), maximum=UINT256_MAX),
+        s=as_integer(f"{name}.s", entry.get("s"), maximum=UINT256_MAX),
+    )
+
+
+def check_no_blobs(call: Call) -> None:
+    """Raise `InvalidInput` for a call that only a transaction of type 3 can make: no rollup carries them.
+
+    >>> check_no_blobs(Call(to=bytes(20)))
+    """
+    if call.max_fee_per_blob_gas is not None:
+        raise InvalidInput("call", "expected no blobs: no rollup carries a transaction of type 3", BLOB)
+
+
+def check_published(transaction: Transaction) -> None:
+    """Raise `InvalidInput` for a transaction of type 4, for which Linea publishes no fee.
+
+    >>> check_published(Transaction(gas_limit=21_000, to=bytes(20)))
+    """
+    if transaction.type == SET_CODE:
+        raise InvalidInput("transaction", _NO_FEE, SET_CODE)
 
 
 def measured_form(transaction: Transaction, form: str, *, sender: bytes | None = None) -> bytes:
     """A transaction in one of the encodings of `FORMS`; a missing sender is recovered from the signature.
 
+    Raises `InvalidInput` for a transaction of type 4, for which no fee is published.
+
     >>> measured_form(Transaction(gas_limit=21_000, to=bytes(20)), "unsigned").hex()
     'dc80808252089400000000000000000000000000000000000000008080'
     """
-    if choice("form", form, FORMS) == "signed":
+    choice("form", form, FORMS)
+    check_published(transaction)
+    if form == "signed":
         return transaction.network()
     unsigned = transaction.unsigned()
     return unsigned if form == "unsigned" else (sender or transaction.sender()) + unsigned
@@ -238,7 +330,7 @@ def parse_transaction(raw: bytes | str) -> Transaction:
 
     Raises
     ------
-    InvalidInput : not RLP, a field of the wrong size, a type other than 0, 1 and 2.
+    InvalidInput : not RLP, a field of the wrong size, a type other than 0, 1, 2 and 4.
 
     >>> transfer = Transaction(nonce=1, gas_price=7, gas_limit=21_000, to=bytes(20)).with_placeholder_signature()
     >>> parse_transaction(transfer.signed()) == transfer
@@ -322,8 +414,7 @@ def intrinsic_gas(call: Call | Transaction) -> int:
         gas += CREATION_GAS + INIT_CODE_WORD_GAS * -(-len(call.data) // 32)
     entries = call.access_list or ()
     gas += ACCESS_LIST_ADDRESS_GAS * len(entries) + ACCESS_LIST_KEY_GAS * sum(len(keys) for _, keys in entries)
-    if isinstance(call, Call):
-        gas += AUTHORIZATION_GAS * call.authorizations
+    gas += AUTHORIZATION_GAS * (call.authorizations if isinstance(call, Call) else len(call.authorizations))
     return max(gas, int(calldata_floor_gas(zeros, others)))
 
 
@@ -332,10 +423,10 @@ def _decode(data: bytes) -> tuple[int, Sequence[Any]]:
     if not data:
         raise InvalidInput("transaction", "expected a transaction", to_hex(data))
     kind = data[0] if data[0] < 0x80 else LEGACY
-    if kind in (BLOB, SET_CODE):
+    if kind == BLOB:
         raise InvalidInput("transaction", _NO_FEE, kind)
     if kind not in _FIELDS or (kind == LEGACY and data[0] < 0xC0):
-        raise InvalidInput("transaction", "expected type 0, 1 or 2", to_hex(data))
+        raise InvalidInput("transaction", "expected type 0, 1, 2 or 4", to_hex(data))
     try:
         items = rlp.decode(data if kind == LEGACY else data[1:])
     except (RLPException, RecursionError) as error:
@@ -355,9 +446,13 @@ def _field(name: str, item: Any) -> Any:
         if not isinstance(item, list) or not all(map(_is_access, item)):
             raise InvalidInput(where, "expected pairs of an address and a list of 32-byte keys", item)
         return tuple((address, tuple(keys)) for address, keys in item)
+    if name == "authorizations":
+        if not isinstance(item, list) or not all(isinstance(one, list) and len(one) == 6 for one in item):
+            raise InvalidInput(where, "expected lists of chain id, address, nonce, y parity, r and s", item)
+        return tuple(Authorization(**_read_fields(tuple(_AUTHORIZATION), one)) for one in item)
     if not isinstance(item, bytes):
         raise InvalidInput(where, "expected a byte string", item)
-    if name == "data":
+    if name in ("data", "address"):
         return item
     if name == "to":
         if len(item) not in (0, 20):
@@ -366,6 +461,10 @@ def _field(name: str, item: Any) -> Any:
     if len(item) > 32 or item[:1] == b"\0":
         raise InvalidInput(where, "expected an integer of at most 32 bytes without leading zeros", to_hex(item))
     return int.from_bytes(item, "big")
+
+
+def _item(value: Any) -> Any:
+    return value if isinstance(value, bytes) else minimal_bytes(value)
 
 
 def _is_access(entry: Any) -> bool:

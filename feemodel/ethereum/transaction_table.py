@@ -8,11 +8,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.call import BLOB, LEGACY, MOST_TYPE, Call, as_integer, is_missing, parse_call, read_type
+from feemodel.ethereum.call import (
+    BLOB,
+    LEGACY,
+    MOST_TYPE,
+    SET_CODE,
+    Call,
+    as_integer,
+    is_missing,
+    parse_call,
+    read_type,
+)
 from feemodel.ethereum.quantities import as_bytes
 from feemodel.ethereum.transaction import (
     LINEA_CHAIN_ID,
     Transaction,
+    check_published,
     fill,
     measured_form,
     parse_sender_unsigned,
@@ -58,13 +69,14 @@ def is_transaction_table(value: Any) -> bool:
     return is_table(value) and ({RAW, UNSIGNED} & {*value.columns} != set() or "input" in _columns(value))
 
 
-def transactions_of(table: "pd.DataFrame", *, chain_id: int = LINEA_CHAIN_ID) -> list[Sent]:
+def transactions_of(table: "pd.DataFrame", *, chain_id: int = LINEA_CHAIN_ID, set_code: bool = False) -> list[Sent]:
     """The transactions of a table, in its order.
 
     Parameters
     ----------
     table : of `feemodel.io.read_transactions` or `read_raw_transactions`, or one's own.
     chain_id : of transactions for which the table has none.
+    set_code : whether transactions of type 4 are taken, which other rollups price.
 
     Raises
     ------
@@ -74,9 +86,9 @@ def transactions_of(table: "pd.DataFrame", *, chain_id: int = LINEA_CHAIN_ID) ->
     if not is_table(table):
         raise InvalidInput("table", "expected a DataFrame of transactions", table)
     if {RAW, UNSIGNED} & {*table.columns}:
-        rows = _raw_rows(table)
+        rows = _raw_rows(table, set_code)
     else:
-        rows = (_field_row(row, chain_id) for row in _rows(table))
+        rows = (_field_row(row, chain_id, set_code) for row in _rows(table))
     found = []
     for row in range(1, len(table) + 1):
         try:
@@ -87,29 +99,31 @@ def transactions_of(table: "pd.DataFrame", *, chain_id: int = LINEA_CHAIN_ID) ->
     return found
 
 
-def without_unpriced(table: "pd.DataFrame") -> "tuple[pd.DataFrame, int]":
+def without_unpriced(table: "pd.DataFrame", *, set_code: bool = False) -> "tuple[pd.DataFrame, int]":
     """The table without the transactions of type 3 and above, for which no fee is published, and how many these are.
 
-    Those above 4 are a rollup's own, such as the deposit that begins each block of the OP Stack.
+    Those above 4 are a rollup's own, such as the deposit that begins each block of the OP Stack. With `set_code`, those
+    of type 4 stay.
     """
     columns = _columns(table)
+    priced = (*range(BLOB), SET_CODE) if set_code else range(BLOB)
     if RAW in table.columns:
-        kept = [is_missing(raw) or not _is_unpriced(raw) for raw in table[RAW].tolist()]
+        kept = [is_missing(raw) or not _is_typed(raw) or raw[0] in priced for raw in table[RAW].tolist()]
     else:
         kept = [True] * len(table)
         if "transaction_type" in columns:
             given = table[columns["transaction_type"]].tolist()
-            kept = [is_missing(kind) or kind != kind or read_type(kind, maximum=MOST_TYPE) < BLOB for kind in given]
+            kept = [is_missing(kind) or kind != kind or read_type(kind, maximum=MOST_TYPE) in priced for kind in given]
         for name in ("authorization_list", "blob_versioned_hashes", "max_fee_per_blob_gas"):
-            if name in columns:
+            if name in columns and not (set_code and name == "authorization_list"):
                 cells = table[columns[name]].tolist()
                 kept = [one and not _is_given(cell) for one, cell in zip(kept, cells, strict=True)]
     return (table, 0) if all(kept) else (table.loc[kept], kept.count(False))
 
 
-def _is_unpriced(raw: bytes) -> bool:
-    """Whether bytes are of type 3 or above: EIP-2718, one byte below 0x80 and, in every type so far, an RLP list."""
-    return len(raw) > 1 and BLOB <= raw[0] <= 0x7F and raw[1] >= 0xC0
+def _is_typed(raw: bytes) -> bool:
+    """Whether bytes have a type: EIP-2718, one byte below 0x80 and, in every type so far, an RLP list."""
+    return len(raw) > 1 and raw[0] <= 0x7F and raw[1] >= 0xC0
 
 
 def _is_given(cell: Any) -> bool:
@@ -175,21 +189,25 @@ def _columns(table: "pd.DataFrame") -> dict[str, Any]:
     return found
 
 
-def _raw_rows(table: "pd.DataFrame") -> Iterator[Sent]:
+def _raw_rows(table: "pd.DataFrame", set_code: bool) -> Iterator[Sent]:
     none = [None] * len(table)
     raw, unsigned, senders = (
         table[name].tolist() if name in table.columns else none for name in (RAW, UNSIGNED, "sender")
     )
-    return map(raw_row, raw, unsigned, senders)
+    return (raw_row(*row, set_code=set_code) for row in zip(raw, unsigned, senders, strict=True))
 
 
-def raw_row(raw: Any, unsigned: Any = None, sender: Any = None) -> Sent:
+def raw_row(raw: Any, unsigned: Any = None, sender: Any = None, *, set_code: bool = False) -> Sent:
     """A transaction that was sent, from its signed encoding and its sender, or from both in one without a signature."""
     if not is_missing(raw):
-        return Sent(None if is_missing(sender) else as_bytes("sender", sender), parse_transaction(raw))
-    if is_missing(unsigned):
+        found = Sent(None if is_missing(sender) else as_bytes("sender", sender), parse_transaction(raw))
+    elif is_missing(unsigned):
         raise InvalidInput(RAW, f"expected a transaction, here or in {UNSIGNED}", None)
-    return Sent(*parse_sender_unsigned(unsigned))
+    else:
+        found = Sent(*parse_sender_unsigned(unsigned))
+    if not set_code:
+        check_published(found.transaction)
+    return found
 
 
 def _rows(table: "pd.DataFrame") -> Iterator[dict[str, Any]]:
@@ -238,6 +256,6 @@ def _field_call(row: Mapping[str, Any]) -> Call:
     return parse_call(given, sent=True)
 
 
-def _field_row(row: Mapping[str, Any], chain_id: int) -> Sent:
+def _field_row(row: Mapping[str, Any], chain_id: int, set_code: bool) -> Sent:
     call = _field_call(row)
-    return Sent(call.sender, fill(call, gas=call.gas or 0, chain_id=chain_id))
+    return Sent(call.sender, fill(call, gas=call.gas or 0, chain_id=chain_id, set_code=set_code))

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from ethereum_rlp import rlp
 
-from feemodel.checks import UINT64_MAX, UINT256_MAX, known_fields, sequence
+from feemodel.checks import UINT64_MAX, UINT256_MAX, sequence
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import (
     ACCESS_LIST,
@@ -17,21 +17,16 @@ from feemodel.ethereum.call import (
     AccessList,
     Call,
     as_bytes,
-    as_integer,
     as_mapping,
     is_missing,
     parse_call,
 )
 from feemodel.ethereum.quantities import minimal_bytes, to_hex, to_quantity
-from feemodel.ethereum.transaction import ZERO_ADDRESS, Authorization
+from feemodel.ethereum.transaction import ZERO_ADDRESS, Authorization, read_authorizations
 from feemodel.ethereum.transaction_fields import FIELD_NAMES
 
-MAX_AUTHORIZATIONS = 10_000
 BLOB_VERSION = 0x01  # VERSIONED_HASH_VERSION_KZG, EIP-4844
-_AUTHORIZATION_LIST, _BLOB_HASHES = (
-    (*FIELD_NAMES[field], field) for field in ("authorization_list", "blob_versioned_hashes")
-)
-_AUTHORIZATION = ("chainId", "address", "nonce", "yParity", "v", "r", "s")
+_BLOB_HASHES = (*FIELD_NAMES["blob_versioned_hashes"], "blob_versioned_hashes")
 
 _NUMBERS = {  # fields of a call: their names on the wire, and the largest value that a transaction can carry
     "gas": ("gas", UINT64_MAX),
@@ -93,11 +88,10 @@ def parse_request(call: Request | Call | Mapping[str, Any]) -> Request:
     if isinstance(call, Call):
         return Request(call=call)
     fields = as_mapping(call)
-    given = _given(fields, _AUTHORIZATION_LIST) if parsed.authorizations else None
     hashes = _given(fields, _BLOB_HASHES)
-    if given is None and hashes is None:
+    if not parsed.authorizations and hashes is None:
         return Request(parsed)
-    authorizations, blob_hashes = _authorizations(given), _blob_hashes(hashes)
+    authorizations, blob_hashes = read_authorizations(parsed.authorization_list), _blob_hashes(hashes)
     if parsed.to is None and (authorizations or blob_hashes):
         raise InvalidInput("call.to", "expected an address beside authorizations or blobs", None)
     return Request(call=parsed, authorizations=authorizations, blob_hashes=blob_hashes)
@@ -175,29 +169,6 @@ def encoded_transaction(request: Request) -> bytes:
         entries = request.authorizations
         items.append([[one if isinstance(one, bytes) else minimal_bytes(one) for one in entry] for entry in entries])
     return bytes([kind]) + rlp.encode([*items, b"", b"", b""])
-
-
-def _authorizations(entries: Any) -> tuple[Authorization, ...]:
-    if entries is None:
-        return ()
-    if not isinstance(entries, (list, tuple)) or len(entries) > MAX_AUTHORIZATIONS:
-        raise InvalidInput("call.authorizationList", f"expected a list of at most {MAX_AUTHORIZATIONS:,}", entries)
-    found = []
-    for place, entry in enumerate(entries):
-        name = f"call.authorizationList[{place}]"
-        known_fields(name, entry, _AUTHORIZATION)
-        parity = "yParity" if entry.get("yParity") is not None else "v"
-        found.append(
-            Authorization(
-                chain_id=as_integer(f"{name}.chainId", entry.get("chainId"), maximum=UINT256_MAX),
-                address=as_bytes(f"{name}.address", entry.get("address"), size=20),
-                nonce=as_integer(f"{name}.nonce", entry.get("nonce"), maximum=UINT64_MAX),
-                y_parity=as_integer(f"{name}.{parity}", entry.get(parity), maximum=255),
-                r=as_integer(f"{name}.r", entry.get("r"), maximum=UINT256_MAX),
-                s=as_integer(f"{name}.s", entry.get("s"), maximum=UINT256_MAX),
-            )
-        )
-    return tuple(found)
 
 
 def _blob_hashes(hashes: Any) -> tuple[bytes, ...]:

@@ -7,7 +7,7 @@ from feemodel.checks import UINT256_MAX, choice, known_fields, mapping, whole_sc
 from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded
 from feemodel.ethereum.call import Call
 from feemodel.ethereum.quantities import from_quantity, to_quantity
-from feemodel.ethereum.transaction import Transaction, check_priced, fill
+from feemodel.ethereum.transaction import SET_CODE, Transaction, check_no_blobs, fill
 from feemodel.explorer.fields import FIELDS, L1_FEES, check_subject_size, read_value
 from feemodel.io.shipped import day_l1_fees
 from feemodel.rollups.chain_history import CHAINS, timestamp
@@ -79,14 +79,16 @@ def compared(
 
     senders = None
     if isinstance(read, Call):  # a placeholder signature, as in a node's estimate
-        check_priced(read)
-        signed = fill(read, gas=gas, chain_id=chain_id).with_placeholder_signature()
+        check_no_blobs(read)
+        signed = fill(read, gas=gas, chain_id=chain_id, set_code=True).with_placeholder_signature()
         senders = [read.sender or bytes(20)]
     else:
         signed = read
     table = sizes_table([signed], gas=[gas], senders=senders, pubdata=pubdata, linea_codec=codec)
     by_name = {one.name: one for one in rules}
-    reference = by_name.get("linea") or next(iter(by_name.values()))
+    # Ratios are to a rule that has an answer, where any has.
+    priced = {name: one for name, one in by_name.items() if signed.type != SET_CODE or one.no_set_code is None}
+    reference = priced.get("linea") or next(iter((priced or by_name).values()))
 
     def row(one: "Rule") -> dict[str, Any]:
         """One rule and its ratio to the reference; a rule that has no answer here says why."""

@@ -140,7 +140,7 @@ class Subjects:
         call = parse_call(sent)
         if not call.sent or call.gas is None:
             raise UpstreamError(f"the node: expected the transaction {subject}, it answered with something else")
-        read = fill(call, gas=call.gas, chain_id=self.chain_id())
+        read = fill(call, gas=call.gas, chain_id=self.chain_id(), set_code=True)
         if read.signature is None or keccak256(read.signed()) != from_hex(subject):
             raise UpstreamError(f"the node: its transaction {subject} has another hash")
         receipt = await self.ask_node("eth_getTransactionReceipt", [subject])

@@ -3,11 +3,12 @@
 A transaction pays for 16 units per byte of its brotli-compressed signed encoding (level of the version, window 22, no
 dictionary), at the price per unit of `feemodel.rollups.arbitrum_l1_pricing`. The charge is taken as gas.
 
-Only transactions that the sequencer posts pay it; Arbitrum's own transaction types do not. The L2 base fee is
-computed by `feemodel.rollups.arbitrum_l2_pricing`.
+Only transactions that the sequencer posts pay it; Arbitrum's own transaction types do not. From ArbOS 40 on there are
+transactions of type 4 (EIP-7702), encoded with their authorization list; a node's estimate of a call measures a made-up
+transaction of type 2, without the list. The L2 base fee is computed by `feemodel.rollups.arbitrum_l2_pricing`.
 
 Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l1pricing/l1pricing.go, arbos/tx_processor.go,
-arbos/internal_tx.go.
+arbos/internal_tx.go; of the made-up transaction l1pricing.go at 001ae31.
 """
 
 from dataclasses import dataclass
@@ -51,6 +52,7 @@ VERSIONS = (
     Version(name="arbos-6", brotli_level=0, per_batch_gas=100_000),
     Version(name="arbos-11", brotli_level=0),
     Version(name="arbos-20"),
+    Version(name="arbos-40"),  # the same fees; transactions of type 4
     Version(name="arbos-50", counts_floor=True),  # One went from 40 to 51 at once
     Version(name="arbos-51", speed_limit=None, counts_floor=True),
     Version(name="arbos-61", speed_limit=None, counts_floor=True),

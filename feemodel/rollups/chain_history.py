@@ -86,6 +86,42 @@ class Chain:
             merged |= undated
         return merged | {"since": last.since, "source": last.source, "checked_on": last.checked_on}
 
+    def no_set_code(self, when: When | None = None) -> str | None:
+        """Why there are no fees for transactions of type 4 (EIP-7702) at a time; `None` where the chain carries them.
+
+        >>> CHAINS["scroll"].no_set_code("2025-01-01"), CHAINS["scroll"].no_set_code("2025-06-01")
+        ('scroll carries them since 2025-04-22T07:00:00 (Euclid)', None)
+        """
+        return None if self.at(when).get("set_code") else no_set_code(self.family, self.name)
+
+
+#: The upgrade with which the chains of a family began to carry transactions of type 4.
+_SET_CODE = {"op-stack": "Isthmus", "arbitrum": "ArbOS 40", "scroll": "Euclid", "taiko": "Unzen"}
+#: Why there are no fees for them in the others. Sources: matter-labs/zksync-era at 0034e3e, transaction_request.rs,
+#: and the types in TransactionHelper.sol of matter-labs/zksync-contracts; 0xPolygonHermez/zkevm-node at 7b80367 is of
+#: 2024-03-28, the EIP of 2024-05-07.
+_NO_SET_CODE = {
+    "zksync": "its node refuses their encoding",
+    "zksync-os": "no source says since when its chains carry them",
+    "polygon": "its node is older than they are",
+    "linea": "no fee is published for them",
+}
+
+
+def no_set_code(family: str, name: str) -> str:
+    """Why a chain has no fees for transactions of type 4: since when it carries them, or what is known of it.
+
+    >>> no_set_code("op-stack", "base"), no_set_code("op-stack", "a chain of one's own")
+    ('base carries them since 2025-05-09T16:00:01 (Isthmus)', 'its kind carries them from Isthmus on')
+    """
+    if family in _NO_SET_CODE:
+        return _NO_SET_CODE[family]
+    rows = CHAINS[name].rows if name in CHAINS else ()
+    since = next((row.since for row in rows if row.values.get("set_code")), None)
+    if since is None:
+        return f"its kind carries them from {_SET_CODE[family]} on"
+    return f"{name} carries them since {since} ({_SET_CODE[family]})"
+
 
 def timestamp(name: str, when: When) -> int:
     """A time in Unix seconds; a time without a zone is UTC. Raises `InvalidInput` for what is no time.
@@ -125,6 +161,8 @@ def _upgrades(**times: int) -> list[Row]:
     rows = []
     for name, time in times.items():
         own: dict[str, Any] = {"denominator": 250} if name == "canyon" else {}
+        if name == "isthmus":
+            own = {"set_code": True}  # EIP-7702 is part of it: docs.base.org, specs/upgrades/isthmus
         if name == "jovian":
             own = {"min_base_fee": 0, "da_footprint_gas_scalar": 400}  # where the configuration leaves both unset
         rows.append(_row(time, "registry, superchain/configs/mainnet", upgrade=name, **own))
@@ -282,6 +320,9 @@ def _arbitrum(name: str, *first: Row) -> Chain:
         name,
         *first,
         _row("2024-03-14", _NITRO, version="arbos-20"),
+        _row(1_750_176_000, f"{_NITRO}; ArbitrumFoundation/governance, pull request 342 (the scheduled time)",
+             "the rules of Prague, OffchainLabs/go-ethereum, params/config.go, IsPrague", version="arbos-40",
+             set_code=True),
         _row("2026-01-08", "docs.arbitrum.io, chain parameters (seen in part); nitro model_test.go (the six targets)",
              version="arbos-51", min_base_fee=20_000_000),
         _row(1_787_245_200, "docs.arbitrum.io, arbos61 (seen in part)", "multi-gas pricing is off", version="arbos-61"),
@@ -310,6 +351,8 @@ _OTHERS = (
                  upgrade="bernoulli"),
             _row(1_719_993_600, "scroll-tech/go-ethereum, initial values at Curie",
                  "at block 7,096,836; its time is the release's estimate", upgrade="curie"),
+            _row(1_745_305_200, "release scroll-v5.8.33 of scroll-tech/go-ethereum", "Euclid's second phase, which has "
+                 "EIP-7702; the fee and its initial values are Curie's", set_code=True),
             _row(1_755_576_000, "scroll-tech/go-ethereum", "the scalars of this time are in no source",
                  upgrade="feynman"),
             _row(1_765_868_400, "scalars of the Galileo tests, Chaintable/go-ethereum-scrl at 5f34f2a",
@@ -330,7 +373,11 @@ _OTHERS = (
     ),
     Chain(
         name="taiko", family="taiko",
-        rows=(_row(UNKNOWN, "minimum base fee of mainnet, taikoxyz/taiko-mono at b9c5bb2 (2026-08-21)"),),
+        rows=(
+            _row(UNKNOWN, "minimum base fee of mainnet, taikoxyz/taiko-mono at b9c5bb2 (2026-08-21)"),
+            _row(1_786_021_200, "taikoxyz/alethia-reth at 093ba85, crates/chainspec/src/hardfork.rs",
+                 "Unzen, which has the rules of Cancun, Prague and Osaka", set_code=True),
+        ),
     ),
     Chain(
         name="linea", family="linea",

@@ -27,6 +27,7 @@ from feemodel.rollups.presets import Preset
 
 TYPE_COLUMN = "transaction_type"
 BLOB_TRANSACTION = 3  # EIP-4844
+SET_CODE_TRANSACTION = 4  # EIP-7702
 DOUBLE_EXACT = 2**53  # below it truncating a double loses nothing
 
 Columns: TypeAlias = Mapping[str, Whole]
@@ -70,6 +71,7 @@ class Rule:
     columns: tuple[str, ...]  #: what it reads of a transaction
     preset: Preset
     taken_apart: Callable[[Columns, Whole, Whole], Factors]  #: of columns, base fee, blob base fee
+    no_set_code: str | None = None  #: why it prices no transactions of type 4, EIP-7702; `None`: it prices them
 
     def factors(self, transactions: Mapping[str, Any], *, base_fee: ArrayLike, blob_base_fee: ArrayLike) -> Factors:
         """The fees taken apart; arguments and errors as `fees`.
@@ -84,6 +86,9 @@ class Rule:
         if TYPE_COLUMN in transactions:
             types = whole(TYPE_COLUMN, transactions[TYPE_COLUMN])
             require(TYPE_COLUMN, f"{self.name} prices no blob transactions", types, types != BLOB_TRANSACTION)
+            if self.no_set_code is not None:
+                reason = f"{self.name} prices no transactions of type 4 (EIP-7702): {self.no_set_code}"
+                require(TYPE_COLUMN, reason, types, types != SET_CODE_TRANSACTION)
         columns = {name: whole(name, transactions[name]) for name in self.columns}
         fees = whole("base_fee", base_fee, unit="wei"), whole("blob_base_fee", blob_base_fee, unit="wei")
         return self.taken_apart(columns, *fees)
@@ -102,7 +107,8 @@ class Rule:
 
         Raises
         ------
-        InvalidInput : a column that is missing, a value out of range, a blob transaction.
+        InvalidInput : a column that is missing, a value out of range, a blob transaction; a transaction of type 4 where
+            the chain does not carry it.
         Int64Overflow : where an int64 array cannot hold a fee.
 
         >>> from feemodel.rollups.rules import rule

@@ -7,7 +7,8 @@
 | fjord   | scaled size · price // 10¹², scaled size = max(10⁸, 836,500 · fastlz_size − 42,585,600) |
 
 with price = 16 · base_fee_scalar · l1_base_fee + blob_base_fee_scalar · blob_base_fee.
-Sizes are of the signed EIP-2718 encoding. Scalars are Python ints of any size, arrays are int64.
+Sizes are of the signed EIP-2718 encoding; from Isthmus on that may be of type 4 (EIP-7702). Scalars are Python ints of
+any size, arrays are int64.
 
 Sources: ethereum-optimism/op-geth at 7b56c73 (2024-10-23) and QuarkChain/op-geth at 659c4c0 (2026-03-17):
 core/types/rollup_cost.go; ethereum-optimism/specs at fd72cf7 (2026-04): exec-engine, fjord, isthmus, jovian;

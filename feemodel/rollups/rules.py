@@ -12,10 +12,12 @@
 | linea_size                  | what Linea measures [byte]                   | Linea                                  |
 | pubdata                     | bytes of state that it publishes [byte]      | zkSync, ZKsync OS                      |
 
-A column `transaction_type`, where there is one, is looked at for blob transactions, which no rollup prices.
+A column `transaction_type`, where there is one, is looked at for blob transactions, which no rollup prices, and for
+those of type 4 (EIP-7702), which a rule prices where `Rule.no_set_code` is `None`: their bytes are measured with the
+authorization list, as those of any other.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -27,7 +29,7 @@ from feemodel.integers import MILLION, NOTHING, FixedPoint, Whole, add, multiply
 from feemodel.linea import coordinator
 from feemodel.linea.extra_data import recorded_cost
 from feemodel.rollups import arbitrum, arbitrum_l1_pricing, optimism, polygon_zkevm, presets, scroll, zksync, zksync_os
-from feemodel.rollups.chain_history import CHAINS, Chain, When, timestamp
+from feemodel.rollups.chain_history import CHAINS, Chain, When, no_set_code, timestamp
 from feemodel.rollups.factors import Columns, Factors, Rule, given, with_margin
 
 
@@ -56,7 +58,7 @@ def linea_rule(row: presets.LineaPricing) -> Rule:
             columns["linea_size"], price, gas, gas, base, step=gas, fixed=row.fixed_cost, margin=row.estimate_margin
         )
 
-    return Rule(row.name, ("gas", "linea_size"), row, taken_apart)
+    return Rule(row.name, ("gas", "linea_size"), row, taken_apart, no_set_code("linea", row.name))
 
 
 def op_stack_rule(row: presets.OpStackChain, upgrade: str) -> Rule:
@@ -91,7 +93,8 @@ def op_stack_rule(row: presets.OpStackChain, upgrade: str) -> Rule:
         divisor = optimism.UNITS_PER_BYTE[l1_rule]
         return Factors(units, price(base_fee, blob_base_fee), divisor, columns["gas"], row.l2_gas_price, extra=extra)
 
-    return Rule(name, ("gas", *sizes), row, taken_apart)
+    without = None if _is_from("isthmus", upgrade, optimism.UPGRADES) else no_set_code("op-stack", row.name)
+    return Rule(name, ("gas", *sizes), row, taken_apart, without)
 
 
 def arbitrum_rule(row: presets.ArbitrumChain) -> Rule:
@@ -112,7 +115,8 @@ def arbitrum_rule(row: presets.ArbitrumChain) -> Rule:
         units, gas_price = arbitrum.poster_units(columns["brotli_size"]), row.l2_gas_price
         return Factors(units, FixedPoint(price, 0), gas_price, columns["gas"], gas_price, step=gas_price)
 
-    return Rule(row.name, ("gas", "brotli_size"), row, taken_apart)
+    without = None if _is_from("arbos-40", row.version, arbitrum.VERSIONS) else no_set_code("arbitrum", row.name)
+    return Rule(row.name, ("gas", "brotli_size"), row, taken_apart, without)
 
 
 SCROLL_INPUTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyType(
@@ -145,7 +149,9 @@ def scroll_rule(row: presets.ScrollChain, upgrade: str) -> Rule:
         parts = _scroll_parts(upgrade, counts, terms, base_fee, blob_base_fee)
         return Factors(gas=columns["gas"], gas_price=row.l2_gas_price, saturates=True, **parts)
 
-    return Rule(name, ("gas", *sizes), row, taken_apart)
+    # Euclid, which has them, changed no fee: Curie's rule has them only on a day after it, see `_rule_at`.
+    without = no_set_code("scroll", "scroll") if upgrade in ("bernoulli", "curie") else None
+    return Rule(name, ("gas", *sizes), row, taken_apart, without)
 
 
 def zksync_rule(row: presets.ZkSyncChain) -> Rule:
@@ -164,7 +170,7 @@ def zksync_rule(row: presets.ZkSyncChain) -> Rule:
         byte = multiply("pubdata_fee", batch.base_fee, batch.gas_per_pubdata)
         return Factors(columns["pubdata"], FixedPoint(byte, 0), 1, columns["gas"], batch.base_fee)
 
-    return Rule(row.name, ("gas", "pubdata"), row, taken_apart)
+    return Rule(row.name, ("gas", "pubdata"), row, taken_apart, no_set_code("zksync", row.name))
 
 
 def zksync_os_rule(row: presets.ZkSyncOsChain) -> Rule:
@@ -189,7 +195,7 @@ def zksync_os_rule(row: presets.ZkSyncOsChain) -> Rule:
         return Factors(columns["pubdata"], FixedPoint(native, 0), row.native_per_gas, columns["gas"], gas_price,
                        step=gas_price)  # fmt: skip
 
-    return Rule(row.name, ("gas", "pubdata"), row, taken_apart)
+    return Rule(row.name, ("gas", "pubdata"), row, taken_apart, no_set_code("zksync-os", row.name))
 
 
 def taiko_rule(row: presets.TaikoChain) -> Rule:
@@ -231,7 +237,14 @@ def polygon_rule(row: presets.PolygonChain) -> Rule:
         units = polygon_zkevm.byte_gas(columns["zero_bytes"], columns["nonzero_bytes"], pricing=row.pricing)
         return Factors(units, FixedPoint(base_fee, 0), gas, gas, gas_price, step=gas, fixed=least, margin=margin)
 
-    return Rule(row.name, ("gas", "zero_bytes", "nonzero_bytes"), row, taken_apart)
+    columns = ("gas", "zero_bytes", "nonzero_bytes")
+    return Rule(row.name, columns, row, taken_apart, no_set_code("polygon", row.name))
+
+
+def _is_from(first: str, name: str, rows: Sequence[optimism.Upgrade | arbitrum.Version]) -> bool:
+    """Whether a row is the first one that is named, or a later one."""
+    names = [row.name for row in rows]
+    return names.index(name) >= names.index(first)
 
 
 def _scroll_parts(
@@ -298,7 +311,9 @@ def rule(name: str, *, at: When | None = None) -> Rule:
     """
     if isinstance(name, str) and name in CHAINS:
         found = RULES.get(name)
-        return found if found is not None and at is None else _rule_at(CHAINS[name], at)
+        if found is not None and at is None:
+            return found
+        return replace(_rule_at(CHAINS[name], at), no_set_code=CHAINS[name].no_set_code(at))
     found = RULES[choice("rule", name, dict.fromkeys((*RULES, *CHAINS)))]
     if at is not None:
         raise InvalidInput(

@@ -7,8 +7,9 @@
 | feynman   | price · length · penalty // 10⁹ // 10⁹                                                     |
 | galileo   | (price · c + price · c · c // penalty_factor) // 10⁹, c = min(compressed_size, length)     |
 
-with price = exec_scalar · l1_base_fee + blob_scalar · blob_base_fee. The transaction is the RLP of its signed form. A
-fee above 2**64 − 1 is 2**64 − 1 for ints, an `Int64Overflow` for arrays.
+with price = exec_scalar · l1_base_fee + blob_scalar · blob_base_fee. The transaction is its signed EIP-2718
+encoding; since Euclid, between Curie and Feynman, that may be of type 4 (EIP-7702). A fee above 2**64 − 1 is 2**64 − 1
+for ints, an `Int64Overflow` for arrays.
 
 Sources: Chaintable/go-ethereum-scrl at 5f34f2a (2026-06-30): rollup/fees/rollup_fee.go; scroll-tech/scroll-contracts at
 dfbd661: src/L2/predeploys/L1GasPriceOracle.sol; scroll-tech/scroll-revm: src/l1block.rs; times: chain configuration.

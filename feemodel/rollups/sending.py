@@ -8,11 +8,11 @@ from feemodel.checks import UINT256_MAX, function, instance, mapping, whole_scal
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import parse_call
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
-from feemodel.ethereum.transaction import Transaction, check_priced, fill
+from feemodel.ethereum.transaction import Transaction, check_no_blobs, fill
 from feemodel.rollups import arbitrum, arbitrum_l1_pricing, balance, optimism, presets
 from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, PRICING_INERTIA, GasConstraint
 from feemodel.rollups.balance import Sendable
-from feemodel.rollups.chain_history import When, chain
+from feemodel.rollups.chain_history import Chain, When, chain
 from feemodel.rollups.rules import rule
 from feemodel.sizes.codecs import SCROLL_ZSTD, Brotli, FastLz
 
@@ -55,7 +55,8 @@ def max_send(
     ----------
     name : of a chain, see `feemodel.rollups.chains`.
     balance_wei : of the sender [wei].
-    call : without `value`; `to`, `data`, `accessList`, `nonce`, `chainId`.
+    call : without `value`; `to`, `data`, `accessList`, `nonce`, `chainId`; `authorizationList` where the chain carries
+        transactions of type 4, whose gas is part of `gas_limit`.
     now : fees as the sender sees them.
     gas_limit : that the call needs; on Arbitrum without the gas that pays for L1 [gas].
     blocks_ahead : until inclusion; 0: the next block at the base fee of now.
@@ -73,7 +74,8 @@ def max_send(
     Raises
     ------
     InvalidInput : an unknown chain, a parameter that no source gives at that time, a number out of range, a call with
-        a value, a chain whose base fee has no published bound and no `max_fee_per_gas`.
+        a value, blobs, or authorizations that the chain does not carry, a chain whose base fee has no published bound
+        and no `max_fee_per_gas`.
 
     A transfer on OP Mainnet, one block ahead (the base fee may rise by 0.4 %):
 
@@ -94,7 +96,7 @@ def max_send(
         fee = _max_fee(name, one.family, parameters, now, blocks) + tip
     else:
         fee = whole_scalar("max_fee_per_gas", max_fee_per_gas, minimum=tip, unit="wei")
-    unsigned = _transaction(call, one.chain_id, gas_limit, fee, tip)
+    unsigned = _transaction(call, one, at, gas_limit, fee, tip)
     l1_blocks = 0
     if blocks:
         l1_blocks = 1 + blocks * parameters.get("block_milliseconds", L1_BLOCK_MILLISECONDS) // L1_BLOCK_MILLISECONDS
@@ -201,12 +203,19 @@ def _arbitrum_minimum(parameters: Mapping[str, Any]) -> int:
     return int(floor)
 
 
-def _transaction(call: Mapping[str, Any], chain_id: int | None, gas_limit: int, fee: int, tip: int) -> Transaction:
+def _transaction(
+    call: Mapping[str, Any], one: Chain, at: When | None, gas_limit: int, fee: int, tip: int
+) -> Transaction:
+    chain_id = one.chain_id
     parsed = parse_call({**call, "maxFeePerGas": fee, "maxPriorityFeePerGas": tip})
     if chain_id is None and parsed.chain_id is None:
         raise InvalidInput("call.chainId", "expected one: many chains follow this rule", None)
-    check_priced(parsed)
-    return fill(parsed, gas=whole_scalar("gas_limit", gas_limit, unit="gas"), chain_id=chain_id or 0)
+    check_no_blobs(parsed)
+    if parsed.authorizations and (reason := one.no_set_code(at)) is not None:
+        expected = f"expected none: no fees of {one.name} for transactions of type 4 (EIP-7702): {reason}"
+        raise InvalidInput("call.authorizationList", expected, parsed.authorization_list)
+    gas = whole_scalar("gas_limit", gas_limit, unit="gas")
+    return fill(parsed, gas=gas, chain_id=chain_id or 0, set_code=True)
 
 
 def _sizes(transaction: Transaction, sign: Sign | None, columns: tuple[str, ...], gas: int) -> dict[str, int]:

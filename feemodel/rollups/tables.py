@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from feemodel.checks import WholeArray, check_indexes, check_table, choice, sequence, whole, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.ethereum.transaction import Transaction, measured_form, parse_transaction
+from feemodel.ethereum.transaction import Transaction, parse_transaction
 from feemodel.ethereum.transaction_fee import TransactionFee, transaction_fee
 from feemodel.ethereum.transaction_table import is_transaction_table, known_column, transactions_of
 from feemodel.rollups import kernels
@@ -58,7 +58,7 @@ def sizes_table(
     signed_transactions : in their EIP-2718 encoding, or taken apart; or a table of `feemodel.io.read_transactions`,
         whose gas used counts where it is known of all, and whose transactions without a signature have a placeholder
         of its length. A call becomes one by
-        `feemodel.ethereum.transaction.fill(call, ...).with_placeholder_signature()`.
+        `feemodel.ethereum.transaction.fill(call, ..., set_code=True).with_placeholder_signature()`.
     gas : used by each [gas]; without it the gas limit is used, which is more.
     senders : 20 bytes each; without them recovered from the signatures.
     pubdata : bytes of state that each publishes on zkSync, an assumption [byte].
@@ -66,7 +66,7 @@ def sizes_table(
 
     Raises
     ------
-    InvalidInput : none, bytes that are no transaction of type 0, 1 or 2, lists of different lengths, Series of
+    InvalidInput : none, bytes that are no transaction of type 0, 1, 2 or 4, lists of different lengths, Series of
         different indexes.
 
     >>> transfer = Transaction(gas_limit=21_000, to=b"\\x11" * 20).with_placeholder_signature()
@@ -75,7 +75,7 @@ def sizes_table(
     """
     check_indexes({"signed_transactions": signed_transactions, "gas": gas, "senders": senders, "pubdata": pubdata})
     if isinstance(signed_transactions, pd.DataFrame):
-        sent = transactions_of(signed_transactions)
+        sent = transactions_of(signed_transactions, set_code=True)
         gas = known_column(signed_transactions, "gas_used") if gas is None else gas
         if senders is None and all(one.sender is not None for one in sent):
             senders = [one.sender or b"" for one in sent]
@@ -101,7 +101,7 @@ def sizes_table(
     signed = [transaction.signed() for transaction in transactions]
     data = [transaction.data for transaction in transactions]
     measured = [
-        measured_form(transaction, "sender_unsigned", sender=None if senders is None else senders[i])
+        (transaction.sender() if senders is None else senders[i]) + transaction.unsigned()
         for i, transaction in enumerate(transactions)
     ]
     zeros = np.array([encoding.count(0) for encoding in signed], dtype=np.int64)
@@ -148,7 +148,8 @@ def compare(
 
     Raises
     ------
-    InvalidInput : an unknown rule, a missing column, a blob transaction, a table without rows.
+    InvalidInput : an unknown rule, a missing column, a blob transaction, a table without rows; a transaction of type 4
+        under a rule whose chain does not carry it.
     LimitExceeded : more than 50,000,000 fees; `compare_sums` takes any number.
     Int64Overflow : a fee that 64 bits do not hold.
 

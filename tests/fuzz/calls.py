@@ -54,8 +54,8 @@ def _wire(call: Call) -> dict[str, Any]:
         wire["accessList"] = [
             {"address": to_hex(address), "storageKeys": list(map(to_hex, keys))} for address, keys in call.access_list
         ]
-    if call.authorizations:  # of which a call keeps the number
-        wire["authorizationList"] = [AUTHORIZATION] * call.authorizations
+    if call.authorizations:
+        wire["authorizationList"] = list(call.authorization_list)
     return wire
 
 

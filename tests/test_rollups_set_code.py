@@ -1,0 +1,399 @@
+"""Transactions of type 4 (EIP-7702): their encoding, and their fees on the chains that carry them."""
+
+import asyncio
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from ethereum.crypto.hash import keccak256 as specified_hash
+from ethereum.forks.prague.fork_types import Address
+from ethereum.forks.prague.fork_types import Authorization as SpecifiedAuthorization
+from ethereum.forks.prague.transactions import (
+    Access,
+    SetCodeTransaction,
+    encode_transaction,
+    recover_sender,
+    signing_hash_7702,
+)
+from ethereum_types.bytes import Bytes, Bytes32
+from ethereum_types.numeric import U8, U64, U256, Uint
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import feemodel
+from feemodel import rollups
+from feemodel.cli import main
+from feemodel.errors import InvalidInput
+from feemodel.ethereum.call import Call, parse_call
+from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum.transaction import (
+    Authorization,
+    Signature,
+    Transaction,
+    fill,
+    intrinsic_gas,
+    parse_sender_unsigned,
+    parse_transaction,
+)
+from feemodel.ethereum.transaction_table import transactions_of, without_unpriced
+from feemodel.explorer.methods import explorer_methods
+from feemodel.linea.measure import fee_bytes
+from feemodel.rollups import (
+    Now,
+    arbitrum,
+    arbitrum_l1_pricing,
+    balance,
+    max_send,
+    optimism,
+    presets,
+    scroll,
+    sizes_table,
+)
+from feemodel.rollups.chain_history import chain
+from feemodel.rollups.rules import CURRENT, RULES, rule, taiko_rule
+from feemodel.sizes.codecs import SCROLL_ZSTD, Brotli, FastLz
+
+# Signed by viem 2.57.20, and byte for byte the same by ethers 6.17.0, with the keys 0x46… (sender) and 0x47…
+RAW = bytes.fromhex(
+    "04f901850a82012b830f4240847735940083015f9094111111111111111111111111111111111111111105a4a9059cbb0000000000000000"
+    "000000000000000000000000000000000000000000000007f838f7943333333333333333333333333333333333333333e1a0444444444444"
+    "4444444444444444444444444444444444444444444444444444f8baf85a0a9422222222222222222222222222222222222222228080a015"
+    "b85593919befb73537bcef643f43c34245ac585b1a73ca802e03538ee3b2bda02b6ed20bbe9bc9bd2f706e0f50cbfcd2bacbe6a9510f29d2"
+    "073b506d64c02dbff85c8094000000000000000000000000000000000000000082012c80a095cfe87ff9b39dc88f724ba9d8982f9a8dac86"
+    "983efd0ed4ecc097da89bb5d3ea0092704a2c95a91aa788af414eb767f689e635ed16fb96b4d694826c542bd38e980a002e16e0f0e46d7c9"
+    "9e978cd5b6294c987d2eaee5dfe596e7004050f1cad46887a01dc4cf3ca0de74c2646c0bb79aa6c331d567c0207220a41ee97e8202eba5de"
+    "61"
+)
+SENDER = bytes.fromhex("9d8A62f656a8d1615C1294fd71e9CFb3E4855A4F")
+OTHER = bytes.fromhex("b595B18c88b1f651cA387489067f855b5C8E6720")
+PARSED = parse_transaction(RAW)
+LIST = [
+    {"chainId": hex(one.chain_id), "address": to_hex(one.address), "nonce": hex(one.nonce),
+     "yParity": hex(one.y_parity), "r": hex(one.r), "s": hex(one.s)}
+    for one in PARSED.authorizations
+]  # fmt: skip
+SENT = {  # as eth_getTransactionByHash answers
+    "hash": "0x" + "33" * 32, "type": "0x4", "chainId": "0xa", "nonce": "0x12b", "from": to_hex(SENDER),
+    "to": "0x" + "11" * 20, "value": "0x5", "input": to_hex(PARSED.data), "gas": "0x15f90", "gasPrice": "0xf4241",
+    "maxFeePerGas": "0x77359400", "maxPriorityFeePerGas": "0xf4240", "authorizationList": LIST,
+    "accessList": [{"address": "0x" + "33" * 20, "storageKeys": ["0x" + "44" * 32]}],
+    "v": "0x0", "yParity": "0x0", "r": hex(PARSED.signature.r), "s": hex(PARSED.signature.s),
+}  # fmt: skip
+CALL = {"to": "0x" + "11" * 20, "authorizationList": LIST}
+L1 = {"base_fee": 2_000_000_000, "blob_base_fee": 125_000_000}
+GAS = 80_000
+
+address = st.binary(min_size=20, max_size=20)
+word = st.integers(1, 2**256 - 1)
+authorization = st.builds(
+    Authorization, chain_id=st.integers(0, 2**256 - 1), address=address, nonce=st.integers(0, 2**64 - 1),
+    y_parity=st.integers(0, 255), r=st.integers(0, 2**256 - 1), s=st.integers(0, 2**256 - 1),
+)  # fmt: skip
+set_code = st.builds(
+    Transaction, type=st.just(4), chain_id=st.integers(0, 2**64 - 1), nonce=st.integers(0, 2**64 - 1),
+    max_priority_fee=st.integers(0, 2**100), max_fee=st.integers(0, 2**100), gas_limit=st.integers(0, 2**64 - 1),
+    to=address, value=st.integers(0, 2**256 - 1), data=st.binary(max_size=100),
+    access_list=st.lists(
+        st.tuples(address, st.lists(st.binary(min_size=32, max_size=32), max_size=2).map(tuple)), max_size=2
+    ).map(tuple),
+    authorizations=st.lists(authorization, min_size=1, max_size=3).map(tuple),
+    signature=st.builds(Signature, v=st.integers(0, 1), r=word, s=word),
+)  # fmt: skip
+
+
+def specified(one: Transaction) -> SetCodeTransaction:
+    """The same transaction of the execution specification."""
+    return SetCodeTransaction(
+        chain_id=U64(one.chain_id), nonce=U64(one.nonce), max_priority_fee_per_gas=Uint(one.max_priority_fee),
+        max_fee_per_gas=Uint(one.max_fee), gas=Uint(one.gas_limit), to=Address(one.to), value=U256(one.value),
+        data=Bytes(one.data),
+        access_list=tuple(Access(Address(key), tuple(map(Bytes32, slots))) for key, slots in one.access_list),
+        authorizations=tuple(
+            SpecifiedAuthorization(U256(a.chain_id), Address(a.address), U64(a.nonce), U8(a.y_parity), U256(a.r),
+                                   U256(a.s))
+            for a in one.authorizations
+        ),
+        y_parity=U256(one.signature.v), r=U256(one.signature.r), s=U256(one.signature.s),
+    )  # fmt: skip
+
+
+@given(set_code)
+@settings(max_examples=100)
+def test_the_encoding_is_the_specification_s_and_is_read_back(one):
+    assert one.signed() == encode_transaction(specified(one))
+    assert specified_hash(one.unsigned()) == signing_hash_7702(specified(one))
+    assert parse_transaction(one.signed()) == one
+    assert parse_sender_unsigned(SENDER + one.unsigned()) == (SENDER, replace(one, signature=None))
+
+
+def test_a_transaction_of_two_libraries_is_read_to_the_byte():
+    assert PARSED.signed() == RAW == encode_transaction(specified(PARSED))
+    assert PARSED.sender() == SENDER == recover_sender(U64(10), specified(PARSED))
+    assert [one.authority() for one in PARSED.authorizations] == [OTHER, SENDER]
+    assert fill(parse_call(SENT), gas=90_000, chain_id=1, set_code=True).signed() == RAW
+    # 21,000, 4 and 16 for each byte of calldata, 2,400 + 1,900, and 25,000 each
+    assert intrinsic_gas(PARSED) == 21_000 + 4 * 31 + 16 * 5 + 4_300 + 50_000
+
+
+def test_every_way_in_measures_the_signed_encoding_with_its_list():
+    sizes = {
+        "length": len(RAW), "zero_bytes": RAW.count(0), "nonzero_bytes": len(RAW) - RAW.count(0),
+        "fastlz_size": FastLz().size(RAW), "brotli_size": Brotli().size(RAW), "zstd_size": SCROLL_ZSTD.size(RAW),
+        "data_length": 36, "zstd_data_size": SCROLL_ZSTD.size(PARSED.data), "transaction_type": 4,
+    }  # fmt: skip
+    ways = [[RAW], [to_hex(RAW)], [PARSED], pd.DataFrame([SENT]), pd.DataFrame({"raw": [RAW]}),
+            pd.DataFrame([SENT | {"authorizationList": np.array(LIST, dtype=object)}])]  # fmt: skip
+    for table in map(sizes_table, ways):
+        assert table[[*sizes]].iloc[0].to_dict() == sizes
+    assert sizes_table([RAW])["linea_size"].tolist() == sizes_table([RAW], senders=[SENDER])["linea_size"].tolist()
+
+
+def expected_l1_fees() -> dict:
+    """By each chain's own formula, from the bytes that another library signed."""
+    price = 16 * 5_227 * L1["base_fee"] + 1_014_213 * L1["blob_base_fee"]
+    op = max(10**8, 836_500 * FastLz().size(RAW) - 42_585_600) * price // 10**12
+    row = presets.ARBITRUM_ONE
+    batch = row.batch_l1_gas * L1["base_fee"] + row.batch_blobs * 131_072 * L1["blob_base_fee"]
+    unit = arbitrum_l1_pricing.equilibrium_price(batch, arbitrum.poster_units(row.batch_transaction_bytes))
+    posted = unit * 16 * Brotli().size(RAW) // row.l2_gas_price * row.l2_gas_price
+    curie, now = presets.SCROLL_CURIE, presets.SCROLL
+    per_byte = now.exec_scalar * L1["base_fee"] + now.blob_scalar * L1["blob_base_fee"]
+    size = min(SCROLL_ZSTD.size(RAW), len(RAW))
+    return {
+        ("op-mainnet/isthmus", None): op,
+        ("op-mainnet", "2025-06-01"): op,
+        ("op-mainnet/karst", None): op,
+        ("arbitrum-one", None): posted,
+        ("arbitrum-one", "2026-02-01"): posted,
+        ("scroll", "2025-05-01"): (
+            curie.commit_scalar * L1["base_fee"] + len(RAW) * L1["blob_base_fee"] * curie.blob_scalar
+        ) // 10**9,
+        ("scroll/galileo-v2", None): (per_byte * size + per_byte * size * size // now.penalty_factor) // 10**9,
+        ("taiko", None): 0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("asked", "l1_fee"), expected_l1_fees().items(), ids=str)
+def test_a_chain_that_carries_it_prices_it_to_the_wei(asked, l1_fee):
+    (name, at) = asked
+    table = sizes_table([RAW], gas=[GAS])
+    found = rollups.compare(table, {name: [fee] for name, fee in L1.items()}, [rule(name, at=at)])
+
+    assert found.l1_fee.values.tolist() == [[[l1_fee]]]
+    assert found.l2_fee.values.tolist() == [[[GAS * int(rule(name, at=at).preset.l2_gas_price)]]]
+
+
+def test_the_formulas_alone_give_the_same():
+    """The chains' functions, and the common form of them."""
+    table = sizes_table([RAW]).iloc[0].to_dict()
+    size = optimism.scaled_size(int(table["fastlz_size"]))
+    price = optimism.weighted_price(
+        l1_base_fee=L1["base_fee"], blob_base_fee=L1["blob_base_fee"], base_fee_scalar=5_227,
+        blob_base_fee_scalar=1_014_213,
+    )  # fmt: skip
+    assert rule("op-mainnet/jovian").fees(table, **L1).l1 == size * (price.whole * 10**6 + price.millionths) // 10**12
+    row = presets.SCROLL
+    by_function = scroll.galileo_l1_fee(
+        int(table["zstd_size"]), l1_base_fee=L1["base_fee"], blob_base_fee=L1["blob_base_fee"],
+        exec_scalar=row.exec_scalar, blob_scalar=row.blob_scalar, penalty_factor=row.penalty_factor,
+    )  # fmt: skip
+    assert rule("scroll/galileo").fees(table, **L1).l1 == by_function
+
+
+@pytest.mark.parametrize(("name", "first"), [
+    ("op-mainnet", 1_746_806_401), ("base", 1_746_806_401), ("world-chain", 1_764_072_000),
+    ("arbitrum-one", 1_750_176_000), ("arbitrum-nova", 1_750_176_000), ("scroll", 1_745_305_200),
+    ("taiko", 1_786_021_200),
+])  # fmt: skip
+def test_it_is_refused_until_the_second_at_which_the_chain_began_to_carry_it(name, first):
+    table = sizes_table([RAW], gas=[GAS])
+    since = np.datetime64(first, "s")
+    assert rule(name, at=first).fees(table, **L1).l2.tolist() > [0]
+    reason = rf"transaction_type\[0\]: {name}.* prices no transactions of type 4 \(EIP-7702\): {name} carries them"
+    with pytest.raises(InvalidInput, match=rf"{reason} since {since} \(.*, got 4"):
+        rule(name, at=first - 1).fees(table, **L1)
+    call = {"call": CALL, "now": Now(base_fee=10**7, l1_base_fee=10**9), "gas_limit": GAS, "max_fee_per_gas": 10**8}
+    with pytest.raises(
+        InvalidInput, match=rf"call.authorizationList: .* of {name} .*{name} carries them since {since}"
+    ):
+        max_send(name, 10**18, at=first - 1, **call)
+
+
+@pytest.mark.parametrize(("name", "reason"), [
+    ("op-mainnet/bedrock", "op-mainnet carries them since 2025-05-09T16:00:01 (Isthmus)"),
+    ("op-mainnet/holocene", "op-mainnet carries them since 2025-05-09T16:00:01 (Isthmus)"),
+    ("base/fjord", "base carries them since 2025-05-09T16:00:01 (Isthmus)"),
+    ("scroll-2024", "scroll carries them since 2025-04-22T07:00:00 (Euclid)"),
+    ("zksync-era", "its node refuses their encoding"),
+    ("zksync-os", "no source says since when its chains carry them"),
+    ("polygon-zkevm", "its node is older than they are"),
+    ("linea", "no fee is published for them"),
+])  # fmt: skip
+def test_a_rule_without_it_says_why(name, reason):
+    name = next(full for full in RULES if full == name or full.startswith(f"{name}/curie"))
+    with pytest.raises(InvalidInput) as refused:
+        rule(name).fees(sizes_table([RAW]), **L1)
+
+    expected = f"transaction_type[0]: {name} prices no transactions of type 4 (EIP-7702): {reason}, got 4"
+    assert expected == str(refused.value)
+
+
+def test_every_rule_either_prices_it_or_says_why():
+    table = sizes_table([RAW])
+    for one in RULES.values():
+        if one.no_set_code is None:
+            assert one.fees(table, **L1).l2.tolist() > [0]
+        else:
+            with pytest.raises(InvalidInput, match="prices no transactions of type 4"):
+                one.fees(table, **L1)
+    assert {one.name for one in RULES.values() if one.no_set_code is None} == {
+        "op-mainnet/isthmus", "op-mainnet/jovian", "op-mainnet/karst", "base/isthmus", "base/jovian", "base/karst",
+        "arbitrum-one", "scroll/galileo", "scroll/galileo-v2", "taiko",
+    }  # fmt: skip
+    assert taiko_rule(replace(presets.TAIKO, name="of one's own")).no_set_code is None
+
+
+def test_other_transactions_are_priced_as_before_beside_it():
+    transfer = Transaction(gas_limit=21_000, to=bytes(20)).with_placeholder_signature()
+    beside, alone = (table.iloc[-1].to_dict() for table in (sizes_table([RAW, transfer]), sizes_table([transfer])))
+    for name in CURRENT:
+        assert rule(name).fees(alone, **L1) == rule(name).fees(beside, **L1)
+
+
+def signed(transaction: Transaction) -> bytes:
+    return transaction.with_placeholder_signature().signed()
+
+
+@pytest.mark.parametrize("name", ["op-mainnet", "base", "scroll", "arbitrum-one", "taiko"])
+def test_max_send_holds_back_what_the_list_costs(name):
+    have = 10**17
+    now = Now(base_fee=2 * 10**7, l1_base_fee=10**9, blob_base_fee=10**8)
+    asked = {"now": now, "gas_limit": GAS, "max_fee_per_gas": 10**8, "sign": signed}
+    found = max_send(name, have, CALL, **asked)
+    without = max_send(name, have, {"to": CALL["to"]}, **asked)
+    unsigned = max_send(name, have, CALL, **(asked | {"sign": None}))
+
+    assert found.max_value == have - found.held
+    assert unsigned.held >= found.held
+    assert (found.held > without.held) == (name != "taiko")
+    if name in ("op-mainnet", "base", "scroll"):  # valid under the fees that it was held back for
+        one = Transaction(
+            type=4, chain_id=chain(name).chain_id, max_fee=10**8, gas_limit=GAS, to=b"\x11" * 20,
+            value=found.max_value, authorizations=PARSED.authorizations,
+        )  # fmt: skip
+        bounds = balance.l1_fee_bounds(10**9, 10**8, 1)
+        paid = rule(name).fees(sizes_table([signed(one)]), base_fee=bounds[0], blob_base_fee=bounds[1])
+        assert found.l1_fee >= int(paid.l1.iloc[0])
+
+
+@pytest.mark.parametrize(("name", "reason"), [
+    ("linea", "no fee is published"), ("zksync-era", "its node refuses"), ("zksync-os", "no source says"),
+    ("polygon-zkevm", "its node is older"),
+])  # fmt: skip
+def test_max_send_names_the_chain_that_has_none(name, reason):
+    call = {**CALL, "chainId": "0x1"} if name == "zksync-os" else CALL
+    with pytest.raises(InvalidInput, match=rf"call.authorizationList: expected none: no fees of {name} .*: {reason}"):
+        max_send(name, 10**18, call, now=Now(base_fee=10**7), gas_limit=GAS, max_fee_per_gas=10**8)
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"authorizations": ()}, "authorizations: expected at least one in a transaction of type 4"),
+    ({"type": 2}, "authorizations: expected at least one in a transaction of type 4, and none in another"),
+    ({"to": None}, "to: expected an address in a transaction of type 4"),
+    ({"authorizations": (LIST[0],)}, r"authorizations\[0\]: expected an Authorization"),
+    ({"authorizations": (PARSED.authorizations[0]._replace(nonce=2**64),)},
+     r"authorizations\[0\]\.nonce: expected at most 18,446,744,073,709,551,615"),
+    ({"authorizations": (PARSED.authorizations[0]._replace(y_parity=256),)}, "y_parity: expected at most 255"),
+    ({"authorizations": (PARSED.authorizations[0]._replace(address=b"1"),)}, "expected an address of 20 bytes"),
+    ({"type": 3}, "type: expected 0, 1, 2 or 4, got 3"),
+])  # fmt: skip
+def test_what_the_eip_calls_invalid_is_refused(change, message):
+    with pytest.raises(InvalidInput, match=message):
+        replace(PARSED, **change)
+
+
+@pytest.mark.parametrize(("old", "new", "message"), [
+    ("04f90185", "04f90184", "expected RLP"),
+    ("f85a0a94", "f85a0094", r"transaction\.chain_id: expected an integer of at most 32 bytes without leading zeros"),
+    ("f8baf85a", "b8baf85a", "expected lists of chain id, address, nonce, y parity, r and s"),
+])  # fmt: skip
+def test_a_malformed_encoding_is_refused(old, new, message):
+    assert RAW.hex().count(old) == 1
+    with pytest.raises(InvalidInput, match=message):
+        parse_transaction("0x" + RAW.hex().replace(old, new))
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (CALL | {"gasPrice": "0x7"}, "call.gasPrice: expected maxFeePerGas: authorizations make it type 4, got 7"),
+    (CALL | {"authorizationList": [{}]}, r"call\.authorizationList\[0\]\.chainId: expected an integer, got None"),
+    (CALL | {"authorizationList": [LIST[0] | {"nonse": 1}]}, "nonse"),
+    ({name: value for name, value in SENT.items() if name != "authorizationList"},
+     r"call\.authorizationList: expected the authorizations: their bytes are measured"),
+])  # fmt: skip
+def test_a_call_whose_list_cannot_be_encoded_is_refused(call, message):
+    with pytest.raises(InvalidInput, match=message):
+        fill(parse_call(call), gas=GAS, chain_id=1, set_code=True)
+    with pytest.raises(InvalidInput, match="expected the authorizations"):
+        fill(Call(to=bytes(20), authorizations=2), gas=GAS, chain_id=1, set_code=True)
+
+
+def test_a_call_without_a_price_pays_the_base_fee():
+    assert fill(parse_call(CALL), gas=GAS, chain_id=1, base_fee=9, set_code=True).max_fee == 9
+    assert fill(parse_call(CALL | {"maxPriorityFeePerGas": 1}), gas=GAS, chain_id=1, set_code=True).max_fee == 0
+
+
+def test_linea_s_own_measure_is_as_it_was():
+    """A call is measured without its list, as its estimate does; what was sent has no published fee."""
+    with pytest.raises(InvalidInput, match="no fee is published for this one, got 4"):
+        feemodel.fee_size(RAW)
+    with pytest.raises(InvalidInput, match="no fee is published for this one, got 4"):
+        feemodel.fee_size(SENT)
+    for table in (pd.DataFrame([SENT]), pd.DataFrame({"raw": [RAW]})):
+        with pytest.raises(InvalidInput, match=r"row 1: .*no fee is published"):
+            feemodel.fee_sizes(table)
+        assert without_unpriced(table)[1] == 1
+        assert without_unpriced(table, set_code=True)[1] == 0
+        assert transactions_of(table, set_code=True)[0].transaction.signed() == RAW
+    assert fee_bytes(CALL, gas=GAS) == fee_bytes({"to": CALL["to"]}, gas=GAS)
+
+
+def run(capsys, *arguments):
+    code = main([*map(str, arguments)])
+    return code, *capsys.readouterr()
+
+
+def test_the_verb_compares_it_where_it_is_carried(capsys, tmp_path):
+    code, out, _ = run(capsys, "compare", to_hex(RAW), "--json")
+    answer = json.loads(out)
+    assert (code, answer["signedBytes"]) == (0, len(RAW))
+    assert [row["rule"] for row in answer["rules"]] == [name for name in CURRENT if RULES[name].no_set_code is None]
+    assert answer["without"]["zksync-era"] == "its node refuses their encoding"
+    code, _, error = run(capsys, "compare", to_hex(RAW), "--rules", "linea,taiko")
+    assert (code, "linea prices no transactions of type 4" in error) == (2, True)
+    path = tmp_path / "two.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in (SENT, SENT | {"type": "0x2", "authorizationList": []})))
+    for rules, count in (("op-mainnet/isthmus", 2), ("op-mainnet/isthmus,linea", 1)):
+        code, out, _ = run(capsys, "compare", path, "--rules", rules, "--json")
+        assert (code, json.loads(out)["transactions"]) == (0, count)
+    code, out, _ = run(capsys, "compare", json.dumps(CALL | {"gas": hex(GAS)}), "--rules", "base/jovian", "--json")
+    placed = fill(parse_call(CALL), gas=GAS, chain_id=59_144, set_code=True).with_placeholder_signature()
+    assert (code, json.loads(out)["signedBytes"]) == (0, len(placed.signed()))
+    code, _, error = run(capsys, "explain", to_hex(RAW))
+    assert (code, "no fee is published for this one, got 4" in error) == (2, True)
+
+
+@pytest.mark.parametrize("subject", [to_hex(RAW), CALL | {"gas": hex(GAS)}])
+def test_the_explorer_says_row_by_row_which_chain_carries_it(subject):
+    answer = asyncio.run(
+        explorer_methods()["feemodel_compare"](subject, {"l1BaseFee": "0x77359400", "blobBaseFee": "0x7735940"})
+    )
+    rows = {row["rule"]: row for row in answer["rules"]}
+
+    assert answer["reference"] == "op-mainnet/karst"
+    assert {name for name, row in rows.items() if "error" in row} == {"linea", "zksync-era", "zksync-os"}
+    assert "linea prices no transactions of type 4" in rows["linea"]["error"]
+    assert rows["op-mainnet/karst"]["ratio"] == 1.0
+    if isinstance(subject, str):
+        assert int(rows["op-mainnet/karst"]["l1Fee"], 16) == expected_l1_fees()["op-mainnet/karst", None]
