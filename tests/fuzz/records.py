@@ -66,6 +66,7 @@ def _fee_answer(history: FeeHistory) -> dict[str, Any]:
     }
     if history.blob_gas_used_ratios:
         answer["blobGasUsedRatio"] = list(history.blob_gas_used_ratios)
+    if history.blob_base_fees:
         answer["baseFeePerBlobGas"] = list(map(hex, history.blob_base_fees))
     return answer
 

@@ -9,6 +9,7 @@ const exchanges = []
 const transport = (options = {}) =>
   http(address, {
     retryCount: 0,
+    timeout: 60_000, // on a machine that does much else
     // A batch is noted as a list, a call as itself; the codes are those of the answers, 0 where there is a result.
     onFetchRequest: async (request) => {
       const body = await request.clone().json()
