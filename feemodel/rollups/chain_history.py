@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from feemodel.checks import choice, whole_scalar
+from feemodel.checks import choice, text, whole_scalar
 from feemodel.errors import InvalidInput
 
 UNKNOWN = "unknown"
@@ -111,12 +111,14 @@ _NO_SET_CODE = {
 def no_set_code(family: str, name: str) -> str:
     """Why a chain has no fees for transactions of type 4: since when it carries them, or what is known of it.
 
+    Raises `InvalidInput` for a family that is unknown, and a name that is no text.
+
     >>> no_set_code("op-stack", "base"), no_set_code("op-stack", "a chain of one's own")
     ('base carries them since 2025-05-09T16:00:01 (Isthmus)', 'its kind carries them from Isthmus on')
     """
-    if family in _NO_SET_CODE:
+    if choice("family", family, (*_NO_SET_CODE, *_SET_CODE)) in _NO_SET_CODE:
         return _NO_SET_CODE[family]
-    rows = CHAINS[name].rows if name in CHAINS else ()
+    rows = CHAINS[name].rows if text("name", name) in CHAINS else ()
     since = next((row.since for row in rows if row.values.get("set_code")), None)
     if since is None:
         return f"its kind carries them from {_SET_CODE[family]} on"

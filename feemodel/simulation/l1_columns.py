@@ -79,6 +79,7 @@ def check_units(name: str, table: Any) -> None:
 
     >>> check_units("table", {"base_fee": [7e7]})  # a list says none
     """
+    check_table(name, table)
     for column in (*FEES, TIP):
         said = getattr(table[column], "attrs", {}).get("units") if column in table else None
         if isinstance(said, str) and _OTHER_UNIT.match(said):
