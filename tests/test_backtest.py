@@ -353,8 +353,8 @@ def test_every_result_says_what_was_assumed(real, month):
     assert found.attrs["resampling"] == (
         "transactions of another time, drawn with replacement onto L1 time at 0.5 a second"
     )
-    assert found.attrs["tips"] == "assumed: 1e+08 wei / gas in the pricing, 1e+08 wei / gas paid"
-    assert found.attrs["usage_ratios"] == "assumed: fee**0"
+    assert found.attrs["tips"] == "assumed: 0.1 gwei / gas in the pricing, 0.1 gwei / gas paid"
+    assert found.attrs["usage_ratios"] == "assumed: every block weighs the same"
     assert json.loads(found.attrs["rule"])["estimate_margin"] == 1.2
     assert json.loads(found.attrs["posting"])["submission"]["capacity"] == 130_048
     assert all("units" in found[name].attrs for name in found.data_vars)

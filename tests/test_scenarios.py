@@ -142,7 +142,7 @@ def test_a_horizon_is_the_length_of_a_path(history):
     drawn = bootstrap(history, paths=1, block_seconds=DAY, horizon=7 * DAY, rng=1)
 
     assert duration(drawn) == 7 * DAY
-    assert drawn.attrs["source"] == "stationary block bootstrap of: the shipped month"
+    assert drawn.attrs["source"] == "stationary block bootstrap of the shipped month"
 
 
 @pytest.mark.parametrize(

@@ -321,7 +321,7 @@ def test_a_history_uses_what_the_file_has(capsys, tmp_path):
     assumed = json.loads(out)["assumed"]
     assert (code, assumed["tips"], assumed["usage_ratios"]) == (0, "of the series", "of the series")
     without = json.loads(run(capsys, "backtest", "--l1", path, "--tip", "0", "--json")[1])
-    assert without["assumed"]["tips"].startswith("assumed: 0 wei")
+    assert without["assumed"]["tips"].startswith("assumed: 0 gwei")
     assert without["total_cost" if "total_cost" in without else "totalCostWei"] != json.loads(out)["totalCostWei"]
 
 

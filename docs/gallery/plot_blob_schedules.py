@@ -18,7 +18,7 @@ fig, ax = plt.subplots(figsize=(7.5, 3.8), layout="constrained")
 for name in ("maximum", "target"):
     ax.step(dates, [getattr(row, name) for row in rows] + [getattr(rows[-1], name)], where="post", label=name)
 for row, date in zip(rows, dates, strict=False):
-    left = row.name == "Osaka"  # which left the numbers as they were, days before BPO1
+    left = row.name in ("Osaka", "BPO1")  # the next upgrade follows within weeks
     ax.annotate(
         row.name, (date, row.maximum), (-3 if left else 2, 4), textcoords="offset points", fontsize=8,
         ha="right" if left else "left",

@@ -16,5 +16,5 @@ per_byte = feemodel.priority_fee(size, 100_000, variable_cost=1_000_000_000, fix
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 ax.plot(size, verification / 1e9, label="verification cost, minimum gas price 0.042 gwei")
 ax.plot(size, per_byte / 1e9, label="cost per byte, January 2026")
-ax.set(xlabel="compressed size [byte]", ylabel="priority fee at 100,000 gas [gwei]")
+ax.set(xlabel="compressed size [byte]", ylabel="priority fee at 100,000 gas [gwei per gas]")
 ax.legend()

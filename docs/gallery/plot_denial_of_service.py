@@ -21,8 +21,8 @@ assert [round(cost, 3) for cost in published] == [4.484, 1.376, 0.856, 5.649, 0.
 
 fig, ax = plt.subplots(figsize=(7.5, 4), layout="constrained")
 ax.hlines(names, *zip(*map(sorted, zip(published, protocol, strict=True)), strict=True), color="#cccccc", zorder=1)
-ax.plot(published, names, "o", label="published model, from 1 wei")
-ax.plot(protocol, names, "D", label="by the protocol, from January 2026")
+ax.plot(published, names, "o", markersize=10, label="published model, from 1 wei")
+ax.plot(protocol, names, "D", markersize=5, label="by the protocol, from January 2026")
 ax.set(xscale="log", xlabel="cost of 150 L1 blocks [ETH]", title="Who is cheap to keep full for thirty minutes")
 ax.grid(axis="x", alpha=0.25)
 ax.legend()

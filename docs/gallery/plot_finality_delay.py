@@ -20,9 +20,11 @@ assert [round(ratio, 2) for ratio in published] == [1.45, 1.47, 1.48, 1.88, 2.73
 
 fig, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
 rows = np.arange(len(victims))
-ax.barh(rows - 0.2, published, height=0.38, label="published model")
-ax.barh(rows + 0.2, [delay.clearing / delay.saturated for delay in found], height=0.38, label="by the protocol, BPO2")
+protocol = [delay.clearing / delay.saturated for delay in found]
+for shift, delays, label in ((-0.2, published, "published model"), (0.2, protocol, "by the protocol, BPO2")):
+    ax.bar_label(ax.barh(rows + shift, delays, height=0.38, label=label), fmt="%.2f", padding=3, fontsize=8)
 ax.axvline(1, color="black", linewidth=0.8)
 ax.set(yticks=rows, yticklabels=[victim.name for victim in victims])
 ax.set_xlabel("delay over that of filling L1's blobs with the same 10 ETH")
+ax.margins(x=0.08)
 ax.legend()

@@ -21,8 +21,11 @@ def fee(**changed):
 
 
 ends = [[fee(**{name: within[end]}) for name, within in ranges.items()] for end in (0, 1)]
-scale = [1e9, 1e9, 1, 1]  # fees in gwei
-words = [[f"{within[end] / unit:g}" for within, unit in zip(ranges.values(), scale, strict=True)] for end in (0, 1)]
+units = [(1e9, " gwei"), (1e9, " gwei"), (1, ""), (1, " bytes")]
+words = [
+    [f"{within[end] / scale:g}{unit}" for within, (scale, unit) in zip(ranges.values(), units, strict=True)]
+    for end in (0, 1)
+]
 columns = {"at_low": ends[0], "at_high": ends[1], "low": words[0], "high": words[1]}
 swings = xr.Dataset(
     {name: ("input", values) for name, values in columns.items()}, {"input": [*ranges]}, {"base": fee()}

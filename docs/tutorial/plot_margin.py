@@ -53,7 +53,8 @@ fees = feemodel.priority_fee(sizes, gas, variable_cost=1_000_000_000, fixed_cost
 
 fig, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
 ax.scatter(gas, fees / 1e9, s=4)
-ax.set(xscale="log", xlabel="gas used", ylabel="priority fee [gwei]", title="Small transactions pay more for each gas")
+ax.set(xscale="log", xlabel="gas used", ylabel="priority fee [gwei per gas]")
+ax.set_title("Small transactions pay more for each gas")
 
 # %%
 # 4. Look at L1
@@ -66,7 +67,7 @@ history = read_shipped_l1_fees()
 fig, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
 ax.plot(history["time"], history["base_fee"] / 1e9, label="base fee")
 ax.plot(history["time"], history["blob_base_fee"] / 1e9, label="blob base fee")
-ax.set(yscale="log", ylabel="gwei", title="Ethereum's fees")
+ax.set(yscale="log", ylabel="fee [gwei per gas]", title="Ethereum's fees")
 ax.legend()
 ax.tick_params(axis="x", rotation=30)
 
@@ -102,7 +103,7 @@ days = scenarios.bootstrap(l1_fees, paths=200, block_seconds=86_400, horizon=86_
 
 fig, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
 ax.hist(days["base_fee"].mean("step") / 1e9, bins=30)
-ax.set(xlabel="mean base fee of a day [gwei]", ylabel="days", title="200 days drawn from the month")
+ax.set(xlabel="mean base fee of a day [gwei per gas]", ylabel="days", title="200 days drawn from the month")
 
 # %%
 # 7. Find the margin

@@ -74,8 +74,10 @@ def run(options: argparse.Namespace) -> int:
             print(
                 f"{count} histories drawn anew: {found.confidence:.0%} of their margins from {low:.3f} to {high:.3f}."
             )
-        print(f"L1 fees: {made.l1_fees.attrs['source']}. Counted: {options.counted}.")
-        print(f"Transactions of another time, drawn onto L1 time at {made.arrival_rate:g} a second.")
+        print(f"L1 fees: {made.l1_fees.attrs['source']}.")
+        counted = "whole fees" if options.counted == "revenue" else "the size part of fees"
+        drawn_at = f"drawn with replacement at {made.arrival_rate:g} a second"
+        print(f"Revenue counted: {counted}. Transactions are of other dates than L1 fees, {drawn_at}.")
     return 0 if found.margin is not None else 1
 
 

@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     title = (
         f"Transactions: {answer['transactions']:,}, {answer['signedBytes']:,} bytes, {answer['gas']:,} gas; "
-        f"L1 base fee {base_fee / WEI_PER_GWEI:g}, blob base fee {blob_base_fee / WEI_PER_GWEI:g} [gwei]"
+        f"L1 base fee {base_fee / WEI_PER_GWEI:g}, blob base fee {blob_base_fee / WEI_PER_GWEI:g}; all fees in gwei"
     )
     cells = [
         (row.rule, *(f"{fee / WEI_PER_GWEI:,.3f}" for fee in (row.l1_fee, row.l2_fee, row.total, row.per_byte)),

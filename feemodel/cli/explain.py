@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     state = parser.add_mutually_exclusive_group()
     state.add_argument("--genesis", metavar="FILE", help="a geth genesis to execute on: gas by part, the access list")
     state.add_argument("--replay", metavar="FILE", help="a captured block to execute on, at its state before it")
-    parser.add_argument("--check", action="store_true", help="exit with 1 unless every stage accepts it")
+    parser.add_argument("--check", action="store_true", help="exit with 1 unless every check of the node accepts it")
     add_codec(parser)
     add_pricing(parser)
 
@@ -131,7 +131,7 @@ def _print(answer: dict[str, Any]) -> None:
     title = "At the suggested fee" if offered is None else f"At the {in_gwei(offered)} per gas that it offers"
     columns = ("stage", "margin", "gas", "requiredPricePerGas", "outcome")
     checks = [tuple(_grouped(row[column]) for column in columns) for row in answer["stages"]]
-    print_table(title, ("stage", "margin", "gas", "asks wei per gas", "outcome"), checks)
+    print_table(title, ("check", "margin", "gas", "asks wei per gas", "outcome"), checks)
     if "used" not in answer["gas"]:
         print("The check after execution needs --gas-used.")
     if "gasParts" in answer:
@@ -159,7 +159,7 @@ def _print_fee(answer: dict[str, Any]) -> None:
         for part, per_gas in answer["feePerGas"].items()
         if per_gas
     ]
-    rows.append(("in all", f"{sum(answer['feePerGas'].values()):,}", f"{total:,}", in_eth(total)))
+    rows.append(("total", f"{sum(answer['feePerGas'].values()):,}", f"{total:,}", in_eth(total)))
     title = f"Fee, {answer['pricing']} form, margin {answer['margin']:g}"
     print_table(title, ("part", "wei per gas", "wei", "share"), rows)
 

@@ -34,9 +34,8 @@ def run(options: argparse.Namespace) -> int:
     if needs_l1_fees(options.chain, options.price_per_unit):
         for name in ("l1_base_fee", "blob_base_fee"):
             if getattr(options, name) is None:
-                raise InvalidInput(
-                    "--" + name.replace("_", "-"), f"expected one: {options.chain} charges for data", None
-                )
+                option = "--" + name.replace("_", "-")
+                raise InvalidInput(option, f"expected a fee in wei: {options.chain} charges for data", None)
     now = Now(
         base_fee=options.base_fee, l1_base_fee=options.l1_base_fee or 0,
         blob_base_fee=1 if options.blob_base_fee is None else options.blob_base_fee,

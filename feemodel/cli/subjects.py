@@ -177,7 +177,7 @@ def estimated_gas(subject: Call | Transaction, given: int | None) -> int:
     if estimated is not None:
         return estimated
     if subject.data or subject.to is None:
-        raise InvalidInput("--gas", "expected the estimate of a call that executes code: it is not run here", None)
+        raise InvalidInput("--gas", "expected the gas of this call, which is not executed here", None)
     return intrinsic_gas(subject)
 
 

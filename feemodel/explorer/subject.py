@@ -167,9 +167,7 @@ class Subjects:
         elif read.to is not None and not read.data:
             estimated = intrinsic_gas(read)
         else:
-            raise InvalidInput(
-                f"{path}.gas", "expected the estimate of a call that runs code: it is not run here", None
-            )
+            raise InvalidInput(f"{path}.gas", "expected the gas of this call, which is not executed here", None)
         return {"estimated": estimated, "limit": estimated if limit is None else limit}
 
 

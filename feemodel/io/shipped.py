@@ -51,7 +51,7 @@ def day_l1_fees(name: str, timestamp: int) -> tuple[int, int]:
     days = fees["time"].dt.date
     fees = fees[days == day]
     if fees.empty:
-        reason = f"expected both L1 fees with it, or a day from {days.min()} to {days.max()}"
+        reason = f"expected a day from {days.min()} to {days.max()}, or both L1 fees given"
         raise InvalidInput(name, reason, day.isoformat())
     base_fee, blob_base_fee = fees[["base_fee", "blob_base_fee"]].median()
     return round(base_fee), round(blob_base_fee)

@@ -175,7 +175,8 @@ def _max_fee(name: str, family: str, parameters: Mapping[str, Any], now: Now, bl
         terms = {term: parameters[term] for term in ("gas_limit", "elasticity", "denominator")}
         for term, value in terms.items():
             if value is None:
-                raise InvalidInput("max_fee_per_gas", f"expected one: no source gives {term} of {name}", None)
+                reason = f"expected a price in wei: no source gives {term} of {name}"
+                raise InvalidInput("max_fee_per_gas", reason, None)
         terms["min_base_fee"] = parameters["min_base_fee"] or 0
         return balance.base_fee_bound(now.base_fee, blocks, **terms)[-1]
     if family == "linea":
@@ -192,7 +193,7 @@ def _max_fee(name: str, family: str, parameters: Mapping[str, Any], now: Now, bl
     if family == "zksync-os":
         per_gas = presets.ZKSYNC_OS.native_per_gas
         return balance.zksync_os_base_fee_bound(now.base_fee, blocks, native_per_gas=per_gas)
-    reason = f"expected one: the base fee of {name} has no bound of so many blocks that is published"
+    reason = f"expected a price in wei: no bound of the base fee of {name} is published for so many blocks"
     raise InvalidInput("max_fee_per_gas", reason, None)
 
 
@@ -209,7 +210,7 @@ def _transaction(
     chain_id = one.chain_id
     parsed = parse_call({**call, "maxFeePerGas": fee, "maxPriorityFeePerGas": tip})
     if chain_id is None and parsed.chain_id is None:
-        raise InvalidInput("call.chainId", "expected one: many chains follow this rule", None)
+        raise InvalidInput("call.chainId", "expected a chain id: many chains follow this rule", None)
     check_no_blobs(parsed)
     if parsed.authorizations and (reason := one.no_set_code(at)) is not None:
         expected = f"expected none: no fees of {one.name} for transactions of type 4 (EIP-7702): {reason}"

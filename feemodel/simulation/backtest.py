@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from feemodel.checks import INT64_MAX, RealArray, WholeArray, check_limit, instance, real_scalar, whole, whole_scalar
 from feemodel.errors import Int64Overflow, InvalidInput
+from feemodel.ethereum.quantities import WEI_PER_GWEI
 from feemodel.linea.priority import priority_fee
 from feemodel.progress import Progress, reporting
 from feemodel.records import compared_by_value
@@ -286,10 +287,13 @@ def _attributes(
     workload: Workload, l1_fees: xr.Dataset, rule: PricingRule, posting: Posting, rate: float
 ) -> dict[str, Any]:
     has = [name for name in RATIOS if name in l1_fees]
-    weights = "of the series" if len(has) == len(RATIOS) else f"assumed: fee**{rule.usage_exponent:g}"
+    exponent = rule.usage_exponent
+    assumed = f"blocks weigh their fee to the power {exponent:g}" if exponent else "every block weighs the same"
+    weights = "of the series" if len(has) == len(RATIOS) else f"assumed: {assumed}"
     if len(has) == 1:
         weights = f"of the series: {has[0]}; the other {weights}"
-    tips = f"assumed: {rule.tip:g} wei / gas in the pricing, {posting.submission.tip:g} wei / gas paid"
+    announced, paid = rule.tip / WEI_PER_GWEI, posting.submission.tip / WEI_PER_GWEI
+    tips = f"assumed: {announced:g} gwei / gas in the pricing, {paid:g} gwei / gas paid"
     return {
         "workload": workload.name,
         "l1_fees": l1_fees.attrs["source"],

@@ -148,7 +148,7 @@ def bootstrap(
     streams = generator_of(rng).spawn(count)
     index = np.stack([drawn_rows(stream, rows, steps, length, method) for stream in streams])
     drawn = {str(name): values.to_numpy()[0][index] for name, values in history.data_vars.items()}
-    found = scenario(drawn, np.arange(steps) * step, source=f"{method} block bootstrap of: {history.attrs['source']}")
+    found = scenario(drawn, np.arange(steps) * step, source=f"{method} block bootstrap of {history.attrs['source']}")
     found = found.assign_attrs(block_seconds=length * step, assumed=history.attrs.get("assumed", "nothing"))
     return with_metadata(found, rng)
 

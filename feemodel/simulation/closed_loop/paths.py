@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from feemodel import __version__
 from feemodel.checks import RealArray, above_zero, check_fields, check_limit, choice, instance, whole_scalar
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.quantities import WEI_PER_GWEI
 from feemodel.linea import price_cap
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.axes import stream_of
@@ -269,7 +270,7 @@ class PathJob:
     @cached_property
     def attributes(self) -> dict[str, Any]:
         """Inputs and assumptions of the result."""
-        l1_fees = self.l1_fees
+        l1_fees, tip = self.l1_fees, self.posting.submission.tip / WEI_PER_GWEI
         return {
             "l1_fees": str(l1_fees.attrs["source"]),
             "l1_fees_assumed": str(l1_fees.attrs.get("assumed", "nothing")),
@@ -277,7 +278,7 @@ class PathJob:
             "bootstrap": "none" if self.bootstrap is None else described(self.bootstrap),
             "step": self.step,
             "days": self.days,
-            "tips": "of the series" if TIP in l1_fees else f"assumed: {self.posting.submission.tip:g} wei / gas",
+            "tips": "of the series" if TIP in l1_fees else f"assumed: {tip:g} gwei / gas",
             "seed": f"{self.seed.entropy}, spawn key {self.seed.spawn_key}",
             "versions": f"feemodel {__version__}, Python {platform.python_version()}, "
             f"numpy {np.__version__}, numba {numba.__version__}",
