@@ -9,7 +9,8 @@ def fastlz_matches(data: bytes) -> list[tuple[int, int, int]]:
     """The matches of a payload: where each begins, where its copy lies, how many bytes it covers."""
     table = [0] * 8192  # by the upper 13 of the lower 32 bits of the product
     matches = []
-    last_start, compare_end = len(data) - 13, len(data) - 4
+    # The measure advances before it tests for the end of the input, and discards a match found 14 bytes before it.
+    last_start, compare_end = len(data) - 14, len(data) - 4
     position = 2
     while position < last_start:
         three = data[position : position + 3]

@@ -46,6 +46,15 @@ def test_published_lengths(data: bytes, expected: int) -> None:
     assert expected == FastLz().size(data)
 
 
+@pytest.mark.parametrize(("data", "expected"), [
+    (bytes(13), 14), (bytes(14), 15), (bytes(15), 16), (bytes(16), 17), (bytes(17), 12), (bytes(20), 12),
+    (bytes(range(20)) + b"abcabcdefghijklmnop", 40), (bytes(range(20)) + b"abcabcdefghijklmnopq", 41),
+])  # fmt: skip
+def test_a_match_14_bytes_before_the_end_is_discarded(data: bytes, expected: int) -> None:
+    """Answers of op-geth v1.101702.3, `types.FlzCompressLen`."""
+    assert expected == FastLz().size(data)
+
+
 def test_all_published_lengths(shared: Path) -> None:
     vectors = json.loads((shared / "vectors/rollups/fees.json").read_text())["vectors"]
     rows = [row for row in vectors if row["model"] == "fastlz_length"]

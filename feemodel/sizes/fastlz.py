@@ -3,7 +3,10 @@
 A stream is runs of literals (a control byte, then 1 to 32 bytes) and matches (2 bytes for up to 8 bytes of data,
 3 bytes for up to 264).
 
-Source: ariya/FastLZ (format); ethereum-optimism/op-geth, core/types/rollup_cost.go, 2024-10-23 (measure).
+The measure is that of `FlzCompressLen`, which advances before it tests for the end of the input: a match that begins
+14 bytes before the end is discarded, although the format allows it there.
+
+Source: ariya/FastLZ (format); ethereum-optimism/op-geth v1.101702.3, core/types/rollup_cost.go (measure).
 """
 
 import numpy as np
@@ -14,7 +17,7 @@ from feemodel.compiled import kept
 TABLE_SIZE = 8192  # last position of each hashed triple of bytes
 HASH_FACTOR, HASH_SHIFT = 2654435769, 19  # Fibonacci hashing of 32 bits into 13
 WINDOW = 8191  # the farthest that a match reaches back
-TAIL = 13  # no match starts in the last 13 bytes ...
+TAIL = 14  # no match starts in the last 14 bytes ...
 MATCH_TAIL = 4  # ... or is compared into the last 4
 LITERAL_RUN = 32
 SHORT_MATCH, LONGEST_MATCH = 6, 262  # lengths less 3 at which a token takes a third byte, a match another token
