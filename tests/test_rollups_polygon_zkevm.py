@@ -24,6 +24,7 @@ def test_break_even_is_the_published_one(zero: int, nonzero: int, gas: int, l1_p
 
 @pytest.mark.parametrize(("pricing", "expected"), [
     (Pricing(transfer_gas_price=2_000), 2_000), (Pricing(transfer_l1_factor=0.5), 5_000),
+    (Pricing(transfer_l1_factor=0.00001), 1),
 ])  # fmt: skip
 def test_plain_transfers_may_have_a_price_of_their_own(pricing: Pricing, expected: int) -> None:
     terms = {"tx_gas_price": 1_000, "l1_gas_price": 10_000, "pricing": pricing}
@@ -33,6 +34,21 @@ def test_plain_transfers_may_have_a_price_of_their_own(pricing: Pricing, expecte
         expected,
         polygon_zkevm.break_even_gas_price(5, 5, 21_001, tx_gas_price=1_000, l1_gas_price=10_000),
     ]
+
+
+def test_a_transfer_has_one_price_of_its_own() -> None:
+    with pytest.raises(InvalidInput, match="transfer_gas_price: expected 0 next to a transfer_l1_factor"):
+        Pricing(transfer_gas_price=1, transfer_l1_factor=0.5)
+
+
+def test_the_total_of_a_transaction_with_another_price_is_not_formed() -> None:
+    """A transfer of fixed price, and a transaction without gas, where the L1 price times the bytes overflows."""
+    terms = {"tx_gas_price": 5, "l1_gas_price": 2**62}
+    pricing = Pricing(transfer_gas_price=7)
+
+    assert polygon_zkevm.break_even_gas_price(0, 100, 0, **terms) == 5
+    assert polygon_zkevm.break_even_gas_price(0, 100, 21_000, **terms, pricing=pricing) == 7
+    assert polygon_zkevm.break_even_gas_price(0, 100, [0, 21_000], **terms, pricing=pricing).tolist() == [5, 7]
 
 
 @pytest.mark.parametrize(("zero", "nonzero", "l2_price", "expected"), [(0, 10, 1_000, 113), (5, 5, 250, 332)])
@@ -67,13 +83,22 @@ def test_arrays_are_their_elements(rows: list[tuple[int, int, int]], l1_price: i
 def test_a_float_of_64_bits_is_rounded_to_the_nearest_and_ties_to_even(
     numerator: int, denominator: int, expected: tuple[int, int]
 ) -> None:
-    assert polygon_zkevm._rounded(numerator, denominator) == expected
+    assert polygon_zkevm._rounded(numerator, denominator, 64) == expected
 
 
 def test_prices_beyond_64_bits_are_scaled_too() -> None:
-    """2**70 · 2**50: powers of two are exact; from 64 bits on the mantissa is shifted up and not down."""
+    """2**70 · 2**50: powers of two are exact; from 64 bits on the mantissa is as long as the longest operand."""
     assert polygon_zkevm._prioritized(2**70, 2**60, 2**10) == 2**120
     assert [polygon_zkevm._prioritized(2**bits, 2**40, 1) for bits in (21, 22, 23, 24)] == [2**61, 2**62, 2**63, 2**64]
+    # An offer of 65 bits over 2 has a mantissa of 65 bits, in which this ratio and its product with 1 are exact.
+    assert polygon_zkevm._prioritized(1, 2**64 + 2, 2) == 2**63 + 1
+    assert polygon_zkevm._prioritized(2, 2**64 + 1, 2) == 2**64 + 1
+
+
+@pytest.mark.parametrize("pricing", [Pricing(net_profit=1e19), Pricing(transfer_l1_factor=1e19)])
+def test_a_factor_whose_product_passes_64_bits_is_refused(pricing: Pricing) -> None:
+    with pytest.raises(Int64Overflow, match="expected a product that an unsigned 64-bit integer holds"):
+        polygon_zkevm.break_even_gas_price(0, 0, 21_000, tx_gas_price=1, l1_gas_price=21_000, pricing=pricing)
 
 
 @pytest.mark.parametrize(("offer", "effective", "byte"), [

@@ -1,7 +1,8 @@
 """Polygon zkEVM: the effective gas price, at which the network just breaks even on a transaction.
 
-The network line is archived. Integer products were unsigned 64-bit, factors doubles, the last product a float of 64
-bits of mantissa (Go's big.Float), reproduced here bit for bit.
+The network line is archived. Integer products were unsigned 64-bit, factors doubles, the last product a big.Float of
+Go, whose mantissa has 64 bits, or as many as its longest operand where that is longer. All of it is reproduced bit for
+bit, but for products that pass 64 bits: they wrapped around in the node, and raise `Int64Overflow` here.
 
 Source: 0xPolygonHermez/zkevm-node at 7b80367 (2024-03-28): pool/effectivegasprice.go, gasprice/follower.go.
 """
@@ -22,7 +23,7 @@ from feemodel.checks import (
     real_scalar,
     whole,
 )
-from feemodel.errors import Int64Overflow
+from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.formula import formula
 from feemodel.integers import Whole, add, maximum, multiply, truncated, where
 
@@ -45,6 +46,9 @@ class Pricing:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if self.transfer_gas_price and self.transfer_l1_factor:
+            reason = "expected 0 next to a transfer_l1_factor: the node starts with one of the two at most"
+            raise InvalidInput("transfer_gas_price", reason, self.transfer_gas_price)
 
 
 NODE_DEFAULTS = Pricing()
@@ -115,7 +119,8 @@ def break_even_gas_price(
     gas_used : [gas]; with none the transaction's own price applies.
     tx_gas_price : what the transaction offers [wei / gas].
     l1_gas_price : at least 1 [wei / gas].
-    pricing : the node's configuration; a fixed price or factor of plain transfers (21,000 gas) is used where set.
+    pricing : the node's configuration. A plain transfer (21,000 gas) costs `transfer_gas_price`, or
+        max(1, trunc(l1_gas_price · transfer_l1_factor)), where one of them is set.
 
     All broadcast. Returns int for scalars, an int64 array otherwise [wei / gas]. Raises `InvalidInput` for anything
     that is not such a whole number, `Int64Overflow` where an array cannot hold a product.
@@ -127,15 +132,19 @@ def break_even_gas_price(
     """
     gas, own_price = whole("gas_used", gas_used, unit="gas"), whole("tx_gas_price", tx_gas_price, unit="wei")
     l1_price = whole("l1_gas_price", l1_gas_price, minimum=1, unit="wei")
-    execution = multiply("total_price", gas, min_l2_gas_price(l1_price, pricing=pricing))
-    bytes_gas = byte_gas(zero_bytes, nonzero_bytes, pricing=pricing)
-    total = add("total_price", execution, multiply("total_price", bytes_gas, l1_price))
+    of_bytes = byte_gas(zero_bytes, nonzero_bytes, pricing=pricing)
+    transfer = (gas == TRANSFER_GAS) & bool(pricing.transfer_gas_price or pricing.transfer_l1_factor)
+    # The total of a transaction that has another price is not formed, and cannot overflow.
+    apart = transfer | (gas == 0)
+    min_price = where(apart, 0, min_l2_gas_price(l1_price, pricing=pricing))
+    execution = multiply("total_price", gas, min_price)
+    total = add("total_price", execution, multiply("total_price", where(apart, 0, of_bytes), l1_price))
     per_gas: Whole = total // maximum(gas, 1)
-    price = maximum(_times("total_price", per_gas, pricing.net_profit), 1)
+    price = _at_least_one("total_price", per_gas, pricing.net_profit)
     if pricing.transfer_gas_price:
-        price = where(gas == TRANSFER_GAS, pricing.transfer_gas_price, price)
+        price = where(transfer, pricing.transfer_gas_price, price)
     elif pricing.transfer_l1_factor:
-        price = where(gas == TRANSFER_GAS, _times("l1_gas_price", l1_price, pricing.transfer_l1_factor), price)
+        price = where(transfer, _at_least_one("l1_gas_price", l1_price, pricing.transfer_l1_factor), price)
     return where(gas == 0, own_price, price)
 
 
@@ -162,7 +171,7 @@ def effective_gas_price(
 ) -> Whole:
     """The gas price that is charged: break-even price · max(1, tx_gas_price / l2_gas_price), truncated [wei / gas].
 
-    `l2_gas_price` is what the network suggests, at least 1; the rest as in `break_even_gas_price`. Where an offer
+    `l2_gas_price` is what the network suggests, 1 to 2**64 − 1; the rest as in `break_even_gas_price`. Where an offer
     passes it, elements are computed one by one.
 
     83 · 1000 / 250:
@@ -175,6 +184,8 @@ def effective_gas_price(
     )
     own_price = whole("tx_gas_price", tx_gas_price, unit="wei")
     suggested = whole("l2_gas_price", l2_gas_price, minimum=1, unit="wei")
+    if isinstance(suggested, int) and suggested > UINT64_MAX:
+        raise Int64Overflow("l2_gas_price", "expected an unsigned 64-bit integer", suggested)
     if isinstance(break_even, int) and isinstance(own_price, int) and isinstance(suggested, int):
         return _prioritized(break_even, own_price, suggested)
     prices, offers, suggestions = np.broadcast_arrays(break_even, own_price, suggested)
@@ -212,21 +223,29 @@ def _times(name: str, value: Whole, factor: float) -> Whole:
     if isinstance(value, int) and value > UINT64_MAX:
         raise Int64Overflow(name, "expected an unsigned 64-bit integer", value)
     double = float(value) if isinstance(value, int) else value.astype(float)
-    return truncated(name, double * real_scalar("factor", factor))
+    product = double * real_scalar("factor", factor)
+    if isinstance(product, float) and product >= 2.0**64:
+        raise Int64Overflow(name, "expected a product that an unsigned 64-bit integer holds", value)
+    return truncated(name, product)
+
+
+def _at_least_one(name: str, value: Whole, factor: float) -> Whole:
+    return maximum(_times(name, value, factor), 1)
 
 
 def _prioritized(break_even: int, own_price: int, suggested: int) -> int:
     if own_price <= suggested:
         return break_even
-    ratio, shift = _rounded(own_price << 2 * MANTISSA_BITS, suggested)
-    product, more = _rounded(break_even * ratio, 1)
-    shift += more - 2 * MANTISSA_BITS
+    bits = max(MANTISSA_BITS, own_price.bit_length(), suggested.bit_length())
+    ratio, shift = _rounded(own_price << 2 * bits, suggested, bits)
+    product, more = _rounded(break_even * ratio, 1, max(bits, break_even.bit_length()))
+    shift += more - 2 * bits
     return product << shift if shift >= 0 else product >> -shift
 
 
-def _rounded(numerator: int, denominator: int) -> tuple[int, int]:
-    """numerator / denominator as mantissa · 2**shift with 64 bits of mantissa, to the nearest, ties to even."""
-    shift = max(0, (numerator // denominator).bit_length() - MANTISSA_BITS)
+def _rounded(numerator: int, denominator: int, bits: int) -> tuple[int, int]:
+    """numerator / denominator as mantissa · 2**shift with that many bits, to the nearest, ties to even."""
+    shift = max(0, (numerator // denominator).bit_length() - bits)
     quotient, remainder = divmod(numerator, denominator << shift)
     twice = 2 * remainder
     half = denominator << shift
