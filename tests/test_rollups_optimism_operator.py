@@ -94,6 +94,15 @@ def test_the_documentation_s_calculator_to_the_unit(count, mix, margin, channel,
     assert found == expected
 
 
+@pytest.mark.parametrize("published", [True, False])
+def test_a_chain_without_outputs_charges_none(published):
+    """0 hours between outputs are no outputs, whoever pays for them."""
+    terms = {"margin": 0.05, "channel_hours": 5, "output_hours": 0, "as_published": published}
+    found = scalars_for_margin(500_000, MIXES["op-mainnet"], **terms, state_in_fees=True)
+
+    assert found == scalars_for_margin(500_000, MIXES["op-mainnet"], **terms)
+
+
 # mix, transactions a day, hours of a channel, as published -> blobs a day, fullness, blobs of a transaction, L1 gas:
 # a blob holds 129,638 bytes times the mix's size per blob gas
 PLANS = [
@@ -143,9 +152,11 @@ def test_the_published_one_charges_part_filled_blobs_twice():
 
 @pytest.mark.parametrize(("change", "message"), [
     ({"margin": 1.0}, "margin: expected a part of revenue from 0 to below 1"),
-    ({"margin": -0.1}, "margin"), ({"channel_hours": 0}, "channel_hours: expected a number above 0"),
+    ({"margin": -0.1}, "margin"), ({"channel_hours": 0}, "channel_hours"), ({"channel_hours": 1e-7}, "channel_hours"),
+    ({"transactions_per_day": 1e-300}, "transactions_per_day"), ({"output_hours": -1}, "output_hours"),
+    ({"output_hours": 1e-310}, "output_hours: expected 0, or at least 1e-06"),
     ({"channel_hours": 25}, "channel_hours: expected at most 24"), ({"output_hours": float("nan")}, "output_hours"),
-    ({"transactions_per_day": 0}, "transactions_per_day: expected a number above 0"),
+    ({"transactions_per_day": 0}, "transactions_per_day"),
 ])  # fmt: skip
 def test_numbers_out_of_range_are_refused(change, message):
     terms = {"transactions_per_day": 10, "margin": 0.0, "channel_hours": 1, "output_hours": 1, "state_in_fees": True}

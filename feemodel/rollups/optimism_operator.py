@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from feemodel.checks import INT64_MAX, ArrayLike, above_zero, flag, instance, real_scalar, text, whole_scalar
+from feemodel.checks import INT64_MAX, ArrayLike, flag, instance, real_scalar, text, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, TRANSACTION_GAS
 from feemodel.integers import MILLION
@@ -33,6 +33,7 @@ FOOTPRINT_BLOB_BYTES = 128_000  # usable bytes of a blob in the published footpr
 SLOT_SECONDS = 12
 FOOTPRINT_HEADROOM = Fraction(3, 2)
 LEAST_OF_MIX, MOST_OF_MIX = 1e-9, 1e9  # within which the published formulas keep their precision
+LEAST_TRANSACTIONS, LEAST_HOURS = 1e-9, 1e-6  # a day; below these the quotients leave the range of a double
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +160,9 @@ def posting_plan(
 
     Parameters
     ----------
-    transactions_per_day : above 0.
+    transactions_per_day : at least 1e-9.
     mix : mean size of the transactions, and what a unit of gas carries of them.
-    channel_hours : after which a channel is posted however full it is, above 0 and at most 24 [h].
+    channel_hours : after which a channel is posted however full it is, from 1e-6 to 24 [h].
     as_published : whether blobs per transaction follow from the calldata size, as in the published code, where its
         formula names the mean size.
 
@@ -170,8 +171,8 @@ def posting_plan(
     (1394, 1.0, 5)
     """
     instance("mix", mix, TransactionMix)
-    count = above_zero("transactions_per_day", transactions_per_day)
-    hours = above_zero("channel_hours", channel_hours)
+    count = real_scalar("transactions_per_day", transactions_per_day, minimum=LEAST_TRANSACTIONS)
+    hours = real_scalar("channel_hours", channel_hours, minimum=LEAST_HOURS)
     if hours > HOURS:
         raise InvalidInput("channel_hours", "expected at most 24", channel_hours)
     capacity = USABLE_BLOB_BYTES * mix.size_per_blob_gas
@@ -179,9 +180,9 @@ def posting_plan(
     blobs = count / per_blob
     # The published code has the calldata size where its formula names the mean size: the first of two faults.
     size = mix.size_per_calldata_gas if flag("as_published", as_published) else mix.estimated_size
-    wanted = size * count * hours / HOURS / capacity
+    wanted = size * count * (hours / HOURS) / capacity
     carried = _rounded(max(1.0, min(float(BLOBS_PER_TRANSACTION), wanted)))
-    return PostingPlan(blobs, per_blob * mix.estimated_size / capacity, carried, TRANSACTION_GAS * blobs / carried)
+    return PostingPlan(blobs, per_blob * mix.estimated_size / capacity, carried, blobs / carried * TRANSACTION_GAS)
 
 
 def scalars_for_margin(
@@ -206,7 +207,7 @@ def scalars_for_margin(
     ----------
     transactions_per_day, mix, channel_hours : as in `posting_plan`.
     margin : on revenue, from 0 to below 1 [1].
-    output_hours : between two state outputs, above 0 [h].
+    output_hours : between two state outputs, at least 1e-6; 0 where the chain posts none [h].
     fault_proofs : whether an output costs what it does with fault proofs.
     state_in_fees : whether users pay for state outputs.
     as_published : whether they are those of the documentation's calculator to the unit, its faults included: that of
@@ -223,7 +224,10 @@ def scalars_for_margin(
     state_gas = 0.0
     if flag("state_in_fees", state_in_fees):
         per_output = FAULT_PROOF_STATE_GAS if flag("fault_proofs", fault_proofs) else STATE_GAS
-        state_gas = HOURS / above_zero("output_hours", output_hours) * per_output
+        hours = real_scalar("output_hours", output_hours)
+        if 0.0 < hours < LEAST_HOURS:
+            raise InvalidInput("output_hours", f"expected 0, or at least {LEAST_HOURS:g}", output_hours)
+        state_gas = HOURS / hours * per_output if hours else 0.0
     part = real_scalar("margin", margin)
     if not 0 <= part < 1:
         raise InvalidInput("margin", "expected a part of revenue from 0 to below 1", margin)
