@@ -267,10 +267,29 @@ def _multi_gas_update(inputs: Inputs) -> dict[str, Any]:
         backlogs, inputs["seconds"], constraints=constraints, min_base_fee=floor
     )
     refund = l2_pricing.multi_gas_refund(
-        inputs["used"], gas_used=inputs["gas_used"], base_fee=update.base_fee, fees=update.fees
-    )
+        inputs["used"], gas_used=inputs["gas_used"], base_fee=update.base_fee, next_base_fee=update.base_fee,
+        fees=update.fees,
+    )  # fmt: skip
     above = {kind: fee for kind, fee in update.fees.items() if fee != floor}
     return {"base_fee": update.base_fee, "backlogs": list(update.backlogs), "fees": above, "refund": refund}
+
+
+def _multi_gas_refund_by_kind(inputs: Inputs) -> dict[str, Any]:
+    constraints, backlogs = _multi_gas(inputs["constraints"])
+    update = l2_pricing.update_multi_gas_pricing(
+        backlogs, inputs["seconds"], constraints=constraints, min_base_fee=inputs["min_base_fee"]
+    )
+    price = l2_pricing.multi_gas_price(inputs["used"], fees=update.fees, next_base_fee=update.base_fee)
+    refund = l2_pricing.multi_gas_refund(
+        inputs["used"], gas_used=inputs["gas_used"], base_fee=inputs["header_base_fee"],
+        next_base_fee=update.base_fee, fees=update.fees,
+    )  # fmt: skip
+    found = {"stored_base_fee": update.base_fee, "fees": update.fees, "backlogs": list(update.backlogs)}
+    return found | {"price": price, "refund": refund}
+
+
+def _price_for_refund(inputs: Inputs) -> int:
+    return l2_pricing.multi_gas_price(inputs["used"], fees=inputs["fees"], next_base_fee=inputs["stored_base_fee"])
 
 
 # Scroll
@@ -589,6 +608,8 @@ MODELS: Mapping[tuple[str, str], Callable[[Inputs], Any]] = {
     ("arbitrum", "multi_gas_exponents"): _multi_gas_exponents,
     ("arbitrum", "multi_gas_backlog"): _multi_gas_backlog,
     ("arbitrum", "multi_gas_update"): _multi_gas_update,
+    ("arbitrum", "multi_gas_refund_by_kind"): _multi_gas_refund_by_kind,
+    ("arbitrum", "price_for_refund"): _price_for_refund,
     ("arbitrum", "l1_pricing_funds"): _pricing_funds,
     ("arbitrum", "l1_price_equilibration"): _movement,
     ("arbitrum", "l1_price_equilibration_trajectory"): equilibration,

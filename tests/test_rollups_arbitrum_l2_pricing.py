@@ -105,14 +105,17 @@ def test_multi_gas_prices_each_kind_and_refunds_the_rest() -> None:
         [3_520_000, 2_515_000], 10, constraints=constraints, min_base_fee=10**8
     )
     used = {"computation": 50_000, "storage_access_read": 15_000}
-    refund = l2_pricing.multi_gas_refund(used, gas_used=65_000, base_fee=update.base_fee, fees=update.fees)
+    refund = l2_pricing.multi_gas_refund(
+        used, gas_used=65_000, base_fee=update.base_fee, next_base_fee=update.base_fee, fees=update.fees
+    )
 
     assert (update.base_fee, update.backlogs) == (50_305_530_000, (2_520_000, 2_015_000))
-    assert update.fees == {"computation": 50_305_530_000, "storage_access_read": 15_252_770_000}
+    weighed = {"computation": 50_305_530_000, "storage_access_read": 15_252_770_000}
+    assert update.fees == dict.fromkeys(l2_pricing.RESOURCE_KINDS, 10**8) | weighed
     assert refund == 525_791_400_000_000
 
 
-# amounts by kind, gas used, fees of kinds -> refund at a base fee of 10 wei
+# amounts by kind, gas used, fees of kinds -> refund at a base fee of 10 wei and a next one of 10 wei
 REFUNDS = [
     ({"computation": 100}, 300, {"computation": 8}, 2_200), ({"computation": 100}, 79, {"computation": 8}, 0),
     ({"computation": 100}, 81, {"computation": 8}, 10), ({"computation": 100}, 300, {"computation": 0}, 2_000),
@@ -126,7 +129,41 @@ REFUNDS = [
 def test_what_its_kinds_do_not_cost_comes_back(
     used: dict[str, int], gas: int, fees: dict[str, int], refund: int
 ) -> None:
-    assert l2_pricing.multi_gas_refund(used, gas_used=gas, base_fee=10, fees=fees) == refund
+    assert l2_pricing.multi_gas_refund(used, gas_used=gas, base_fee=10, next_base_fee=10, fees=fees) == refund
+
+
+def test_a_kind_without_weight_costs_the_minimum_base_fee() -> None:
+    """nitro's TestEndTxHookMultiGasRefundNormalTx: half of the gas reads storage, which no constraint weighs."""
+    constraint = MultiGasConstraint(100_000, 10, {"computation": 1, "storage_growth": 10})
+    update = l2_pricing.update_multi_gas_pricing(
+        [200_000_000_000], 100, constraints=[constraint], min_base_fee=100_000_000
+    )
+    used = {"computation": 500_000, "storage_access_read": 500_000}
+    fee = update.base_fee
+    refund = l2_pricing.multi_gas_refund(used, gas_used=1_000_000, base_fee=fee, next_base_fee=fee, fees=update.fees)
+
+    assert update.fees["computation"] == fee > update.fees["storage_access_read"] == 100_000_000
+    assert refund == 500_000 * (fee - 100_000_000)
+
+
+# next base fee -> refund of 100 gas of computation at 8 wei and 50 single-dimensional, at a base fee of 10 wei
+@pytest.mark.parametrize(("next_base_fee", "refund"), [(10, 200), (4, 500), (14, 0), (15, 0)])
+def test_single_dimensional_gas_costs_the_next_headers_base_fee(next_base_fee: int, refund: int) -> None:
+    used = {"computation": 100, l2_pricing.SINGLE_DIMENSION: 50}
+    found = l2_pricing.multi_gas_refund(
+        used, gas_used=150, base_fee=10, next_base_fee=next_base_fee, fees={"computation": 8, "single_dim": 1}
+    )
+
+    assert found == refund
+
+
+def test_the_legacy_exponent_saturates_at_a_signed_integer() -> None:
+    """The node's excess in basis points is at most 2**63 − 1, whatever the backlog is."""
+    terms = {"min_base_fee": 1, "speed_limit": 10**9, "inertia": 10**5}
+    largest = l2_pricing.l2_base_fee((2**63 - 1) // 10_000 + 10**10, **terms)
+
+    assert largest == l2_pricing.constraint_base_fee((2**63 - 1) // 10**14, min_base_fee=1)
+    assert [l2_pricing.l2_base_fee(backlog, **terms) for backlog in (10**16, 2**63)] == [largest, largest]
 
 
 def test_empty_backlogs_leave_the_minimum() -> None:
@@ -167,7 +204,11 @@ def test_what_64_bits_do_not_hold_is_refused(change: dict[str, object]) -> None:
 def test_a_constraint_is_of_whole_numbers_and_known_kinds() -> None:
     with pytest.raises(InvalidInput, match="target: expected whole gas of at least 1, got 0"):
         GasConstraint(0, 9)
-    with pytest.raises(InvalidInput, match=r"weights: expected one of unknown, computation.*, got 'cpu'"):
+    with pytest.raises(InvalidInput, match=r"weights: expected one of computation, .*, got 'cpu'"):
         MultiGasConstraint(1, 1, {"cpu": 1})
+    with pytest.raises(InvalidInput, match=r"weights: expected one of computation.*, got 'unknown'"):
+        MultiGasConstraint(1, 1, {"computation": 1, "unknown": 0})
+    with pytest.raises(InvalidInput, match=r"weights\[computation\]: expected at most 18,446,744,073,709,551,615"):
+        MultiGasConstraint(1, 1, {"computation": 2**64})
     with pytest.raises(InvalidInput, match="weights: expected at least one above 0"):
         MultiGasConstraint(1, 1, {"computation": 0})

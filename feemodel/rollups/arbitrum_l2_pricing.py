@@ -45,7 +45,7 @@ from feemodel.checks import (
 )
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.formula import formula
-from feemodel.integers import Whole, add, maximum, multiply, multiply_divide, require, saturated, where
+from feemodel.integers import Whole, add, maximum, minimum, multiply, multiply_divide, require, saturated, where
 from feemodel.records import printed_as_table
 
 BIPS = 10_000
@@ -60,7 +60,8 @@ RESOURCE_KINDS = (
     "unknown", "computation", "history_growth", "storage_access_read", "storage_access_write", "storage_growth",
     "single_dim", "l2_calldata", "wasm_computation",
 )  # fmt: skip
-SINGLE_DIMENSION = "single_dim"  # gas that is priced at the header's base fee alone
+SINGLE_DIMENSION = "single_dim"  # gas of the transaction's data on L1, whose price no constraint sets
+WEIGHTED_KINDS = RESOURCE_KINDS[1:]  # no constraint may weigh "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +72,8 @@ class GasConstraint:
     window: int  #: at least 1 [s]
 
     def __post_init__(self) -> None:
-        whole_scalar("target", self.target, minimum=1, unit="gas")
-        whole_scalar("window", self.window, minimum=1, unit="seconds")
+        whole_scalar("target", self.target, minimum=1, maximum=UINT64_MAX, unit="gas")
+        whole_scalar("window", self.window, minimum=1, maximum=UINT64_MAX, unit="seconds")
 
 
 #: Arbitrum One and Nova since ArbOS 51, 2026-01-08 (docs.arbitrum.io, chain parameters; nitro model_test.go).
@@ -318,8 +319,9 @@ def l2_base_fee(
     limit = whole("speed_limit", speed_limit, minimum=1, unit="gas")
     tolerated = multiply("speed_limit", whole("tolerance", tolerance, unit="seconds"), limit)
     excess = maximum(whole("backlog", backlog, unit="gas") - tolerated, 0)
-    scale = multiply("speed_limit", whole("inertia", inertia, minimum=1, unit="seconds"), limit)
-    factor = approx_exp_basis_points(multiply("backlog", excess, BIPS) // scale)
+    # Both saturate at a signed 64-bit integer, as in the node.
+    scale = minimum(multiply("speed_limit", whole("inertia", inertia, minimum=1, unit="seconds"), limit), INT64_MAX)
+    factor = approx_exp_basis_points(minimum(multiply("backlog", excess, BIPS), INT64_MAX) // scale)
     return multiply_divide("base_fee", whole("min_base_fee", min_base_fee, unit="wei"), factor, BIPS)
 
 
@@ -332,12 +334,13 @@ class MultiGasConstraint:
 
     target: int  #: at least 1 [gas / s]
     window: int  #: at least 1 [s]
-    weights: Mapping[str, int]  #: of the kinds in `RESOURCE_KINDS`; a kind that is not named weighs 0
+    weights: Mapping[str, int]  #: of `RESOURCE_KINDS` without "unknown"; a kind that is not named weighs 0
 
     def __post_init__(self) -> None:
         GasConstraint(self.target, self.window)
-        for kind, weight in _by_kind("weights", self.weights).items():
-            whole_scalar(f"weights[{kind}]", weight)
+        for kind, weight in mapping("weights", self.weights).items():
+            choice("weights", kind, WEIGHTED_KINDS)
+            whole_scalar(f"weights[{kind}]", weight, maximum=UINT64_MAX)
         if not self.largest_weight:
             raise InvalidInput("weights", "expected at least one above 0", dict(self.weights))
         object.__setattr__(self, "weights", MappingProxyType(dict(self.weights)))
@@ -353,7 +356,7 @@ class MultiGasUpdate(NamedTuple):
     """What the start of a block makes of multi-gas backlogs."""
 
     base_fee: int  #: for the header of the next block [wei / gas]
-    fees: dict[str, int]  #: of each kind that some constraint prices [wei / gas]
+    fees: dict[str, int]  #: of each kind, the minimum base fee where no constraint raises it [wei / gas]
     backlogs: tuple[int, ...]  #: after the time that passed [gas]
 
 
@@ -405,41 +408,81 @@ def update_multi_gas_pricing(
     """What the start of a block does where multi-gas pricing is on; parameters and errors as `update_pricing`.
 
     The header's base fee is the largest of all kinds'; what a transaction paid too much is given back by
-    `multi_gas_refund`.
+    `multi_gas_refund`. A kind that no constraint weighs is priced at the minimum base fee.
 
     >>> constraint = MultiGasConstraint(7_000_000, 102, {"computation": 1})
-    >>> update_multi_gas_pricing([714_000_000], 0, constraints=[constraint], min_base_fee=10**7)[:2]
-    (27083000, {'computation': 27083000})
+    >>> update = update_multi_gas_pricing([714_000_000], 0, constraints=[constraint], min_base_fee=10**7)
+    >>> update.base_fee, update.fees["computation"], update.fees["l2_calldata"]
+    (27083000, 27083000, 10000000)
     """
     paid_off = _paid_off(backlogs, seconds, constraints)
     floor = whole_scalar("min_base_fee", min_base_fee, unit="wei")
-    fees = {
-        kind: constraint_base_fee(exponent, min_base_fee=floor)
-        for kind, exponent in multi_gas_exponents(paid_off, constraints).items()
-    }
-    return MultiGasUpdate(max(floor, *fees.values()) if fees else floor, fees, paid_off)
+    exponents = multi_gas_exponents(paid_off, constraints)
+    fees = {kind: constraint_base_fee(exponents.get(kind, 0), min_base_fee=floor) for kind in RESOURCE_KINDS}
+    return MultiGasUpdate(max(fees.values()), fees, paid_off)
 
 
-def multi_gas_refund(used: Mapping[str, int], *, gas_used: int, base_fee: int, fees: Mapping[str, int]) -> int:
-    """What a transaction gets back: max(0, base_fee · gas_used − sum of amount · fee of its kind) [wei].
+def multi_gas_price(used: Mapping[str, int], *, fees: Mapping[str, int], next_base_fee: int) -> int:
+    """Price of the resources that a transaction used, each kind at its own fee [wei].
 
     Parameters
     ----------
     used : amounts by kind of resource [gas].
-    gas_used : of the transaction [gas].
-    base_fee : in the header [wei / gas].
-    fees : of each kind; one that is not there, or 0, and single-dimensional gas, cost the header's [wei / gas].
+    fees : of each kind, committed for this block by the block before: `MultiGasUpdate.fees` of that block. A kind
+        without a fee, or with a fee of 0, had none stored before the first commit and costs `next_base_fee`
+        [wei / gas].
+    next_base_fee : stored at the start of this block for the next header, `MultiGasUpdate.base_fee` of this block; also
+        the price of single-dimensional gas [wei / gas].
 
-    >>> multi_gas_refund({"computation": 100}, gas_used=150, base_fee=10, fees={"computation": 8})
-    700
+    Returns
+    -------
+    int : [wei].
+
+    Raises
+    ------
+    InvalidInput : a number that is not whole or is below 0, or an unknown kind.
+
+    100 · 8 + 10 · 12:
+
+    >>> multi_gas_price({"computation": 100, "single_dim": 10}, fees={"computation": 8}, next_base_fee=12)
+    920
     """
-    header = whole_scalar("base_fee", base_fee, unit="wei")
+    stored = whole_scalar("next_base_fee", next_base_fee, unit="wei")
     prices = _by_kind("fees", fees)
-    cost = 0
+    price = 0
     for kind, amount in _by_kind("used", used).items():
         own = 0 if kind == SINGLE_DIMENSION else whole_scalar(f"fees[{kind}]", prices.get(kind, 0), unit="wei")
-        cost += whole_scalar(f"used[{kind}]", amount, unit="gas") * (own or header)
-    return max(0, header * whole_scalar("gas_used", gas_used, unit="gas") - cost)
+        price += whole_scalar(f"used[{kind}]", amount, unit="gas") * (own or stored)
+    return price
+
+
+def multi_gas_refund(
+    used: Mapping[str, int], *, gas_used: int, base_fee: int, next_base_fee: int, fees: Mapping[str, int]
+) -> int:
+    """Refund of a transaction: max(0, base_fee · gas_used − `multi_gas_price`) [wei].
+
+    Parameters
+    ----------
+    used, next_base_fee, fees : as in `multi_gas_price`.
+    gas_used : of the transaction [gas].
+    base_fee : in the header of this block, at which the transaction paid [wei / gas].
+
+    Returns
+    -------
+    int : [wei].
+
+    Raises
+    ------
+    InvalidInput : as `multi_gas_price`.
+
+    10 · 150 − 100 · 8:
+
+    >>> multi_gas_refund({"computation": 100}, gas_used=150, base_fee=10, next_base_fee=12, fees={"computation": 8})
+    700
+    """
+    price = multi_gas_price(used, fees=fees, next_base_fee=next_base_fee)
+    paid = whole_scalar("base_fee", base_fee, unit="wei") * whole_scalar("gas_used", gas_used, unit="gas")
+    return max(0, paid - price)
 
 
 def _by_kind(name: str, values: Mapping[str, int]) -> Mapping[str, int]:
@@ -463,4 +506,7 @@ def _backlogs(backlogs: Sequence[int], constraints: Sequence[GasConstraint | Mul
             raise InvalidInput("constraints", "expected a GasConstraint or MultiGasConstraint", one)
     if len(sequence("backlogs", backlogs)) != len(constraints):
         raise InvalidInput("backlogs", f"expected one for each of {len(constraints)} constraints", backlogs)
-    return tuple(whole_scalar(f"backlogs[{place}]", backlog, unit="gas") for place, backlog in enumerate(backlogs))
+    return tuple(
+        whole_scalar(f"backlogs[{index}]", backlog, maximum=UINT64_MAX, unit="gas")
+        for index, backlog in enumerate(backlogs)
+    )
