@@ -24,6 +24,7 @@ import feemodel
 from feemodel.cli.compiled import compiled_kernels
 from feemodel.errors import FeeModelError, InvalidProof, UnreadableFile, UpstreamError
 from feemodel.extras import install_command
+from feemodel.io.bounds import showing_progress
 
 VERBS = {
     "demo": "price generated and real transactions in both forms, and show what covers L1",
@@ -132,7 +133,7 @@ def _run(given: Sequence[str]) -> int:
         if unknown:
             verb = next((one for one in given if one in VERBS), "")
             raise UsageError(f"unrecognized arguments: {' '.join(unknown)} ({f'feemodel {verb}'.rstrip()} --help)")
-        with compiled_kernels():
+        with compiled_kernels(), showing_progress(True):
             return int(options.run(options))
     except FeeModelError as error:
         return _failed(next((code for kind, code in CODES.items() if isinstance(error, kind)), 2), error)

@@ -72,6 +72,7 @@ def add_codec(parser: argparse.ArgumentParser) -> None:
 
 def read_codec(options: argparse.Namespace) -> "Codec":
     """The codec that the options name."""
+    from feemodel.io.documents import contents
     from feemodel.io.files import reading
     from feemodel.sizes.codecs import Zstd, get_codec
 
@@ -85,7 +86,7 @@ def read_codec(options: argparse.Namespace) -> "Codec":
         if options.codec != "zstd":
             raise InvalidInput("--dictionary", "expected only with --codec lzss or zstd", options.dictionary)
         with reading(options.dictionary):
-            return Zstd(dictionary=Path(options.dictionary).read_bytes())
+            return Zstd(dictionary=contents(options.dictionary))
     return get_codec(options.codec)
 
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Mapping
+from shutil import copyfileobj
 from tempfile import NamedTemporaryFile
 from typing import Any, NamedTuple, TypeAlias
 
@@ -68,9 +69,14 @@ def read_subjects(subject: str, columns: Mapping[str, str] | None = None) -> lis
         return _of_text(text, columns)
     if text != "-":
         return _of_file(text, columns)
+    from feemodel.io.bounds import bounded, most_bytes
+
     with NamedTemporaryFile(prefix="feemodel-") as file:
         stream = getattr(sys.stdin, "buffer", None)
-        file.write(sys.stdin.read().encode() if stream is None else stream.read())
+        if stream is None:
+            file.write(sys.stdin.read().encode())
+        else:
+            copyfileobj(bounded(stream, "standard input", most_bytes()), file)
         file.flush()
         try:
             return _of_file(file.name, columns)
@@ -79,14 +85,13 @@ def read_subjects(subject: str, columns: Mapping[str, str] | None = None) -> lis
 
 
 def _of_file(path: str, columns: Mapping[str, str] | None) -> list[Item]:
-    from feemodel.io.documents import opened
+    from feemodel.io.documents import contents
     from feemodel.io.files import container_of, reading
 
     with reading(path):
         container = container_of(path)
         if container in ("json", "lines"):
-            with opened(path) as file:
-                return _of_text(file.read().decode("utf-8-sig").strip(), columns)
+            return _of_text(contents(path).decode("utf-8-sig").strip(), columns)
     return list(_of_table(path, columns))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from feemodel.errors import InvalidInput
-from feemodel.io.documents import opened
+from feemodel.io.documents import contents
 from feemodel.io.files import PathLike, container_of, json_items, reading
 from feemodel.io.formats import CRYO_BLOCKS, ETL_BLOCKS, read_format
 from feemodel.io.tables import BLOCKS, cells_of_row, in_order, table_of_cells
@@ -39,8 +39,7 @@ def read_blocks(path: PathLike) -> pd.DataFrame:
     with reading(path):
         container = container_of(path)
         if container == "json":
-            with opened(path) as file:
-                return parse_blocks(file.read())
+            return parse_blocks(contents(path))
         _, table = read_format(path, container, (CRYO_BLOCKS, ETL_BLOCKS))
         return in_order(table, "block_number")
 

@@ -4,16 +4,15 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.errors import InvalidInput
 from feemodel.io.files import PathLike, reading, written_whole
+from feemodel.io.netcdf_process import ENGINE, read_netcdf
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray
 
 DATASET_SUFFIXES: Final = (".nc", ".csv", ".parquet")
-
-ENGINE: Final = "h5netcdf"  # NetCDF 4, which has 64-bit integers; the format that SciPy writes has none
 
 
 def write_dataset(dataset: "xarray.Dataset", path: PathLike, *, overwrite: bool = False) -> None:
@@ -77,18 +76,16 @@ def _write_parquet(table: "pd.DataFrame", dataset: "xarray.Dataset", file: Binar
 def read_dataset(path: PathLike) -> "xarray.Dataset":
     """A Dataset from a NetCDF file, all of it in memory.
 
+    It is read in a process of its own, which is ended after `feemodel.io.bounds.most_seconds`.
+
     Raises
     ------
-    UnreadableFile : a missing file, or one that is no NetCDF.
+    UnreadableFile : a missing file, one that is no NetCDF, or one that is not read within the bounds of
+        `feemodel.io.bounds`.
 
     >>> read_dataset("no such file.nc")
     Traceback (most recent call last):
     feemodel.errors.UnreadableFile: no such file.nc: no such file
     """
-    import xarray
-
     with reading(path):
-        try:
-            return xarray.load_dataset(path, engine=ENGINE)
-        except (ValueError, KeyError) as error:
-            raise UnreadableFile(f"{path}: not a NetCDF file: {error}") from None
+        return read_netcdf(path)

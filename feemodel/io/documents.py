@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from feemodel.errors import InvalidInput, UnreadableFile, unreadable
+from feemodel.io.bounds import bounded, most_bytes, most_json_bytes, reported, too_large
 
 GZIP_MAGIC = b"\x1f\x8b"
 _QUOTED = re.compile(r"""(['"])(?:[^\\]|\\.){2,}\1""")  # names of the file in an error's text, not '=' or ']'
@@ -31,7 +32,9 @@ def read_toml(path: str | Path, *, secret: bool = False) -> dict[str, Any]:
     UnreadableFile : a file that cannot be read, or that is not TOML.
     """
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+        return tomllib.loads(contents(path).decode("utf-8-sig"))
+    except UnreadableFile:
+        raise
     except OSError as error:
         raise unreadable(path, error) from None
     except RecursionError:
@@ -42,22 +45,45 @@ def read_toml(path: str | Path, *, secret: bool = False) -> dict[str, Any]:
 
 
 @contextmanager
-def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """The bytes of a file, unpacked where it begins like gzip.
+def opened(path: str | os.PathLike[str], *, most: int | None = None, streamed: bool = False) -> Iterator[BinaryIO]:
+    """The bytes of a file, unpacked where it begins like gzip, read from the beginning to the end once.
 
-    Raises `UnreadableFile` for gzip data that is cut off or damaged, `OSError` as `open` does.
+    Parameters
+    ----------
+    path : the file.
+    most : bytes that may be read of it, unpacked; `feemodel.io.bounds.most_bytes` unless given.
+    streamed : it is read in parts that are bounded each, such as lines, and may be of any length.
+
+    Raises `UnreadableFile` for gzip data that is cut off or damaged, and for more bytes than the bound; `OSError` as
+    `open` does.
     """
-    with Path(path).open("rb") as file:
-        if not file.peek(2).startswith(GZIP_MAGIC):  # a pipe cannot be read twice
-            yield file
+    most = most_bytes() if most is None else most
+    with Path(path).open("rb") as file, reported(file, path) as read:
+        if not read.peek(2).startswith(GZIP_MAGIC):  # type: ignore[attr-defined]  # a pipe cannot be read twice
+            if not streamed and os.fstat(file.fileno()).st_size > most:
+                raise too_large(path, most)
+            yield read if streamed else bounded(read, path, most)
             return
         try:
-            with gzip.open(file) as unpacked:
-                yield unpacked  # type: ignore[misc]  # GzipFile is a BinaryIO in all but name
+            with gzip.open(read) as unpacked:
+                yield unpacked if streamed else bounded(unpacked, path, most)  # type: ignore[arg-type, misc]
         except EOFError:
             raise UnreadableFile(f"{path}: the compressed data ends too early: the file is cut off") from None
         except (gzip.BadGzipFile, zlib.error) as error:
             raise UnreadableFile(f"{path}: damaged gzip data: {error}") from None
+
+
+def contents(path: str | os.PathLike[str]) -> bytes:
+    """A whole document, unpacked where it begins like gzip; raises as `opened` with the bound of JSON.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = pathlib.Path(folder, "call.json").write_text('{"value": "0x1"}')
+    ...     contents(pathlib.Path(folder, "call.json"))
+    b'{"value": "0x1"}'
+    """
+    with opened(path, most=most_json_bytes()) as file:
+        return file.read()
 
 
 def parse_json(text: str | bytes, place: str = "the document") -> Any:

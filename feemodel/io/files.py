@@ -1,11 +1,11 @@
 """Files of any kind opened with one rule: a wrong one is `UnreadableFile`, which names it and says what is wrong."""
 
 import csv
-import gzip
 import json
 import os
 import re
 import secrets
+import stat
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +15,8 @@ from typing import Any, BinaryIO, Literal, TypeAlias
 import pyarrow as pa
 
 from feemodel.errors import InvalidInput, UnreadableFile, unreadable
-from feemodel.io.documents import encoded, opened, parse_json
+from feemodel.io.bounds import check_rows, most_bytes, too_large
+from feemodel.io.documents import GZIP_MAGIC, encoded, opened, parse_json
 
 PathLike: TypeAlias = str | os.PathLike[str]
 Container: TypeAlias = Literal["parquet", "csv", "json", "lines"]
@@ -45,9 +46,11 @@ def reading(path: PathLike) -> Iterator[None]:
 
 def container_of(path: PathLike) -> Container:
     """Parquet, CSV, JSON or lines of hexadecimal data, by the first bytes of the content and not by the name."""
-    with opened(path) as file:
+    check_regular(path)
+    with Path(path).open("rb") as file:
+        packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+    with opened(path, streamed=True) as file:
         start = file.read(4096)
-        packed = isinstance(file, gzip.GzipFile)
     if not start:
         raise UnreadableFile(f"{path}: the file is empty")
     if start.startswith(PARQUET_MAGIC):
@@ -70,12 +73,19 @@ def container_of(path: PathLike) -> Container:
     raise UnreadableFile(f"{path}: neither Parquet nor CSV nor JSON; it begins with {start[:16]!r}")
 
 
+def check_regular(path: PathLike) -> None:
+    """Raise `UnreadableFile` for a pipe or a device; opening a folder has an error of its own."""
+    mode = Path(path).stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise UnreadableFile(f"{path}: a pipe or a device, which cannot be read twice; save it as a file first")
+
+
 def column_names(path: PathLike, container: Container) -> list[str]:
     """The columns of a Parquet or CSV file."""
     if container == "parquet":
         import pyarrow.parquet as pq
 
-        with opened(path) as file:
+        with Path(path).open("rb") as file:
             file.seek(-len(PARQUET_MAGIC), os.SEEK_END)
             if file.read() != PARQUET_MAGIC:
                 raise UnreadableFile(f"{path}: begins like Parquet but does not end like it: the file is cut off")
@@ -86,12 +96,44 @@ def column_names(path: PathLike, container: Container) -> list[str]:
 
 def read_columns(path: PathLike, container: Container, names: Sequence[str]) -> pa.Table:
     """The named columns of a Parquet or CSV file as an Arrow table; those of a CSV file are text."""
-    if container == "parquet":
-        import pyarrow.parquet as pq
+    return _read_parquet(path, names) if container == "parquet" else _read_csv(path, names)
 
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            return file.read(columns=list(names))
-    return _read_csv(path, names)
+
+def _read_parquet(path: PathLike, names: Sequence[str]) -> pa.Table:
+    """Columns of bytes and text come as dictionaries, in which a value that is repeated takes memory once."""
+    import pyarrow.parquet as pq
+
+    most = most_bytes()
+    with pq.ParquetFile(path) as file:
+        described = file.metadata
+        chunks = [
+            described.row_group(group).column(place)
+            for group in range(described.num_row_groups)
+            for place in range(described.num_columns)
+            if described.schema.column(place).path.split(".")[0] in names
+        ]
+        values: dict[str, int] = {}
+        for chunk in chunks:
+            values[chunk.path_in_schema] = values.get(chunk.path_in_schema, 0) + chunk.num_values
+        check_rows(path, max((described.num_rows, *values.values())))
+        if sum(chunk.total_uncompressed_size for chunk in chunks) > most:
+            raise too_large(path, most)
+        packed = [chunk.path_in_schema for chunk in chunks if chunk.physical_type == "BYTE_ARRAY"]
+    with pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=sorted({*packed})) as file:
+        table = file.read(columns=list(names))
+    if sum(_unpacked(column) for column in table.columns) > most:
+        raise too_large(path, most)
+    return table
+
+
+def _unpacked(column: pa.ChunkedArray) -> int:
+    """The bytes of a column of Parquet when every value is written out."""
+    import pyarrow.compute as pc
+
+    if not pa.types.is_dictionary(column.type):
+        return int(column.nbytes)
+    lengths = (pc.binary_length(chunk.dictionary).take(chunk.indices) for chunk in column.chunks)
+    return sum(pc.sum(pc.cast(each, pa.int64())).as_py() or 0 for each in lengths)
 
 
 def _read_csv(path: PathLike, names: Sequence[str]) -> pa.Table:
@@ -115,13 +157,16 @@ def _read_csv(path: PathLike, names: Sequence[str]) -> pa.Table:
                     include_columns=list(names), column_types=dict.fromkeys(names, pa.string())
                 ),
             )
-        except pa.ArrowInvalid:
+        except pa.ArrowInvalid as error:
+            if "straddling" in str(error):
+                raise UnreadableFile(f"{path}: a row of more than {CSV_BLOCK:,} bytes") from None
             if not wrong:
                 raise
             row = wrong[0]
             raise UnreadableFile(
                 f"{path}: line {row.number}: expected {row.expected_columns} values, found {row.actual_columns}"
             ) from None
+    check_rows(path, table.num_rows)
     if not source.complete:
         text = "the last line has no line break: if the file was cut off, its last value may be too"
         warnings.warn(f"{path}: {text}", stacklevel=2)

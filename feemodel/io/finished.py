@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.io.arrays import read_arrays
 from feemodel.io.files import PathLike, reading, written_whole
 
 #: Sums of the days, the statistics by their names, and the series over steps where they were recorded.
@@ -63,12 +63,10 @@ class FinishedFolder:
 
     def _read(self, number: int) -> dict[str, Any]:
         file = self._file(number)
-        with reading(file):
-            try:
-                with file.open("rb") as opened, np.load(opened, allow_pickle=False) as held:
-                    return dict(held)
-            except (ValueError, KeyError, EOFError, BadZipFile) as error:
-                raise UnreadableFile(f"{file}: no finished {self.part} ({error}); remove it") from None
+        try:
+            return read_arrays(file)
+        except UnreadableFile as error:
+            raise UnreadableFile(f"{file}: no finished {self.part} ({error}); remove it") from None
 
     def _write(self, number: int, columns: Mapping[str, Any]) -> None:
         with written_whole(self._file(number)) as file:

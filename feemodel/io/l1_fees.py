@@ -10,7 +10,7 @@ import pandas as pd
 from feemodel.checks import sequence
 from feemodel.errors import InvalidInput
 from feemodel.io.blocks import parse_blocks
-from feemodel.io.documents import opened, parse_json
+from feemodel.io.documents import contents, parse_json
 from feemodel.io.files import PathLike, column_names, container_of, reading
 from feemodel.io.formats import L1_FEE_FILES, read_format, rows_of_json, table_of_objects
 from feemodel.io.tables import L1_FEES, in_order
@@ -44,8 +44,7 @@ def read_l1_fees(path: PathLike, *, columns: Mapping[str, str] | None = None) ->
     with reading(path):
         container = container_of(path)
         if container == "json":
-            with opened(path) as file:
-                table = _of_json(file.read(), columns)
+            table = _of_json(contents(path), columns)
         else:
             _, table = read_format(path, container, (L1_FEE_FILES,), columns)
         if table["base_fee"].isna().all() and table["excess_blob_gas"].isna().all() and len(table):

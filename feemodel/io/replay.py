@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from feemodel.checks import INT64_MAX, UINT256_MAX, choice, flag, sequence
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.transaction import Authorization
-from feemodel.io.documents import encoded, opened, parse_json
+from feemodel.io.documents import contents, encoded, parse_json
 from feemodel.io.files import PathLike, reading
 from feemodel.io.values import WORD, cell
 
@@ -109,8 +109,8 @@ def read_replay(path: PathLike) -> Replay:
 
     Raises `UnreadableFile` that names the file, the place and the value.
     """
-    with reading(path), opened(path) as file:
-        return parse_replay(file.read())
+    with reading(path):
+        return parse_replay(contents(path))
 
 
 def parse_replay(text: bytes | str) -> Replay:

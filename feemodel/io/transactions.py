@@ -12,7 +12,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ethereum.transaction_fields import FIELD_OF, IGNORED_NAMES
 from feemodel.io.blocks import block_of
-from feemodel.io.documents import encoded, opened, parse_json
+from feemodel.io.documents import contents, encoded, parse_json
 from feemodel.io.files import BOM, Container, PathLike, column_names, container_of, json_items, reading
 from feemodel.io.formats import (
     RAW_FILES,
@@ -43,8 +43,8 @@ def read_raw_transactions(path: PathLike) -> pd.DataFrame:
 
     Raises `UnreadableFile` that names the file, the line and the value; nothing is read in part.
     """
-    with reading(path), opened(path) as file:
-        return parse_raw_transactions(file)
+    with reading(path):
+        return parse_raw_transactions(contents(path).split(b"\n"))
 
 
 def parse_raw_transactions(lines: Iterable[bytes | str]) -> pd.DataFrame:
@@ -124,8 +124,7 @@ def read_transactions(
     with reading(path):
         container = container_of(path)
         if container in ("json", "lines"):
-            with opened(path) as file:
-                table = parse_transactions(file.read(), columns=columns)
+            table = parse_transactions(contents(path), columns=columns)
         else:
             form, table = read_format(path, container, _formats(path, container, columns), columns)
             if form is TRANSACTION_FILES:
@@ -223,8 +222,7 @@ def _with_receipts(table: pd.DataFrame, path: PathLike) -> pd.DataFrame:
     with reading(path):
         container = container_of(path)
         if container == "json":
-            with opened(path) as file:
-                answers = rows_of_json(file.read())
+            answers = rows_of_json(contents(path))
             rows = [(place, row["result"] if isinstance(row.get("result"), dict) else row) for place, row in answers]
             receipts = table_of_objects(rows, RECEIPT_FILES, None)
         else:

@@ -20,7 +20,7 @@ be left out. Numbers are hexadecimal quantities.
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from io import SEEK_END, TextIOWrapper
+from io import BufferedReader, BytesIO, RawIOBase, TextIOWrapper
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -38,7 +38,8 @@ from feemodel.ethereum.quantities import (
     to_quantity,
 )
 from feemodel.ethereum.transaction_fields import misspelt
-from feemodel.io.documents import opened, parse_json
+from feemodel.io.bounds import bounded_lines
+from feemodel.io.documents import contents, opened, parse_json
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
 from feemodel.ledger.genesis_file import alloc_members, config_of
 from feemodel.ledger.trie_log import parse_trie_log_element
@@ -56,11 +57,12 @@ def read_genesis(path: str | Path) -> Iterator[GenesisAccount]:
 
     Raises `UnreadableFile`, which names the file and the account.
     """
-    with reading(path), opened(path) as file:
-        if not _is_large(file):
-            yield from parse_genesis(parse_json(file.read()))
+    with reading(path), opened(path, streamed=True) as file:
+        start = file.read(PARSED_WHOLE + 1)
+        if len(start) <= PARSED_WHOLE:
+            yield from parse_genesis(parse_json(start))
             return
-        with TextIOWrapper(file, encoding="utf-8-sig") as large:
+        with _text_after(start, file) as large:
             for text, fields in alloc_members(large):
                 yield _genesis_account(text, fields)
 
@@ -70,20 +72,28 @@ def read_genesis_chain_id(path: str | Path) -> int | None:
 
     Raises `UnreadableFile`, which names the file.
     """
-    with reading(path), opened(path) as file:
-        if not _is_large(file):
-            return genesis_chain_id(parse_json(file.read()))
-        with TextIOWrapper(file, encoding="utf-8-sig") as large:
+    with reading(path), opened(path, streamed=True) as file:
+        start = file.read(PARSED_WHOLE + 1)
+        if len(start) <= PARSED_WHOLE:
+            return genesis_chain_id(parse_json(start))
+        with _text_after(start, file) as large:
             return genesis_chain_id({"config": config_of(large)})
 
 
-def _is_large(file: BinaryIO) -> bool:
-    """Whether a file is too large to be parsed at once; a pipe does not say."""
-    if not file.seekable():
-        return False
-    size = file.seek(0, SEEK_END)
-    file.seek(0)
-    return size > PARSED_WHOLE
+def _text_after(start: bytes, file: BinaryIO) -> TextIOWrapper:
+    """The text of a stream whose first bytes were read already."""
+    return TextIOWrapper(BufferedReader(_After(start, file)), encoding="utf-8-sig")
+
+
+class _After(RawIOBase):
+    def __init__(self, start: bytes, file: BinaryIO) -> None:
+        self._start, self._file = BytesIO(start), file
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        return self._start.readinto(buffer) or self._file.readinto(buffer)  # type: ignore[attr-defined]
 
 
 def read_blocks(path: str | Path) -> Iterator[BlockChanges]:
@@ -107,8 +117,8 @@ def read_proof(path: str | Path) -> dict[str, Any]:
 
     Raises `UnreadableFile` for a file that is missing or holds no JSON object.
     """
-    with reading(path), opened(path) as file:
-        proof = parse_json(file.read())
+    with reading(path):
+        proof = parse_json(contents(path))
     if isinstance(proof, dict) and "jsonrpc" in proof:
         proof = proof.get("result", proof.get("error"))
     if not isinstance(proof, dict) or "accountProof" not in proof:
@@ -313,8 +323,8 @@ def _read_lines(path: str | Path, parse: Callable[[Any], BlockChanges]) -> Itera
     """What the lines of a file hold that are not empty."""
     is_input = str(path) == "-"
     name = "standard input" if is_input else path
-    with reading(name), nullcontext(sys.stdin.buffer) if is_input else opened(path) as file:
-        for number, line in enumerate(file, 1):
+    with reading(name), nullcontext(sys.stdin.buffer) if is_input else opened(path, streamed=True) as file:
+        for number, line in enumerate(bounded_lines(file, name), 1):
             if line.strip():
                 yield _parsed_line(f"{name}, line {number}", line, parse)
 

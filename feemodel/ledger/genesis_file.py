@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any, NoReturn, TextIO
 
 from feemodel.errors import InvalidInput
+from feemodel.io.bounds import most_json_bytes, raised_by
 from feemodel.io.documents import unique_names
 
 PART = 1 << 20  # characters that are read together, or more for a value that is longer
@@ -61,6 +62,7 @@ class _Text:
         self._file = file
         self._part, self._place, self._before = "", 0, 0
         self._is_whole = False  # the last part was read
+        self._most = most_json_bytes()  # characters of one value
 
     def members(self) -> Iterator[str]:
         """The names of the object that comes next; the caller takes each value before the next name."""
@@ -123,6 +125,9 @@ class _Text:
         if self._is_whole:
             return False
         kept = self._part[self._place :]
+        if len(kept) > self._most:
+            place = f"the value at character {self._before + self._place:,}"
+            raise InvalidInput(place, f"expected at most {self._most:,} characters; {raised_by()}", kept[:40])
         try:
             read = self._file.read(max(PART, len(kept)))
         except ValueError as error:

@@ -13,7 +13,7 @@ from feemodel.ethereum.quantities import as_bytes, from_hex, from_number, to_hex
 from feemodel.execution.forks import FORKS
 from feemodel.execution.simulated_block import encode_header, header_fields, header_reply
 from feemodel.execution.state import Account, Block, CallState
-from feemodel.io.documents import opened, parse_json
+from feemodel.io.documents import contents, parse_json
 from feemodel.ledger.blocks import GenesisAccount
 from feemodel.ledger.files import parse_genesis, reading
 
@@ -126,8 +126,8 @@ def replay_chain(replay: "Replay") -> Chain:
 
 def read_genesis_document(path: str | Path) -> dict[str, Any]:
     """A geth genesis file as it stands, which may be gzipped; raises `UnreadableFile`."""
-    with reading(path), opened(path) as file:
-        document = parse_json(file.read())
+    with reading(path):
+        document = parse_json(contents(path))
     if not isinstance(document, dict):
         raise UnreadableFile(f"{path}: expected a JSON object")
     return document

@@ -25,7 +25,15 @@ from feemodel.processors import cores
 ENVIRONMENT_PREFIX = "FEEMODEL_"
 #: Variables with the prefix that name no setting: the settings file, and what the tests and scripts read.
 OTHER_VARIABLES = frozenset(
-    {"FEEMODEL_CONFIG", "FEEMODEL_NATIVE", "FEEMODEL_PEERS", "FEEMODEL_SHARED", "FEEMODEL_SOLC"}
+    {
+        "FEEMODEL_CONFIG",
+        "FEEMODEL_MAX_FILE_BYTES",
+        "FEEMODEL_MAX_FILE_SECONDS",
+        "FEEMODEL_NATIVE",
+        "FEEMODEL_PEERS",
+        "FEEMODEL_SHARED",
+        "FEEMODEL_SOLC",
+    }
 )
 SECRET = ("api_key", "node", "l1_node")  # an address may hold a password
 HIDDEN = "(not shown)"

@@ -67,9 +67,7 @@ class Lzss:
         if not isinstance(self.dictionary, bytes):
             raise InvalidInput("dictionary", "expected bytes", self.dictionary)
         if len(self.dictionary) > LONGEST_DICTIONARY:
-            raise LimitExceeded(
-                f"dictionary: {len(self.dictionary):,} bytes, more than the {LONGEST_DICTIONARY:,} within reach"
-            )
+            raise LimitExceeded(f"dictionary: more than the {LONGEST_DICTIONARY:,} bytes within reach")
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> "Lzss":
@@ -78,7 +76,8 @@ class Lzss:
         Raises `UnreadableFile` for a file that cannot be read.
         """
         try:
-            codec = cls(Path(path).read_bytes())
+            with Path(path).open("rb") as file:
+                codec = cls(file.read(LONGEST_DICTIONARY + 1))
         except OSError as error:
             raise unreadable(os.fspath(path), error) from error
         if codec.dictionary_name is None:

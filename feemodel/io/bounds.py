@@ -1,0 +1,177 @@
+"""Bounds on what a file holds once it is unpacked, so that reading any file ends in bounded memory and time.
+
+| environment variable       | bounds                                                             | unless it is set |
+|----------------------------|--------------------------------------------------------------------|------------------|
+| FEEMODEL_MAX_FILE_BYTES    | bytes of a file once unpacked, and of the tables and arrays in it  | 536,870,912      |
+| FEEMODEL_MAX_FILE_SECONDS  | how long a NetCDF file may take to be read                         | 30               |
+
+JSON may have a quarter of the bytes, because its values take some twenty times the memory of their text. A row of a
+table counts as at least 32 bytes. A file that is read line by line (blocks and trie logs of a ledger, a large genesis)
+may be of any length, and each of its lines or accounts has the bound of JSON.
+"""
+
+import io
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import BinaryIO
+
+from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.progress import Progress, reporting
+
+BYTES, SECONDS = "FEEMODEL_MAX_FILE_BYTES", "FEEMODEL_MAX_FILE_SECONDS"
+DEFAULT_BYTES, DEFAULT_SECONDS = 1 << 29, 30
+ROW = 32  # bytes that a row of a table counts as at least
+JSON_SHARE = 4  # JSON may have one in so many of the bytes
+LONG_READ = 1 << 26  # bytes of a file from which on progress is shown
+
+_PROGRESS: ContextVar[Progress] = ContextVar("progress of reading files", default=None)
+
+
+def most_bytes() -> int:
+    """The bytes that a file may have once unpacked; raises `InvalidInput` for a setting that is not a whole number.
+
+    >>> most_bytes()
+    536870912
+    """
+    return _setting(BYTES, DEFAULT_BYTES)
+
+
+def most_json_bytes() -> int:
+    """The bytes that a JSON document, or a line of JSON Lines, may have.
+
+    >>> most_json_bytes()
+    134217728
+    """
+    return max(1, most_bytes() // JSON_SHARE)
+
+
+def most_seconds() -> int:
+    """How long a NetCDF file may take to be read [s].
+
+    >>> most_seconds()
+    30
+    """
+    return _setting(SECONDS, DEFAULT_SECONDS)
+
+
+def _setting(name: str, default: int) -> int:
+    text = os.environ.get(name)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdecimal() and len(text) < 19 and int(text)):
+        raise InvalidInput(name, "expected a whole number above 0", text)
+    return int(text)
+
+
+def too_large(path: object, most: int, what: str = "bytes") -> UnreadableFile:
+    """The error for a file that holds more than a bound.
+
+    >>> str(too_large("fees.csv.gz", 1_000))
+    'fees.csv.gz: holds more than 1,000 bytes once unpacked; the environment variable FEEMODEL_MAX_FILE_BYTES \
+(536,870,912 bytes) raises the bound'
+    """
+    return UnreadableFile(f"{path}: holds more than {most:,} {what} once unpacked; {raised_by()}")
+
+
+def raised_by() -> str:
+    """How the bound on bytes is raised, for an error.
+
+    >>> raised_by()
+    'the environment variable FEEMODEL_MAX_FILE_BYTES (536,870,912 bytes) raises the bound'
+    """
+    return f"the environment variable {BYTES} ({most_bytes():,} bytes) raises the bound"
+
+
+def check_rows(path: object, rows: int) -> None:
+    """Raise `UnreadableFile` for a table of more rows than the bound on bytes allows.
+
+    >>> check_rows("fees.csv", 1_000_000)
+    """
+    if rows > (most := most_bytes() // ROW):
+        raise too_large(path, most, "rows")
+
+
+def bounded(file: BinaryIO, path: object, most: int) -> BinaryIO:
+    """A stream that raises `UnreadableFile` once more bytes than the bound were read from it.
+
+    >>> bounded(io.BytesIO(bytes(2_000)), "zeros", 1_000).read()  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    feemodel.errors.UnreadableFile: zeros: holds more than 1,000 bytes once unpacked; ...
+    """
+    return io.BufferedReader(_Bounded(file, path, most), 1 << 16)
+
+
+class _Bounded(io.RawIOBase):
+    def __init__(self, file: BinaryIO, path: object, most: int) -> None:
+        self._file, self._path, self._most, self._left = file, path, most, most
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        count: int = self._file.readinto(buffer)  # type: ignore[attr-defined]
+        self._left -= count
+        if self._left < 0:
+            raise too_large(self._path, self._most)
+        return count
+
+
+def bounded_lines(file: BinaryIO, path: object) -> Iterator[bytes]:
+    """The lines of a stream of any length; raises `UnreadableFile` for one above the bound of JSON.
+
+    >>> list(bounded_lines(io.BytesIO(b"one\\ntwo"), "words"))
+    [b'one\\n', b'two']
+    """
+    most = most_json_bytes()
+    number = 1
+    while line := file.readline(most + 1):
+        if len(line) > most:
+            raise too_large(f"{path}, line {number}", most)
+        yield line
+        number += 1
+
+
+@contextmanager
+def showing_progress(progress: Progress) -> Iterator[None]:
+    """Report the progress of long reads inside.
+
+    Parameters
+    ----------
+    progress : `True`: a bar on standard error, if that is a terminal, for each file of more than 64 MiB; or a function
+        that is called with the count of bytes read since its last call, before they are unpacked.
+
+    >>> with showing_progress(True):
+    ...     pass
+    """
+    token = _PROGRESS.set(progress)
+    try:
+        yield
+    finally:
+        _PROGRESS.reset(token)
+
+
+@contextmanager
+def reported(file: BinaryIO, path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """The same stream, whose progress is reported where that was asked for and the file is long."""
+    progress, size = _PROGRESS.get(), os.fstat(file.fileno()).st_size
+    if not progress or size < LONG_READ:
+        yield file
+        return
+    with reporting(progress, size, f"bytes of {Path(path).name}") as advance:
+        yield io.BufferedReader(_Reported(file, advance), 1 << 20)
+
+
+class _Reported(io.RawIOBase):
+    def __init__(self, file: BinaryIO, advance: Callable[[int], object]) -> None:
+        self._file, self._advance = file, advance
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        count: int = self._file.readinto(buffer)  # type: ignore[attr-defined]
+        self._advance(count)
+        return count
