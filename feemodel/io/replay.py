@@ -3,8 +3,8 @@
     {"fork": "OSAKA", "accounts": […], "storage": […], "blockHashes": […], "blocks": [{"header": {…}, "txs": […]}]}
 
 Accounts and slots are those before the first block; every transaction's `outcome` lists those that it touched, after it
-and before accounts that destroyed themselves are removed. Some captures are JSON text inside a JSON string. Fields that
-execution does not need are not read.
+and before accounts that destroyed themselves are removed. Some captures are JSON text inside a JSON string, and some
+have bytes and numbers as Java's fields, see `feemodel.io.java`. Fields that execution does not need are not read.
 
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12), tracer, replay captures and `blockcapture/snapshots`.
 """
@@ -19,6 +19,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum.transaction import Authorization
 from feemodel.io.documents import contents, encoded, parse_json
 from feemodel.io.files import PathLike, reading
+from feemodel.io.java import java_bytes
 from feemodel.io.values import WORD, cell
 
 #: An address or none, its balance, nonce and code; then slots as (address, slot, value).
@@ -179,28 +180,21 @@ class _Object:
         """Bytes, as many as `size` says."""
         return _data(self.get(name), f"{self.place}.{name}", size)
 
-    def optional_octets(self, name: str) -> int | None:
-        """A big-endian number as a list of bytes, each of which Java may have written with a sign."""
-        octets = self.get(name)
-        if octets is None:
-            return None
-        is_list = isinstance(octets, list) and len(octets) <= WORD
-        if not is_list or not all(type(octet) is int and -128 <= octet <= 255 for octet in octets):
-            raise InvalidInput(f"{self.place}.{name}", f"expected a list of bytes, at most {WORD}", octets)
-        return int.from_bytes(bytes(octet & 255 for octet in octets), "big")
-
     def address(self, name: str) -> bytes:
         return self.data(name, ADDRESS)
 
     def whole(self, name: str, maximum: int = INT64_MAX) -> int:
-        """An integer: of JSON, or hexadecimal with leading zeros."""
+        """An integer: of JSON, hexadecimal with leading zeros, or the bytes of it as Java writes them."""
         value = self.get(name)
-        if not isinstance(value, str):
-            return int(cell("whole", value, f"{self.place}.{name}"))
-        if not _QUANTITY.match(value):
+        if isinstance(value, (list, dict)):
+            number = int.from_bytes(java_bytes(value, f"{self.place}.{name}"), "big")
+        elif not isinstance(value, str):
+            number = int(cell("amount", value, f"{self.place}.{name}"))
+        elif _QUANTITY.match(value):
+            number = int(value, 16)
+        else:
             reason = "expected a whole number or 0x and hexadecimal digits"
             raise InvalidInput(f"{self.place}.{name}", reason, value)
-        number = int(value, 16)
         if number > maximum:
             reason = f"expected a number below 2**{maximum.bit_length()}"
             raise InvalidInput(f"{self.place}.{name}", reason, value)
@@ -211,8 +205,10 @@ class _Object:
         return self.whole(name, UINT256_MAX)
 
     def bare_hex(self, name: str) -> int:
-        """An integer in hexadecimal digits, most often without a prefix."""
+        """An integer in hexadecimal digits, most often without a prefix; or as Java writes its bytes."""
         value = self.get(name)
+        if isinstance(value, (list, dict)):
+            return self.amount(name)
         if not isinstance(value, str) or not _DIGITS.match(value):
             raise InvalidInput(f"{self.place}.{name}", "expected up to 64 hexadecimal digits", value)
         return int(value, 16)
@@ -222,7 +218,7 @@ class _Object:
 
 
 def _data(value: Any, place: str, size: int | None) -> bytes:
-    data = bytes(cell("data", value, place))
+    data = java_bytes(value, place) if isinstance(value, (list, dict)) else bytes(cell("data", value, place))
     if size is not None and len(data) != size:
         raise InvalidInput(place, f"expected {size} bytes, counted {len(data):,}", value)
     return data
@@ -260,7 +256,7 @@ def _block(entry: _Object, blob_base_fees: "_Object | None") -> ReplayBlock:
         prev_randao=header.data("mixHashOrPrevRandao", WORD),
         difficulty=header.amount("difficulty"),
         extra_data=header.data("extraData"),
-        blob_base_fee=None if blob_base_fees is None else blob_base_fees.optional_octets(str(number)),
+        blob_base_fee=None if blob_base_fees is None else blob_base_fees.optional_amount(str(number)),
         transactions=tuple(_transaction(transaction) for transaction in entry.objects("txs")),
     )
 
