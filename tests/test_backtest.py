@@ -351,7 +351,7 @@ def test_every_result_says_what_was_assumed(real, month):
     found = backtest(real, month.isel(step=slice(0, 20)), arrival_rate=0.5, rng=1)
 
     assert found.attrs["resampling"] == (
-        "transactions of another time, drawn with replacement onto L1 time at 0.5 a second"
+        "times of transactions are not used: they are drawn with replacement onto L1 time at 0.5 a second"
     )
     assert found.attrs["tips"] == "assumed: 0.1 gwei / gas in the pricing, 0.1 gwei / gas paid"
     assert found.attrs["usage_ratios"] == "assumed: every block weighs the same"

@@ -9,7 +9,7 @@ import pytest
 from feemodel.cli import main
 from feemodel.io import read_shipped_l1_fees, read_shipped_transactions
 from feemodel.simulation.announced import PricingRule
-from feemodel.simulation.backtest import backtest
+from feemodel.simulation.backtest import backtest, resampling
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import replay
 from feemodel.simulation.surfaces import Workload
@@ -46,7 +46,7 @@ def test_backtest_for_a_person_says_what_it_rests_on(capsys):
     printed = capsys.readouterr().out
 
     assert "size part over posting cost" in printed
-    assert "resampling: transactions of another time, drawn with replacement onto L1 time at 0.3 a second" in printed
+    assert f"resampling: {resampling(0.3)}" in printed
     assert "not counted: proving, finalization, machines" in printed
 
 

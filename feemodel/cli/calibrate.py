@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from feemodel.simulation.backtest import resampling
     from feemodel.simulation.calibrate import calibrate
     from feemodel.simulation.scenarios import duration
 
@@ -76,8 +77,8 @@ def run(options: argparse.Namespace) -> int:
             )
         print(f"L1 fees: {made.l1_fees.attrs['source']}.")
         counted = "whole fees" if options.counted == "revenue" else "the size part of fees"
-        drawn_at = f"drawn with replacement at {made.arrival_rate:g} a second"
-        print(f"Revenue counted: {counted}. Transactions are of other dates than L1 fees, {drawn_at}.")
+        times = resampling(made.arrival_rate)
+        print(f"Revenue counted: {counted}. {times[0].upper()}{times[1:]}.")
     return 0 if found.margin is not None else 1
 
 

@@ -1,7 +1,8 @@
 """What users paid, and what posting their transactions cost, as L1 fees moved.
 
-Real transactions and real L1 fees come from different months: transactions are drawn anew onto the time of the L1
-fees. Every result says so in its attribute `resampling`, and its other assumptions in the attributes next to it.
+The times of transactions are not used: transactions are drawn with replacement onto the time of the L1 fees, whatever
+their own dates are. Every result says so in its attribute `resampling`, and its other assumptions in the attributes
+next to it.
 """
 
 import json
@@ -122,6 +123,15 @@ def backtest(
         start = l1_fees["time"].to_numpy()[0]
         result = result.assign_coords(time=("hour", start + result["hour"].to_numpy() * np.timedelta64(1, "h")))
     return with_metadata(result.assign_attrs(_attributes(workload, l1_fees, rule, posting, rate)), rng)
+
+
+def resampling(rate: float) -> str:
+    """Sentence about the times of transactions, for results.
+
+    >>> resampling(1.45)
+    'times of transactions are not used: they are drawn with replacement onto L1 time at 1.45 a second'
+    """
+    return f"times of transactions are not used: they are drawn with replacement onto L1 time at {rate:g} a second"
 
 
 def path_ticks(l1_fees: xr.Dataset, rule: PricingRule, rate: float) -> int:
@@ -297,7 +307,7 @@ def _attributes(
     return {
         "workload": workload.name,
         "l1_fees": l1_fees.attrs["source"],
-        "resampling": f"transactions of another time, drawn with replacement onto L1 time at {rate:g} a second",
+        "resampling": resampling(rate),
         "arrival_rate": rate,
         "usage_ratios": weights,
         "tips": "of the series" if TIP in l1_fees else tips,
