@@ -1,5 +1,5 @@
 """Which modules pytest leaves out where what they import is not installed."""
 
-from importlib.util import find_spec
+from feemodel.extras import has_native
 
-collect_ignore = [] if find_spec("feemodel_native") else ["feemodel/execution/native.py"]
+collect_ignore = [] if has_native() else ["feemodel/execution/native.py"]

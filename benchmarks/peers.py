@@ -28,7 +28,7 @@ from benchmarks.lzss import DICTIONARY
 from feemodel import sobol_indices, sweep
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
 from feemodel.ethereum.transaction import measured_form, parse_transaction
-from feemodel.ledger import mimc, poseidon2
+from feemodel.ledger.hashing import mimc, poseidon2
 from feemodel.linea.priority import priority_fee
 from feemodel.simulation.samples import grid
 from feemodel.sizes.codecs import Zstd
@@ -209,7 +209,7 @@ def _go_rows(program: Path, folder: Path) -> Iterator[Row]:
     payloads = _payloads()
     dictionary = DICTIONARY.read_bytes() if DICTIONARY.exists() else b"".join(payloads)[:65_536]
     rng = np.random.default_rng(1)
-    nodes = rng.integers(0, poseidon2.P, (NODES, 16), dtype=np.uint32)
+    nodes = rng.integers(0, poseidon2.order, (NODES, 16), dtype=np.uint32)
     pairs = b"".join(_element(rng) for _ in range(2 * PAIRS))
     framed = b"".join(len(payload).to_bytes(4, "little") + payload for payload in payloads)
     codec = Lzss(dictionary)
@@ -331,7 +331,7 @@ def _sizes(numbers: object) -> bytes:
 
 
 def _element(rng: np.random.Generator) -> bytes:
-    return (int.from_bytes(rng.bytes(32)) % mimc.FIELD).to_bytes(32)
+    return (int.from_bytes(rng.bytes(32)) % mimc.order).to_bytes(32)
 
 
 def _same(work: str, ours: bytes, theirs: bytes) -> None:

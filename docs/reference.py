@@ -15,7 +15,6 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,8 +22,9 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 import feemodel
+from feemodel.extras import has_native
 
-NATIVE = () if find_spec("feemodel_native") else ("feemodel.execution.native",)  # whose types are in that package
+NATIVE = () if has_native() else ("feemodel.execution.native",)  # whose types are in that package
 LEFT_OUT = ("feemodel.cli", *NATIVE)  # commands are told by `feemodel --help`
 FOLDER = Path(__file__).resolve().parents[1] / "out" / "api"
 TEMPLATES = Path(__file__).parent / "templates"

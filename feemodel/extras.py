@@ -1,8 +1,11 @@
 """Optional packages: which extra installs each, and the command that installs it where this package came from."""
 
+import platform
 import shlex
 import shutil
 import sys
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 #: Top-level module → the extra that installs it. A server estimates gas, so its extra comes with an engine.
@@ -14,6 +17,25 @@ EXTRAS = {
     "SALib": "sensitivity",
     "feemodel_native": "native",
 }
+
+
+#: Instructions that `native/.cargo/config.toml` compiles for, as far as a processor may lack them.
+NEEDED_FLAGS = frozenset(("avx2", "bmi2", "fma"))
+
+
+@cache
+def has_native() -> bool:
+    """Whether the compiled package is installed and this processor has the instructions that it is compiled for."""
+    return find_spec("feemodel_native") is not None and _runs_native(platform.machine(), Path("/proc/cpuinfo"))
+
+
+def _runs_native(machine: str, cpu_info: Path) -> bool:
+    """Whether a processor has AVX2, as all of x86-64 since 2015; on other systems than Linux all that are supported."""
+    if machine.lower() not in ("x86_64", "amd64") or not cpu_info.is_file():
+        return True
+    with cpu_info.open(encoding="utf-8", errors="replace") as lines:
+        flags = next((line for line in lines if line.startswith("flags")), "")
+    return set(flags.split()) >= NEEDED_FLAGS
 
 
 def install_command(module: str) -> str:

@@ -1,4 +1,4 @@
-"""Types of the compiled engine; its words are those of `native/src`. Numbers of more than 64 bits are 32 bytes."""
+"""Types of the compiled package; its words are those of `native/src`. Numbers of more than 64 bits are 32 bytes."""
 
 from collections.abc import Sequence
 
@@ -47,6 +47,12 @@ class Message:
         pays: bool,
         blob_cost: bytes,
     ) -> Message: ...
+
+class Hash:
+    def __new__(cls, name: str) -> Hash: ...
+    def digests(self, data: bytes, size: int) -> bytes | None: ...
+    def path_roots(self, nodes: bytes, siblings: bytes, indices: Sequence[int]) -> bytes | None: ...
+    def first_wrong(self, messages: Sequence[bytes], digests: Sequence[bytes]) -> int | None: ...
 
 class Change:
     @property

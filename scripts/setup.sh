@@ -40,7 +40,7 @@ setup() {
 # `setup_native required` it fails then.
 setup_native() {
     local stamp reason=
-    stamp="$(cat native/Cargo.toml native/pyproject.toml native/src/*.rs | cksum) $(.venv/bin/python -V)"
+    stamp="$(cat native/Cargo.toml native/.cargo/config.toml native/pyproject.toml native/src/*.rs | cksum) $(.venv/bin/python -V)"
     if [ "$stamp" = "$(cat .venv/native-installed 2>/dev/null || true)" ]; then
         return
     fi

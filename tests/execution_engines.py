@@ -1,10 +1,9 @@
 """Engines for tests: the native one where its package is installed, and in every run the reference."""
 
-import importlib.util
-
 from feemodel.execution.engines import engine_named
+from feemodel.extras import has_native
 
-HAS_NATIVE = importlib.util.find_spec("feemodel_native") is not None
+HAS_NATIVE = has_native()
 WITHOUT_NATIVE = "needs feemodel-native: pip install ./native"
 ENGINES = ("native", "reference") if HAS_NATIVE else ("reference",)
 

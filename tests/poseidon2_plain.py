@@ -1,9 +1,11 @@
-"""Poseidon2 over KoalaBear written down from its definition, in whole numbers: what the compiled kernel must equal."""
+"""Poseidon2 over KoalaBear written down from its definition, in whole numbers: what the compiled hashes must equal."""
 
-from feemodel.ledger.poseidon2 import FULL_ROUNDS, PARTIAL_ROUNDS, P, round_keys
+from feemodel.ledger.hashing import poseidon2
+from feemodel.ledger.poseidon2_kernel import FULL_ROUNDS, PARTIAL_ROUNDS, round_keys
 
 M4 = ((2, 3, 1, 1), (1, 2, 3, 1), (1, 1, 2, 3), (3, 1, 1, 2))
 ROUND_KEYS = round_keys()
+P = poseidon2.order
 
 
 def _fraction(numerator, power_of_two):

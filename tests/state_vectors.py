@@ -12,11 +12,12 @@ from typing import Any
 from feemodel.errors import FeeModelError
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import from_hex, to_hex
-from feemodel.ledger import mimc, poseidon2
+from feemodel.ledger import mimc_kernel, poseidon2_kernel
 from feemodel.ledger.account import Account, account_hash
 from feemodel.ledger.blocks import GenesisAccount
 from feemodel.ledger.check import check_proof
 from feemodel.ledger.genesis import import_genesis
+from feemodel.ledger.hashing import mimc, poseidon2
 from feemodel.ledger.proof import key_proof
 from feemodel.ledger.scheme import DEPTH, SCHEMES, Scheme, scheme_of
 from feemodel.ledger.store import Store
@@ -70,12 +71,12 @@ def _vectors(data: dict[str, Any]) -> Iterator[Case]:
 
 def _constants(data: dict[str, Any]) -> Iterator[Case]:
     published = data["poseidon2_koalabear"]
-    yield _equal("Poseidon2 field", poseidon2.P, published["p"])
-    yield _equal("Poseidon2 seed", poseidon2.SEED.decode(), published["seed"])
-    yield _equal("Poseidon2 round keys", poseidon2.round_keys(), published["roundKeys"])
+    yield _equal("Poseidon2 field", poseidon2.order, published["p"])
+    yield _equal("Poseidon2 seed", poseidon2_kernel.SEED.decode(), published["seed"])
+    yield _equal("Poseidon2 round keys", poseidon2_kernel.round_keys(), published["roundKeys"])
     published = data["mimc_bls12_377"]
-    yield _equal("MiMC field", mimc.FIELD, int(published["r"]))
-    yield _equal("MiMC constants", list(mimc.round_constants()), [int(value) for value in published["constants"]])
+    yield _equal("MiMC field", mimc.order, int(published["r"]))
+    yield _equal("MiMC constants", mimc_kernel.round_constants(), [int(value) for value in published["constants"]])
 
 
 def _schemes(data: dict[str, Any]) -> Iterator[Case]:

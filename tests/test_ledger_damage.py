@@ -12,7 +12,6 @@ import pytest
 from feemodel.errors import InvalidInput, LedgerDamaged, UnreadableFile
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
-from feemodel.ledger import poseidon2 as hashing
 from feemodel.ledger.account import EMPTY_KECCAK
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount
 from feemodel.ledger.genesis import genesis_root
@@ -236,16 +235,6 @@ def test_a_stored_path_holds_as_its_hashes_say():
         for wrong in changed:
             assert not scheme.paths_hold([wrong], [value])
             assert not scheme.paths_hold([path, path, wrong, path], [value] * 4)
-
-
-def test_messages_of_any_lengths_are_told_from_wrong_ones():
-    messages = [bytes([number]) * 32 * size for number, size in enumerate((12, 1, 6, 2, 2, 3, 1, 9))]
-    digests = [hashing.digest(message) for message in messages]
-
-    assert hashing.first_wrong(messages, digests) is None
-    for place in range(len(messages)):
-        assert place == hashing.first_wrong(messages, [*digests[:place], bytes(32), *digests[place + 1 :]])
-    assert hashing.first_wrong([b"\xff" * 32], [bytes(32)]) == 0
 
 
 def test_the_root_of_a_genesis_is_that_of_its_ledger(tmp_path):

@@ -1,18 +1,18 @@
-"""The hashes of the state tree: published vectors, the plain twins, and what is refused."""
-
-import math
-from dataclasses import replace
+"""The hashes of the state tree, compiled and by numba: published vectors, the plain twin, and what is refused."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from feemodel import extras
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import slot_bytes
-from feemodel.ledger import mimc, poseidon2, poseidon2_kernel, poseidon2_permutation
+from feemodel.ledger import mimc_kernel, poseidon2_kernel
 from feemodel.ledger.account import Account, account_hash
+from feemodel.ledger.hashing import Hash, mimc, plain_hash, poseidon2
 from feemodel.ledger.scheme import DEPTH, FIRST_FREE, HEAD, MIMC, NOTHING, POSEIDON2, TAIL, scheme_of
 from tests import poseidon2_plain
+from tests.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 
 SMALL = "".join(f"{value:08x}" for value in (*range(20, 100, 10), *range(120, 200, 10), *range(320, 400, 10)))
 
@@ -34,242 +34,202 @@ ACCOUNT_KEYS = {  # linea-monorepo account-key-test-vectors.json
     "0x0000000000000000000000000000000000000000": "225471e76dca970375f18cc4222539bf1893f40b2c28b7d62119af207704c426",
     "0xd8da6bf26964af9d7eed9e03e53415d37aa96045": "77da6a9c3c0efb6a7135620d580952cb75aaa5c53e9761ea2ceb1f4935d8ed43",
 }
-elements = st.integers(0, poseidon2.P - 1) | st.sampled_from([0, 1, poseidon2.P - 1, poseidon2.P // 2, 2**24, 2**30])
+IN_LANES = 4_296  # messages, more than are hashed in one thread
 
 
+class Plain(Hash):
+    """A hash without the compiled package."""
+
+    @property
+    def compiled(self):
+        return plain_hash(self.name)
+
+
+PLAIN = {hash_.name: Plain(hash_.name, hash_.order, hash_.element_size) for hash_ in (poseidon2, mimc)}
+EACH = [
+    pytest.param(poseidon2, id="poseidon2", marks=pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)),
+    pytest.param(mimc, id="mimc", marks=pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)),
+    *(pytest.param(hash_, id=f"{name} by numba") for name, hash_ in PLAIN.items()),
+]
+of_each = pytest.mark.parametrize("hash_", EACH)
+of_poseidon2 = pytest.mark.parametrize("hash_", EACH[::2])
+of_mimc = pytest.mark.parametrize("hash_", EACH[1::2])
+elements = st.integers(0, poseidon2.order - 1) | st.sampled_from(
+    [0, 1, poseidon2.order - 1, poseidon2.order // 2, 2**24, 2**30]
+)
+
+
+def message(hash_, numbers):
+    """Elements as bytes."""
+    return b"".join(number.to_bytes(hash_.element_size) for number in numbers)
+
+
+def mimc_digest(values):
+    """MiMC written down from its definition."""
+    state = 0
+    for value in values:
+        x = value
+        for constant in mimc_kernel.round_constants():
+            base, x = x + state + constant, 1
+            for _ in range(17):
+                x = x * base % mimc.order
+        state = (x + 2 * state + value) % mimc.order
+    return state.to_bytes(32)
+
+
+@of_poseidon2
 @pytest.mark.parametrize(("data", "digest"), POSEIDON2_VECTORS.items())
-def test_poseidon2_gives_the_published_digests(data, digest):
-    assert poseidon2.digest(bytes.fromhex(data)).hex() == digest
+def test_poseidon2_gives_the_published_digests(hash_, data, digest):
+    assert hash_.digest(bytes.fromhex(data)).hex() == digest
 
 
+@of_mimc
 @pytest.mark.parametrize(("data", "digest"), MIMC_VECTORS.items())
-def test_mimc_gives_the_published_digests(data, digest):
-    assert mimc.digest(bytes.fromhex(data)).hex() == digest
-
-
-def test_mimc_hashes_each_of_several_messages():
-    words = [number.to_bytes(32) for number in range(1, 7)]
-    pairs = [words[0] + words[1], words[2] + words[3], words[4] + words[5]]
-
-    assert mimc.digests(b"".join(pairs), 64) == b"".join(map(mimc.digest, pairs))
-    assert mimc.digests(b"".join(words), 32) == b"".join(map(mimc.digest, words))
-    assert mimc.first_wrong(pairs, [mimc.digest(pair) for pair in pairs]) is None
-    assert mimc.first_wrong([*words, b""], [*map(mimc.digest, words), bytes(32)]) == 6
-    assert mimc.first_wrong([words[0], bytes(31)], [mimc.digest(words[0]), bytes(32)]) == 1
-    for size in (-32, 0, 64):
-        with pytest.raises(InvalidInput, match=f"expected whole messages of {size} bytes"):
-            mimc.digests(bytes(96), size)
-
-
-def test_mimc_takes_elements_below_the_order_of_its_field():
-    """-1 in the field: (x + h + c)**17 with x + h + c taken modulo the order."""
-    last = (mimc.FIELD - 1).to_bytes(32)
-    element = -1
-    for constant in mimc.round_constants():
-        element = pow(element + constant, 17, mimc.FIELD)
-
-    assert int.from_bytes(mimc.digest(last)) == (element - 1) % mimc.FIELD
-    with pytest.raises(InvalidInput, match="below the order of the BLS12-377 scalar field"):
-        mimc.digest(bytes(32) + mimc.FIELD.to_bytes(32))
-    with pytest.raises(InvalidInput, match="expected a multiple of 32 bytes"):
-        mimc.digest(bytes(33))
+def test_mimc_gives_the_published_digests(hash_, data, digest):
+    assert hash_.digest(bytes.fromhex(data)).hex() == digest
 
 
 def test_the_constants_follow_from_the_seeds():
-    keys = poseidon2.round_keys()
+    keys = poseidon2_kernel.round_keys()
     assert [len(row) for row in keys] == [16] * 3 + [1] * 21 + [16] * 3
     assert (keys[0][0], keys[3][0], keys[23][0]) == (1954447561, 271263440, 1053550888)
-    constants = mimc.round_constants()
+    constants = mimc_kernel.round_constants()
     assert len(constants) == 62
     assert constants[0] == 6780559962679281898511952483033644312910028090361101779689089025541625982996
     assert constants[61] == 6961288456480688271133399693659146309378114560595485436408179085016705585674
 
 
+@of_poseidon2
 @settings(max_examples=30, deadline=None)
-@given(count=st.integers(1, 130), blocks=st.integers(1, 3), data=st.data())
-def test_the_kernel_equals_the_plain_twin_in_every_lane(count, blocks, data):
+@given(count=st.integers(1, 40), blocks=st.integers(1, 3), data=st.data())
+def test_poseidon2_equals_the_plain_twin_in_every_lane(hash_, count, blocks, data):
     some = data.draw(st.lists(elements, min_size=1, max_size=40))
-    words = [some[i * i % len(some)] for i in range(count * blocks * 8)]
     size = blocks * 32
-    joined = b"".join(word.to_bytes(4) for word in words)
-    digests = poseidon2.digests(joined, size)
-    places = {0, count // 2, count - 1}
-    for place in places:
+    joined = message(hash_, [some[i * i % len(some)] for i in range(count * blocks * 8)])
+    digests = hash_.digests(joined, size)
+    for place in {0, count // 2, count - 1}:
         expected = poseidon2_plain.digest(joined[place * size : (place + 1) * size])
         assert digests[place * 32 : (place + 1) * 32] == expected
 
 
-def test_a_large_batch_is_as_its_messages_one_by_one():
-    count = poseidon2_kernel.PARALLEL + 200
-    data = b"".join((number * 7919 % poseidon2.P).to_bytes(4) for number in range(count * 16))
-    digests = poseidon2.digests(data, 64)
-    for place in (0, 1, count // 2 - 1, count // 2, count - 1):
-        message = data[place * 64 : (place + 1) * 64]
-        assert digests[place * 32 : (place + 1) * 32] == poseidon2_plain.digest(message)
+@of_mimc
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.integers(0, mimc.order - 1) | st.sampled_from([0, 1, mimc.order - 1]), min_size=1, max_size=5))
+def test_mimc_equals_its_definition(hash_, values):
+    assert hash_.digest(message(hash_, values)) == mimc_digest(values)
 
 
+@of_each
+@pytest.mark.parametrize("count", [1, 2, 7, 8, 9, 130])
+def test_a_batch_is_as_its_messages_one_by_one(hash_, count):
+    data = message(hash_, [number * 7919 % hash_.order for number in range(count * 64 // hash_.element_size)])
+    messages = [data[start : start + 64] for start in range(0, len(data), 64)]
+
+    assert hash_.digests(data, 64) == b"".join(map(hash_.digest, messages))
+    assert hash_.digests(data, 32) == b"".join(hash_.digest(one[part:][:32]) for one in messages for part in (0, 32))
+
+
+@of_poseidon2
+def test_a_batch_on_all_cores_is_as_its_messages_one_by_one(hash_):
+    data = message(hash_, [number * 7919 % hash_.order for number in range(IN_LANES * 16)])
+    digests = hash_.digests(data, 64)
+    for place in (0, 1, IN_LANES // 2 - 1, IN_LANES // 2, IN_LANES - 1):
+        assert digests[place * 32 : (place + 1) * 32] == poseidon2_plain.digest(data[place * 64 : (place + 1) * 64])
+
+    wrong = data[:-4] + hash_.order.to_bytes(4)
+    with pytest.raises(InvalidInput, match=rf"data\[{IN_LANES - 1}, 15\]"):
+        hash_.digests(wrong, 64)
+
+
+@of_poseidon2
 @settings(max_examples=50, deadline=None)
 @given(st.binary(max_size=150).map(lambda data: bytes(byte & 0x7E for byte in data)))
-def test_a_short_last_block_is_padded_on_the_left(data):
-    assert poseidon2.digest(data) == poseidon2_plain.digest(data)
+def test_a_short_last_block_is_padded_on_the_left(hash_, data):
+    assert hash_.digest(data) == poseidon2_plain.digest(data)
     if data:
-        assert poseidon2.digests(3 * data, len(data)) == 3 * poseidon2_plain.digest(data)
+        assert hash_.digests(3 * data, len(data)) == 3 * poseidon2_plain.digest(data)
 
 
-@pytest.mark.parametrize("element", [0, poseidon2.P - 1])
-def test_extreme_elements_do_not_overflow(element):
-    message = element.to_bytes(4) * 16
+@of_poseidon2
+@pytest.mark.parametrize("element", [0, poseidon2.order - 1])
+def test_extreme_elements_do_not_overflow(hash_, element):
+    data = element.to_bytes(4) * 16
     for count in (1, 64, 100):
-        assert poseidon2.digests(count * message, 64) == count * poseidon2_plain.digest(message)
+        assert hash_.digests(count * data, 64) == count * poseidon2_plain.digest(data)
 
 
-@settings(max_examples=30, deadline=None)
-@given(indices=st.lists(st.integers(0, 2**40 - 1), min_size=1, max_size=40), height=st.integers(0, 40))
-def test_roots_of_paths_in_one_call_equal_those_level_by_level(indices, height):
-    hashes = POSEIDON2.word_hashes([number.to_bytes(32) for number in range(len(indices) * (height + 1))])
-    nodes, beside = hashes[: len(indices)], hashes[len(indices) :]
-    paths = [beside[place * height : (place + 1) * height] for place in range(len(indices))]
-    assert POSEIDON2.path_roots(nodes, paths, indices) == replace(POSEIDON2, hash_paths=None).path_roots(
-        nodes, paths, indices
-    )
+@of_each
+@pytest.mark.parametrize("height", [0, 1, 5, 40])
+@pytest.mark.parametrize("indices", [[0], [2**40 - 1], [5, 2, 7], list(range(0, 90, 4))])
+def test_roots_of_paths_are_hashed_level_by_level(hash_, indices, height):
+    nodes = [hash_.digest(number.to_bytes(32)) for number in range(len(indices))]
+    paths = [
+        [hash_.digest((100 * level + path).to_bytes(32)) for level in range(height)] for path in range(len(indices))
+    ]
+    roots = []
+    for node, index, path in zip(nodes, indices, paths, strict=True):
+        for level, sibling in enumerate(path):
+            node = hash_.digest(sibling + node if index >> level & 1 else node + sibling)
+        roots.append(node)
+
+    assert hash_.path_roots(b"".join(nodes), b"".join(map(b"".join, paths)), indices) == b"".join(roots)
 
 
+@of_each
 @pytest.mark.parametrize(
-    ("nodes", "siblings", "indices", "message"),
+    ("nodes", "siblings", "indices", "where"),
     [
         (b"", b"", [], "nodes"),
         (bytes(33), bytes(32), [0], "nodes"),
         (bytes(32), bytes(64), [0, 1], "nodes"),
         (bytes(64), bytes(96), [0, 1], "siblings"),
-        (bytes(28) + b"\xff" * 4, bytes(32), [0], r"nodes\[0, 7\]"),
-        (bytes(32), bytes(60) + b"\xff" * 4, [0], r"siblings\[0, 1, 7\]"),
+        (b"\xff" * 32, bytes(32), [0], r"nodes\[0, 0\]"),
+        (bytes(32), bytes(32) + b"\xff" * 32, [0], r"siblings\[0, (8|1)\]"),
     ],
 )
-def test_what_is_no_path_is_refused(nodes, siblings, indices, message):
-    with pytest.raises(InvalidInput, match=message):
-        poseidon2.path_roots(nodes, siblings, indices)
+def test_what_is_no_path_is_refused(hash_, nodes, siblings, indices, where):
+    with pytest.raises(InvalidInput, match=where):
+        hash_.path_roots(nodes, siblings, indices)
 
 
-class Lane(int):
-    """A lane of a vector in plain Python: a number of 64 bits that wraps."""
+@of_each
+def test_messages_of_any_lengths_are_told_from_wrong_ones(hash_):
+    messages = [bytes([number]) * 32 * size for number, size in enumerate((12, 1, 6, 2, 2, 3, 1, 9))]
+    digests = [hash_.digest(one) for one in messages]
 
-    def __add__(self, other):
-        return Lane((int(self) + int(other) + 2**63) % 2**64 - 2**63)
-
-    def __sub__(self, other):
-        return self + -int(other)
-
-    def __mul__(self, other):
-        return Lane(0) + int(self) * int(other)
-
-    def __and__(self, other):
-        return Lane(int(self) & other)
-
-    def __rshift__(self, bits):
-        return Lane(int(self) >> bits)
-
-    def __lshift__(self, bits):
-        return self * 2**bits
-
-    def low(self):
-        return Lane((int(self) + 2**31) % 2**32 - 2**31)
+    assert hash_.first_wrong(messages, digests) is None
+    for place in range(len(messages)):
+        assert place == hash_.first_wrong(messages, [*digests[:place], bytes(32), *digests[place + 1 :]])
+    assert hash_.first_wrong([], []) is None
+    assert hash_.first_wrong([*messages, b"", bytes(31)], [*digests, bytes(32), bytes(32)]) == len(messages)
+    assert hash_.first_wrong([messages[0], b"\xff" * 32], [digests[0], bytes(32)]) == 1
+    assert hash_.first_wrong([messages[1], messages[6], b"\xff" * 32], [digests[1], bytes(32), bytes(32)]) == 1
 
 
-@pytest.mark.parametrize("fused", [False, True])
-@given(a=st.integers(-(2**31), 2**31 - 1), b=st.integers(-(2**31), 2**31 - 1))
-def test_both_ways_to_multiply_are_montgomerys(fused, a, b):
-    """In plain Python, whatever this processor compiles."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(poseidon2_permutation, "FUSED_PRODUCT", fused)
-        found = int(poseidon2_permutation.multiply(Lane(a), Lane(b)))
-    assert abs(found) < 2**31
-    assert (found * 2**32 - a * b) % poseidon2.P == 0
+@of_each
+def test_elements_out_of_the_field_are_refused(hash_):
+    for bad in (hash_.order, 2 ** (8 * hash_.element_size) - 1):
+        element = bad.to_bytes(hash_.element_size)
+        with pytest.raises(InvalidInput, match=f"got {bad}"):
+            hash_.digest(bytes(32 - len(element)) + element)
+        with pytest.raises(InvalidInput, match=rf"data\[2, {32 // hash_.element_size - 1}\]"):
+            hash_.digests(bytes(96 - len(element)) + element, 32)
 
 
-def test_no_sum_in_the_kernel_leaves_the_range_of_its_product():
-    """Follows the largest absolute value of each element through a permutation, as the kernel reduces it."""
-    p, factor, limit = poseidon2.P, 2**31, 2**31
-
-    def reduced(bound):
-        quotient = (bound + 2**30) >> 31
-        return quotient * (2**31 - p) + 2**30
-
-    def cubed(bound):
-        assert bound < limit
-        return factor
-
-    wide = [35 * factor] * 16  # M4 multiplies by at most 7, the sum over the groups by 5
-    for _ in range(poseidon2.FULL_ROUNDS // 2):
-        wide = [35 * cubed(reduced(bound + p)) for bound in wide]
-    multiplied = {1: 1, 2: 2, 4: 3, 5: 4, 7: 3, 8: 4}
-    halved = {3: 1, 6: 1, 9: 8, 10: 3, 11: 24, 12: 8, 13: 3, 14: 4, 15: 24}
-    for number in range(poseidon2.PARTIAL_ROUNDS):
-        if number % poseidon2_permutation.ROUNDS_BETWEEN_REDUCTIONS == 0:
-            for place in poseidon2_permutation.GROWING:
-                wide[place] = reduced(wide[place])
-        first = cubed(reduced(wide[0] + p))
-        others = sum(wide[1:])
-        assert others < 2**62
-        others = reduced(others)
-        total = others + first
-        rest = [
-            total + (multiplied[i] * wide[i] if i in multiplied else (wide[i] >> halved[i]) + 1 + 2**31)
-            for i in range(1, 16)
-        ]
-        wide = [others + first, *rest]
-    wide = list(map(reduced, wide))
-    for _ in range(poseidon2.FULL_ROUNDS // 2):
-        wide = [35 * cubed(reduced(bound + p)) for bound in wide]
-    assert reduced(wide[0] + factor) < limit
-    assert math.log2(wide[0]) < 37
+@of_mimc
+def test_mimc_takes_whole_blocks(hash_):
+    with pytest.raises(InvalidInput, match="multiple of 32 bytes"):
+        hash_.digest(bytes(33))
+    with pytest.raises(InvalidInput, match="multiple of 32 bytes"):
+        hash_.digests(bytes(2), 1)
 
 
-@settings(max_examples=20, deadline=None)
-@given(st.lists(st.integers(0, mimc.FIELD - 1), max_size=3))
-def test_mimc_equals_its_definition(values):
-    state = 0
-    for value in values:
-        x = value
-        for constant in mimc.round_constants():
-            base, x = x + state + constant, 1
-            for _ in range(17):
-                x = x * base % mimc.FIELD
-        state = (x + 2 * state + value) % mimc.FIELD
-    assert mimc.digest(b"".join(value.to_bytes(32) for value in values)) == state.to_bytes(32)
-
-
-@pytest.mark.parametrize("bad", [poseidon2.P, 2**32 - 1])
-def test_elements_out_of_the_field_are_refused_by_poseidon2(bad):
-    with pytest.raises(InvalidInput, match=f"got {bad}"):
-        poseidon2.digest(bytes(28) + bad.to_bytes(4))
-    with pytest.raises(InvalidInput, match=r"data\[2, 7\]"):
-        poseidon2.digests(bytes(92) + bad.to_bytes(4), 32)
-
-
-def test_elements_out_of_the_field_are_refused_by_mimc():
-    with pytest.raises(InvalidInput, match=hex(mimc.FIELD)):
-        mimc.digest(mimc.FIELD.to_bytes(32))
-    with pytest.raises(InvalidInput, match="multiple of 32"):
-        mimc.digest(bytes(33))
-
-
-@pytest.mark.parametrize("digests", [poseidon2.digests, mimc.digests])
-@pytest.mark.parametrize(("data", "size"), [(bytes(33), 32), (b"", 0), (bytes(32), -32)])
-def test_a_batch_must_hold_whole_messages(digests, data, size):
-    with pytest.raises(InvalidInput, match="whole messages"):
-        digests(data, size)
-
-
-@pytest.mark.parametrize("size", [32, 64, 96])
-def test_a_batch_of_mimc_is_its_messages_one_by_one(size):
-    messages = [bytes(31) + bytes([number]) + bytes(size - 32) for number in range(5)]
-    assert mimc.digests(b"".join(messages), size) == b"".join(map(mimc.digest, messages))
-
-
-def test_a_batch_of_mimc_may_be_empty_and_its_messages_are_checked():
-    assert mimc.digests(b"", 1) == b""
-    with pytest.raises(InvalidInput, match="expected a multiple of 32 bytes"):
-        mimc.digests(bytes(2), 1)
+@of_each
+def test_a_batch_holds_whole_messages(hash_):
+    assert hash_.digests(b"", 32) == b""
+    for data, size in ((bytes(33), 32), (b"", 0), (bytes(32), -32)):
+        with pytest.raises(InvalidInput, match="whole messages"):
+            hash_.digests(data, size)
 
 
 @pytest.mark.parametrize(("address", "hkey"), ACCOUNT_KEYS.items())
@@ -325,3 +285,19 @@ def test_an_unknown_generation_is_refused():
 def test_slots_are_up_to_32_bytes(bad):
     with pytest.raises(InvalidInput):
         slot_bytes(bad)
+
+
+@pytest.mark.parametrize(
+    ("machine", "flags", "runs"),
+    [
+        ("x86_64", "flags\t\t: fpu avx avx2 bmi1 bmi2 fma", True),
+        ("x86_64", "flags\t\t: fpu sse4_2 avx", False),
+        ("x86_64", "flags\t\t: fpu avx2 bmi2", False),
+        ("AMD64", None, True),
+        ("aarch64", "Features\t: fp asimd", True),
+    ],
+)
+def test_a_processor_without_avx2_does_not_run_the_compiled_package(machine, flags, runs, tmp_path):
+    if flags is not None:
+        (tmp_path / "cpuinfo").write_text(f"processor\t: 0\n{flags}\n\nprocessor\t: 1\n")
+    assert extras._runs_native(machine, tmp_path / "cpuinfo") is runs

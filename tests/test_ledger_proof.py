@@ -11,9 +11,11 @@ from feemodel.errors import InvalidInput, InvalidProof
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger.account import EMPTY_KECCAK, Account, account_hash
 from feemodel.ledger.check import check_proof
+from feemodel.ledger.hashing import PlainHash, mimc, plain_hash, poseidon2
 from feemodel.ledger.proof import prove_account
 from feemodel.ledger.scheme import SCHEMES, scheme_of
 from feemodel.ledger.tree import Tree
+from tests.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 from tests.proof_corruptions import accepted, recorded
 from tests.state_vectors import is_state_file, run_state_file, scenario_trees
 
@@ -246,7 +248,16 @@ def test_proofs_are_regenerated_as_equal_json(shared):
     assert json.dumps(result) == json.dumps(recorded_proof["result"])
 
 
-def test_all_published_state_vectors(shared):
+@pytest.mark.parametrize(
+    "by_numba",
+    [pytest.param(False, marks=pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)), True],
+    ids=["compiled package", "numba"],
+)
+def test_all_published_state_vectors(shared, by_numba, monkeypatch):
+    for hash_ in (mimc, poseidon2):
+        if by_numba:
+            monkeypatch.setitem(vars(hash_), "compiled", plain_hash(hash_.name))
+        assert isinstance(hash_.compiled, PlainHash) is by_numba
     files = sorted((shared / "vectors" / "state").glob("*.json"))
     assert len(files) >= 21
     for path in files:

@@ -13,6 +13,7 @@ import urllib3
 
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import to_hex
+from feemodel.extras import has_native
 from feemodel.ledger import Store, check_proof, import_block, import_genesis
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount
 from tests.development import HOLDERS
@@ -22,7 +23,7 @@ EMPTY = keccak256(b"")
 ADDRESSES = [bytes([n]) * 20 for n in range(1, 41)]
 BLOCKS = 60
 HOLDER = to_hex(HOLDERS[0])
-KERNELS = 4  # of the ledger's hashing
+KERNELS = 2  # of the ledger's hashing
 COMPILED = 120.0  # the first of them, at the latest [s]
 
 
@@ -91,6 +92,7 @@ def test_a_first_estimate_waits_for_no_compiler_and_no_tables(tmp_path):
     assert not {"numba", "pandas", "scipy", "xarray"} & set(loaded)
 
 
+@pytest.mark.skipif(has_native(), reason="the compiled package needs no compiler")
 def test_a_server_that_is_stopped_does_not_wait_for_its_compiler(tmp_path, monkeypatch):
     """The first run of all compiles the ledger's hashing, kernel by kernel, and keeps them."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))

@@ -12,7 +12,7 @@ from feemodel.execution.forks import since
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Committed, Inspected, Outcome, Traced
 from feemodel.execution.state import Account, CallState, blob_base_fee
-from feemodel.extras import engine_commands, install_command
+from feemodel.extras import engine_commands, has_native, install_command
 
 Found = TypeVar("Found")
 Answer = TypeVar("Answer", Outcome, Traced, Inspected, Committed)
@@ -178,4 +178,4 @@ def engine_of(engine: str | Engine) -> Engine:
 
 def is_native(name: str) -> bool:
     """Whether the engine of this name is the native one."""
-    return name in ("auto", "native") and find_spec("feemodel_native") is not None
+    return name in ("auto", "native") and has_native()

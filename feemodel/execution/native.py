@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
-from importlib.util import find_spec
 from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -20,9 +19,9 @@ from feemodel.execution.engines import Execute, blob_cost, check_payable, check_
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Committed, Inspected, Log, Outcome, Status, Traced
 from feemodel.execution.state import EMPTY, Account, CallState, Change, blob_base_fee
-from feemodel.extras import install_command
+from feemodel.extras import has_native, install_command
 
-if TYPE_CHECKING or find_spec("feemodel_native"):  # see `feemodel.execution.engines.engine_named`
+if TYPE_CHECKING or has_native():  # see `feemodel.execution.engines.engine_named`
     import feemodel_native as native
 
 Found = TypeVar("Found")

@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 
 from feemodel.checks import choice
 from feemodel.ethereum.quantities import WORD_SIZE
-from feemodel.ledger import mimc, poseidon2
+from feemodel.ledger.hashing import Hash, mimc, pieces, poseidon2
 
 DEPTH = 40  # levels below the sub root: leaf indices 0 to 2**40 - 1
 HEAD, TAIL = 0, 1  # leaf indices of the two ends of the linked list
 FIRST_FREE = 2
 HASH_SIZE = 32
 PIECE_SIZE = 16  # of code
-MANY = 8  # messages that are hashed by another kernel than one is
 NOTHING = bytes(HASH_SIZE)  # hash of an empty leaf, hval of head and tail, hkey of the head
 
 
@@ -55,54 +54,52 @@ class Scheme:
 
     Parameters
     ----------
-    name : "poseidon2" or "mimc".
-    digests : (messages one after the other, size of one) → their 32-byte hashes one after the other.
+    hash : Poseidon2 or MiMC.
     tail_key : [32 bytes] the largest hkey, which the last leaf of the linked list has.
     numbers, plain : 32-byte integers below 2**128, one after the other → their bytes in a message, and back.
     words : any 32-byte words, one after the other → their bytes in a message.
     address_word : an address → the number that represents it in a message.
     pieces : 16-byte pieces of code, one after the other → their bytes in a message.
-    first_wrong : (messages of any lengths, their hashes) → the first whose hash is another, `None` where all are right.
     empty_code_hash : the code hash of an account without code, which is that of one zero block.
     empty_sub_root : the sub root of a tree that holds the two ends only.
     empty_root : the root of a tree in which nothing was ever stored.
-    check_paths : `paths_hold` in one compiled call, where there is one.
-    hash_paths : `path_roots` in one compiled call, all bytes one after the other, where there is one.
     """
 
-    name: str
-    digests: Callable[[bytes, int], bytes]
+    hash: Hash
     tail_key: bytes
     numbers: Callable[[bytes], bytes]
     plain: Callable[[bytes], bytes]
     words: Callable[[bytes], bytes]
     address_word: Callable[[bytes], bytes]
     pieces: Callable[[bytes], bytes]
-    first_wrong: Callable[[Sequence[bytes], Sequence[bytes]], int | None]
     empty_code_hash: bytes
     empty_sub_root: bytes
     empty_root: bytes
-    check_paths: Callable[[Sequence[StoredPath], Sequence[bytes]], bool] | None = None
-    hash_paths: Callable[[bytes, bytes, Sequence[int]], bytes] | None = None
+
+    @property
+    def name(self) -> str:
+        """ "poseidon2" or "mimc"."""
+        return self.hash.name
 
     def load(self) -> None:
-        """Compile what is compiled, or load it, before somebody waits for it."""
-        path = StoredPath(NOTHING, 0, [2 * NOTHING], [], NOTHING, b"", NOTHING)
-        for count in (1, MANY):
-            self.account_keys([bytes(20)] * count)
-            self.path_roots([NOTHING] * count, [[NOTHING]] * count, [0] * count)
-            self.paths_hold([path] * count, [b""] * count)
-        self.first_wrong([NOTHING], [NOTHING])
+        """Load or compile the hash before serving requests."""
+        self.digest(NOTHING)
 
     def digest(self, message: bytes) -> bytes:
-        """The hash of one message."""
-        return self.digests(message, len(message)) if message else NOTHING
+        """Return the hash of one message."""
+        return self.hash.digest(message)
+
+    def digests(self, messages: bytes, size: int) -> bytes:
+        """Return the 32-byte hashes of messages of one size, all one after the other."""
+        return self.hash.digests(messages, size)
 
     def hashes(self, messages: bytes, count: int) -> list[bytes]:
-        """The hashes of `count` messages of one size, one after the other."""
-        if not count:
-            return []
-        return _cut(self.digests(messages, len(messages) // count))
+        """Return the hashes of `count` messages of one size, one after the other."""
+        return pieces(self.hash.digests(messages, len(messages) // count), HASH_SIZE) if count else []
+
+    def first_wrong(self, messages: Sequence[bytes], hashes: Sequence[bytes]) -> int | None:
+        """Return the index of the first message, of any lengths, that has another hash; `None` where none has."""
+        return self.hash.first_wrong(messages, hashes)
 
     def node(self, left: bytes, right: bytes) -> bytes:
         """The hash of an inner node from those of its children."""
@@ -115,16 +112,9 @@ class Scheme:
 
         The lowest bit of a path's index is 1 where its first sibling is on the left, and so on upwards.
         """
-        if self.hash_paths:
-            return _cut(self.hash_paths(b"".join(nodes), b"".join(chain.from_iterable(siblings)), indices))
-        hashes = list(nodes)
-        for height, level in enumerate(zip(*siblings, strict=True)):
-            pairs = [
-                sibling + digest if index >> height & 1 else digest + sibling
-                for index, digest, sibling in zip(indices, hashes, level, strict=True)
-            ]
-            hashes = self.hashes(b"".join(pairs), len(pairs))
-        return hashes
+        return pieces(
+            self.hash.path_roots(b"".join(nodes), b"".join(chain.from_iterable(siblings)), indices), HASH_SIZE
+        )
 
     def paths_hold(self, paths: Sequence[StoredPath], values: Sequence[bytes]) -> bool:
         """Whether every node of each path has the hash that the node above it holds, and the value its own.
@@ -133,8 +123,6 @@ class Scheme:
         ----------
         values : of the leaves, as they are hashed; nothing where one is not to be checked.
         """
-        if self.check_paths:
-            return self.check_paths(paths, values)
         links = []
         for path, value in zip(paths, values, strict=True):
             nodes, digest, other = path_links(path.digest, len(path.nodes), path.leaf_index, path.nodes, path.siblings)
@@ -243,10 +231,6 @@ def cut(rows: NDArray[np.uint8]) -> list[bytes]:
     return pieces
 
 
-def _cut(hashes: bytes) -> list[bytes]:
-    return [hashes[start : start + HASH_SIZE] for start in range(0, len(hashes), HASH_SIZE)]
-
-
 def _limbs(data: bytes) -> bytes:
     """Each pair of bytes as an element of four."""
     spread = bytearray(2 * len(data))
@@ -279,31 +263,25 @@ def _in_two_pieces(address: bytes) -> bytes:
 
 # The empty hashes are constants: every ledger that is opened needs them, and computing them loads the compiled kernels.
 POSEIDON2 = Scheme(
-    name="poseidon2",
-    digests=poseidon2.digests,
-    tail_key=(poseidon2.P - 1).to_bytes(4) * 8,
+    hash=poseidon2,
+    tail_key=(poseidon2.order - 1).to_bytes(4) * 8,
     numbers=_limbs,
     plain=_pairs,
     words=_limbs,
     address_word=_in_two_pieces,
     pieces=_limbs,
-    first_wrong=poseidon2.first_wrong,
     empty_code_hash=bytes.fromhex("0656ab853b3f52840362a8177e217b630c3f876b11e848365145aa24220647fc"),
     empty_sub_root=bytes.fromhex("3a00a8e34a16f8a1225fee734816edb326f783bd6678d793345a28f046586ba6"),
     empty_root=bytes.fromhex("2fa0344a2fab2b310d2af3155c330261263f887379aef18b4941e3ea1cc59df7"),
-    check_paths=poseidon2.paths_hold,
-    hash_paths=poseidon2.path_roots,
 )
 MIMC = Scheme(
-    name="mimc",
-    digests=mimc.digests,
-    tail_key=(mimc.FIELD - 1).to_bytes(WORD_SIZE),
+    hash=mimc,
+    tail_key=(mimc.order - 1).to_bytes(WORD_SIZE),
     numbers=bytes,  # as they are
     plain=bytes,
     words=_low_halves_first,
     address_word=lambda address: address.rjust(WORD_SIZE, b"\0"),
     pieces=_widened,
-    first_wrong=mimc.first_wrong,
     empty_code_hash=bytes.fromhex("0134373b65f439c874734ff51ea349327c140cde2e47a933146e6f9f2ad8eb17"),
     empty_sub_root=bytes.fromhex("0951bfcd4ac808d195af8247140b906a4379b3f2d37ec66e34d2f4a5d35fa166"),
     empty_root=bytes.fromhex("07977874126658098c066972282d4c85f230520af3847e297fe7524f976873e5"),

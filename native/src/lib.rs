@@ -6,16 +6,20 @@
 //! - `least_gas`: what they report it for, the least gas limit on which an execution takes the same path
 //! - `inspection`: what they report where it is asked for, gas by contract and the accounts and slots that code names
 //! - `changes`: what an execution that stays changed, as a layer over the state and for Python
+//! - `hashing`: the hashes of the ledger's state tree, `poseidon2` and `mimc`
 //! - `fields`: bytes and names as Python hands them over
 //!
 //! What the EVM does is never an exception: an execution answers with a number that says how it ended.
 
 mod changes;
 mod fields;
+mod hashing;
 mod inspection;
 mod least_gas;
 mod machine;
 mod message;
+mod mimc;
+mod poseidon2;
 mod precompiles;
 mod state;
 
@@ -171,6 +175,7 @@ fn feemodel_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(inspect, module)?)?;
     module.add_function(wrap_pyfunction!(commit, module)?)?;
     module.add_class::<Change>()?;
+    module.add_class::<hashing::Hash>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     let py = module.py();
     module.add("MissingHash", py.get_type::<MissingHash>())?;

@@ -1,0 +1,129 @@
+//! The two hashes of the state tree for Python: batches of messages, roots of Merkle paths, checks of digests.
+
+use std::collections::BTreeMap;
+use std::thread;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
+
+use crate::{mimc, poseidon2};
+
+/// Bytes of a block of a message, and of a digest.
+pub const BLOCK: usize = 32;
+
+/// The hash of a message.
+pub type Digest = [u8; BLOCK];
+
+/// Messages from which on threads are worth their start.
+const PARALLEL: usize = 4_096;
+
+/// A hash of the state tree, by its name: "poseidon2" or "mimc".
+#[pyclass(frozen, module = "feemodel_native")]
+pub struct Hash {
+    digests: fn(&[&[u8]]) -> Option<Vec<Digest>>,
+}
+
+#[pymethods]
+impl Hash {
+    #[new]
+    fn new(name: &str) -> PyResult<Self> {
+        match name {
+            "poseidon2" => Ok(Self { digests: poseidon2::digests }),
+            "mimc" => Ok(Self { digests: mimc::digests }),
+            _ => Err(PyValueError::new_err(format!("expected poseidon2 or mimc, got {name:?}"))),
+        }
+    }
+
+    /// The digests of messages of `size` bytes, one after the other; `None` where one is no message of the hash.
+    fn digests<'py>(&self, py: Python<'py>, data: &[u8], size: usize) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        if size == 0 || !data.len().is_multiple_of(size) {
+            return Err(PyValueError::new_err(format!("expected whole messages of {size} bytes, got {}", data.len())));
+        }
+        if data.len() == size {
+            return Ok((self.digests)(&[data]).map(|found| PyBytes::new(py, &found[0])));
+        }
+        let found = py.detach(|| self.on_all_cores(&data.chunks_exact(size).collect::<Vec<_>>()));
+        Ok(found.map(|found| PyBytes::new(py, found.as_flattened())))
+    }
+
+    /// The digests at the tops of paths, each of them the digest of two below it; `None` where one is no digest.
+    ///
+    /// Nodes are the digests that the paths begin with. The siblings of each path follow from its lowest up, one path
+    /// after the other. The lowest bit of an index is 1 where the first sibling is on the left.
+    fn path_roots<'py>(
+        &self,
+        py: Python<'py>,
+        nodes: &[u8],
+        siblings: &[u8],
+        indices: Vec<u64>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let height = siblings.len() / (BLOCK * indices.len()).max(1);
+        if nodes.len() != BLOCK * indices.len() || siblings.len() != height * nodes.len() || height > 64 {
+            return Err(PyValueError::new_err(
+                "expected a node for each index, and as many siblings for each, at most 64",
+            ));
+        }
+        let (nodes, siblings) = (nodes.as_chunks().0, siblings.as_chunks().0);
+        let found = py.detach(|| self.roots(nodes, siblings, height, &indices));
+        Ok(found.map(|found| PyBytes::new(py, found.as_flattened())))
+    }
+
+    /// The first message whose digest is not the given one, or which is no message of the tree; `None` where all are.
+    fn first_wrong(&self, py: Python<'_>, messages: Vec<PyBackedBytes>, digests: Vec<PyBackedBytes>) -> Option<usize> {
+        let messages: Vec<&[u8]> = messages.iter().map(AsRef::as_ref).collect();
+        let digests: Vec<&[u8]> = digests.iter().map(AsRef::as_ref).collect();
+        py.detach(|| {
+            let mut by_size = BTreeMap::<usize, Vec<usize>>::new();
+            for (index, message) in messages.iter().enumerate() {
+                by_size.entry(message.len()).or_default().push(index);
+            }
+            by_size.values().filter_map(|group| self.first_wrong_of(group, &messages, &digests)).min()
+        })
+    }
+}
+
+impl Hash {
+    fn on_all_cores(&self, messages: &[&[u8]]) -> Option<Vec<Digest>> {
+        if messages.len() < PARALLEL {
+            return (self.digests)(messages);
+        }
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        thread::scope(|scope| {
+            let parts = messages.chunks(messages.len().div_ceil(cores));
+            let started: Vec<_> = parts.map(|part| scope.spawn(|| (self.digests)(part))).collect();
+            let found = started.into_iter().map(|part| part.join().ok().flatten());
+            found.collect::<Option<Vec<_>>>().map(|parts| parts.concat())
+        })
+    }
+
+    fn roots(&self, nodes: &[Digest], siblings: &[Digest], height: usize, indices: &[u64]) -> Option<Vec<Digest>> {
+        let mut hashes = nodes.to_vec();
+        for level in 0..height {
+            let pairs = indices.iter().zip(&hashes).enumerate().map(|(path, (index, digest))| {
+                let sibling = siblings[path * height + level];
+                if index >> level & 1 == 1 { [sibling, *digest] } else { [*digest, sibling] }
+            });
+            let pairs: Vec<_> = pairs.collect();
+            hashes = (self.digests)(&pairs.iter().map(|pair| pair.as_flattened()).collect::<Vec<_>>())?;
+        }
+        Some(hashes)
+    }
+
+    /// The first of messages of one size.
+    fn first_wrong_of(&self, group: &[usize], messages: &[&[u8]], expected: &[&[u8]]) -> Option<usize> {
+        let size = messages[group[0]].len();
+        if size == 0 || !size.is_multiple_of(BLOCK) {
+            return Some(group[0]);
+        }
+        let of_group: Vec<&[u8]> = group.iter().map(|index| messages[*index]).collect();
+        let right = |found: &Digest, index: usize| expected.get(index).is_some_and(|digest| *digest == found);
+        if let Some(found) = (self.digests)(&of_group) {
+            return group.iter().zip(&found).find(|(index, found)| !right(found, **index)).map(|(index, _)| *index);
+        }
+        let wrong =
+            |index: &&usize| (self.digests)(&[messages[**index]]).is_none_or(|found| !right(&found[0], **index));
+        group.iter().find(wrong).copied()
+    }
+}
