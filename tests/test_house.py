@@ -40,6 +40,7 @@ MAY_IMPORT = {
     "simulation": GROUND | {"ethereum", "sizes", "linea", "rollups"},
     "plots": GROUND | {"ethereum"},
     "explorer": GROUND | {"ethereum", "sizes", "linea", "rollups", "simulation", "io", "execution"},
+    "server": None,
     "rpc": None,  # the server and the commands may import everything below them
     "cli": None,
 }

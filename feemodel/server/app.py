@@ -1,0 +1,225 @@
+"""The ASGI application of a worker.
+
+POST /                  JSON-RPC 2.0, read and answered here
+GET  /                  the explorer's page, or a WebSocket with the same methods
+GET  /openrpc.json      the methods, described
+GET  /health            that the process is alive, and the age of what it knows of other nodes
+GET  /ready             503 while an estimate would not be answered
+GET  /metrics           for Prometheus, of all workers
+"""
+
+import ipaddress
+import re
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from contextlib import suppress
+from typing import Any, TypeAlias
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from feemodel.explorer.page import page
+from feemodel.server import metrics
+from feemodel.server.deadlines import Connections
+from feemodel.server.dispatch import Dispatcher
+from feemodel.server.service import Service
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+KNOWN_HOSTS = 64  # Host headers that are remembered as allowed
+JSON_TYPES = frozenset((b"application/json", b"application/json-rpc", b"application/jsonrequest"))
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([0-9a-z._-]+))(?::[0-9]{1,5})?", re.IGNORECASE)
+_JSON = (b"content-type", b"application/json")
+_PAGE_HEADERS = {"referrer-policy": "no-referrer", "x-content-type-options": "nosniff", "cache-control": "no-cache"}
+
+
+class Refusal(Exception):
+    """A request that is answered with an HTTP status other than 200."""
+
+    def __init__(self, status: int, reason: str, *headers: tuple[bytes, bytes]) -> None:
+        self.status, self.reason, self.headers = status, reason, headers
+
+
+class App:
+    """The application.
+
+    Parameters
+    ----------
+    service : whose methods are served.
+    dispatcher : of these methods.
+    connections : of the worker.
+    """
+
+    def __init__(self, service: Service, dispatcher: Dispatcher, connections: Connections) -> None:
+        settings = service.settings
+        self.connections, self._service, self._dispatcher = connections, service, dispatcher
+        self._hosts = frozenset(map(str.lower, (*LOOPBACK, settings.host, *settings.allowed_hosts)))
+        self._known_hosts: set[bytes] = set()
+        self._origins, self._body_limit, self._most = settings.cors_origins, settings.body_limit, settings.requests
+        self._answering = 0
+        routes = [
+            Route("/", self._page, methods=["GET"]),
+            Route("/health", self._health, methods=["GET"]),
+            Route("/ready", self._ready, methods=["GET"]),
+            Route("/metrics", self._metrics, methods=["GET"]),
+            Route("/openrpc.json", self._openrpc, methods=["GET"]),
+            WebSocketRoute("/", self._websocket),
+        ]
+        self._others = Starlette(routes=routes, lifespan=service.lifespan)
+        self._inner: Callable[[Scope, Receive, Send], Awaitable[None]] = self._route
+        if self._origins:
+            self._inner = CORSMiddleware(
+                self._route, allow_origins=self._origins, allow_methods=("GET", "POST"), allow_headers=("content-type",)
+            )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._others(scope, receive, send)
+            return
+        try:
+            self._check_host(scope["headers"])
+        except Refusal as refusal:
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1008})
+            else:
+                await self._refuse(send, refusal)
+            return
+        await self._inner(scope, receive, send)
+
+    async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] != "/":
+            await self._others(scope, receive, send)
+            return
+        try:
+            answer = await self._answer(scope["headers"], receive)
+        except Refusal as refusal:
+            await self._refuse(send, refusal)
+            return
+        if answer is None:
+            await send({"type": "http.response.start", "status": 204, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+            return
+        headers = [_JSON, (b"content-length", b"%d" % len(answer))]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": answer})
+
+    async def _answer(self, headers: Headers, receive: Receive) -> bytes | None:
+        """Return the response to the body of a request; raises `Refusal`."""
+        self._check_content(headers)
+        if self._answering >= self._most:
+            raise Refusal(503, f"at most {self._most:,} requests are answered at the same time", (b"retry-after", b"1"))
+        self._answering += 1
+        try:
+            return await self._dispatcher.answer(await self._body(receive))
+        finally:
+            self._answering -= 1
+
+    async def _body(self, receive: Receive) -> bytes:
+        body: bytes = b""
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise Refusal(400, "the request did not arrive as a whole")
+            body = body + message["body"] if body else message["body"]
+            if len(body) > self._body_limit:
+                raise self._too_large()
+            if not message.get("more_body"):
+                return body
+
+    def _too_large(self) -> Refusal:
+        return Refusal(413, f"a request has at most {self._body_limit:,} bytes", (b"connection", b"close"))
+
+    def _check_content(self, headers: Headers) -> None:
+        """Refuse bodies that a page elsewhere may send without asking, compressed ones, and large ones."""
+        kind = b""
+        for name, value in headers:
+            if name == b"content-type":
+                kind = value.partition(b";")[0].strip().lower()
+            elif name == b"content-length" and int(value) > self._body_limit:
+                raise self._too_large()
+            elif name == b"content-encoding" and value.strip().lower() != b"identity":
+                shown = value[:100].decode("latin-1")
+                raise Refusal(415, f"expected no content-encoding, got {shown!r}")
+        if kind not in JSON_TYPES:
+            shown = kind[:100].decode("latin-1")
+            raise Refusal(415, f"expected content-type application/json, got {shown!r}")
+
+    def _check_host(self, headers: Headers) -> None:
+        """Reject requests whose Host header is not allowed (DNS rebinding); addresses are always allowed."""
+        hosts = [value for name, value in headers if name == b"host"]
+        if len(hosts) != 1:
+            raise Refusal(400, f"expected one Host header, got {len(hosts)}", (b"connection", b"close"))
+        host = hosts[0]
+        if host in self._known_hosts:
+            return
+        found = _HOST.fullmatch(host.decode("latin-1"))
+        name = (found[1] or found[2]).lower() if found else ""
+        if "*" not in self._hosts and name not in self._hosts and not _is_address(name):
+            shown = host.decode("latin-1")[:100]
+            raise Refusal(403, f"the host {shown!r} is not one of those that are answered")
+        if len(self._known_hosts) < KNOWN_HOSTS:
+            self._known_hosts.add(host)
+
+    async def _refuse(self, send: Send, refusal: Refusal) -> None:
+        metrics.count_answer(refusal.status)
+        body = msgspec.json.encode({"error": refusal.reason})
+        headers = [_JSON, (b"content-length", b"%d" % len(body)), *refusal.headers]
+        await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    async def _websocket(self, websocket: WebSocket) -> None:
+        """Answer messages one after another."""
+        origin = websocket.headers.get("origin")  # a browser asks no leave for a WebSocket
+        is_own = origin is None or origin.partition("://")[2] == websocket.headers["host"]
+        if not is_own and "*" not in self._origins and origin not in self._origins:
+            await websocket.close(1008)
+            return
+        await websocket.accept()
+        with suppress(WebSocketDisconnect):
+            while True:
+                message = await websocket.receive()
+                if message["type"] == "websocket.disconnect":
+                    return
+                body = message["text"].encode() if message.get("text") is not None else message["bytes"]
+                answer = await self._dispatcher.answer(body)
+                if answer is not None:
+                    await websocket.send_text(answer.decode())
+
+    async def _page(self, request: Request) -> Response:
+        body, policy = page()
+        headers = {"content-security-policy": policy, **_PAGE_HEADERS}
+        return Response(body, media_type="text/html", headers=headers)
+
+    async def _health(self, request: Request) -> Response:
+        return _json(self._service.health())
+
+    async def _ready(self, request: Request) -> Response:
+        reasons = self._service.unready()
+        return _json({"ready": not reasons, "reasons": reasons}, 503 if reasons else 200)
+
+    async def _metrics(self, request: Request) -> Response:
+        return Response(metrics.text(self._service.gauges()), media_type="text/plain; version=0.0.4")
+
+    async def _openrpc(self, request: Request) -> Response:
+        return Response(self._service.document(), media_type="application/json")
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(value), status, media_type="application/json")
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,320 @@
+"""Parameters and results of the methods: types that parse JSON and describe themselves in the OpenRPC document.
+
+A parameter becomes a typed value here, once; methods receive values that are known to be valid.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+
+from feemodel.checks import UINT64_MAX, UINT256_MAX, flag
+from feemodel.errors import InvalidInput
+from feemodel.ethereum.call import ACCESS_LIST as ACCESS_LIST_TYPE
+from feemodel.ethereum.call import BLOB, DYNAMIC_FEE, LEGACY, SET_CODE, Call, as_integer, read_access_list, read_type
+from feemodel.ethereum.quantities import address_bytes, as_bytes, from_block, from_hex, to_hex
+from feemodel.ethereum.transaction import read_authorizations
+from feemodel.execution.message import BLOB_VERSION, Request
+from feemodel.execution.state import Override, parse_overrides
+
+Schema: TypeAlias = dict[str, Any]
+TAGS = ("latest", "pending", "safe", "finalized", "earliest")
+MAX_BLOCKS = 64  # of `blocks` in an estimate's options: base fees may rise by 1,700 times until then
+_OPTION_NAMES = {"blocks", "details"}
+_BLOCK_FIELDS = {"blockNumber", "blockHash", "requireCanonical"}  # EIP-1898
+_HASH_DIGITS = len("0x") + 2 * 32
+
+_QUANTITY = {"type": "string", "pattern": "^0x(0|[1-9a-fA-F][0-9a-fA-F]*)$", "title": "quantity"}
+_DATA = {"type": "string", "pattern": "^0x([0-9a-fA-F]{2})*$", "title": "data"}
+_ADDRESS = {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$", "title": "address"}
+_HASH = {"type": "string", "pattern": "^0x[0-9a-fA-F]{64}$", "title": "32 bytes"}
+_TAG = {"enum": list(TAGS), "title": "tag"}
+_EIP_1898: Schema = {
+    "type": "object",
+    "title": "EIP-1898",
+    "properties": {
+        "blockNumber": {"oneOf": [_QUANTITY, _TAG]}, "blockHash": _HASH, "requireCanonical": {"type": "boolean"},
+    },
+    "additionalProperties": False,
+    "anyOf": [{"required": ["blockNumber"]}, {"required": ["blockHash"]}],
+}  # fmt: skip
+_BLOCK: Schema = {"title": "block", "oneOf": [_QUANTITY, {"type": "integer", "minimum": 0}, _TAG, _HASH, _EIP_1898]}
+_SLOTS = {"type": "object", "additionalProperties": _HASH, "propertyNames": {"pattern": _HASH["pattern"]}}
+_OVERRIDES: Schema = {
+    "title": "state override",
+    "type": "object",
+    "propertyNames": {"pattern": _ADDRESS["pattern"]},
+    "additionalProperties": {
+        "type": "object",
+        "properties": {"balance": _QUANTITY, "nonce": _QUANTITY, "code": _DATA, "state": _SLOTS, "stateDiff": _SLOTS},
+        "additionalProperties": False,
+        "not": {"required": ["state", "stateDiff"]},
+    },
+}
+_OPTIONS: Schema = {
+    "title": "options",
+    "type": "object",
+    "properties": {
+        "blocks": {"oneOf": [{"type": "integer", "minimum": 1, "maximum": MAX_BLOCKS}, _QUANTITY]},
+        "details": {"type": "boolean"},
+    },
+    "additionalProperties": False,
+    "minProperties": 1,
+}
+
+
+class BlockId(msgspec.Struct, frozen=True):
+    """A block as a parameter names it: one of number, tag and hash."""
+
+    given: Any  #: as it was sent
+    number: int | None = None
+    tag: str | None = None
+    hash: bytes | None = None
+
+
+class StateOverride(msgspec.Struct, frozen=True):
+    """A state override, as it was sent and parsed."""
+
+    given: Mapping[str, Any]
+    accounts: Mapping[bytes, Override]
+
+
+def read_block(value: Any) -> BlockId:
+    """Return the block that a parameter names; raises `InvalidInput`.
+
+    >>> read_block("0x5").number, read_block("latest").tag
+    (5, 'latest')
+    """
+    given = value
+    if isinstance(value, Mapping) and value and value.keys() <= _BLOCK_FIELDS:
+        hashed, value = value.get("blockHash"), value.get("blockNumber")
+        if hashed is not None and value is not None:
+            raise InvalidInput("block", "expected either blockHash or blockNumber", given)
+        if hashed is not None:
+            return BlockId(given, hash=as_bytes("block.blockHash", hashed, size=32))
+    if isinstance(value, str) and value in TAGS:
+        return BlockId(given, tag=value)
+    if isinstance(value, str) and len(value) == _HASH_DIGITS:  # as web3.py sends a hash
+        return BlockId(given, hash=as_bytes("block", value, size=32))
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:  # as web3.py sends a number
+        return BlockId(given, number=value)
+    return BlockId(given, number=from_block(value, TAGS))
+
+
+def read_overrides(value: Any) -> StateOverride:
+    """Return a state override; raises `InvalidInput`."""
+    return StateOverride(value, parse_overrides(value))
+
+
+def _read_target(value: Any) -> bytes | None:
+    """Return the address of a call's target; `0x` creates a contract, as some clients write it."""
+    return None if value == "0x" else address_bytes(value)
+
+
+def _read_hash(value: Any) -> bytes:
+    return as_bytes("hash", value, size=32)
+
+
+def _uint(maximum: int) -> Callable[[Any], int]:
+    return partial(as_integer, "quantity", maximum=maximum)
+
+
+def _read_blob_hashes(value: Any) -> tuple[bytes, ...]:
+    found = tuple(map(_read_hash, value)) if isinstance(value, list) else None
+    if found is None or any(one[0] != BLOB_VERSION for one in found):
+        raise InvalidInput("hashes", "expected hashes of version 0x01", value)
+    return found
+
+
+class _AnyInstance(type):
+    """A type of parameters: msgspec asks whether what was read is an instance, and it is an int or bytes."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return True
+
+
+def _wire(read: Callable[[Any], Any], schema: Schema) -> Any:
+    return _AnyInstance("Wire", (), {"read": staticmethod(read), "schema": schema})
+
+
+if TYPE_CHECKING:
+    Address: TypeAlias = bytes
+    Target: TypeAlias = bytes
+    Data: TypeAlias = bytes
+    Hash: TypeAlias = bytes
+    Uint64: TypeAlias = int
+    Uint256: TypeAlias = int
+    Type: TypeAlias = int
+    AccessListEntries: TypeAlias = tuple[tuple[bytes, tuple[bytes, ...]], ...]
+    Authorizations: TypeAlias = tuple[Any, ...]
+    BlobHashes: TypeAlias = tuple[bytes, ...]
+    Block: TypeAlias = BlockId
+    Overrides: TypeAlias = StateOverride
+    EstimateOption: TypeAlias = Any
+    Quantity: TypeAlias = str
+    HexData: TypeAlias = str
+else:
+    Address = _wire(address_bytes, _ADDRESS)
+    Target = _wire(_read_target, _ADDRESS)
+    Data = _wire(from_hex, _DATA)
+    Hash = _wire(_read_hash, _HASH)
+    Uint64 = _wire(_uint(UINT64_MAX), _QUANTITY)
+    Uint256 = _wire(_uint(UINT256_MAX), _QUANTITY)
+    Type = _wire(read_type, _QUANTITY)
+    AccessListEntries = _wire(partial(read_access_list, name=""), {"type": "array"})
+    Authorizations = _wire(read_authorizations, {"type": "array"})
+    BlobHashes = _wire(_read_blob_hashes, {"type": "array", "items": _HASH})
+    Block = _wire(read_block, _BLOCK)
+    Overrides = _wire(read_overrides, _OVERRIDES)
+    EstimateOption = _wire(lambda value: value, {"anyOf": [_OVERRIDES, _BLOCK, _OPTIONS, {"type": "null"}]})
+    Quantity = _wire(str, _QUANTITY)  # of results
+    HexData = _wire(str, _DATA)
+
+
+class CallObject(msgspec.Struct, rename="camel"):
+    """A call as `eth_call` and `rollup_estimateGas` take it; fields that are not known are ignored, as nodes do."""
+
+    sender: Address | None = msgspec.field(default=None, name="from")
+    to: Target | None = None
+    gas: Uint64 | None = None
+    gas_price: Uint256 | None = None
+    max_fee_per_gas: Uint256 | None = None
+    max_priority_fee_per_gas: Uint256 | None = None
+    max_fee_per_blob_gas: Uint256 | None = None
+    value: Uint256 | None = None
+    nonce: Uint64 | None = None
+    chain_id: Uint64 | None = None
+    data: Data | None = None
+    input: Data | None = None
+    access_list: AccessListEntries | None = None
+    authorization_list: Authorizations | None = None
+    blob_versioned_hashes: BlobHashes | None = None
+    type: Type | None = None
+    strict: bool | None = None
+
+    def request(self) -> Request:
+        """Return the call with its lists; raises `InvalidInput` for fields that contradict each other."""
+        data = self.data
+        if self.input is not None:
+            if data is not None and data != self.input:
+                raise InvalidInput("call.input", "expected the same bytes as in call.data", to_hex(self.input))
+            data = self.input
+        has_fees = self.max_fee_per_gas is not None or self.max_priority_fee_per_gas is not None
+        if self.type is not None:
+            self._check_type(self.type, has_fees=has_fees)
+        if self.gas_price is not None and has_fees:
+            raise InvalidInput("call.gasPrice", "expected either gasPrice or maxFeePerGas", hex(self.gas_price))
+        if self.strict is False:
+            raise InvalidInput("call.strict", "expected true: estimates are bounded by the sender's balance", False)
+        authorizations, blob_hashes = self.authorization_list or (), self.blob_versioned_hashes or ()
+        if self.to is None and (authorizations or blob_hashes):
+            raise InvalidInput("call.to", "expected an address with authorizations or blobs", None)
+        call = Call(  # by position: by name it takes twice the time
+            self.sender, self.to, self.gas, self.gas_price, self.max_fee_per_gas, self.max_priority_fee_per_gas,
+            self.max_fee_per_blob_gas, self.value, self.nonce, self.chain_id, data or b"", self.access_list,
+            len(authorizations),
+        )  # fmt: skip
+        return Request(call, authorizations, blob_hashes)
+
+    def _check_type(self, given: int, *, has_fees: bool) -> None:
+        made = LEGACY
+        if self.authorization_list:
+            made = SET_CODE
+        elif self.blob_versioned_hashes or self.max_fee_per_blob_gas is not None:
+            made = BLOB
+        elif has_fees:
+            made = DYNAMIC_FEE
+        elif self.access_list:
+            made = ACCESS_LIST_TYPE
+        if made > given:
+            raise InvalidInput("call.type", f"the other fields are of type {made}", given)
+        if given >= DYNAMIC_FEE and self.gas_price is not None:
+            raise InvalidInput("call.type", "type 2 has maxFeePerGas, not gasPrice", given)
+
+
+class EstimateOptions(msgspec.Struct, frozen=True):
+    """Parameters after the call of an estimate."""
+
+    block: BlockId | None = None
+    overrides: StateOverride | None = None
+    blocks: int | None = None  #: for which the fee must be enough
+    details: bool = False  #: whether the answer has gas by part and the access list
+
+
+def estimate_options(*given: Any) -> EstimateOptions:
+    """Return the parameters after the call of an estimate: a block, a state override, options.
+
+    They are `[overrides]` as the rollup method has it, or `[block, overrides]` as clients send them. Options are an
+    object of `blocks` and `details` after the others. Raises `InvalidInput`.
+
+    >>> estimate_options("latest", {"blocks": 5}, None).blocks
+    5
+    """
+    named = list(given)
+    while named and named[-1] is None:
+        named.pop()
+    blocks, details = None, False
+    if named and isinstance(named[-1], Mapping) and named[-1] and named[-1].keys() <= _OPTION_NAMES:
+        options = named.pop()
+        if "blocks" in options:
+            blocks = as_integer("blocks", options["blocks"])
+            if not 1 <= blocks <= MAX_BLOCKS:
+                raise InvalidInput("blocks", f"expected 1 to {MAX_BLOCKS}", blocks)
+        details = flag("details", options.get("details", False))
+    if len(named) > 2:
+        raise InvalidInput("parameter 4", 'expected options such as {"blocks": k}', named[-1])
+    block, overrides = (*named, None, None)[:2]
+    if isinstance(block, Mapping) and not (block and block.keys() <= _BLOCK_FIELDS):
+        if overrides is not None:
+            raise InvalidInput("parameter 3", "expected nothing after a state override", overrides)
+        block, overrides = None, block
+    return EstimateOptions(
+        None if block is None else read_block(block),
+        None if overrides is None else read_overrides(overrides),
+        blocks,
+        details,
+    )
+
+
+_AT = re.compile(r"^(?P<reason>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
+
+
+def parse(name: str, value: Any, kind: Any) -> Any:
+    """Return a parameter as a value of its type; raises `InvalidInput` that names the field.
+
+    >>> parse("call", {"to": "0x" + "11" * 20, "customData": 5}, CallObject).to.hex()[:4]
+    '1111'
+    >>> parse("call", {"gas": "0x"}, CallObject)
+    Traceback (most recent call last):
+    feemodel.errors.InvalidInput: call.gas: expected a quantity such as "0x5208", got '0x'
+    """
+    try:
+        return msgspec.convert(value, kind, dec_hook=_decoded)
+    except msgspec.ValidationError as error:
+        found = _AT.match(str(error))
+        path = (found and found["path"]) or ""
+        cause = error.__cause__
+        if isinstance(cause, InvalidInput):
+            inner = cause.name if cause.name.startswith(("[", "overrides.", "authorization")) else ""
+            where = inner if inner.startswith("overrides.") else name + path + (inner if inner[:1] == "[" else "")
+            raise InvalidInput(where, cause.reason, cause.value) from None
+        reason = found["reason"] if found else str(error)
+        raise InvalidInput(name + path, reason[:1].lower() + reason[1:], value) from None
+
+
+def _schema(kind: Any) -> Schema:
+    return dict(kind.schema)
+
+
+def _decoded(kind: Any, value: Any) -> Any:
+    return kind.read(value)
+
+
+def schemas(kinds: list[Any]) -> tuple[list[Schema], Schema]:
+    """Return the JSON schemas of types, and the components that they refer to."""
+    found, components = msgspec.json.schema_components(
+        kinds, schema_hook=_schema, ref_template="#/components/schemas/{name}"
+    )
+    return list(found), components

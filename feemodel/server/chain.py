@@ -1,0 +1,251 @@
+"""A chain without new blocks: its newest block and the state after it, of a geth genesis or of replayed blocks.
+
+An unconfigured server answers from the development genesis: funded accounts and a few real contracts. Its ledger ships
+with it, because hashing it takes longer than the rest of a start; `scripts/build-ledger` writes it.
+"""
+
+import json
+import shutil
+import sqlite3
+import sys
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ethereum_rlp import rlp
+
+from feemodel.checks import UINT256_MAX
+from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.ethereum.fee_market import ELASTICITY, next_base_fee
+from feemodel.ethereum.hashes import keccak256
+from feemodel.ethereum.quantities import as_bytes, from_hex, from_number, minimal_bytes, to_hex, to_quantity
+from feemodel.ethereum.trie import BLOOM_BYTES, EMPTY_REQUESTS, EMPTY_TRIE, EMPTY_UNCLES
+from feemodel.execution.forks import FORKS
+from feemodel.execution.state import Account, Block, CallState
+from feemodel.io.documents import opened, parse_json
+from feemodel.io.shipped import shipped_path
+from feemodel.ledger.blocks import GenesisAccount
+from feemodel.ledger.files import genesis_chain_id, parse_genesis, reading
+from feemodel.ledger.genesis import import_genesis
+from feemodel.ledger.store import Store
+from feemodel.server.calls import BlockId
+
+if TYPE_CHECKING:
+    from feemodel.io.replay import Replay
+
+
+GENESIS, LEDGER = "development/genesis.json", "development/ledger.db"
+#: Where a geth genesis says that rules begin, newest first: the key in its `config`, and the rules.
+_ACTIVATIONS = (
+    ("bpo2Time", "bpo2"), ("bpo1Time", "bpo1"), ("osakaTime", "osaka"), ("pragueTime", "prague"),
+    ("cancunTime", "cancun"), ("shanghaiTime", "shanghai"), ("mergeNetsplitBlock", "paris"), ("londonBlock", "london"),
+    ("berlinBlock", "berlin"), ("istanbulBlock", "istanbul"), ("petersburgBlock", "constantinople"),
+    ("byzantiumBlock", "byzantium"), ("eip158Block", "spurious_dragon"), ("eip150Block", "tangerine_whistle"),
+    ("homesteadBlock", "homestead"),
+)  # fmt: skip
+INITIAL_BASE_FEE = 1_000_000_000  # EIP-1559 [wei / gas]
+_WITH_BASE_FEE = frozenset(list(FORKS)[list(FORKS).index("london") :])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """The state that calls are executed on, and the block that it belongs to."""
+
+    call_state: CallState
+    extra_data: bytes = b""  #: of the block, where its pricing record stands
+    hash: bytes | None = None  #: `None` where the source does not tell it
+    parent_hash: bytes = bytes(32)
+    state_root: bytes | None = None  #: of the ledger's tree, under which `rollup_getProof` proves
+    gas_used: int = 0  #: by the block, or where refunds are not known the most that it can be [gas]
+
+    @property
+    def next_base_fee(self) -> int:
+        """The base fee of the block that would come next, by EIP-1559 [wei / gas]."""
+        block = self.call_state.block
+        if block.gas_limit < ELASTICITY:  # which has no gas target
+            return block.base_fee
+        return int(next_base_fee(block.base_fee, min(self.gas_used, block.gas_limit), block.gas_limit))
+
+    def is_newest(self, block: BlockId) -> bool:
+        """Return whether a parameter names the newest block."""
+        if block.hash is not None:
+            return block.hash == self.hash
+        number = self.call_state.block.number
+        if block.tag is not None:
+            return block.tag != "earliest" or number == 0
+        return block.number == number
+
+    def block(self) -> dict[str, Any]:
+        """Return the block as `eth_getBlockByNumber` answers; without transactions, of which this chain keeps none."""
+        header = _header(self)
+        shown = {
+            name: to_hex(value) if isinstance(value, bytes) else to_quantity(value) for name, value in header.items()
+        }
+        return {
+            **shown,
+            "hash": _hex(self.hash),
+            "stateRoot": _hex(self.state_root),
+            "totalDifficulty": to_quantity(self.call_state.block.difficulty),
+            "size": to_quantity(len(_encoded(header))),
+            "transactions": [],
+            "uncles": [],
+            "withdrawals": [],
+        }
+
+
+def genesis_chain(genesis: Mapping[str, Any], *, state_root: bytes | None = None) -> Chain:
+    """The chain whose only block is a geth genesis.
+
+    Parameters
+    ----------
+    genesis : the document: `config` with `chainId` and when each rules begin, `alloc`, `gasLimit`, and what it has of
+        `timestamp`, `baseFeePerGas`, `extraData`, `coinbase`, `mixHash`, `difficulty`, `number`. As in geth the base
+        fee is 1 gwei where it is absent and London holds.
+    state_root : of the ledger's tree over the same allocation. The block's hash is that of a header with this root, so
+        it is not the one that geth computes, whose state tree is another.
+
+    Raises `InvalidInput` that names the field.
+    """
+    config = genesis.get("config") if isinstance(genesis, Mapping) else None
+    if not isinstance(config, Mapping) or "chainId" not in config:
+        raise InvalidInput("genesis.config", "expected an object with chainId", config)
+    block = Block(
+        number=_number(genesis, "number", 0),
+        timestamp=_number(genesis, "timestamp", 0),
+        gas_limit=_number(genesis, "gasLimit"),
+        base_fee=0,
+        coinbase=_sized(genesis, "coinbase", 20),
+        prev_randao=_sized(genesis, "mixHash", 32),
+        difficulty=_number(genesis, "difficulty", 0),
+        excess_blob_gas=_number(genesis, "excessBlobGas", 0),
+    )
+    fork = _fork_at(config, block)
+    first = INITIAL_BASE_FEE if fork in _WITH_BASE_FEE else 0
+    block = replace(block, base_fee=_number(genesis, "baseFeePerGas", first))
+    call_state = CallState(
+        accounts={account.address: _account(account) for account in parse_genesis(genesis)},
+        block=block,
+        chain_id=_number(config, "chainId"),
+        fork=FORKS[fork],
+    )
+    extra_data = from_hex(genesis.get("extraData") or "0x", "genesis.extraData")
+    parent_hash = _sized(genesis, "parentHash", 32)
+    chain = Chain(call_state=call_state, extra_data=extra_data, parent_hash=parent_hash, state_root=state_root)
+    found = keccak256(_encoded(_header(chain)))
+    named = replace(block, hashes={block.number: found})  # to BLOCKHASH in a simulated block behind it
+    return replace(chain, hash=found, call_state=replace(call_state, block=named))
+
+
+def replay_chain(replay: "Replay") -> Chain:
+    """The chain at the last block of a replay, after its transactions; only what they touched is there."""
+    from feemodel.execution.replay import final_state
+
+    last = replay.blocks[-1]
+    return Chain(
+        call_state=final_state(replay),
+        extra_data=last.extra_data,
+        hash=replay.block_hashes.get(last.number),
+        parent_hash=last.parent_hash,
+        gas_used=sum(transaction.gas_used for transaction in last.transactions),
+    )
+
+
+def read_genesis_document(path: str | Path) -> dict[str, Any]:
+    """A geth genesis file as it stands, which may be gzipped; raises `UnreadableFile`."""
+    with reading(path), opened(path) as file:
+        document = parse_json(file.read())
+    if not isinstance(document, dict):
+        raise UnreadableFile(f"{path}: expected a JSON object")
+    return document
+
+
+def _header(chain: Chain) -> dict[str, bytes | int]:
+    """Return the header's fields in the order of RLP, as since Prague whatever the rules."""
+    block = chain.call_state.block
+    return {
+        "parentHash": chain.parent_hash,
+        "sha3Uncles": EMPTY_UNCLES,
+        "miner": block.coinbase,
+        "stateRoot": chain.state_root or bytes(32),
+        "transactionsRoot": EMPTY_TRIE,
+        "receiptsRoot": EMPTY_TRIE,
+        "logsBloom": bytes(BLOOM_BYTES),
+        "difficulty": block.difficulty,
+        "number": block.number,
+        "gasLimit": block.gas_limit,
+        "gasUsed": 0,
+        "timestamp": block.timestamp,
+        "extraData": chain.extra_data,
+        "mixHash": block.prev_randao,
+        "nonce": bytes(8),
+        "baseFeePerGas": block.base_fee,
+        "withdrawalsRoot": EMPTY_TRIE,
+        "blobGasUsed": 0,
+        "excessBlobGas": block.excess_blob_gas,
+        "parentBeaconBlockRoot": bytes(32),
+        "requestsHash": EMPTY_REQUESTS,
+    }
+
+
+def _encoded(header: Mapping[str, bytes | int]) -> bytes:
+    """Return a header in RLP, whose Keccak-256 is the block's hash."""
+    return rlp.encode([minimal_bytes(value) if isinstance(value, int) else value for value in header.values()])
+
+
+def _account(account: GenesisAccount) -> Account:
+    slots = {int.from_bytes(slot): value for slot, value in account.storage.items()}
+    return Account(balance=account.balance, nonce=account.nonce, code=account.code, storage=slots)
+
+
+def _fork_at(config: Mapping[str, Any], block: Block) -> str:
+    for key, name in _ACTIVATIONS:
+        if config.get(key) is not None:
+            begins = _number(config, key)
+            if begins <= (block.timestamp if key.endswith("Time") else block.number):
+                return name
+    return "frontier"
+
+
+def _number(document: Mapping[str, Any], name: str, default: int | None = None) -> int:
+    """A number of a genesis file: of JSON, decimal or hexadecimal text."""
+    value = document.get(name)
+    if value is None and default is not None:
+        return default
+    return from_number(value, f"genesis.{name}", maximum=UINT256_MAX)
+
+
+def _sized(document: Mapping[str, Any], name: str, size: int) -> bytes:
+    value = document.get(name)
+    return bytes(size) if value is None else as_bytes(f"genesis.{name}", value, size=size)
+
+
+def _hex(data: bytes | None) -> str | None:
+    return None if data is None else to_hex(data)
+
+
+def development_genesis() -> dict[str, Any]:
+    """Return the geth genesis that ships; `data/development/README.md` lists its accounts and contracts."""
+    return dict(json.loads(shipped_path(GENESIS).read_bytes()))
+
+
+def copy_development_ledger(path: str | Path) -> None:
+    """Write the ledger of the development genesis, whose only block is final, to a new file."""
+    shutil.copyfile(shipped_path(LEDGER), path)
+
+
+def build_ledger(path: str | Path, genesis: dict[str, Any]) -> None:
+    """Write a new ledger whose only block is a genesis, which is final."""
+    with Store(path) as store:
+        import_genesis(store, parse_genesis(genesis))
+        store.finalize(0)
+        if (chain_id := genesis_chain_id(genesis)) is not None:
+            store.set_chain_id(chain_id)
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).unlink(missing_ok=True)
+    build_ledger(sys.argv[1], development_genesis())
+    with closing(sqlite3.connect(sys.argv[1])) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")  # one file, without a log next to it

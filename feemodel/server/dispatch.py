@@ -1,0 +1,284 @@
+"""JSON-RPC 2.0: the bytes of a request in, the bytes of its response out.
+
+Errors of the package become error objects; an unforeseen one becomes "Internal error" with an identifier under which
+the log has its traceback.
+
+Source: https://www.jsonrpc.org/specification (2013-01-04); EIP-1474 for the codes above -32100.
+"""
+
+import asyncio
+import inspect
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from time import perf_counter
+from typing import Any, TypeAlias, get_type_hints
+
+import msgspec
+
+from feemodel.errors import ExecutionFailed, FeeModelError, InvalidInput, LimitExceeded, NotFinalized, UpstreamError
+from feemodel.io.documents import parse_json
+from feemodel.io.node import NodeError
+from feemodel.server.calls import parse
+
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
+SERVER_ERROR, UNAVAILABLE, LIMIT_EXCEEDED = -32000, -32002, -32005
+_CODES: tuple[tuple[type[FeeModelError], int], ...] = (
+    (NotFinalized, INVALID_REQUEST),  # as production answers for a block that it does not serve
+    (InvalidInput, INVALID_PARAMS),
+    (LimitExceeded, LIMIT_EXCEEDED),
+    (UpstreamError, UNAVAILABLE),
+)
+NAME_LENGTH = 100  # characters of an unknown method's name that its error shows
+FORWARDED_TOGETHER = 16  # calls of one batch that are forwarded at the same time
+
+Forward: TypeAlias = Callable[[str, Any], Awaitable[Any]]
+Observe: TypeAlias = Callable[[str, int, float], None]  # method, error code or 0, seconds
+
+_log = logging.getLogger(__name__)
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
+
+class CallError(FeeModelError):
+    """An error object: code, message and data."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        self.code, self.message, self.data = code, message, data
+        super().__init__(message)
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """A parameter of a method."""
+
+    name: str
+    kind: Any  #: its type, see `feemodel.server.calls`
+    required: bool
+
+
+class Method:
+    """A function with the types of its parameters, which come from its annotations.
+
+    Parameters
+    ----------
+    function : plain or a coroutine function; its parameters have the names of JSON-RPC.
+    typed : whether the annotations parse the parameters; if not, the function takes JSON values and checks them.
+    """
+
+    def __init__(self, function: Callable[..., Any], *, typed: bool = True) -> None:
+        self.function, self.is_async = function, inspect.iscoroutinefunction(function)
+        hints = get_type_hints(function) if typed else {}
+        self.parameters = tuple(
+            Parameter(one.name, hints.get(one.name, Any), one.default is one.empty)
+            for one in inspect.signature(function).parameters.values()
+        )
+        self.result = hints.get("return", Any)  #: its type
+        lines = (inspect.getdoc(function) or "").splitlines()
+        self.summary = lines[0].rstrip(".") if lines else ""
+        self._required = sum(one.required for one in self.parameters)
+
+    def arguments(self, params: Any) -> list[Any]:
+        """Return the typed arguments of a call; raises `InvalidInput` and `CallError`."""
+        if isinstance(params, dict):
+            params = self._positional(params)
+        if len(params) < self._required:
+            missing = self.parameters[len(params)].name
+            raise CallError(INVALID_PARAMS, f"missing value for required argument {len(params)} ({missing})")
+        if len(params) > len(self.parameters):
+            raise CallError(INVALID_PARAMS, f"too many arguments, want at most {len(self.parameters)}")
+        found: list[Any] = []
+        for parameter, value in zip(self.parameters, params, strict=False):
+            if value is None and not parameter.required:
+                found.append(None)
+            else:
+                found.append(value if parameter.kind is Any else parse(parameter.name, value, parameter.kind))
+        return found
+
+    def _positional(self, params: Mapping[str, Any]) -> list[Any]:
+        names = [one.name for one in self.parameters]
+        for name in params:
+            if name not in names:
+                expected = f"expected one of {', '.join(names)}" if names else "expected no parameters"
+                raise CallError(INVALID_PARAMS, f"{name[:NAME_LENGTH]}: unknown parameter, {expected}")
+        for number, one in enumerate(self.parameters):
+            if one.required and one.name not in params:
+                raise CallError(INVALID_PARAMS, f"missing value for required argument {number} ({one.name})")
+        return [params.get(name) for name in names]
+
+
+class BatchLimits(msgspec.Struct, frozen=True):
+    """Limits on one batch."""
+
+    calls: int = 1_000
+    seconds: float = 30.0  #: after which no further call of the batch begins
+    answer_bytes: int = 32 << 20  #: of its answers, after which no further call begins
+    all_bytes: int = 128 << 20  #: of the answers to all batches of a process
+
+
+class Dispatcher:
+    """Answer requests with a table of methods.
+
+    Parameters
+    ----------
+    methods : by name.
+    forward : takes every other method; `None` if there is no node.
+    reasons : error messages for methods that are known but not served.
+    limits : of a batch.
+    observe : called after each call; unknown methods are observed as "unknown".
+    """
+
+    def __init__(
+        self,
+        methods: Mapping[str, Method],
+        *,
+        forward: Forward | None = None,
+        reasons: Mapping[str, str] | None = None,
+        limits: BatchLimits | None = None,
+        observe: Observe = lambda method, code, seconds: None,
+    ) -> None:
+        self._methods, self._forward, self._reasons = methods, forward, reasons or {}
+        self._limits, self._observe = limits or BatchLimits(), observe
+        self._held = 0  # bytes of answers that wait for the end of their batch
+        self._turn = asyncio.Lock()
+
+    async def answer(self, body: bytes) -> bytes | None:
+        """Return the response to a request or to a batch; `None` if there were only notifications."""
+        try:
+            request = _read(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InvalidInput) as error:
+            self._observe("", PARSE_ERROR, 0.0)
+            return _failed(None, CallError(PARSE_ERROR, f"Parse error: {error}"))
+        if isinstance(request, list):
+            return await self._answer_batch(request)
+        return await self._answer_call(request)
+
+    async def _answer_call(self, call: Any) -> bytes | None:
+        """Return the response to one call."""
+        if not _is_call(call):
+            self._observe("", INVALID_REQUEST, 0.0)
+            return _failed(None, CallError(INVALID_REQUEST, "Invalid Request"))
+        name, began, code = call["method"], perf_counter(), 0
+        method = self._methods.get(name)
+        try:
+            params = call.get("params") or []
+            if method is None:
+                result = await self._elsewhere(name, params)
+            elif method.is_async:
+                result = await method.function(*method.arguments(params))
+            else:
+                result = method.function(*method.arguments(params))
+            response = _encode({"jsonrpc": "2.0", "id": call.get("id"), "result": result})
+        except Exception as error:
+            found = _as_call_error(error)
+            code, response = found.code, _failed(call.get("id"), found)
+        self._observe("unknown" if method is None and self._forward is None else name, code, perf_counter() - began)
+        return response if "id" in call else None
+
+    async def _elsewhere(self, name: str, params: Any) -> Any:
+        """Return the node's answer to a method that this server does not have."""
+        if name in self._reasons:
+            raise CallError(METHOD_NOT_FOUND, self._reasons[name])
+        if self._forward is None:
+            raise CallError(METHOD_NOT_FOUND, f"the method {name[:NAME_LENGTH]} does not exist/is not available")
+        return await self._forward(name, params)
+
+    async def _answer_batch(self, calls: list[Any]) -> bytes | None:
+        if not calls or len(calls) > self._limits.calls:
+            self._observe("", INVALID_REQUEST, 0.0)
+            reason = f"Invalid Request: a batch holds 1 to {self._limits.calls:,} calls, this one {len(calls):,}"
+            return _failed(None, CallError(INVALID_REQUEST, reason))
+        answers: list[bytes] = []
+        size, began, place = 0, perf_counter(), 0
+        try:
+            while place < len(calls):
+                excess = self._excess(size, perf_counter() - began)
+                count = 1 if excess is not None else self._together(calls, place)
+                if excess is not None:
+                    found: Sequence[bytes | None] = [self._refused(calls[place], excess)]
+                elif count > 1:
+                    found = await asyncio.gather(*map(self._answer_call, calls[place : place + count]))
+                else:
+                    found = [await self._answer_call(calls[place])]
+                place += count
+                for response in found:
+                    if response is not None:
+                        answers.append(response)
+                        size += len(response)
+                        self._held += len(response)
+                async with self._turn:  # all batches take turns, so that they cannot delay single calls
+                    await asyncio.sleep(0)
+        finally:
+            self._held -= size
+        return b"[%b]" % b",".join(answers) if answers else None
+
+    def _together(self, calls: list[Any], place: int) -> int:
+        """Return how many calls of a batch, from one on, are reads that the node can answer at the same time."""
+        count = 0
+        for call in calls[place : place + FORWARDED_TOGETHER]:
+            name = call.get("method") if isinstance(call, dict) else None
+            if not isinstance(name, str) or name in self._methods or name.startswith("eth_send"):
+                break
+            count += 1
+        return max(count, 1) if self._forward is not None else 1
+
+    def _excess(self, size: int, seconds: float) -> str | None:
+        """Return why no further call of a batch begins; `None` if one may."""
+        limits = self._limits
+        if size > limits.answer_bytes:
+            return f"the answers to a batch: at most {limits.answer_bytes:,} bytes"
+        if self._held > limits.all_bytes:
+            return f"the answers to all batches: at most {limits.all_bytes:,} bytes"
+        return f"the calls of a batch: at most {limits.seconds:g} s" if seconds > limits.seconds else None
+
+    def _refused(self, call: Any, reason: str) -> bytes | None:
+        if not _is_call(call):
+            return _failed(None, CallError(INVALID_REQUEST, "Invalid Request"))
+        self._observe(call["method"] if call["method"] in self._methods else "unknown", LIMIT_EXCEEDED, 0.0)
+        return _failed(call["id"], CallError(LIMIT_EXCEEDED, reason)) if "id" in call else None
+
+
+def _read(body: bytes) -> Any:
+    """Return a JSON value whose objects have each name once; raises for anything else.
+
+    A proxy in front of the server may have read the other one of two values with the same name. The second value
+    replaces the first when it is decoded, so that encoding gives fewer quotation marks again.
+    """
+    value = _decode(body)
+    if b"\\" in body or body.count(b'"') != _encode(value).count(b'"'):
+        parse_json(body, "the request")
+    return value
+
+
+def _is_call(call: Any) -> bool:
+    if not isinstance(call, dict) or call.get("jsonrpc") != "2.0" or not isinstance(call.get("method"), str):
+        return False
+    identity = call.get("id")
+    if not isinstance(call.get("params"), (list, dict, type(None))) or isinstance(identity, bool):
+        return False
+    if isinstance(identity, int):  # 64 bits are what the encoder writes
+        return -(2**63) <= identity < 2**64
+    return identity is None or isinstance(identity, (str, float))
+
+
+def _as_call_error(error: Exception) -> CallError:
+    if isinstance(error, CallError):
+        return error
+    if isinstance(error, (ExecutionFailed, NodeError)):  # which have the code and the words of a node
+        return CallError(error.code, error.message, error.data)
+    for kind, code in _CODES:
+        if isinstance(error, kind):
+            return CallError(code, str(error))
+    identity = secrets.token_hex(8)
+    _log.error("internal error %s", identity, exc_info=error)
+    return CallError(INTERNAL_ERROR, "Internal error", {"id": identity})
+
+
+def _failed(identity: Any, error: CallError) -> bytes:
+    """Return the response with an error object."""
+    fields = {"code": error.code, "message": error.message}
+    if error.data is not None:
+        fields["data"] = error.data
+    try:
+        return _encode({"jsonrpc": "2.0", "id": identity, "error": fields})
+    except Exception as unwritable:  # the words of a node may not be valid text, and its code may have any length
+        return _failed(identity, _as_call_error(unwritable))

@@ -1,0 +1,148 @@
+"""Counters of the server for Prometheus, added up over its workers by the client library's multiprocess mode.
+
+The library keeps a file for each worker in the folder that `PROMETHEUS_MULTIPROC_DIR` names. The server sets it before
+the library is imported; without it the numbers are those of this process.
+"""
+
+import os
+import platform
+import resource
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeAlias
+
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+LEAST_FREE = 16 << 20  # bytes of that folder; a file that cannot grow would end its process
+if (folder := os.environ.get(FOLDER)) and shutil.disk_usage(folder).free < LEAST_FREE:
+    del os.environ[FOLDER]
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest  # noqa: E402
+from prometheus_client.core import GaugeMetricFamily, Metric  # noqa: E402
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead  # noqa: E402
+from prometheus_client.registry import REGISTRY, Collector  # noqa: E402
+
+import feemodel  # noqa: E402
+from feemodel.execution.estimate import GasEstimate  # noqa: E402
+
+Gauges: TypeAlias = Mapping[str, Mapping[str, float | None]]
+
+BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # s
+CODES = 256  # pairs of method and error code that are counted one by one; the codes of a node may be any
+OTHER = "other"
+#: Gauges that are read when they are asked for: their label, and what they are.
+GAUGES = {
+    "pricing_age_seconds": ("", "Age of the block that the polled costs come from"),
+    "pricing_poll_age_seconds": ("", "Time since the last poll of the costs that succeeded"),
+    "node_block_age_seconds": ("", "Age of the newest block of the node"),
+    "node_poll_age_seconds": ("", "Time since the last poll of the node that succeeded"),
+    "node_up": ("", "Whether the last poll of the node succeeded"),
+    "finalized_block": ("", "Newest final block"),
+    "head_block": ("", "Newest block of the chain that is served"),
+    "ledger_head_block": ("", "Newest block of the ledger"),
+    "price": ("name", "Prices that an estimate is computed with now, in wei; margins and ratios as they are"),
+}
+
+_calls = Counter("feemodel_calls", "JSON-RPC calls by method and error code, 0 for none", ["method", "code"])
+_seconds = Histogram("feemodel_call_seconds", "Time to answer a call", ["method"], buckets=BUCKETS)
+_estimates = Counter("feemodel_estimates", "Gas estimates by the engine that executed", ["engine"])
+_limits = Counter("feemodel_estimate_limits", "Gas limits tried: executed or proven", ["how"])
+_answers = Counter("feemodel_http_answers", "Refused requests by HTTP status", ["status"])
+_started = Gauge(
+    "feemodel_process_start_time_seconds", "Unix time at which a worker began", multiprocess_mode="liveall"
+)
+_memory = Gauge("feemodel_process_resident_memory_bytes", "Memory of a worker", multiprocess_mode="liveall")
+_cpu = Gauge("feemodel_process_cpu_seconds", "Processor time of a worker", multiprocess_mode="liveall")
+_files = Gauge("feemodel_process_open_fds", "Open files of a worker", multiprocess_mode="liveall")
+_counted: dict[tuple[str, int], Counter] = {}
+_timed: dict[str, Histogram] = {}
+
+
+def observe(method: str, code: int, seconds: float) -> None:
+    """Count a call: its method, its error's code or 0, and the time that it took [s]."""
+    counter = _counted.get((method, code))
+    if counter is None:
+        label = str(code) if len(_counted) < CODES else OTHER
+        counter = _calls.labels(method, label)
+        if label != OTHER:
+            _counted[method, code] = counter
+    counter.inc()
+    timer = _timed.get(method)
+    if timer is None:
+        timer = _timed[method] = _seconds.labels(method)
+    timer.observe(seconds)
+
+
+def count_estimate(estimate: GasEstimate) -> None:
+    """Count an estimate by the engine that executed it, and the gas limits that its search tried."""
+    _estimates.labels(estimate.engine).inc()
+    _limits.labels("executed").inc(estimate.executions)
+    _limits.labels("proven").inc(estimate.proven)
+
+
+def count_answer(status: int) -> None:
+    """Count an HTTP answer other than 200."""
+    _answers.labels(str(status)).inc()
+
+
+def begin() -> None:
+    """Note when this process began."""
+    _started.set(time.time())
+    note_process()
+
+
+def note_process() -> None:
+    """Note memory, processor time and open files of this process; where there is no /proc, processor time alone."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    _cpu.set(used.ru_utime + used.ru_stime)
+    with suppress(OSError, ValueError, IndexError):
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        _memory.set(pages * os.sysconf("SC_PAGE_SIZE"))
+        _files.set(sum(1 for _ in Path("/proc/self/fd").iterdir()))
+
+
+class _Asked(Collector):
+    """Gauges that are read when they are asked for."""
+
+    def __init__(self, gauges: Gauges) -> None:
+        self._gauges = gauges
+
+    def collect(self) -> Iterator[Metric]:
+        for name, values in self._gauges.items():
+            label, help_text = GAUGES[name]
+            family = GaugeMetricFamily(f"feemodel_{name}", help_text, labels=[label] if label else None)
+            for value, number in values.items():
+                if number is not None:
+                    family.add_metric([value] if label else [], number)
+            yield family
+        build = GaugeMetricFamily("feemodel_build_info", "Versions, as labels", labels=["version", "python"])
+        build.add_metric([feemodel.__version__, platform.python_version()], 1)
+        yield build
+
+
+def text(gauges: Gauges) -> bytes:
+    """Return the numbers of all workers in Prometheus' text format.
+
+    Parameters
+    ----------
+    gauges : of `GAUGES`, their values by label; `None` for what is not known.
+    """
+    note_process()
+    asked = CollectorRegistry()
+    asked.register(_Asked(gauges))
+    registry = REGISTRY
+    if path := os.environ.get(FOLDER):
+        _forget_ended(Path(path))
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return bytes(generate_latest(registry) + generate_latest(asked))
+
+
+def _forget_ended(path: Path) -> None:
+    """Remove the gauges of workers that are gone; what they counted stays."""
+    for file in path.glob("gauge_live*_*.db"):
+        process = int(file.stem.rpartition("_")[2])
+        if not Path(f"/proc/{process}").exists() and Path("/proc/self").exists():
+            mark_process_dead(process, str(path))  # type: ignore[no-untyped-call]

@@ -1,0 +1,370 @@
+"""Settings of the server: from a file, then the environment, then flags; a later source replaces an earlier one.
+
+In a TOML file a setting is in the table of its section; in the environment it is `FEEMODEL_` and its name in capitals;
+on the command line `--` and its name with hyphens. Names that no setting has are refused in every source.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from ipaddress import IPv6Address
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Meta
+
+from feemodel.checks import INT64_MAX
+from feemodel.errors import InvalidInput
+from feemodel.ethereum.quantities import from_typed
+from feemodel.execution.search import TOLERANCE
+from feemodel.io.documents import read_toml
+from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS
+from feemodel.processors import cores
+
+ENVIRONMENT_PREFIX = "FEEMODEL_"
+#: Variables with the prefix that name no setting: the settings file, and what the tests and scripts read.
+OTHER_VARIABLES = frozenset(
+    {"FEEMODEL_CONFIG", "FEEMODEL_NATIVE", "FEEMODEL_PEERS", "FEEMODEL_SHARED", "FEEMODEL_SOLC"}
+)
+SECRET = ("node", "l1_node", "fallback_node")  # an address may hold a password
+HIDDEN = "(not shown)"
+RESERVED_PREFIXES = frozenset({"eth", "net", "web3", "feemodel", "rpc"})
+YEAR = 31_536_000.0  # maximum of a time [s]
+
+Text: TypeAlias = Annotated[str, Meta(min_length=1, pattern=r"^\S(.*\S)?$")]
+Count: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
+Wei: TypeAlias = Annotated[int, Meta(ge=0, le=INT64_MAX)]
+Gas: TypeAlias = Annotated[int, Meta(ge=21_000, le=INT64_MAX)]
+Ratio: TypeAlias = Annotated[float, Meta(ge=0.0)]
+Bytes: TypeAlias = Annotated[int, Meta(ge=1, le=1 << 30)]
+Seconds: TypeAlias = Annotated[float, Meta(ge=0.01, le=YEAR)]
+
+_HELP: dict[str, str] = {}
+SECTIONS: dict[str, list[str]] = {}  #: names of settings by section
+
+
+def _setting(section: str, name: str, default: Any, help: str) -> Any:
+    SECTIONS.setdefault(section, []).append(name)
+    _HELP[name] = help
+    return default
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Settings of `feemodel serve`.
+
+    >>> Settings(port=0).host
+    '127.0.0.1'
+    """
+
+    # fmt: off
+    host: Text = _setting("server", "host", "127.0.0.1", "to listen on")
+    port: Annotated[int, Meta(ge=0, le=65_535)] = _setting("server", "port", 8545, "0 for any that is free")
+    workers: Annotated[int, Meta(ge=1, le=1_024)] = _setting("server", "workers", cores(), "processes")
+    prefix: Text = _setting("server", "prefix", "rollup", "of estimateGas and getProof, next to linea")
+    allowed_hosts: tuple[Text, ...] = _setting(
+        "server", "allowed_hosts", (), "Host headers that are answered besides loopback and --host; * for any")
+    cors_origins: tuple[Text, ...] = _setting(
+        "server", "cors_origins", (), "origins whose pages may read answers; * for any")
+    log: Literal["requests", "errors", "off"] = _setting("server", "log", "errors", "what is logged, as JSON lines")
+
+    genesis: Text | None = _setting("chain", "genesis", None, "geth genesis FILE to answer from (a development chain)")
+    replay: Text | None = _setting("chain", "replay", None, "block replay FILE to answer from, at its last block")
+    node: Text | None = _setting("chain", "node", None, "URL of a node to answer from")
+    node_timeout: Seconds = _setting("chain", "node_timeout", 5.0, "of a request to the node [s]")
+    node_requests: Count = _setting("chain", "node_requests", 64, "sent to the node at the same time, by each worker")
+    node_queue: Count = _setting("chain", "node_queue", 1_024, "requests that may wait for the node")
+    node_bytes: Bytes = _setting("chain", "node_bytes", 32 << 20, "of one answer of the node [byte]")
+    pass_methods: tuple[Text, ...] = _setting(
+        "chain", "pass_methods", (), "methods of refused namespaces that are forwarded to the node")
+    store: Text | None = _setting("chain", "store", None, "ledger FILE to prove from")
+
+    pricing: Literal["cost-per-byte", "verification-cost"] = _setting(
+        "pricing", "pricing", "cost-per-byte", "form of the fee")
+    costs: Literal["configured", "record", "l1"] = _setting(
+        "pricing", "costs", "configured",
+        "where the costs come from: these settings, the newest block's pricing record, or L1 fees")
+    preset: Text = _setting("pricing", "preset", DEFAULT_PRESET, "costs and margins that nothing else sets")
+    margin: Ratio | None = _setting("pricing", "margin", None, "of the estimate, the preset's [1]")
+    base_fee: Wei | None = _setting(
+        "pricing", "base_fee", None, "fixed; by default the larger of the preset's and the next block's [wei / gas]")
+    variable_cost: Wei | None = _setting("pricing", "variable_cost", None, "the preset's [wei / byte]")
+    fixed_cost: Wei | None = _setting("pricing", "fixed_cost", None, "the preset's [wei / gas]")
+    min_gas_price: Wei | None = _setting("pricing", "min_gas_price", None, "the preset's gas price [wei / gas]")
+    verification_gas_cost: Wei | None = _setting(
+        "pricing", "verification_gas_cost", None, "of the verification-cost form [gas]")
+    verification_capacity: Annotated[int, Meta(ge=1, le=INT64_MAX)] | None = _setting(
+        "pricing", "verification_capacity", None, "of the verification-cost form [byte]")
+    gas_price_ratio: Ratio | None = _setting(
+        "pricing", "gas_price_ratio", None, "L1 over L2, verification-cost form [1]")
+    l1_node: Text | None = _setting("pricing", "l1_node", None, "URL of an L1 node, with costs = l1")
+    fallback_node: Text | None = _setting(
+        "pricing", "fallback_node", None, "URL of a second node to read the costs from while the first fails")
+    l1_blocks: Annotated[int, Meta(ge=1, le=1_024)] = _setting(
+        "pricing", "l1_blocks", 50, "of the L1 fee history that is averaged")
+    l1_percentile: Annotated[float, Meta(ge=0.0, le=100.0)] = _setting(
+        "pricing", "l1_percentile", 15.0, "of the L1 tips of a block [%]")
+    l1_margin: Ratio = _setting("pricing", "l1_margin", 1.0, "of the costs computed from L1 fees [1]")
+    poll_seconds: Annotated[float, Meta(ge=0.05, le=YEAR)] = _setting(
+        "pricing", "poll_seconds", 12.0, "between two polls of a node [s]")
+    max_age: Ratio = _setting(
+        "pricing", "max_age", 600.0, "of a node's newest block and last answer; older ones refuse estimates [s]")
+
+    codec: Literal["zstd", "brotli", "deflate", "fastlz", "lzss"] = _setting(
+        "size", "codec", "zstd", "that measures the fee transaction")
+    dictionary: Text | None = _setting("size", "dictionary", None, "FILE, which lzss needs and zstd may have")
+    measured: Literal["sender_unsigned", "unsigned", "signed"] = _setting(
+        "size", "measured", "sender_unsigned", "form of the fee transaction")
+    packed: bool = _setting("size", "packed", False, "count the 32-byte field elements that the size fills")
+
+    engine: Literal["auto", "native", "reference"] = _setting("execution", "engine", "auto", "that executes calls")
+    tolerance: Annotated[float, Meta(ge=0.0, lt=1.0)] = _setting(
+        "execution", "tolerance", TOLERANCE, "of the gas limit search, 0 is exact [1]")
+    gas_cap: Gas = _setting("execution", "gas_cap", 50_000_000, "of one execution [gas]")
+    total_gas: Gas = _setting("execution", "total_gas", 200_000_000, "of all executions of one estimate [gas]")
+    seconds: Seconds = _setting("execution", "seconds", 10.0, "of all executions of one call [s]")
+    max_call_gas: Gas = _setting("execution", "max_call_gas", 30_000_000, "that a rollup call may name [gas]")
+    processes: Annotated[int, Meta(ge=1, le=1_024)] = _setting(
+        "execution", "processes", 3, "calls that a worker executes at the same time beside its event loop")
+    queue: Count = _setting("execution", "queue", 32, "calls that may wait for these")
+
+    body_limit: Bytes = _setting("limits", "body_limit", 1 << 20, "of a request and of a WebSocket message [byte]")
+    batch_limit: Count = _setting("limits", "batch_limit", 1_000, "calls in a batch")
+    batch_seconds: Seconds = _setting("limits", "batch_seconds", 30.0, "of a batch, then no further call begins [s]")
+    batch_bytes: Bytes = _setting("limits", "batch_bytes", 32 << 20, "of the answers to a batch [byte]")
+    override_accounts: Annotated[int, Meta(ge=0, le=1_000_000)] = _setting(
+        "limits", "override_accounts", 1_000, "accounts of a state override")
+    override_slots: Annotated[int, Meta(ge=0, le=1_000_000)] = _setting(
+        "limits", "override_slots", 10_000, "slots of a state override")
+    key_limit: Count = _setting("limits", "key_limit", 1_024, "storage keys of one proof")
+    connections: Count = _setting("limits", "connections", 1_000, "open at a time, in each worker")
+    websockets: Count = _setting("limits", "websockets", 64, "of these WebSockets, in each worker")
+    requests: Count = _setting("limits", "requests", 256, "answered at the same time, in each worker")
+    idle_seconds: Seconds = _setting("limits", "idle_seconds", 15.0, "a connection may be idle [s]")
+    body_seconds: Seconds = _setting("limits", "body_seconds", 10.0, "until a request has arrived as a whole [s]")
+    write_seconds: Seconds = _setting("limits", "write_seconds", 20.0, "a client may not read its answer [s]")
+    stop_seconds: Annotated[int, Meta(ge=1, le=3_600)] = _setting(
+        "limits", "stop_seconds", 30, "for requests in progress after the signal to stop [s]")
+    # fmt: on
+
+    def __post_init__(self) -> None:
+        for name, check in _CHECKS.items():
+            value = getattr(self, name)
+            for one in value if isinstance(value, tuple) else () if value is None else (value,):
+                check(name, one)
+        _check_together(self)
+
+
+def _check_prefix(name: str, value: str) -> None:
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,31}", value):
+        raise InvalidInput(name, "expected up to 32 letters, digits and underscores, a letter first", value)
+    if value.lower().split("_")[0] in RESERVED_PREFIXES:
+        raise InvalidInput(name, f"expected another prefix than {', '.join(sorted(RESERVED_PREFIXES))}", value)
+
+
+def _check_url(name: str, value: str) -> None:
+    try:
+        address = urlsplit(value)
+        is_one = address.scheme in ("http", "https") and address.hostname and address.port != 0
+    except ValueError:  # brackets that do not close, or a port that is not a number
+        is_one = False
+    if not is_one:
+        raise InvalidInput(name, "expected an address such as https://host:port/path", HIDDEN)
+
+
+def _check_host(name: str, value: str) -> None:
+    if value != "*" and not re.fullmatch(r"[^\s/:\[\]@,]+", value) and not _is_ipv6(value):
+        raise InvalidInput(name, "expected a host without scheme, port, path and brackets, or *", value)
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        return IPv6Address(text).scope_id is None
+    except ValueError:
+        return False
+
+
+def _check_method(name: str, value: str) -> None:
+    if not re.fullmatch(r"[a-z][a-zA-Z0-9]*_[a-zA-Z0-9_]{1,64}", value):
+        raise InvalidInput(name, "expected the name of a method, such as debug_traceCall", value)
+
+
+def _check_origin(name: str, value: str) -> None:
+    """Raise `InvalidInput` for what no browser sends: an origin is lower case, without path and default port."""
+    try:
+        address = urlsplit(value)
+        port = address.port
+    except ValueError:
+        address, port = urlsplit(""), None
+    host = address.hostname or ""
+    host = f"[{host}]" if ":" in host else host
+    default = {"http": 80, "https": 443}.get(address.scheme)
+    sent = f"{address.scheme}://{host}" + ("" if port in (None, default) else f":{port}")
+    if value not in ("*", "null") and (not address.scheme or not host or value != sent):
+        raise InvalidInput(name, "expected an origin as browsers send it, such as https://app.example, or *", value)
+
+
+def _check_preset(name: str, value: str) -> None:
+    if value not in LINEA_PRESETS:
+        raise InvalidInput(name, f"expected one of {', '.join(LINEA_PRESETS)}", value)
+
+
+_CHECKS: dict[str, Callable[[str, str], None]] = {
+    "prefix": _check_prefix, "allowed_hosts": _check_host, "cors_origins": _check_origin, "node": _check_url,
+    "l1_node": _check_url, "fallback_node": _check_url, "pass_methods": _check_method, "preset": _check_preset,
+}  # fmt: skip
+_OTHER_FORM = {
+    "cost-per-byte": ("min_gas_price", "verification_gas_cost", "verification_capacity", "gas_price_ratio"),
+    "verification-cost": ("variable_cost", "fixed_cost"),
+}
+
+
+def _check_together(settings: Settings) -> None:
+    """Raise `InvalidInput` for settings that contradict each other."""
+    chains = [name for name in ("genesis", "replay", "node") if getattr(settings, name) is not None]
+    if len(chains) > 1:
+        raise InvalidInput(chains[1], f"expected either this or {chains[0]}", shown(settings, chains[1]))
+    if settings.pass_methods and settings.node is None:
+        raise InvalidInput("pass_methods", "expected only with node", settings.pass_methods)
+    if (settings.costs == "l1") != (settings.l1_node is not None):
+        expected = "expected the URL of an L1 node with costs = l1, and only then"
+        raise InvalidInput("l1_node", expected, shown(settings, "l1_node"))
+    if settings.fallback_node is not None and settings.costs == "configured":
+        raise InvalidInput("fallback_node", "expected only with costs = record or l1", HIDDEN)
+    if settings.codec == "lzss" and settings.dictionary is None:
+        raise InvalidInput("dictionary", "expected a file with codec = lzss (docs/guide/sizes.md names it)", None)
+    if settings.dictionary is not None and settings.codec not in ("lzss", "zstd"):
+        raise InvalidInput("dictionary", "expected only with codec = lzss or zstd", settings.dictionary)
+    for name in _OTHER_FORM[settings.pricing]:
+        if getattr(settings, name) is not None:
+            raise InvalidInput(name, "expected only with the other form of the fee", getattr(settings, name))
+
+
+def shown(settings: Settings, name: str) -> Any:
+    """Return a setting as an error may show it: not an address, which may hold a password."""
+    value = getattr(settings, name)
+    return HIDDEN if name in SECRET and value is not None else value
+
+
+_FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}
+
+
+def help_of(name: str) -> str:
+    """Return the description of a setting.
+
+    >>> help_of("port")
+    '0 for any that is free'
+    """
+    return _HELP[name]
+
+
+def default_of(name: str) -> Any:
+    """Return the default of a setting.
+
+    >>> default_of("port")
+    8545
+    """
+    return _FIELDS[name].default
+
+
+def is_list(name: str) -> bool:
+    """Return whether a setting takes several values.
+
+    >>> is_list("allowed_hosts"), is_list("port")
+    (True, False)
+    """
+    return get_origin(_FIELDS[name].type) is tuple
+
+
+def load_settings(
+    *,
+    file: str | Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    flags: Mapping[str, Any] | None = None,
+) -> Settings:
+    """Return the settings that the three sources give together.
+
+    Parameters
+    ----------
+    file : TOML, a table for each section.
+    environment : of which the names that begin with FEEMODEL_ count.
+    flags : setting → value; `None` was not given.
+
+    Raises
+    ------
+    UnreadableFile : no such file, or not TOML.
+    InvalidInput : a value that a setting cannot have, or a name that none has, as the source spells it.
+
+    >>> load_settings(environment={"FEEMODEL_PORT": "9000"}, flags={"port": 9001}).port
+    9001
+    """
+    chosen: dict[str, Any] = {}
+    spelled: dict[str, str] = {}
+    if file is not None:
+        _read_file(Path(file), chosen, spelled)
+    for variable, value in (environment or {}).items():
+        if not variable.upper().startswith(ENVIRONMENT_PREFIX) or variable in OTHER_VARIABLES:
+            continue
+        name = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
+        if name not in _FIELDS or variable != variable_of(name):
+            names = [*_FIELDS, *(other.removeprefix(ENVIRONMENT_PREFIX).lower() for other in OTHER_VARIABLES)]
+            expected = f"no setting has this name{_suggestion(name.removeprefix('feemodel_'), names, variable_of)}"
+            raise InvalidInput(variable, expected, HIDDEN)
+        chosen[name], spelled[name] = value, variable
+    for name, value in (flags or {}).items():
+        if value is not None:
+            chosen[name], spelled[name] = value, f"--{name.replace('_', '-')}"
+    values = {name: _value(spelled[name], name, value) for name, value in chosen.items()}
+    return Settings(**values)
+
+
+def _value(spelled: str, name: str, value: Any) -> Any:
+    """Return the value of a setting from JSON-like data or text; raises `InvalidInput` in the source's spelling."""
+    given, kind = value, _FIELDS[name].type
+    if isinstance(value, str) and is_list(name):
+        value = [part.strip() for part in value.split(",")]
+    elif isinstance(value, str) and _is_whole(kind):  # 30000000, 30_000_000, 30,000,000 or 0x1c9c380
+        value = from_typed(value)
+    if name in SECRET and isinstance(value, str):
+        value = value.strip()
+    try:
+        found = msgspec.convert(value, kind, strict=not isinstance(given, str))
+        if name in _CHECKS:
+            for one in found if isinstance(found, tuple) else (found,):
+                _CHECKS[name](spelled, one)
+    except msgspec.ValidationError as error:
+        reason = str(error).partition(" - at")[0]
+        raise InvalidInput(spelled, reason[:1].lower() + reason[1:], HIDDEN if name in SECRET else given) from None
+    return found
+
+
+def _is_whole(kind: Any) -> bool:
+    return kind is int or any(map(_is_whole, get_args(kind)[: None if get_origin(kind) is not Annotated else 1]))
+
+
+def variable_of(name: str) -> str:
+    """Return the environment variable of a setting.
+
+    >>> variable_of("body_limit")
+    'FEEMODEL_BODY_LIMIT'
+    """
+    return f"{ENVIRONMENT_PREFIX}{name.upper()}"
+
+
+def _suggestion(name: str, known: Iterable[str], spelled: Callable[[str], str] = str) -> str:
+    close = get_close_matches(name, list(known), n=1)
+    return f"; did you mean {spelled(close[0])}?" if close else ""
+
+
+def _read_file(path: Path, chosen: dict[str, Any], spelled: dict[str, str]) -> None:
+    for section, table in read_toml(path, secret=True).items():
+        if section not in SECTIONS or not isinstance(table, dict):
+            expected = f"expected one of the tables {', '.join(SECTIONS)}{_suggestion(section, SECTIONS)}"
+            raise InvalidInput(f"{path}: {section}", expected, HIDDEN)
+        for name, value in table.items():
+            where = f"{path}: {section}.{name}"
+            if name not in SECTIONS[section]:
+                expected = f"expected one of {', '.join(SECTIONS[section])}{_suggestion(name, SECTIONS[section])}"
+                raise InvalidInput(where, expected, HIDDEN)
+            chosen[name], spelled[name] = value, where
