@@ -391,6 +391,12 @@ def traced(engine: Engine, case: Case) -> Traced | str:
         return str(error)
 
 
+def ran_out(outcome: Outcome) -> bool:
+    """Whether more gas is all that an execution wants."""
+    code_gas = outcome.halt == "contract creation code storage out of gas"
+    return code_gas or outcome.status in (Status.OUT_OF_GAS, Status.INTRINSIC)
+
+
 def unproven(engine: Engine, case: Case, answer: Traced) -> list[str]:
     """What a trace claims of other limits and is not so."""
     if answer.least > answer.most:
@@ -402,7 +408,7 @@ def unproven(engine: Engine, case: Case, answer: Traced) -> list[str]:
     ended = at(answer.least)
     same = ended == answer.outcome if answer.oblivious else ended.succeeded == answer.outcome.succeeded
     wrong = [] if same else [f"not the same with {answer.least:,}"]
-    if answer.single_frame and at(answer.least - 1).status not in (Status.OUT_OF_GAS, Status.INTRINSIC):
+    if answer.single_frame and not ran_out(at(answer.least - 1)):
         wrong.append(f"does not run out of gas with {answer.least - 1:,}")
     return wrong
 

@@ -9,11 +9,11 @@ import feemodel
 from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
 from feemodel.ethereum.transaction import created_address
 from feemodel.ethereum.transaction_fields import FIELD_NAMES
-from feemodel.execution import Account, Block, CallState, Limits, estimate_gas, execute_call, rollup_estimate
+from feemodel.execution import Account, Block, CallState, Limits, Message, estimate_gas, execute_call, rollup_estimate
 from feemodel.execution.failures import revert_reason
 from feemodel.execution.forks import fork_named
 from feemodel.linea.pricing_forms import CostPerByte, VerificationCost
-from tests.execution_engines import ENGINES, address
+from tests.execution_engines import ENGINES, address, run_once
 
 RICH, BROKE, TARGET = address(0x5E17DE5), address(0xB0), address(0x7A67)
 RICH_TEXT, BROKE_TEXT, TARGET_TEXT = (f"0x{key.hex()}" for key in (RICH, BROKE, TARGET))
@@ -209,6 +209,96 @@ def test_a_halt_is_named(engine, code, words):
         words,
         None,
     )
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("80", "stack underflow"),  # DUP1 of nothing
+        ("7f" + "ff" * 32 + "51", "gas uint64 overflow"),
+        ("67ffffffffffffffff51", "gas uint64 overflow"),
+        ("5b5f56", "gas required exceeds allowance (200000)"),
+        ("6501000000000051", "gas required exceeds allowance (200000)"),  # whose price is no number of 64 bits
+    ],
+)
+def test_the_stack_and_memory_have_words_of_their_own(engine, code, words):
+    assert (
+        failed(lambda: estimate_gas(call(data="0x00"), call_state(code, gas_limit=200_000), engine=engine))[1] == words
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "gas", "words"),
+    [
+        ("6160015ff3", 10_000_000, "max code size exceeded: code size 24577 limit 24576"),
+        ("6160015ff3", 200_000, "contract creation code storage out of gas"),
+        ("6103e85ff3", 200_000, "contract creation code storage out of gas"),
+        ("60ef5f5360015ff3", 200_000, "invalid code: must not begin with 0xef"),
+    ],
+)
+def test_code_that_cannot_be_created_has_words_of_its_own(engine, code, gas, words):
+    asked = {"from": RICH_TEXT, "data": f"0x{code}"}
+
+    assert failed(lambda: estimate_gas(asked, call_state(gas_limit=gas), engine=engine))[1] == words
+
+
+def test_a_fixed_price_that_is_not_there_counts_behind_the_stack(engine):
+    """As in geth: of an ADD on an empty stack with 2 gas left, the stack is what is named."""
+    for code, gas, words in [("01", 21_002, "stack underflow"), ("5f5f01", 21_006, "out of gas")]:
+        outcome = run_once(call_state(code), Message(to=TARGET), gas, engine)
+        if engine == "native" or words == "out of gas":  # the specification names either
+            assert outcome.halt == words
+
+
+@pytest.mark.parametrize(
+    ("number", "data", "words"),
+    [
+        (5, "0401".zfill(64) + "01".zfill(64) * 2, "one or more of base/exponent/modulus length exceeded 1024 bytes"),
+        (5, "ff" * 96, "gas required exceeds allowance (16777216)"),
+        (6, "ff" * 32, "invalid fp.Element encoding"),
+        (6, "01".zfill(64), "point is not on curve"),
+        (7, "ff" * 32, "invalid fp.Element encoding"),
+        (8, "00", "bad elliptic curve pairing size"),
+        (8, "00" * 95 + "01" + "00" * 96, "point is not on curve"),
+        (9, "00", "invalid input length"),
+        (9, "00" * 212 + "02", "invalid final flag"),
+        (10, "", "invalid input length"),
+        (10, "00" * 192, "mismatched versioned hash"),
+        (0x0B, "", "invalid input length"),
+        (0x0B, "01" * 256, "invalid field element top bytes"),
+        (0x0B, ("00" * 16 + "ff" * 48) * 4, "invalid fp.Element encoding"),
+        (0x0C, "01".zfill(256) + "00" * 32, "invalid point: not on curve"),
+        (0x0C, "00" * 64 + "02".zfill(128) + "00" * 32, "g1 point is not on correct subgroup"),
+        (0x10, "ff" * 64, "invalid field element top bytes"),
+    ],
+)
+def test_a_precompile_that_refuses_its_input_has_words_of_its_own(engine, number, data, words):
+    asked = {"to": f"0x{number:040x}", "data": f"0x{data}"}
+
+    assert failed(lambda: estimate_gas(asked, call_state(), search="geth", engine=engine))[1] == words
+
+
+def test_the_floor_of_calldata_is_named_by_geth_alone(engine):
+    """21,000 gas and 4 for each zero byte pay for the execution; the floor is 10 each, EIP-7623."""
+    asked = call(to=BROKE_TEXT, data="0x" + "00" * 1_000, gas=hex(26_000))
+    floor = "failed with 26000 gas: insufficient gas for floor data gas cost: have 26000, want 31000"
+    state = call_state(gas_limit=26_000)
+
+    assert failed(lambda: estimate_gas(asked, state, search="geth", engine=engine))[1] == floor
+    allowance = "gas required exceeds allowance (26000)"
+    assert failed(lambda: estimate_gas(asked, state, search="besu", engine=engine))[1] == allowance
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), -1, 1.8e19, "1"])
+def test_seconds_that_are_no_time_are_refused(seconds):
+    with pytest.raises(InvalidInput, match=r"limits.seconds: expected"):
+        Limits(seconds=seconds)
+
+
+@pytest.mark.parametrize("limits", [{"gas_cap": -1}, {"gas_cap": 2**63}, {"total_gas": 1.5}, {"max_call_gas": None}])
+def test_limits_that_are_none_are_refused(limits):
+    with pytest.raises(InvalidInput, match=f"limits.{next(iter(limits))}: expected"):
+        Limits(**limits)
 
 
 def test_an_account_without_funds_is_refused_and_an_override_helps(engine):

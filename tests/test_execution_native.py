@@ -1,5 +1,8 @@
 """The native engine: equal to the reference on random calls, and what its package refuses or gives up."""
 
+import ast
+import subprocess
+import sys
 import time
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
@@ -77,6 +80,8 @@ def test_it_executes_every_fork_of_the_package():
         ("0c", "invalid opcode: opcode 0xc not defined"),
         ("5f56", "invalid jump destination"),
         ("50", "stack underflow"),
+        ("80", "stack underflow"),
+        ("5f8f", "stack underflow"),
         ("5f" * 1_025, "stack limit reached 1024"),
         ("60015f5f3e", "return data out of bounds"),
     ],
@@ -151,6 +156,122 @@ def test_storage_where_a_contract_would_be_created_forbids_it():
             outcomes = [run(CallState(accounts=accounts), message, engine=engine) for engine in (Native(), Reference())]
             assert outcomes[0] == outcomes[1]
             assert outcomes[0].status is (status if message.to is None else Status.SUCCESS)
+
+
+def test_random_and_extreme_values_end_in_an_answer_or_a_named_error():
+    """In a process of its own with 6 GiB: no panic, no error without a name, no end of the process."""
+    command = [sys.executable, "-m", "tests.native_door", "2000", "--seed", "11"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ast.literal_eval(ended.stdout)["answered"] > 400
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), -1.0, 1.8e19])
+def test_seconds_that_are_no_time_are_refused(seconds):
+    given = native.Message(
+        sender=SENDER, to=TARGET, value=bytes(32), data=b"", gas_price=bytes(32), base_fee=bytes(32), access_list=[],
+        authorizations=[], blob_hashes=[], pays=False, blob_cost=bytes(32),
+    )  # fmt: skip
+    block = native.Block(
+        fork="osaka", chain_id=1, number=1, timestamp=1, gas_limit=1, coinbase=bytes(20), prev_randao=bytes(32),
+        difficulty=bytes(32), blob_price=bytes(32),
+    )  # fmt: skip
+    state = native.State("osaka", b"", b"", [], b"")
+
+    with pytest.raises(ValueError, match="seconds: expected a number from 0 to"):
+        native.trace(state, block, given, 21_000, seconds)
+    with pytest.raises(InvalidInput, match="seconds: expected"):
+        Native(seconds)
+
+
+@pytest.mark.parametrize("engine", [Native(), Reference()])
+@pytest.mark.parametrize("to", [None, TARGET])
+def test_a_sender_whose_nonce_cannot_rise_is_refused(engine, to):
+    """EIP-2681."""
+    accounts = {SENDER: Account(balance=10**18, nonce=2**64 - 1)}
+
+    with pytest.raises(InvalidInput, match=r"message.sender: expected a nonce below 2\*\*64 - 1, got"):
+        run(CallState(accounts=accounts), Message(sender=SENDER, to=to), engine=engine)
+
+
+def test_a_contract_whose_nonce_cannot_rise_creates_nothing():
+    accounts = {SENDER: Account(balance=1), TARGET: Account(1, 2**64 - 1, bytes.fromhex("5f5f5ff05f5260205ff3"))}
+    outcomes = [
+        run(CallState(accounts=accounts), Message(sender=SENDER, to=TARGET), engine=engine)
+        for engine in (Native(), Reference())
+    ]
+
+    assert outcomes[0] == outcomes[1]
+    assert outcomes[0].output == bytes(32)
+
+
+@pytest.mark.parametrize("engine", [Native(), Reference()])
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"sender": b"short"}, "message.sender: expected 20 bytes"),
+        ({"value": -1}, r"message.value: expected an integer from 0 to 2\*\*256 - 1, got -1"),
+        ({"gas_price": 2**256}, "message.gas_price: expected an integer"),
+        ({"data": "0x"}, "message.data: expected bytes"),
+        ({"blob_hashes": (bytes(31),)}, r"message.blob_hashes\[0\]: expected 32 bytes"),
+        ({"access_list": ((TARGET, (bytes(33),)),)}, r"message.access_list\[0\]: expected 32 bytes"),
+    ],
+)
+def test_a_field_that_no_transaction_could_carry_is_named(engine, fields, words):
+    with pytest.raises(InvalidInput, match=words):
+        run(call_state(), Message(to=TARGET)._replace(**fields), engine=engine)
+
+
+@pytest.mark.parametrize("engine", [Native(), Reference()])
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (call_state(block=Block(number=2**64)), "block.number: expected an integer"),
+        (call_state(block=Block(excess_blob_gas=2**64 - 1)), "block.excess_blob_gas: expected"),
+        (call_state(chain_id=-1), "chain_id: expected an integer"),
+        (CallState(accounts={bytes(19): Account(1), bytes(21): Account(1)}), "accounts: expected 20 bytes"),
+        (CallState(accounts={TARGET: Account(balance=-1)}), r"accounts\[0x0.*\].balance: expected an integer"),
+        (CallState(accounts={TARGET: Account(storage={-1: 1})}), r"accounts\[0x0.*\].storage: expected an integer"),
+    ],
+)
+def test_a_field_that_no_state_could_have_is_named(engine, state, words):
+    with pytest.raises(InvalidInput, match=words):
+        run(state, Message(to=TARGET), engine=engine)
+
+
+@pytest.mark.parametrize("gas_limit", [-1, 2**32 + 1, 2**64, 1.5, None, True])
+def test_a_gas_limit_that_no_execution_may_have_is_refused(gas_limit):
+    for engine in (Native(), Reference()):
+        with pytest.raises(InvalidInput, match="gas_limit: expected an integer from 0 to 4,294,967,296, got"):
+            run(call_state(), Message(to=TARGET), gas_limit, engine)
+
+
+@pytest.mark.parametrize("code", ["5b5a5a5d5f56", "5b5f5fa05f56"])
+def test_an_execution_that_fills_the_memory_is_given_up(code):
+    """Four billion gas for slots that hold nothing before, or for logs: it would take tens of gigabytes."""
+    with pytest.raises(LimitExceeded, match="the execution needs more than 1,024 MiB of memory"):
+        run(call_state(code), Message(sender=SENDER, to=TARGET), 2**32)
+
+
+def test_an_exponent_of_gigabytes_is_not_read():
+    """In Byzantium 4 billion gas pay for one of 10 GB; since EIP-7823 none is longer than 1,024 bytes."""
+    data = (1).to_bytes(32) + (2**31).to_bytes(32) + (1).to_bytes(32)
+    asked = Message(sender=SENDER, to=address(5), data=data)
+
+    with pytest.raises(LimitExceeded, match="needs more than 1,024 MiB"):
+        run(call_state(fork=fork_named("byzantium")), asked, 2**32)
+    assert run(call_state(fork=fork_named("byzantium")), asked, 10**6).status is Status.OUT_OF_GAS
+
+
+def test_layers_over_each_other_are_limited():
+    """Thousands of them would end the process when they are dropped."""
+    state = native.State("osaka", b"", b"", [], b"")
+    for _ in range(64):
+        state = state.overridden(b"", b"", [], [])
+
+    with pytest.raises(ValueError, match="state: at most 64 layers"):
+        state.overridden(b"", b"", [], [])
 
 
 def test_threads_share_an_engine():

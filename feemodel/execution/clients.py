@@ -27,6 +27,7 @@ class Geth:
     """go-ethereum: the price and the upper bound of a call [wei / gas; gas], and what is refused, `ExecutionFailed`."""
 
     rules = GETH
+    names_floor = True  #: whether an estimate names the floor of calldata, or says that the allowance is exceeded
 
     def message(self, request: Request, call_state: CallState, *, validation: bool = False) -> Message:
         """A call without a price pays nothing and reads a base fee of zero, unless it is validated as in a block."""
@@ -99,6 +100,7 @@ class Besu:
     """Besu, and with it Linea's nodes; methods as of `Geth`."""
 
     rules = BESU
+    names_floor = False
 
     def check_chain(self, request: Request, call_state: CallState) -> None:
         words = "transaction was meant for chain id {have} and not this chain id {want}"

@@ -5,10 +5,11 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Protocol, TypeVar
 
-from feemodel.checks import choice
+from feemodel.checks import UINT64_MAX, choice
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.execution.forks import since
+from feemodel.execution.inputs import check_gas_limit
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Committed, Inspected, Outcome, Traced
 from feemodel.execution.state import Account, CallState, blob_base_fee
@@ -104,12 +105,16 @@ def blob_cost(call_state: CallState, message: Message) -> int:
     return cost if message.pays and message.pays_for_blobs else 0
 
 
-def check_payable(call_state: CallState, message: Message, gas_limit: int, blob_cost: int = 0) -> Account:
-    """The sender's account, which has what the value, the gas limit and the blobs cost.
+def check_executable(call_state: CallState, message: Message, gas_limit: int, blob_cost: int = 0) -> Account:
+    """The sender's account, whose nonce can rise, and which has what the value, the gas limit and the blobs cost.
 
-    Raises `InvalidInput` if it has not; whoever asks an engine says before in the words of a node why.
+    Raises `InvalidInput` if it has not, and for a gas limit that no execution may have; whoever asks an engine says
+    before in the words of a node why.
     """
+    check_gas_limit(gas_limit)
     sender = call_state.account(message.sender)
+    if sender.nonce >= UINT64_MAX:
+        raise InvalidInput("message.sender", "expected a nonce below 2**64 - 1", sender.nonce)
     due = message.value + blob_cost + (gas_limit * message.gas_price if message.pays else 0)
     if due > sender.balance:
         raise InvalidInput("message.sender", f"expected a balance of at least {due:,} wei", sender.balance)

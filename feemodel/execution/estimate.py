@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any, NamedTuple
 
-from feemodel.checks import real_scalar
+from feemodel.checks import real_scalar, whole_scalar
 from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
 from feemodel.ethereum.call import Call
 from feemodel.ethereum.quantities import to_quantity
@@ -13,7 +13,8 @@ from feemodel.ethereum.transaction import ZERO_ADDRESS
 from feemodel.execution.clients import Geth, Node, check_rules, node_named, payable_gas
 from feemodel.execution.engines import Engine, Execute, engine_of
 from feemodel.execution.failures import failure, not_executed
-from feemodel.execution.gas_parts import too_little_gas
+from feemodel.execution.gas_parts import FLOOR_WORDS, too_little_gas
+from feemodel.execution.inputs import MAX_GAS, check_seconds
 from feemodel.execution.message import Request, parse_request
 from feemodel.execution.outcome import Outcome, Status, Traced
 from feemodel.execution.search import TOLERANCE, search_gas
@@ -24,15 +25,28 @@ from feemodel.linea.priority import Breakdown
 from feemodel.records import printed_as_table
 from feemodel.sizes.codecs import Codec
 
+#: Largest cap of one execution: Besu's first guess is 1/63 above it, which engines execute too [gas].
+MAX_GAS_CAP = MAX_GAS // 2
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one estimate may cost."""
+    """What one estimate may cost; raises `InvalidInput` for a limit that is none.
 
-    gas_cap: int = 50_000_000  #: of one execution, whatever the block's limit is [gas]
+    >>> Limits(gas_cap=30_000_000).total_gas
+    200000000
+    """
+
+    gas_cap: int = 50_000_000  #: of one execution, whatever the block's limit is; at most 2**31 [gas]
     total_gas: int = 200_000_000  #: of all executions of one estimate together [gas]
     seconds: float = 10.0  #: after which no further execution of an estimate begins [s]
     max_call_gas: int = 30_000_000  #: the most that `gas` of a rollup call may say [gas]
+
+    def __post_init__(self) -> None:
+        whole_scalar("limits.gas_cap", self.gas_cap, maximum=MAX_GAS_CAP)
+        whole_scalar("limits.total_gas", self.total_gas)
+        check_seconds("limits.seconds", self.seconds)
+        whole_scalar("limits.max_call_gas", self.max_call_gas)
 
 
 @printed_as_table
@@ -277,8 +291,16 @@ class _Estimate:
             transfer=self._is_transfer, trace=self._traced, most_gas=self._most,
         )  # fmt: skip
         if limit is None:
-            raise failure(outcome, self._upper, estimating=True)
+            raise self._failure(outcome)
         return GasEstimate(limit, outcome.charged, executed, execute.engine, proven)
+
+    def _failure(self, outcome: Outcome) -> ExecutionFailed:
+        """The error for a call that fails at the upper bound."""
+        if outcome.status is Status.INTRINSIC and self._node.names_floor:
+            error = too_little_gas(self._message, outcome, self._upper, self._call_state.fork)
+            if error.message.startswith(FLOOR_WORDS):
+                return ExecutionFailed(self._node.refused(error.message, self._upper))
+        return failure(outcome, self._upper, estimating=True)
 
     def _executed(self, gas_limit: int) -> Outcome:
         if gas_limit > self._most:

@@ -18,6 +18,7 @@ from feemodel.execution.message import Message
 from feemodel.execution.outcome import Inspected, Outcome
 
 NONZERO_GAS_BEFORE_ISTANBUL = 68  # EIP-2028 lowered it
+FLOOR_WORDS = "insufficient gas for floor data gas cost"  # geth's, of a gas limit below the floor of calldata, EIP-7623
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +90,7 @@ def too_little_gas(message: Message, outcome: Outcome, gas_limit: int, fork: For
     intrinsic = intrinsic_parts(message, fork).total
     if gas_limit < intrinsic:
         return ExecutionFailed(f"intrinsic gas too low: have {gas_limit}, want {intrinsic}")
-    return ExecutionFailed(f"insufficient gas for floor data gas cost: have {gas_limit}, want {outcome.floor}")
+    return ExecutionFailed(f"{FLOOR_WORDS}: have {gas_limit}, want {outcome.floor}")
 
 
 def gas_parts(message: Message, inspected: Inspected, fork: Fork) -> GasParts:

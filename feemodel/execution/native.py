@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from feemodel.checks import UINT256_MAX
 from feemodel.errors import EngineFailed, ExecutionFailed, InvalidInput, LimitExceeded
 from feemodel.ethereum.transaction import Authorization
-from feemodel.execution.engines import Execute, blob_cost, check_payable, check_stays
+from feemodel.execution.engines import Execute, blob_cost, check_executable, check_stays
+from feemodel.execution.inputs import check_message, check_seconds, check_state
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Committed, Inspected, Log, Outcome, Status, Traced
 from feemodel.execution.state import EMPTY, Account, CallState, Change, blob_base_fee
@@ -27,7 +28,8 @@ if TYPE_CHECKING or has_native():  # see `feemodel.execution.engines.engine_name
 Found = TypeVar("Found")
 Answer = TypeVar("Answer")
 
-VERSION = "0.3.0"  # of the package: executions that stay are new in it
+VERSION = "0.4.0"  # of the package: it tells apart how executions run out of gas
+MAX_MEMORY = 2**30  # bytes that an execution may take, as in `native/src/machine.rs`
 KEPT_CODE = 24_576  # bytes that code on a chain can have, EIP-170; longer code comes once and is not kept
 
 #: How an execution ended, by the number that the package answers, and what stopped it in the words of geth's
@@ -47,16 +49,17 @@ _ENDINGS = (
     (Status.HALT, "contract address collision"),
     (Status.HALT, "precompiled contract failed"),
     (Status.HALT, "halted"),
+    (Status.HALT, "contract creation code storage out of gas"),
+    (Status.HALT, "max code size exceeded: code size {detail} limit 24576"),
+    (Status.HALT, "gas uint64 overflow"),
+    (Status.OUT_OF_GAS, "out of gas: gas uint64 overflow"),
+    (Status.OUT_OF_GAS, "out of gas: max initcode size exceeded: code size {detail} limit 49152"),
 )
-_INVALID_OPCODE, _PRECOMPILE = 4, 12
-
-#: What the specification calls the fault of a precompile that is not given what it expects, by its number.
-_PRECOMPILE_FAULTS = {5: "ExceptionalHalt", 10: "KZGProofError"}
-_PRECOMPILE_FAULT = "InvalidParameter"
-_PAIRINGS = frozenset((6, 7, 8))  # of which the specification says that they ran out of gas
+_INVALID_OPCODE = 4
+_NO_FIELDS = (AttributeError, TypeError, ValueError, OverflowError)  # of values that are no fields of an input
 
 _Function: TypeAlias = "Callable[[native.State, native.Block, native.Message, int, float | None], Answer]"
-_Answer = tuple[int, int, int, int, bytes, int]  # ending, gas used, refund, floor, output, opcode
+_Answer = tuple[int, int, int, int, bytes, int, str]  # ending, gas used, refund, floor, output, detail, fault
 
 
 class Native:
@@ -66,7 +69,8 @@ class Native:
     ----------
     seconds : that all executions of a task may take together [s]; it is looked at whenever code calls or creates.
 
-    Raises `InvalidInput` where the package has another version than this module was written for.
+    Raises `InvalidInput` where the package has another version than this module was written for, and for seconds that
+    are no time.
 
     >>> from feemodel.execution.state import CallState
     >>> Native().run(CallState(accounts={}), lambda execute: execute(Message(to=bytes(20)), 21_000)).gas_used
@@ -78,7 +82,7 @@ class Native:
         if installed != VERSION:
             reason = f"expected feemodel-native {VERSION}: {install_command('feemodel_native')}"
             raise InvalidInput("engine", reason, f"feemodel-native {installed}")
-        self._seconds = seconds
+        self._seconds = None if seconds is None else check_seconds("seconds", seconds)
         self._base: _Base | None = None
 
     def run(self, call_state: CallState, task: Callable[[Execute], Found]) -> Found:
@@ -93,8 +97,11 @@ class Native:
         base = self._base
         if base is None or (call_state is not base.call_state and not call_state.same_base(base.call_state)):
             base = self._base = _Base(call_state)
-        state = _overridden(base.state, call_state) if call_state.changes else base.state
-        block = base.block if call_state.block is base.call_state.block else _block(call_state)
+        try:
+            state = _overridden(base.state, call_state) if call_state.changes else base.state
+            block = base.block if call_state.block is base.call_state.block else _block(call_state)
+        except _NO_FIELDS as error:
+            raise _wrong_state(call_state, error) from None
         return _Machine(state, block, call_state, self._seconds)
 
 
@@ -102,7 +109,10 @@ class _Base:
     """A state, and what the package has of it."""
 
     def __init__(self, call_state: CallState) -> None:
-        self.call_state, self.state, self.block = call_state, _state(call_state), _block(call_state)
+        try:
+            self.call_state, self.state, self.block = call_state, _state(call_state), _block(call_state)
+        except _NO_FIELDS as error:
+            raise _wrong_state(call_state, error) from None
 
 
 class _Machine:
@@ -122,7 +132,7 @@ class _Machine:
     def trace(self, message: Message, gas_limit: int) -> Traced:
         """The execution with what it proves about other gas limits."""
         answer, least, most, single_frame = self._executed(native.trace, message, gas_limit)
-        outcome = _outcome(answer, message)
+        outcome = _outcome(answer)
         if message.pays and message.gas_price and self._call_state.account(message.sender).balance > UINT256_MAX // 2:
             return Traced(outcome)  # a smaller limit leaves it more, which could then be more than a balance can be
         return Traced(outcome, least, most, single_frame)
@@ -131,7 +141,7 @@ class _Machine:
         """The execution with its gas by contract, and what its code named."""
         answer, contracts, touched = self._executed(native.inspect, message, gas_limit)
         named = tuple((account, tuple(slots)) for account, slots in touched)
-        return Inspected(_outcome(answer, message), tuple(contracts), named)
+        return Inspected(_outcome(answer), tuple(contracts), named)
 
     def commit(self, message: Message, gas_limit: int, *, transfers: bool = False) -> Committed:
         """The execution, which stays, see `feemodel.execution.engines.Execute`."""
@@ -141,19 +151,27 @@ class _Machine:
         changes = tuple(map(_change, changed))
         self._call_state, self._message = self._call_state.after(changes), None
         found = tuple(Log(address, tuple(topics), data, is_transfer) for address, topics, data, is_transfer in logs)
-        return Committed(_outcome(answer, message), found, changes)
+        return Committed(_outcome(answer), found, changes)
 
     def _executed(self, function: _Function[Answer], message: Message, gas_limit: int) -> Answer:
         if message is not self._message:  # a search asks for the same one again and again
             self._blob_cost = blob_cost(self._call_state, message)
-            self._given, self._message = _given(message, self._call_state, self._blob_cost), message
-        check_payable(self._call_state, message, gas_limit, self._blob_cost)
+            try:
+                self._given, self._message = _given(message, self._call_state, self._blob_cost), message
+            except InvalidInput:
+                raise
+            except _NO_FIELDS as error:
+                check_message(message)
+                raise InvalidInput("message", f"expected fields of a transaction: {error}", message) from None
+        check_executable(self._call_state, message, gas_limit, self._blob_cost)
         left = None if self._until is None else max(self._until - monotonic(), 0.0)
         try:
             return function(self._state, self._block, self._given, gas_limit, left)
         except native.MissingHash as error:
             reason = "expected the hash that BLOCKHASH asks for"
             raise InvalidInput("block.hashes", reason, error.args[0]) from None
+        except native.TooLarge:
+            raise LimitExceeded(f"the execution needs more than {MAX_MEMORY // 2**20:,} MiB of memory") from None
         except native.BalanceOverflow as error:  # only an override can bring a state so far
             raise ExecutionFailed(str(error)) from None
         except native.NativeError as error:
@@ -163,14 +181,14 @@ class _Machine:
             raise LimitExceeded(late) from None
 
 
-def _outcome(answer: _Answer, message: Message) -> Outcome:
-    ending, gas_used, refund, floor, output, opcode = answer
+def _outcome(answer: _Answer) -> Outcome:
+    ending, gas_used, refund, floor, output, detail, fault = answer
     status, words = _ENDINGS[ending]
     if ending == _INVALID_OPCODE:
-        words += ": INVALID" if opcode == 0xFE else f": opcode {opcode:#x} not defined"
-    elif ending == _PRECOMPILE:
-        status, words = _precompile_fault(message.to or b"")
-    return Outcome(status, gas_used, refund, floor, output, words)
+        words += ": INVALID" if detail == 0xFE else f": opcode {detail:#x} not defined"
+    elif detail:
+        words = words.format(detail=detail)
+    return Outcome(status, gas_used, refund, floor, output, fault or words)
 
 
 def _change(given: native.Change) -> Change:
@@ -178,12 +196,12 @@ def _change(given: native.Change) -> Change:
     return Change(given.address, int.from_bytes(given.balance), given.nonce, given.code, given.cleared, slots)
 
 
-def _precompile_fault(target: bytes) -> tuple[Status, str]:
-    number = int.from_bytes(target)
-    if number in _PAIRINGS:
-        return Status.OUT_OF_GAS, "out of gas"
-    fault = _PRECOMPILE_FAULTS.get(number, _PRECOMPILE_FAULT)
-    return Status.HALT, f"precompiled contract 0x{target.hex()} failed: {fault}"
+def _wrong_state(call_state: CallState, error: Exception) -> InvalidInput:
+    """The error for a state that the package does not take; raises `InvalidInput` that names what is wrong with it."""
+    if isinstance(error, InvalidInput):
+        return error
+    check_state(call_state)
+    return InvalidInput("call_state", f"expected the fields of a state: {error}", type(call_state).__name__)
 
 
 def _state(call_state: CallState) -> native.State:
@@ -241,6 +259,8 @@ def _packed(
 ) -> tuple[bytes, bytes, list[native.Code]]:
     """Accounts with these slots, and their codes, in the package's layout."""
     numbers: dict[bytes, int] = {}
+    if any(len(address) != 20 for address in accounts):
+        raise ValueError("expected addresses of 20 bytes")
     packed = [
         address
         + account.balance.to_bytes(32)

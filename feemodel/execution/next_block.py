@@ -39,7 +39,7 @@ BLOCK_GAS, BLOCK_NUMBER, BLOCK_TIME, CLIENT_LIMIT = -38_015, -38_020, -38_021, -
 _CODES = {
     "nonce too low": -38_010, "nonce too high": -38_011, "max fee per gas less": -38_012,
     "max priority fee per gas higher": -32_602, "intrinsic gas too low": -38_013,
-    "insufficient gas for floor": -38_013, "insufficient funds for gas": -38_014, "max initcode size": -38_025,
+    "insufficient funds for gas": -38_014, "max initcode size": -38_025,
 }  # fmt: skip
 
 _FIELDS = ("blockStateCalls", "traceTransfers", "validation", "returnFullTransactions")

@@ -60,7 +60,7 @@ class Traced(NamedTuple):
     outcome: Outcome
     least: int = 1  #: [gas]
     most: int = 0  #: the limit itself where a frame halted on the path, which a larger limit may avoid [gas]
-    single_frame: bool = False  #: whether the path has no call and no creation: then a smaller limit runs out of gas
+    single_frame: bool = False  #: whether the path has no call and no inner creation: a smaller limit fails
 
     @property
     def oblivious(self) -> bool:

@@ -17,6 +17,7 @@ from typing import Any, Self, TypeVar
 
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.execution.engines import Execute
+from feemodel.execution.inputs import check_seconds
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Committed, Inspected, Outcome, Traced
 from feemodel.execution.state import CallState, Overlay
@@ -53,7 +54,7 @@ class EnginePool:
     def __init__(self, processes: int = PROCESSES, deadline: float = DEADLINE) -> None:
         if processes < 1:
             raise InvalidInput("processes", "expected at least 1", processes)
-        self._deadline = deadline
+        self._deadline = check_seconds("deadline", deadline)
         self._all = [_Child() for _ in range(processes)]
         self._free = [*self._all]  # the one that was used last comes last
         self._change = threading.Condition()  # of those that are free

@@ -20,16 +20,17 @@ from ethereum_types.numeric import U8, U64, U256, Uint
 
 from feemodel.checks import UINT256_MAX
 from feemodel.errors import ExecutionFailed, InvalidInput
-from feemodel.execution.engines import Execute, blob_cost, check_payable, check_stays
+from feemodel.execution.engines import Execute, blob_cost, check_executable, check_stays
+from feemodel.execution.inputs import check_message, check_state
 from feemodel.execution.inspection import Inspector, Transfers, changes_between, logging_payments
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import UNBOUNDED, Committed, Inspected, Log, Outcome, Status, Traced
 from feemodel.execution.recursion import recursion_limit
+from feemodel.execution.reference_faults import distinguish, refusal
 from feemodel.execution.state import Account, Block, CallState, blob_base_fee
 from feemodel.execution.trace import Recorder
 
 with recursion_limit():  # the specification and py_ecc raise it for the whole process
-    from ethereum.exceptions import EthereumException
     from ethereum.trace import TraceEvent, TransactionEnd, set_evm_trace
 
 Found = TypeVar("Found")
@@ -70,6 +71,7 @@ class Reference:
 
     def run(self, call_state: CallState, task: Callable[[Execute], Found]) -> Found:
         """What `task` makes of the executions that it asks for, see `feemodel.execution.engines.Engine`."""
+        check_state(call_state)
         rules = _rules(call_state.fork.name)
         with self._lock:  # the specification's tracer is one for the whole process
             if not call_state.same_base(self._base):
@@ -93,6 +95,7 @@ def _rules(fork: str) -> Any:
     find = interpreter.get_valid_jump_destinations
     kept = lru_cache(maxsize=CODES)(find)
     interpreter.get_valid_jump_destinations = lambda code: (kept if len(code) <= CODE_SIZE else find)(code)
+    distinguish(rules)
     interpreter.process_message = logging_payments(interpreter.process_message)
     # A block may have any blob base fee here, not only one that some excess gives: code reads what the block has.
     environment = rules.vm.instructions.environment
@@ -156,8 +159,9 @@ class _Machine:
     def _execute(self, message: Message, gas_limit: int, record: _Tracer | None) -> "_Executed":
         """The outcome, what the message costs before its first instruction [gas], and what it left."""
         rules, fork = self._rules, self._call_state.fork
+        check_message(message)
         blobs = blob_cost(self._call_state, message)
-        check_payable(self._call_state, message, gas_limit, blobs)
+        check_executable(self._call_state, message, gas_limit, blobs)
         transaction = _transaction(rules, message, gas_limit)
         cost = rules.transactions.calculate_intrinsic_cost(transaction)
         intrinsic, floor = map(int, cost) if fork.calldata_floor else (int(cost), 0)
@@ -177,17 +181,39 @@ class _Machine:
         except OverflowError:  # only an override can bring a state so far
             raise ExecutionFailed(_OVERFLOW) from None
         # Nodes charge the KZG precompile before they look at its input, the specification after.
-        unpaid = type(end.error).__name__ == "KZGProofError" and gas_limit - intrinsic < KZG_GAS
-        gas_used, status = gas_limit - int(end.gas_left), Status.OUT_OF_GAS if unpaid else _status(end.error)
+        given = gas_limit - intrinsic
+        unpaid = type(end.error).__name__ == "KZGProofError" and given < KZG_GAS
+        status, halt = (Status.OUT_OF_GAS, "out of gas") if unpaid else self._ending(end.error, message, given)
+        gas_used = gas_limit - int(end.gas_left)
         outcome = Outcome(
             status=status,
             gas_used=gas_used,
             refund=min(gas_used // fork.refund_quotient, int(end.refund_counter)),
             floor=floor,
             output=b"" if status in (Status.OUT_OF_GAS, Status.HALT) else output,  # early forks leave unpaid code
-            halt="out of gas" if unpaid else _words(end.error, message),
+            halt=halt,
         )
         return _Executed(outcome, intrinsic, state, end)
+
+    def _ending(self, error: Any, message: Message, given: int) -> tuple[Status, str]:
+        """How an execution ended that was given this much gas behind its intrinsic cost, and in geth's words why."""
+        if error is None:
+            return Status.SUCCESS, ""
+        if hasattr(error, "words"):
+            return error.status, error.words
+        name = type(error).__name__
+        number = 0 if message.to is None else int.from_bytes(message.to)
+        refused = refusal(self._rules, number, message.data, error, given)
+        if refused is not None:
+            return Status.HALT, refused
+        if name == "ExceptionalHalt":  # of MODEXP, which has too little gas for such lengths
+            return Status.OUT_OF_GAS, "out of gas"
+        if name in ("Revert", "OutOfGasError"):
+            return (Status.REVERT, "execution reverted") if name == "Revert" else (Status.OUT_OF_GAS, "out of gas")
+        if name == "InvalidOpcode":
+            code = error.code
+            return Status.HALT, f"invalid opcode: {'INVALID' if code == 0xFE else f'opcode {code:#x} not defined'}"
+        return Status.HALT, _WORDS.get(name, name)
 
 
 class _Executed(NamedTuple):
@@ -237,28 +263,6 @@ def _process(rules: Any, prepared: Any, record: _Tracer | None) -> tuple[Any, by
     finally:
         set_evm_trace(before)
     return end, b"".join(outputs)
-
-
-def _status(error: EthereumException | None) -> Status:
-    if error is None:
-        return Status.SUCCESS
-    kinds = {"Revert": Status.REVERT, "OutOfGasError": Status.OUT_OF_GAS}
-    return kinds.get(type(error).__name__, Status.HALT)
-
-
-def _words(error: EthereumException | None, message: Message) -> str:
-    if error is None:
-        return ""
-    name = type(error).__name__
-    if name == "InvalidOpcode":
-        code = error.code  # type: ignore[attr-defined]
-        return "invalid opcode: INVALID" if code == 0xFE else f"invalid opcode: opcode {code:#x} not defined"
-    if name in _WORDS:
-        return _WORDS[name]
-    if name in ("Revert", "OutOfGasError"):
-        return "execution reverted" if name == "Revert" else "out of gas"
-    target = "" if message.to is None else f" 0x{message.to.hex()}"
-    return f"precompiled contract{target} failed: {name}"
 
 
 def _load(rules: Any, state: Any, accounts: Mapping[bytes, Account]) -> Any:

@@ -18,6 +18,8 @@ from feemodel.ethereum.quantities import address_bytes
 from feemodel.execution.forks import DEFAULT_FORK, FORKS, Fork
 from feemodel.moved import renamed
 
+MAX_EXPONENT = 177  # of the blob base fee: e**177 < 2**256
+
 
 @dataclass(frozen=True, slots=True)
 class Account:
@@ -151,7 +153,11 @@ def blob_base_fee(call_state: CallState) -> int:
     block = call_state.block
     if block.blob_base_fee is not None:
         return block.blob_base_fee
-    return int(fake_exponential(MIN_BLOB_BASE_FEE, block.excess_blob_gas, call_state.fork.blob_update_fraction))
+    fraction = call_state.fork.blob_update_fraction
+    if not 0 <= block.excess_blob_gas <= MAX_EXPONENT * fraction:
+        reason = f"expected from 0 to {MAX_EXPONENT * fraction:,}: more gives no price of 256 bits"
+        raise InvalidInput("block.excess_blob_gas", reason, block.excess_blob_gas)
+    return int(fake_exponential(MIN_BLOB_BASE_FEE, block.excess_blob_gas, fraction))
 
 
 def parse_block_overrides(overrides: Mapping[Any, Any] | None, fork: Fork) -> dict[str, Any]:

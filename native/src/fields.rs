@@ -1,9 +1,18 @@
-//! Fields as Python hands them over: bytes of a fixed size, and forks by name.
+//! Fields as Python hands them over: bytes of a fixed size, forks by name, and numbers within their bounds.
 
-use pyo3::exceptions::PyValueError;
+use std::time::{Duration, Instant};
+
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
-use revm::primitives::U256;
 use revm::primitives::hardfork::SpecId;
+use revm::primitives::{Bytes, U256};
+
+/// Largest gas limit of an execution. It bounds the memory of a contract and the data that its calls return.
+pub const MAX_GAS: u64 = 1 << 32;
+/// Largest size of calldata and of code.
+pub const MAX_BYTES: usize = 64 << 20;
+/// Longest time of an execution, in seconds.
+const MAX_SECONDS: f64 = 1e9;
 
 /// Every fork that is executed, by its name in the executable specification.
 pub const FORKS: [(&str, SpecId); 20] = [
@@ -45,4 +54,46 @@ pub fn sized<const SIZE: usize>(name: &str, bytes: &[u8]) -> PyResult<[u8; SIZE]
 /// A number of 32 bytes.
 pub fn number(name: &str, bytes: &[u8]) -> PyResult<U256> {
     Ok(U256::from_be_bytes(sized::<32>(name, bytes)?))
+}
+
+/// A gas limit that can be executed; `ValueError` for a larger one.
+pub fn gas_limit(gas: u64) -> PyResult<u64> {
+    if gas <= MAX_GAS {
+        Ok(gas)
+    } else {
+        Err(PyValueError::new_err(format!("gas_limit: at most {MAX_GAS}, got {gas}")))
+    }
+}
+
+/// A copy of calldata or code; `ValueError` for one that is too long, `MemoryError` where there is no room for it.
+pub fn copied(name: &str, bytes: &[u8]) -> PyResult<Bytes> {
+    if bytes.len() > MAX_BYTES {
+        return Err(PyValueError::new_err(format!("{name}: at most {MAX_BYTES} bytes, counted {}", bytes.len())));
+    }
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(bytes.len()).map_err(|error| PyMemoryError::new_err(format!("{name}: {error}")))?;
+    copy.extend_from_slice(bytes);
+    Ok(copy.into())
+}
+
+/// When an execution that may take this many seconds from now on must end; `ValueError` for what is no such number.
+pub fn deadline(seconds: Option<f64>) -> PyResult<Option<Instant>> {
+    let Some(seconds) = seconds else { return Ok(None) };
+    let wrong = || PyValueError::new_err(format!("seconds: expected a number from 0 to {MAX_SECONDS}, got {seconds}"));
+    let left = Duration::try_from_secs_f64(seconds).ok().filter(|_| seconds <= MAX_SECONDS).ok_or_else(wrong)?;
+    Instant::now().checked_add(left).ok_or_else(wrong).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_that_no_clock_can_hold_are_refused() {
+        for seconds in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, 1.8e19, f64::MAX] {
+            assert!(deadline(Some(seconds)).is_err());
+        }
+        assert!(deadline(None).is_ok_and(|until| until.is_none()));
+        assert!(deadline(Some(0.0)).is_ok_and(|until| until.is_some()));
+    }
 }

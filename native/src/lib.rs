@@ -3,6 +3,7 @@
 //! - `state`: the accounts that calls run on, and overrides over them
 //! - `message`: what is executed, and in which block
 //! - `machine`: revm put together, and what a few opcodes and every frame report
+//! - `metered`: instructions whose price is not fixed
 //! - `least_gas`: what they report it for, the least gas limit on which an execution takes the same path
 //! - `inspection`: what they report where it is asked for, gas by contract and the accounts and slots that code names
 //! - `changes`: what an execution that stays changed, as a layer over the state and for Python
@@ -18,16 +19,16 @@ mod inspection;
 mod least_gas;
 mod machine;
 mod message;
+mod metered;
 mod mimc;
 mod poseidon2;
 mod precompiles;
 mod state;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{Duration, Instant};
 
 use pyo3::create_exception;
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use revm::primitives::U256;
@@ -44,11 +45,12 @@ create_exception!(
     "BLOCKHASH asked for a hash that was not given: its number."
 );
 create_exception!(feemodel_native, Exceeded, PyException, "The execution took more time than it had.");
+create_exception!(feemodel_native, TooLarge, PyException, "The execution needs more memory than it may.");
 create_exception!(feemodel_native, BalanceOverflow, PyException, "An account would hold more than 2**256 - 1 wei.");
 create_exception!(feemodel_native, NativeError, PyException, "A fault of the engine.");
 
-/// Ending, gas used, refund, floor, output, opcode.
-type Outcome<'py> = (u8, u64, u64, u64, Bound<'py, PyBytes>, u8);
+/// Ending, gas used, refund, floor, output, detail (see `machine::Ending`), and what a precompile says of its input.
+type Outcome<'py> = (u8, u64, u64, u64, Bound<'py, PyBytes>, u64, &'static str);
 
 /// A contract, and the gas that its code used.
 type Gas<'py> = (Bound<'py, PyBytes>, u64);
@@ -111,6 +113,7 @@ fn commit<'py>(
     seconds: Option<f64>,
     transfers: bool,
 ) -> PyResult<(Outcome<'py>, Vec<GivenLog<'py>>, Vec<Change>, State)> {
+    state.check_layers()?;
     let mut executed = run(py, state, block, message, gas_limit, seconds, Wanted::Commit { transfers })?;
     let stays = executed.commit.take().unwrap_or_default();
     let (after, changes) = state.after(&stays.state);
@@ -141,7 +144,7 @@ fn run(
     seconds: Option<f64>,
     wanted: Wanted,
 ) -> PyResult<Executed> {
-    let until = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).map(|left| Instant::now() + left);
+    let (gas_limit, until) = (fields::gas_limit(gas_limit)?, fields::deadline(seconds)?);
     // What a panic leaves behind is not used again: the machine of the thread is put back only where there was none.
     let executed = py.detach(|| {
         catch_unwind(AssertUnwindSafe(|| machine::execute(state, block, message, gas_limit, until, wanted)))
@@ -149,6 +152,9 @@ fn run(
     executed.map_err(|panic| NativeError::new_err(words(panic.as_ref())))?.map_err(|failure| match failure {
         Failure::MissingHash(number) => MissingHash::new_err(number),
         Failure::Late => Exceeded::new_err("the execution took more time than it had"),
+        Failure::Large => TooLarge::new_err("the execution needs too much memory"),
+        Failure::Nonce => PyValueError::new_err("sender: its nonce is 2**64 - 1"),
+        Failure::Unpayable => PyValueError::new_err("sender: it cannot pay"),
         Failure::Overflow => BalanceOverflow::new_err("an account would hold more than 2**256 - 1 wei"),
         Failure::Other(words) => NativeError::new_err(words),
     })
@@ -160,8 +166,8 @@ fn words(panic: &(dyn std::any::Any + Send)) -> String {
 }
 
 fn outcome<'py>(py: Python<'py>, executed: &Executed) -> Outcome<'py> {
-    let Executed { ending, gas_used, refund, floor, output, opcode, .. } = executed;
-    (*ending as u8, *gas_used, *refund, *floor, PyBytes::new(py, output), *opcode)
+    let Executed { ending, gas_used, refund, floor, output, detail, fault, .. } = executed;
+    (*ending as u8, *gas_used, *refund, *floor, PyBytes::new(py, output), *detail, fault)
 }
 
 /// The module, as Python imports it.
@@ -180,6 +186,7 @@ fn feemodel_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("MissingHash", py.get_type::<MissingHash>())?;
     module.add("Exceeded", py.get_type::<Exceeded>())?;
+    module.add("TooLarge", py.get_type::<TooLarge>())?;
     module.add("BalanceOverflow", py.get_type::<BalanceOverflow>())?;
     module.add("NativeError", py.get_type::<NativeError>())
 }

@@ -6,6 +6,7 @@
 use std::cell::Cell;
 use std::time::Instant;
 
+use revm::bytecode::opcode::OpCode;
 use revm::bytecode::{Bytecode, opcode};
 use revm::context::result::{EVMError, ExecutionResult, HaltReason, OutOfGasError};
 use revm::context::{
@@ -15,6 +16,7 @@ use revm::context_interface::journaled_state::account::JournaledAccountTr;
 use revm::handler::evm::{ContextDbError, FrameInitResult};
 use revm::handler::instructions::EthInstructions;
 use revm::handler::{EthFrame, EvmTr, FrameInitOrResult, FrameResult, Handler, ItemOrResult, pre_execution};
+use revm::interpreter::STACK_LIMIT;
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::interpreter_action::FrameInit;
 use revm::interpreter::interpreter_types::{InputsTr, Jumps, LegacyBytecode, RuntimeFlag};
@@ -29,13 +31,17 @@ use revm::state::EvmState;
 use crate::inspection::Inspection;
 use crate::least_gas::{End, Recorder};
 use crate::message::{Block, Message};
-use crate::precompiles::Remembering;
+use crate::metered;
+use crate::precompiles::{LONG_EXPONENT, Remembering, fault};
 use crate::state::{Missing, Reader, State};
 
-type Ctx = Context<BlockEnv, TxEnv, CfgEnv, Reader, Journal<Reader>, Run>;
+pub type Ctx = Context<BlockEnv, TxEnv, CfgEnv, Reader, Journal<Reader>, Run>;
 type Frame = EthFrame<EthInterpreter>;
-type Opcode<'a> = InstructionContext<'a, Ctx, EthInterpreter>;
+pub type Opcode<'a> = InstructionContext<'a, Ctx, EthInterpreter>;
 type Error = EVMError<Missing>;
+
+/// Of code that is created.
+const CODE_BYTE_GAS: u64 = 200;
 
 /// How an execution ended, as a number for Python.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +62,16 @@ pub enum Ending {
     Collision,
     Precompile,
     Other,
+    /// The gas does not pay for the code that is created.
+    CodeGas,
+    /// The code that is created is too long; detail: its size.
+    CodeSize,
+    /// The memory that an instruction names does not end within 64 bits.
+    GasOverflow,
+    /// It does, and its price is beyond them.
+    MemoryGasOverflow,
+    /// CREATE with too much code; detail: its size.
+    InitCodeSize,
 }
 
 /// An execution, and what it proves about other gas limits.
@@ -71,8 +87,10 @@ pub struct Executed {
     pub floor: u64,
     /// Returned, reverted with, or the code of a creation.
     pub output: Bytes,
-    /// The opcode of an invalid instruction.
-    pub opcode: u8,
+    /// The opcode of an invalid instruction, or the size of code that is too long.
+    pub detail: u64,
+    /// Why a precompile refused its input, in geth's words.
+    pub fault: &'static str,
     /// The least gas limit on which it ends the same way.
     pub least: u64,
     /// The largest one; below the least, nothing is known.
@@ -134,6 +152,12 @@ pub enum Failure {
     Late,
     /// An account would hold more than 2**256 - 1 wei.
     Overflow,
+    /// It needs more memory than it may.
+    Large,
+    /// The sender's nonce cannot rise.
+    Nonce,
+    /// The sender has less than what is paid in advance.
+    Unpayable,
     /// Something that should not happen, in revm's words.
     Other(String),
 }
@@ -151,7 +175,10 @@ pub struct Run {
     payer: Option<Address>,
     until: Option<Instant>,
     recorder: Recorder,
-    opcode: u8,
+    note: Option<Note>,
+    /// Whether the outermost frame halted within an instruction, not where its fixed price was taken.
+    within: bool,
+    held: Held,
     failure: Option<Failure>,
     inspecting: Option<Box<Inspecting>>,
     /// Whether the execution stays, so that gas is paid for in full.
@@ -160,6 +187,54 @@ pub struct Run {
     pays: bool,
     /// Whether payments are logged.
     transfers: bool,
+}
+
+/// How the outermost frame halted, where that is more than revm says.
+#[derive(Clone, Copy, Debug)]
+struct Note {
+    ending: Ending,
+    detail: u64,
+}
+
+/// An upper bound of the memory that an execution has taken, in bytes.
+#[derive(Clone, Debug, Default)]
+struct Held {
+    /// For accounts, slots and logs; what is reverted counts too.
+    state: usize,
+    /// For the data that the frames under way were returned.
+    returned: Vec<usize>,
+    all_returned: usize,
+}
+
+/// The most that an execution may take.
+const MAX_MEMORY: usize = 1 << 30;
+/// An entry of the journal, with the account or slot that it may be of and the room that tables keep free.
+const ENTRY_BYTES: usize = 384;
+/// A log without its data.
+const LOG_BYTES: usize = 256;
+/// What a thread keeps for its next execution.
+const KEPT_MEMORY: usize = 16 << 20;
+
+impl Held {
+    /// The frame that runs was returned these bytes.
+    fn returned(&mut self, size: usize) {
+        if let Some(last) = self.returned.last_mut() {
+            self.all_returned = self.all_returned - *last + size;
+            *last = size;
+        }
+    }
+
+    fn begins(&mut self) {
+        self.returned.push(0);
+    }
+
+    fn ends(&mut self) {
+        self.all_returned -= self.returned.pop().unwrap_or_default();
+    }
+
+    fn is_too_much(&self, memory: usize) -> bool {
+        self.state + self.all_returned + memory > MAX_MEMORY
+    }
 }
 
 /// What an inspecting machine has beside the others.
@@ -179,8 +254,22 @@ impl Inspecting {
 }
 
 impl Run {
+    /// Keep how the outermost frame halts within an instruction, if it is the one that runs.
+    pub fn halts(&mut self, ending: Option<Ending>, detail: u64) {
+        if self.recorder.depth() == 1 {
+            self.within = true;
+            self.note = ending.map(|ending| Note { ending, detail });
+        }
+    }
+
+    /// Count entries of the journal and bytes of logs; whether all is more than there may be.
+    pub fn grows(&mut self, entries: usize, logged: Option<usize>) -> bool {
+        self.held.state += entries * ENTRY_BYTES + logged.map_or(0, |size| LOG_BYTES + size);
+        self.held.is_too_much(0)
+    }
+
     /// Give the execution up: the error that ends it.
-    fn give_up(&mut self, failure: Failure) -> ContextError<Missing> {
+    pub fn give_up(&mut self, failure: Failure) -> ContextError<Missing> {
         self.failure = Some(failure);
         ContextError::Custom(String::new())
     }
@@ -206,7 +295,9 @@ pub fn execute(
     let kept = MACHINE.take().filter(|machine| machine.0.ctx.cfg.spec == block.spec);
     let mut machine = kept.unwrap_or_else(|| Box::new(Machine::new(block.spec, false)));
     let executed = machine.execute(state, block, message, gas_limit, until, wanted);
-    MACHINE.set(Some(machine));
+    if machine.memory() <= KEPT_MEMORY {
+        MACHINE.set(Some(machine));
+    }
     executed
 }
 
@@ -237,12 +328,9 @@ impl Machine {
         context.cfg.tx_gas_limit_cap = Some(u64::MAX); // EIP-7825 is the caller's
         let mut instructions = Table::new_mainnet_with_spec(spec);
         let table = instructions.instruction_table_mut();
-        table[opcode::SSTORE as usize] = Instruction::new(sstore);
+        metered::install(table);
         table[opcode::GAS as usize] = Instruction::new(gas);
-        table[opcode::BALANCE as usize] = Instruction::new(balance);
         table[opcode::SELFBALANCE as usize] = Instruction::new(selfbalance);
-        table[opcode::SELFDESTRUCT as usize] = Instruction::new(selfdestruct);
-        table[opcode::EXTCODEHASH as usize] = Instruction::new(extcodehash);
         table[opcode::GASPRICE as usize] = Instruction::new(gasprice);
         table[opcode::BASEFEE as usize] = Instruction::new(basefee);
         table[opcode::BLOBBASEFEE as usize] = Instruction::new(blobbasefee);
@@ -282,7 +370,9 @@ impl Machine {
         if gas_limit < intrinsic.max(floor) {
             return Ok(Executed::before_it_began(floor));
         }
-        let paid = if message.pays { U256::from(gas_limit) * message.gas_price } else { U256::ZERO };
+        let price = if message.pays { message.gas_price } else { U256::ZERO };
+        let paid = U256::from(gas_limit).checked_mul(price).ok_or(Failure::Unpayable)?;
+        let due = paid.checked_add(message.blob_cost).ok_or(Failure::Unpayable)?;
         context.tx = TxEnv { gas_limit, ..message.transaction.clone() };
         context.tx.authorization_list = message.authorizations().to_vec();
         context.cfg.chain_id = block.chain_id;
@@ -293,11 +383,13 @@ impl Machine {
             gas_price: message.gas_price,
             base_fee: message.base_fee,
             blob_price: block.blob_price,
-            due: paid + message.blob_cost,
+            due,
             payer: (!paid.is_zero()).then_some(message.transaction.caller),
             until,
             recorder: Recorder::new(block.spec.is_enabled_in(SpecId::TANGERINE)),
-            opcode: 0,
+            note: None,
+            within: false,
+            held: Held::default(),
             failure: None,
             inspecting: context.chain.inspecting.take(),
             commits: matches!(wanted, Wanted::Commit { .. }),
@@ -312,10 +404,11 @@ impl Machine {
         match (result, run.failure) {
             (Err(_), Some(failure)) => Err(failure),
             (Err(EVMError::Database(Missing(number))), None) => Err(Failure::MissingHash(number)),
+            (Err(EVMError::Custom(words)), None) if words == LONG_EXPONENT => Err(Failure::Large),
             (Err(error), None) => Err(Failure::Other(error.to_string())),
             (Ok(mut result), _) => {
                 let commit = run.commits.then(|| Commit { logs: taken_logs(&mut result), state: changed });
-                let mut executed = Executed::new(result, floor, run.opcode);
+                let mut executed = Executed::new(result, floor, run.note);
                 executed.commit = commit;
                 if !run.recorder.reads {
                     executed.least = intrinsic.saturating_add(run.recorder.least).max(floor);
@@ -330,6 +423,11 @@ impl Machine {
 }
 
 impl Machine {
+    /// The memory of contracts that it keeps for its next execution.
+    fn memory(&self) -> usize {
+        self.0.ctx.local.shared_memory_buffer.borrow().capacity()
+    }
+
     /// Adds to a balance what an execution that stays pays.
     fn pays(&mut self, account: Address, value: U256) -> Result<(), Error> {
         let context = &mut self.0.ctx;
@@ -350,7 +448,8 @@ impl Executed {
             refund: 0,
             floor,
             output: Bytes::new(),
-            opcode: 0,
+            detail: 0,
+            fault: "",
             least: 1,
             most: 0,
             single_frame: false,
@@ -359,20 +458,25 @@ impl Executed {
         }
     }
 
-    fn new(result: ExecutionResult, floor: u64, opcode: u8) -> Self {
+    fn new(result: ExecutionResult, floor: u64, note: Option<Note>) -> Self {
         let gas = *result.gas();
-        let ending = match &result {
-            ExecutionResult::Success { .. } => Ending::Success,
-            ExecutionResult::Revert { .. } => Ending::Revert,
-            ExecutionResult::Halt { reason, .. } => ending(reason),
+        let (found, fault) = match &result {
+            ExecutionResult::Success { .. } => (Ending::Success, ""),
+            ExecutionResult::Revert { .. } => (Ending::Revert, ""),
+            ExecutionResult::Halt { reason: HaltReason::PrecompileErrorWithContext(words), .. } => {
+                (Ending::Precompile, fault(words))
+            }
+            ExecutionResult::Halt { reason, .. } => (ending(reason), ""),
         };
+        let note = note.unwrap_or(Note { ending: found, detail: 0 });
         Self {
-            ending,
+            ending: note.ending,
             gas_used: gas.total_gas_spent(),
             refund: gas.inner_refunded(),
             floor,
             output: result.into_output().unwrap_or_default(),
-            opcode,
+            detail: note.detail,
+            fault,
             ..Self::before_it_began(floor)
         }
     }
@@ -387,7 +491,6 @@ fn taken_logs(result: &mut ExecutionResult) -> Vec<Log> {
 
 fn ending(reason: &HaltReason) -> Ending {
     match reason {
-        // The specification calls both sizes a lack of gas.
         HaltReason::OutOfGas(
             OutOfGasError::Basic
             | OutOfGasError::Memory
@@ -395,9 +498,9 @@ fn ending(reason: &HaltReason) -> Ending {
             | OutOfGasError::Precompile
             | OutOfGasError::InvalidOperand
             | OutOfGasError::ReentrancySentry,
-        )
-        | HaltReason::CreateContractSizeLimit
-        | HaltReason::CreateInitCodeSizeLimit => Ending::OutOfGas,
+        ) => Ending::OutOfGas,
+        HaltReason::CreateContractSizeLimit => Ending::CodeSize,
+        HaltReason::CreateInitCodeSizeLimit => Ending::InitCodeSize,
         HaltReason::OpcodeNotFound | HaltReason::NotActivated | HaltReason::InvalidFEOpcode => Ending::InvalidOpcode,
         HaltReason::InvalidJump => Ending::InvalidJump,
         HaltReason::StackUnderflow => Ending::StackUnderflow,
@@ -436,8 +539,13 @@ impl Handler for Rules {
     ) -> Result<(), Error> {
         let (_, transaction, _, journal, run, _) = machine.0.ctx.all_mut();
         let mut caller = journal.load_account_with_code_mut(transaction.caller())?.data;
+        if caller.nonce() == u64::MAX {
+            run.failure = Some(Failure::Nonce);
+            return Err(EVMError::Custom(String::new()));
+        }
         let Some(balance) = caller.balance().checked_sub(run.due) else {
-            return Err(EVMError::Custom("the sender cannot pay".into()));
+            run.failure = Some(Failure::Unpayable);
+            return Err(EVMError::Custom(String::new()));
         };
         caller.set_balance(balance);
         if transaction.kind().is_call() {
@@ -503,6 +611,9 @@ impl EvmTr for Machine {
         if run.until.is_some_and(|until| Instant::now() >= until) {
             return Err(run.give_up(Failure::Late));
         }
+        if run.held.is_too_much(ctx.local.shared_memory_buffer.borrow().len()) {
+            return Err(run.give_up(Failure::Large));
+        }
         let (given, sender, stipend, called, target) = match &init.frame_input {
             FrameInput::Call(call) => {
                 let has_value = call.transfer_value().is_some_and(|value| !value.is_zero());
@@ -536,6 +647,7 @@ impl EvmTr for Machine {
         let Some(result) = result else {
             let Evm { ctx, frame_stack, .. } = &mut self.0;
             ctx.chain.recorder.begins(given);
+            ctx.chain.held.begins();
             if ctx.chain.inspecting.is_some() {
                 let contract = called.unwrap_or_else(|| frame_stack.get().interpreter.input.target_address());
                 let contract = delegate(ctx, contract);
@@ -560,6 +672,7 @@ impl EvmTr for Machine {
             inspecting.found.called_precompile(precompile, given - left);
         }
         run.recorder.returns(end);
+        run.held.returned(returned(&result).len());
         Ok(ItemOrResult::Result(result))
     }
 
@@ -573,18 +686,63 @@ impl EvmTr for Machine {
         let frame = frame_stack.get();
         if frame.is_finished() {
             let (run, end) = (&mut ctx.chain, result.instruction_result());
-            if run.recorder.depth() == 1 && end.is_halt() {
-                let code = &frame.interpreter.bytecode;
-                run.opcode = code.bytecode_slice().get(code.pc().wrapping_sub(1)).copied().unwrap_or_default();
+            if run.recorder.depth() == 1 && end.is_halt() && run.note.is_none() {
+                run.note = noted(frame, &result, ctx.cfg.spec, run.within);
             }
             if let Some(inspecting) = &mut run.inspecting {
                 inspecting.found.ends(if end.is_ok_or_revert() { result.gas().remaining() } else { 0 });
             }
             let end = run.recorder.ends(end.is_ok_or_revert().then(|| result.gas().remaining()));
             run.recorder.returns(end);
+            run.held.ends();
+            run.held.returned(returned(&result).len());
         }
         self.0.frame_return_result(result)
     }
+}
+
+fn returned(result: &FrameResult) -> &Bytes {
+    &result.interpreter_result().output
+}
+
+/// What revm does not say of how the outermost frame halted.
+///
+/// geth looks at the stack before it takes the gas of an instruction, revm behind that; of code that is created geth
+/// looks at the first byte, then at its price, then at its size.
+fn noted(frame: &Frame, result: &FrameResult, spec: SpecId, within: bool) -> Option<Note> {
+    let interpreter = &frame.interpreter;
+    let code = &interpreter.bytecode;
+    let opcode = code.bytecode_slice().get(code.pc().wrapping_sub(1)).copied().unwrap_or_default();
+    let (inputs, outputs) = OpCode::new(opcode).map_or((0, 0), |known| (known.inputs(), known.outputs()));
+    let depth = interpreter.stack.len();
+    let size = returned(result).len();
+    let ending = match result.instruction_result() {
+        InstructionResult::OpcodeNotFound | InstructionResult::NotActivated | InstructionResult::InvalidFEOpcode => {
+            return Some(Note { ending: Ending::InvalidOpcode, detail: opcode.into() });
+        }
+        InstructionResult::CreateContractSizeLimit => {
+            if spec.is_enabled_in(SpecId::LONDON) && returned(result).first() == Some(&0xef) {
+                Ending::InvalidPrefix
+            } else if result.gas().remaining() < CODE_BYTE_GAS * size as u64 {
+                Ending::CodeGas
+            } else {
+                return Some(Note { ending: Ending::CodeSize, detail: size as u64 });
+            }
+        }
+        InstructionResult::OutOfGas if size > 0 => Ending::CodeGas,
+        InstructionResult::StackOverflow if depth < usize::from(inputs) => Ending::StackUnderflow,
+        InstructionResult::OutOfGas if !within => {
+            if depth < usize::from(inputs) {
+                Ending::StackUnderflow
+            } else if depth + usize::from(outputs) > STACK_LIMIT + usize::from(inputs) {
+                Ending::StackOverflow
+            } else {
+                return None;
+            }
+        }
+        _ => return None,
+    };
+    Some(Note { ending, detail: 0 })
 }
 
 /// What a frame is given of its caller's wei: by a call or a creation, not by CALLCODE, which pays its own caller.
@@ -628,7 +786,7 @@ fn delegate(context: &Ctx, account: Address) -> Address {
     loaded.and_then(Bytecode::eip7702_address).unwrap_or(account)
 }
 
-fn sstore(context: Opcode<'_>) -> InstructionExecResult {
+pub fn sstore(context: Opcode<'_>) -> InstructionExecResult {
     if context.interpreter.runtime_flag.spec_id().is_enabled_in(SpecId::ISTANBUL) {
         context.host.chain.recorder.stores(context.interpreter.gas.remaining());
     }
@@ -646,7 +804,7 @@ fn gas(context: Opcode<'_>) -> InstructionExecResult {
     instructions::system::gas(context)
 }
 
-fn balance(context: Opcode<'_>) -> InstructionExecResult {
+pub fn balance(context: Opcode<'_>) -> InstructionExecResult {
     let asked = context.interpreter.stack.data().last().map(address);
     let run = &mut context.host.chain;
     if asked.is_some() && asked == run.payer {
@@ -664,7 +822,7 @@ fn selfbalance(context: Opcode<'_>) -> InstructionExecResult {
 }
 
 /// It moves a balance, which revm would let overflow.
-fn selfdestruct(context: Opcode<'_>) -> InstructionExecResult {
+pub fn selfdestruct(context: Opcode<'_>) -> InstructionExecResult {
     let InstructionContext { interpreter, host } = context;
     let own = interpreter.input.target_address();
     let heir = interpreter.stack.data().last().map_or(own, address);
@@ -694,7 +852,7 @@ fn held(context: &Ctx, address: &Address) -> U256 {
 }
 
 /// An account without code whose storage forbids a creation has no hash in `state`; to a contract it has that of no code.
-fn extcodehash(context: Opcode<'_>) -> InstructionExecResult {
+pub fn extcodehash(context: Opcode<'_>) -> InstructionExecResult {
     let InstructionContext { interpreter, host } = context;
     let asked = interpreter.stack.data().last().map(address);
     instructions::host::extcodehash(InstructionContext { interpreter: &mut *interpreter, host: &mut *host })?;

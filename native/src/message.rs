@@ -13,9 +13,9 @@ use revm::context_interface::either::Either;
 use revm::context_interface::transaction::TransactionType;
 use revm::interpreter::InitialAndFloorGas;
 use revm::primitives::hardfork::SpecId;
-use revm::primitives::{Address, B256, Bytes, TxKind, U256};
+use revm::primitives::{Address, B256, TxKind, U256};
 
-use crate::fields::{number, sized, spec_named};
+use crate::fields::{copied, number, sized, spec_named};
 
 /// A block, and the rules that hold in it.
 #[pyclass(frozen, module = "feemodel_native")]
@@ -133,7 +133,7 @@ impl Message {
                 None => TxKind::Create,
             },
             value: number("value", value)?,
-            data: Bytes::copy_from_slice(data),
+            data: copied("data", data)?,
             access_list: AccessList(items.collect::<PyResult<_>>()?),
             blob_hashes: hashes.collect::<PyResult<_>>()?,
             ..TxEnv::default()

@@ -5,20 +5,22 @@
 
 use std::sync::{Arc, LazyLock};
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use revm::Database;
 use revm::bytecode::Bytecode;
 use revm::context::DBErrorMarker;
-use revm::primitives::{Address, AddressMap, B256, Bytes, HashMap, U256};
+use revm::primitives::{Address, AddressMap, B256, HashMap, U256};
 use revm::state::{AccountInfo, EvmState};
 
 use crate::changes::Change;
-use crate::fields::spec_named;
+use crate::fields::{copied, spec_named};
 
 const ACCOUNT: usize = 20 + 32 + 8 + 4;
 const SLOT: usize = 4 + 32 + 32;
 const HASH: usize = 8 + 32;
+/// Layers of overrides over each other: a slot is looked for in one after the other.
+const MAX_LAYERS: usize = 64;
 
 /// Code, read through once for its jump destinations and its hash.
 #[pyclass(frozen, module = "feemodel_native")]
@@ -31,14 +33,14 @@ pub struct Code {
 #[pymethods]
 impl Code {
     #[new]
-    fn new(py: Python<'_>, code: &[u8]) -> Self {
-        let bytes = Bytes::copy_from_slice(code);
-        py.detach(|| {
+    fn new(py: Python<'_>, code: &[u8]) -> PyResult<Self> {
+        let bytes = copied("code", code)?;
+        Ok(py.detach(|| {
             let delegation = Bytecode::new_eip7702_raw(bytes.clone()).ok();
             let ordinary = Bytecode::new_legacy(bytes);
             ordinary.hash_slow();
             Self { ordinary, delegation }
-        })
+        }))
     }
 }
 
@@ -57,6 +59,8 @@ pub struct Accounts {
     records: AddressMap<Record>,
     hashes: HashMap<u64, B256>,
     base: Option<Arc<Accounts>>,
+    /// How many layers are below.
+    layers: usize,
     delegations: bool,
     /// Whether it holds what executions changed: then the next one's changes go into a copy of it, not over it.
     committed: bool,
@@ -64,7 +68,9 @@ pub struct Accounts {
 
 impl Accounts {
     fn filled(mut self, accounts: &[u8], slots: &[u8], codes: &[Py<Code>], replaced: &[bool]) -> PyResult<Self> {
-        let mut addresses = Vec::with_capacity(accounts.len() / ACCOUNT);
+        let (count, mut addresses) = (accounts.len() / ACCOUNT, Vec::new());
+        addresses.try_reserve(count).map_err(|error| no_room(&error))?;
+        self.records.try_reserve(count).map_err(|error| no_room(&error))?;
         for (place, record) in records::<ACCOUNT>("accounts", accounts)?.enumerate() {
             let address = Address::from_slice(&record[..20]);
             let number = u32::from_be_bytes(part(&record[60..])) as usize;
@@ -129,9 +135,9 @@ impl Accounts {
     /// These accounts after an execution that loaded some of them, and what it changed of them.
     fn after(self: &Arc<Self>, state: &EvmState) -> (Self, Vec<Change>) {
         let mut layer = if self.committed {
-            Self { records: self.records.clone(), base: self.base.clone(), ..Self::default() }
+            Self { records: self.records.clone(), base: self.base.clone(), layers: self.layers, ..Self::default() }
         } else {
-            Self { base: Some(self.clone()), ..Self::default() }
+            Self { base: Some(self.clone()), layers: self.layers + 1, ..Self::default() }
         };
         (layer.delegations, layer.committed) = (self.delegations, true);
         let mut changes = Vec::new();
@@ -248,17 +254,35 @@ impl State {
         if replaced.len() * ACCOUNT != accounts.len() {
             return Err(PyValueError::new_err("replaced: one for each account"));
         }
-        let layer = Accounts { base: Some(self.0.clone()), delegations: self.0.delegations, ..Accounts::default() };
+        self.check_layers()?;
+        let layer = Accounts {
+            base: Some(self.0.clone()),
+            layers: self.0.layers + 1,
+            delegations: self.0.delegations,
+            ..Accounts::default()
+        };
         Ok(Self(Arc::new(layer.filled(accounts, slots, &codes, &replaced)?)))
     }
 }
 
 impl State {
+    /// `ValueError` where there is no room for one more layer.
+    pub fn check_layers(&self) -> PyResult<()> {
+        if self.0.layers < MAX_LAYERS {
+            return Ok(());
+        }
+        Err(PyValueError::new_err(format!("state: at most {MAX_LAYERS} layers of overrides over each other")))
+    }
+
     /// The state after an execution on it, and what that changed.
     pub fn after(&self, state: &EvmState) -> (Self, Vec<Change>) {
         let (accounts, changes) = self.0.after(state);
         (Self(Arc::new(accounts)), changes)
     }
+}
+
+fn no_room(error: &dyn std::fmt::Display) -> PyErr {
+    PyMemoryError::new_err(format!("accounts: {error}"))
 }
 
 fn records<'a, const SIZE: usize>(
