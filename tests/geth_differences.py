@@ -7,6 +7,7 @@ three blocks; results, error codes and messages. What may differ is taken off bo
 """
 
 import argparse
+import hashlib
 import json
 import random
 import re
@@ -40,18 +41,77 @@ CODES = (
     "0x5f5f5f5f47335af100", "0x5f5f5f5f600133620186a0f15f5260205ff3", "0x5f5f5ff000",  # payments, a creation
     "0x73" + "5a" * 20 + "ff",
 )  # fmt: skip
+LARGEST = "7f" + "ff" * 32
+#: What ends an execution: the stack, memory without a price, code that is too long or that the gas does not pay for.
+HALTS = (
+    "0x80", "0x5f8f", "0x90", "0x50", "0x01", "0x" + "5f" * 1_025, "0x54", "0x5f55", "0x5f5f01f1", "0x5f5f5ff0",
+    f"0x{LARGEST}51", f"0x{LARGEST}52", f"0x5f{LARGEST}52", f"0x5f{LARGEST}53", f"0x{LARGEST}5f20", f"0x5f{LARGEST}20",
+    f"0x{LARGEST}5f5f37", f"0x{LARGEST}5f5f39", f"0x{LARGEST}5f5f305f3c", f"0x{LARGEST}5f5f5e", f"0x{LARGEST}5f5ff0",
+    f"0x{LARGEST}5ff3", f"0x{LARGEST}5ffd", f"0x{LARGEST}5fa0", f"0x5f5f{LARGEST}5f5f305af1",
+    f"0x{LARGEST}5f5f5f305afa",
+    "0x67ffffffffffffffff51", "0x67ffffffffffffffe051", "0x67ffffffffffffffdf51", "0x651fffffffe151",
+    "0x641fffffffc051", "0x6501000000000051", "0x63ffffffff51", "0x60016000f35f", "0x5f6001f3",
+    "0x62010000620100005f3e", "0x61c0015f5ff0", "0x61c001620100005ff0", "0x615f5f61c0015f5f5ff5", "0x61c0015f5ff5",
+    "0x6160015ff3", "0x6160005ff3", "0x61600060005360efff", "0x60ef5f536160015ff3", "0x60ef5f5360015ff3",
+    "0x6103e85ff3", "0x620186a05ff3", "0x5b5f56", "0x5f56", "0x600a56", "0x6001600a57",
+    "0x0c", "0xef", "0xfe", "0x5f355f5f3e",
+)  # fmt: skip
+#: Numbers of precompiles, and sizes of input around what they take.
+PRECOMPILES = (1, 2, 3, 4, *[5, 6, 7, 8, 9, 10] * 2, *range(0x0B, 0x12), 0x100)
+INPUT_SIZES = (0, 1, 31, 32, 63, 64, 65, 96, 127, 128, 129, 160, 191, 192, 193, 212, 213, 214, 256, 288, 384, 512)
+BN254, BLS12_381 = (
+    0x30644E72E131A029B85045B68181585D97816A916871CA8D3C208C16D87CFD47,
+    0x1A0111EA397FE69A4B1BA7B6434BACD764774B84F38512BF6730D2A0F6B0F6241EABFFFEB153FFFFB9FEFFFFFFFFAAAB,
+)
 METHODS = ("eth_simulateV1", "eth_simulateV1", "eth_estimateGas", "eth_call", "eth_createAccessList")
 
 #: Hashes with geth's state root in them; what a legacy transaction without a signature has as its chain id.
 OWN = {"hash", "parentHash", "stateRoot", "size", "blockHash", "blockTimestamp"}
 #: What a halt says beyond its kind, which only an interpreter knows.
-BEYOND = re.compile(r" \(\d+ <=> \d+\)|: not enough gas for reentrancy sentry")
+BEYOND = re.compile(
+    r" \(\d+ <=> \d+\)|(?<=stack limit reached 1024) \(1023\)|: not enough gas for (reentrancy sentry|slot access)|"
+    r"(?<=kzg proof): .*"
+)
+
+
+def precompile_input(rng: random.Random, number: int) -> bytes:
+    """Bytes of about the right size, of which few are what the precompile takes."""
+    size = rng.choice(INPUT_SIZES)
+    if number == 5:
+        lengths = [rng.choice([0, 1, 32, 33, 1_024, 1_025, 2**32, 2**64, 2**255]) for _ in range(3)]
+        return b"".join(length.to_bytes(32) for length in lengths) + rng.randbytes(size)
+    if number in (6, 7, 8):
+        values = [0, 1, 2, 3, BN254 - 1, BN254, BN254 + 1, 2**256 - 1]
+        return b"".join(rng.choice(values).to_bytes(32) for _ in range(12))[:size]
+    if number == 9:
+        return (rng.choice([0, 12]).to_bytes(4) + bytes(208) + rng.choice([b"\0", b"\1", b"\2"]) + b"\0")[:size]
+    if number == 10:
+        commitment = rng.choice([b"\xc0" + bytes(47), rng.randbytes(48)])
+        versioned = b"\x01" + hashlib.sha256(commitment).digest()[1:]
+        return (rng.choice([versioned, bytes(32)]) + bytes(64) + commitment + b"\xc0" + bytes(47) + b"\0")[:size]
+    values = [0, 1, 4, BLS12_381 - 1, BLS12_381, 2**384 - 1, 2**384, 2**511]
+    return b"".join(rng.choice(values[: rng.choice([1, 1, 4, 8])]).to_bytes(64) for _ in range(8))[:size]
+
+
+def halting(rng: random.Random) -> dict[str, Any]:
+    """A call that a virtual machine ends, or that has too little gas for its calldata."""
+    kind = rng.random()
+    if kind < 0.4:
+        return {"data": rng.choice(HALTS)}
+    if kind < 0.8:
+        number = rng.choice(PRECOMPILES)
+        return {"to": to_hex(number.to_bytes(20)), "data": to_hex(precompile_input(rng, number))}
+    data = bytes([rng.choice([0, 1])]) * rng.choice([10, 100, 1_000])
+    floor = 21_000 + 10 * (len(data) if data[0] == 0 else 4 * len(data))
+    return {"to": rng.choice(STRANGERS), "data": to_hex(data), "gas": hex(max(21_000, floor - rng.choice([0, 1, 500])))}
 
 
 def call(rng: random.Random) -> dict[str, Any]:
     """A call of any kind, most of which can be executed."""
     target = rng.random()
     if target < 0.2:
+        asked = halting(rng)
+    elif target < 0.3:
         asked = {"data": rng.choice(CODES)}
     elif target < 0.5:
         amount = rng.choice([0, 1, ETHER, 10**30])
@@ -93,7 +153,7 @@ def state_override(rng: random.Random) -> dict[str, dict[str, Any]]:
         if rng.random() < 0.6:
             fields["balance"] = hex(rng.choice([0, 1, ETHER, 10**27]))
         if rng.random() < 0.4:
-            fields["code"] = rng.choice(CODES)
+            fields["code"] = rng.choice(CODES + HALTS)
         if rng.random() < 0.2:
             fields["nonce"] = hex(rng.choice([0, 1, 7]))
         if rng.random() < 0.2:
