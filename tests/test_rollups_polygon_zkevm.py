@@ -95,6 +95,15 @@ def test_prices_beyond_64_bits_are_scaled_too() -> None:
     assert polygon_zkevm._prioritized(2, 2**64 + 1, 2) == 2**64 + 1
 
 
+def test_a_total_that_wraps_around_in_the_node_is_refused() -> None:
+    """A quarter of 2**40 wei for 2**25 gas is 2**63: twice as much gas is one too much."""
+    terms = {"tx_gas_price": 1, "l1_gas_price": 2**40}
+
+    assert polygon_zkevm.break_even_gas_price(0, 0, 2**25, **terms) == 2**38 + 16 * 2**40 // 2**25
+    with pytest.raises(Int64Overflow, match="total_price: expected an unsigned 64-bit integer, got 18446"):
+        polygon_zkevm.break_even_gas_price(0, 0, 2**26, **terms)
+
+
 @pytest.mark.parametrize("pricing", [Pricing(net_profit=1e19), Pricing(transfer_l1_factor=1e19)])
 def test_a_factor_whose_product_passes_64_bits_is_refused(pricing: Pricing) -> None:
     with pytest.raises(Int64Overflow, match="expected a product that an unsigned 64-bit integer holds"):

@@ -139,6 +139,8 @@ def break_even_gas_price(
     min_price = where(apart, 0, min_l2_gas_price(l1_price, pricing=pricing))
     execution = multiply("total_price", gas, min_price)
     total = add("total_price", execution, multiply("total_price", where(apart, 0, of_bytes), l1_price))
+    if isinstance(total, int) and total > UINT64_MAX:
+        raise Int64Overflow("total_price", "expected an unsigned 64-bit integer", total)
     per_gas: Whole = total // maximum(gas, 1)
     price = _at_least_one("total_price", per_gas, pricing.net_profit)
     if pricing.transfer_gas_price:

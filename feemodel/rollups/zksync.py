@@ -32,6 +32,7 @@ from feemodel.checks import (
     whole,
     whole_scalar,
 )
+from feemodel.errors import Int64Overflow
 from feemodel.ethereum import fee_market
 from feemodel.ethereum.fee_market import excess_behind as excess_behind
 from feemodel.formula import formula
@@ -305,6 +306,8 @@ def _scaled(name: str, price: ArrayLike, scale: float) -> Whole:
 
 def _overhead(gas_price: Whole, overhead: int, units: int, part: float) -> Whole:
     per_unit = multiply_divide("overhead", gas_price, overhead, units, addend=units - 1)
+    if isinstance(per_unit, int) and per_unit > UINT64_MAX:
+        raise Int64Overflow("overhead", "expected an overhead per unit that an unsigned 64-bit integer holds", per_unit)
     return truncated("overhead", _double(per_unit) * real("overhead_part", part))
 
 

@@ -1,0 +1,8 @@
+module feemodel/nodes/consensys
+
+go 1.24
+
+require (
+	github.com/consensys/compress v0.2.5
+	github.com/consensys/gnark-crypto v0.22.0
+)

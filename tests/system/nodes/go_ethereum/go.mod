@@ -1,0 +1,8 @@
+module feemodel/nodes/go_ethereum
+
+go 1.24
+
+require (
+	github.com/ethereum/go-ethereum v1.17.10
+	github.com/holiman/uint256 v1.3.2
+)

@@ -1,0 +1,10 @@
+module feemodel/nodes/op_geth
+
+go 1.24
+
+require (
+	github.com/ethereum/go-ethereum v1.17.2
+	github.com/holiman/uint256 v1.3.2
+)
+
+replace github.com/ethereum/go-ethereum => github.com/ethereum-optimism/op-geth v1.101702.3

@@ -1,0 +1,187 @@
+// Answers of op-geth's own functions: a formula and its arguments on each line of standard input, the value on each line
+// of standard output. Numbers are decimal, bytes hexadecimal; the names of upgrades are those of the OP Stack.
+//
+//	fastlz BYTES
+//	l1_fee UPGRADE ZERO_BYTES NONZERO_BYTES FASTLZ_SIZE L1_BASE_FEE BLOB_BASE_FEE BASE_FEE_SCALAR BLOB_BASE_FEE_SCALAR OVERHEAD SCALAR
+//	l1_gas FASTLZ_SIZE
+//	operator_fee UPGRADE GAS SCALAR CONSTANT
+//	da_footprint GAS_SCALAR TRANSACTION...
+//	base_fee UPGRADE BASE_FEE GAS_USED GAS_LIMIT ELASTICITY DENOMINATOR FOOTPRINT MIN_BASE_FEE
+package main
+
+import (
+	"bufio"
+	"encoding/hex"
+	"fmt"
+	"log"
+	"math/big"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/consensus/misc/eip1559"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/params"
+)
+
+var upgrades = []string{
+	"bedrock", "regolith", "canyon", "ecotone", "fjord", "granite", "holocene", "isthmus", "jovian", "karst",
+}
+
+const time = 1_000 // of the block; every upgrade that is on began at 0
+
+// chain is a configuration in which the upgrades up to this one are on.
+func chain(upgrade string) *params.ChainConfig {
+	last := slices.Index(upgrades, upgrade)
+	if last < 0 {
+		log.Fatalf("no such upgrade: %s", upgrade)
+	}
+	began := func(name string) *uint64 {
+		if slices.Index(upgrades, name) > last {
+			return nil
+		}
+		return new(uint64)
+	}
+	config := *params.OptimismTestConfig
+	canyon := uint64(250)
+	config.Optimism = &params.OptimismConfig{EIP1559Elasticity: 6, EIP1559Denominator: 50, EIP1559DenominatorCanyon: &canyon}
+	config.BedrockBlock = new(big.Int)
+	config.RegolithTime = began("regolith")
+	config.CanyonTime = began("canyon")
+	config.ShanghaiTime = began("canyon")
+	config.EcotoneTime = began("ecotone")
+	config.CancunTime = began("ecotone")
+	config.FjordTime = began("fjord")
+	config.GraniteTime = began("granite")
+	config.HoloceneTime = began("holocene")
+	config.IsthmusTime = began("isthmus")
+	config.PragueTime = began("isthmus")
+	config.JovianTime = began("jovian")
+	config.KarstTime = began("karst")
+	return &config
+}
+
+// slots is the storage of the L1Block predeploy, as the L1 attributes transaction fills it.
+type slots map[common.Hash]common.Hash
+
+func (s slots) GetState(_ common.Address, slot common.Hash) common.Hash { return s[slot] }
+
+func whole(text string) *big.Int {
+	number, fine := new(big.Int).SetString(text, 10)
+	if !fine {
+		log.Fatalf("not a number: %s", text)
+	}
+	return number
+}
+
+func small(text string) uint64 {
+	number, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return number
+}
+
+func data(text string) []byte {
+	found, err := hex.DecodeString(strings.TrimPrefix(text, "0x"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	return found
+}
+
+func l1Fee(arguments []string) string {
+	config := chain(arguments[0])
+	size := types.RollupCostData{Zeroes: small(arguments[1]), Ones: small(arguments[2]), FastLzSize: small(arguments[3])}
+	var scalars common.Hash // the two scalars of Ecotone lie side by side in one slot
+	whole(arguments[6]).FillBytes(scalars[16:20])
+	whole(arguments[7]).FillBytes(scalars[20:24])
+	state := slots{
+		types.L1BaseFeeSlot:     common.BigToHash(whole(arguments[4])),
+		types.L1BlobBaseFeeSlot: common.BigToHash(whole(arguments[5])),
+		types.L1FeeScalarsSlot:  scalars,
+		types.OverheadSlot:      common.BigToHash(whole(arguments[8])),
+		types.ScalarSlot:        common.BigToHash(whole(arguments[9])),
+	}
+	return types.NewL1CostFunc(config, state)(size, time).String()
+}
+
+func l1Gas(arguments []string) string {
+	nothing := new(big.Int)
+	size := types.RollupCostData{FastLzSize: small(arguments[0])}
+	_, gas := types.NewL1CostFuncFjord(nothing, nothing, nothing, nothing)(size)
+	return gas.String()
+}
+
+func operatorFee(arguments []string) string {
+	config := chain(arguments[0])
+	var parameters common.Hash
+	whole(arguments[2]).FillBytes(parameters[20:24])
+	whole(arguments[3]).FillBytes(parameters[24:32])
+	state := slots{types.OperatorFeeParamsSlot: parameters}
+	return types.NewOperatorCostFunc(config, state)(small(arguments[1]), time).Dec()
+}
+
+func daFootprint(arguments []string) string {
+	attributes := make([]byte, types.JovianL1AttributesLen)
+	copy(attributes, types.JovianL1AttributesSelector)
+	whole(arguments[0]).FillBytes(attributes[types.JovianL1AttributesLen-2:])
+	block := []*types.Transaction{types.NewTx(&types.DepositTx{Data: attributes})}
+	for _, raw := range arguments[1:] {
+		transaction := new(types.Transaction)
+		if err := transaction.UnmarshalBinary(data(raw)); err != nil {
+			log.Fatal(err)
+		}
+		block = append(block, transaction)
+	}
+	footprint, err := types.CalcDAFootprint(block)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return strconv.FormatUint(footprint, 10)
+}
+
+func baseFee(arguments []string) string {
+	config := chain(arguments[0])
+	elasticity, denominator, floor := small(arguments[4]), small(arguments[5]), small(arguments[7])
+	config.Optimism.EIP1559Elasticity = elasticity
+	config.Optimism.EIP1559Denominator = denominator
+	config.Optimism.EIP1559DenominatorCanyon = &denominator
+	footprint := small(arguments[6])
+	parent := &types.Header{
+		Number: big.NewInt(1), Time: time, BaseFee: whole(arguments[1]), GasUsed: small(arguments[2]),
+		GasLimit: small(arguments[3]), BlobGasUsed: &footprint,
+	}
+	if config.IsOptimismHolocene(time) {
+		var least *uint64
+		if config.IsJovian(time) {
+			least = &floor
+		}
+		parent.Extra = eip1559.EncodeOptimismExtraData(config, time, denominator, elasticity, least)
+	}
+	return eip1559.CalcBaseFee(config, parent, time+2).String()
+}
+
+func main() {
+	formulas := map[string]func([]string) string{
+		"fastlz":       func(arguments []string) string { return fmt.Sprint(types.FlzCompressLen(data(arguments[0]))) },
+		"l1_fee":       l1Fee,
+		"l1_gas":       l1Gas,
+		"operator_fee": operatorFee,
+		"da_footprint": daFootprint,
+		"base_fee":     baseFee,
+	}
+	out := bufio.NewWriter(os.Stdout)
+	lines := bufio.NewScanner(os.Stdin)
+	lines.Buffer(nil, 1<<26)
+	for lines.Scan() {
+		words := strings.Split(lines.Text(), " ")
+		fmt.Fprintln(out, formulas[words[0]](words[1:]))
+	}
+	if err := lines.Err(); err != nil {
+		log.Fatal(err)
+	}
+	out.Flush()
+}

@@ -1,0 +1,3 @@
+module feemodel/nodes/ports
+
+go 1.24

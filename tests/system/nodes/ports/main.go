@@ -1,0 +1,470 @@
+// Fee rules of nodes whose Go modules cannot be built here, or that are written in another language: each function
+// follows the node's own step by step, in the node's types (unsigned 64-bit numbers that wrap around or saturate,
+// big.Int, big.Float, doubles). A formula and its arguments on each line of standard input, the value on each line of
+// standard output.
+//
+// Sources:
+//   - polygon_*: 0xPolygonHermez/zkevm-node at 3664955, pool/effectivegasprice.go;
+//   - arbitrum_*: OffchainLabs/nitro at 6dce8d1, arbos/l2pricing/{model, multi_gas_constraint, l2pricing}.go,
+//     util/arbmath/{math, bips}.go; arbos/l1pricing/l1pricing.go at 001ae31;
+//   - scroll_*: Chaintable/go-ethereum-scrl at 5f34f2a, rollup/fees/rollup_fee.go;
+//   - taiko_*: taikoxyz/alethia-reth, crates/consensus/src/eip4396.rs;
+//   - zksync_*: matter-labs/zksync-era at 3e29e4a, core/lib/types/src/fee_model.rs,
+//     core/lib/multivm/src/versions/vm_latest/utils/fee.rs.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"log"
+	"math"
+	"math/big"
+	"math/bits"
+	"os"
+	"strconv"
+	"strings"
+)
+
+func whole(text string) *big.Int {
+	number, fine := new(big.Int).SetString(text, 10)
+	if !fine {
+		log.Fatalf("not a number: %s", text)
+	}
+	return number
+}
+
+func small(text string) uint64 {
+	number, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return number
+}
+
+func double(text string) float64 {
+	number, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return number
+}
+
+func unsigned(number uint64) *big.Int { return new(big.Int).SetUint64(number) }
+
+func sum(a, b *big.Int) *big.Int     { return new(big.Int).Add(a, b) }
+func less(a, b *big.Int) *big.Int    { return new(big.Int).Sub(a, b) }
+func times(a, b *big.Int) *big.Int   { return new(big.Int).Mul(a, b) }
+func divided(a, b *big.Int) *big.Int { return new(big.Int).Div(a, b) }
+
+func lower(a, b *big.Int) *big.Int {
+	if a.Cmp(b) < 0 {
+		return a
+	}
+	return b
+}
+
+// Polygon zkEVM
+
+type polygon struct {
+	zeros, nonzeros, gas         uint64
+	price                        *big.Int
+	l1Price                      uint64
+	l1Factor, profit, l1Transfer float64
+	transferPrice                uint64
+}
+
+func polygonOf(words []string) polygon {
+	return polygon{
+		zeros: small(words[0]), nonzeros: small(words[1]), gas: small(words[2]), price: whole(words[3]),
+		l1Price: small(words[4]), l1Factor: double(words[5]), profit: double(words[6]), transferPrice: small(words[7]),
+		l1Transfer: double(words[8]),
+	}
+}
+
+// breakEven is the price, or nothing where a product wraps around in the node.
+func (p polygon) breakEven() *big.Int {
+	if p.gas == 0 {
+		return p.price
+	}
+	if p.gas == 21_000 {
+		if p.transferPrice != 0 {
+			return unsigned(p.transferPrice)
+		}
+		if p.l1Transfer != 0 {
+			return unsigned(max(uint64(float64(p.l1Price)*p.l1Transfer), 1))
+		}
+	}
+	least := uint64(float64(p.l1Price) * p.l1Factor)
+	ofBytes := (p.nonzeros+1)*16 + p.zeros*4
+	total := p.gas*least + ofBytes*p.l1Price
+	if sum(times(unsigned(p.gas), unsigned(least)), times(unsigned(ofBytes), unsigned(p.l1Price))).Cmp(unsigned(total)) != 0 {
+		return nil
+	}
+	return unsigned(max(uint64(float64(total/p.gas)*p.profit), 1))
+}
+
+const wraps = "wraps"
+
+func polygonBreakEven(words []string) string {
+	if price := polygonOf(words).breakEven(); price != nil {
+		return price.String()
+	}
+	return wraps
+}
+
+// The last word is the suggested L2 gas price.
+func polygonEffective(words []string) string {
+	p, suggested := polygonOf(words[:9]), new(big.Float).SetUint64(small(words[9]))
+	breakEven := p.breakEven()
+	if breakEven == nil {
+		return wraps
+	}
+	offered, ratio := new(big.Float).SetInt(p.price), new(big.Float).SetFloat64(1)
+	if suggested.Sign() > 0 && offered.Cmp(suggested) > 0 {
+		ratio = new(big.Float).Quo(offered, suggested)
+	}
+	effective, _ := new(big.Float).Mul(new(big.Float).SetInt(breakEven), ratio).Int(nil)
+	return effective.String()
+}
+
+func polygonPercentage(words []string) string {
+	price, effective := whole(words[0]), whole(words[1])
+	if price.Cmp(effective) <= 0 {
+		return "255"
+	}
+	share := sum(times(effective, unsigned(256)), price)
+	share = divided(less(share, unsigned(1)), price)
+	return strconv.Itoa(int(uint8(less(share, unsigned(1)).Uint64())))
+}
+
+// Arbitrum
+
+func saturatingProduct(a, b uint64) uint64 {
+	high, low := bits.Mul64(a, b)
+	if high != 0 {
+		return math.MaxUint64
+	}
+	return low
+}
+
+func saturatingSum(a, b uint64) uint64 {
+	total, carry := bits.Add64(a, b, 0)
+	if carry != 0 {
+		return math.MaxUint64
+	}
+	return total
+}
+
+func saturatingDifference(a, b uint64) uint64 {
+	if b > a {
+		return 0
+	}
+	return a - b
+}
+
+func signed(value uint64) int64 { return int64(min(value, math.MaxInt64)) }
+
+// bips is a number in basis points, saturating.
+func bips(natural int64) int64 {
+	high, low := bits.Mul64(uint64(natural), 10_000)
+	if high != 0 {
+		return math.MaxInt64
+	}
+	return signed(low)
+}
+
+func approxExp(value int64) int64 {
+	x := uint64(value)
+	result := 10_000 + x/4
+	for i := uint64(3); i >= 1; i-- {
+		result = 10_000 + saturatingProduct(result, x)/(i*10_000)
+	}
+	return signed(result)
+}
+
+func scaled(minimum *big.Int, exponent int64) *big.Int {
+	if exponent <= 0 {
+		return minimum
+	}
+	return divided(times(minimum, big.NewInt(approxExp(exponent))), big.NewInt(10_000))
+}
+
+func arbitrumLegacy(words []string) string {
+	backlog, limit, inertia, tolerance := small(words[0]), small(words[2]), small(words[3]), small(words[4])
+	if backlog <= tolerance*limit {
+		return words[1]
+	}
+	excess := signed(backlog - tolerance*limit)
+	return scaled(whole(words[1]), bips(excess)/signed(saturatingProduct(inertia, limit))).String()
+}
+
+type constraint struct {
+	Target  uint64         `json:"target"`
+	Window  uint64         `json:"window"`
+	Backlog uint64         `json:"backlog"`
+	Weights map[int]uint64 `json:"weights"`
+}
+
+const (
+	kinds     = 9
+	singleDim = 6
+)
+
+type block struct {
+	Constraints []constraint   `json:"constraints"`
+	Seconds     uint64         `json:"seconds"`
+	Minimum     string         `json:"min_base_fee"`
+	Used        map[int]uint64 `json:"used"`
+	GasUsed     uint64         `json:"gas_used"`
+	Header      string         `json:"header_base_fee"`
+}
+
+func blockOf(text string) block {
+	var found block
+	if err := json.Unmarshal([]byte(text), &found); err != nil {
+		log.Fatal(err)
+	}
+	return found
+}
+
+func (b block) payOff() {
+	for i := range b.Constraints {
+		one := &b.Constraints[i]
+		one.Backlog = saturatingDifference(one.Backlog, saturatingProduct(b.Seconds, one.Target))
+	}
+}
+
+func (b block) backlogs() string {
+	texts := []string{}
+	for _, one := range b.Constraints {
+		texts = append(texts, strconv.FormatUint(one.Backlog, 10))
+	}
+	return strings.Join(texts, " ")
+}
+
+// The base fee for the next header, and the backlogs.
+func arbitrumConstraints(words []string) string {
+	b, total := blockOf(words[0]), int64(0)
+	b.payOff()
+	for _, one := range b.Constraints {
+		if one.Backlog > 0 {
+			exponent := bips(signed(one.Backlog)) / signed(saturatingProduct(one.Window, one.Target))
+			total = signed(saturatingSum(uint64(total), uint64(exponent)))
+		}
+	}
+	return scaled(whole(b.Minimum), total).String() + " " + b.backlogs()
+}
+
+// The base fee for the next header, the fee of each kind, the backlogs, the refund.
+func arbitrumMultiGas(words []string) string {
+	b := blockOf(words[0])
+	b.payOff()
+	var exponents [kinds]int64
+	for _, one := range b.Constraints {
+		largest := uint64(0)
+		for _, weight := range one.Weights {
+			largest = max(largest, weight)
+		}
+		divisor := signed(saturatingProduct(one.Window, saturatingProduct(one.Target, largest)))
+		for kind, weight := range one.Weights {
+			if one.Backlog > 0 && weight > 0 && kind != singleDim {
+				term := bips(signed(saturatingProduct(one.Backlog, weight))) / divisor
+				exponents[kind] = signed(saturatingSum(uint64(exponents[kind]), uint64(term)))
+			}
+		}
+	}
+	minimum := whole(b.Minimum)
+	stored, fees, texts := minimum, [kinds]*big.Int{}, []string{}
+	for kind, exponent := range exponents {
+		fees[kind] = scaled(minimum, exponent)
+		texts = append(texts, fees[kind].String())
+		if fees[kind].Cmp(stored) > 0 {
+			stored = fees[kind]
+		}
+	}
+	cost := new(big.Int)
+	for kind, amount := range b.Used {
+		fee := fees[kind]
+		if kind == singleDim || fee.Sign() == 0 {
+			fee = stored
+		}
+		cost = sum(cost, times(unsigned(amount), fee))
+	}
+	refund := less(times(whole(b.Header), unsigned(b.GasUsed)), cost)
+	if refund.Sign() < 0 {
+		refund = new(big.Int)
+	}
+	return strings.Join(append(append([]string{stored.String()}, texts...), b.backlogs(), refund.String()), " ")
+}
+
+// A backlog after what a transaction used; the last word is "shrink" or "grow".
+func arbitrumBacklog(words []string) string {
+	b := blockOf(words[0])
+	one := b.Constraints[0]
+	for kind := range kinds {
+		product := saturatingProduct(b.Used[kind], one.Weights[kind])
+		if words[1] == "shrink" {
+			one.Backlog = saturatingDifference(one.Backlog, product)
+		} else {
+			one.Backlog = saturatingSum(one.Backlog, product)
+		}
+	}
+	return strconv.FormatUint(one.Backlog, 10)
+}
+
+// The controller of the L1 price after a batch report: price, units, fees, due to posters, due for rewards, surplus.
+func arbitrumReport(words []string) string {
+	price, units, fees, posters := whole(words[0]), small(words[1]), whole(words[2]), whole(words[3])
+	rewards, lastSurplus, last := whole(words[4]), whole(words[5]), small(words[6])
+	updated, now, spent, l1BaseFee := small(words[7]), small(words[8]), whole(words[9]), whole(words[10])
+	capBips, perUnit, equilibration, inertia := small(words[11]), unsigned(small(words[12])), whole(words[13]), whole(words[14])
+	if last == 0 && updated > 0 {
+		last = updated - 1
+	}
+	part, all := updated-last, now-last
+	if all == 0 {
+		part, all = 1, 1
+	}
+	allocated := saturatingProduct(units, part) / all
+	units -= allocated
+	share := unsigned(allocated)
+	if capBips != 0 {
+		most := divided(times(times(l1BaseFee, share), big.NewInt(signed(capBips))), big.NewInt(10_000))
+		spent = lower(spent, most)
+	}
+	posters, rewards = sum(posters, spent), sum(rewards, times(share, perUnit))
+	paid := lower(times(perUnit, share), fees)
+	rewards, fees = less(rewards, paid), less(fees, paid)
+	paid = lower(posters, fees)
+	posters, fees = less(posters, paid), less(fees, paid)
+	if allocated > 0 {
+		surplus := less(fees, sum(posters, rewards))
+		desired := divided(new(big.Int).Neg(surplus), equilibration)
+		actual := divided(less(surplus, lastSurplus), share)
+		weight := sum(divided(equilibration, inertia), share)
+		price = sum(price, divided(times(less(desired, actual), share), weight))
+		if price.Sign() < 0 {
+			price = new(big.Int)
+		}
+		lastSurplus = surplus
+	}
+	return fmt.Sprint(price, units, fees, posters, rewards, lastSurplus)
+}
+
+// Scroll
+
+var nano = big.NewInt(1_000_000_000)
+
+func capped(fee *big.Int) string { return lower(fee, unsigned(math.MaxUint64)).String() }
+
+func scrollPreCurie(words []string) string {
+	gas := unsigned(4*small(words[0]) + 16*(small(words[1])+4))
+	return capped(divided(times(times(sum(gas, whole(words[3])), whole(words[2])), whole(words[4])), nano))
+}
+
+func scrollCurie(words []string) string {
+	commitment := times(whole(words[3]), whole(words[1]))
+	blob := times(times(whole(words[0]), whole(words[2])), whole(words[4]))
+	return capped(divided(sum(commitment, blob), nano))
+}
+
+func scrollPerByte(words []string) *big.Int {
+	return sum(times(whole(words[2]), whole(words[0])), times(whole(words[3]), whole(words[1])))
+}
+
+// length, calldata length, compressed calldata length; then prices, scalars, threshold, factor
+func scrollFeynman(words []string) string {
+	plain, compressed := whole(words[1]), whole(words[2])
+	ratio := less(new(big.Int).Lsh(big.NewInt(1), 256), big.NewInt(1))
+	if plain.Sign() > 0 {
+		ratio = nano
+		if compressed.Cmp(plain) < 0 {
+			ratio = divided(times(plain, nano), compressed)
+		}
+	}
+	penalty := nano
+	if ratio.Cmp(whole(words[7])) < 0 {
+		penalty = whole(words[8])
+	}
+	fee := times(times(scrollPerByte(words[3:7]), whole(words[0])), penalty)
+	return capped(divided(divided(fee, nano), nano))
+}
+
+func scrollGalileo(words []string) string {
+	size, factor := whole(words[0]), whole(words[5])
+	if factor.Sign() == 0 {
+		factor = big.NewInt(1)
+	}
+	base := times(scrollPerByte(words[1:5]), size)
+	return capped(divided(sum(base, divided(times(base, size), factor)), nano))
+}
+
+// Taiko
+
+func taikoBaseFee(words []string) string {
+	fee, used, limit, seconds := whole(words[0]), small(words[1]), small(words[2]), small(words[3])
+	target := limit / 2
+	adjusted := min(target*seconds/2, limit*95/100)
+	if used != adjusted {
+		distance := max(used, adjusted) - min(used, adjusted)
+		step := divided(divided(times(fee, unsigned(distance)), unsigned(target)), big.NewInt(8))
+		if used < adjusted {
+			fee = less(fee, step)
+		} else if step.Sign() == 0 {
+			fee = sum(fee, big.NewInt(1))
+		} else {
+			fee = sum(fee, step)
+		}
+	}
+	if least := whole(words[4]); fee.Cmp(least) < 0 {
+		fee = least
+	}
+	return lower(fee, big.NewInt(1_000_000_000)).String()
+}
+
+// ZKsync Era
+
+func ceiling(a, b *big.Int) *big.Int { return divided(less(sum(a, b), big.NewInt(1)), b) }
+
+// The prices of a batch, and of them its base fee and gas per pubdata.
+func zksyncBatch(words []string) string {
+	gasPrice := uint64(float64(small(words[0])) * double(words[6]))
+	pubdataPrice := uint64(float64(small(words[1])) * double(words[7]))
+	overhead := times(unsigned(gasPrice), whole(words[3]))
+	fairGas := small(words[2]) + uint64(float64(ceiling(overhead, whole(words[4])).Uint64())*double(words[8]))
+	fairPubdata := pubdataPrice + uint64(float64(ceiling(overhead, whole(words[5])).Uint64())*double(words[9]))
+	fairGas, fairPubdata = min(fairGas, 10_000_000_000_000), min(fairPubdata, 1_000_000_000_000_000)
+	base := max(fairGas, (fairPubdata+49_999)/50_000)
+	return fmt.Sprint(gasPrice, fairGas, fairPubdata, base, (fairPubdata+base-1)/base)
+}
+
+func main() {
+	formulas := map[string]func([]string) string{
+		"polygon_break_even":   polygonBreakEven,
+		"polygon_effective":    polygonEffective,
+		"polygon_percentage":   polygonPercentage,
+		"arbitrum_legacy":      arbitrumLegacy,
+		"arbitrum_constraints": arbitrumConstraints,
+		"arbitrum_multi_gas":   arbitrumMultiGas,
+		"arbitrum_backlog":     arbitrumBacklog,
+		"arbitrum_report":      arbitrumReport,
+		"scroll_pre_curie":     scrollPreCurie,
+		"scroll_curie":         scrollCurie,
+		"scroll_feynman":       scrollFeynman,
+		"scroll_galileo":       scrollGalileo,
+		"taiko_base_fee":       taikoBaseFee,
+		"zksync_batch":         zksyncBatch,
+	}
+	out := bufio.NewWriter(os.Stdout)
+	lines := bufio.NewScanner(os.Stdin)
+	lines.Buffer(nil, 1<<26)
+	for lines.Scan() {
+		words := strings.Split(lines.Text(), " ")
+		fmt.Fprintln(out, formulas[words[0]](words[1:]))
+	}
+	if err := lines.Err(); err != nil {
+		log.Fatal(err)
+	}
+	out.Flush()
+}
