@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from feemodel.checks import UINT64_MAX, UINT256_MAX, flag
+from feemodel.checks import UINT64_MAX, UINT256_MAX, flag, sequence
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import ACCESS_LIST as ACCESS_LIST_TYPE
 from feemodel.ethereum.call import BLOB, DYNAMIC_FEE, LEGACY, SET_CODE, Call, as_integer, read_access_list, read_type
@@ -122,10 +122,12 @@ def _uint(maximum: int) -> Callable[[Any], int]:
 
 
 def _read_blob_hashes(value: Any) -> tuple[bytes, ...]:
-    found = tuple(map(_read_hash, value)) if isinstance(value, list) else None
-    if found is None or any(one[0] != BLOB_VERSION for one in found):
-        raise InvalidInput("hashes", "expected hashes of version 0x01", value)
-    return found
+    found = []
+    for index, one in enumerate(sequence("", value)):
+        found.append(as_bytes(f"[{index}]", one, size=32))
+        if found[-1][0] != BLOB_VERSION:
+            raise InvalidInput(f"[{index}]", "expected a hash of version 0x01", one)
+    return tuple(found)
 
 
 class _AnyInstance(type):
@@ -164,7 +166,7 @@ else:
     Uint256 = _wire(_uint(UINT256_MAX), _QUANTITY)
     Type = _wire(read_type, _QUANTITY)
     AccessListEntries = _wire(partial(read_access_list, name=""), {"type": "array"})
-    Authorizations = _wire(read_authorizations, {"type": "array"})
+    Authorizations = _wire(partial(read_authorizations, name=""), {"type": "array"})
     BlobHashes = _wire(_read_blob_hashes, {"type": "array", "items": _HASH})
     Block = _wire(read_block, _BLOCK)
     Overrides = _wire(read_overrides, _OVERRIDES)
@@ -297,10 +299,11 @@ def parse(name: str, value: Any, kind: Any) -> Any:
         path = (found and found["path"]) or ""
         cause = error.__cause__
         if isinstance(cause, InvalidInput):
-            inner = cause.name if cause.name.startswith(("[", "overrides.", "authorization")) else ""
-            where = inner if inner.startswith("overrides.") else name + path + (inner if inner[:1] == "[" else "")
-            raise InvalidInput(where, cause.reason, cause.value) from None
-        reason = found["reason"] if found else str(error)
+            if cause.name.startswith("overrides."):
+                raise cause from None
+            item = cause.name if cause.name.startswith("[") else ""
+            raise InvalidInput(name + path + item, cause.reason, cause.value) from None
+        reason = (found["reason"] if found else str(error)).partition(", got `")[0]
         raise InvalidInput(name + path, reason[:1].lower() + reason[1:], value) from None
 
 

@@ -92,7 +92,7 @@ class Node:
 
         They are sent in one request, or one by one to a node that refuses batches. Raises `UpstreamError`.
         """
-        if self._takes_batches:
+        if self._takes_batches and len(calls) > 1:
             asked = [_Ask(index, method, params) for index, (method, params) in enumerate(calls)]
             replies = await self._posted(_encode(asked))
             if isinstance(replies, list):
@@ -204,7 +204,7 @@ class Node:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             replies = None
         if response.status != 200 and not (isinstance(replies, _Reply) and isinstance(replies.error, dict)):
-            raise UpstreamError(f"the node: HTTP {response.status}")
+            raise UpstreamError(f"the node: HTTP {response.status} {response.reason or ''}".rstrip())
         if replies is None:
             raise UpstreamError(f"the node: the answer is not JSON-RPC ({size:,} bytes)")
         return replies
@@ -338,12 +338,14 @@ class Polled(Generic[Value]):
     fetch : returns the value; tried in this order.
     every : pause between two fetches [s].
     max_age : above which neither age may be for the value to be used [s].
+    name : of the node, for the log; callers do not see it.
     """
 
     def __init__(
-        self, what: str, fetch: Sequence[Callable[[], Awaitable[Value]]], *, every: float, max_age: float
+        self, what: str, fetch: Sequence[Callable[[], Awaitable[Value]]], *, every: float, max_age: float, name: str
     ) -> None:
-        self._what, self._fetch, self._every, self._max_age = what, fetch, every, max_age
+        self._name, self._what, self._fetch = name, what, fetch
+        self._every, self._max_age = every, max_age
         self._held: tuple[Value, float] | None = None  # and when it was fetched; no clock that can be set
         self.error: str | None = None  #: why the last fetch failed
 
@@ -386,7 +388,7 @@ class Polled(Generic[Value]):
         """Note why there is no new value; the log has it once. Another chain leaves no value at all."""
         if self.error is None:
             foreseen = isinstance(error, FeeModelError)
-            _log.warning("%s: %s", self._what, error, exc_info=None if foreseen else error)
+            _log.warning("%s of %s: %s", self._what, self._name, error, exc_info=None if foreseen else error)
         if isinstance(error, OtherChain):
             self._held = None
         self.error = str(error).encode(errors="backslashreplace").decode()[:ERROR_LENGTH]

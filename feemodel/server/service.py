@@ -158,7 +158,9 @@ class Service:
             heads = [partial(self._fetch_head, self.node)]
             if settings.costs == "record" and settings.fallback_node is not None:
                 heads.append(partial(self._fetch_head, self._opened(settings.fallback_node)))
-            self.head = Polled("the newest block", heads, every=settings.poll_seconds, max_age=settings.max_age)
+            self.head = Polled(
+                "the newest block", heads, every=settings.poll_seconds, max_age=settings.max_age, name=self.node.name
+            )
         self._fees: Polled[Prices] | None = None
         self.pricing = self._pricing()
         self.prices = PriceHistory(lambda: self.pricing.current().form)
@@ -236,8 +238,11 @@ class Service:
         polled: Polled[Any] | None = None
         if settings.l1_node is not None:
             urls = [settings.l1_node, *([settings.fallback_node] if settings.fallback_node else [])]
-            fetch = [partial(fetch_l1_prices, settings, self._opened(url), self._l1_chain_id) for url in urls]
-            fees = self._fees = Polled("L1 fees", fetch, every=settings.poll_seconds, max_age=settings.max_age)
+            nodes = list(map(self._opened, urls))
+            fetch = [partial(fetch_l1_prices, settings, node, self._l1_chain_id) for node in nodes]
+            fees = self._fees = Polled(
+                "L1 fees", fetch, every=settings.poll_seconds, max_age=settings.max_age, name=nodes[0].name
+            )
             costs, polled = lambda: fees.value, fees
         elif settings.costs == "record" and head is not None:
             costs, polled = partial(_announced_prices, settings, head), head
@@ -358,12 +363,16 @@ class Service:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            if self._runner is not None:
-                self._runner.close()
-            for node in self._nodes:
-                await node.close()
-            if self.ledger is not None:
-                self.ledger.close()
+            await self.close()
+
+    async def close(self) -> None:
+        """Close what is open."""
+        if self._runner is not None:
+            self._runner.close()
+        for node in self._nodes:
+            await node.close()
+        if self.ledger is not None:
+            self.ledger.close()
 
     async def _warm_up(self) -> None:
         """Load what only some requests need, before the first of them comes."""

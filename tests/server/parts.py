@@ -1,0 +1,210 @@
+"""The server's application in process: ASGI requests without a socket."""
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from uvicorn import Server
+
+from feemodel.execution.estimate import Limits
+from feemodel.server.app import App
+from feemodel.server.chain import Chain
+from feemodel.server.dispatch import Dispatcher, Method
+from feemodel.server.eth import ChainMethods, Executor, OverrideLimits
+from feemodel.server.execute import Runner
+from feemodel.server.prices import Prices, Pricing, configured_prices
+from feemodel.server.rollup import ChainEstimates, Measuring, both_names
+from feemodel.server.service import Loaded, Service, load
+from feemodel.server.settings import Settings
+from feemodel.server.workers import bound, config_of
+from feemodel.sizes.codecs import get_codec
+
+JSON = {"content-type": "application/json", "host": "localhost"}
+PATIENCE = 30  # seconds, on a busy machine
+ANY_AGE = 1e12  # seconds: of a node whose newest block is a genesis
+
+
+def head_block(age: float = 0.0, **fields: Any) -> dict[str, Any]:
+    """The newest block of a node as far as the server reads it; `age` of its time [s]."""
+    fixed = {"number": "0x5", "extraData": "0x", "baseFeePerGas": "0x7", "gasUsed": "0x0", "gasLimit": hex(30_000_000)}
+    return fixed | {"timestamp": hex(int(time.time() - age))} | fields
+
+
+def request(method: str, *params: Any, **fields: Any) -> bytes:
+    """The bytes of a JSON-RPC request."""
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params, **fields}).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP response."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+async def exchange(app: Any, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+    """One HTTP request to an application."""
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    named = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    scope = {
+        "type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "",
+        "headers": named, "http_version": "1.1", "scheme": "http", "client": None, "server": None,
+    }  # fmt: skip
+    await app(scope, receive, send)
+    start, *bodies = sent
+    found = {name.decode(): value.decode() for name, value in start["headers"]}
+    return Answer(start["status"], found, b"".join(message.get("body", b"") for message in bodies))
+
+
+@dataclass
+class Client:
+    """An application, and the event loop that it runs in."""
+
+    app: Any
+    loop: asyncio.Runner
+    service: Service | None = None
+    methods: Mapping[str, Method] = field(default_factory=dict)
+
+    def http(self, method: str, path: str = "/", body: bytes = b"", **headers: str) -> Answer:
+        """The answer to one request; headers with underscores."""
+        named = JSON | {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.loop.run(exchange(self.app, method, path, body, named))
+
+    def ask(self, method: str, *params: Any) -> dict[str, Any]:
+        """`result` or `error` of one call."""
+        answer = self.http("POST", "/", request(method, *params))
+        response: dict[str, Any] = answer.json()
+        assert (answer.status, response.pop("jsonrpc"), response.pop("id")) == (200, "2.0", 1)
+        assert len(response) == 1
+        return response
+
+    def result(self, method: str, *params: Any) -> Any:
+        response = self.ask(method, *params)
+        assert "result" in response, response
+        return response["result"]
+
+    def error(self, method: str, *params: Any) -> Any:
+        response = self.ask(method, *params)
+        assert "error" in response, response
+        return response["error"]
+
+    def together(self, *calls: tuple[Any, ...]) -> list[dict[str, Any]]:
+        """The responses to calls that are made at the same time, each by a request of its own."""
+
+        async def all_of_them() -> list[Answer]:
+            return await asyncio.gather(*(exchange(self.app, "POST", "/", request(*call), JSON) for call in calls))
+
+        return [answer.json() for answer in self.loop.run(all_of_them())]
+
+    def wait(self, seconds: float) -> None:
+        """Let the server do what it does without being asked."""
+        self.loop.run(asyncio.sleep(seconds))
+
+
+@contextmanager
+def opened(settings: Settings | None = None, *, store: Path | None = None, started: bool = True) -> Iterator[Client]:
+    """The application of these settings."""
+    with serving(load(settings or Settings(), store), started=started) as client:
+        yield client
+
+
+@contextmanager
+def serving(loaded: Loaded, *, started: bool = True) -> Iterator[Client]:
+    """The application of what was loaded."""
+
+    async def made() -> Service:
+        return Service(loaded)
+
+    with asyncio.Runner() as loop:
+        service = loop.run(made())
+        lifespan = service.lifespan()
+        if started:
+            loop.run(lifespan.__aenter__())
+        try:
+            app = App(service, service.dispatcher(), service.connections())
+            yield Client(app, loop, service, service.methods)
+        finally:
+            if started:
+                loop.run(lifespan.__aexit__(None, None, None))
+            else:
+                loop.run(service.close())
+
+
+@contextmanager
+def on_chain(
+    chain: Chain,
+    prices: Prices | None = None,
+    *,
+    tolerance: float = 0.015,
+    limits: Limits | None = None,
+    codec: str = "zstd",
+    measured: str = "sender_unsigned",
+    packed: bool = False,
+) -> Iterator[Client]:
+    """The methods on any chain, which need not be in a file."""
+    limits, current = limits or Limits(), prices or configured_prices(Settings())
+    found = codec if not isinstance(codec, str) else get_codec(codec)
+
+    async def made() -> tuple[Runner, Dispatcher]:
+        runner = Runner("auto", limits, threads=2, queue=32)
+        pricing = Pricing("configured", lambda: current)
+        executor = Executor(chain, runner, limits, OverrideLimits(100, 1_000))
+        measuring = Measuring(found, measured, packed)
+        estimates = ChainEstimates(executor, pricing, tolerance, measuring, lambda estimate: None)
+        methods = ChainMethods(executor, pricing, tolerance, lambda estimate: None).methods()
+        return runner, Dispatcher(methods | both_names("rollup", "estimateGas", Method(estimates.estimate)))
+
+    with asyncio.Runner() as loop:
+        runner, dispatcher = loop.run(made())
+
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            answer = await dispatcher.answer((await receive())["body"])
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": answer})
+
+        try:
+            yield Client(app, loop)
+        finally:
+            runner.close()
+
+
+@contextmanager
+def behind(settings: Settings, *, store: Path | None = None) -> Iterator[str]:
+    """A server of these settings, in a thread, to be the node of another one; gives its address."""
+    loaded = load(settings, store)
+    with bound("127.0.0.1", 0) as listener:
+        server = Server(config_of(loaded))
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        try:
+            while not server.started and thread.is_alive():
+                time.sleep(0.01)
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(PATIENCE)
+            assert not thread.is_alive()
+
+
+def respond(body: bytes, methods: Mapping[str, Method]) -> Any:
+    """The response of methods to the bytes of a request."""
+    answer = asyncio.run(Dispatcher(methods).answer(body))
+    return None if answer is None else json.loads(answer)

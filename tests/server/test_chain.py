@@ -1,0 +1,383 @@
+"""A chain that stands still: its block and accounts on the wire, from a genesis, a replay, or a recorded state."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from ethereum.crypto.hash import keccak256 as specified_hash
+from ethereum.forks.osaka.blocks import Header
+from ethereum_rlp import rlp
+from ethereum_types.bytes import Bytes8, Bytes20, Bytes32, Bytes256
+from ethereum_types.numeric import U64, U256, Uint
+
+from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.ethereum.quantities import from_hex, from_quantity, to_hex
+from feemodel.ethereum.trie import EMPTY_REQUESTS, EMPTY_TRIE, EMPTY_UNCLES
+from feemodel.execution import Account, Block, CallState
+from feemodel.execution.forks import fork_named
+from feemodel.io.replay import read_replay
+from feemodel.io.shipped import shipped_path
+from feemodel.ledger.store import Store
+from feemodel.linea.extra_data import PricingRecord
+from feemodel.server.chain import LEDGER, Chain, development_genesis, genesis_chain, read_genesis_document, replay_chain
+from feemodel.server.settings import Settings
+from tests.development import ALDER, HOLDERS
+from tests.server.parts import on_chain, opened
+from tests.server.wire import word
+
+HOLDER, TOKEN, NOBODY = to_hex(HOLDERS[0]), to_hex(ALDER), "0x" + "77" * 20
+SMALL = {"config": {"chainId": 5, "londonBlock": 0}, "gasLimit": "0x1c9c380", "alloc": {}}
+
+
+@pytest.fixture(scope="module")
+def client():
+    with opened(Settings(), store=shipped_path(LEDGER), started=False) as client:
+        yield client
+
+
+def test_the_block_is_the_genesis_and_its_hash_is_that_of_its_header(client):
+    block = client.result("eth_getBlockByNumber", "latest", False)
+    with Store(shipped_path(LEDGER), read_only=True) as store:
+        root = store.block(0).root
+    genesis = development_genesis()
+
+    assert {name: genesis[name] for name in ("timestamp", "gasLimit", "extraData", "mixHash", "baseFeePerGas")} == {
+        name: block[name] for name in ("timestamp", "gasLimit", "extraData", "mixHash", "baseFeePerGas")
+    }
+    assert (block["number"], block["stateRoot"], block["transactions"]) == ("0x0", to_hex(root), [])
+    header = Header(
+        parent_hash=Bytes32(bytes(32)), ommers_hash=Bytes32(EMPTY_UNCLES), coinbase=Bytes20(bytes(20)),
+        state_root=Bytes32(root), transactions_root=Bytes32(EMPTY_TRIE), receipt_root=Bytes32(EMPTY_TRIE),
+        bloom=Bytes256(bytes(256)), difficulty=Uint(0), number=Uint(0), gas_limit=Uint(2_000_000_000), gas_used=Uint(0),
+        timestamp=U256(int(genesis["timestamp"], 16)), extra_data=from_hex(genesis["extraData"]),
+        prev_randao=Bytes32(bytes(32)), nonce=Bytes8(bytes(8)), base_fee_per_gas=Uint(7),
+        withdrawals_root=Bytes32(EMPTY_TRIE), blob_gas_used=U64(0), excess_blob_gas=U64(0),
+        parent_beacon_block_root=Bytes32(bytes(32)), requests_hash=Bytes32(EMPTY_REQUESTS),
+    )  # fmt: skip
+    assert block["hash"] == to_hex(specified_hash(rlp.encode(header)))
+
+
+NOT_FOUND = -32000
+BLOCKS = {
+    "latest": True, "pending": True, "safe": True, "finalized": True, "earliest": True, "0x0": True, 0: True,
+    None: True, "0x1": NOT_FOUND, 1: NOT_FOUND, "0x" + "f" * 100: NOT_FOUND, "best": -32602, "": -32602, "0x": -32602,
+    "0x00": -32602, "1": -32602, -1: -32602, 0.5: -32602,
+}  # fmt: skip
+OBJECTS = [  # of EIP-1898
+    ({"blockNumber": "0x0"}, True),
+    ({"blockNumber": "latest"}, True),
+    ({"blockNumber": 0, "requireCanonical": True}, True),
+    ({"blockNumber": "0x1"}, NOT_FOUND),
+    ({"blockHash": "0x" + "12" * 32}, NOT_FOUND),
+    ({"blockHash": "0x" + "12" * 32, "blockNumber": "0x0"}, -32602),
+    ("0x" + "12" * 32, NOT_FOUND),
+    ("0x" + "zz" * 32, -32602),
+    ({"blockHash": "0x12"}, -32602),
+    ({"blockHash": "12" * 32}, -32602),
+    ({"requireCanonical": True}, -32602),
+    ({}, -32602),
+    ({"number": "0x0"}, -32602),
+    ([], -32602),
+    (True, -32602),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("block", "expected"), [*BLOCKS.items(), *OBJECTS], ids=str)
+@pytest.mark.parametrize(
+    ("method", "params", "result"),
+    [
+        ("eth_getBalance", [HOLDER], hex(10**22)),
+        ("eth_getTransactionCount", [TOKEN], "0x1"),
+        ("eth_getCode", [HOLDER], "0x"),
+        ("eth_call", [{"to": HOLDER}], "0x"),
+        ("eth_estimateGas", [{"to": HOLDER}], "0x5208"),
+    ],
+)
+def test_every_method_names_its_block_in_the_same_ways(client, method, params, result, block, expected):
+    answer = client.ask(method, *params, block)
+    assert answer == ({"result": result} if expected is True else {"error": answer.get("error")})
+    if expected is not True:
+        assert answer["error"]["code"] == expected
+        assert answer["error"]["message"].startswith("header not found: " if expected == NOT_FOUND else "block")
+
+
+def test_the_block_may_be_named_by_its_hash(client):
+    known = client.result("eth_getBlockByNumber", "0x0")["hash"]
+    for block in (known, {"blockHash": known}, {"blockHash": known, "blockNumber": None}):
+        assert client.result("eth_getBalance", HOLDER, block) == hex(10**22)
+    missing = client.error("eth_getBalance", HOLDER, {"blockHash": "0x" + "00" * 32})
+    assert missing["message"].endswith(f"the newest block is 0x0 ({known})")
+
+
+def test_a_block_that_is_not_there_is_null(client):
+    assert [client.result("eth_getBlockByNumber", block) for block in ("0x1", 7)] == [None, None]
+    assert client.error("eth_getBlockByNumber", "x")["code"] == -32602
+
+
+def test_a_long_block_is_not_sent_back_as_a_whole(client):
+    message = client.error("eth_getBalance", HOLDER, "0x1" + "0" * 100_000)["message"]
+    assert "0x1000" in message
+    assert len(message) < 300
+
+
+@pytest.mark.parametrize(
+    ("method", "account", "result"),
+    [
+        ("eth_getBalance", HOLDER, hex(10**22)),
+        ("eth_getBalance", HOLDER.upper().replace("X", "x"), hex(10**22)),
+        ("eth_getBalance", NOBODY, "0x0"),
+        ("eth_getTransactionCount", HOLDER, "0x0"),
+        ("eth_getTransactionCount", TOKEN, "0x1"),
+        ("eth_getCode", NOBODY, "0x"),
+    ],
+)
+def test_accounts_are_as_the_genesis_has_them(client, method, account, result):
+    assert client.result(method, account) == result
+
+
+def test_code_is_as_the_genesis_has_it(client):
+    assert client.result("eth_getCode", TOKEN) == development_genesis()["alloc"][TOKEN]["code"]
+
+
+@pytest.mark.parametrize("account", ["0x12", HOLDER[2:], HOLDER + "00", "", 5, None, [HOLDER], "0x" + "zz" * 20])
+@pytest.mark.parametrize("method", ["eth_getBalance", "eth_getTransactionCount", "eth_getCode"])
+def test_what_is_no_address_is_refused(client, method, account):
+    error = client.error(method, account)
+    assert error["code"] == -32602
+    assert error["message"].startswith("address: ")
+
+
+def test_the_chain_says_what_it_is(client):
+    answers = [client.result(method) for method in ("eth_chainId", "net_version", "eth_blockNumber")]
+    assert answers == ["0x539", "1337", "0x0"]
+    assert client.result("web3_clientVersion").startswith("feemodel/")
+
+
+def test_the_gas_price_is_the_announced_one_and_the_rest_of_it_the_tip(client):
+    assert client.result("eth_gasPrice") == hex(41_904_000)
+    assert client.result("eth_maxPriorityFeePerGas") == hex(41_904_000 - 7)
+
+
+@pytest.mark.parametrize("count", ["0x1", "0x400", 1, 50])
+def test_the_fee_history_is_that_of_the_one_block_there_is(client, count):
+    """The reward is an estimate of 125 bytes and 21,000 gas: trunc(1.2 · (125e9 div 21,000 + 30,000,000))."""
+    history = client.result("eth_feeHistory", count, "latest", [10, 20.5, 20.5, 100])
+    assert history == {
+        "oldestBlock": "0x0", "baseFeePerGas": ["0x7", "0x7"], "gasUsedRatio": [0.0],
+        "baseFeePerBlobGas": ["0x1", "0x1"], "blobGasUsedRatio": [0.0], "reward": [[hex(43_142_856)] * 4],
+    }  # fmt: skip
+    assert "reward" not in client.result("eth_feeHistory", count, "latest")
+
+
+@pytest.mark.parametrize(
+    ("params", "code", "name"),
+    [
+        (["0x0", "latest"], -32602, "blockCount"),
+        ([1_025, "latest"], -32602, "blockCount"),
+        ([True, "latest"], -32602, "blockCount"),
+        (["1", "latest"], -32602, "blockCount"),
+        ([1, "0x5"], -32000, "header not found"),
+        ([1, "latest", [50, 10]], -32602, "rewardPercentiles[1]"),
+        ([1, "latest", [101]], -32602, "rewardPercentiles[0]"),
+        ([1, "latest", ["10"]], -32602, "rewardPercentiles[0]"),
+        ([1, "latest", list(range(101))], -32602, "rewardPercentiles"),
+        ([1, "latest", "10"], -32602, "rewardPercentiles"),
+    ],
+)
+def test_a_fee_history_that_there_cannot_be_is_refused(client, params, code, name):
+    error = client.error("eth_feeHistory", *params)
+    assert (error["code"], error["message"].startswith(name)) == (code, True)
+
+
+def test_the_blob_base_fee_follows_from_the_excess():
+    """EIP-4844's example by Cancun's fraction: e**(10 * 2**17 * 10 / 3338477) is 50.7 ."""
+    block = Block(excess_blob_gas=100 * 131_072)
+    with on_chain(Chain(call_state=CallState(accounts={}, block=block, fork=fork_named("cancun")))) as client:
+        assert client.result("eth_feeHistory", 1, "latest")["baseFeePerBlobGas"] == ["0x32", "0x32"]
+
+
+@pytest.mark.parametrize(
+    ("config", "timestamp", "fork"),
+    [
+        ({}, 0, "frontier"),
+        ({"homesteadBlock": 0, "eip150Block": 0}, 0, "tangerine_whistle"),
+        ({"byzantiumBlock": 0, "petersburgBlock": 0}, 0, "constantinople"),
+        ({"istanbulBlock": 0, "berlinBlock": 1}, 0, "istanbul"),
+        ({"londonBlock": 0}, 0, "london"),
+        ({"londonBlock": 0, "mergeNetsplitBlock": 0}, 0, "paris"),
+        ({"londonBlock": 0, "shanghaiTime": 0, "cancunTime": 100}, 99, "shanghai"),
+        ({"londonBlock": 0, "shanghaiTime": 0, "cancunTime": 100}, 100, "cancun"),
+        ({"cancunTime": 0, "pragueTime": 0, "osakaTime": None}, 0, "prague"),
+        ({"osakaTime": 0}, 0, "osaka"),
+        ({"osakaTime": 0, "bpo1Time": 5, "bpo2Time": 9}, 5, "bpo1"),
+        ({"osakaTime": 0, "bpo1Time": "0x5", "bpo2Time": "9"}, 9, "bpo2"),
+    ],
+)
+def test_the_rules_are_those_that_the_genesis_has_begun(config, timestamp, fork):
+    document = {"config": {"chainId": 1, **config}, "gasLimit": 30_000_000, "timestamp": timestamp, "alloc": {}}
+    assert genesis_chain(document).call_state.fork.name == fork
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"config": None}, "genesis.config: expected an object with chainId"),
+        ({"config": {}}, "genesis.config: expected an object with chainId"),
+        ({"config": {"chainId": "x"}}, "genesis.chainId: expected a whole number, got 'x'"),
+        (
+            {"config": {"chainId": 1, "londonBlock": -1}},
+            "genesis.londonBlock: expected a number from 0 to 2**256 - 1, got -1",
+        ),
+        ({"gasLimit": None}, "genesis.gasLimit: expected a whole number, got None"),
+        ({"gasLimit": True}, "genesis.gasLimit: expected a whole number, got True"),
+        ({"baseFeePerGas": 1.5}, "genesis.baseFeePerGas: expected a whole number, got 1.5"),
+        ({"coinbase": "0x12"}, "genesis.coinbase: expected 20 bytes, counted 1"),
+        ({"mixHash": "12"}, "genesis.mixHash: expected hexadecimal data"),
+        ({"extraData": "0x1"}, "genesis.extraData: expected an even number"),
+        ({"parentHash": "0x"}, "genesis.parentHash: expected 32 bytes, counted 0"),
+        ({"alloc": {"0x12": {"balance": "1"}}}, "alloc"),
+        ({"alloc": {HOLDER: {"balance": "x"}}}, "balance"),
+        ({"alloc": {HOLDER: {"balance": "1", "storage": {"0x0": "x"}}}}, "storage"),
+    ],
+)
+def test_a_genesis_that_cannot_be_read_names_the_field(change, message):
+    with pytest.raises((InvalidInput, UnreadableFile)) as refused:
+        genesis_chain({**SMALL, **change})
+    assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "no such file"),
+        (b"", "Expecting value"),
+        (b"[1]", "expected a JSON object"),
+        (b"[" * 100_000, "recursion"),
+    ],
+)
+def test_a_genesis_file_that_cannot_be_read_is_named(tmp_path, content, message):
+    path = tmp_path / "genesis.json"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(UnreadableFile, match=f"genesis.json: .*{message}"):
+        read_genesis_document(path)
+
+
+def test_the_hash_is_that_of_the_whole_header():
+    fields = {
+        "timestamp": 9, "gasLimit": 1, "baseFeePerGas": 8, "coinbase": NOBODY, "mixHash": "0x" + "01" * 32,
+        "difficulty": 3, "number": 4, "extraData": "0x05", "parentHash": "0x" + "06" * 32, "excessBlobGas": 131_072,
+    }  # fmt: skip
+    hashes = [genesis_chain(SMALL).hash, genesis_chain(SMALL, state_root=bytes(31) + b"1").hash]
+    hashes += [genesis_chain({**SMALL, name: value}).hash for name, value in fields.items()]
+    assert len(set(hashes)) == len(fields) + 2
+
+
+def test_a_replay_stands_at_its_last_block(shared):
+    replay = read_replay(shared / "data" / "replays" / "6110045.mainnet.json.gz")
+    last = replay.blocks[-1]
+    chain = replay_chain(replay)
+    with on_chain(chain) as client:
+        block = client.result("eth_getBlockByNumber", "latest")
+        assert (block["number"], block["extraData"]) == (hex(last.number), to_hex(last.extra_data))
+        assert client.result("eth_chainId") == "0xe708"
+        sender = last.transactions[-1].sender
+        assert client.result("eth_getTransactionCount", to_hex(sender)) == hex(last.transactions[-1].nonce + 1)
+    assert PricingRecord.from_bytes(chain.extra_data).fixed_cost == 30_000_000
+
+
+@pytest.fixture(scope="module")
+def recorded(shared):
+    """The chain of the execution-API tests at its head."""
+    suite = shared / "data" / "execution-apis"
+    config = json.loads((suite / "genesis.json").read_bytes())["config"]
+    _, replied = exchanges(suite / "head-block.io")[0]
+    head = {
+        name: replied["result"][name] for name in ("timestamp", "gasLimit", "baseFeePerGas", "extraData", "mixHash")
+    }
+    head |= {"number": replied["result"]["number"], "parentHash": replied["result"]["parentHash"], "config": config}
+    chain = genesis_chain({**head, "coinbase": replied["result"]["miner"], "alloc": {}})
+    state = json.loads((suite / "headstate.json").read_bytes())["accounts"]
+    accounts = {from_hex(address): read_account(entry) for address, entry in state.items()}
+    chain = replace(
+        chain, call_state=replace(chain.call_state, accounts=accounts), hash=from_hex(replied["result"]["hash"])
+    )
+    assert chain.call_state.fork.name == "bpo2"
+    with on_chain(chain) as client:
+        yield client
+
+
+def read_account(entry):
+    slots = {int(slot, 16): int(value, 16) for slot, value in entry.get("storage", {}).items()}
+    return Account(int(entry["balance"]), entry["nonce"], from_hex(entry.get("code", "0x")), slots)
+
+
+def exchanges(path):
+    """The requests of a recorded exchange and their replies."""
+    lines = [json.loads(line[3:]) for line in path.read_text().splitlines() if line.startswith((">>", "<<"))]
+    return list(zip(lines[::2], lines[1::2], strict=True))
+
+
+@pytest.mark.parametrize(("method", "count"), [("eth_estimateGas", 7), ("eth_call", 6)])
+def test_the_exchanges_of_the_execution_api_suite_are_answered_field_by_field(shared, recorded, method, count):
+    """What geth answered over HTTP, to the unit and the letter: blobs and delegations too."""
+    compared = 0
+    for path in sorted((shared / "data" / "execution-apis" / method).glob("*.io")):
+        for asked, replied in exchanges(path):
+            assert recorded.http("POST", "/", json.dumps(asked).encode()).json() == replied, path.stem
+            compared += 1
+    assert compared == count
+
+
+def test_the_recorded_head_is_answered_as_it_was(shared, recorded):
+    _, replied = exchanges(shared / "data" / "execution-apis" / "head-block.io")[0]
+    block = recorded.result("eth_getBlockByNumber", "latest")
+    same = (
+        "number",
+        "hash",
+        "parentHash",
+        "timestamp",
+        "gasLimit",
+        "baseFeePerGas",
+        "excessBlobGas",
+        "extraData",
+        "miner",
+    )
+    assert {name: block[name] for name in same} == {name: replied["result"][name] for name in same}
+    assert recorded.result("eth_getBalance", NOBODY, {"blockHash": replied["result"]["hash"]}) == "0x0"
+    assert from_quantity(recorded.result("eth_blockNumber")) == 54
+
+
+#: Opcode, field, value, word that a contract returns.
+OF_BLOCK = [
+    ("43", "number", "0x64", 100),
+    ("42", "time", "0x65", 101),
+    ("45", "gasLimit", "0x66", 102),
+    ("48", "baseFeePerGas", "0x0", 0),
+    ("41", "feeRecipient", "0x" + "11" * 20, int("11" * 20, 16)),
+    ("44", "prevRandao", "0x" + "22" * 32, int("22" * 32, 16)),
+    ("4a", "blobBaseFee", "0x2", 2),
+]
+
+
+@pytest.mark.parametrize(("opcode", "field", "value", "expected"), OF_BLOCK)
+def test_a_block_override_is_what_the_call_reads(opcode, field, value, expected):
+    code = {NOBODY: {"code": f"0x{opcode}5f5260205ff3"}}
+    with opened(Settings(), started=False) as client:
+        before = client.result("eth_call", {"to": NOBODY}, "latest", code)
+        assert word(expected) == client.result("eth_call", {"to": NOBODY}, "latest", code, {field: value})
+        assert before == client.result("eth_call", {"to": NOBODY}, "latest", code)
+
+
+def test_a_block_override_changes_an_estimate():
+    """A call that stores where the number is 100: 22,100 gas more."""
+    code = {NOBODY: {"code": "0x60644314600857005b60015f55"}}
+    with opened(Settings(tolerance=0.0), started=False) as client:
+        plain, stored = (int(client.result("eth_estimateGas", {"to": NOBODY}, "latest", code, block), 16)
+                         for block in ({}, {"number": "0x64"}))  # fmt: skip
+    assert stored > plain + 20_000
+
+
+def test_the_blob_base_fee_is_that_of_the_chain():
+    with opened(Settings(), started=False) as client:
+        assert client.result("eth_blobBaseFee") == "0x1"

@@ -1,0 +1,589 @@
+"""The explorer's methods: they say what the formulas say, refuse by name, and write integers as quantities."""
+
+import asyncio
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from feemodel import rollups
+from feemodel.cli import main
+from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded
+from feemodel.ethereum.call import parse_call
+from feemodel.ethereum.quantities import to_hex
+from feemodel.ethereum.transaction import Transaction, parse_transaction
+from feemodel.explorer.fields import FIELDS, FORMS, SUBJECT_BYTES
+from feemodel.explorer.methods import DAY, POINTS, explorer_methods
+from feemodel.io.shipped import day_l1_fees, read_shipped_l1_fees
+from feemodel.linea.explanation import explain
+from feemodel.linea.from_l1 import recorded_variable_cost
+from feemodel.linea.node import node_checks
+from feemodel.linea.parameters import LINEA_PRESETS, linea_preset
+from feemodel.linea.pricing_forms import CostPerByte, VerificationCost, form_of
+from feemodel.rollups import tables
+from feemodel.rollups.chain_history import timestamp
+from feemodel.rollups.rules import CURRENT, RULES
+from feemodel.server.dispatch import Method
+from feemodel.simulation.surfaces import Submission
+from tests.server.parts import respond
+
+METHODS = explorer_methods()
+PRESET = linea_preset()
+L1 = {"l1BaseFee": hex(106_400_000), "blobBaseFee": hex(6_161_000)}
+TRANSFER = {"compressedSize": 128, "gas": "0x5208"}
+CALL = {"to": "0x" + "11" * 20, "value": "0x1"}
+SIGNED = Transaction(gas_limit=21_000, gas_price=38_000_000, to=bytes(20), data=b"pay").with_placeholder_signature()
+RAW = to_hex(SIGNED.signed())
+
+
+def fee(**point):
+    return METHODS["feemodel_fee"]({**TRANSFER, **point})
+
+
+def wei(quantities):
+    return {name: int(value, 16) for name, value in quantities.items()}
+
+
+def explained(subject, options=None, methods=METHODS):
+    return asyncio.run(methods["feemodel_explain"](subject, options))
+
+
+def compared(subject, moment=L1, methods=METHODS):
+    return asyncio.run(methods["feemodel_compare"](subject, moment))
+
+
+def test_a_fee_in_the_cost_per_byte_form():
+    answer = fee(**L1)
+    parts = form_of("cost-per-byte", PRESET).parts(128, 21_000, 1.2)
+    per_byte = ((106_400_000 + 100_000_000) * 65_250 + 6_161_000 * 131_072) / 130_048
+    cost = 128 * per_byte
+
+    each = {"base": 7, **parts._asdict()}
+    assert wei(answer["feePerGas"]) == {**each, "priority": 43_314_285, "total": 43_314_292}
+    assert wei(answer["feeWei"]) == {**{name: part * 21_000 for name, part in each.items()}, "total": 909_600_132_000}
+    assert sum(answer["shares"].values()) == pytest.approx(1)
+    recovered = answer["recovery"][0]
+    assert (recovered["basis"], recovered["costPerByte"]) == ("blob submission at these L1 fees", per_byte)
+    assert int(recovered["cost"], 16) == round(cost)
+    assert recovered["recovery"] == 909_600_132_000 / cost
+    assert recovered["sizeRecovery"] == (43_314_285 - 36_000_000) * 21_000 / cost  # 36,000,000: without any size
+    assert answer["working"][-1] == {
+        "gives": "fee", "how": "43,314,292 · 21,000", "value": "909,600,132,000", "unit": "wei",
+    }  # fmt: skip
+
+
+def test_the_break_even_margin_just_pays_for_l1():
+    margin = fee(**L1)["recovery"][0]["breakEvenMargin"]
+
+    assert fee(**L1, margin=margin)["recovery"][0]["recovery"] >= 1
+    assert fee(**L1, margin=margin - 0.001)["recovery"][0]["recovery"] < 1
+    assert fee(**L1, fixedCost="0x0", variableCost="0x0", baseFee="0x0")["recovery"][0]["breakEvenMargin"] is None
+
+
+def test_a_variable_cost_from_l1_is_the_recorded_one_between_its_bounds():
+    tip = {"tip": 100_000_000}
+    free = fee(**L1, variableCostFrom="l1", lowerBound=None, upperBound=None, costMargin=2)
+    expected = recorded_variable_cost(106_400_000, 6_161_000, **tip, cost_margin=2.0)
+    assert int(free["variableCost"]["recorded"], 16) == expected
+    assert wei(free["feePerGas"])["size"] == expected * 128 // 21_000
+    assert free["variableCost"]["heldBy"] is None
+    low = fee(**L1, variableCostFrom="l1", lowerBound="0x3b9aca00", upperBound=None)["variableCost"]
+    high = fee(**L1, variableCostFrom="l1", lowerBound=None, upperBound="0x1")["variableCost"]
+    assert (low["heldBy"], low["recorded"]) == ("lowerBound", "0x3b9aca00")
+    assert (high["heldBy"], high["recorded"], high["unrounded"]) == ("upperBound", "0x0", 1.0)
+
+
+def test_a_fee_in_the_verification_cost_form():
+    answer = fee(pricing="verification-cost", minGasPrice=hex(100_000_000), l1BaseFee=hex(10**9))
+    actual, assumed = answer["recovery"]
+
+    assert wei(answer["feePerGas"])["priority"] == 146_285_714
+    assert actual["costPerByte"] == pytest.approx((10**9 + 10**8) * 1_200_000 / 90_000)
+    assert assumed["costPerByte"] == VerificationCost(min_gas_price=100_000_000).cost_per_byte
+    assert assumed["recovery"] == pytest.approx(1.2)
+    assert assumed["breakEvenMargin"] == 1.0
+    assert [one["basis"] for one in fee(pricing="verification-cost")["recovery"]] == [assumed["basis"]]
+
+
+def test_a_margin_below_one_takes_away():
+    parts = fee(margin=0.5)["feePerGas"]
+
+    assert parts["margin"].startswith("-0x")
+    assert sum(wei(parts)[name] for name in ("fixed", "size", "margin", "floor")) == wei(parts)["priority"]
+
+
+def test_nothing_is_said_of_recovery_without_l1_fees_or_size():
+    assert fee()["recovery"] == []
+    nothing = fee(compressedSize=0, **L1)["recovery"][0]
+    assert (nothing["recovery"], nothing["sizeRecovery"], nothing["cost"]) == (None, None, "0x0")
+
+
+@pytest.mark.parametrize("pricing", FORMS)
+def test_the_inputs_of_an_answer_can_be_sent_again(pricing):
+    answer = fee(pricing=pricing, **L1)
+    assert METHODS["feemodel_fee"](answer["inputs"]) == answer
+    derived = fee(**L1, variableCostFrom="l1", upperBound=None)
+    assert METHODS["feemodel_fee"](derived["inputs"]) == derived
+
+
+def test_what_is_left_out_comes_from_the_servers_pricing_of_the_moment():
+    costs = iter([CostPerByte(1_000), CostPerByte(2_000_000_000, 5, 9)])
+    methods = explorer_methods(form=lambda: next(costs), preset=replace(PRESET, estimate_margin=1.5))
+    first, second = (methods["feemodel_fee"](TRANSFER) for _ in range(2))
+
+    assert (first["inputs"]["variableCost"], second["inputs"]["variableCost"]) == ("0x3e8", hex(2_000_000_000))
+    assert (second["inputs"]["fixedCost"], second["inputs"]["baseFee"], second["inputs"]["margin"]) == (
+        "0x5",
+        "0x9",
+        1.5,
+    )
+
+
+axes = st.sampled_from(
+    [
+        ("cost-per-byte", "announced", name, low, high)
+        for name, low, high in (
+            ("compressedSize", 1, 5_000), ("gas", "0x5208", "0xfffff"), ("margin", 0.1, 3.0),
+            ("variableCost", "0x1", "0xffffffff"), ("l1BaseFee", "0x1", "0xffffffff"), ("baseFee", "0x1", "0xff"),
+            ("submissionBytes", 10, 130_048),
+        )
+    ]
+    + [("cost-per-byte", "l1", "blobBaseFee", "0x1", "0xfffffffff"), ("cost-per-byte", "l1", "costMargin", 0.5, 9.0)]
+    + [
+        ("verification-cost", None, name, low, high)
+        for name, low, high in (
+            ("gasPriceRatio", 0.5, 100.0), ("minGasPrice", "0x64", "0xfffffff"), ("verificationCapacity", 10, 90_000),
+            ("compressedSize", 1, 9_999), ("adjustment", "0x1", "0xffffff"),
+        )
+    ]
+)  # fmt: skip
+
+
+@given(axes, st.sampled_from(["linear", "log"]), st.floats(0.1, 5), st.integers(1, 10_000))
+@settings(max_examples=60)
+def test_a_curve_is_the_fee_at_each_of_its_points(axis, scale, margin, size):
+    pricing, costs, name, low, high = axis
+    point = {**TRANSFER, **L1, "pricing": pricing, "margin": margin, "compressedSize": size}
+    if costs is not None:
+        point["variableCostFrom"] = costs
+    curve = METHODS["feemodel_curve"]({**point, "axis": name, "from": low, "to": high, "points": 5, "scale": scale})
+
+    assert (curve["values"][0], curve["values"][-1]) == (low, high)
+    for place, value in enumerate(curve["values"]):
+        alone = METHODS["feemodel_fee"]({**point, name: value})
+        assert {part: column[place] for part, column in curve["feePerGas"].items()} == {
+            part: quantity for part, quantity in alone["feePerGas"].items() if part != "total"
+        }
+        assert curve["feeWei"][place] == alone["feeWei"]["total"]
+        for along, here in zip(curve["recovery"], alone["recovery"], strict=True):
+            assert along["cost"][place] == here["cost"]
+            assert along["recovery"][place] == pytest.approx(here["recovery"], rel=1e-12)
+            assert along["sizeRecovery"][place] == pytest.approx(here["sizeRecovery"], rel=1e-12)
+
+
+def test_whole_numbers_of_a_curve_are_taken_once():
+    curve = METHODS["feemodel_curve"]({**TRANSFER, "axis": "compressedSize", "from": 1, "to": 10, "points": 100})
+
+    assert curve["values"] == list(range(1, 11))
+
+
+def test_a_film_has_every_series_hour_by_hour():
+    month = METHODS["feemodel_film"]({"pricing": "linea-unbounded", "elasticity": 0.5})
+    series, hours = month["series"], len(month["series"]["price"]["values"])
+
+    assert {"price", "l1Cost", "backlog", "balance", "recovery"} == series.keys()
+    assert {hours} == {len(one["values"]) for one in series.values()}
+    assert (hours, len(month["days"]), month["days"][0]["date"]) == (724, 31, "2026-01-07")
+    assert month["recovery"] == pytest.approx(series["recovery"]["values"][-1], rel=1e-4)
+    assert 0.0 <= min(series["backlog"]["values"]) <= max(series["backlog"]["values"]) <= 2 * 130_048
+
+
+def test_a_film_agrees_with_the_command(capsys):
+    month = METHODS["feemodel_film"]({"pricing": "vault-p", "posting": "price-cap", "slaHours": 8})
+    assert main(["simulate", "--pricing", "vault-p", "--posting", "price-cap", "--sla", "8", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+
+    assert (said["recovery"], said["meanWaitHours"]) == pytest.approx((month["recovery"], month["meanWaitHours"]))
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ([], "film: expected an object of pricing, posting, slaHours, elasticity, got []"),
+        ({"price": 1}, "film.price: expected one of pricing, posting, slaHours, elasticity, got 1"),
+        ({"pricing": "lineal"}, "film.pricing: expected one of fixed, linea"),
+        ({"pricing": ["linea"]}, "film.pricing: expected one of fixed, linea"),
+        ({"slaHours": 3}, "film.slaHours: expected one of 0.5, 1, 2, 4, 8, 16, 32, got 3"),
+        ({"elasticity": "much"}, "film.elasticity: expected"),
+    ],
+)
+def test_what_no_film_shows_is_refused(asked, message):
+    with pytest.raises(InvalidInput, match=re.escape(message)):
+        METHODS["feemodel_film"](asked)
+
+
+def curved(**options):
+    return "feemodel_curve", {**TRANSFER, "axis": "gas", "from": "0x1", "to": "0x64", **options}
+
+
+@pytest.mark.parametrize(
+    ("method", "point", "message"),
+    [
+        ("feemodel_fee", [], "point: expected an object, got []"),
+        ("feemodel_fee", {"compressedSize": 128}, 'point.gas: expected a quantity such as "0x5208", got None'),
+        ("feemodel_fee", {"gas": "0x5208"}, "point.compressedSize: expected whole bytes, got None"),
+        ("feemodel_fee", {**TRANSFER, "gas": 21_000}, 'point.gas: expected a quantity such as "0x5208", got 21000'),
+        ("feemodel_fee", {**TRANSFER, "gas": "0x0"}, "point.gas: expected 1 to 2**63 - 1, got '0x0'"),
+        ("feemodel_fee", {**TRANSFER, "gas": hex(2**63)}, "point.gas: expected 1 to 2**63 - 1"),
+        ("feemodel_fee", {**TRANSFER, "compressedSize": 1.5}, "point.compressedSize: expected whole bytes"),
+        ("feemodel_fee", {**TRANSFER, "margin": -1}, "point.margin: expected a finite number, at least 0, got -1.0"),
+        ("feemodel_fee", {**TRANSFER, "margin": "0x1"}, "point.margin: expected a finite number, got '0x1'"),
+        ("feemodel_fee", {**TRANSFER, "gass": "0x1"}, "point.gass: expected one of baseFee, blobBaseFee, "),
+        ("feemodel_fee", {**TRANSFER, "pricing": "free"}, "point.pricing: expected one of cost-per-byte, veri"),
+        ("feemodel_fee", {**TRANSFER, "minGasPrice": "0x1"}, "point.minGasPrice: expected one of baseFee, "),
+        ("feemodel_fee", {**TRANSFER, "lowerBound": "0x1"}, "point.lowerBound: expected one of baseFee, "),
+        ("feemodel_fee", {**TRANSFER, "variableCostFrom": "moon"}, "point.variableCostFrom: expected one of announced"),
+        ("feemodel_fee", {**TRANSFER, "variableCostFrom": "l1"}, "point.l1BaseFee: expected a quantity"),
+        (
+            "feemodel_fee", {**TRANSFER, **L1, "variableCostFrom": "l1", "upperBound": "0x1"},
+            "point.upperBound: expected at least the lower bound, got 1.0",
+        ),
+        (
+            "feemodel_fee", {**TRANSFER, "pricing": "verification-cost", "minGasPrice": "0x6"},
+            "point.minGasPrice: expected at least the base fee, got 6",
+        ),
+        (
+            "feemodel_fee", {**TRANSFER, "variableCost": hex(2**62)},
+            "point: variable_cost · compressed_size: expected at most 2**63 - 1, a node would wrap",
+        ),
+        ("feemodel_fee", {**TRANSFER, "margin": 1e308}, "point: fee: expected a finite result, got inf"),
+        (*curved(axis="moon"), "curve.axis: expected one of compressedSize, gas, "),
+        (*curved(axis=["gas"]), "curve.axis: expected one of compressedSize, gas, "),
+        (*curved(axis="minGasPrice"), "curve.axis: expected one of compressedSize, gas, "),
+        (*curved(scale="bent"), "curve.scale: expected one of linear, log, got 'bent'"),
+        (*curved(points=1), "curve.points: expected an integer of at least 2, got 1"),
+        (*curved(points=501), f"curve.points: at most {POINTS} a curve, got 501"),
+        (*curved(to="0x1"), "curve.to: expected more than curve.from, got '0x1'"),
+        (*curved(to=hex(2**60)), "curve.to: expected at most 2**53"),
+        (*curved(axis="compressedSize", **{"from": 0, "to": 5, "scale": "log"}), "curve.from: expected more than 0 on"),
+        (*curved(axis="upperBound", **L1, variableCostFrom="l1", to=None), "curve.to: expected a quantity"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_with_its_path(method, point, message):
+    with pytest.raises((InvalidInput, LimitExceeded)) as error:
+        METHODS[method](point)
+    assert str(error.value).startswith(message)
+
+
+def test_more_points_than_a_curve_may_have_is_a_limit():
+    with pytest.raises(LimitExceeded):
+        METHODS["feemodel_curve"](curved(points=501)[1])
+
+
+def test_a_signed_transaction_is_explained_as_by_the_command_line():
+    answer = explained(RAW, {"gasUsed": "0x5000"})
+    gas = {"estimated": 21_000, "limit": 21_000, "used": 0x5000}
+    expected = explain(SIGNED, gas, form=form_of("cost-per-byte", PRESET), checks=node_checks(PRESET))
+
+    assert answer["compressedSize"] == expected["compressedSize"]
+    assert wei(answer["feePerGas"]) == expected["feePerGas"]
+    assert wei(answer["gas"]) == gas
+    assert int(answer["totalWei"], 16) == expected["totalWei"]
+    assert int(answer["offeredPricePerGas"], 16) == 38_000_000
+    assert [(one["outcome"], int(one["requiredPricePerGas"], 16), one["margin"]) for one in answer["stages"]] == [
+        (one["outcome"], one["requiredPricePerGas"], one["margin"]) for one in expected["stages"]
+    ]
+    assert answer["decoded"]["from"] == to_hex(parse_transaction(RAW).sender())
+    assert (answer["decoded"]["dataBytes"], answer["decoded"]["chainId"]) == (3, None)
+
+
+def test_an_explanation_follows_the_options():
+    answer = explained(
+        RAW, {"pricing": "verification-cost", "margin": 2, "poolMargin": 1.9, "selectionMargin": 0.5, "gas": "0x6000"}
+    )
+
+    assert (answer["pricing"], answer["gas"]["estimated"], answer["gas"]["limit"]) == (
+        "verification-cost",
+        "0x6000",
+        "0x5208",
+    )
+    assert [one["margin"] for one in answer["stages"]] == [2, 1.9, 0.5]
+    alone = fee(pricing="verification-cost", margin=2, compressedSize=answer["compressedSize"], gas="0x6000")
+    assert answer["recovery"] == alone["recovery"]
+
+
+def test_a_call_is_estimated_by_the_server():
+    asked = []
+
+    async def estimate(call, overrides):
+        asked.append((call, overrides))
+        return 45_000
+
+    methods = explorer_methods(estimate=estimate, chain_id=lambda: 1337)
+    call, overrides = {**CALL, "data": "0xdeadbeef"}, {CALL["to"]: {"balance": "0x1"}}
+    answer = explained(call, {"overrides": overrides}, methods)
+    compared(call, {**L1, "overrides": overrides}, methods)
+    expected = explain(
+        parse_call(call), {"estimated": 45_000, "limit": 45_000}, form=form_of("cost-per-byte", PRESET),
+        checks=node_checks(PRESET), chain_id=1337,
+    )  # fmt: skip
+
+    assert asked == [(call, overrides)] * 2
+    assert (answer["gas"]["estimated"], answer["compressedSize"]) == (hex(45_000), expected["compressedSize"])
+    for subject, options in ((call, {"gas": "0xffff"}), ({**call, "gas": "0xffff"}, {}), (RAW, {})):
+        explained(subject, options, methods)
+    assert len(asked) == 2
+
+
+def test_without_an_estimate_only_a_transfer_needs_no_gas():
+    assert explained(CALL)["gas"] == {"estimated": "0x5208", "limit": "0x5208"}
+    with pytest.raises(InvalidInput, match=r"options\.gas: expected the gas of this call, which is not executed here"):
+        explained({**CALL, "data": "0x00"})
+    with pytest.raises(InvalidInput, match=r"moment\.gas: expected the gas of this call, which is not executed here"):
+        compared({"data": "0x00"})
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: explained(RAW, {"gas": 5}), "options.gas: expected a quantity"),
+        (lambda: explained(RAW, {"compressedSize": 5}), "options.compressedSize: expected "),
+        (lambda: explained(RAW, {"gasUsed": "0x0"}), "options.gasUsed: expected 1 to 2**63 - 1"),
+        (lambda: explained(RAW, {"nonce": -1}), "options.nonce: expected a quantity"),
+        (lambda: explained(RAW, {"poolMargin": "no"}), "options.poolMargin: expected a finite number"),
+        (lambda: explained(RAW, []), "options: expected an object"),
+        (lambda: explained(5), "subject: expected a signed transaction (0x…), a hash or a call object, got 5"),
+        (lambda: explained("0x02f8"), "transaction: expected RLP"),
+        (lambda: explained({"to": "0x12"}), "call.to: expected an address of 20 bytes"),
+        (lambda: explained("0x" + "00" * (SUBJECT_BYTES + 1)), "subject: at most 131,072 bytes, got 131,073"),
+        (lambda: explained({"input": "0x" + "00" * (SUBJECT_BYTES + 1)}), "subject: at most 131,072 bytes"),
+        (lambda: compared(RAW, []), "moment: expected an object"),
+        (lambda: compared(RAW, {"l1BaseFee": "0x1"}), "moment.blobBaseFee: expected a quantity"),
+        (lambda: compared(RAW, {**L1, "tip": "0x1"}), "moment.tip: expected one of l1BaseFee, "),
+        (lambda: compared(RAW, {**L1, "pubdata": -1}), "moment.pubdata: expected whole bytes of at least 0"),
+        (lambda: compared(RAW, {**L1, "rules": ["linea", "moon"]}), "moment.rules[1]: expected one of linea, "),
+        (lambda: compared(RAW, {**L1, "rules": []}), 'moment.rules: expected "all" or a list of names'),
+        (lambda: compared(RAW, {**L1, "at": 5}), "moment.at: expected a day such as 2024-06-14, got 5"),
+        (lambda: compared(RAW, {**L1, "at": "June"}), "moment.at: expected a time such as 2024-06-14"),
+        (lambda: compared(RAW, {"at": "2024-06-14"}), "moment.at: expected a day from 2026-"),
+        (lambda: compared(RAW, {**L1, "at": "2024-06-14", "rules": "all"}), "moment.rules: expected "),
+        (lambda: compared(RAW, {**L1, "at": "2024-06-14", "rules": ["op-mainnet/fjord"]}), "moment.rules[0]: expected"),
+        (lambda: compared(RAW, {**L1, "at": "2024-03-20", "rules": ["linea"]}), "at: expected 2024-05-30 or later"),
+        (lambda: sent(chain="optimism"), "chain: expected one of op-mainnet, base"),
+        (lambda: sent(balance=5), "balance: expected a quantity"),
+        (lambda: sent(balance="0x1" + "0" * 64), "balance: expected at most 2**256 - 1"),
+        (lambda: sent(call=[]), "call: expected a mapping"),
+        (lambda: sent(call={**CALL}), "call.value: expected none: it is the answer"),
+        (lambda: sent(call={"data": "0x" + "00" * (SUBJECT_BYTES + 1)}), "subject: at most 131,072 bytes"),
+        (lambda: sent(options=[]), "options: expected an object"),
+        (lambda: sent(gas="0x0"), "options.gas: expected 1 to 2**63 - 1"),
+        (lambda: sent(l1BaseFee=None), "options.l1BaseFee: expected a quantity"),
+        (lambda: sent(blocksAhead=1_001), "options.blocksAhead: at most 1,000, got 1,001"),
+        (lambda: sent(blocksAhead=-1), "options.blocksAhead: expected"),
+        (lambda: sent(tip="0x1"), "options.tip: expected one of gas, baseFee, "),
+        (lambda: sent(chain="base"), "max_fee_per_gas: expected a price in wei: no source gives gas_limit of base"),
+    ],
+)
+def test_what_is_wrong_with_a_subject_is_said(call, message):
+    with pytest.raises(FeeModelError) as error:
+        call()
+    assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize(("rules", "names"), [(None, CURRENT), ("all", tuple(RULES)), (["taiko", "linea"], None)])
+def test_the_other_rollups_take_what_their_rules_say(rules, names):
+    moment = {**L1} if rules is None else {**L1, "rules": rules}
+    answer = compared(RAW, moment)
+    table = tables.sizes_table([SIGNED])
+    expected = tables.comparison(table, base_fee=106_400_000, blob_base_fee=6_161_000, rules=names or tuple(RULES))
+
+    by_name = {row.rule: row for row in expected}
+    assert [one["rule"] for one in answer["rules"]] == list(names or rules)
+    for one in answer["rules"]:
+        row = by_name[one["rule"]]
+        assert (int(one["l1Fee"], 16), int(one["l2Fee"], 16), int(one["total"], 16)) == (
+            row.l1_fee,
+            row.l2_fee,
+            row.total,
+        )
+        assert (one["perByte"], one["ratio"]) == (row.per_byte, row.ratio)
+    assert answer["signedBytes"] == len(SIGNED.signed())
+
+
+def test_a_day_has_its_own_rules_and_l1_fees():
+    answer = compared(RAW, {"at": "2026-02-01"})
+    rules, without = rollups.rules_at("2026-02-01")
+    fees = day_l1_fees("at", timestamp("at", "2026-02-01"))
+    expected = tables.comparison(
+        tables.sizes_table([SIGNED]), base_fee=fees[0], blob_base_fee=fees[1], rules=rules
+    )  # fmt: skip
+
+    assert (answer["at"], answer["without"], answer["reference"]) == ("2026-02-01", without, "linea")
+    assert [one["rule"] for one in answer["rules"]] == [one.name for one in rules]
+    assert "op-mainnet/jovian" in [one["rule"] for one in answer["rules"]], "Karst came later"
+    assert [int(one["total"], 16) for one in answer["rules"]] == [row.total for row in expected]
+    then = compared(RAW, {**L1, "at": "2024-03-20"})
+    assert set(then["without"]) == {"linea", "scroll", "zksync-os"}
+    assert then["reference"] == then["rules"][0]["rule"] == "op-mainnet/ecotone"
+    assert [one["rule"] for one in compared(RAW, {**L1, "at": "2024-06-14", "rules": ["base"]})["rules"]] == [
+        "base/ecotone"
+    ]
+
+
+def test_the_fee_is_named_as_rip_7759_names_it():
+    """R1: a fee is the sum of execution, data and priority fee; R2: none is below 0; O1: one may be 0."""
+    for one in compared(RAW)["rules"]:
+        parts = wei({name: one[name] for name in ("executionFee", "dataFee", "priorityFee")})
+        assert sum(parts.values()) == int(one["total"], 16)
+        assert min(parts.values()) == 0 == parts["priorityFee"]
+        assert (one["dataFee"], one["executionFee"]) == (one["l1Fee"], one["l2Fee"])
+
+
+@pytest.mark.parametrize("pricing", FORMS)
+@pytest.mark.parametrize("gas_price", [1, 38_000_000, 50_000_000_000])
+def test_an_explanation_names_the_parts_as_rip_7759_does(pricing, gas_price):
+    """R1, R2, O1; R9: the L2 gas and price of the execution fee are shown; R6: the size behind the data fee is."""
+    subject = replace(SIGNED, gas_price=gas_price)
+    answer = explained(to_hex(subject.signed()), {"pricing": pricing})
+    parts = wei(answer["transactionFee"])
+    suggested = int(answer["totalWei"], 16)
+
+    assert parts["executionFee"] + parts["dataFee"] + parts["priorityFee"] == parts["total"]
+    assert min(parts.values()) >= 0
+    assert parts["priorityFee"] == max(0, gas_price * 21_000 - suggested)
+    assert parts["executionFee"] + parts["dataFee"] == suggested
+    assert (parts["dataFee"] > 0) == (pricing == "cost-per-byte"), "O1: so small a size is below the other form's floor"
+    assert int(answer["gas"]["estimated"], 16) == 21_000
+    assert (answer["compressedSize"] > 0, "base" in answer["feePerGas"]) == (True, True)
+    without = explained(to_hex(subject.signed()), {"pricing": pricing, "margin": 0.5})["transactionFee"]
+    assert min(wei(without).values()) >= 0, "a margin below 1 takes away of every part"
+
+
+SEND = {"gas": "0x5208", "baseFee": "0xf4240", "l1BaseFee": "0x3b9aca00", "blobBaseFee": "0x989680"}
+
+
+def sent(chain="op-mainnet", balance="0x38d7ea4c68000", call=None, options=None, **changed):
+    given = SEND | changed if options is None else options
+    return METHODS["feemodel_maxSend"](chain, balance, {"to": "0x" + "11" * 20} if call is None else call, given)
+
+
+def test_the_largest_value_is_the_function_s():
+    answer = sent()
+    now = rollups.Now(base_fee=10**6, l1_base_fee=10**9, blob_base_fee=10**7)
+    expected = rollups.max_send("op-mainnet", 10**15, {"to": "0x" + "11" * 20}, now=now, gas_limit=21_000)
+
+    assert answer.pop("chain") == "op-mainnet"
+    assert wei(answer) == {
+        "maxValue": expected.max_value, "held": expected.held, "gasLimit": 21_000, "maxFeePerGas": 1_004_000,
+        "l1Fee": expected.l1_fee, "operatorFee": 0,
+    }  # fmt: skip
+    assert sent(balance="0x0")["maxValue"] is None
+    units = sent(
+        chain="arbitrum-one", pricePerUnit="0x3b9aca00", l1BaseFee=None, blobBaseFee=None, baseFee=hex(2 * 10**7)
+    )
+    assert int(units["gasLimit"], 16) > 21_000
+
+
+def test_a_rule_that_knows_no_answer_leaves_the_others():
+    one_wei = {"l1BaseFee": "0x1", "blobBaseFee": "0x1"}
+    answers = {one["rule"]: one for one in compared(RAW, {**one_wei, "rules": "all"})["rules"]}
+
+    assert answers["polygon-zkevm"]["error"].startswith("base_fee: expected enough for a gas price of 1 wei")
+    assert [name for name, one in answers.items() if "error" in one] == ["polygon-zkevm"]
+
+
+def test_the_presets_are_real():
+    presets = METHODS["feemodel_presets"]()
+    for chain in presets["chains"]:
+        real = LINEA_PRESETS[chain["name"]]
+        assert (int(chain["variableCost"], 16), int(chain["fixedCost"], 16)) == (real.variable_cost, real.fixed_cost)
+        assert (chain["source"], chain["date"]) == (real.source, str(real.date))
+    assert len(presets["chains"]) == len(LINEA_PRESETS)
+
+    fees = read_shipped_l1_fees()
+    by_day = fees.groupby(fees["time"].dt.strftime("%Y-%m-%d"))[["base_fee", "blob_base_fee"]]
+    means = by_day.mean()[by_day.size() == DAY]
+    cost = Submission().cost_per_byte(means["base_fee"].to_numpy(), means["blob_base_fee"].to_numpy())
+    ranked = means.iloc[cost.argsort()]
+    days = {day["name"]: day for day in presets["days"]}
+    for name, place in (("calm-day", 0), ("median-day", len(ranked) // 2), ("dearest-day", -1)):
+        row = ranked.iloc[place]
+        assert days[name]["date"] == row.name
+        assert int(days[name]["l1BaseFee"], 16) == pytest.approx(row["base_fee"], rel=5e-4)
+        assert int(days[name]["blobBaseFee"], 16) == pytest.approx(row["blob_base_fee"], rel=5e-4)
+    assert days["dearest-minutes"]["date"] == "2026-02-06 00:20 UTC"
+
+
+def test_every_field_has_a_default_that_can_be_sent():
+    presets = METHODS["feemodel_presets"]()
+    day = presets["days"][0]
+    usual = {field["name"]: field["default"] for field in presets["fields"]} | {name: day[name] for name in L1}
+    usual |= {name: value for name, value in presets["server"].items() if name in FIELDS}
+    for pricing in FORMS:
+        for costs in ("announced", "l1") if pricing == "cost-per-byte" else (None,):
+            point = {
+                field["name"]: usual[field["name"]]
+                for field in presets["fields"]
+                if pricing in field["forms"] and (costs is None or costs in field["costs"])
+            }
+            chosen = {"pricing": pricing} | ({} if costs is None else {"variableCostFrom": costs})
+            answer = METHODS["feemodel_fee"]({**chosen, **point})
+            assert answer["inputs"] == {**chosen, **point}
+
+
+@pytest.mark.parametrize("pricing", FORMS)
+def test_the_formula_names_every_field_that_it_reads(pricing):
+    text = json.dumps(METHODS["feemodel_presets"]()["formulas"][pricing], ensure_ascii=False).lower()
+    words = {"gasPriceRatio": "ratio", "submissionBytes": "bytes of a submission", "executionGas": "execution gas",
+             "blobGas": "blob gas", "baseFee": "base fee"}  # fmt: skip
+    unread = {"blobBaseFee"} if pricing == "verification-cost" else set()  # which the other rollups read
+    for name, field in FIELDS.items():
+        if pricing in field.forms and name not in unread:
+            assert words.get(name, field.label.lower()) in text
+
+
+def numbers_of(value, path=""):
+    """Every bare integer of an answer, with the name under which it stands."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from numbers_of(inner, name)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from numbers_of(inner, path)
+    elif isinstance(value, int) and not isinstance(value, bool):
+        yield path
+
+
+def test_only_bytes_and_limits_are_bare_integers():
+    """Wei and gas are quantities on the wire, whatever their size."""
+    answers = [
+        fee(**L1), fee(pricing="verification-cost"), METHODS["feemodel_curve"](curved()[1]),
+        METHODS["feemodel_curve"](curved(axis="compressedSize", **{"from": 1, "to": 9})[1]),
+        explained(RAW, L1), compared(RAW), METHODS["feemodel_presets"](),
+    ]  # fmt: skip
+    bare = {name for answer in answers for name in numbers_of(answer)}
+
+    assert bare == {
+        "compressedSize", "measuredBytes", "signedBytes", "submissionBytes", "verificationCapacity", "pubdata",
+        "dataBytes", "values", "default", "decimals", "low", "high", "points", "subjectBytes", "type", "gasPriceRatio",
+    }  # fmt: skip
+
+
+def test_the_methods_answer_over_json_rpc():
+    calls = [
+        {"jsonrpc": "2.0", "id": 1, "method": "feemodel_fee", "params": {"point": {**TRANSFER, **L1}}},
+        {"jsonrpc": "2.0", "id": 2, "method": "feemodel_curve", "params": [curved()[1]]},
+        {"jsonrpc": "2.0", "id": 3, "method": "feemodel_explain", "params": [CALL]},
+        {"jsonrpc": "2.0", "id": 4, "method": "feemodel_fee", "params": [{**TRANSFER, "gas": 1}]},
+    ]
+    answers = respond(json.dumps(calls).encode(), {name: Method(one, typed=False) for name, one in METHODS.items()})
+
+    assert [answer["id"] for answer in answers] == [1, 2, 3, 4]
+    assert answers[0]["result"] == fee(**L1)
+    assert answers[3]["error"] == {
+        "code": -32602,
+        "message": 'point.gas: expected a quantity such as "0x5208", got 1',
+    }

@@ -1,0 +1,396 @@
+"""`rollup_estimateGas` and what is answered beside it: fields, overrides, the whole table of errors, real fees."""
+
+import gzip
+import json
+from dataclasses import replace
+
+import pytest
+import zstandard
+from ethereum_rlp import rlp
+
+import feemodel
+from feemodel.ethereum.quantities import from_hex, to_hex
+from feemodel.execution import Account, Block, CallState, estimate_gas
+from feemodel.io.replay import read_replay
+from feemodel.io.shipped import shipped_path
+from feemodel.ledger import check_proof
+from feemodel.ledger.store import Store
+from feemodel.linea.extra_data import PricingRecord
+from feemodel.server.chain import LEDGER, Chain, replay_chain
+from feemodel.server.prices import recorded_prices
+from feemodel.server.settings import Settings
+from feemodel.sizes.lzss import Lzss
+from tests.development import ALDER, HOLDERS, UNIT, development_state, mapped
+from tests.execution_engines import HAS_NATIVE
+from tests.server.parts import on_chain, opened
+from tests.server.wire import (
+    ANNA,
+    AUTHORIZATION,
+    BERT,
+    BLOB,
+    EMPTY,
+    LIST,
+    LOOP,
+    NOBODY,
+    OTHER,
+    SWAP,
+    TOKEN,
+    TOKENS,
+    TRANSFER,
+    data,
+    word,
+)
+
+
+def measured(call, gas):
+    """The size of `sender ‖ unsigned legacy transaction`, put together and compressed here [byte].
+
+    The absent `to` of a creation is written as zeros, as nodes do.
+    """
+    items = [0, 7, gas, call.get("to", "0x" + "00" * 20), int(call.get("value", "0x0"), 16), call.get("data", "0x")]
+    listed = [from_hex(item) if isinstance(item, str) else item.to_bytes(-(-item.bit_length() // 8)) for item in items]
+    raw = from_hex(call.get("from", "0x" + "00" * 20)) + rlp.encode(listed)
+    parameters = zstandard.ZstdCompressionParameters.from_level(
+        3, format=zstandard.FORMAT_ZSTD1_MAGICLESS, write_content_size=False, write_checksum=False, write_dict_id=False
+    )
+    return min(len(raw), len(zstandard.ZstdCompressor(compression_params=parameters).compress(raw)))
+
+
+@pytest.fixture(scope="module")
+def client():
+    with opened(Settings(queue=200), store=shipped_path(LEDGER), started=False) as client:
+        yield client
+
+
+# What it answers
+
+
+@pytest.mark.parametrize("method", ["rollup_estimateGas", "linea_estimateGas"])
+def test_a_transfer_is_answered_as_computed_by_hand(client, method):
+    """49 bytes: 49e9 div 21,000 = 2,333,333; and 3e7, times 1.2, is 38,799,999.6."""
+    found = client.result(method, TRANSFER)
+    assert list(found.items()) == [
+        ("gasLimit", hex(21_000)), ("baseFeePerGas", "0x7"), ("priorityFeePerGas", hex(38_799_999)),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        TRANSFER,
+        TOKENS,
+        {"from": ANNA, "to": SWAP, "data": data("swapExactIn(address,uint256,uint256,address)", ALDER, UNIT, 0, ALDER)},
+        {"from": ANNA, "to": LIST, "data": data("fill(uint256,uint256)", 50, 7)},
+        {"from": ANNA, "to": LIST, "data": data("clear(uint256)", 20)},
+        {"from": ANNA, "to": LIST, "data": data("fillGuarded(uint256,uint256,uint256)", 1, 2, 500_000)},
+        {"from": ANNA, "data": "0x60fe5f5360015ff3"},
+        {},
+    ],
+    ids=["transfer", "token", "swap", "fill", "clear", "guarded", "creation", "nothing"],
+)
+def test_the_answer_is_that_of_the_formulas_on_the_measured_size(client, call):
+    call = call or {"to": NOBODY}
+    gas = estimate_gas(call, development_state(), search="besu").gas_limit
+    size = measured(call, gas)
+    fee = feemodel.priority_fee(size, gas, variable_cost=10**9, fixed_cost=30_000_000, margin=1.2)
+    found = client.result("rollup_estimateGas", call)
+    assert found == {"gasLimit": hex(gas), "baseFeePerGas": "0x7", "priorityFeePerGas": hex(fee)}
+
+
+def test_the_two_methods_search_as_two_nodes_do(client):
+    call = {"from": ANNA, "to": LIST, "data": data("clear(uint256)", 20)}
+    besu, geth = (estimate_gas(call, development_state(), search=search).gas_limit for search in ("besu", "geth"))
+    assert besu != geth
+    assert client.result("rollup_estimateGas", call)["gasLimit"] == hex(besu)
+    assert client.result("eth_estimateGas", call) == hex(geth)
+
+
+def test_the_search_is_exact_where_that_is_asked_for():
+    with opened(Settings(tolerance=0.0), started=False) as client:
+        assert client.result("eth_estimateGas", TOKENS) == hex(34_227)
+        assert client.result("rollup_estimateGas", TOKENS)["gasLimit"] == hex(34_227)
+
+
+def test_the_prefix_is_a_setting_and_production_keeps_its_own():
+    with opened(Settings(prefix="my_chain"), store=shipped_path(LEDGER), started=False) as client:
+        assert client.result("my_chain_estimateGas", TRANSFER) == client.result("linea_estimateGas", TRANSFER)
+        assert client.result("my_chain_getProof", ANNA, [], "0x0") == client.result("linea_getProof", ANNA, [], "0x0")
+        assert client.error("rollup_estimateGas", TRANSFER)["code"] == -32601
+
+
+# Fields of the call
+
+LISTED = [{"address": TOKEN, "storageKeys": [word(mapped(0, HOLDERS[0]))]}]
+SAME = [  # as TOKENS
+    {"input": TOKENS["data"], "data": None},
+    {"input": TOKENS["data"]},
+    {"input": TOKENS["data"].upper().replace("X", "x")},
+    {"from": ANNA.upper().replace("X", "x")},
+    {"nonce": "0x0"},
+    {"nonce": 0},
+    {"value": 0},
+    {"value": None, "gasPrice": None, "accessList": None, "authorizationList": None},
+    {"gas": "0x1c9c380"},
+    {"gas": 100_000},
+    {"gas": "0x0"},  # no bound of Besu's search
+    {"strict": True},
+    {"type": "0x0"},
+    {"type": 0},
+    {"blobVersionedHashes": []},
+]
+
+
+@pytest.mark.parametrize("change", SAME, ids=str)
+def test_what_says_the_same_is_answered_the_same(client, change):
+    expected = client.result("rollup_estimateGas", TOKENS)
+    assert client.result("rollup_estimateGas", {**TOKENS, **change}) == expected
+
+
+@pytest.mark.parametrize(
+    ("hexadecimal", "whole"),
+    [
+        ({"value": "0xde0b6b3a7640000"}, {"value": 10**18}),
+        ({"gasPrice": "0x3b9aca00"}, {"gasPrice": 10**9}),
+        ({"maxFeePerGas": "0x77359400"}, {"maxFeePerGas": 2 * 10**9}),
+        ({"maxFeePerGas": "0x9", "maxPriorityFeePerGas": "0x1"}, {"maxFeePerGas": 9, "maxPriorityFeePerGas": 1}),
+        ({"nonce": "0x12", "chainId": "0x539", "type": "0x2"}, {"nonce": 18, "chainId": 1337, "type": 2}),
+    ],
+)  # fmt: skip
+def test_integers_are_taken_as_quantities(client, hexadecimal, whole):
+    expected = client.result("rollup_estimateGas", {**TRANSFER, **hexadecimal})
+    assert client.result("rollup_estimateGas", {**TRANSFER, **whole}) == expected
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"gasPrice": "0x3b9aca00"},
+        {"maxFeePerGas": "0x3b9aca00"},
+        {"maxFeePerGas": "0x3b9aca00", "maxPriorityFeePerGas": "0x3b9aca00"},
+        {"nonce": "0x1000"},
+        {"chainId": "0x539"},
+        {"value": "0xde0b6b3a7640000", "to": BERT},
+        {"data": TOKENS["data"][:-1] + "6"},
+        {"from": BERT},
+        {"accessList": LISTED},
+    ],
+    ids=str,
+)
+def test_every_field_is_part_of_what_is_measured_or_executed(client, change):
+    call = {**TOKENS, **change}
+    if "to" in change:
+        del call["data"]
+    gas = estimate_gas(call, development_state(), search="besu").gas_limit
+    size = feemodel.fee_size({"nonce": 0, "gas": gas, "gasPrice": None if "maxFeePerGas" in call else 7, **call})
+    fee = feemodel.priority_fee(size, gas, variable_cost=10**9, fixed_cost=30_000_000, margin=1.2)
+    found = client.result("rollup_estimateGas", call)
+    assert (found["gasLimit"], int(found["priorityFeePerGas"], 16)) == (hex(gas), fee)
+
+
+def test_an_access_list_is_paid_for_and_warms(client):
+    """2,400 for the address and 1,900 for the slot, of which a plain transfer has no use."""
+    plain = client.result("eth_estimateGas", {**TRANSFER, "value": "0x0"})
+    listed = client.result("eth_estimateGas", {**TRANSFER, "value": "0x0", "accessList": LISTED})
+    assert (int(plain, 16), int(listed, 16) - 21_000 >= 4_300) == (21_000, True)
+
+
+def test_an_authorization_is_paid_for(client):
+    """EIP-7702: 25,000 for each, whether its signature holds or not."""
+    call = {**TRANSFER, "authorizationList": [AUTHORIZATION], "type": "0x4"}
+    found = int(client.result("rollup_estimateGas", call)["gasLimit"], 16)
+    assert 46_000 <= found <= 46_000 * 1.055  # Besu's first guess: (46,000 + 2,300) * 64 / 63
+
+
+def test_blobs_take_no_execution_gas(client):
+    call = {**TRANSFER, "blobVersionedHashes": [BLOB], "maxFeePerBlobGas": "0x1", "type": "0x3"}
+    assert client.result("rollup_estimateGas", call)["gasLimit"] == "0x5208"
+    assert client.result("eth_estimateGas", call) == "0x5208"
+
+
+def test_gas_bounds_geths_search_and_not_besus(client):
+    for gas in ("0x7530", "0x186a0"):
+        assert client.result("rollup_estimateGas", {**TOKENS, "gas": gas}) == client.result(
+            "rollup_estimateGas", TOKENS
+        )
+    error = client.error("eth_estimateGas", {**TOKENS, "gas": "0x7530"})
+    assert error == {"code": -32000, "message": "gas required exceeds allowance (30000)"}
+
+
+# Overrides
+
+
+def test_overrides_stand_where_either_kind_of_client_puts_them(client):
+    rich = {NOBODY: {"balance": "0xde0b6b3a7640000"}}
+    call = {"from": NOBODY, "to": BERT, "value": "0x1"}
+    known = client.result("eth_getBlockByNumber", "latest")["hash"]
+    answers = [
+        client.result("rollup_estimateGas", call, *parameters)
+        for parameters in (
+            [rich], ["latest", rich], ["0x0", rich], [0, rich], ["pending", rich], [None, rich],
+            [{"blockNumber": "0x0"}, rich], [{"blockHash": known, "requireCanonical": True}, rich],
+        )
+    ]  # fmt: skip
+    assert all(answer == answers[0] for answer in answers)
+    for parameters in ([], ["latest"], ["latest", None], [{}], [{OTHER: {}}]):
+        assert client.error("rollup_estimateGas", call, *parameters)["code"] == -32000
+
+
+@pytest.mark.parametrize(
+    ("overrides", "result"),
+    [
+        ({}, 0),
+        ({TOKEN: {"stateDiff": {word(mapped(0, bytes.fromhex("77" * 20))): word(123)}}}, 123),
+        ({TOKEN: {"state": {word(mapped(0, bytes.fromhex("77" * 20))): word(124)}}}, 124),
+        ({TOKEN: {"code": "0x607d5f5260205ff3"}}, 0x7D),
+        ({TOKEN: {"code": "0x47 5f5260205ff3".replace(" ", ""), "balance": "0x7e"}}, 126),
+        ({TOKEN: {"code": "0x475f5260205ff3", "balance": 127}}, 127),
+        ({NOBODY: {"balance": "0x1", "nonce": "0x5", "code": "0x"}}, 0),
+    ],
+)
+def test_each_field_of_an_override_holds_for_its_call(client, overrides, result):
+    call = {"to": TOKEN, "data": data("balanceOf(address)", bytes.fromhex("77" * 20))}
+    assert int(client.result("eth_call", call, "latest", overrides), 16) == result
+    assert client.result("eth_call", call, "latest") == EMPTY  # and for no other
+
+
+def test_the_balance_that_an_override_gives_may_be_spent(client):
+    call = {"from": NOBODY, "to": BERT, "value": "0x64", "gasPrice": "0x7"}
+    enough, short = 100 + 21_000 * 7, 100 + 21_000 * 7 - 1
+    assert client.result("rollup_estimateGas", call, {NOBODY: {"balance": hex(enough)}})["gasLimit"] == "0x5208"
+    assert client.error("rollup_estimateGas", call, {NOBODY: {"balance": hex(short)}})["code"] == -32004
+    assert client.error("rollup_estimateGas", call)["code"] == -32004
+
+
+def test_what_is_measured_has_the_nonce_of_the_chain(client):
+    """As production asks for it beside the estimate, without the override."""
+    with_override = client.result("rollup_estimateGas", TRANSFER, {ANNA: {"nonce": hex(2**40)}})
+    assert with_override == client.result("rollup_estimateGas", TRANSFER)
+    assert with_override != client.result("rollup_estimateGas", {**TRANSFER, "nonce": hex(2**40)})
+
+
+MOVES = [
+    (TOKENS,),
+    (TOKENS, {ANNA: {"balance": "0x0"}, TOKEN: {"stateDiff": {EMPTY: word(1)}}}),
+    ({**TOKENS, "data": data("transfer(address,uint256)", HOLDERS[1], 10**25)},),
+    ({"from": ANNA, "to": LIST, "data": data("fill(uint256,uint256)", 20, 7)},),
+    ({"from": ANNA, "to": LIST, "data": data("clear(uint256)", 20)}, {LIST: {"stateDiff": {EMPTY: word(100)}}}),
+    ({"from": ANNA, "data": "0x60fe5f5360015ff3"},),
+    *([({"from": ANNA, "to": NOBODY}, LOOP)] if HAS_NATIVE else []),  # sixteen million gas: too slow for the reference
+    ({"from": ANNA, "to": NOBODY, "gasPrice": "0x1"}, {**LOOP, ANNA: {"balance": hex(300_000)}}),  # 300,000 gas of it
+    ({"from": ANNA, "to": NOBODY, "value": "0x1"}, {NOBODY: {"code": "0x5f1e5f5533ff"}}),  # CLZ, SSTORE, SELFDESTRUCT
+    ({"from": NOBODY, "to": BERT, "value": "0x1"}, {NOBODY: {"balance": hex(10**18)}}),
+    ({"from": NOBODY, "to": BERT, "value": "0x1"},),
+    ({"from": ANNA, "to": TOKEN, "gas": "0xffffffff"},),
+]  # fmt: skip
+
+
+def test_state_never_moves_whatever_is_called_together(client):
+    """Each answer is the same alone and in a crowd, on both engines; afterwards everything stands as before."""
+    views = [("eth_getBalance", ANNA), ("eth_getTransactionCount", ANNA), ("eth_getCode", TOKEN)]
+    views += [("eth_call", {"to": LIST, "data": data("sum(uint256)", 200)}), ("rollup_getProof", LIST, [EMPTY], "0x0")]
+    views += [("eth_call", {"to": TOKEN, "data": data("balanceOf(address)", holder)}) for holder in HOLDERS[:2]]
+    before = [client.ask(*view) for view in views]
+    asked = [("rollup_estimateGas", *move) for move in MOVES]
+    asked += [("eth_call", move[0], "latest", *move[1:]) for move in MOVES]
+    alone = [client.ask(*question) for question in asked]
+
+    together = client.together(*asked, *asked, *asked)
+    assert [{name: answer[name] for name in answer.keys() - {"jsonrpc", "id"}} for answer in together] == alone * 3
+    assert [client.ask(*view) for view in views] == before
+    assert {"result", "error"} == {name for answer in alone for name in answer}
+
+
+# Proofs
+
+
+@pytest.mark.parametrize("method", ["rollup_getProof", "linea_getProof"])
+@pytest.mark.parametrize("block", ["0x0", "earliest", "latest", "pending", "safe", "finalized"])
+def test_the_development_genesis_is_provable(client, method, block):
+    root = client.result("eth_getBlockByNumber", "latest")["stateRoot"]
+    for address in (ANNA, LIST, NOBODY):
+        slots = [0, 1] if address == LIST else []
+        proven = check_proof(
+            client.result(method, address, [hex(slot) for slot in slots], block), root=root, address=address,
+            storage_keys=slots,
+        )  # fmt: skip
+        nonce = client.result("eth_getTransactionCount", address)
+        assert (proven.account is None) == (address == NOBODY)
+        assert proven.account is None or hex(proven.account.nonce) == nonce
+
+
+def test_a_ledger_alone_answers_proofs_and_prices(tmp_path):
+    path = tmp_path / "ledger.db"
+    path.write_bytes(shipped_path(LEDGER).read_bytes())
+    with opened(Settings(store=str(path)), store=path, started=False) as client, Store(path, read_only=True) as store:
+        check_proof(client.result("rollup_getProof", ANNA, [], "latest"), root=to_hex(store.block(0).root))
+        assert client.result("feemodel_pricing")["source"] == "configured"
+        assert client.error("rollup_estimateGas", TRANSFER)["code"] == -32601
+
+
+# Real blocks
+
+
+@pytest.fixture(scope="module")
+def published(shared):
+    return json.loads((shared / "vectors" / "linea" / "fees.json").read_bytes())["mainnet_exact_priority_fee"]["items"]
+
+
+def before(replay, number, index):
+    """The blocks up to a transaction, without it."""
+    blocks = [block for block in replay.blocks if block.number <= number]
+    return replace(replay, blocks=(*blocks[:-1], replace(blocks[-1], transactions=blocks[-1].transactions[:index])))
+
+
+def answer_of(vector):
+    return {
+        "gasLimit": hex(vector["gasEstimate"]), "baseFeePerGas": "0x7",
+        "priorityFeePerGas": hex(vector["priorityFeePerGas"]),
+    }  # fmt: skip
+
+
+def test_fifteen_fees_on_the_chain_are_answered_to_the_wei(shared, published):
+    """Each on the state just before it: Besu's search, the record of its block, LZSS of the signed form, packed."""
+    replay = read_replay(shared / "data" / "replays" / "28279135-28279249.mainnet.json.gz")
+    measuring = {
+        "codec": Lzss.from_file(shared / "data" / "linea-dict-2025-04-21.bin"), "measured": "signed", "packed": True,
+    }  # fmt: skip
+    for vector in published:
+        chain = replay_chain(before(replay, vector["block"], vector["txIndex"]))
+        assert to_hex(chain.extra_data) == vector["extraData"]
+        with on_chain(chain, recorded_prices(Settings(), chain.extra_data), **measuring) as client:
+            assert client.result("linea_estimateGas", vector["call"]) == answer_of(vector), vector["block"]
+    assert len(published) == 15
+
+
+def test_a_server_of_a_replay_file_answers_the_fee_that_stands_on_the_chain(shared, published, tmp_path):
+    vector = published[0]
+    captured = shared / "data" / "replays" / "28279135-28279249.mainnet.json.gz"
+    document = json.loads(gzip.decompress(captured.read_bytes()))
+    (first,) = [block for block in document["blocks"] if block["header"]["number"] == vector["block"]]
+    document["blocks"] = [first | {"txs": first["txs"][: vector["txIndex"]]}]
+    path = tmp_path / "replay.json"
+    path.write_text(json.dumps(document))
+    settings = Settings(
+        replay=str(path), costs="record", codec="lzss", measured="signed", packed=True,
+        dictionary=str(shared / "data" / "linea-dict-2025-04-21.bin"),
+    )  # fmt: skip
+    with opened(settings, started=False) as client:
+        assert client.result("rollup_estimateGas", vector["call"]) == answer_of(vector)
+        record = PricingRecord.from_bytes(from_hex(vector["extraData"]))
+        pricing = client.result("feemodel_pricing")
+        assert (pricing["source"], pricing["variableCost"]) == ("record", hex(int(record.variable_cost)))
+
+
+# The state's own
+
+
+def test_a_call_from_an_account_with_code_is_estimated():
+    """Wallets that are contracts, or delegate to one, EIP-7702; nodes skip the check of the sender's code."""
+    wallet, target = bytes.fromhex("aa" * 20), bytes.fromhex("bb" * 20)
+    accounts = {
+        wallet: Account(balance=10**18, nonce=1, code=bytes.fromhex("ef0100") + target),
+        target: Account(nonce=1, code=bytes.fromhex("00")),
+    }
+    with on_chain(Chain(call_state=CallState(accounts=accounts, block=Block()))) as client:
+        call = {"from": to_hex(wallet), "to": NOBODY, "value": "0x1"}
+        assert client.result("rollup_estimateGas", call)["gasLimit"] == "0x5208"

@@ -1,0 +1,136 @@
+"""The document at /openrpc.json: it describes the methods that are served, and answers are as it says."""
+
+import json
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from feemodel.io.shipped import shipped_path
+from feemodel.server.chain import LEDGER
+from feemodel.server.openrpc import FAILURES
+from feemodel.server.settings import Settings
+from tests.server.parts import opened
+from tests.server.wire import ANNA, BERT, LIST, TOKEN, TRANSFER, data
+
+SUM = {"to": LIST, "data": data("sum(uint256)", 20)}
+POINT = {"compressedSize": 128, "gas": "0x5208"}
+SEND = {"gas": "0x5208", "baseFee": "0x4c4b40", "maxFeePerGas": "0x5b8d80", "l1BaseFee": "0x1", "blobBaseFee": "0x1"}
+
+#: Of a method what else it may be called with than in its example.
+CALLS = {
+    "rollup_estimateGas": [[TRANSFER], [TRANSFER, {ANNA: {"nonce": "0x1"}}], [TRANSFER, {"blockNumber": "0x0"}],
+                           [TRANSFER, "latest", {ANNA: {"balance": "0xffffffffffff"}}], [TRANSFER, {"blocks": 5}],
+                           [TRANSFER, "latest", {}, {"blocks": "0x5"}], [SUM, None, None, {"details": True}]],
+    "rollup_getProof": [[LIST, ["0x0", "0x1"], "latest"], [BERT, [], "0x0"]],
+    "linea_getProof": [["0x" + "77" * 20, [], "finalized"]],
+    "eth_getStorageAt": [[LIST, "0x0"], [LIST, "0x" + "00" * 32, "latest"]],
+    "eth_getBlockByNumber": [["latest"], ["0x0", True], ["0x5", False]],
+    "eth_getTransactionCount": [[ANNA], [TOKEN, "latest"]],
+    "eth_getBalance": [[ANNA], [ANNA, {"blockNumber": "latest"}]],
+    "eth_getCode": [[TOKEN], [ANNA, "pending"]],
+    "eth_call": [[SUM], [SUM, "latest", {LIST: {"stateDiff": {"0x" + "00" * 32: "0x" + "00" * 31 + "ff"}}}],
+                 [SUM, "latest", {}, {"number": "0x5", "feeRecipient": ANNA}]],
+    "eth_estimateGas": [[TRANSFER], [SUM, "latest", {LIST: {"code": "0x00", "state": {}}}]],
+    "eth_feeHistory": [["0x1", "latest"], ["0x4", "0x0", [10, 50.5]]],
+    "rpc.discover": [[]],
+    "feemodel_curve": [[{**POINT, "axis": "compressedSize", "from": 1, "to": 1_000}]],
+    "feemodel_film": [[{}], [{"pricing": "vault-p", "posting": "deadline", "slaHours": 2}]],
+    "feemodel_explain": [[TRANSFER], [SUM, {"gas": "0x10000"}]],
+    "feemodel_compare": [[TRANSFER, {"at": "2026-02-01"}], [TRANSFER, {"at": "2026-02-01", "rules": ["base"]}]],
+    "feemodel_maxSend": [["op-mainnet", "0x1", {"to": TOKEN}, {**SEND, "blocksAhead": 0, "at": "2026-02-01"}]],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def client():
+    with opened(Settings(), store=shipped_path(LEDGER), started=False) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def document(client):
+    return client.http("GET", "/openrpc.json").json()
+
+
+def validator(document, schema):
+    return Draft202012Validator({**schema, "components": document["components"]})
+
+
+def method_of(document, name):
+    (found,) = [method for method in document["methods"] if method["name"] == name]
+    return found
+
+
+def test_the_document_is_one_by_the_specification(document):
+    """OpenRPC 1.3: what it must have, and what its parts must have."""
+    assert document["openrpc"] == "1.3.2"
+    assert document.keys() == {"openrpc", "info", "methods", "components"}
+    names = [method["name"] for method in document["methods"]]
+    assert names == sorted(set(names))
+    for method in document["methods"]:
+        required = [parameter["required"] for parameter in method["params"]]
+        assert required == sorted(required, reverse=True)  # no required one behind an optional one
+        for descriptor in (*method["params"], method["result"]):
+            validator(document, descriptor["schema"]).check_schema(descriptor["schema"])
+        for reference in method["errors"]:
+            assert reference["$ref"].removeprefix("#/components/errors/") in document["components"]["errors"]
+    errors = document["components"]["errors"].values()
+    assert [(error["code"], error["message"], error["data"]) for error in errors] == list(FAILURES)
+
+
+def test_every_method_is_described(client, document):
+    assert {method["name"] for method in document["methods"]} == set(client.methods)
+    assert all(method["summary"] for method in document["methods"])
+    assert client.result("rpc.discover") == document
+
+
+@pytest.mark.parametrize(("name", "params"), [(name, params) for name, calls in CALLS.items() for params in calls])
+def test_a_call_and_its_answer_are_as_described(client, document, name, params):
+    method = method_of(document, name)
+    for parameter, value in zip(method["params"], params, strict=False):
+        if value is not None or parameter["required"]:
+            assert validator(document, parameter["schema"]).is_valid(value), parameter["name"]
+    assert list(validator(document, method["result"]["schema"]).iter_errors(client.result(name, *params))) == []
+
+
+def test_parameters_are_taken_by_name(client):
+    body = {"jsonrpc": "2.0", "id": 1, "method": "eth_getBalance", "params": {"block": "latest", "address": ANNA}}
+    answer = client.http("POST", "/", json.dumps(body).encode()).json()
+    assert answer["result"] == client.result("eth_getBalance", ANNA)
+
+
+WORD = "0x" + "00" * 32
+VALUES = [
+    ("call", {}, True),
+    ("call", {**TRANSFER, "input": "0x", "accessList": [], "nonce": "0x0"}, True),
+    ("call", {"value": "0x01"}, False),
+    ("call", {"value": "1"}, False),
+    ("call", {"value": "0x"}, False),
+    ("call", {"value": -1}, False),
+    ("call", {"customData": {}, "feeCurrency": "0x"}, True),
+    ("call", {"data": "0x1"}, False),
+    ("call", {"data": "a9"}, False),
+    ("call", {"from": "0x12"}, False),
+    ("call", {"accessList": {}}, False),
+    ("call", [], False),
+    ("call", "0x", False),
+    ("overrides", {}, True),
+    ("overrides", {ANNA: {}}, True),
+    ("overrides", {ANNA: {"balance": "0xde0b6b3a7640000", "nonce": "0x1", "code": "0x", "state": {WORD: WORD}}}, True),
+    ("overrides", {"0x12": {}}, False),
+    ("overrides", {ANNA: {"balance": "0x00"}}, False),
+    ("overrides", {ANNA: {"code": "0x1"}}, False),
+    ("overrides", {ANNA: {"fake": "0x1"}}, False),
+    ("overrides", {ANNA: {"state": {}, "stateDiff": {}}}, False),
+    ("overrides", {ANNA: {"stateDiff": {"0x1": WORD}}}, False),
+    ("overrides", {ANNA: {"stateDiff": {WORD: "0x01"}}}, False),
+    ("overrides", {ANNA: []}, False),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "accepted"), VALUES, ids=str)
+def test_the_server_takes_what_the_schema_takes(client, document, name, value, accepted):
+    params = [value] if name == "call" else [TRANSFER, "latest", value]
+    (schema,) = [one["schema"] for one in method_of(document, "eth_call")["params"] if one["name"] == name]
+    refused = client.ask("eth_call", *params).get("error", {}).get("code") == -32602
+    assert (accepted, accepted) == (validator(document, schema).is_valid(value), not refused)

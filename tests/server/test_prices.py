@@ -1,0 +1,406 @@
+"""What estimates are priced with: settings, pricing records, L1 fees that are looked up again and again."""
+
+import json
+import re
+import time
+
+import pytest
+
+from feemodel.errors import InvalidInput
+from feemodel.ethereum.quantities import to_hex
+from feemodel.io import parse_fee_history
+from feemodel.linea.extra_data import PricingRecord
+from feemodel.server.chain import development_genesis
+from feemodel.server.prices import l1_prices
+from feemodel.server.settings import Settings
+from tests import node_server
+from tests.server.parts import ANY_AGE, PATIENCE, behind, head_block, opened
+from tests.server.wire import TRANSFER  # of 49 bytes and 21,000 gas
+
+SOON = 0.05  # seconds, the shortest pause between two looks
+OLD = 2.0  # seconds, of costs that are not used any more
+VERIFICATION = {"pricing": "verification-cost", "min_gas_price": 10**9}
+
+
+def fee(client):
+    return int(client.result("rollup_estimateGas", TRANSFER)["priorityFeePerGas"], 16)
+
+
+def until(client, condition, what):
+    """Let the server run until something holds."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, what
+        client.wait(0.02)
+
+
+def answering(node, **results):
+    """Have a node answer these methods, with a result or with what a function makes of the parameters."""
+    known = {
+        "eth_chainId": "0x539", "eth_estimateGas": "0x5208", "eth_getTransactionCount": "0x0",
+        "eth_getBlockByNumber": lambda params: head_block(number=params[0]),
+    }  # fmt: skip
+    node.always = node_server.results(**known | results)
+
+
+# Configured
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, 38_799_999),  # 1.2 · (49e9 div 21,000 + 30,000,000)
+        ({"variable_cost": 0}, 36_000_000),
+        ({"fixed_cost": 0, "margin": 1.0}, 2_333_333),
+        ({"fixed_cost": 0, "margin": 0.0}, 0),
+        ({"margin": 2.0}, 64_666_666),
+        ({"variable_cost": 3, "fixed_cost": 1, "margin": 1.0}, 1),  # 147 div 21,000 is 0
+        ({"preset": "linea-mainnet-2025-02"}, 83_116_173),  # 49 · 16,827,205,000 div 21,000 = 39,263,478
+        ({"preset": "linea-mainnet-2024-06"}, 36_008_749),  # 49 · 3,125,000 div 21,000 = 7,291
+        # 15 · 1,200,000 · 49 · 1e9 / (21,000 · 90,000) = 466,666,666.67, which is below 1e9 − 7
+        (VERIFICATION, 10**9 - 7),
+        ({**VERIFICATION, "margin": 3.0}, 1_400_000_000),
+        ({**VERIFICATION, "margin": 1.0, "gas_price_ratio": 45.0}, 1_400_000_000),
+        ({**VERIFICATION, "margin": 1.0, "verification_gas_cost": 3_600_000}, 1_400_000_000),
+        ({**VERIFICATION, "margin": 1.0, "verification_capacity": 30_000}, 1_400_000_000),
+        ({"pricing": "verification-cost"}, 41_904_000 - 7),  # the preset's gas price
+    ],
+    ids=str,
+)  # fmt: skip
+def test_the_fee_is_that_of_the_settings_by_hand(settings, expected):
+    with opened(Settings(**settings), started=False) as client:
+        assert fee(client) == expected
+
+
+def test_the_base_fee_is_a_setting():
+    with opened(Settings(base_fee=100), started=False) as client:
+        found = client.result("rollup_estimateGas", TRANSFER)
+        assert (found["baseFeePerGas"], found["priorityFeePerGas"]) == ("0x64", hex(38_799_999))
+
+
+def test_what_is_priced_with_is_told():
+    with opened(Settings(variable_cost=5, margin=1.5), started=False) as client:
+        assert client.result("feemodel_pricing") == {
+            "source": "configured", "ageSeconds": None, "pollAgeSeconds": None,
+            "pricing": "cost-per-byte", "margin": 1.5,
+            "variableCost": "0x5", "fixedCost": hex(30_000_000), "baseFee": "0x7", "gasPrice": hex(41_904_000),
+        }  # fmt: skip
+        assert "pricing" not in client.http("GET", "/health").json()
+    with opened(Settings(pricing="verification-cost", gas_price_ratio=2.5), started=False) as client:
+        assert client.result("feemodel_pricing") == {
+            "source": "configured", "ageSeconds": None, "pollAgeSeconds": None,
+            "pricing": "verification-cost", "margin": 1.2,
+            "minGasPrice": hex(41_904_000), "verificationGasCost": hex(1_200_000), "verificationCapacity": hex(90_000),
+            "gasPriceRatio": 2.5, "adjustment": "0x0", "baseFee": "0x7", "gasPrice": hex(41_904_000),
+        }  # fmt: skip
+
+
+def test_costs_that_no_fee_comes_of_are_refused_at_once():
+    with (
+        pytest.raises(InvalidInput, match="min_gas_price: expected at least the base fee, got 5"),
+        opened(Settings(pricing="verification-cost", min_gas_price=5, base_fee=6), started=False),
+    ):
+        pass
+
+
+# The record of the newest block
+
+RECORD = PricingRecord(fixed_cost=20_000_000, variable_cost=500_000_000, eth_gas_price=25_000_000)
+
+
+def genesis_with(extra_data, path):
+    path.write_text(json.dumps({**development_genesis(), "extraData": to_hex(extra_data)}))
+    return str(path)
+
+
+def test_the_record_of_the_chain_prices(tmp_path):
+    """49 · 5e8 div 21,000 = 1,166,666; and 2e7, times 1.2, is 25,399,999.2."""
+    settings = {"costs": "record", "genesis": genesis_with(RECORD.to_bytes(), tmp_path / "genesis.json")}
+    with opened(Settings(**settings), started=False) as client:
+        assert fee(client) == 25_399_999
+        assert client.result("eth_gasPrice") == hex(25_000_000)
+        pricing = client.result("feemodel_pricing")
+        assert (pricing["source"], pricing["ageSeconds"], pricing["fixedCost"]) == ("record", None, hex(20_000_000))
+    with opened(Settings(**settings, fixed_cost=0), started=False) as client:  # a setting goes before the record
+        assert fee(client) == 1_399_999
+    verification = Settings(**settings, pricing="verification-cost")
+    with opened(verification, started=False) as client:  # the minimum is the announced price, as nodes set it
+        assert client.result("feemodel_pricing")["minGasPrice"] == hex(25_000_000)
+
+
+@pytest.mark.parametrize("extra_data", [b"", b"feemodel", bytes(32)])
+def test_a_chain_without_a_record_cannot_price_by_it(tmp_path, extra_data):
+    settings = Settings(costs="record", genesis=genesis_with(extra_data, tmp_path / "genesis.json"))
+    with pytest.raises(InvalidInput, match="extra_data: expected"), opened(settings, started=False):
+        pass
+
+
+def test_the_record_of_a_node_prices_and_follows_its_newest_block(tmp_path):
+    """The node is a server of this package, which has a genesis of its own."""
+    with (
+        behind(Settings(genesis=genesis_with(RECORD.to_bytes(), tmp_path / "genesis.json"))) as address,
+        opened(Settings(costs="record", node=address, poll_seconds=SOON, max_age=ANY_AGE)) as client,
+    ):
+        assert fee(client) == 25_399_999
+        pricing = client.result("feemodel_pricing")
+        assert (pricing["source"], pricing["variableCost"]) == ("record", hex(500_000_000))
+        assert 0 <= pricing["pollAgeSeconds"] < PATIENCE < pricing["ageSeconds"], "of a block of January"
+
+
+def head(record):
+    return head_block(extraData=to_hex(record.to_bytes() if isinstance(record, PricingRecord) else record))
+
+
+def test_a_record_is_read_again_and_refused_when_there_is_none_or_it_is_too_old():
+    with node_server.running() as node:
+        answering(node, eth_getBlockByNumber=head(RECORD))
+        settings = Settings(costs="record", node=node.url, poll_seconds=SOON, max_age=OLD, node_timeout=PATIENCE)
+        with opened(settings) as client:
+
+            def variable_cost():
+                return client.ask("feemodel_pricing").get("result", {}).get("variableCost")
+
+            assert variable_cost() == hex(500_000_000)
+            answering(node, eth_getBlockByNumber=head(PricingRecord(0, 7_000, 0)))
+            until(client, lambda: variable_cost() == hex(7_000), "the new record is not seen")
+
+            answering(node, eth_getBlockByNumber=head(b"no record"))
+            until(client, lambda: variable_cost() is None, "the missing record is not seen")
+            error = client.error("rollup_estimateGas", TRANSFER)
+            assert error["code"] == -32002  # no fault of the caller's parameters
+            assert error["message"].startswith("the newest block has no pricing record: extra_data: expected 32 bytes")
+
+            answering(node, eth_getBlockByNumber=head(RECORD))
+            until(client, lambda: variable_cost() == hex(500_000_000), "the record is not seen again")
+            node.always = node_server.reset
+            until(client, lambda: variable_cost() is None, "an old record is not refused")
+            message = client.error("feemodel_pricing")["message"]
+            expected = rf"the newest block: \d s old, more than max_age, {OLD:g} s; the node: the connection broke"
+            assert re.match(expected, message)
+            assert client.http("GET", "/ready").status == 503
+
+
+# L1 fees
+
+
+def history(base_fees, ratios, blob_fees, blob_ratios, rewards=None):
+    """The answer of `eth_feeHistory`; the element of the next block counts for nothing."""
+    answer = {
+        "oldestBlock": "0x10", "baseFeePerGas": [*map(hex, base_fees), "0xffffffffff"], "gasUsedRatio": ratios,
+        "baseFeePerBlobGas": [*map(hex, blob_fees), "0xffffffffff"], "blobGasUsedRatio": blob_ratios,
+    }  # fmt: skip
+    return answer if rewards is None else {**answer, "reward": [[hex(reward)] for reward in rewards]}
+
+
+# (7e7 + 1e8) · 65,250 + 4e6 · 131,072 = 11,616,788,000,000, over 131,072 bytes is 88,629,058.8: 88,629 kwei
+FLAT = history([70_000_000] * 2, [0.5, 0.5], [4_000_000] * 2, [0.5, 0.5], [10**8, 10**8])
+# base fees 4e7 and 8e7 by 0.25 and 0.75 are 7e7 too; so are tips of 4e7 and 12e7, and blob fees of 1e6 and 5e6
+UNEVEN = history(
+    [40_000_000, 80_000_000], [0.25, 0.75], [1_000_000, 5_000_000], [0.25, 0.75], [40_000_000, 120_000_000]
+)
+WITHOUT_TIPS = history([70_000_000], [0.0], [4_000_000], [0.0])  # 5,091,788,000,000 / 131,072 = 38,847,259.5
+DOUBLED = history([140_000_000] * 2, [0.5, 0.5], [8_000_000] * 2, [0.5, 0.5], [2 * 10**8] * 2)
+
+
+@pytest.fixture
+def l1():
+    with node_server.running() as node:
+        yield node
+
+
+def on_l1(node, **settings):
+    return Settings(costs="l1", l1_node=f"{node.url}/key?of=mine", **{"poll_seconds": SOON, **settings})
+
+
+@pytest.mark.parametrize(
+    ("answer", "settings", "costs"),
+    [
+        (FLAT, {}, {"variableCost": 88_629_000, "fixedCost": 30_000_000, "gasPrice": 30_527_560}),
+        (UNEVEN, {}, {"variableCost": 88_629_000, "gasPrice": 30_527_560}),
+        (WITHOUT_TIPS, {}, {"variableCost": 38_847_000}),
+        (FLAT, {"l1_margin": 2.0}, {"variableCost": 177_258_000}),  # twice 88,629,058.8
+        (FLAT, {"variable_cost": 5}, {"variableCost": 5}),
+        (FLAT, {"fixed_cost": 0}, {"fixedCost": 0, "gasPrice": 527_560}),
+        (FLAT, {"base_fee": 9}, {"baseFee": 9}),
+        # (7e7 + 1e8) / 42,500,000; without a setting the minimum is the announced price
+        (FLAT, {"pricing": "verification-cost", "min_gas_price": 42_500_000}, {"gasPriceRatio": 4.0}),
+        (FLAT, {**VERIFICATION, "gas_price_ratio": 2.0}, {"gasPriceRatio": 2.0, "minGasPrice": 10**9}),
+        (FLAT, {"pricing": "verification-cost"}, {"gasPriceRatio": 17e7 / 30_527_553, "minGasPrice": 30_527_553}),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_l1_fees_price_as_computed_by_hand(l1, answer, settings, costs):
+    answering(l1, eth_feeHistory=answer)
+    with opened(on_l1(l1, poll_seconds=PATIENCE, **settings)) as client:
+        pricing = client.result("feemodel_pricing")
+        expected = {name: hex(cost) if isinstance(cost, int) else cost for name, cost in costs.items()}
+        assert {name: pricing[name] for name in expected} == expected
+        assert pricing["source"] == "l1"
+
+
+def test_the_fee_of_an_estimate_follows_from_l1(l1):
+    """49 · 88,629,000 div 21,000 = 206,801; and 3e7, times 1.2, is 36,248,161.2."""
+    answering(l1, eth_feeHistory=FLAT)
+    with opened(on_l1(l1)) as client:
+        assert fee(client) == 36_248_161
+        answering(l1, eth_feeHistory=DOUBLED)
+        until(client, lambda: fee(client) == 36_496_322, "the new fees are not seen")  # 177,258 kwei
+
+
+def test_l1_is_asked_for_what_the_settings_say(l1):
+    answering(l1, eth_feeHistory=FLAT)
+    with opened(on_l1(l1, l1_blocks=20, l1_percentile=60.5, poll_seconds=PATIENCE)):
+        pass
+    (path, _, batch), (_, _, newest) = l1.requests
+    assert path == "/key?of=mine"
+    asked = [(call["method"], call["params"]) for call in (*batch, newest)]
+    assert asked == [
+        ("eth_chainId", []),
+        ("eth_feeHistory", ["0x14", "latest", [60.5]]),
+        ("eth_getBlockByNumber", ["0x11", False]),  # the newest of the two blocks, from 0x10 on
+    ]
+
+
+def test_l1_may_be_down_at_the_start_and_come_and_go_and_come_back(l1):
+    l1.always = node_server.status(500)
+    with opened(on_l1(l1, max_age=OLD)) as client:
+        error = client.error("rollup_estimateGas", TRANSFER)
+        assert error == {"code": -32002, "message": "L1 fees: none yet, the node: HTTP 500 Internal Server Error"}
+        assert client.error("feemodel_pricing") == error
+        assert client.error("eth_gasPrice") == error
+        assert client.result("eth_estimateGas", TRANSFER) == "0x5208"  # which no price is needed for
+        ready = client.http("GET", "/ready")
+        assert (ready.status, len(ready.json()["reasons"])) == (503, 1)
+        seen = {
+            "source": "l1",
+            "reachable": False,
+            "ageSeconds": None,
+            "pollAgeSeconds": None,
+            "error": "the node: HTTP 500 Internal Server Error",
+        }
+        assert client.http("GET", "/health").json() == {"status": "ok", "pricing": seen}
+
+        for back in (False, True):
+            answering(l1, eth_feeHistory=FLAT)
+            until(client, lambda: client.http("GET", "/ready").status == 200, "not ready again")
+            assert fee(client) == 36_248_161
+            seen = client.http("GET", "/health").json()["pricing"]
+            assert (seen["reachable"], seen["error"]) == (True, None)
+            assert 0 <= seen["pollAgeSeconds"] <= OLD
+            assert 0 <= client.result("feemodel_pricing")["pollAgeSeconds"] <= OLD
+            if back:
+                break
+
+            l1.always = node_server.reset
+            until(client, lambda: client.http("GET", "/ready").status == 503, "not seen to be down")
+            until(client, lambda: "error" in client.ask("rollup_estimateGas", TRANSFER), "old fees are not refused")
+            message = client.error("rollup_estimateGas", TRANSFER)["message"]
+            expected = rf"L1 fees: \d s old, more than max_age, {OLD:g} s; the node: the connection broke before"
+            assert re.match(expected, message)
+            assert client.http("GET", "/health").json()["pricing"]["ageSeconds"] > OLD
+
+
+def test_where_l1_stands_is_told_to_the_log_and_to_no_caller(l1, caplog):
+    l1.always = node_server.status(500)
+    with opened(on_l1(l1)) as client:
+        answers = [client.http("GET", path).body for path in ("/health", "/ready")]
+        answers.append(client.error("feemodel_pricing")["message"].encode())
+    assert not any(l1.url.encode() in answer or b"mine" in answer for answer in answers)
+    (record,) = caplog.records  # one for all the looks that fail alike
+    assert (
+        record.getMessage()
+        == f"L1 fees of {l1.url.removesuffix('/key?of=mine')}: the node: HTTP 500 Internal Server Error"
+    )
+
+
+NOTHING = {"gasUsedRatio": [], "baseFeePerGas": ["0x1"], "blobGasUsedRatio": [], "baseFeePerBlobGas": ["0x1"]}
+NUMBERS = {name: FLAT[name] for name in ("oldestBlock", "baseFeePerGas", "gasUsedRatio")}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None, [], "0x1", 7, {}, {**FLAT, "baseFeePerGas": None}, {**FLAT, "baseFeePerGas": ["0x1"]},
+        {**FLAT, "baseFeePerGas": ["0x1", "0x1", "x"]}, {**FLAT, "baseFeePerGas": ["0x1", "0x1", -1]},
+        {**FLAT, "baseFeePerGas": [[]] * 3}, {**FLAT, "baseFeePerGas": [10**400] * 3},
+        {**FLAT, "gasUsedRatio": [0.5, -0.5]}, {**FLAT, "gasUsedRatio": ["0.5", 0.5]}, {**FLAT, "reward": [["0x1"]]},
+        {**FLAT, "gasUsedRatio": [1e308, 1e308]}, {**FLAT, "baseFeePerBlobGas": "0x1"}, {**FLAT, "reward": [[], [1]]},
+        {**FLAT, "oldestBlock": "\ud800"}, {**FLAT, "reward": 7}, {"result": FLAT}, {**FLAT, **NOTHING, "reward": []},
+    ],
+    ids=lambda answer: str(answer)[:60].encode("ascii", "replace").decode(),
+)  # fmt: skip
+def test_whatever_l1_answers_the_server_stands_and_asks_again(l1, answer):
+    answering(l1, eth_feeHistory=answer)
+    with opened(on_l1(l1)) as client:
+        health = client.http("GET", "/health").json()
+        known = "result" in client.ask("feemodel_pricing")
+        assert known == health["pricing"]["reachable"] == (health["pricing"]["error"] is None)
+        answering(l1, eth_feeHistory=FLAT)
+        until(client, lambda: client.ask("feemodel_pricing").get("result", {}).get("variableCost") == hex(88_629_000),
+              "not asked again")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("answer", "variable_cost"),
+    [(NUMBERS, 34_847_000), ({**NUMBERS, "reward": [[], []]}, 34_847_000), ({**FLAT, **NOTHING, "reward": []}, None)],
+)
+def test_what_a_history_does_not_have_counts_for_nothing_but_not_a_missing_block(l1, answer, variable_cost):
+    """7e7 · 65,250 / 131,072 = 34,847,259.5; of no block comes no price, where it would be zero."""
+    answering(l1, eth_feeHistory=answer)
+    with opened(on_l1(l1)) as client:
+        found = client.ask("feemodel_pricing")
+        if variable_cost is None:
+            expected = "L1 fees: none yet, the fee history: expected at least one block, got 16"
+            assert found["error"]["message"] == expected
+        else:
+            assert found["result"]["variableCost"] == hex(variable_cost)
+
+
+def test_blob_base_fees_without_their_ratios_do_not_price_as_blobs_for_nothing():
+    answer = {name: value for name, value in FLAT.items() if name != "blobGasUsedRatio"}
+    with pytest.raises(InvalidInput, match="blobGasUsedRatio: expected it with baseFeePerBlobGas"):
+        l1_prices(Settings(), parse_fee_history(answer))
+
+
+def test_a_silent_node_keeps_the_server_from_nothing_else(l1):
+    l1.always = node_server.silent
+    with opened(on_l1(l1, node_timeout=0.2)) as client:
+        assert client.result("eth_chainId") == "0x539"
+        assert client.error("rollup_estimateGas", TRANSFER)["code"] == -32002
+        until(client, lambda: client.http("GET", "/health").json()["pricing"]["error"] is not None, "not told")
+        l1.stopping.set()  # which ends the answers that hang
+
+
+# Enough for the next blocks
+
+
+@pytest.mark.parametrize(
+    ("blocks", "base_fee"), [(1, 7), (2, 8), (9, 15), (10, 16), (11, 18), (12, 20), (13, 22), (64, 7_715)]
+)
+def test_the_base_fee_of_the_next_blocks_rises_by_an_eighth_or_by_1_wei(blocks, base_fee):
+    with opened(Settings(), started=False) as client:
+        found = client.result("rollup_estimateGas", TRANSFER, {"blocks": blocks})
+    assert base_fee == int(found["baseFeePerGas"], 16)
+
+
+def test_a_fixed_base_fee_stays():
+    with opened(Settings(base_fee=9), started=False) as client:
+        assert client.result("rollup_estimateGas", TRANSFER, {"blocks": 64})["baseFeePerGas"] == "0x9"
+
+
+def test_costs_that_follow_l1_may_become_the_most_that_the_coordinator_announces(l1):
+    """1,000,000,001 wei a byte, in whole kwei; and a base fee of 9 in the third block."""
+    with opened(Settings(variable_cost=1_000_000_000, base_fee=9), started=False) as client:
+        expected = client.result("rollup_estimateGas", TRANSFER)
+    answering(l1, eth_feeHistory=FLAT)
+    with opened(on_l1(l1)) as client:
+        assert expected == client.result("rollup_estimateGas", TRANSFER, {"blocks": 3})
+    with opened(on_l1(l1, pricing="verification-cost")) as client:
+        assert client.error("rollup_estimateGas", TRANSFER, {"blocks": 3})["code"] == -32602
+
+
+@pytest.mark.parametrize("blocks", [0, 65, -1, True, "5", None])
+def test_a_number_of_blocks_without_bound_is_refused(blocks):
+    with opened(Settings(), started=False) as client:
+        error = client.error("rollup_estimateGas", TRANSFER, {"blocks": blocks})
+    assert (error["code"], "blocks" in error["message"]) == (-32602, True)
