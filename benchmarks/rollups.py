@@ -12,7 +12,7 @@ from benchmarks import interleaved, ratio
 from feemodel.ethereum import fee_market
 from feemodel.rollups import kernels
 from feemodel.rollups.factors import evaluate
-from feemodel.rollups.rules import RULES, rule
+from feemodel.rollups.rules import all_rules, rule
 from feemodel.rollups.tables import compare_sums
 
 SHARED = Path(os.environ.get("FEEMODEL_SHARED", "../shared"))
@@ -56,15 +56,15 @@ def compiled_beside_exact(transactions: int = 5_000) -> None:
 
 
 def every_rule(table: dict[str, np.ndarray], fees: dict[str, np.ndarray]) -> None:
-    """All of `RULES`: time, and what the process grew by."""
-    compare_sums({name: column[:10] for name, column in table.items()}, fees, list(RULES))  # compiles
+    """Every rule: time, and what the process grew by."""
+    compare_sums({name: column[:10] for name, column in table.items()}, fees, list(all_rules()))  # compiles
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.perf_counter()
-    compare_sums(table, fees, list(RULES))
+    compare_sums(table, fees, list(all_rules()))
     seconds = time.perf_counter() - start
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 2**10
-    count = len(RULES) * TRANSACTIONS * MOMENTS
-    print(f"  {len(RULES)} rules × {TRANSACTIONS:,} transactions × {MOMENTS:,} moments, {os.cpu_count()} threads")
+    count = len(all_rules()) * TRANSACTIONS * MOMENTS
+    print(f"  {len(all_rules())} rules × {TRANSACTIONS:,} transactions × {MOMENTS:,} moments, {os.cpu_count()} threads")
     print(f"    {seconds:.1f} s, {seconds / count * 1e9:.2f} ns a fee, {grown:,.0f} MiB more at most")
 
 

@@ -31,6 +31,32 @@ class Int64Overflow(InvalidInput, OverflowError):
     """A product or sum that a node would wrap modulo 2**64, or a result that an int64 array cannot hold."""
 
 
+class UnknownParameter(InvalidInput):
+    """Parameters of a chain that no source gives for the time asked.
+
+    Parameters
+    ----------
+    reason : which parameters, since when they are unknown, and the last known values.
+    chain : its name.
+    parameters : their names.
+    since : ISO 8601, from when on they are unknown; "unknown" where that is not known either.
+    """
+
+    def __init__(self, reason: str, chain: str, parameters: tuple[str, ...], since: str) -> None:
+        super().__init__(chain, reason)
+        self.args = (reason, chain, parameters, since)  # so that it can be pickled
+        self.chain, self.parameters, self.since = chain, parameters, since
+
+    @property
+    def brief(self) -> str:
+        """A few words for a row of a table."""
+        return f"unknown since {self.since}: {', '.join(self.parameters)}"
+
+    def __str__(self) -> str:
+        example = ", ".join(f'"{name}": …' for name in self.parameters)
+        return f"{self.chain}: {self.reason}; to give them: parameters={{{example}}}"
+
+
 class ExecutionFailed(FeeModelError):
     """A call that did not succeed in the virtual machine, or that a node would not execute.
 

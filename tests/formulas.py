@@ -22,7 +22,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum.glamsterdam_draft import KINDS
 from feemodel.linea import priority
 from feemodel.rollups import arbitrum, optimism, zksync
-from feemodel.rollups.rules import RULES
+from feemodel.rollups.rules import all_rules
 
 OPTIMISM_UPGRADES = [row.name for row in reversed(optimism.UPGRADES)]  # the last one fits every formula
 CHOICES: dict[str, list[Any]] = {
@@ -108,7 +108,7 @@ def formulas() -> Iterator[Formula]:
                 raise AssertionError(f"{full_name}: tests/formulas.py needs values of {name} in CHOICES")
         for given in TOGETHER.get(short, [arrays]):
             yield Formula(full_name, function, given, choices)
-    for rule in RULES.values():
+    for rule in all_rules().values():
         yield Formula(f"rule {rule.name}", partial(_fees, rule), (*rule.columns, "base_fee", "blob_base_fee"))
 
 

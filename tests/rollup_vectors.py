@@ -20,7 +20,7 @@ from feemodel.rollups import (
     zksync_os,
 )
 from feemodel.rollups import arbitrum_l2_pricing as l2_pricing
-from feemodel.rollups.chain_history import chain
+from feemodel.rollups.chains import chain
 from feemodel.sizes.codecs import SCROLL_ZSTD, FastLz
 
 Inputs = Mapping[str, Any]
@@ -446,10 +446,9 @@ def _published_scalars(inputs: Inputs) -> dict[str, int]:
 
 
 def _parameters_at(inputs: Inputs) -> dict[str, Any]:
-    found = chain(inputs["chain"]).at(inputs["timestamp"])
-    if found["upgrade"] == "regolith":  # which came with Bedrock on these chains; the vectors name that
-        found["upgrade"] = "bedrock"
-    return {name: found[name] for name in inputs["fields"]}
+    found = chain(inputs["chain"]).at(inputs["timestamp"]).known(*inputs["fields"])
+    # Regolith came with Bedrock on these chains; the vectors name the latter.
+    return found | ({"upgrade": "bedrock"} if found.get("upgrade") == "regolith" else {})
 
 
 # ZKsync OS

@@ -9,12 +9,12 @@ from feemodel.ethereum.transaction import Signature, Transaction
 from feemodel.rollups import Now, balance, max_send, optimism, rule, taiko, zksync_os
 from feemodel.rollups.arbitrum import poster_charge
 from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, base_fees, constraint_base_fee, constraint_exponent
-from feemodel.rollups.chain_history import chain
+from feemodel.rollups.chains import chain
 from feemodel.sizes.codecs import SCROLL_ZSTD, Brotli, FastLz
 
-#: Chain → day whose rule holds. Base: before Denim, whose parameters of a block are in no source.
+#: Chain → day whose rule holds. Unichain: before Isthmus, since when its parameters are in no source.
 CHAINS = {
-    "op-mainnet": None, "base": "2026-04-01", "unichain": None, "arbitrum-one": None, "scroll": None, "linea": None,
+    "op-mainnet": None, "base": None, "unichain": "2025-04-01", "arbitrum-one": None, "scroll": None, "linea": None,
     "zksync-era": None, "zksync-os": None, "taiko": None,
 }  # fmt: skip
 NO_BOUND = {"scroll", "zksync-era"}  # whose base fee has none: the sender decides on a max fee
@@ -105,7 +105,7 @@ def moved_base_fee(name: str, parameters, ahead: int, rng) -> tuple[int, int]:
             limit = parameters["gas_limit"]
             later = int(optimism.next_base_fee(
                 later, limit, limit, upgrade=parameters["upgrade"], elasticity=parameters["elasticity"],
-                denominator=parameters["denominator"], min_base_fee=parameters["min_base_fee"] or 0,
+                denominator=parameters["denominator"], min_base_fee=parameters.get("min_base_fee", 0),
             ))  # fmt: skip
     return fee, later
 
@@ -141,7 +141,7 @@ def due(name: str, found, fees: tuple[int, int], signed: bytes, value: int, para
              "zstd_size": min(len(signed), SCROLL_ZSTD.size(signed))}  # fmt: skip
     paid += int(rule(name, at=CHAINS[name]).fees(sizes, base_fee=fees[0], blob_base_fee=fees[1]).l1)
     if chain(name).family == "op-stack":
-        terms = {"scalar": parameters["operator_fee_scalar"], "constant": parameters["operator_fee_constant"]}
+        terms = {short: parameters.get(f"operator_fee_{short}", 0) for short in ("scalar", "constant")}
         paid += int(optimism.operator_fee(found.gas_limit, **terms, upgrade=parameters["upgrade"]))
     return paid
 

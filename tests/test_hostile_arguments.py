@@ -19,15 +19,14 @@ MODULES = {
 NOT_CALLED = {
     "feemodel.rollups.arbitrum": {"Version"},
     "feemodel.rollups.arbitrum_l2_pricing": {"GasConstraint"},
-    "feemodel.rollups.chain_history": {"Chain", "Row"},
+    "feemodel.rollups.chains": {"Chain", "Parameter", "Row"},
+    "feemodel.rollups.chain_files": {"parse_chain", "read_chain", "read_chains"},
     "feemodel.rollups.factors": {"Rule"},
     "feemodel.rollups.optimism": {"Upgrade"},
     "feemodel.rollups.optimism_operator": {"TransactionMix"},
     "feemodel.rollups.polygon_zkevm": {"Pricing"},
-    "feemodel.rollups.presets": {
-        "ArbitrumChain", "LineaPricing", "OpStackChain", "PolygonChain", "Preset", "ScrollChain", "TaikoChain",
-        "ZkSyncChain", "ZkSyncOsChain",
-    },
+    "feemodel.rollups.mantle": {"mantle_rule"},  # as the next one, tried through `rule`
+    "feemodel.rollups.starknet": {"starknet_rule"},
     "feemodel.rollups.taiko": {"Chain"},
     "feemodel.simulation.attacks.denial": {"Victim"},
     "feemodel.simulation.closed_loop.policies": {

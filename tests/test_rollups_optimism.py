@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.rollups import optimism
-from feemodel.rollups.chain_history import chain
+from feemodel.rollups.chains import chain
 
 EMPTY = {"l1_base_fee": 10**9, "blob_base_fee": 10**7, "base_fee_scalar": 2, "blob_base_fee_scalar": 3}
 PARITY = {"l1_base_fee": 2_000_000, "blob_base_fee": 3_000_000, "base_fee_scalar": 20, "blob_base_fee_scalar": 15}

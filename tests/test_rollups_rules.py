@@ -1,6 +1,5 @@
 """The common form of all rules: equal to the chains' own formulas, and its compiled sums equal to it."""
 
-from dataclasses import replace
 from fractions import Fraction
 from inspect import signature
 from typing import Any
@@ -10,35 +9,42 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feemodel.errors import Int64Overflow, InvalidInput
+from feemodel.errors import Int64Overflow, InvalidInput, UnknownParameter
 from feemodel.integers import FixedPoint
 from feemodel.linea import coordinator, from_l1, priority
 from feemodel.rollups import (
     arbitrum,
     arbitrum_l1_pricing,
     kernels,
+    mantle,
     optimism,
     polygon_zkevm,
-    presets,
-    rules,
     scroll,
+    starknet,
     zksync,
     zksync_os,
 )
+from feemodel.rollups.chains import CHAINS
 from feemodel.rollups.factors import Factors, evaluate, with_margin
-from feemodel.rollups.rules import CURRENT, RULES, rule
+from feemodel.rollups.rules import all_rules, rule, rules_at
 from feemodel.simulation.announced import PricingRule
 
 COLUMNS = (
     "gas", "zero_bytes", "nonzero_bytes", "length", "fastlz_size", "brotli_size", "zstd_size", "data_length",
-    "zstd_data_size", "linea_size", "pubdata",
+    "zstd_data_size", "linea_size", "pubdata", "l1_data_gas", "l2_gas",
 )  # fmt: skip
 SIZE = st.integers(1, 128_000)
 ROW = st.fixed_dictionaries(dict.fromkeys(COLUMNS, SIZE) | {"gas": st.integers(21_000, 30_000_000)})
 FEE = st.integers(4, 10**13)
-FEYNMAN = replace(presets.SCROLL, name="scroll-test", penalty_threshold=2 * 10**9, penalty_factor=1_500_000_000)
-EARLY = replace(presets.SCROLL, name="scroll-test", overhead=2_500, scalar=1_150_000_000)
-EVERY_RULE = [*RULES.values(), rules.scroll_rule(FEYNMAN, "feynman"), rules.scroll_rule(EARLY, "bernoulli")]
+SCROLL = {"exec_scalar": 2_394_981_796, "blob_scalar": 1_019_097_245, "l2_gas_price": 15_680_000}
+FEYNMAN = rule("scroll/feynman", parameters=SCROLL | {"penalty_threshold": 2 * 10**9, "penalty_factor": 1_500_000_000})
+EARLY = rule("scroll/bernoulli", parameters={"overhead": 2_500, "scalar": 1_150_000_000, "l2_gas_price": 0})
+MNT = {"base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213, "token_ratio": 3, "operator_fee_scalar": 7,
+       "operator_fee_constant": 11, "l2_gas_price": 20_000_000}  # fmt: skip
+MANTLE = rule("mantle", parameters=MNT)
+STARKNET = rule("starknet", parameters={"eth_to_fri_rate": 3 * 10**18})
+CURRENT = tuple(one.name for one in rules_at()[0])
+EVERY_RULE = [*all_rules().values(), FEYNMAN, EARLY, MANTLE, STARKNET]
 
 
 def own_formula(name: str, row: dict[str, int], base_fee: int, blob_fee: int) -> tuple[int, int]:
@@ -46,21 +52,20 @@ def own_formula(name: str, row: dict[str, int], base_fee: int, blob_fee: int) ->
     gas = row["gas"]
     fees = {"l1_base_fee": base_fee, "blob_base_fee": blob_fee}
     if name == "linea":
-        linea = presets.LINEA
         cost = coordinator.variable_cost(
             base_fee, 0, blob_fee, execution_gas=65_250, blob_gas=131_072, bytes_per_submission=131_072, margin=1.0,
             lower_bound=90_000_001.0, upper_bound=1_000_000_001.0,
         )  # fmt: skip
-        terms = {"variable_cost": int(cost / 1_000) * 1_000, "fixed_cost": linea.fixed_cost, "margin": 1.2}
+        terms = {"variable_cost": int(cost / 1_000) * 1_000, "fixed_cost": 30_000_000, "margin": 1.2}
         fee, without = (priority.priority_fee(size, gas, **terms) for size in (row["linea_size"], 0))
         return gas * (fee - without), gas * (without + 7)
     if name in ("op-mainnet/karst", "base/jovian"):
-        chain = presets.OP_MAINNET if name == "op-mainnet/karst" else presets.BASE
-        scalars = {
-            "base_fee_scalar": chain.base_fee_scalar, "blob_base_fee_scalar": chain.blob_base_fee_scalar,
-        }  # fmt: skip
+        scalars = {"base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213}
+        if name == "base/jovian":
+            scalars = {"base_fee_scalar": 2_269, "blob_base_fee_scalar": 1_055_762}
+        price = 1_000_000 if name == "op-mainnet/karst" else 5_000_000
         operator = optimism.operator_fee(gas, scalar=0, constant=0, upgrade="jovian")
-        return optimism.fjord_l1_fee(row["fastlz_size"], **fees, **scalars), gas * chain.l2_gas_price + operator
+        return optimism.fjord_l1_fee(row["fastlz_size"], **fees, **scalars), gas * price + operator
     if name == "arbitrum-one":
         price = arbitrum_l1_pricing.equilibrium_price(base_fee * 210_000 + blob_fee * 131_072, 16 * 126_976)
         charge = arbitrum.poster_charge(row["brotli_size"], price_per_unit=price, gas_price=20_000_000)
@@ -94,16 +99,16 @@ def test_every_variable_cost_divides_by_the_same_number_of_bytes():
         "recorded_variable_cost": signature(from_l1.recorded_variable_cost).parameters["bytes_per_submission"].default,
         "priority_fee_from_l1": signature(from_l1.priority_fee_from_l1).parameters["bytes_per_submission"].default,
         "PricingRule": PricingRule().bytes_per_submission,
-        "presets.LINEA": presets.LINEA.bytes_per_submission,
+        "linea.toml": CHAINS["linea"].at()["bytes_per_submission"],
     }
     assert dict.fromkeys(defaults, 131_072) == defaults
 
 
 def test_lineas_variable_cost_is_capped_where_its_record_is():
     """2**32 − 1 kwei a byte."""
-    unbounded = replace(presets.LINEA, upper_bound=1e18, estimate_margin=1.0)
+    unbounded = rule("linea", parameters={"upper_bound": 1e18, "estimate_margin": 1.0})
     for base_fee in (10**15, np.array([10**15])):
-        fees = rules.linea_rule(unbounded).fees({"linea_size": 128, "gas": 128}, base_fee=base_fee, blob_base_fee=1)
+        fees = unbounded.fees({"linea_size": 128, "gas": 128}, base_fee=base_fee, blob_base_fee=1)
 
         assert fees.l1 == 128 * 4_294_967_295_000
 
@@ -121,21 +126,28 @@ def test_earlier_upgrades_are_their_own_formulas(row: dict[str, int], base_fee: 
     fees = {"l1_base_fee": base_fee, "blob_base_fee": blob_fee}
     counts = row["zero_bytes"], row["nonzero_bytes"]
     moment = {"base_fee": base_fee, "blob_base_fee": blob_fee}
-    scalars = {"base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213}
+    scalars = {"base_fee_scalar": 1_368, "blob_base_fee_scalar": 810_949}
     assert rule("op-mainnet/ecotone").fees(row, **moment).l1 == optimism.ecotone_l1_fee(*counts, **fees, **scalars)
-    for upgrade in ("bedrock", "regolith", "canyon"):
+    for upgrade in ("regolith", "canyon"):
         assert rule(f"op-mainnet/{upgrade}").fees(row, **moment).l1 == optimism.bedrock_l1_fee(
             *counts, l1_base_fee=base_fee, overhead=188, scalar=684_000, upgrade=upgrade
         )
     curie = {"commit_scalar": 230_759_955_285, "blob_scalar": 417_565_260}
-    assert rule("scroll-2024/curie").fees(row, **moment).l1 == scroll.curie_l1_fee(row["length"], **fees, **curie)
-    feynman, bernoulli = EVERY_RULE[-2:]
-    assert feynman.fees(row, **moment).l1 == scroll.feynman_l1_fee(
+    assert rule("scroll/curie").fees(row, **moment).l1 == scroll.curie_l1_fee(row["length"], **fees, **curie)
+    assert FEYNMAN.fees(row, **moment).l1 == scroll.feynman_l1_fee(
         row["length"], row["data_length"], row["zstd_data_size"], **fees, exec_scalar=2_394_981_796,
         blob_scalar=1_019_097_245, penalty_threshold=2 * 10**9, penalty_factor=1_500_000_000,
     )  # fmt: skip
     early = scroll.pre_curie_l1_fee(*counts, l1_base_fee=base_fee, overhead=2_500, scalar=1_150_000_000)
-    assert bernoulli.fees(row, **moment).l1 == early
+    assert EARLY.fees(row, **moment).l1 == early
+    arsia = mantle.arsia_l1_fee(row["fastlz_size"], **fees, base_fee_scalar=5_227, blob_base_fee_scalar=1_014_213,
+                                token_ratio=3)  # fmt: skip
+    assert MANTLE.fees(row, **moment) == (arsia, row["gas"] * (20_000_000 + 7 * 100) + 11)
+    prices = starknet.l1_prices(base_fee, blob_fee)
+    price = starknet.wei_to_fri(prices.l1_data_gas, 3 * 10**18)
+    gas = {"l1_gas": 0, "l1_data_gas": row["l1_data_gas"], "l2_gas": row["l2_gas"]}
+    paid = starknet.fee(**gas, l1_gas_price=0, l1_data_gas_price=price, l2_gas_price=8 * 10**9)
+    assert sum(STARKNET.fees(row, **moment)) == paid
 
 
 def test_scroll_s_fee_ends_at_64_bits_also_in_the_common_form() -> None:
@@ -144,10 +156,11 @@ def test_scroll_s_fee_ends_at_64_bits_also_in_the_common_form() -> None:
 
 
 def test_an_operator_fee_belongs_to_the_l2_part() -> None:
-    chain = replace(presets.BASE, operator_fee_scalar=1_000_000, operator_fee_constant=5)
+    given = {"operator_fee_scalar": 1_000_000, "operator_fee_constant": 5, "l2_gas_price": 5_000_000}
     row, moment = {"gas": 21_000, "fastlz_size": 100}, {"base_fee": 10**9, "blob_base_fee": 1}
-    fees = {name: rules.op_stack_rule(chain, name).fees(row, **moment).l2 for name in ("fjord", "isthmus", "jovian")}
-    without = 21_000 * chain.l2_gas_price
+    names = ("fjord", "isthmus", "jovian")
+    fees = {name: rule(f"base/{name}", parameters=given).fees(row, **moment).l2 for name in names}
+    without = 21_000 * 5_000_000
     assert fees == {"fjord": without, "isthmus": without + 21_005, "jovian": without + 21_000 * 10**8 + 5}
 
 
@@ -292,18 +305,18 @@ def test_what_is_missing_is_named() -> None:
     moment = {"base_fee": 1, "blob_base_fee": 1}
     with pytest.raises(InvalidInput, match="base/jovian needs the columns gas, fastlz_size"):
         rule("base/jovian").fees({"length": 5}, **moment)
-    with pytest.raises(InvalidInput, match="penalty_threshold: scroll/feynman needs this parameter"):
-        rules.scroll_rule(presets.SCROLL, "feynman")
-    with pytest.raises(InvalidInput, match="overhead: base/regolith needs"):
-        rules.op_stack_rule(presets.BASE, "regolith")
+    with pytest.raises(UnknownParameter, match=r"no source gives .*penalty_threshold.* of scroll since 2025-08-19"):
+        rule("scroll/feynman")
 
 
 @pytest.mark.parametrize(("call", "names"), [
-    (lambda: rule("op-mainnet/fyord"), "expected one of linea, op-mainnet/bedrock"),
-    (lambda: rules.op_stack_rule(presets.BASE, "galileo"), "expected one of bedrock, regolith"),
-    (lambda: rules.scroll_rule(presets.SCROLL, "fjord"), "expected one of bernoulli, curie"),
-    (lambda: presets.preset("optimism"), "expected one of linea, op-mainnet"),
-    (lambda: rules.arbitrum_rule(replace(presets.ARBITRUM_ONE, version="51")), "expected one of arbos-0"),
+    (lambda: rule("op-mainnet/fyord"), "expected one of regolith, canyon"),
+    (lambda: rule("optimism"), "expected a chain or CHAIN/UPGRADE, with a chain of arbitrum-nova"),
+    (lambda: rule("base", parameters={"upgrade": "galileo"}), "expected one of bedrock, regolith"),
+    (lambda: rule("scroll", parameters={"upgrade": "fjord"}), "expected one of bernoulli, curie"),
+    (lambda: rule("arbitrum-one", parameters={"version": "51"}), "expected one of arbos-0"),
+    (lambda: rule("base", parameters={"scalars": 1}), "parameter: expected one of upgrade"),
+    (lambda: rule("base", parameters={"elasticity": 0}), "elasticity: expected at least 1"),
 ])  # fmt: skip
 def test_a_wrong_name_is_answered_with_the_right_ones(call: Any, names: str) -> None:
     with pytest.raises(InvalidInput, match=names):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.rollups import scroll
-from feemodel.rollups.chain_history import chain
+from feemodel.rollups.chains import chain
 
 GALILEO = {"exec_scalar": 2_394_981_796, "blob_scalar": 1_019_097_245, "penalty_factor": 10_000}
 CURIE = {"commit_scalar": 230_759_955_285, "blob_scalar": 417_565_260}

@@ -31,6 +31,7 @@ VERBS = {
     "fee": "the priority fee of a size and a gas, in its parts",
     "explain": "one transaction or call: size, gas, every part of the fee, accepted or pending",
     "compare": "a transaction, a call or a file of them under every rollup's fee rule",
+    "chains": "the chains whose rules are known, the dated rows of one, and rows that are long unchecked",
     "max-send": "the largest value that a balance can send on a rollup, and what is held back for fees",
     "sweep": "a formula over a grid, Sobol points or random draws, as a file describes it",
     "backtest": "what users would have paid and what posting would have cost, on real or simulated L1 fees",
@@ -53,6 +54,7 @@ VERBS = {
 NO = {
     "explain": "with --check, some stage would not accept the transaction",
     "calibrate": "no margin up to --highest keeps the bound",
+    "chains": "with --stale, a row was not checked for so long",
     "replay": "a transaction did not come out as recorded",
     "check-proof": "the proof does not hold",
     "serve": "with --check, estimates would be refused",

@@ -1,17 +1,20 @@
 """`feemodel compare`: the same transaction, call or file of transactions under every rollup's fee rule."""
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from feemodel.cli.options import add_codec, count, read_codec, whole_from_0
 from feemodel.cli.output import add_out, checked_out, print_json, print_table
 from feemodel.cli.subjects import add_transaction_file, estimated_gas, read_subject, read_transaction_file
+from feemodel.errors import InvalidInput, UnknownParameter
 from feemodel.ethereum.quantities import WEI_PER_GWEI
 from feemodel.ethereum.transaction import SET_CODE, Transaction, check_no_blobs, fill
 
 if TYPE_CHECKING:
     from feemodel.rollups.factors import Rule
+    from feemodel.rollups.tables import Row
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--blob-base-fee", type=whole_from_0, metavar="WEI", help="(the same)")
     parser.add_argument("--rules", metavar="NAME,…", help="which rules (today's); `all` for every upgrade")
+    parser.add_argument("--chains", metavar="FOLDER", help="compare the chains of a folder of TOML files too")
+    parser.add_argument(
+        "--set", metavar="CHAIN.PARAMETER=VALUE", action="append", default=[],
+        help="a parameter in place of the known or unknown one; may be repeated",
+    )  # fmt: skip
     parser.add_argument("--at", metavar="DATE", help="the rules of that day, such as 2024-06-14 (the newest)")
     parser.add_argument("--reference", metavar="RULE", help="the ratio is taken to it (linea, or else the first rule)")
     parser.add_argument("--pubdata", type=whole_from_0, default=200, help="bytes on zkSync, an assumption")
@@ -40,6 +48,7 @@ def run(options: argparse.Namespace) -> int:
     if options.rules is None and carried and any(one.type == SET_CODE for one in transactions):
         without |= {one.name: one.no_set_code for one in rules if one.no_set_code is not None}
         rules = carried
+    said += [f"{one.name}: {remark}" for one in rules for remark in one.remarks]
     table = sizes_table(
         transactions, gas=gas, senders=senders, pubdata=options.pubdata, linea_codec=read_codec(options)
     )
@@ -47,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     rows = comparison(table, base_fee=base_fee, blob_base_fee=blob_base_fee, rules=rules, reference=options.reference)
     answer = {
         **({} if options.at is None else {"at": options.at}),
-        **({} if options.at is None and not without else {"without": without}),
+        **({} if options.at is None and not without else {"without": {n: str(why) for n, why in without.items()}}),
         "transactions": len(table),
         "gas": int(table["gas"].sum()),
         "signedBytes": int(table["length"].sum()),
@@ -66,30 +75,62 @@ def run(options: argparse.Namespace) -> int:
         f"L1 base fee {base_fee / WEI_PER_GWEI:g}, blob base fee {blob_base_fee / WEI_PER_GWEI:g}; all fees in gwei"
     )
     cells = [
-        (row.rule, *(f"{fee / WEI_PER_GWEI:,.3f}" for fee in (row.l1_fee, row.l2_fee, row.total, row.per_byte)),
-         f"{row.ratio:.3f}×")
+        (row.rule, row.token,
+         *(f"{fee / WEI_PER_GWEI:,.3f}" for fee in (row.l1_fee, row.l2_fee, row.total)),
+         "" if row.total_eth is None else f"{row.total_eth / WEI_PER_GWEI:,.3f}",
+         f"{row.per_byte / WEI_PER_GWEI:,.3f}", "" if row.ratio is None else f"{row.ratio:.3f}×")
         for row in rows
     ]  # fmt: skip
+    unknown = {name: why for name, why in without.items() if isinstance(why, UnknownParameter)}
+    cells += [(name, "", f"unknown since {why.since[:10]}", *[""] * 5) for name, why in unknown.items()]
     names = [rule.name for rule in rules]
     of = options.reference or ("linea" if "linea" in names else names[0])
-    columns = ("rule", "data fee (L1 part)", "execution fee (L2 part)", "total", "per byte", f"of {of}")
-    print_table(title, columns, cells)
+    columns = ("rule", "token", "data fee (L1 part)", "execution fee (L2 part)", "total", "total in ETH", "per byte",
+               f"of {of}")  # fmt: skip
+    print_table(title, columns, cells, right_from=2)
+    if unknown:
+        print("`feemodel chains NAME` shows what is known of a chain; --set CHAIN.PARAMETER=VALUE gives what is not.")
     for name, reason in without.items():
-        print(f"Without {name}: {reason}")
+        if name not in unknown:
+            print(f"Without {name}: {reason}")
     for text in said:
         print(text)
     return 0
 
 
-def _rules(options: argparse.Namespace) -> "tuple[list[Rule], dict[str, str]]":
+def _rules(options: argparse.Namespace) -> "tuple[list[Rule], dict[str, InvalidInput | str]]":
     """The rules that are compared, and why some that are by default are not."""
-    from feemodel.rollups.rules import CURRENT, RULES, rule, rules_at
+    from feemodel.rollups.chain_files import read_chains
+    from feemodel.rollups.chains import CHAINS
+    from feemodel.rollups.rules import all_rules, rule, rules_at
 
-    if options.rules is None and options.at is not None:
-        found, without = rules_at(options.at)
-        return list(found), without
-    names = CURRENT if options.rules is None else tuple(RULES) if options.rules == "all" else options.rules.split(",")
-    return [rule(name, at=options.at) for name in names], {}
+    own = {} if options.chains is None else read_chains(options.chains)
+    given = given_parameters(options.set)
+    if options.rules is None:
+        found, without = rules_at(options.at, chains={**CHAINS, **own}, parameters=given)
+        return list(found), dict(without)
+    if options.rules == "all" and options.at is None:
+        return list(all_rules().values()), {}
+    names = options.rules.split(",")
+    return [rule(own.get(one, one), at=options.at, parameters=given.get(one, {})) for one in names], {}
+
+
+def given_parameters(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Chain → parameters of `CHAIN.PARAMETER=VALUE`.
+
+    >>> given_parameters(["mode.base_fee_scalar=20000"])
+    {'mode': {'base_fee_scalar': 20000}}
+    """
+    from feemodel.rollups.chains import parse_parameter
+
+    found: dict[str, dict[str, Any]] = {}
+    for text in texts:
+        chain, dot, rest = text.partition(".")
+        name, equals, value = rest.partition("=")
+        if not (dot and equals):
+            raise InvalidInput("--set", "expected CHAIN.PARAMETER=VALUE, such as mode.base_fee_scalar=20000", text)
+        found.setdefault(chain, {})[name] = parse_parameter(name, value)
+    return found
 
 
 def _transactions(
@@ -128,7 +169,7 @@ def _file(
 
 def _l1_fees(options: argparse.Namespace) -> tuple[int, int]:
     from feemodel.io.shipped import day_l1_fees, read_shipped_l1_fees
-    from feemodel.rollups.chain_history import timestamp
+    from feemodel.rollups.chains import timestamp
 
     given = options.l1_base_fee, options.blob_base_fee
     if None not in given:
@@ -149,10 +190,16 @@ def _draw(path: Path, rows: Any, answer: dict[str, Any]) -> None:
 
     figure = Figure(figsize=(9, 1.2 + 0.38 * len(rows)), layout="constrained")
     ax = figure.subplots()
-    plot_comparison([(row.rule, row.l1_fee, row.l2_fee) for row in rows], ax)
+    plot_comparison([_in_eth(row) for row in rows if row.total_eth is not None], ax)
     ax.set_title(
         f"Transactions: {answer['transactions']:,}, at an L1 base fee of {answer['l1BaseFee'] / WEI_PER_GWEI:g} gwei, "
         f"blob base fee {answer['blobBaseFee'] / WEI_PER_GWEI:g} gwei",
         fontsize=10,
     )
     figure.savefig(path, dpi=120)
+
+
+def _in_eth(row: "Row") -> tuple[str, float, float]:
+    """Name and parts of a row in wei of ETH."""
+    share = (row.total_eth or 0) / row.total if row.total else 0
+    return row.rule, row.l1_fee * share, row.l2_fee * share

@@ -9,7 +9,7 @@ from feemodel.ethereum.quantities import WEI_PER_ETH
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("chain", help="op-mainnet, base, arbitrum-one, scroll, linea, zksync-era, …")
+    parser.add_argument("chain", help="op-mainnet, base, arbitrum-one, …; `feemodel chains` lists them")
     parser.add_argument("call", help='a call without a value: {"to": "0x…"}')
     parser.add_argument("--balance", type=whole_from_0, required=True, metavar="WEI", help="of the sender")
     parser.add_argument(
@@ -23,11 +23,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--priority-fee", type=whole_from_0, default=0, metavar="WEI", help="offered, per gas")
     parser.add_argument("--max-fee", type=whole_from_0, metavar="WEI", help="offered (the largest base fee by then)")
     parser.add_argument("--at", metavar="DATE", help="the rule of that day (the newest)")
+    parser.add_argument(
+        "--set", metavar="PARAMETER=VALUE", action="append", default=[],
+        help="a parameter of the chain in place of the known or unknown one; may be repeated",
+    )  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> int:
+    from feemodel.cli.compare import given_parameters
     from feemodel.io.documents import parse_json
     from feemodel.rollups import Now, max_send
+    from feemodel.rollups.chains import chain
     from feemodel.rollups.sending import needs_l1_fees
 
     call = parse_json(options.call, "call")
@@ -44,11 +50,13 @@ def run(options: argparse.Namespace) -> int:
     found = max_send(
         options.chain, options.balance, call, now=now, gas_limit=options.gas, blocks_ahead=options.blocks_ahead,
         max_priority_fee=options.priority_fee, max_fee_per_gas=options.max_fee, at=options.at,
+        parameters=given_parameters(f"{options.chain}.{text}" for text in options.set).get(options.chain, {}),
     )  # fmt: skip
     if options.json:
         print_json({
-            "chain": options.chain, "maxValue": found.max_value, "held": found.held, "gasLimit": found.gas_limit,
-            "maxFeePerGas": found.max_fee_per_gas, "l1Fee": found.l1_fee, "operatorFee": found.operator_fee,
+            "chain": options.chain, "token": chain(options.chain).token, "maxValue": found.max_value,
+            "held": found.held, "gasLimit": found.gas_limit, "maxFeePerGas": found.max_fee_per_gas,
+            "l1Fee": found.l1_fee, "operatorFee": found.operator_fee,
         })  # fmt: skip
         return 0
     title = f"{options.chain}, blocks ahead: {options.blocks_ahead:,}; gas limit {found.gas_limit:,}, "
@@ -56,10 +64,11 @@ def run(options: argparse.Namespace) -> int:
     gas = found.held - found.l1_fee - found.operator_fee
     rows = [("balance", options.balance), ("gas limit · max fee", gas), ("data fee (L1 part)", found.l1_fee),
             ("operator fee", found.operator_fee), ("held back", found.held)]  # fmt: skip
-    cells = [(name, f"{wei:,}", f"{wei / WEI_PER_ETH:.9f} ETH") for name, wei in rows]
+    token = chain(options.chain).token
+    cells = [(name, f"{wei:,}", f"{wei / WEI_PER_ETH:.9f} {token}") for name, wei in rows]
     if found.max_value is None:
         cells.append(("largest value", "none", "the balance does not cover the fees"))
     else:
-        cells.append(("largest value", f"{found.max_value:,}", f"{found.max_value / WEI_PER_ETH:.9f} ETH"))
+        cells.append(("largest value", f"{found.max_value:,}", f"{found.max_value / WEI_PER_ETH:.9f} {token}"))
     print_table(title, ("", "wei", ""), cells)
     return 0

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from feemodel.checks import UINT256_MAX, choice, known_fields, mapping, whole_scalar
-from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded
+from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded, UnknownParameter
 from feemodel.ethereum.call import Call
 from feemodel.ethereum.quantities import from_quantity, to_quantity
 from feemodel.ethereum.transaction import SET_CODE, Transaction, check_no_blobs, fill
 from feemodel.explorer.fields import FIELDS, L1_FEES, check_subject_size, read_value
 from feemodel.io.shipped import day_l1_fees
-from feemodel.rollups.chain_history import CHAINS, timestamp
-from feemodel.rollups.rules import CURRENT, RULES, rule, rules_at
+from feemodel.rollups.chains import CHAINS, timestamp
+from feemodel.rollups.rules import all_rules, rule, rules_at
 from feemodel.sizes.codecs import Codec
 
 if TYPE_CHECKING:
@@ -47,21 +47,28 @@ def read_l1_fees(moment: Mapping[str, Any], at: str | None) -> tuple[int, int]:
     return base_fee, blob_base_fee
 
 
-def read_rules(given: Any, at: str | None) -> "tuple[list[Rule], dict[str, str]]":
-    """The rules that are compared, and why some chains have none on that day."""
-    if given is None and at is not None:
+def read_rules(given: Any, at: str | None) -> "tuple[list[Rule], dict[str, InvalidInput]]":
+    """The rules that are compared, and why some chains have none at that time."""
+    if given is None:
         found, without = rules_at(at)
         return list(found), without
-    if given is None:
-        return [RULES[name] for name in CURRENT], {}
     if given == "all" and at is None:
-        return list(RULES.values()), {}
+        return list(all_rules().values()), {}
     if not isinstance(given, list) or not given:
         raise InvalidInput("moment.rules", 'expected "all" or a list of names, with a day a list of chains', given)
-    known = RULES if at is None else CHAINS
+    known = {**all_rules(), **dict.fromkeys(CHAINS)} if at is None else CHAINS
     for place, name in enumerate(given):
         choice(f"moment.rules[{place}]", name, known)
     return [rule(name, at=at) for name in dict.fromkeys(given)], {}
+
+
+def unknown_rows(without: Mapping[str, InvalidInput]) -> list[dict[str, str]]:
+    """A row for every chain whose parameters are unknown, which says since when."""
+    return [
+        {"rule": name, "token": CHAINS[name].token, "date": error.since, "source": error.reason, "error": error.brief}
+        for name, error in without.items()
+        if isinstance(error, UnknownParameter)
+    ]
 
 
 def compared(
@@ -92,7 +99,10 @@ def compared(
 
     def row(one: "Rule") -> dict[str, Any]:
         """One rule and its ratio to the reference; a rule that has no answer here says why."""
-        known = {"rule": one.name, "source": one.preset.source, "date": one.preset.date}
+        known = {
+            "rule": one.name, "token": one.token, "source": one.parameters.source, "date": one.parameters.since,
+            "remarks": list(one.remarks),
+        }  # fmt: skip
         try:
             both = list({each.name: each for each in (reference, one)}.values())
             found = comparison(table, base_fee=base_fee, blob_base_fee=blob_base_fee, rules=both)[-1]
@@ -104,6 +114,7 @@ def compared(
         return {
             **known,
             **{part: to_quantity(fee) for part, fee in (fees | parts).items()},
+            "totalEth": None if found.total_eth is None else to_quantity(found.total_eth),
             "perByte": found.per_byte,
             "ratio": found.ratio,
         }
@@ -165,6 +176,7 @@ def max_send(chain: Any, balance: Any, call: Any, options: Any) -> dict[str, Any
     }  # fmt: skip
     return {
         "chain": chain,
+        "token": CHAINS[chain].token,
         "maxValue": None if found.max_value is None else to_quantity(found.max_value),
         **{part: to_quantity(value) for part, value in wire.items()},
     }

@@ -15,7 +15,7 @@ from feemodel.ethereum.quantities import from_hex, from_quantity, to_hex, to_qua
 from feemodel.ethereum.transaction import Transaction, fill, intrinsic_gas, parse_transaction
 from feemodel.explorer.fee import naming, price, priced_form, recoveries
 from feemodel.explorer.fields import FIELDS, L1_FEES, TRANSACTION, check_subject_size, read_point, read_value
-from feemodel.explorer.rollups import compared, read_at, read_l1_fees, read_rules
+from feemodel.explorer.rollups import compared, read_at, read_l1_fees, read_rules, unknown_rows
 from feemodel.linea.explanation import explain
 from feemodel.linea.node import node_checks
 from feemodel.linea.parameters import LineaPreset
@@ -118,14 +118,14 @@ class Subjects:
             compared, read, gas, rules, base_fee, blob_base_fee, pubdata, self.codec, self.chain_id()
         )
         return {
-            **({} if at is None else {"at": at, "without": without}),
+            **({} if at is None else {"at": at, "without": {name: str(error) for name, error in without.items()}}),
             "gas": to_quantity(gas),
             "signedBytes": signed_bytes,
             "l1BaseFee": to_quantity(base_fee),
             "blobBaseFee": to_quantity(blob_base_fee),
             "pubdata": pubdata,
             "reference": reference,
-            "rules": rows,
+            "rules": rows + unknown_rows(without),
         }
 
     async def _found(self, subject: Any) -> tuple[Subject, int | None]:

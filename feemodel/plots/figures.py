@@ -196,15 +196,17 @@ def plot_days(table: "pd.DataFrame", ax: Axes | None = None, *, transactions: in
 
     Parameters
     ----------
-    table : of `feemodel.rollups.compare_days`.
+    table : of `feemodel.rollups.compare_days`; chains without fees in ETH are left out.
     ax : to draw on; a new figure's unless given.
     transactions : by which its fees are divided.
     """
     ax = given_or_new(ax)
-    chains, days = list(dict.fromkeys(table["chain"])), list(dict.fromkeys(table["day"]))
+    days = list(dict.fromkeys(table["day"]))
+    table = table[(table["without"] == "") & (table["token"] == "ETH")]
+    chains = list(dict.fromkeys(table["chain"]))
     width = 0.8 / len(days)
     for place, (day, colour) in enumerate(zip(days, cycle(COLOURS), strict=False)):
-        rows = table[(table["day"] == day) & (table["without"] == "")].set_index("chain")
+        rows = table[table["day"] == day].set_index("chain")
         x = np.array([chains.index(name) for name in rows.index]) + (place - (len(days) - 1) / 2) * width
         total, data = (rows[part].astype(float) / transactions / WEI_PER_GWEI for part in ("total", "data_fee"))
         first = rows.iloc[0]

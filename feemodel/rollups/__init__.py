@@ -1,12 +1,12 @@
 """The fee rules of rollups: what each charges for the same transaction, today and on any date.
 
-rule, rules_at, chains : a chain's rule by name and date; all of them; every dated row as a table
+rule, rules_at : a chain's rule by name and date; those of all chains
+chains, read_chains, chains_table : chains as dated rows from files, one's own files, every row as a table
 sizes_table, compare, compare_sums, comparison, compare_days : the same transactions under many rules, on many days
 optimism, arbitrum, scroll, zksync, zksync_os, taiko, polygon_zkevm : a chain's formulas, as its nodes compute them
 arbitrum_l1_pricing, arbitrum_l2_pricing : Arbitrum's price of L1 data, its L2 base fee
 optimism_operator : what the operator of an OP Stack chain sets
 max_send : the largest value that a balance can send, some blocks ahead; balance has its formulas
-chain_history, presets, upgrades : parameters, each with source and date
 factors, rules, kernels : one form for all rules, and their sums over millions of transactions
 
 >>> from feemodel import rollups
@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING
 from feemodel.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from feemodel.rollups.chain_files import read_chains as read_chains
     from feemodel.rollups.rules import rule as rule
     from feemodel.rollups.rules import rules_at as rules_at
     from feemodel.rollups.sending import Now as Now
     from feemodel.rollups.sending import max_send as max_send
-    from feemodel.rollups.tables import chains as chains
+    from feemodel.rollups.tables import chains_table as chains_table
     from feemodel.rollups.tables import compare as compare
     from feemodel.rollups.tables import compare_days as compare_days
     from feemodel.rollups.tables import compare_sums as compare_sums

@@ -35,7 +35,7 @@ FLOOR_EXTRA_BYTES = 172  # of a batch-posting call, without the batch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """The parameters that an ArbOS version brings; `feemodel.rollups.chain_history` has its first day on each chain."""
+    """The parameters that an ArbOS version brings; `feemodel.rollups.chains` has its first day on each chain."""
 
     name: str
     brotli_level: int = 1

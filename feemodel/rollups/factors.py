@@ -4,7 +4,7 @@ Each rule is units(transaction) × price(L1 fees) // divisor. It is written once
 them out exactly, and `feemodel.rollups.kernels` does so for millions of transactions at thousands of L1 fee samples.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -23,7 +23,7 @@ from feemodel.integers import (
     truncated,
 )
 from feemodel.records import compared_by_value, printed_as_table
-from feemodel.rollups.presets import Preset
+from feemodel.rollups.chains import Parameters
 
 TYPE_COLUMN = "transaction_type"
 BLOB_TRANSACTION = 3  # EIP-4844
@@ -69,9 +69,39 @@ class Rule:
 
     name: str
     columns: tuple[str, ...]  #: what it reads of a transaction
-    preset: Preset
+    parameters: Parameters
     taken_apart: Callable[[Columns, Whole, Whole], Factors]  #: of columns, base fee, blob base fee
     no_set_code: str | None = None  #: why it prices no transactions of type 4, EIP-7702; `None`: it prices them
+    remarks: tuple[str, ...] = ()  #: parameters that are assumptions, or older than the chain's last upgrade
+
+    @classmethod
+    def of(
+        cls, parameters: Parameters, columns: tuple[str, ...], read: Collection[str],
+        taken_apart: Callable[[Columns, Whole, Whole], Factors], upgrade: str = "",
+    ) -> "Rule":  # fmt: skip
+        """A rule that reads these of a chain's parameters, named after the chain and the upgrade."""
+        name = parameters.chain.name + (f"/{upgrade}" if upgrade else "")
+        return cls(name, columns, parameters, taken_apart, parameters.no_set_code, parameters.remarks(*read))
+
+    @property
+    def chain(self) -> str:
+        """Name of the chain."""
+        return self.parameters.chain.name
+
+    @property
+    def token(self) -> str:
+        """The token that fees are paid in."""
+        return self.parameters.chain.token
+
+    @property
+    def token_per_eth(self) -> float | None:
+        """What one ETH is worth in the token; `None` where the chain's parameters do not say it."""
+        if self.token == "ETH":
+            return 1.0
+        for name, unit in (("token_per_eth", 1), ("token_ratio", 1), ("eth_to_fri_rate", 10**18)):
+            if name in self.parameters:
+                return float(self.parameters[name] / unit)
+        return None
 
     def factors(self, transactions: Mapping[str, Any], *, base_fee: ArrayLike, blob_base_fee: ArrayLike) -> Factors:
         """The fees taken apart; arguments and errors as `fees`.
@@ -156,21 +186,3 @@ def with_margin(price: Whole, margin: float) -> Whole:
     result = truncated("price", double)
     require("price", "expected a product with the margin below 2**53", result, result < DOUBLE_EXACT, Int64Overflow)
     return result
-
-
-def given(row: Preset, name: str, *fields: str) -> dict[str, int]:
-    """The named parameters of a row; raises `InvalidInput` for one that the row leaves open.
-
-    >>> from feemodel.rollups.presets import OP_MAINNET
-    >>> given(OP_MAINNET, "op-mainnet/regolith", "overhead")
-    {'overhead': 188}
-    """
-    instance("row", row, Preset)
-    for field in fields:
-        if not isinstance(field, str) or not hasattr(row, field):
-            raise InvalidInput("fields", f"expected parameters of {row.name}", field)
-    values = {field: getattr(row, field) for field in fields}
-    for field, value in values.items():
-        if value is None:
-            raise InvalidInput(field, f"{name} needs this parameter, which the row {row.name} leaves open", value)
-    return values

@@ -50,7 +50,7 @@ UNITS_PER_BYTE = {"bedrock": 1, "ecotone": L1_GAS_PER_BYTE, "fjord": 10**6}  # b
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upgrade:
-    """The parameters of one upgrade; `feemodel.rollups.chain_history` has since when each chain has it."""
+    """The parameters of one upgrade; `feemodel.rollups.chains` has since when each chain has it."""
 
     name: str
     l1_rule: str  #: "bedrock", "ecotone" or "fjord": which L1 data fee

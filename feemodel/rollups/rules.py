@@ -11,74 +11,87 @@
 | data_length, zstd_data_size | its calldata, plain, Scroll's zstd [byte]    | Scroll at Feynman                      |
 | linea_size                  | what Linea measures [byte]                   | Linea                                  |
 | pubdata                     | bytes of state that it publishes [byte]      | zkSync, ZKsync OS                      |
+| l1_data_gas, l2_gas         | of a Starknet transaction [gas]              | Starknet                               |
 
 A column `transaction_type`, where there is one, is looked at for blob transactions, which no rollup prices, and for
 those of type 4 (EIP-7702), which a rule prices where `Rule.no_set_code` is `None`: their bytes are measured with the
 authorization list, as those of any other.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
-from feemodel.checks import choice, instance
-from feemodel.errors import InvalidInput
+from feemodel.checks import EMPTY, choice, instance, mapping
+from feemodel.errors import InvalidInput, UnknownParameter
 from feemodel.ethereum import fee_market
 from feemodel.integers import MILLION, NOTHING, FixedPoint, Whole, add, multiply, require
 from feemodel.linea import coordinator
 from feemodel.linea.extra_data import recorded_cost
-from feemodel.rollups import arbitrum, arbitrum_l1_pricing, optimism, polygon_zkevm, presets, scroll, zksync, zksync_os
-from feemodel.rollups.chain_history import CHAINS, Chain, When, no_set_code, timestamp
-from feemodel.rollups.factors import Columns, Factors, Rule, given, with_margin
+from feemodel.rollups import arbitrum, arbitrum_l1_pricing, optimism, polygon_zkevm, scroll, zksync, zksync_os
+from feemodel.rollups.chains import CHAINS, Chain, Parameters, When, timestamp
+from feemodel.rollups.factors import Columns, Factors, Rule, with_margin
+from feemodel.rollups.mantle import mantle_rule
+from feemodel.rollups.starknet import starknet_rule
 
 
-def linea_rule(row: presets.LineaPricing) -> Rule:
+def linea_rule(parameters: Parameters) -> Rule:
     """Linea's cost-per-byte form at the variable cost that its coordinator would publish at these L1 fees.
 
     The L1 part is what the size adds to the fee, the L2 part base fee and fixed cost.
 
-    >>> linea_rule(presets.LINEA).fees({"linea_size": 128, "gas": 21_000}, base_fee=10**9, blob_base_fee=10**9)
+    >>> linea_rule(CHAINS["linea"].at()).fees({"linea_size": 128, "gas": 21_000}, base_fee=10**9, blob_base_fee=10**9)
     Fees(l1=153599985000, l2=756000147000)
     """
-
-    instance("row", row, presets.LineaPricing)
+    terms = instance("parameters", parameters, Parameters).known(
+        "fixed_cost", "execution_gas", "blob_gas", "bytes_per_submission", "priority_fee", "pricing_margin",
+        "lower_bound", "upper_bound", "estimate_margin", "l2_gas_price",
+    )  # fmt: skip
+    fixed, margin = terms["fixed_cost"], terms["estimate_margin"]
 
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         require("gas", "expected at least 1: a fee per gas", columns["gas"], columns["gas"] > 0)
         cost = coordinator.variable_cost(
-            base_fee, row.priority_fee, blob_base_fee, execution_gas=row.execution_gas, blob_gas=row.blob_gas,
-            bytes_per_submission=row.bytes_per_submission, margin=row.pricing_margin, lower_bound=row.lower_bound,
-            upper_bound=row.upper_bound,
+            base_fee, terms["priority_fee"], blob_base_fee, execution_gas=terms["execution_gas"],
+            blob_gas=terms["blob_gas"], bytes_per_submission=terms["bytes_per_submission"],
+            margin=terms["pricing_margin"], lower_bound=terms["lower_bound"], upper_bound=terms["upper_bound"],
         )  # fmt: skip
-        base = add("gas_price", with_margin(row.fixed_cost, row.estimate_margin), row.l2_gas_price)
+        base = add("gas_price", with_margin(fixed, margin), terms["l2_gas_price"])
         gas = columns["gas"]
         price: FixedPoint = FixedPoint(recorded_cost(cost), 0)
-        return Factors(
-            columns["linea_size"], price, gas, gas, base, step=gas, fixed=row.fixed_cost, margin=row.estimate_margin
-        )
+        return Factors(columns["linea_size"], price, gas, gas, base, step=gas, fixed=fixed, margin=margin)
 
-    return Rule(row.name, ("gas", "linea_size"), row, taken_apart, no_set_code("linea", row.name))
+    return Rule.of(parameters, ("gas", "linea_size"), terms, taken_apart)
 
 
-def op_stack_rule(row: presets.OpStackChain, upgrade: str) -> Rule:
-    """An OP Stack chain at an upgrade of `optimism.UPGRADES`; until Ecotone it needs `overhead` and `scalar`.
+def op_stack_rule(parameters: Parameters) -> Rule:
+    """An OP Stack chain; until Ecotone it needs `overhead` and `scalar`, from then on the two scalars of L1 fees.
 
-    >>> op_stack_rule(presets.BASE, "fjord").columns
+    >>> op_stack_rule(parameters_of("base", at="2024-08-01")).columns
     ('gas', 'fastlz_size')
     """
-    instance("row", row, presets.OpStackChain)
-    l1_rule = optimism.upgrade_named(upgrade).l1_rule
-    name = f"{row.name}/{upgrade}"
+    instance("parameters", parameters, Parameters)
+    upgrade = parameters.known("upgrade")["upgrade"]
+    row = optimism.upgrade_named(upgrade)
+    l1_rule = row.l1_rule
     sizes = ("fastlz_size",) if l1_rule == "fjord" else ("zero_bytes", "nonzero_bytes")
-    terms = given(row, name, "overhead", "scalar") if l1_rule == "bedrock" else {}
+    needed = ["overhead", "scalar"] if l1_rule == "bedrock" else ["base_fee_scalar", "blob_base_fee_scalar"]
+    if row.operator_fee_multiplier:
+        needed += ["operator_fee_scalar", "operator_fee_constant"]
+    terms = parameters.known(*needed, "l2_gas_price")
+    l2_gas_price = terms["l2_gas_price"]
+    minimum = parameters.entries.get("min_base_fee")
+    if minimum is not None and (minimum.value or 0) > l2_gas_price:
+        l2_gas_price = minimum.value
+        terms = {**{name: terms[name] for name in needed}, "min_base_fee": l2_gas_price}
 
     def price(base_fee: Whole, blob_base_fee: Whole) -> FixedPoint:
         if l1_rule == "bedrock":
             return optimism.bedrock_price(l1_base_fee=base_fee, scalar=terms["scalar"])
         return optimism.weighted_price(
-            l1_base_fee=base_fee, blob_base_fee=blob_base_fee, base_fee_scalar=row.base_fee_scalar,
-            blob_base_fee_scalar=row.blob_base_fee_scalar,
+            l1_base_fee=base_fee, blob_base_fee=blob_base_fee, base_fee_scalar=terms["base_fee_scalar"],
+            blob_base_fee_scalar=terms["blob_base_fee_scalar"],
         )  # fmt: skip
 
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
@@ -88,35 +101,37 @@ def op_stack_rule(row: presets.OpStackChain, upgrade: str) -> Rule:
         else:
             units = optimism.scaled_size(*counts) if l1_rule == "fjord" else fee_market.calldata_gas(*counts)
         extra = optimism.operator_fee(
-            columns["gas"], scalar=row.operator_fee_scalar, constant=row.operator_fee_constant, upgrade=upgrade
-        )
+            columns["gas"], scalar=terms.get("operator_fee_scalar", 0),
+            constant=terms.get("operator_fee_constant", 0), upgrade=upgrade,
+        )  # fmt: skip
         divisor = optimism.UNITS_PER_BYTE[l1_rule]
-        return Factors(units, price(base_fee, blob_base_fee), divisor, columns["gas"], row.l2_gas_price, extra=extra)
+        return Factors(units, price(base_fee, blob_base_fee), divisor, columns["gas"], l2_gas_price, extra=extra)
 
-    without = None if _is_from("isthmus", upgrade, optimism.UPGRADES) else no_set_code("op-stack", row.name)
-    return Rule(name, ("gas", *sizes), row, taken_apart, without)
+    return Rule.of(parameters, ("gas", *sizes), terms, taken_apart, upgrade)
 
 
-def arbitrum_rule(row: presets.ArbitrumChain) -> Rule:
-    """Arbitrum at the price per unit at which its controller rests, if every batch is like the row's.
+def arbitrum_rule(parameters: Parameters) -> Rule:
+    """Arbitrum at the price per unit at which its controller rests, if every batch is like the one assumed.
 
-    >>> arbitrum_rule(presets.ARBITRUM_ONE).columns
+    >>> arbitrum_rule(CHAINS["arbitrum-one"].at()).columns
     ('gas', 'brotli_size')
     """
-    instance("row", row, presets.ArbitrumChain)
-    arbitrum.version(row.version)
-    batch_units = arbitrum.poster_units(row.batch_transaction_bytes)
+    terms = instance("parameters", parameters, Parameters).known(
+        "version", "min_base_fee", "batch_l1_gas", "batch_blobs", "batch_transaction_bytes"
+    )
+    arbitrum.version(terms["version"])
+    batch_units = arbitrum.poster_units(terms["batch_transaction_bytes"])
+    gas_price = terms["min_base_fee"]
 
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
-        blob_gas = row.batch_blobs * fee_market.GAS_PER_BLOB
-        execution = multiply("batch_cost", base_fee, row.batch_l1_gas)
+        blob_gas = terms["batch_blobs"] * fee_market.GAS_PER_BLOB
+        execution = multiply("batch_cost", base_fee, terms["batch_l1_gas"])
         cost = add("batch_cost", execution, multiply("batch_cost", blob_base_fee, blob_gas))
         price = arbitrum_l1_pricing.equilibrium_price(cost, batch_units)
-        units, gas_price = arbitrum.poster_units(columns["brotli_size"]), row.l2_gas_price
+        units = arbitrum.poster_units(columns["brotli_size"])
         return Factors(units, FixedPoint(price, 0), gas_price, columns["gas"], gas_price, step=gas_price)
 
-    without = None if _is_from("arbos-40", row.version, arbitrum.VERSIONS) else no_set_code("arbitrum", row.name)
-    return Rule(row.name, ("gas", "brotli_size"), row, taken_apart, without)
+    return Rule.of(parameters, ("gas", "brotli_size"), terms, taken_apart)
 
 
 SCROLL_INPUTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyType(
@@ -133,47 +148,48 @@ SCROLL_INPUTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingPr
 )  #: columns and parameters of each upgrade
 
 
-def scroll_rule(row: presets.ScrollChain, upgrade: str) -> Rule:
-    """Scroll at an upgrade of `SCROLL_INPUTS`, which says what scalars it needs.
+def scroll_rule(parameters: Parameters) -> Rule:
+    """Scroll; `SCROLL_INPUTS` has the scalars that each upgrade needs.
 
-    >>> scroll_rule(presets.SCROLL, "galileo").columns
+    >>> scroll_rule(CHAINS["scroll"].at()).columns
     ('gas', 'zstd_size')
     """
-    instance("row", row, presets.ScrollChain)
+    upgrade = instance("parameters", parameters, Parameters).known("upgrade")["upgrade"]
     sizes, needed = SCROLL_INPUTS[choice("upgrade", upgrade, SCROLL_INPUTS)]
-    name = f"{row.name}/{upgrade}"
-    terms = given(row, name, *needed)
+    terms = parameters.known(*needed, "l2_gas_price")
 
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         counts = [columns[size] for size in sizes]
         parts = _scroll_parts(upgrade, counts, terms, base_fee, blob_base_fee)
-        return Factors(gas=columns["gas"], gas_price=row.l2_gas_price, saturates=True, **parts)
+        return Factors(gas=columns["gas"], gas_price=terms["l2_gas_price"], saturates=True, **parts)
 
-    # Euclid, which has them, changed no fee: Curie's rule has them only on a day after it, see `_rule_at`.
-    without = no_set_code("scroll", "scroll") if upgrade in ("bernoulli", "curie") else None
-    return Rule(name, ("gas", *sizes), row, taken_apart, without)
+    return Rule.of(parameters, ("gas", *sizes), terms, taken_apart, upgrade)
 
 
-def zksync_rule(row: presets.ZkSyncChain) -> Rule:
+FEE_MODEL = ("minimal_l2_gas_price", "compute_overhead_part", "pubdata_overhead_part", "batch_overhead_l1_gas",
+             "max_gas_per_batch", "max_pubdata_per_batch")  # fmt: skip
+
+
+def zksync_rule(parameters: Parameters) -> Rule:
     """A ZK Stack chain whose batches pay these L1 fees.
 
-    >>> zksync_rule(presets.ZKSYNC_ERA).columns
+    >>> zksync_rule(CHAINS["zksync-era"].at()).columns
     ('gas', 'pubdata')
     """
-
-    instance("row", row, presets.ZkSyncChain)
+    terms = instance("parameters", parameters, Parameters).known(*FEE_MODEL, "pubdata_mode")
+    model = zksync.FeeModel(**{name: terms[name] for name in FEE_MODEL})
 
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
-        pubdata_price = zksync.l1_pubdata_price(base_fee, blob_base_fee, mode=row.pubdata_mode)
-        fees = zksync.batch_fee_input(base_fee, pubdata_price, model=row.model)
+        pubdata_price = zksync.l1_pubdata_price(base_fee, blob_base_fee, mode=terms["pubdata_mode"])
+        fees = zksync.batch_fee_input(base_fee, pubdata_price, model=model)
         batch = zksync.base_fee(fees.fair_l2_gas_price, fees.fair_pubdata_price)
         byte = multiply("pubdata_fee", batch.base_fee, batch.gas_per_pubdata)
         return Factors(columns["pubdata"], FixedPoint(byte, 0), 1, columns["gas"], batch.base_fee)
 
-    return Rule(row.name, ("gas", "pubdata"), row, taken_apart, no_set_code("zksync", row.name))
+    return Rule.of(parameters, ("gas", "pubdata"), terms, taken_apart)
 
 
-def zksync_os_rule(row: presets.ZkSyncOsChain) -> Rule:
+def zksync_os_rule(parameters: Parameters) -> Rule:
     """A chain on ZKsync OS: gas at native price · native_per_gas, and pubdata as the gas that its native units take.
 
     A transaction is charged max(gas, native units // native_per_gas). Here execution uses all the native units that
@@ -181,70 +197,63 @@ def zksync_os_rule(row: presets.ZkSyncOsChain) -> Rule:
 
     200 bytes at (1 + 393) · 2 // 1 = 788 native units, 1,576 gas of 100 wei:
 
-    >>> zksync_os_rule(presets.ZKSYNC_OS).fees({"gas": 21_000, "pubdata": 200}, base_fee=10**9, blob_base_fee=1)
+    >>> zksync_os_rule(CHAINS["zksync-os"].at()).fees({"gas": 21_000, "pubdata": 200}, base_fee=10**9, blob_base_fee=1)
     Fees(l1=157600, l2=2100000)
     """
-    instance("row", row, presets.ZkSyncOsChain)
-    gas_price = row.native_price * row.native_per_gas
+    terms = instance("parameters", parameters, Parameters).known("native_price", "native_per_gas", "pubdata_mode")
+    native_price, native_per_gas = terms["native_price"], terms["native_per_gas"]
+    gas_price = native_price * native_per_gas
 
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
-        price: Whole = zksync.l1_pubdata_price(base_fee, blob_base_fee, mode=row.pubdata_mode)
-        if row.pubdata_mode == "blobs":
-            price = zksync_os.blob_pubdata_price(price, native_price=row.native_price)
-        native: Whole = price // row.native_price
-        return Factors(columns["pubdata"], FixedPoint(native, 0), row.native_per_gas, columns["gas"], gas_price,
+        price: Whole = zksync.l1_pubdata_price(base_fee, blob_base_fee, mode=terms["pubdata_mode"])
+        if terms["pubdata_mode"] == "blobs":
+            price = zksync_os.blob_pubdata_price(price, native_price=native_price)
+        native: Whole = price // native_price
+        return Factors(columns["pubdata"], FixedPoint(native, 0), native_per_gas, columns["gas"], gas_price,
                        step=gas_price)  # fmt: skip
 
-    return Rule(row.name, ("gas", "pubdata"), row, taken_apart, no_set_code("zksync-os", row.name))
+    return Rule.of(parameters, ("gas", "pubdata"), terms, taken_apart)
 
 
-def taiko_rule(row: presets.TaikoChain) -> Rule:
-    """Taiko: gas at its base fee, and nothing for the bytes.
+def taiko_rule(parameters: Parameters) -> Rule:
+    """Taiko: gas at its minimum base fee, and nothing for the bytes.
 
-    >>> taiko_rule(presets.TAIKO).fees({"gas": 21_000}, base_fee=10**9, blob_base_fee=1)
+    >>> taiko_rule(CHAINS["taiko"].at()).fees({"gas": 21_000}, base_fee=10**9, blob_base_fee=1)
     Fees(l1=0, l2=210000000000)
     """
-
-    instance("row", row, presets.TaikoChain)
+    terms = instance("parameters", parameters, Parameters).known("min_base_fee")
 
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
-        return Factors(0, NOTHING, 1, columns["gas"], row.l2_gas_price)
+        return Factors(0, NOTHING, 1, columns["gas"], terms["min_base_fee"])
 
-    return Rule(row.name, ("gas",), row, taken_apart)
+    return Rule.of(parameters, ("gas",), terms, taken_apart)
 
 
-def polygon_rule(row: presets.PolygonChain) -> Rule:
+PRICING = ("l1_gas_price_factor", "byte_gas_cost", "zero_byte_gas_cost", "net_profit")
+
+
+def polygon_rule(parameters: Parameters) -> Rule:
     """Polygon zkEVM for transactions that offer the suggested price; the L2 part is gas at its least price.
 
-    Raises `InvalidInput` for prices of plain transfers of their own, and where L1 is so cheap that the node would take
-    its least price of 1 wei.
+    Raises `InvalidInput` where L1 is so cheap that the node would take its least price of 1 wei.
 
-    >>> polygon_rule(presets.POLYGON_ZKEVM).fees({"zero_bytes": 5, "nonzero_bytes": 5, "gas": 200},
-    ...                                          base_fee=100, blob_base_fee=1)
+    >>> polygon_rule(CHAINS["polygon-zkevm"].at()).fees({"zero_bytes": 5, "nonzero_bytes": 5, "gas": 200},
+    ...                                                 base_fee=100, blob_base_fee=1)
     Fees(l1=11600, l2=5000)
     """
-    instance("row", row, presets.PolygonChain)
-    instance("row.pricing", row.pricing, polygon_zkevm.Pricing)
-    if row.pricing.transfer_gas_price or row.pricing.transfer_l1_factor:
-        raise InvalidInput("pricing", "expected no price of its own for plain transfers", row.pricing)
+    terms = instance("parameters", parameters, Parameters).known(*PRICING)
+    pricing = polygon_zkevm.Pricing(**terms)
 
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
-        gas, margin = columns["gas"], row.pricing.net_profit
+        gas, margin = columns["gas"], pricing.net_profit
         require("gas", "expected at least 1: a price per gas", gas, gas > 0)
-        least = polygon_zkevm.min_l2_gas_price(base_fee, pricing=row.pricing)
+        least = polygon_zkevm.min_l2_gas_price(base_fee, pricing=pricing)
         gas_price = with_margin(least, margin)
         require("base_fee", "expected enough for a gas price of 1 wei", base_fee, gas_price > 0)
-        units = polygon_zkevm.byte_gas(columns["zero_bytes"], columns["nonzero_bytes"], pricing=row.pricing)
+        units = polygon_zkevm.byte_gas(columns["zero_bytes"], columns["nonzero_bytes"], pricing=pricing)
         return Factors(units, FixedPoint(base_fee, 0), gas, gas, gas_price, step=gas, fixed=least, margin=margin)
 
-    columns = ("gas", "zero_bytes", "nonzero_bytes")
-    return Rule(row.name, columns, row, taken_apart, no_set_code("polygon", row.name))
-
-
-def _is_from(first: str, name: str, rows: Sequence[optimism.Upgrade | arbitrum.Version]) -> bool:
-    """Whether a row is the first one that is named, or a later one."""
-    names = [row.name for row in rows]
-    return names.index(name) >= names.index(first)
+    return Rule.of(parameters, ("gas", "zero_bytes", "nonzero_bytes"), terms, taken_apart)
 
 
 def _scroll_parts(
@@ -271,110 +280,129 @@ def _scroll_parts(
     return {"units": units, "price": price, "divisor": nine_decimals * doubling}
 
 
-def _all_rules() -> dict[str, Rule]:
-    rules = [linea_rule(presets.LINEA)]
-    rules += [op_stack_rule(presets.OP_MAINNET, row.name) for row in optimism.UPGRADES]
-    rules += [op_stack_rule(presets.BASE, row.name) for row in optimism.UPGRADES if row.l1_rule != "bedrock"]
-    rules += [arbitrum_rule(presets.ARBITRUM_ONE), scroll_rule(presets.SCROLL_CURIE, "curie")]
-    rules += [scroll_rule(presets.SCROLL, "galileo"), scroll_rule(presets.SCROLL, "galileo-v2")]
-    rules += [zksync_rule(presets.ZKSYNC_ERA), zksync_os_rule(presets.ZKSYNC_OS), taiko_rule(presets.TAIKO)]
-    rules += [polygon_rule(presets.POLYGON_ZKEVM)]
-    return {rule.name: rule for rule in rules}
+class Family(NamedTuple):
+    """A rule that several chains share."""
+
+    rule: Callable[[Parameters], Rule]
+    assumed: Mapping[str, Any] = EMPTY  #: parameters in place of those that a chain's file leaves out
 
 
+FAMILIES: Mapping[str, Family] = MappingProxyType(
+    {
+        "linea": Family(linea_rule),
+        "op-stack": Family(op_stack_rule, {"l2_gas_price": 1_000_000}),
+        "arbitrum": Family(arbitrum_rule),
+        "scroll": Family(scroll_rule),
+        "zksync": Family(zksync_rule),
+        "zksync-os": Family(zksync_os_rule),
+        "taiko": Family(taiko_rule),
+        "polygon": Family(polygon_rule),
+        "mantle": Family(mantle_rule),
+        "starknet": Family(starknet_rule),
+    }
+)
 PUBDATA = 200  # bytes of state that a transaction publishes on zkSync, an assumption: no function of its bytes
-RULES: Mapping[str, Rule] = MappingProxyType(_all_rules())
-#: One rule for each chain that lives in 2026, the reference first.
-CURRENT = (
-    "linea", "op-mainnet/karst", "base/jovian", "arbitrum-one", "scroll/galileo-v2", "zksync-era", "zksync-os", "taiko",
-)  # fmt: skip
+#: Chains that a comparison begins with; the others follow by name.
+FIRST = ("linea", "op-mainnet", "base", "arbitrum-one", "scroll", "zksync-era", "zksync-os", "taiko")
 
 
-def rule(name: str, *, at: When | None = None) -> Rule:
-    """A rule by its name, or a chain's rule at a time.
+def rule(name: str | Chain, *, at: When | None = None, parameters: Mapping[str, Any] = EMPTY) -> Rule:
+    """A chain's rule at a time, or at one of its upgrades.
 
     Parameters
     ----------
-    name : of `RULES`, or of a chain, see `feemodel.rollups.chains`.
-    at : a time, for a chain's name: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: the newest row.
+    name : of a chain, see `feemodel.rollups.chains_table`; or CHAIN/UPGRADE: with the parameters in force when that
+        upgrade ended. Or a chain of one's own, see `feemodel.rollups.read_chains`.
+    at : a time, for a chain: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: after its last row.
+    parameters : values that replace those of the chain, known or unknown.
 
     Raises
     ------
-    InvalidInput : another name; a time for a rule of `RULES` that is no chain; a time before the chain's start; a
-        parameter of that time that no source gives.
+    UnknownParameter : a parameter that no source gives for that time and that `parameters` does not give.
+    InvalidInput : another name; a time with the name of an upgrade; a time before the chain's start.
 
     >>> rule("scroll/galileo").columns
     ('gas', 'zstd_size')
     >>> then = rule("op-mainnet", at="2024-06-14")
-    >>> then.name, then.preset.base_fee_scalar, then.preset.blob_base_fee_scalar
+    >>> then.name, then.parameters["base_fee_scalar"], then.parameters["blob_base_fee_scalar"]
     ('op-mainnet/ecotone', 1368, 810949)
+    >>> rule("mode", parameters={"base_fee_scalar": 20_000, "blob_base_fee_scalar": 611_590,
+    ...                          "operator_fee_scalar": 0, "operator_fee_constant": 0}).name
+    'mode/karst'
     """
-    if isinstance(name, str) and name in CHAINS:
-        found = RULES.get(name)
-        if found is not None and at is None:
-            return found
-        return replace(_rule_at(CHAINS[name], at), no_set_code=CHAINS[name].no_set_code(at))
-    found = RULES[choice("rule", name, dict.fromkeys((*RULES, *CHAINS)))]
-    if at is not None:
-        raise InvalidInput(
-            "at", f"expected none: {name} is a rule of one upgrade, only a chain's name takes a time", at
-        )
-    return found
+    found = parameters_of(name, at=at, parameters=parameters)
+    return FAMILIES[found.chain.family].rule(found)
 
 
-def rules_at(at: When) -> tuple[tuple[Rule, ...], dict[str, str]]:
-    """The rule in force on each chain compared by default, and for chains without one the reason.
+def parameters_of(name: str | Chain, *, at: When | None = None, parameters: Mapping[str, Any] = EMPTY) -> Parameters:
+    """The parameters that `rule` reads: those of the chain, those given, and its family's assumptions.
+
+    >>> parameters_of("base", at="2026-01-01")["da_footprint_gas_scalar"]
+    325
+    """
+    if isinstance(name, Chain):
+        chain, when = name, at
+    else:
+        own, _, upgrade = name.partition("/") if isinstance(name, str) else ("", "", "")
+        if own not in CHAINS:
+            expected = f"expected a chain or CHAIN/UPGRADE, with a chain of {', '.join(CHAINS)}"
+            raise InvalidInput("rule", expected, name)
+        if upgrade and at is not None:
+            expected = f"expected none: {name} is a rule of one upgrade, a time goes with a chain's name"
+            raise InvalidInput("at", expected, at)
+        chain = CHAINS[own]
+        when = chain.end_of(upgrade) if upgrade else at
+    family = FAMILIES[choice("family", chain.family, FAMILIES)]
+    return chain.at(when).given(parameters).assuming(family.assumed, "assumption")
+
+
+def rules_at(
+    at: When | None = None,
+    *,
+    chains: Mapping[str, Chain] = CHAINS,
+    parameters: Mapping[str, Mapping[str, Any]] = EMPTY,
+) -> tuple[tuple[Rule, ...], dict[str, InvalidInput]]:
+    """The rule in force on each chain that lives, and for chains without one the reason.
+
+    Parameters
+    ----------
+    at : a time, as `rule` takes it.
+    chains : by name; the shipped ones, or those of `feemodel.rollups.read_chains`.
+    parameters : chain → values that replace its own.
 
     >>> found, without = rules_at("2024-06-14")
-    >>> [one.name for one in found][:3], list(without)
-    (['linea', 'op-mainnet/ecotone', 'base/ecotone'], ['scroll', 'zksync-os'])
+    >>> [one.name for one in found][:3], without["scroll"].since
+    (['linea', 'op-mainnet/ecotone', 'base/ecotone'], '2023-10-10T06:00:00')
     """
-    timestamp("at", at)
+    if at is not None:
+        timestamp("at", at)
+    mapping("parameters", parameters)
     found, without = [], {}
-    for name in dict.fromkeys(one.partition("/")[0] for one in CURRENT):
+    names = mapping("chains", chains)
+    for name in [*(one for one in FIRST if one in names), *(one for one in names if one not in FIRST)]:
+        if instance("chains", chains[name], Chain).archived is not None:
+            continue
         try:
-            found.append(rule(name, at=at))
+            found.append(rule(chains[name], at=at, parameters=parameters.get(name, EMPTY)))
         except InvalidInput as error:
-            if error.name != "at":
-                raise
-            without[name] = str(error)
+            without[name] = error
     return tuple(found), without
 
 
-def _rule_at(chain: Chain, at: When | None) -> Rule:
-    parameters = chain.at(at)
-    row = {name: parameters[name] for name in ("source",)} | {"name": chain.name, "date": parameters["since"]}
-    if chain.family == "op-stack":
-        return _op_stack_at(chain, parameters, row)
-    if chain.family == "arbitrum":
-        price = _known(chain, parameters, "min_base_fee")
-        return arbitrum_rule(replace(presets.ARBITRUM_ONE, version=parameters["version"], l2_gas_price=price, **row))
-    if chain.family == "scroll":
-        if parameters["upgrade"] not in ("curie", "galileo", "galileo-v2"):
-            raise InvalidInput("at", f"no source gives the scalars of {chain.name} at that time", parameters["since"])
-        preset = presets.SCROLL_CURIE if parameters["upgrade"] == "curie" else presets.SCROLL
-        return scroll_rule(replace(preset, name=chain.name, date=parameters["since"]), parameters["upgrade"])
-    return RULES[chain.name]
+@cache
+def all_rules() -> Mapping[str, Rule]:
+    """Every upgrade of every chain whose parameters are known, and the chains without upgrades, by name.
 
-
-def _op_stack_at(chain: Chain, parameters: Mapping[str, Any], row: Mapping[str, Any]) -> Rule:
-    upgrade = parameters["upgrade"]
-    scalars: dict[str, Any] = {
-        name: 0 if optimism.upgrade_named(upgrade).l1_rule == "bedrock" else _known(chain, parameters, name)
-        for name in ("base_fee_scalar", "blob_base_fee_scalar")
-    }
-    own = presets.PRESETS.get(chain.name, presets.OP_MAINNET)
-    preset = presets.OpStackChain(
-        **scalars, **row, overhead=parameters["overhead"], scalar=parameters["scalar"],
-        operator_fee_scalar=parameters["operator_fee_scalar"],
-        operator_fee_constant=parameters["operator_fee_constant"],
-        l2_gas_price=max(own.l2_gas_price, parameters["min_base_fee"] or 0),
-    )  # fmt: skip
-    return op_stack_rule(preset, upgrade)
-
-
-def _known(chain: Chain, parameters: Mapping[str, Any], name: str) -> int:
-    value = parameters[name]
-    if value is None:
-        raise InvalidInput("at", f"no source gives {name} of {chain.name} at that time", parameters["since"])
-    return int(value)
+    >>> [name for name in all_rules() if name.startswith("scroll")]
+    ['scroll/curie', 'scroll/galileo', 'scroll/galileo-v2']
+    """
+    found = {}
+    for chain in (CHAINS[name] for name in dict.fromkeys((*FIRST, *CHAINS))):
+        upgrades = dict.fromkeys(row.values["upgrade"] for row in chain.rows if "upgrade" in row.values)
+        for name in [f"{chain.name}/{upgrade}" for upgrade in upgrades] or [chain.name]:
+            try:
+                one = rule(name)
+            except UnknownParameter:
+                continue
+            found[one.name] = one
+    return MappingProxyType(found)

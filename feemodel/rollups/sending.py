@@ -4,21 +4,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from feemodel.checks import UINT256_MAX, function, instance, mapping, whole_scalar
+from feemodel.checks import EMPTY, UINT256_MAX, function, instance, mapping, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import parse_call
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.ethereum.transaction import Transaction, check_no_blobs, fill
-from feemodel.rollups import arbitrum, arbitrum_l1_pricing, balance, optimism, presets
+from feemodel.rollups import arbitrum, arbitrum_l1_pricing, balance, optimism, taiko
 from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, PRICING_INERTIA, GasConstraint
 from feemodel.rollups.balance import Sendable
-from feemodel.rollups.chain_history import Chain, When, chain
-from feemodel.rollups.rules import rule
+from feemodel.rollups.chains import Chain, Parameters, When
+from feemodel.rollups.rules import FAMILIES, parameters_of
 from feemodel.sizes.codecs import SCROLL_ZSTD, Brotli, FastLz
 
 L1_BLOCK_MILLISECONDS = 12_000
 ETHEREUM = {"gas_limit": 60_000_000, "elasticity": 2, "denominator": 8}  # EIP-1559 as Linea and Ethereum have it
 SIGNATURE_BYTES = 68  # of an encoding at most: 65 of the signature, its length prefixes
+
+PAYS_FOR_DATA = ("op-stack", "scroll", "mantle")  # families whose data fee is taken besides the gas
 
 Sign = Callable[[Transaction], bytes]
 
@@ -35,7 +37,7 @@ class Now:
 
 
 def max_send(
-    name: str,
+    name: str | Chain,
     balance_wei: int,
     call: Mapping[str, Any],
     *,
@@ -46,6 +48,7 @@ def max_send(
     max_fee_per_gas: int | None = None,
     at: When | None = None,
     sign: Sign | None = None,
+    parameters: Mapping[str, Any] = EMPTY,
 ) -> Sendable:
     """The largest value that a call can carry and still be valid `blocks_ahead` blocks from now, whatever fees do.
 
@@ -53,7 +56,7 @@ def max_send(
 
     Parameters
     ----------
-    name : of a chain, see `feemodel.rollups.chains`.
+    name : of a chain, see `feemodel.rollups.chains_table`, or a chain of one's own.
     balance_wei : of the sender [wei].
     call : without `value`; `to`, `data`, `accessList`, `nonce`, `chainId`; `authorizationList` where the chain carries
         transactions of type 4, whose gas is part of `gas_limit`.
@@ -65,6 +68,7 @@ def max_send(
     at : the day whose rule holds; `None`: the newest.
     sign : signs a transaction; without it the size is the largest that a signature can give, and the value a few wei
         of L1 fee too small where the fee depends on the bytes.
+    parameters : values that replace those of the chain, known or unknown.
 
     Returns
     -------
@@ -73,7 +77,8 @@ def max_send(
 
     Raises
     ------
-    InvalidInput : an unknown chain, a parameter that no source gives at that time, a number out of range, a call with
+    UnknownParameter : a parameter that no source gives at that time and that `parameters` does not give.
+    InvalidInput : an unknown chain, one whose transactions are not Ethereum's, a number out of range, a call with
         a value, blobs, or authorizations that the chain does not carry, a chain whose base fee has no published bound
         and no `max_fee_per_gas`.
 
@@ -88,47 +93,47 @@ def max_send(
     instance("now", now, Now)
     if sign is not None:
         function("sign", sign)
-    one, blocks = chain(name), whole_scalar("blocks_ahead", blocks_ahead)
+    blocks = whole_scalar("blocks_ahead", blocks_ahead)
     balance_wei = whole_scalar("balance", balance_wei, maximum=UINT256_MAX, unit="wei")
-    parameters = one.at(at)
+    terms = parameters_of(name, at=at, parameters=parameters)
+    family = terms.chain.family
+    if family == "starknet":
+        raise InvalidInput("chain", "expected a chain whose transactions are Ethereum's", terms.chain.name)
     tip = whole_scalar("max_priority_fee", max_priority_fee, unit="wei")
     if max_fee_per_gas is None:
-        fee = _max_fee(name, one.family, parameters, now, blocks) + tip
+        fee = _max_fee(terms, now, blocks) + tip
     else:
         fee = whole_scalar("max_fee_per_gas", max_fee_per_gas, minimum=tip, unit="wei")
-    unsigned = _transaction(call, one, at, gas_limit, fee, tip)
+    unsigned = _transaction(call, terms, gas_limit, fee, tip)
     l1_blocks = 0
     if blocks:
-        l1_blocks = 1 + blocks * parameters.get("block_milliseconds", L1_BLOCK_MILLISECONDS) // L1_BLOCK_MILLISECONDS
+        l1_blocks = 1 + blocks * terms.get("block_milliseconds", L1_BLOCK_MILLISECONDS) // L1_BLOCK_MILLISECONDS
     l1_fees = balance.l1_fee_bounds(now.l1_base_fee, now.blob_base_fee, l1_blocks)
-    if one.family == "arbitrum":
-        return _on_arbitrum(balance_wei, unsigned, sign, now, l1_fees, parameters, fee)
-    if one.family not in ("op-stack", "scroll"):
+    if family == "arbitrum":
+        return _on_arbitrum(balance_wei, unsigned, sign, now, l1_fees, terms, fee)
+    if family not in PAYS_FOR_DATA:
         return balance.sendable(balance_wei, gas_limit=gas_limit, max_fee_per_gas=fee)
-    dated = rule(name, at=at)
+    # The price of gas is in the max fee: what is left of the L2 part is the operator fee.
+    dated = FAMILIES[family].rule(terms.given({"l2_gas_price": 0, "min_base_fee": 0}))
 
     def held(value: int) -> Sendable:
         columns = _sizes(replace(unsigned, value=value), sign, dated.columns, gas_limit)
-        l1_fee = int(dated.fees(columns, base_fee=l1_fees[0], blob_base_fee=l1_fees[1]).l1)
-        operator = 0
-        if one.family == "op-stack":
-            terms = {"scalar": parameters["operator_fee_scalar"], "constant": parameters["operator_fee_constant"]}
-            operator = int(optimism.operator_fee(gas_limit, **terms, upgrade=parameters["upgrade"]))
+        fees = dated.fees(columns, base_fee=l1_fees[0], blob_base_fee=l1_fees[1])
         return balance.sendable(
-            balance_wei, gas_limit=gas_limit, max_fee_per_gas=fee, l1_fee=l1_fee, operator_fee=operator
+            balance_wei, gas_limit=gas_limit, max_fee_per_gas=fee, l1_fee=int(fees.l1), operator_fee=int(fees.l2)
         )
 
     return _largest(balance_wei, held)
 
 
-def needs_l1_fees(name: str, price_per_unit: int | None) -> bool:
+def needs_l1_fees(name: str | Chain, price_per_unit: int | None) -> bool:
     """Whether a chain's charge for data follows from L1 fees; Arbitrum's follows from its price per unit, if known.
 
     >>> needs_l1_fees("arbitrum-one", None), needs_l1_fees("arbitrum-one", 10**9)
     (True, False)
     """
-    family = chain(name).family
-    return family in ("op-stack", "scroll") or (family == "arbitrum" and price_per_unit is None)
+    family = parameters_of(name).chain.family
+    return family in PAYS_FOR_DATA or (family == "arbitrum" and price_per_unit is None)
 
 
 def _largest(most: int, held: Callable[[int], Sendable]) -> Sendable:
@@ -149,13 +154,13 @@ def _largest(most: int, held: Callable[[int], Sendable]) -> Sendable:
 
 def _on_arbitrum(
     balance_wei: int, unsigned: Transaction, sign: Sign | None, now: Now, l1_fees: tuple[int, int],
-    parameters: Mapping[str, Any], fee: int,
+    parameters: Parameters, fee: int,
 ) -> Sendable:  # fmt: skip
     price = now.price_per_unit
     if price is None:
-        row = presets.ARBITRUM_ONE
-        cost = row.batch_l1_gas * l1_fees[0] + row.batch_blobs * GAS_PER_BLOB * l1_fees[1]
-        units = int(arbitrum.poster_units(row.batch_transaction_bytes))
+        batch = parameters.known("batch_l1_gas", "batch_blobs", "batch_transaction_bytes")
+        cost = batch["batch_l1_gas"] * l1_fees[0] + batch["batch_blobs"] * GAS_PER_BLOB * l1_fees[1]
+        units = int(arbitrum.poster_units(batch["batch_transaction_bytes"]))
         price = int(arbitrum_l1_pricing.equilibrium_price(cost, units))
     widest = replace(unsigned, value=balance_wei)
     # Unsigned: what is not compressible is stored, with a header.
@@ -163,57 +168,57 @@ def _on_arbitrum(
     size = bound if sign is None else Brotli().size(sign(widest))
     return balance.arbitrum_sendable(
         balance_wei, execution_gas=unsigned.gas_limit, max_fee_per_gas=fee, brotli_size=size, price_per_unit=price,
-        lowest_base_fee=_arbitrum_minimum(parameters),
+        lowest_base_fee=parameters.known("min_base_fee")["min_base_fee"],
     )  # fmt: skip
 
 
-def _max_fee(name: str, family: str, parameters: Mapping[str, Any], now: Now, blocks: int) -> int:
+def _max_fee(parameters: Parameters, now: Now, blocks: int) -> int:
     """The largest base fee that the chain's rule allows after so many blocks."""
+    family, base_fee = parameters.chain.family, now.base_fee
     if not blocks:
-        return now.base_fee
+        return base_fee
     if family == "op-stack":
-        terms = {term: parameters[term] for term in ("gas_limit", "elasticity", "denominator")}
-        for term, value in terms.items():
-            if value is None:
-                reason = f"expected a price in wei: no source gives {term} of {name}"
-                raise InvalidInput("max_fee_per_gas", reason, None)
-        terms["min_base_fee"] = parameters["min_base_fee"] or 0
-        return balance.base_fee_bound(now.base_fee, blocks, **terms)[-1]
+        return _op_stack_max_fee(parameters, now, blocks)
+    if family == "mantle":  # whose base fee is constant until Arsia
+        after = parameters["upgrade"] == "arsia"
+        return _op_stack_max_fee(parameters, now, blocks) if after else base_fee
+    if family == "scroll":  # the sequencer may set any base fee up to it
+        return max(base_fee, int(parameters.known("max_base_fee")["max_base_fee"]))
     if family == "linea":
-        return balance.base_fee_bound(now.base_fee, blocks, **ETHEREUM)[-1]
+        return balance.base_fee_bound(base_fee, blocks, **ETHEREUM)[-1]
     if family == "arbitrum":
-        floor = _arbitrum_minimum(parameters)  # whose rows also know the version
-        speed_limit = arbitrum.version(parameters["version"]).speed_limit
+        terms = parameters.known("version", "min_base_fee")
+        speed_limit = arbitrum.version(terms["version"]).speed_limit
         legacy = None if speed_limit is None else [GasConstraint(speed_limit, PRICING_INERTIA)]
         return balance.arbitrum_base_fee_bound(
-            now.base_fee, blocks, constraints=legacy or DIA_CONSTRAINTS, min_base_fee=floor
+            base_fee, blocks, constraints=legacy or DIA_CONSTRAINTS, min_base_fee=terms["min_base_fee"]
         )
     if family == "taiko":
-        return balance.taiko_base_fee_bound(now.base_fee, blocks)
+        bounds = parameters.known("min_base_fee", "max_base_fee")
+        return balance.taiko_base_fee_bound(base_fee, blocks, chain=taiko.Chain(name=parameters.chain.name, **bounds))
     if family == "zksync-os":
-        per_gas = presets.ZKSYNC_OS.native_per_gas
-        return balance.zksync_os_base_fee_bound(now.base_fee, blocks, native_per_gas=per_gas)
-    reason = f"expected a price in wei: no bound of the base fee of {name} is published for so many blocks"
+        per_gas = parameters.known("native_per_gas")["native_per_gas"]
+        return balance.zksync_os_base_fee_bound(base_fee, blocks, native_per_gas=per_gas)
+    reason = f"expected a price in wei: no bound of the base fee of {parameters.chain.name} is published"
     raise InvalidInput("max_fee_per_gas", reason, None)
 
 
-def _arbitrum_minimum(parameters: Mapping[str, Any]) -> int:
-    floor = parameters["min_base_fee"]
-    if floor is None:
-        raise InvalidInput("at", "no source gives the minimum base fee at that time", parameters["since"])
-    return int(floor)
+def _op_stack_max_fee(parameters: Parameters, now: Now, blocks: int) -> int:
+    # The base fee of now is at least the minimum in force, so that an unknown minimum bounds nothing.
+    minimum = parameters.entries.get("min_base_fee") or parameters.entries.get("base_fee_floor")
+    floor = 0 if minimum is None or minimum.value is None else minimum.value
+    terms = parameters.known("gas_limit", "elasticity", "denominator")
+    return balance.base_fee_bound(now.base_fee, blocks, **terms, min_base_fee=floor)[-1]
 
 
-def _transaction(
-    call: Mapping[str, Any], one: Chain, at: When | None, gas_limit: int, fee: int, tip: int
-) -> Transaction:
-    chain_id = one.chain_id
+def _transaction(call: Mapping[str, Any], parameters: Parameters, gas_limit: int, fee: int, tip: int) -> Transaction:
+    chain_id, name = parameters.chain.chain_id, parameters.chain.name
     parsed = parse_call({**call, "maxFeePerGas": fee, "maxPriorityFeePerGas": tip})
     if chain_id is None and parsed.chain_id is None:
         raise InvalidInput("call.chainId", "expected a chain id: many chains follow this rule", None)
     check_no_blobs(parsed)
-    if parsed.authorizations and (reason := one.no_set_code(at)) is not None:
-        expected = f"expected none: no fees of {one.name} for transactions of type 4 (EIP-7702): {reason}"
+    if parsed.authorizations and (reason := parameters.no_set_code) is not None:
+        expected = f"expected none: no fees of {name} for transactions of type 4 (EIP-7702): {reason}"
         raise InvalidInput("call.authorizationList", expected, parsed.authorization_list)
     gas = whole_scalar("gas_limit", gas_limit, unit="gas")
     return fill(parsed, gas=gas, chain_id=chain_id or 0, set_code=True)

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -10,15 +9,25 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from feemodel.checks import WholeArray, check_indexes, check_table, choice, sequence, whole, whole_scalar
+from feemodel.checks import (
+    WholeArray,
+    check_indexes,
+    check_table,
+    choice,
+    instance,
+    mapping,
+    sequence,
+    whole,
+    whole_scalar,
+)
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum.transaction import Transaction, parse_transaction
 from feemodel.ethereum.transaction_fee import TransactionFee, transaction_fee
 from feemodel.ethereum.transaction_table import is_transaction_table, known_column, transactions_of
 from feemodel.rollups import kernels
-from feemodel.rollups.chain_history import CHAINS, UNKNOWN, When
+from feemodel.rollups.chains import CHAINS, Chain, When, shown
 from feemodel.rollups.factors import Factors, Rule
-from feemodel.rollups.rules import CURRENT, PUBDATA, rule, rules_at
+from feemodel.rollups.rules import PUBDATA, rule, rules_at
 from feemodel.sizes.codecs import SCROLL_ZSTD, Brotli, Codec, FastLz, compressed_sizes
 
 LARGEST_CUBE = 50_000_000  # fees that `compare` holds at once: 0.8 GB in both parts
@@ -31,11 +40,13 @@ class Row(NamedTuple):
     """The fees of a set of transactions under one rule."""
 
     rule: str
-    l1_fee: int  #: for the bytes [wei]
-    l2_fee: int  #: for the gas [wei]
-    total: int  #: [wei]
-    per_byte: float  #: total over the bytes signed [wei / byte]
-    ratio: float  #: total over the reference rule's [1]
+    token: str  #: that the fees are paid in
+    l1_fee: int  #: for the bytes [wei of the token]
+    l2_fee: int  #: for the gas [wei of the token]
+    total: int  #: [wei of the token]
+    total_eth: int | None  #: at the token's price in the chain's parameters; `None` where they have none [wei]
+    per_byte: float  #: total over the bytes signed [wei of the token / byte]
+    ratio: float | None  #: total over the reference rule's, both in ETH [1]
 
     @property
     def in_parts(self) -> TransactionFee:
@@ -128,7 +139,7 @@ def sizes_table(
 def compare(
     transactions: Mapping[str, Any] | pd.DataFrame,
     l1_fees: Mapping[str, Any] | pd.DataFrame,
-    rules: Sequence[str | Rule] = CURRENT,
+    rules: Sequence[str | Rule] | None = None,
     *,
     at: When | None = None,
 ) -> xr.Dataset:
@@ -139,7 +150,8 @@ def compare(
     transactions : a table of `sizes_table`, or any with the columns that the rules read; or one of
         `feemodel.io.read_transactions`, which `sizes_table` then measures.
     l1_fees : a table with `base_fee` and `blob_base_fee` [wei / gas], one row a sample.
-    rules : names of chains or of `feemodel.rollups.rules.RULES`, or rules of one's own.
+    rules : names of chains or CHAIN/UPGRADE, as `feemodel.rollups.rule` takes them, or rules; `None`: that of every
+        chain that lives and whose parameters are known.
     at : the day whose rule and parameters a chain's name refers to, as `feemodel.rollups.rule` takes it.
 
     Returns
@@ -178,7 +190,7 @@ def compare(
 def compare_sums(
     transactions: Mapping[str, Any] | pd.DataFrame,
     l1_fees: Mapping[str, Any] | pd.DataFrame,
-    rules: Sequence[str | Rule] = CURRENT,
+    rules: Sequence[str | Rule] | None = None,
     *,
     at: When | None = None,
 ) -> xr.Dataset:
@@ -220,7 +232,7 @@ def comparison(
     *,
     base_fee: int,
     blob_base_fee: int,
-    rules: Sequence[str | Rule] = CURRENT,
+    rules: Sequence[str | Rule] | None = None,
     reference: str | None = None,
     at: When | None = None,
 ) -> list[Row]:
@@ -256,17 +268,27 @@ def comparison(
     if reference is None:
         reference = "linea" if "linea" in paid else chosen[0].name
     choice("reference", reference, paid)
-    whole_reference = sum(paid[reference])
+    in_eth = {one.name: _in_eth(sum(paid[one.name]), one) for one in chosen}
+    whole_reference = in_eth[reference]
+    if whole_reference is None:
+        raise InvalidInput("reference", "expected a rule whose fees are known in ETH", reference)
     if not (signed_bytes and whole_reference):
         raise InvalidInput(
             "transactions", "expected bytes and a reference's fee above 0", (signed_bytes, whole_reference)
         )
-    return [
-        Row(
-            name, l1_fee, l2_fee, l1_fee + l2_fee, (l1_fee + l2_fee) / signed_bytes, (l1_fee + l2_fee) / whole_reference
-        )
-        for name, (l1_fee, l2_fee) in paid.items()
-    ]
+    rows = []
+    for one in chosen:
+        l1_fee, l2_fee = paid[one.name]
+        total, eth = l1_fee + l2_fee, in_eth[one.name]
+        ratio = None if eth is None else eth / whole_reference
+        rows.append(Row(one.name, one.token, l1_fee, l2_fee, total, eth, total / signed_bytes, ratio))
+    return rows
+
+
+def _in_eth(total: int, one: Rule) -> int | None:
+    """An amount of a rule's token in wei of ETH; exact where the token is ETH."""
+    per_eth = one.token_per_eth
+    return None if per_eth is None else total if per_eth == 1.0 else round(total / per_eth)
 
 
 def compare_days(
@@ -282,9 +304,9 @@ def compare_days(
 
     Returns
     -------
-    A row for each day and chain that is compared by default: `day`, `chain`, `rule`, `data_fee`, `execution_fee`,
-    `total` (of all the transactions) [wei], `base_fee`, `blob_base_fee`, `source`, and `without`: why a chain has no
-    fees on that day, whose fees are then `<NA>`.
+    A row for each day and chain that is compared by default: `day`, `chain`, `rule`, `token`, `data_fee`,
+    `execution_fee`, `total` (of all the transactions) [wei of the token], `base_fee`, `blob_base_fee`, `source`, and
+    `without`: why a chain has no fees on that day, whose fees are then `<NA>`.
 
     Raises `InvalidInput` for days or fees that are missing or no such things; for transactions as `compare`.
 
@@ -311,31 +333,34 @@ def compare_days(
         known = {"day": day, "base_fee": int(base_fee), "blob_base_fee": int(blob_base_fee), "source": source}
         fees = {name: known[name] for name in ("base_fee", "blob_base_fee")}
         for row in comparison(transactions, **fees, rules=rules):
-            parts = {"data_fee": row.l1_fee, "execution_fee": row.l2_fee, "total": row.total}
+            parts = {"token": row.token, "data_fee": row.l1_fee, "execution_fee": row.l2_fee, "total": row.total}
             rows.append(known | {"chain": row.rule.partition("/")[0], "rule": row.rule, **parts, "without": ""})
-        rows += [known | {"chain": name, "without": reason} for name, reason in without.items()]
-    columns = ("day", "chain", "rule", "data_fee", "execution_fee", "total", *names[1:], "without")
+        rows += [known | {"chain": name, "without": str(reason)} for name, reason in without.items()]
+    columns = ("day", "chain", "rule", "token", "data_fee", "execution_fee", "total", *names[1:], "without")
     return pd.DataFrame(rows, columns=pd.Index(columns), dtype=object)
 
 
-def chains() -> pd.DataFrame:
-    """Every dated row of every chain: `chain`, `family`, `since`, `values`, `source`, `checked_on`, `note`, `archived`.
+def chains_table(chains: Mapping[str, Chain] = CHAINS) -> pd.DataFrame:
+    """Every dated row of every chain: `chain`, `family`, `token`, `since`, `values`, `unknown`, `source`, `checked`, ….
 
-    >>> chains().query("chain == 'soneium'").since.tolist()[:2]
+    >>> chains_table().query("chain == 'soneium'").since.tolist()[:2]
     ['2024-12-02T10:19:11', '2025-02-03T09:00:00']
     """
     return pd.DataFrame(
         {
             "chain": one.name,
             "family": one.family,
+            "token": one.token,
             "since": row.since,
-            "values": ", ".join(f"{name}={UNKNOWN if value is None else value}" for name, value in row.values.items()),
+            "values": ", ".join(f"{name}={shown(value)}" for name, value in row.values.items()),
+            "assumed": ", ".join(row.assumed),
+            "unknown": ", ".join(row.unknown),
             "source": row.source,
-            "checked_on": row.checked_on,
+            "checked": row.checked,
             "note": row.note,
             "archived": one.archived or "",
         }
-        for one in CHAINS.values()
+        for one in (instance("chains", one, Chain) for one in mapping("chains", chains).values())
         for row in one.rows
     )
 
@@ -343,7 +368,7 @@ def chains() -> pd.DataFrame:
 def _inputs(
     transactions: Mapping[str, Any] | pd.DataFrame,
     l1_fees: Mapping[str, Any] | pd.DataFrame,
-    rules: Sequence[str | Rule],
+    rules: Sequence[str | Rule] | None,
     at: When | None,
     more: Sequence[str] = (),
 ) -> tuple[list[Rule], dict[str, WholeArray], dict[str, WholeArray]]:
@@ -351,7 +376,10 @@ def _inputs(
         transactions = sizes_table(cast(pd.DataFrame, transactions))
     check_table("transactions", transactions)
     check_table("l1_fees", l1_fees, ("base_fee", "blob_base_fee"))
-    chosen = [one if isinstance(one, Rule) else rule(one, at=at) for one in sequence("rules", rules)]
+    if rules is None:
+        chosen = list(rules_at(at)[0])
+    else:
+        chosen = [one if isinstance(one, Rule) else rule(one, at=at) for one in sequence("rules", rules)]
     if not chosen or len({one.name for one in chosen}) != len(chosen):
         raise InvalidInput("rules", "expected at least one rule, each once", [one.name for one in chosen])
     needed = [*dict.fromkeys(name for one in chosen for name in one.columns), "transaction_type", *more]
@@ -382,8 +410,9 @@ def _dataset(
 ) -> xr.Dataset:
     coordinates: dict[str, Any] = {
         "rule": [one.name for one in rules],
-        "source": ("rule", [one.preset.source for one in rules]),
-        "date": ("rule", [one.preset.date for one in rules]),
+        "source": ("rule", [one.parameters.source for one in rules]),
+        "date": ("rule", [one.parameters.since for one in rules]),
+        "token": ("rule", [one.token for one in rules]),
     }
     for dim, columns in (("transaction", table), ("moment", moments)):
         coordinates |= {name: (dim, values, {"units": UNITS.get(name, "byte")}) for name, values in columns.items()}
@@ -393,7 +422,7 @@ def _dataset(
     found = xr.Dataset(variables, coordinates)
     for name in variables:
         found[name].attrs["units"] = "wei"
-    found.attrs["parameters"] = json.dumps({one.name: asdict(one.preset) for one in rules}, ensure_ascii=False)
+    found.attrs["parameters"] = json.dumps({one.name: one.parameters.as_dict() for one in rules}, ensure_ascii=False)
     return found
 
 

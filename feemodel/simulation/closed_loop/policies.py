@@ -16,7 +16,6 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
 from feemodel.linea.parameters import COORDINATOR, NODE
 from feemodel.rollups.optimism import MIN_SCALED_SIZE
-from feemodel.rollups.presets import OP_MAINNET
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.closed_loop import policy_kernels as kernels
 from feemodel.simulation.closed_loop.execution_prices import FixedExecution, _Execution, built_in_state
@@ -132,8 +131,8 @@ class OpStackPricing(_BuiltIn):
     The defaults are OP Mainnet's scalars; the origin is four L1 blocks old, as the sequencer's confirmations keep it.
     """
 
-    base_fee_scalar: int = OP_MAINNET.base_fee_scalar  #: [10⁻⁶]
-    blob_base_fee_scalar: int = OP_MAINNET.blob_base_fee_scalar  #: [10⁻⁶]
+    base_fee_scalar: int = 5_227  #: [10⁻⁶]
+    blob_base_fee_scalar: int = 1_014_213  #: [10⁻⁶]
     estimated_size: float | None = None  #: that a transaction is charged for, at least 100; the stream's bytes [byte]
     l1_lag: int = 4
 

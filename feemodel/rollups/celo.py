@@ -1,0 +1,112 @@
+"""Celo: an OP Stack chain without an L1 fee, whose transactions may pay in other currencies (CIP-64).
+
+Sources: celo-org/celo-kona at 34985c4 (2026-08-21): crates/celo-reth/src/lib.rs; celo-org/op-geth at ffa1224
+(2024-10-24): common/exchange/rates.go, core/state_transition.go.
+"""
+
+from typing import NamedTuple
+
+from feemodel.checks import flag, instance, whole_scalar
+from feemodel.errors import InvalidInput
+from feemodel.ethereum import fee_market
+
+BASE_FEE_FLOOR = 25 * 10**9  # wei of CELO per gas, until Jovian
+
+
+class CurrencyFee(NamedTuple):
+    """The fee of a transaction in a fee currency."""
+
+    base_fee: int  #: converted [unit / gas]
+    gas_price: int  #: [unit / gas]
+    fee: int  #: [unit]
+
+
+class Rate(NamedTuple):
+    """A fee currency's exchange rate: units of the currency for one of CELO."""
+
+    numerator: int
+    denominator: int
+
+
+def next_base_fee(
+    base_fee: int, gas_used: int, gas_limit: int, *, jovian: bool, elasticity: int = 5, denominator: int = 400,
+    min_base_fee: int = 0, floor: int = BASE_FEE_FLOOR,
+) -> int:  # fmt: skip
+    """The L2 base fee of the next block.
+
+    Parameters
+    ----------
+    base_fee, gas_used, gas_limit : of this block [wei / gas], [gas].
+    jovian : whether the next block is of Jovian or later: then `min_base_fee` bounds the fee, before it `floor`.
+    elasticity, denominator : of the chain.
+    min_base_fee : of the header's extra data, from Jovian on [wei / gas].
+    floor : until Jovian [wei / gas].
+
+    Raises `InvalidInput` for anything that is not a whole number of at least 0.
+
+    An empty block at the floor, before Jovian and after:
+
+    >>> next_base_fee(25 * 10**9, 0, 30_000_000, jovian=False), next_base_fee(25 * 10**9, 0, 30_000_000, jovian=True)
+    (25000000000, 24937500000)
+    """
+    fee = fee_market.next_base_fee(
+        whole_scalar("base_fee", base_fee, unit="wei"), whole_scalar("gas_used", gas_used, unit="gas"),
+        whole_scalar("gas_limit", gas_limit, minimum=1, unit="gas"),
+        elasticity=whole_scalar("elasticity", elasticity, minimum=1),
+        denominator=whole_scalar("denominator", denominator, minimum=1),
+    )  # fmt: skip
+    name, bound = ("min_base_fee", min_base_fee) if flag("jovian", jovian) else ("floor", floor)
+    return max(int(fee), whole_scalar(name, bound, unit="wei"))
+
+
+def to_currency(celo: int, rate: Rate) -> int:
+    """An amount of CELO in a currency, rounded down: celo · numerator // denominator.
+
+    >>> to_currency(25 * 10**9, Rate(47, 100))
+    11750000000
+    """
+    numerator = whole_scalar("rate.numerator", instance("rate", rate, Rate).numerator, minimum=1)
+    return whole_scalar("celo", celo) * numerator // whole_scalar("rate.denominator", rate.denominator, minimum=1)
+
+
+def fee_in_currency(
+    gas_used: int, *, base_fee: int, rate: Rate, max_priority_fee: int, max_fee_per_gas: int
+) -> CurrencyFee:
+    """The fee of a transaction of type 0x7b, in its currency.
+
+    Parameters
+    ----------
+    gas_used : with the gas that debiting and crediting the currency takes [gas].
+    base_fee : of the block [wei of CELO / gas].
+    rate : of the currency.
+    max_priority_fee, max_fee_per_gas : of the transaction [unit / gas].
+
+    Raises `InvalidInput` for a max fee below the converted base fee.
+
+    >>> fee_in_currency(21_000, base_fee=25 * 10**9, rate=Rate(47, 100), max_priority_fee=0, max_fee_per_gas=10**11)
+    CurrencyFee(base_fee=11750000000, gas_price=11750000000, fee=246750000000000)
+    """
+    converted = to_currency(whole_scalar("base_fee", base_fee, unit="wei"), rate)
+    most = whole_scalar("max_fee_per_gas", max_fee_per_gas)
+    if most < converted:
+        raise InvalidInput("max_fee_per_gas", f"expected at least the converted base fee, {converted:,}", most)
+    price = min(converted + whole_scalar("max_priority_fee", max_priority_fee), most)
+    return CurrencyFee(converted, price, whole_scalar("gas_used", gas_used, unit="gas") * price)
+
+
+CELO = Rate(1, 1)
+
+
+def compare_fees(one: int, other: int, *, rate: Rate = CELO, other_rate: Rate = CELO) -> int:
+    """Which of two amounts in two currencies is larger, without rounding: −1, 0 or 1.
+
+    >>> compare_fees(47, 45, rate=Rate(47, 100), other_rate=Rate(45, 100))
+    0
+    """
+    for name, value in (("rate", rate), ("other_rate", other_rate)):
+        for part in instance(name, value, Rate):
+            whole_scalar(name, part, minimum=1)
+    one, other = whole_scalar("one", one), whole_scalar("other", other)
+    left = one * rate.denominator * other_rate.numerator
+    right = other * other_rate.denominator * rate.numerator
+    return (left > right) - (left < right)

@@ -1,0 +1,176 @@
+"""Read and check files of chains. Errors name the file and the line.
+
+A file:
+
+    id = 8453                       # as EIP-155 has it; left out where there is none
+    family = "op-stack"
+    token = "ETH"
+    checked = 2026-11-24            # day on which the rows were compared with their sources, unless a row has its own
+    note = "…"                      # optional, as are `archived` and `without_set_code`
+
+    [confirmed]                     # parameter = day up to which the rows of that parameter are complete
+    base_fee_scalar = 2026-08-20
+
+    [[rows]]
+    since = 2024-03-14T00:17:53Z    # a time, a day, or "unknown"
+    source = "…"
+    base_fee_scalar = 1_101         # parameters of `schema.toml`
+    unknown = ["gas_limit"]         # parameters that no source gives from then on
+    assumed = []                    # parameters of this row whose values are assumptions
+    keeps = []                      # of an upgrade: parameters that its specification leaves as they are
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from itertools import pairwise
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+from feemodel.errors import InvalidInput, UnreadableFile, unreadable
+from feemodel.rollups.chains import UNKNOWN, Chain, Row, check_parameter, schema, timestamp
+
+FIELDS = {"id": int, "family": str, "token": str, "checked": date, "note": str, "archived": (str, date),
+          "without_set_code": str, "confirmed": dict, "rows": list}  # fmt: skip
+ROW_FIELDS = {"since": (str, date), "source": str, "checked": date, "note": str, "assumed": list, "unknown": list,
+              "keeps": list}  # fmt: skip
+
+
+def read_chains(folder: str | Path) -> dict[str, Chain]:
+    """The chains of a folder of one's own, by the names of its files.
+
+    Raises `UnreadableFile`, which names file and line, for a file that is not valid, and for a folder without files.
+    """
+    files = sorted(Path(folder).glob("*.toml"))
+    if not files:
+        raise UnreadableFile(f"{folder}: expected a folder with a .toml file for each chain")
+    return {path.stem: read_chain(path) for path in files}
+
+
+def read_chain(path: Path) -> Chain:
+    """A chain from its file; raises `UnreadableFile`, which names the line, for a file that is not valid."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except UnicodeDecodeError:
+        raise UnreadableFile(f"{path}: expected UTF-8 text") from None
+    return parse_chain(path.stem, text, str(path))
+
+
+def parse_chain(name: str, text: str, path: str) -> Chain:
+    """A chain from the text of its file; `path` is what errors name."""
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        line = re.search(r"line (\d+)", str(error))
+        raise UnreadableFile(f"{path}, line {line[1] if line else text.count(chr(10)) + 1}: {error}") from None
+    return _File(path, text).chain(name, found)
+
+
+class _File:
+    """A file of a chain, for errors that name a line of it."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self.path, self.lines = path, text.splitlines()
+
+    def chain(self, name: str, found: Mapping[str, Any]) -> Chain:
+        """The chain that the parsed file describes."""
+        self.check_fields(found, FIELDS, ("family", "token", "rows"), "", 0)
+        rows = tuple(self.row(place, row, found) for place, row in enumerate(found["rows"]))
+        if not rows:
+            self.fail("rows", "expected at least one", "", 0)
+        if rows[-1].timestamp is None:
+            self.fail("since", "expected a date in the last row", "rows", len(rows) - 1)
+        times = [(place, row.timestamp) for place, row in enumerate(rows) if row.timestamp is not None]
+        for (_, before), (place, time) in pairwise(times):
+            if before > time:
+                self.fail("since", "expected rows in order of time", "rows", place)
+        confirmed = found.get("confirmed", {})
+        for parameter, day in confirmed.items():
+            if parameter not in schema():
+                self.fail(parameter, "not a parameter of schema.toml", "confirmed", 0)
+            if not isinstance(day, date):
+                self.fail(parameter, f"expected a day such as 2026-08-20, got {day!r}", "confirmed", 0)
+        return Chain(
+            name=name, family=found["family"], token=found["token"], rows=rows, chain_id=found.get("id"),
+            archived=None if "archived" not in found else _iso(found["archived"]), note=found.get("note", ""),
+            without_set_code=found.get("without_set_code", ""),
+            confirmed=MappingProxyType({parameter: _iso(day) for parameter, day in confirmed.items()}),
+        )  # fmt: skip
+
+    def row(self, place: int, row: Mapping[str, Any], found: Mapping[str, Any]) -> Row:
+        """A row of the parsed file."""
+        own = {field: value for field, value in row.items() if field in ROW_FIELDS}
+        self.check_fields(own, ROW_FIELDS, ("since", "source"), "rows", place)
+        checked = own.get("checked", found.get("checked"))
+        if checked is None:
+            self.fail("checked", "expected a day, here or for the whole file", "rows", place)
+        since = _iso(own["since"])
+        if since != UNKNOWN:
+            try:
+                timestamp("since", since)
+            except InvalidInput:
+                self.fail("since", f'expected a time, a day or "unknown", got {since!r}', "rows", place)
+        values = {field: value for field, value in row.items() if field not in ROW_FIELDS}
+        for parameter, value in values.items():
+            try:
+                check_parameter(parameter, value)
+            except InvalidInput as error:
+                reason = str(error) if parameter in schema() else "not a parameter of schema.toml"
+                self.fail(parameter, reason.removeprefix(f"{parameter}: "), "rows", place)
+        lists = {field: tuple(own.get(field, ())) for field in ("assumed", "unknown", "keeps")}
+        for field, names in lists.items():
+            for parameter in names:
+                if parameter not in schema():
+                    self.fail(field, f"{parameter!r} is not a parameter of schema.toml", "rows", place)
+                if (field == "assumed") != (parameter in values):
+                    where = "a value" if field == "assumed" else "no value"
+                    self.fail(field, f"expected {where} of {parameter} in the same row", "rows", place)
+        return Row(
+            since=since, values=MappingProxyType(values), source=own["source"], checked=_iso(checked),
+            note=own.get("note", ""), **lists,
+        )  # fmt: skip
+
+    def check_fields(
+        self, found: Mapping[str, Any], known: Mapping[str, Any], needed: tuple[str, ...], table: str, place: int
+    ) -> None:
+        """Refuse fields that are unknown, missing or of another type."""
+        for name, value in found.items():
+            if name not in known:
+                self.fail(name, f"expected one of {', '.join(known)}", table, place)
+            if not isinstance(value, known[name]) or isinstance(value, bool):
+                kinds = known[name] if isinstance(known[name], tuple) else (known[name],)
+                expected = " or ".join({int: "an integer", str: "text", date: "a day", dict: "a table",
+                                        list: "a list"}[kind] for kind in kinds)  # fmt: skip
+                self.fail(name, f"expected {expected}, got {value!r}", table, place)
+        for name in needed:
+            if name not in found:
+                self.fail(name, "missing", table, place)
+
+    def fail(self, name: str, reason: str, table: str, place: int) -> NoReturn:
+        """Raise `UnreadableFile` with the line of a field, or that of its table where the field is missing."""
+        raise UnreadableFile(f"{self.path}, line {self.line(name, table, place)}: {name}: {reason}")
+
+    def line(self, name: str, table: str, place: int) -> int:
+        """Line of a field of the so-many-th table of a name."""
+        header, count, inside = 1, -1, table == ""
+        for number, line in enumerate(self.lines, 1):
+            text = line.strip()
+            if text.startswith("["):
+                inside = text.strip("[] ") == table
+                count += inside
+                inside = inside and count == place
+                header = number if inside else header
+            elif inside and re.match(rf"[\"']?{re.escape(name)}[\"']?\s*=", text):
+                return number
+        return header
+
+
+def _iso(day: Any) -> str:
+    """A time of TOML as ISO 8601 text, in UTC and without its zone."""
+    if isinstance(day, datetime):
+        return (day.astimezone(UTC) if day.tzinfo else day).strftime("%Y-%m-%dT%H:%M:%S")
+    return str(day)

@@ -1,0 +1,138 @@
+"""Mantle: an OP Stack chain whose fees are in MNT, at a ratio that a contract of the chain states.
+
+| from    | L1 data fee [wei of MNT]                                                                                  |
+|---------|-----------------------------------------------------------------------------------------------------------|
+| genesis | (data_gas + overhead) · l1_base_fee · scalar · token_ratio // 10⁶                                         |
+| Arsia   | (size · (base_fee_scalar · 16 · l1_base_fee + blob_base_fee_scalar · blob_base_fee) // 10¹²) · token_ratio |
+
+with the OP Stack's size of Fjord. From Arsia on there is the operator fee of Jovian, which the ratio does not multiply,
+and the base fee of Jovian; before, the base fee of a block is its parent's. The first block of Arsia has no scalars yet
+and pays the fee of before. The ratio is slot 0 of the GasOracle 0x4200…000F and is read at every transaction.
+
+Source: mantle-xyz/op-geth at 11fa810 (2026-08-18): core/types/rollup_cost.go, consensus/misc/eip1559, params/mantle.go.
+"""
+
+from typing import overload
+
+from feemodel.checks import ArrayLike, Numbers, Wholes, instance, whole
+from feemodel.formula import formula
+from feemodel.integers import Whole, add, multiply, multiply_divide
+from feemodel.rollups import optimism
+from feemodel.rollups.chains import Parameters
+from feemodel.rollups.factors import Columns, Factors, Rule
+
+MILLION = 10**6
+
+
+@overload
+def before_arsia_l1_fee(data_gas: int, *, overhead: int, l1_base_fee: int, scalar: int, token_ratio: int) -> int: ...
+@overload
+def before_arsia_l1_fee(
+    data_gas: Numbers[Wholes], *, overhead: Numbers[Wholes], l1_base_fee: Numbers[Wholes], scalar: Numbers[Wholes],
+    token_ratio: Numbers[Wholes]
+) -> Wholes: ...  # fmt: skip
+@formula
+def before_arsia_l1_fee(
+    data_gas: ArrayLike, *, overhead: ArrayLike, l1_base_fee: ArrayLike, scalar: ArrayLike, token_ratio: ArrayLike
+) -> Whole:
+    """The L1 data fee until Arsia.
+
+    Parameters
+    ----------
+    data_gas : 4 per zero byte and 16 per non-zero byte of the signed transaction [gas].
+    overhead : per transaction [gas].
+    l1_base_fee : [wei / gas].
+    scalar : [10⁻⁶].
+    token_ratio : MNT for one ETH.
+
+    All broadcast. Returns int for scalars, an int64 array otherwise [wei of MNT]. Raises `InvalidInput` for anything
+    that is not a whole number of at least 0, `Int64Overflow` where an array cannot hold the fee.
+
+    1,000 gas · 2 gwei · 0.5 · 3,000:
+
+    >>> before_arsia_l1_fee(900, overhead=100, l1_base_fee=2 * 10**9, scalar=500_000, token_ratio=3_000)
+    3000000000000000
+    """
+    gas = add("data_gas", whole("data_gas", data_gas, unit="gas"), whole("overhead", overhead, unit="gas"))
+    price = multiply("l1_base_fee", whole("l1_base_fee", l1_base_fee, unit="wei"), whole("scalar", scalar))
+    return multiply_divide("l1_fee", gas, multiply("token_ratio", price, whole("token_ratio", token_ratio)), MILLION)
+
+
+@overload
+def arsia_l1_fee(
+    fastlz_size: int, *, l1_base_fee: int, blob_base_fee: int, base_fee_scalar: int, blob_base_fee_scalar: int,
+    token_ratio: int
+) -> int: ...  # fmt: skip
+@overload
+def arsia_l1_fee(
+    fastlz_size: Numbers[Wholes], *, l1_base_fee: Numbers[Wholes], blob_base_fee: Numbers[Wholes],
+    base_fee_scalar: Numbers[Wholes], blob_base_fee_scalar: Numbers[Wholes], token_ratio: Numbers[Wholes]
+) -> Wholes: ...  # fmt: skip
+@formula
+def arsia_l1_fee(
+    fastlz_size: ArrayLike,
+    *,
+    l1_base_fee: ArrayLike,
+    blob_base_fee: ArrayLike,
+    base_fee_scalar: ArrayLike,
+    blob_base_fee_scalar: ArrayLike,
+    token_ratio: ArrayLike,
+) -> Whole:
+    """The L1 data fee from Arsia on: Fjord's in ETH, rounded down, times the ratio.
+
+    Parameters
+    ----------
+    fastlz_size : of the signed transaction [byte].
+    l1_base_fee, blob_base_fee : [wei / gas].
+    base_fee_scalar, blob_base_fee_scalar : [10⁻⁶].
+    token_ratio : MNT for one ETH.
+
+    Broadcasting, result and errors as `before_arsia_l1_fee`.
+
+    A size of 100 bytes at 32,030 wei of gas and blobs a byte, 3,203,000 wei of ETH:
+
+    >>> arsia_l1_fee(170, l1_base_fee=10**9, blob_base_fee=10**7, base_fee_scalar=2, blob_base_fee_scalar=3,
+    ...              token_ratio=10**6)
+    3203000000000
+    """
+    fee = optimism.fjord_l1_fee(
+        fastlz_size, l1_base_fee=l1_base_fee, blob_base_fee=blob_base_fee, base_fee_scalar=base_fee_scalar,
+        blob_base_fee_scalar=blob_base_fee_scalar,
+    )  # fmt: skip
+    return multiply("l1_fee", fee, whole("token_ratio", token_ratio))
+
+
+def mantle_rule(parameters: Parameters) -> Rule:
+    """Mantle's rule, in MNT.
+
+    Its L2 gas price is at least the minimum base fee; no source gives it, the scalars and the ratio.
+
+    >>> from feemodel.rollups.rules import rule
+    >>> given = {"base_fee_scalar": 2, "blob_base_fee_scalar": 3, "token_ratio": 10**6, "operator_fee_scalar": 0,
+    ...          "operator_fee_constant": 0, "l2_gas_price": 5}
+    >>> rule("mantle", parameters=given).fees({"gas": 21_000, "fastlz_size": 170}, base_fee=10**9, blob_base_fee=10**7)
+    Fees(l1=3203000000000, l2=105000)
+    """
+    arsia = instance("parameters", parameters, Parameters).known("upgrade")["upgrade"] == "arsia"
+    names = ("base_fee_scalar", "blob_base_fee_scalar", "operator_fee_scalar", "operator_fee_constant")
+    terms = parameters.known(*(names if arsia else ("overhead", "scalar")), "token_ratio", "l2_gas_price")
+    ratio, sizes = terms["token_ratio"], ("fastlz_size",) if arsia else ("zero_bytes", "nonzero_bytes")
+
+    def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
+        gas, counts = columns["gas"], [columns[size] for size in sizes]
+        if not arsia:
+            units = optimism.bedrock_l1_gas(*counts, overhead=terms["overhead"])
+            price = optimism.bedrock_price(l1_base_fee=base_fee, scalar=terms["scalar"] * ratio)
+            return Factors(units, price, 1, gas, terms["l2_gas_price"])
+        price = optimism.weighted_price(
+            l1_base_fee=base_fee, blob_base_fee=blob_base_fee, base_fee_scalar=terms["base_fee_scalar"],
+            blob_base_fee_scalar=terms["blob_base_fee_scalar"],
+        )  # fmt: skip
+        extra = optimism.operator_fee(
+            gas, scalar=terms["operator_fee_scalar"], constant=terms["operator_fee_constant"], upgrade="jovian"
+        )
+        units = optimism.scaled_size(*counts)
+        divisor = optimism.UNITS_PER_BYTE["fjord"]
+        return Factors(units, price, divisor, gas, terms["l2_gas_price"], step=ratio, extra=extra)
+
+    return Rule.of(parameters, ("gas", *sizes), terms, taken_apart, parameters["upgrade"])

@@ -1,0 +1,416 @@
+"""Starknet: a transaction pays for L1 gas, L1 data gas and L2 gas, each at a price of its own, in FRI (10⁻¹⁸ STRK).
+
+The amounts of gas are inputs: Cairo is not executed here. The price of L2 gas moves from block to block as in EIP-1559,
+with one division and without a rise of at least 1; from version 0.14.3 on a floor in USD (SNIP-35) may lift it. The
+prices of L1 gas and L1 data gas are means of L1's base fee and blob base fee.
+
+Sources: starkware-libs/sequencer at 60161ba (2026-08-20): crates/starknet_api/src/execution_resources.rs,
+crates/apollo_consensus_orchestrator/src/fee_market/mod.rs and dynamic_gas_price/mod.rs, validate_proposal.rs,
+crates/apollo_l1_gas_price/src/l1_gas_price_provider.rs; starknet-io/starknet-docs at 9dc4a3b (2026-04-27);
+starknet-io/starknet.js at f6da626 (2026-07-22).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, overload
+
+import numpy as np
+
+from feemodel.checks import (
+    ArrayLike,
+    Numbers,
+    Wholes,
+    check_int64,
+    flag,
+    instance,
+    mapping,
+    sequence,
+    whole,
+    whole_scalar,
+)
+from feemodel.errors import InvalidInput
+from feemodel.formula import formula
+from feemodel.integers import FixedPoint, Whole, add, multiply
+from feemodel.rollups.chains import Parameters
+from feemodel.rollups.factors import Columns, Factors, Rule
+
+UINT128_MAX = 2**128 - 1
+FRI_PER_STRK = WEI_PER_ETH = 10**18
+DENOMINATOR = 48  # of the L2 gas price
+RISE_DENOMINATOR = 333  # below its floor the price rises by a 333rd a block
+MARGIN_PPT = 2  # thousandths by which a proposal may differ from the median
+MOST_BLOCKS = 100_000  # of a window
+WINDOW = 10  # blocks whose proposals have the median
+TARGET_ATTO_USD = 880_000_000  # SNIP-35: USD of 10⁻¹⁸ per unit of L2 gas
+L1_TIP = 10**9  # wei, added to the mean base fee
+DATA_MULTIPLIER_PPT = 135
+SAMPLES = 300  # L1 blocks of a mean
+LAG_SECONDS, LARGEST_GAP_SECONDS = 600, 900
+LOWEST_L1_GAS_PRICE, HIGHEST_L1_GAS_PRICE = 10**9, 10**12  # wei, deployed
+LOWEST_DATA_GAS_PRICE, HIGHEST_DATA_GAS_PRICE = 1, 10**12  # wei, deployed
+FALLBACK_RATE = 10**21  # FRI for one ETH, where no rate is known
+DATA_GAS_PER_WORD = 32
+
+
+class L1Sample(NamedTuple):
+    """Fees of one L1 block."""
+
+    timestamp: int  #: [s]
+    base_fee: int  #: [wei / gas]
+    blob_base_fee: int  #: [wei / gas]
+
+
+class L1Prices(NamedTuple):
+    """Prices of L1 gas and of L1 data gas."""
+
+    l1_gas: int  #: [wei / gas]
+    l1_data_gas: int  #: [wei / gas]
+
+
+class ResourceBounds(NamedTuple):
+    """The most that a transaction buys of each resource: amount and price per unit."""
+
+    l1_gas: tuple[int, int]
+    l1_data_gas: tuple[int, int]
+    l2_gas: tuple[int, int]
+    overall_fee: int  #: Σ amount · price [FRI]
+
+
+@overload
+def fee(
+    *, l1_gas: int, l1_data_gas: int, l2_gas: int, l1_gas_price: int, l1_data_gas_price: int, l2_gas_price: int,
+    tip: int = ...
+) -> int: ...  # fmt: skip
+@overload
+def fee(
+    *, l1_gas: Numbers[Wholes], l1_data_gas: Numbers[Wholes], l2_gas: Numbers[Wholes], l1_gas_price: Numbers[Wholes],
+    l1_data_gas_price: Numbers[Wholes], l2_gas_price: Numbers[Wholes], tip: Numbers[Wholes] = ...
+) -> Wholes: ...  # fmt: skip
+@formula
+def fee(
+    *, l1_gas: ArrayLike, l1_data_gas: ArrayLike, l2_gas: ArrayLike, l1_gas_price: ArrayLike,
+    l1_data_gas_price: ArrayLike, l2_gas_price: ArrayLike, tip: ArrayLike = 0
+) -> Whole:  # fmt: skip
+    """The fee of a transaction: Σ gas · price, the tip with the price of L2 gas.
+
+    Parameters
+    ----------
+    l1_gas : of messages to L1 [gas].
+    l1_data_gas : of the state that changes, see `data_gas` [gas].
+    l2_gas : of execution and payload [gas].
+    l1_gas_price, l1_data_gas_price, l2_gas_price, tip : [FRI / gas], or all in wei.
+
+    All broadcast. Returns int for scalars, an int64 array otherwise [FRI]. Raises `InvalidInput` for anything that is
+    not a whole number of at least 0, `Int64Overflow` where an array cannot hold the fee.
+
+    10 · 1 + 20 · 3 + 30 · (5 + 3):
+
+    >>> fee(l1_gas=10, l1_data_gas=20, l2_gas=30, l1_gas_price=1, l1_data_gas_price=3, l2_gas_price=5, tip=3)
+    310
+    """
+    l2_price = add("l2_gas_price", whole("l2_gas_price", l2_gas_price), whole("tip", tip))
+    parts = (
+        multiply("fee", whole("l1_gas", l1_gas, unit="gas"), whole("l1_gas_price", l1_gas_price)),
+        multiply("fee", whole("l1_data_gas", l1_data_gas, unit="gas"), whole("l1_data_gas_price", l1_data_gas_price)),
+        multiply("fee", whole("l2_gas", l2_gas, unit="gas"), l2_price),
+    )
+    return add("fee", *parts)
+
+
+def data_gas(*, contracts: int, values: int, classes: int = 0, declares: bool = False, new_values: int = 0) -> int:
+    """The L1 data gas of a transaction: 32 · (ℓ + 2(n − 1) + 2(m − 1) + 2D), and 32 for each new storage slot.
+
+    Parameters
+    ----------
+    contracts : n, that change, at least 1.
+    values : m, storage values that change, at least 1.
+    classes : ℓ, of contracts that change.
+    declares : D, whether it declares a class.
+    new_values : storage slots that are written for the first time (since 0.13.4).
+
+    Two contracts and three values, one of them new: 32 · (2 + 4) + 32:
+
+    >>> data_gas(contracts=2, values=3, new_values=1)
+    224
+    """
+    n, m = whole_scalar("contracts", contracts, minimum=1), whole_scalar("values", values, minimum=1)
+    words = whole_scalar("classes", classes) + 2 * (n - 1) + 2 * (m - 1) + 2 * int(flag("declares", declares))
+    return DATA_GAS_PER_WORD * (words + whole_scalar("new_values", new_values, maximum=m))
+
+
+def next_l2_gas_price(
+    price: int, gas_used: int, *, gas_target: int, min_gas_price: int, denominator: int = DENOMINATOR,
+    rise_denominator: int = RISE_DENOMINATOR,
+) -> int:  # fmt: skip
+    """The price of L2 gas in the next block.
+
+    Below `min_gas_price` it rises by price // 333, up to it, whatever gas was used. Otherwise it moves by
+    price · |gas_used − gas_target| // (gas_target · 48), down to the minimum at most. A small change rounds to 0.
+
+    Parameters
+    ----------
+    price : of this block [FRI / gas].
+    gas_used, gas_target : of this block [gas].
+    min_gas_price : [FRI / gas].
+    denominator, rise_denominator : of the version.
+
+    Raises `InvalidInput` for anything that is not a whole number of at least 0, and for a target of 0.
+
+    A block at one and a half times its target:
+
+    >>> next_l2_gas_price(30 * 10**9, 4_350_000_000, gas_target=2_900_000_000, min_gas_price=8 * 10**9)
+    30312500000
+    """
+    now, least = whole_scalar("price", price), whole_scalar("min_gas_price", min_gas_price)
+    used, target = whole_scalar("gas_used", gas_used), whole_scalar("gas_target", gas_target, minimum=1)
+    if now < least:
+        return min(now + now // whole_scalar("rise_denominator", rise_denominator, minimum=1), least)
+    change = now * abs(used - target) // (target * whole_scalar("denominator", denominator, minimum=1))
+    return max(now + change if used > target else now - change, least)
+
+
+def min_gas_price_at(height: int, per_height: Sequence[tuple[int, int]], fallback: int) -> int:
+    """The minimum price of L2 gas at a block: the last entry (height, price) of a list up to it, or the version's.
+
+    >>> min_gas_price_at(300, [(100, 10), (500, 20)], 8)
+    10
+    """
+    block, found = whole_scalar("height", height), whole_scalar("fallback", fallback)
+    for entry in sequence("per_height", per_height, "pairs of height and price"):
+        start, price = _pair("per_height", entry)
+        found = price if start <= block else found
+    return found
+
+
+def price_floor(min_gas_price: int, fee_actual_now: int | None) -> int:
+    """The floor of the L2 gas price: the larger of the minimum and the median of the proposals, where that is known.
+
+    >>> price_floor(8 * 10**9, 5 * 10**9), price_floor(8 * 10**9, None)
+    (8000000000, 8000000000)
+    """
+    least = whole_scalar("min_gas_price", min_gas_price)
+    return least if fee_actual_now is None else max(least, whole_scalar("fee_actual", fee_actual_now))
+
+
+def fee_target(strk_usd_rate: int, target_atto_usd: int = TARGET_ATTO_USD) -> int | None:
+    """The price of L2 gas that a target in USD asks (SNIP-35), at most 2**128 − 1; `None` for a rate of 0.
+
+    Parameters
+    ----------
+    strk_usd_rate : USD of 10⁻¹⁸ for one STRK.
+    target_atto_usd : USD of 10⁻¹⁸ per unit of gas.
+
+    At 0.11 USD a STRK:
+
+    >>> fee_target(110 * 10**15)
+    8000000000
+    """
+    rate = whole_scalar("strk_usd_rate", strk_usd_rate)
+    return min(whole_scalar("target_atto_usd", target_atto_usd) * FRI_PER_STRK // rate, UINT128_MAX) if rate else None
+
+
+def proposal_bounds(fee_actual_now: int, margin_ppt: int = MARGIN_PPT) -> tuple[int, int]:
+    """The lowest and the highest proposal that validators accept next to the median of the last ones.
+
+    >>> proposal_bounds(8 * 10**9)
+    (7984031936, 8016000000)
+    """
+    actual, margin = whole_scalar("fee_actual", fee_actual_now), whole_scalar("margin_ppt", margin_ppt)
+    return actual * 1000 // (1000 + margin), actual * (1000 + margin) // 1000
+
+
+def fee_proposal(target: int | None, fee_actual_now: int, margin_ppt: int = MARGIN_PPT) -> int:
+    """What an honest proposer proposes: the target within the bounds, or the median without a target.
+
+    >>> fee_proposal(2_000, 1_000), fee_proposal(None, 1_000)
+    (1002, 1000)
+    """
+    lower, upper = proposal_bounds(fee_actual_now, margin_ppt)
+    return fee_actual_now if target is None else max(lower, min(whole_scalar("target", target), upper))
+
+
+def fee_actual(proposals: Mapping[int, int | None], height: int, window: int = WINDOW) -> int | None:
+    """The median of the proposals of the last blocks before `height`; `None` where one of them is missing.
+
+    Of an even number it is the lower of the two in the middle and half of their distance, rounded down.
+
+    >>> fee_actual(dict(enumerate([314, 1729, 42, 1024, 100, 9999, 87, 271, 1, 6000, 17, 999])), 12)
+    185
+    """
+    size = whole_scalar("window", window, minimum=1, maximum=MOST_BLOCKS)
+    given = mapping("proposals", proposals)
+    known = [given.get(block) for block in range(whole_scalar("height", height) - size, height)]
+    values = sorted(whole_scalar("proposals", one) for one in known if one is not None)
+    if len(values) < size:
+        return None
+    low, high = values[(size - 1) // 2], values[size // 2]
+    return low + (high - low) // 2
+
+
+def mean_l1_fees(
+    samples: Sequence[L1Sample], timestamp: int, *, count: int = SAMPLES, lag: int = LAG_SECONDS,
+    largest_gap: int = LARGEST_GAP_SECONDS,
+) -> L1Sample:  # fmt: skip
+    """The mean fees of the last L1 blocks that are old enough, each rounded down.
+
+    Parameters
+    ----------
+    samples : of L1 blocks, in order of time.
+    timestamp : of the L2 block [s].
+    count : of L1 blocks in the mean; fewer where fewer are known.
+    lag : that the newest block of the mean is old at least [s].
+    largest_gap : that the newest sample may be old [s].
+
+    Raises `InvalidInput` where no sample is old enough, or the newest is too old.
+
+    >>> mean_l1_fees([L1Sample(2, 1, 2), L1Sample(4, 4, 5), L1Sample(6, 9, 10)], 66, lag=60)
+    L1Sample(timestamp=6, base_fee=4, blob_base_fee=5)
+    """
+    for place, one in enumerate(sequence("samples", samples)):
+        instance(f"samples[{place}]", one, L1Sample)
+    now, oldest = whole_scalar("timestamp", timestamp), whole_scalar("largest_gap", largest_gap)
+    newest = now - whole_scalar("lag", lag)
+    if not samples or now - samples[-1].timestamp > oldest:
+        raise InvalidInput("samples", f"expected one at most {largest_gap} s old", samples[-1:])
+    old = [one for one in samples if one.timestamp <= newest][-whole_scalar("count", count, minimum=1) :]
+    if not old:
+        raise InvalidInput("samples", f"expected one at least {lag} s old", samples[0])
+    base_fee, blob_base_fee = (sum(fees) // len(old) for fees in list(zip(*old, strict=True))[1:])
+    return L1Sample(old[-1].timestamp, base_fee, blob_base_fee)
+
+
+def l1_prices(
+    base_fee: int, blob_base_fee: int, *, tip: int = L1_TIP, data_multiplier_ppt: int = DATA_MULTIPLIER_PPT,
+    l1_gas_bounds: tuple[int, int] = (LOWEST_L1_GAS_PRICE, HIGHEST_L1_GAS_PRICE),
+    data_gas_bounds: tuple[int, int] = (LOWEST_DATA_GAS_PRICE, HIGHEST_DATA_GAS_PRICE),
+) -> L1Prices:  # fmt: skip
+    """The prices of L1 gas and L1 data gas at mean fees of L1, within their bounds [wei / gas].
+
+    >>> l1_prices(10**9, 10**8)
+    L1Prices(l1_gas=2000000000, l1_data_gas=13500000)
+    """
+    gas = whole_scalar("base_fee", base_fee, unit="wei") + whole_scalar("tip", tip, unit="wei")
+    share = whole_scalar("data_multiplier_ppt", data_multiplier_ppt)
+    data = whole_scalar("blob_base_fee", blob_base_fee, unit="wei") * share // 1000
+    return L1Prices(_within("l1_gas_bounds", gas, l1_gas_bounds), _within("data_gas_bounds", data, data_gas_bounds))
+
+
+def _within(name: str, price: int, bounds: tuple[int, int]) -> int:
+    least, most = _pair(name, bounds)
+    return max(least, min(price, most))
+
+
+def _pair(name: str, value: tuple[int, int]) -> tuple[int, int]:
+    if not isinstance(value, tuple) or len(value) != 2:
+        raise InvalidInput(name, "expected two numbers", value)
+    return whole_scalar(f"{name}[0]", value[0]), whole_scalar(f"{name}[1]", value[1])
+
+
+def wei_to_fri(price: int, rate: int) -> int:
+    """A price in FRI: price · rate // 10¹⁸, with FRI for one ETH; raises `InvalidInput` where 128 bits do not hold it.
+
+    >>> wei_to_fri(5, 800 * 10**18)
+    4000
+    """
+    product = whole_scalar("price", price) * whole_scalar("rate", rate)
+    if product > UINT128_MAX:
+        raise InvalidInput("price", "expected a product with the rate of at most 128 bits", price)
+    return product // WEI_PER_ETH
+
+
+def fri_to_wei(price: int, rate: int) -> int:
+    """A price in wei: price · 10¹⁸ // rate; raises `InvalidInput` for a rate of 0 and where 128 bits do not hold it.
+
+    >>> fri_to_wei(4000, 800 * 10**18)
+    5
+    """
+    product = whole_scalar("price", price) * WEI_PER_ETH
+    if product > UINT128_MAX:
+        raise InvalidInput("price", "expected a product with 10**18 of at most 128 bits", price)
+    return product // whole_scalar("rate", rate, minimum=1)
+
+
+def price_accepted(proposed: int, own: int, margin_percent: int = 10) -> bool:
+    """Whether a validator accepts a proposed L1 price: within 1, or within a share of its own.
+
+    >>> price_accepted(1_100, 1_000), price_accepted(1_111, 1_000)
+    (True, False)
+    """
+    distance = abs(whole_scalar("proposed", proposed) - whole_scalar("own", own))
+    return distance <= 1 or distance <= own * whole_scalar("margin_percent", margin_percent) // 100
+
+
+def gateway_accepts(max_price_per_unit: int, previous_price: int, percentage: int = 100, flat_minimum: int = 0) -> bool:
+    """Whether a gateway takes a transaction's price bound of L2 gas: at least a share of the previous block's price.
+
+    The deployed gateway also has a flat minimum, 8 · 10⁹.
+
+    >>> gateway_accepts(49, 100, 50), gateway_accepts(50, 100, 50)
+    (False, True)
+    """
+    share = whole_scalar("previous_price", previous_price) * whole_scalar("percentage", percentage) // 100
+    bound = whole_scalar("max_price_per_unit", max_price_per_unit)
+    return bound >= max(share, whole_scalar("flat_minimum", flat_minimum))
+
+
+def discounted_l1_gas(l1_gas: int, l1_data_gas: int, *, l1_gas_price: int, l1_data_gas_price: int) -> int:
+    """The L1 gas of a transaction that bounds L1 gas alone: its data gas is converted, rounded up.
+
+    >>> discounted_l1_gas(10, 1, l1_gas_price=10, l1_data_gas_price=1_000)
+    110
+    """
+    price = whole_scalar("l1_gas_price", l1_gas_price, minimum=1)
+    cost = whole_scalar("l1_data_gas", l1_data_gas) * whole_scalar("l1_data_gas_price", l1_data_gas_price)
+    return whole_scalar("l1_gas", l1_gas) + -(-cost // price)
+
+
+def starknet_js_bounds(
+    *, l1_gas: tuple[int, int], l1_data_gas: tuple[int, int], l2_gas: tuple[int, int], overhead_percent: int = 50
+) -> ResourceBounds:
+    """The bounds that starknet.js sets: every amount and every price of an estimate and a half more.
+
+    So 2.25 times the estimate is held.
+
+    Parameters
+    ----------
+    l1_gas, l1_data_gas, l2_gas : amount and price of the estimate [gas], [FRI / gas].
+    overhead_percent : added to each.
+
+    >>> starknet_js_bounds(l1_gas=(1_000, 100), l1_data_gas=(500, 50), l2_gas=(200, 20)).overall_fee
+    290250
+    """
+    factor = 100 + whole_scalar("overhead_percent", overhead_percent)
+    estimate = {"l1_gas": l1_gas, "l1_data_gas": l1_data_gas, "l2_gas": l2_gas}
+    gas, data, execution = (
+        (amount * factor // 100, price * factor // 100)
+        for amount, price in (_pair(name, value) for name, value in estimate.items())
+    )
+    total = sum(amount * price for amount, price in (gas, data, execution))
+    return ResourceBounds(gas, data, execution, total)
+
+
+def starknet_rule(parameters: Parameters) -> Rule:
+    """Starknet in FRI, for transactions without messages to L1, at its minimum price of L2 gas.
+
+    It reads `l1_data_gas` and `l2_gas`, which no other rule measures, and needs `eth_to_fri_rate`.
+
+    256 · (20 gwei · 135 // 1000 · 30,000) + 1,100,000 · 8 · 10⁹ FRI:
+
+    >>> from feemodel.rollups.rules import rule
+    >>> given = rule("starknet", parameters={"eth_to_fri_rate": 30_000 * 10**18})
+    >>> given.fees({"l1_data_gas": 256, "l2_gas": 1_100_000}, base_fee=10**9, blob_base_fee=20 * 10**9)
+    Fees(l1=20736000000000000, l2=8800000000000000)
+    """
+    terms = instance("parameters", parameters, Parameters).known("min_gas_price", "eth_to_fri_rate")
+
+    def data_price(blob_base_fee: int) -> int:
+        return wei_to_fri(l1_prices(0, blob_base_fee).l1_data_gas, terms["eth_to_fri_rate"])
+
+    def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
+        if isinstance(blob_base_fee, int):
+            price: Whole = data_price(blob_base_fee)
+        else:
+            prices = [check_int64("l1_data_gas_price", data_price(int(one))) for one in blob_base_fee.flat]
+            price = np.array(prices, dtype=np.int64).reshape(blob_base_fee.shape)
+        return Factors(columns["l1_data_gas"], FixedPoint(price, 0), 1, columns["l2_gas"], terms["min_gas_price"])
+
+    return Rule.of(parameters, ("l1_data_gas", "l2_gas"), terms, taken_apart)

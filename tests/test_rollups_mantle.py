@@ -1,0 +1,73 @@
+"""Mantle's fees, in MNT: by hand, against the OP Stack's, and as a rule."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from feemodel import rollups
+from feemodel.errors import InvalidInput
+from feemodel.rollups import mantle, optimism
+from feemodel.rollups.chains import chain
+
+FEES = {"l1_base_fee": 2_000_000_000, "blob_base_fee": 125_000_000}
+SCALARS = {"base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213}
+GIVEN = SCALARS | {"token_ratio": 3_114, "operator_fee_scalar": 7, "operator_fee_constant": 11, "l2_gas_price": 5}
+TO = {"to": "0x" + "11" * 20}
+
+
+def test_the_published_fee_of_a_thousand_bytes():
+    """mantle-xyz/op-geth at 11fa810: a ratio of the order of ETH / MNT; rounded down before it is multiplied."""
+    assert mantle.arsia_l1_fee(1_000, **FEES, **SCALARS, token_ratio=3_114) == 726_941_770_962_408
+    assert mantle.arsia_l1_fee([1_000], **FEES, **SCALARS, token_ratio=3_114).tolist() == [726_941_770_962_408]
+
+
+@given(st.integers(0, 130_000), st.integers(1, 10**6), st.integers(0, 10**11), st.integers(0, 10**11))
+def test_it_is_fjord_s_fee_times_the_ratio(size, ratio, base_fee, blob_base_fee):
+    fees = {"l1_base_fee": base_fee, "blob_base_fee": blob_base_fee}
+    assert mantle.arsia_l1_fee(size, **fees, **SCALARS, token_ratio=ratio) == ratio * optimism.fjord_l1_fee(
+        size, **fees, **SCALARS
+    )
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**4), st.integers(0, 10**12), st.integers(0, 10**7))
+def test_before_arsia_the_product_is_divided_once(gas, overhead, base_fee, ratio):
+    terms = {"overhead": overhead, "l1_base_fee": base_fee, "scalar": 10_000, "token_ratio": ratio}
+    expected = (gas + overhead) * base_fee * 10_000 * ratio // 10**6
+    assert mantle.before_arsia_l1_fee(gas, **terms) == expected
+
+
+def test_the_rule_changes_with_arsia():
+    row = {"gas": 21_000, "zero_bytes": 20, "nonzero_bytes": 90, "fastlz_size": 200}
+    before = rollups.rule("mantle", at="2026-04-22", parameters=GIVEN | {"overhead": 188, "scalar": 10_000})
+    after = rollups.rule("mantle", at="2026-04-23", parameters=GIVEN)
+    fees = {"base_fee": FEES["l1_base_fee"], "blob_base_fee": FEES["blob_base_fee"]}
+
+    assert (before.name, after.name, after.token, after.token_per_eth) == ("mantle/limb", "mantle/arsia", "MNT", 3_114)
+    gas = 4 * 20 + 16 * 90
+    assert before.fees(row, **fees) == (
+        mantle.before_arsia_l1_fee(gas, overhead=188, l1_base_fee=2 * 10**9, scalar=10_000, token_ratio=3_114),
+        105_000,
+    )
+    l1_fee = mantle.arsia_l1_fee(200, **FEES, **SCALARS, token_ratio=3_114)
+    assert after.fees(row, **fees) == (l1_fee, 105_000 + 21_000 * 7 * 100 + 11)
+
+
+def test_what_a_balance_can_send_is_held_back_in_its_token():
+    now = rollups.Now(base_fee=5, l1_base_fee=2 * 10**9, blob_base_fee=125 * 10**6)
+    block = {"gas_limit": 60_000_000, "elasticity": 6, "denominator": 250}
+    found = rollups.max_send("mantle", 10**20, TO, now=now, gas_limit=21_000, blocks_ahead=0, parameters=GIVEN)
+
+    assert found.operator_fee == 21_000 * 7 * 100 + 11
+    assert found.l1_fee == mantle.arsia_l1_fee(100, **FEES, **SCALARS, token_ratio=3_114)
+    ahead = rollups.max_send("mantle", 10**20, TO, now=now, gas_limit=21_000, parameters=GIVEN | block)
+    assert ahead.max_fee_per_gas == 6
+    then = rollups.max_send("mantle", 10**20, TO, now=now, gas_limit=21_000, at="2026-01-01",
+                            parameters=GIVEN | {"overhead": 188, "scalar": 10_000})  # fmt: skip
+    assert then.max_fee_per_gas == 5, "until Arsia the base fee is constant"
+
+
+def test_what_is_not_a_size_is_refused():
+    with pytest.raises(InvalidInput, match="token_ratio: expected an integer"):
+        mantle.arsia_l1_fee(np.array([100]), **FEES, **SCALARS, token_ratio=0.5)
+    assert chain("mantle").at()["upgrade"] == "arsia"

@@ -1,0 +1,99 @@
+"""Starknet's prices and fees: published cases, limits, and the path of the L2 gas price."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from feemodel import rollups
+from feemodel.errors import InvalidInput, UnknownParameter
+from feemodel.rollups import starknet
+from feemodel.rollups.starknet import L1Sample
+
+AMOUNTS = {"l1_gas": 10, "l1_data_gas": 20, "l2_gas": 30}
+PRICES = {"l1_gas_price": 1, "l1_data_gas_price": 3, "l2_gas_price": 5}
+BLOCK = {"gas_target": 1_040_000_000, "min_gas_price": 8 * 10**9}
+
+
+def test_a_fee_of_numbers_and_of_arrays():
+    assert starknet.fee(**AMOUNTS, **PRICES, tip=3) == 310
+    assert starknet.fee(**AMOUNTS | {"l2_gas": np.array([30, 0])}, **PRICES, tip=3).tolist() == [310, 70]
+
+
+@pytest.mark.parametrize(("price", "used", "expected"), [
+    (8 * 10**9, 5_800_000_000, 8_762_820_512),  # a full block of 0.14.3
+    (8 * 10**9, 1_040_000_001, 8 * 10**9),  # no rise of at least 1
+    (7_990_000_000, 0, 8 * 10**9),  # below the floor up to it, however little gas was used
+    (4 * 10**9, 5_800_000_000, 4 * 10**9 + 4 * 10**9 // 333),
+    (332, 0, 332),  # a 333rd of it rounds to 0
+    (9 * 10**9, 0, 8_812_500_000), (9 * 10**9, 1_040_000_000, 9 * 10**9), (8_100_000_000, 0, 8 * 10**9),
+])  # fmt: skip
+def test_the_price_of_l2_gas(price, used, expected):
+    assert starknet.next_l2_gas_price(price, used, **BLOCK) == expected
+
+
+@given(st.integers(8 * 10**9, 2**64), st.integers(0, 5_800_000_000))
+def test_the_price_moves_by_less_than_a_tenth_a_block_and_keeps_its_floor(price, used):
+    following = starknet.next_l2_gas_price(price, used, **BLOCK)
+    assert 8 * 10**9 <= following <= price * 110 // 100
+
+
+@given(st.integers(0, 2**128), st.integers(0, 2**100) | st.none())
+def test_an_honest_proposal_is_accepted(target, actual):
+    proposal = starknet.fee_proposal(target, actual or 0)
+    lower, upper = starknet.proposal_bounds(actual or 0)
+    assert lower <= proposal <= upper
+
+
+def test_the_median_needs_every_block_of_the_window():
+    whole = dict.fromkeys(range(10), 100)
+    assert starknet.fee_actual(whole, 10) == 100
+    assert starknet.fee_actual(whole, 5) is None
+    assert starknet.fee_actual(whole | {7: None}, 10) is None
+    assert starknet.fee_actual({0: 1, 1: 4}, 2, window=2) == 2
+
+
+def test_mean_fees_are_of_blocks_that_are_old_enough():
+    samples = [L1Sample(0, 0, 1), L1Sample(2, 1, 2), L1Sample(4, 4, 5), L1Sample(6, 9, 10), L1Sample(8, 16, 17)]
+    assert starknet.mean_l1_fees(samples, 66, count=3, lag=60) == (6, 4, 5)
+    assert starknet.mean_l1_fees(samples, 60, count=3, lag=60) == (0, 0, 1)
+    with pytest.raises(InvalidInput, match="samples: expected one at most 900 s old"):
+        starknet.mean_l1_fees(samples, 909, lag=60)
+    with pytest.raises(InvalidInput, match="samples: expected one at least 60 s old"):
+        starknet.mean_l1_fees(samples[-1:], 60, lag=60)
+
+
+@given(st.integers(0, 10**15), st.integers(1, 10**22))
+def test_a_price_goes_to_fri_and_back_without_gain(wei, rate):
+    fri = starknet.wei_to_fri(wei, rate)
+    assert starknet.fri_to_wei(fri, rate) <= wei
+
+
+def test_the_rule_needs_the_rate_and_the_amounts():
+    with pytest.raises(UnknownParameter, match="eth_to_fri_rate of starknet"):
+        rollups.rule("starknet")
+    known = rollups.rule("starknet", parameters={"eth_to_fri_rate": 30_000 * 10**18})
+    row = {"l1_data_gas": 256, "l2_gas": 1_100_000}
+    with pytest.raises(InvalidInput, match="starknet needs the columns l1_data_gas, l2_gas"):
+        known.fees({"gas": 21_000}, base_fee=1, blob_base_fee=1)
+    assert (known.token, known.token_per_eth) == ("STRK", 30_000)
+    one = known.fees(row, base_fee=10**9, blob_base_fee=10**8)
+    assert one == (256 * 30_000 * 13_500_000, 1_100_000 * 8 * 10**9)
+    many = known.fees(row, base_fee=np.array([10**9]), blob_base_fee=np.array([10**8]))
+    assert many.l1.tolist() == [one.l1]
+    rows = rollups.comparison(
+        {name: [amount] for name, amount in row.items()} | {"gas": [1], "fastlz_size": [100], "length": [110]},
+        base_fee=10**9, blob_base_fee=10**8, rules=["op-mainnet", known],
+    )  # fmt: skip
+    assert rows[1].total_eth == round(rows[1].total / 30_000)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: starknet.next_l2_gas_price(-1, 0, **BLOCK), lambda: starknet.next_l2_gas_price(1, 0, gas_target=0,
+                                                                                            min_gas_price=1),
+    lambda: starknet.wei_to_fri(2**127, 4), lambda: starknet.fri_to_wei(5, 0),
+    lambda: starknet.data_gas(contracts=0, values=1), lambda: starknet.fee_actual({}, 10, window=10**9),
+])  # fmt: skip
+def test_what_has_no_answer_is_refused(call):
+    with pytest.raises(InvalidInput):
+        call()
