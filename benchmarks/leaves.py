@@ -21,9 +21,8 @@ from benchmarks.server import SECONDS, WARM_UP, load
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, get_proof, import_block, import_genesis
 from feemodel.ledger.blocks import AccountChange, BlockChanges, GenesisAccount, SlotChange
-from feemodel.ledger.export import back_up
 from feemodel.ledger.hashing import poseidon2
-from feemodel.ledger.scrub import scrub
+from feemodel.ledger.maintenance import back_up, scrub
 from tests.fire.client import port_of, post, run
 from tests.fire.processes import tree
 from tests.serving import serving

@@ -10,7 +10,7 @@ from feemodel.moved import answer_old_paths
 
 if TYPE_CHECKING:
     from feemodel.execution.estimate import estimate_gas as estimate_gas
-    from feemodel.ledger.check import check_proof as check_proof
+    from feemodel.ledger.proof import check_proof as check_proof
     from feemodel.linea.coordinator import variable_cost as variable_cost
     from feemodel.linea.explanation import explain as explain
     from feemodel.linea.extra_data import PricingRecord as PricingRecord

@@ -17,7 +17,7 @@ from feemodel.errors import LedgerDamaged, UnreadableFile
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
 from feemodel.ledger.blocks import GenesisAccount
-from feemodel.ledger.scrub import scrub
+from feemodel.ledger.maintenance import scrub
 from tests.ledger_blocks import CODE, address, block, change, fields, slot, touch
 
 ACCOUNTS, BLOCKS = 60, 6

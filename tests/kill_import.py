@@ -26,10 +26,8 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
-from feemodel.ledger.export import back_up
 from feemodel.ledger.follow import advance, depth
-from feemodel.ledger.prune import prune
-from feemodel.ledger.scrub import scrub
+from feemodel.ledger.maintenance import back_up, prune, scrub
 from tests.ledger_blocks import CODE, CODE_KECCAK, address, slot
 
 ACCOUNTS = 200

@@ -3,9 +3,19 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
-from feemodel.ledger.rows import EMPTY, Branch, Key, Leaf, MerklePath, Node, Version, digit_at, stored_height
+from feemodel.ledger.rows import (
+    EMPTY,
+    Branch,
+    Key,
+    Leaf,
+    MerklePath,
+    Node,
+    Version,
+    add_first_rows,
+    digit_at,
+    stored_height,
+)
 from feemodel.ledger.scheme import NOTHING, Scheme
-from feemodel.ledger.sql_rows import add_first_rows
 
 Row = TypeVar("Row", bound=tuple[Any, ...])
 

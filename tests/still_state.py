@@ -11,9 +11,8 @@ from feemodel.ethereum.quantities import to_hex
 from feemodel.execution import CallState, Message
 from feemodel.execution.reference import Reference, _rules
 from feemodel.ledger import Tree
-from feemodel.ledger.account import Account as LedgerAccount
-from feemodel.ledger.account import account_hash
-from feemodel.ledger.scheme import POSEIDON2
+from feemodel.ledger.scheme import POSEIDON2, account_hash
+from feemodel.ledger.scheme import Account as LedgerAccount
 from tests.execution_engines import address
 from tests.execution_programs import push
 

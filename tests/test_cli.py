@@ -310,6 +310,10 @@ def test_a_ledger_from_genesis_to_a_checked_proof(tmp_path, capsys):
     assert (grown["head"], grown["finalized"], marked["finalized"]) == (1, 0, 1)
     assert (written["block"], written["stateRoot"]) == (1, grown["stateRoot"])
     assert (found["account"]["balance"], list(found["storage"].values())) == (5, ["0x8"])
+    for number in ("1", "0x1"):
+        assert answer(capsys, "prove", "--store", store, "--address", account, "--slot", slot, "--block", number) == (
+            json.loads(Path(proof).read_bytes())
+        )
     assert complaint(capsys, "check-proof", proof, "--root", started["stateRoot"])[0] == 1
     assert complaint(capsys, "prove", "--store", store, "--address", account, "--block", "0x2")[1].startswith(
         "block 0x2"
@@ -384,7 +388,7 @@ BAD = [
     (["fee", "--size", "1", "--gas", "1", "--min-gas-price", "5"], 2, "--min-gas-price: expected only with --pricing"),
     (["explain", RAW[:-1]], 2, "transaction: expected an even number of hexadecimal digits, counted 243"),
     (["explain", '{"data": "0x123"}', "--gas", "1"], 2, "call.data: expected an even number of hexadecimal digits"),
-    (["explain", '{"data": "0x12"}'], 2, "--gas: expected the gas of this call, which is not executed here"),
+    (["explain", '{"data": "0x12"}'], 2, "--gas: required, since this call is not executed here"),
     (["explain", "{"], 2, "call: not JSON"),
     (["explain", "no-such-file.json"], 3, "no-such-file.json: no such file"),
     (["explain", RAW, "--codec", "lzss"], 2, "--codec: expected --dictionary FILE with lzss"),
@@ -396,7 +400,7 @@ BAD = [
     (["train", "no-such-file.jsonl", "--out", "x"], 3, "no-such-file.jsonl: no such file"),
     (["fetch", "--node", "http://x", "--blocks", "7", "--out", "x.parquet"], 2, "blocks: expected A:B"),
     (["fetch", "--node", "ftp://x", "--blocks", "7:9", "--out", "x.parquet"], 2, "url: "),
-    (["max-send", "op-mainnet", "{}", "--balance", "1", "--base-fee", "1"], 2, "--l1-base-fee: expected a fee in wei"),
+    (["max-send", "op-mainnet", "{}", "--balance", "1", "--base-fee", "1"], 2, "--l1-base-fee: required in wei, since"),
     (["max-send", "linea", "{", "--balance", "1", "--base-fee", "1"], 2, "call: not JSON"),
     (["max-send", "linea", "[]", "--balance", "1", "--base-fee", "1"], 2, "call: expected a mapping"),
     (["max-send", "moon", "{}", "--balance", "1", "--base-fee", "1"], 2, "chain: expected one of op-mainnet"),

@@ -46,7 +46,7 @@ explain {"valeu":"0x1"}
 explain {"value":"1"}
   2 call.value: expected a quantity such as "0x5208", got '1'
 explain {"data":"0x12"}
-  2 --gas: expected the gas of this call, which is not executed here, got None
+  2 --gas: required, since this call is not executed here
 explain {"gasPrice":"0x1","maxFeePerGas":"0x1"}
   2 call.gasPrice: expected either gasPrice or maxFeePerGas, got '0x1'
 explain missing.json

@@ -19,7 +19,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import parse_call
 from feemodel.execution.message import parse_request
 from feemodel.execution.state import parse_overrides
-from feemodel.ledger.check import Proven
+from feemodel.ledger.proof import Proven
 from tests.conftest import ROOT
 from tests.fuzz import proofs, rpc_bodies
 from tests.fuzz.answers import check_answer

@@ -12,11 +12,10 @@ import pytest
 from feemodel.errors import InvalidInput, LedgerDamaged, UnreadableFile
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
-from feemodel.ledger.account import EMPTY_KECCAK
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount
 from feemodel.ledger.genesis import genesis_root
-from feemodel.ledger.scheme import MIMC, POSEIDON2, StoredPath
-from feemodel.ledger.scrub import scrub
+from feemodel.ledger.maintenance import scrub
+from feemodel.ledger.scheme import EMPTY_KECCAK, MIMC, POSEIDON2, StoredPath
 from feemodel.rpc.chain import genesis_chain
 from feemodel.rpc.methods import ledger_methods, proof_methods
 from feemodel.rpc.service import check_same_chain
@@ -163,10 +162,11 @@ def test_damaged_rows_never_give_a_wrong_root(ledger, tmp_path, statement):
     assert refused
 
 
-def test_a_ledger_of_a_later_format_is_refused(ledger):
-    altered(ledger, "PRAGMA user_version = 4")
+@pytest.mark.parametrize("found", [3, 5])
+def test_a_ledger_of_another_format_is_refused(ledger, found):
+    altered(ledger, f"PRAGMA user_version = {found}")
     for options in ({}, {"read_only": True}):
-        with pytest.raises(UnreadableFile, match="not a ledger of format 2 to 3: it says format 4"):
+        with pytest.raises(UnreadableFile, match=f"not a ledger of format 4: it says format {found}"):
             Store(ledger, **options)
 
 

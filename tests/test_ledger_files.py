@@ -11,11 +11,11 @@ from ethereum_rlp import rlp
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import to_hex
-from feemodel.ledger import files, genesis_file, read_blocks, read_genesis, read_proof, read_trie_logs
-from feemodel.ledger.account import EMPTY_KECCAK
+from feemodel.io import large_json
+from feemodel.ledger import files, read_blocks, read_genesis, read_proof, read_trie_logs
 from feemodel.ledger.blocks import AccountFields, GenesisAccount, SlotChange
-from feemodel.ledger.files import genesis_chain_id, parse_block, parse_genesis, read_genesis_chain_id
-from feemodel.ledger.trie_log import parse_trie_log
+from feemodel.ledger.files import genesis_chain_id, parse_block, parse_genesis, parse_trie_log, read_genesis_chain_id
+from feemodel.ledger.scheme import EMPTY_KECCAK
 from feemodel.rpc.chain import read_genesis_document
 from tests.ledger_blocks import address, slot
 
@@ -232,7 +232,7 @@ def test_a_large_genesis_is_read_an_account_at_a_time_and_is_the_same(tmp_path, 
         {"alloc": {}, "config": {}},
     ]
     monkeypatch.setattr(files, "PARSED_WHOLE", 0)
-    monkeypatch.setattr(genesis_file, "PART", part)
+    monkeypatch.setattr(large_json, "PART", part)
     for number, document in enumerate(documents):
         for written in (json.dumps(document), json.dumps(document, indent=1, ensure_ascii=False) + " \n"):
             path = tmp_path / f"{number}.json"
@@ -253,8 +253,8 @@ def test_a_large_genesis_is_read_an_account_at_a_time_and_is_the_same(tmp_path, 
         ('{"config": {}}', r"genesis: expected an object with alloc, got \['config'\]"),
         ('{"nonce": 12', "not JSON at character 12 .expected ,"),
         ('{"nonce": ' + "[" * 100_000, "not JSON at character 10 "),
-        ("[]", "genesis: expected an object with alloc"),
-        ("", "genesis: expected an object with alloc"),
+        ("[]", "JSON: expected an object"),
+        ("", "JSON: expected an object"),
         ("\udcff", "not UTF-8"),
     ],
 )

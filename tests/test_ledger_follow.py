@@ -12,7 +12,6 @@ from ethereum_rlp import rlp
 from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum.quantities import to_hex, to_quantity
 from feemodel.ledger import Store, import_genesis
-from feemodel.ledger.account import EMPTY_KECCAK
 from feemodel.ledger.blocks import GenesisAccount
 from feemodel.ledger.follow import (
     L1Finality,
@@ -25,6 +24,7 @@ from feemodel.ledger.follow import (
     import_blocks,
     parse_finality,
 )
+from feemodel.ledger.scheme import EMPTY_KECCAK
 from tests.ledger_blocks import address, block, block_hash, change, fields, touch
 
 

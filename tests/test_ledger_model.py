@@ -10,10 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from feemodel.errors import NotFinalized
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
-from feemodel.ledger.blocks import AccountChange, BlockChanges, GenesisAccount, SlotChange
-from feemodel.ledger.export import get_stored_blocks
-from feemodel.ledger.prune import prune
-from feemodel.ledger.scrub import scrub
+from feemodel.ledger.blocks import AccountChange, BlockChanges, GenesisAccount, SlotChange, get_stored_blocks
+from feemodel.ledger.maintenance import prune, scrub
 from tests.ledger_blocks import address, fields, slot
 
 ACCOUNTS, SLOTS = range(1, 13), range(1, 9)

@@ -11,10 +11,9 @@ from feemodel.cli import main
 from feemodel.errors import InvalidInput, LedgerDamaged, NotFinalized
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
-from feemodel.ledger.export import back_up, get_stored_blocks
+from feemodel.ledger.blocks import get_stored_blocks
 from feemodel.ledger.files import parse_block, show_block
-from feemodel.ledger.prune import prune
-from feemodel.ledger.scrub import scrub
+from feemodel.ledger.maintenance import back_up, prune, scrub
 from tests.conftest import ROOT
 from tests.kill_import import ACCOUNTS, GENESIS, forked_import, next_block
 from tests.ledger_blocks import CODE, address, block, change, fields
@@ -105,7 +104,7 @@ def test_pruning_keeps_the_newest_states_and_all_roots(grown, ledger):
         assert prune(store, keep=5) == (9, pytest.approx(100, abs=99_999))
         assert prune(store, keep=5).rows == 0
     with Store(ledger, read_only=True) as store:
-        assert (store.format, store.oldest) == (3, 9)
+        assert store.oldest == 9
 
 
 def test_the_newest_final_block_is_never_pruned(ledger):
@@ -247,7 +246,7 @@ def test_the_commands_of_a_ledger(ledger, tmp_path, capsys, monkeypatch):
     code, _, said = run(capsys, "ledger", "rollback", *store, "--to", "3")
     assert (code, "expected at least 9, which is final" in said) == (2, True)
     for arguments, expected in (
-        (("prune",), "--keep: expected with prune"),
+        (("prune",), "--keep: required with prune"),
         (("info", "--keep", "3"), "--keep: expected only with prune"),
         (("backup", "--out", copy), "exists already"),
         (("export", "--out", lines), "exists already"),

@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput, InvalidProof
 from feemodel.ethereum.quantities import to_hex
-from feemodel.ledger.account import EMPTY_KECCAK, Account, account_hash
-from feemodel.ledger.check import check_proof
 from feemodel.ledger.hashing import PlainHash, mimc, plain_hash, poseidon2
-from feemodel.ledger.proof import prove_account
-from feemodel.ledger.scheme import SCHEMES, scheme_of
+from feemodel.ledger.proof import check_proof, prove_account
+from feemodel.ledger.scheme import EMPTY_KECCAK, SCHEMES, Account, account_hash, scheme_of
 from feemodel.ledger.tree import Tree
 from tests.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 from tests.proof_corruptions import accepted, recorded

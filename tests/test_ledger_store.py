@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 from feemodel.errors import InvalidInput, LedgerDamaged, NotFinalized, UnreadableFile
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import to_hex
-from feemodel.ledger import Store, Tree, check_proof, genesis, get_proof, import_block, import_genesis, mapping
+from feemodel.ledger import Store, Tree, check_proof, database, genesis, get_proof, import_block, import_genesis
 from feemodel.ledger.blocks import GenesisAccount
-from feemodel.ledger.bulk_load import Spool
+from feemodel.ledger.genesis import Spool
+from feemodel.ledger.maintenance import scrub
 from feemodel.ledger.scheme import MIMC, POSEIDON2
-from feemodel.ledger.scrub import scrub
 from tests.ledger_blocks import CODE, CODE_KECCAK, address, block, block_hash, change, fields, slot, touch
 
 CONTRACT = 7
@@ -246,7 +246,7 @@ def test_what_is_not_a_ledger_is_refused_and_left_alone(tmp_path):
     other.close()
     before = path.read_bytes()
     for read_only in (False, True):
-        with pytest.raises(UnreadableFile, match="not a ledger of format 2"):
+        with pytest.raises(UnreadableFile, match="not a ledger of format 4"):
             Store(path, read_only=read_only)
     assert path.read_bytes() == before
     with pytest.raises(UnreadableFile, match="unable to open"):
@@ -305,11 +305,11 @@ def test_the_kernel_does_not_read_around_the_pages_of_a_proof(tmp_path):
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="what is told is Linux's")
 def test_a_file_is_read_ahead_from_end_to_end(tmp_path):
     path = tmp_path / "ledger.db"
-    path.write_bytes(os.urandom(3 * mapping.AHEAD + 5_000))
+    path.write_bytes(os.urandom(3 * database.AHEAD + 5_000))
     with path.open("rb") as file:
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-        assert list(mapping.read_ahead(path))[2:] == [3 * mapping.AHEAD, 3 * mapping.AHEAD + 5_000]
+        assert list(database.read_ahead(path))[2:] == [3 * database.AHEAD, 3 * database.AHEAD + 5_000]
         pages = mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE)
     count = -(-len(pages) // mmap.PAGESIZE)
     held = (ctypes.c_ubyte * count)()

@@ -8,8 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
-from feemodel.ledger import Store, Tree, bulk_load
-from feemodel.ledger.bulk_load import Chunk, fill
+from feemodel.ledger import Store, Tree, genesis
+from feemodel.ledger.genesis import Chunk, fill
 from feemodel.ledger.scheme import DEPTH, MIMC, NOTHING, POSEIDON2, SCHEMES
 from feemodel.ledger.tree import save_all
 from tests.memory_rows import MemoryRows
@@ -125,7 +125,7 @@ def test_a_tree_built_at_once_equals_the_one_built_key_by_key(count, chunk):
 @pytest.mark.parametrize("together", [1, 3, 65_536])
 def test_an_index_built_at_once_is_that_of_keys_put_one_by_one_at_every_depth(monkeypatch, together):
     """Keys that begin alike, read in parts that end within a branch, at its end or never."""
-    monkeypatch.setattr(bulk_load, "KEYS_READ", together)
+    monkeypatch.setattr(genesis, "KEYS_READ", together)
     first = b"\x11" * 32
     alike = [
         bytes.fromhex(f"{first.hex()[:place]}{digit}{first.hex()[place + 1 :]}")

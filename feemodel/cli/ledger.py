@@ -10,7 +10,7 @@ from typing import Any
 
 from feemodel import ledger
 from feemodel.cli import scrub
-from feemodel.cli.options import count, whole_from_0
+from feemodel.cli.options import MissingOption, count, whole_from_0
 from feemodel.cli.output import print_json
 from feemodel.errors import InvalidInput
 
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
             takers = " or ".join(action for action, taken in OPTIONS.items() if name in taken)
             raise InvalidInput(f"--{name}", f"expected only with {takers}", value)
         if value is None and allowed.get(name):
-            raise InvalidInput(f"--{name}", f"expected with {options.action}", value)
+            raise MissingOption(f"--{name}", f"required with {options.action}")
     actions: dict[str, Callable[[argparse.Namespace], int]] = {
         "info": _info, "verify": scrub.run, "backup": _backup, "prune": _prune, "export": _export,
         "rollback": _rollback,
@@ -64,11 +64,12 @@ def describe(store: "ledger.Store", path: Path) -> dict[str, Any]:
     """What a ledger holds: its chain, its blocks, its accounts, its size."""
     from feemodel.ledger.database import file_size
     from feemodel.ledger.scheme import FIRST_FREE
+    from feemodel.ledger.store import FORMAT
 
     head = store.head
     return {
         "store": str(path),
-        "format": store.format,
+        "format": FORMAT,
         "hashing": store.scheme.name,
         "chainId": store.chain_id,
         "head": None if head is None else head.number,
@@ -112,7 +113,7 @@ def _info(options: argparse.Namespace) -> int:
 
 def _backup(options: argparse.Namespace) -> int:
     from feemodel.ledger.database import file_size
-    from feemodel.ledger.export import back_up
+    from feemodel.ledger.maintenance import back_up
 
     with ledger.Store(options.store, read_only=True) as store:
         head = back_up(store, options.out)
@@ -129,7 +130,7 @@ def _backup(options: argparse.Namespace) -> int:
 
 def _prune(options: argparse.Namespace) -> int:
     from feemodel.ledger.database import file_size
-    from feemodel.ledger.prune import prune
+    from feemodel.ledger.maintenance import prune
 
     with ledger.Store(options.store, create=False) as store:
         before = file_size(Path(options.store))
@@ -149,7 +150,7 @@ def _rollback(options: argparse.Namespace) -> int:
 
 def _export(options: argparse.Namespace) -> int:
     from feemodel.io.files import written_whole
-    from feemodel.ledger.export import get_stored_blocks
+    from feemodel.ledger.blocks import get_stored_blocks
     from feemodel.ledger.files import show_block
 
     to_output = options.out == "-"

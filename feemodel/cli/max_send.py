@@ -2,9 +2,8 @@
 
 import argparse
 
-from feemodel.cli.options import count, whole_from_0
+from feemodel.cli.options import MissingOption, count, whole_from_0
 from feemodel.cli.output import print_json, print_table
-from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import WEI_PER_ETH
 
 
@@ -41,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
         for name in ("l1_base_fee", "blob_base_fee"):
             if getattr(options, name) is None:
                 option = "--" + name.replace("_", "-")
-                raise InvalidInput(option, f"expected a fee in wei: {options.chain} charges for data", None)
+                raise MissingOption(option, f"required in wei, since {options.chain} charges for data")
     now = Now(
         base_fee=options.base_fee, l1_base_fee=options.l1_base_fee or 0,
         blob_base_fee=1 if options.blob_base_fee is None else options.blob_base_fee,

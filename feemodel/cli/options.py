@@ -10,13 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.quantities import from_hex, from_typed
+from feemodel.ethereum.quantities import from_hex, from_typed, to_quantity
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS, LineaPreset, linea_preset
 from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost, form_of
 
 if TYPE_CHECKING:
     from feemodel.sizes.codecs import Codec
+
+
+class MissingOption(InvalidInput):
+    """An option that was not given and is required, for the reason that is told."""
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.reason}"
+
 
 Store = TypeVar("Store")
 
@@ -129,6 +137,16 @@ def count(text: str) -> int:
 def whole_from_0(text: str) -> int:
     """A whole number of at least 0."""
     return _of_at_least(0, whole_number(text), text)
+
+
+def block(text: str) -> str:
+    """A block as JSON-RPC names it: a number, decimal or hexadecimal, becomes a quantity; a tag stays as it is.
+
+    >>> block("8"), block("0x8"), block("finalized")
+    ('0x8', '0x8', 'finalized')
+    """
+    found = from_typed(text)
+    return text if found is None or found < 0 else to_quantity(found)
 
 
 def number(text: str) -> float:

@@ -4,6 +4,7 @@ import argparse
 import json
 
 from feemodel import ledger
+from feemodel.cli.options import block
 from feemodel.cli.output import add_out, checked_out, print_json
 
 
@@ -11,7 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store", required=True, metavar="FILE", help="a ledger")
     parser.add_argument("--address", required=True, metavar="HEX", help="of the account")
     parser.add_argument("--slot", action="append", default=[], metavar="HEX", help="may be given many times")
-    parser.add_argument("--block", default="finalized", help="a quantity or a tag")
+    parser.add_argument("--block", type=block, default="finalized", help="a number or a tag")
     add_out(parser, "FILE.json", "where to write it (standard output)")
     parser.epilog = (
         "The proof is checked before it is written. Exit codes: 0 done; 2 a value that cannot be read, or a block that "
@@ -26,15 +27,15 @@ def run(options: argparse.Namespace) -> int:
     out = checked_out(options, (".json",))
     with ledger.Store(options.store, read_only=True) as store:
         proof = ledger.get_proof(store, options.address, options.slot, options.block)
-        block = store.block(final_block(store, options.block))
+        proven = store.block(final_block(store, options.block))
     if out is None:
         print_json(proof)
         return 0
     with written_whole(out, overwrite=options.overwrite) as file:
         file.write(json.dumps(proof, indent=2).encode())
-    answer = {"file": options.out, "block": block.number, "stateRoot": "0x" + block.root.hex()}
+    answer = {"file": options.out, "block": proven.number, "stateRoot": "0x" + proven.root.hex()}
     if options.json:
         print_json(answer)
     else:
-        print(f"{options.out}: block {block.number:,}, state root {answer['stateRoot']}")
+        print(f"{options.out}: block {proven.number:,}, state root {answer['stateRoot']}")
     return 0

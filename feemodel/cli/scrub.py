@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from feemodel.ledger.scrub import scrub
+    from feemodel.ledger.maintenance import scrub
 
     def progress(table: str, rows: int) -> None:
         if sys.stderr.isatty():

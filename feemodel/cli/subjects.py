@@ -6,7 +6,7 @@ from shutil import copyfileobj
 from tempfile import NamedTemporaryFile
 from typing import Any, NamedTuple, TypeAlias
 
-from feemodel.cli.options import whole_number
+from feemodel.cli.options import MissingOption, whole_number
 from feemodel.errors import FeeModelError, InvalidInput, UnreadableFile
 from feemodel.ethereum.call import Call, parse_call
 from feemodel.ethereum.transaction import (
@@ -182,7 +182,7 @@ def estimated_gas(subject: Call | Transaction, given: int | None) -> int:
     if estimated is not None:
         return estimated
     if subject.data or subject.to is None:
-        raise InvalidInput("--gas", "expected the gas of this call, which is not executed here", None)
+        raise MissingOption("--gas", "required, since this call is not executed here")
     return intrinsic_gas(subject)
 
 

@@ -1,14 +1,21 @@
-"""A ledger's SQLite file: opened to read or to write, every failure a named error."""
+"""A ledger's SQLite file: opened to read or to write, every failure a named error.
 
+A file that is only read is mapped into memory. Unless told, Linux reads around each mapped page that is not in memory:
+128 KiB, or as much as the disk's `read_ahead_kb` says. A proof needs some twenty pages that lie apart.
+"""
+
+import ctypes
+import os
 import sqlite3
+import sys
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeAlias
 
 from feemodel.errors import LedgerDamaged, UnreadableFile, unreadable
-from feemodel.ledger import mapping
 
 BUSY_SECONDS = 30.0  # how long a writer waits for another one
 MAPPED_BYTES = 1 << 40  # of a file that is only read; SQLite takes what it was built for, mostly 2 GiB
@@ -85,16 +92,16 @@ class Database:
         self.one("SELECT id FROM node WHERE id = 1")
         self.run(f"PRAGMA mmap_size = {MAPPED_BYTES}")
         self.one("SELECT id FROM node WHERE id = 1")
-        mapping.advise(self.path, mapping.RANDOM)
+        advise(self.path, RANDOM)
 
     @contextmanager
     def read_whole(self) -> Iterator[None]:
         """While all of a mapped file is read, the kernel reads ahead."""
-        mapping.advise(self.path, mapping.NORMAL)
+        advise(self.path, NORMAL)
         try:
             yield
         finally:
-            mapping.advise(self.path, mapping.RANDOM)
+            advise(self.path, RANDOM)
 
     def _connected(self, mode: str) -> sqlite3.Connection:
         address = f"{self.path.resolve().as_uri()}?mode={mode}"
@@ -207,3 +214,49 @@ class Database:
 def file_size(path: Path) -> int:
     """Bytes of a ledger on disk, its write-ahead log included."""
     return sum(file.stat().st_size for file in (path, Path(f"{path}-wal")) if file.exists())
+
+
+RANDOM, NORMAL = 1, 0  # MADV_RANDOM and MADV_NORMAL of Linux, which SQLite has no word for
+AHEAD = 1 << 20  # bytes that are asked for together
+
+
+def advise(path: Path, advice: int) -> int:
+    """Tell the kernel how the mappings of a file will be read; how many there are. Nothing where it is not Linux."""
+    if not sys.platform.startswith("linux"):
+        return 0
+    name = str(path.resolve())
+    count = 0
+    with Path("/proc/self/maps").open(encoding="utf-8", errors="surrogateescape") as maps:
+        for line in maps:
+            addresses, *_, mapped = line.rstrip("\n").split(None, 5)
+            if mapped == name:
+                start, end = (int(address, 16) for address in addresses.split("-"))
+                count += _libc().madvise(start, end - start, advice) == 0
+    return count
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    libc = ctypes.CDLL(None)
+    libc.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    return libc
+
+
+def read_ahead(path: Path) -> Iterator[int]:
+    """Have a file read into the page cache, from end to end: after each piece, how much of it has been read [byte].
+
+    Pages that are read one by one take ten times as long as all of them in their order. A piece is waited for before
+    the next one is asked for, so that the pages of a proof never stand behind more than one. Nothing is read of a file
+    that is larger than half of the memory, or where this is not Linux.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    with path.open("rb", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2:
+            return
+        for start in range(0, size, AHEAD):
+            os.posix_fadvise(file.fileno(), start, AHEAD, os.POSIX_FADV_WILLNEED)
+            end = min(start + AHEAD, size)
+            os.pread(file.fileno(), 1, end - 1)
+            yield end

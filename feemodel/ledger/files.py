@@ -15,18 +15,26 @@ block, with the values before it, which must be those of the ledger:
 `codeHash` is the Keccak-256 of the code, and `code` the new code where the block brings it. `cleared` is present where
 the block destroyed the account, even if it exists after it. `hash`, `parentHash`, `code`, `cleared` and `storage` may
 be left out. Numbers are hexadecimal quantities.
+
+Source of the trie logs: `TrieLogLayerConverter` of Consensys/shomei at 3f47bed; besu-shomei-plugin 1.0.6.
 """
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from io import BufferedReader, BytesIO, RawIOBase, TextIOWrapper
+from itertools import takewhile
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn, TextIO
+
+from ethereum_rlp import rlp
+from ethereum_rlp.exceptions import RLPException
 
 from feemodel.checks import UINT256_MAX, flag
 from feemodel.errors import InvalidInput, UnreadableFile, unreadable
+from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import (
+    ADDRESS_SIZE,
     WORD_SIZE,
     address_bytes,
     from_hex,
@@ -40,9 +48,8 @@ from feemodel.ethereum.quantities import (
 from feemodel.ethereum.transaction_fields import misspelt
 from feemodel.io.bounds import bounded_lines
 from feemodel.io.documents import contents, opened, parse_json
+from feemodel.io.large_json import JsonText
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
-from feemodel.ledger.genesis_file import alloc_members, config_of
-from feemodel.ledger.trie_log import parse_trie_log_element
 
 PARSED_WHOLE = 1 << 26  # bytes of a genesis file, whose objects take ten times as much memory
 BLOCK_FIELDS = {"number", "hash", "parentHash", "accounts"}
@@ -63,7 +70,7 @@ def read_genesis(path: str | Path) -> Iterator[GenesisAccount]:
             yield from parse_genesis(parse_json(start))
             return
         with _text_after(start, file) as large:
-            for text, fields in alloc_members(large):
+            for text, fields in _alloc_members(large):
                 yield _genesis_account(text, fields)
 
 
@@ -77,7 +84,45 @@ def read_genesis_chain_id(path: str | Path) -> int | None:
         if len(start) <= PARSED_WHOLE:
             return genesis_chain_id(parse_json(start))
         with _text_after(start, file) as large:
-            return genesis_chain_id({"config": config_of(large)})
+            return genesis_chain_id({"config": _config_of(large)})
+
+
+def _alloc_members(file: TextIO) -> Iterator[tuple[str, Any]]:
+    """The addresses of a geth genesis object, each with the object that it has in `alloc`.
+
+    Raises `InvalidInput` for text that is not such an object. An address that is there twice comes twice.
+    """
+    text = JsonText(file)
+    names = set()
+    for name in text.members():
+        if name in names:
+            raise InvalidInput("JSON", "expected each name once", name)
+        names.add(name)
+        if name != "alloc":
+            text.value()
+            continue
+        for address in text.members():
+            yield address, text.value()
+    text.end()
+    if "alloc" not in names:
+        raise InvalidInput("genesis", "expected an object with alloc", sorted(names))
+
+
+def _config_of(file: TextIO) -> Any:
+    """The `config` of a geth genesis object, `None` where it has none; what follows it is not read.
+
+    Raises `InvalidInput` for text that is not an object.
+    """
+    text = JsonText(file)
+    for name in text.members():
+        if name == "config":
+            return text.value()
+        if name == "alloc":
+            for _ in text.members():
+                text.value()
+        else:
+            text.value()
+    return None
 
 
 def _text_after(start: bytes, file: BinaryIO) -> TextIOWrapper:
@@ -336,3 +381,127 @@ def _parsed_line(place: str, line: bytes, parse: Callable[[Any], BlockChanges]) 
         raise UnreadableFile(str(error)) from None
     with reading(place):
         return parse(value)
+
+
+OPTIONAL_ITEMS = 2  # behind the accounts
+
+
+def parse_trie_log(data: bytes) -> BlockChanges:
+    """The changes of one block, from a trie log as Besu with the Shomei plug-in serves it.
+
+    It is RLP: [block hash, block number, account entry …, zkCompare?, timestamp?] with an account entry
+    [address, code | empty, account | empty, storage | empty]; code = [prior, new, cleared]; account the same with
+    [nonce, balance, EVM storage root, Keccak code hash] or empty on each side; storage = list of
+    [Keccak of the slot, prior, new, cleared, slot?].
+
+    Raises `InvalidInput` for data that is not a trie log, and for a slot whose number the log does not tell, unless its
+    account is gone after the block.
+    """
+    try:
+        items = rlp.decode(data)
+    except (RLPException, RecursionError) as error:
+        raise InvalidInput("trieLog", f"expected RLP ({error})", to_hex(data)) from None
+    if not isinstance(items, list) or len(items) < 2:
+        _refuse("expected a list of block hash, block number and accounts", items)
+    block_hash, number, *rest = items
+    entries = list(takewhile(lambda item: isinstance(item, list), rest))
+    if len(rest) - len(entries) > OPTIONAL_ITEMS or any(isinstance(item, list) for item in rest[len(entries) :]):
+        _refuse("expected accounts, then at most zkCompare and a timestamp", rest)
+    return BlockChanges(
+        number=_integer(number),
+        accounts=tuple(_logged_account(entry) for entry in entries),
+        hash=_sized(block_hash, WORD_SIZE),
+    )
+
+
+def parse_trie_log_element(element: Any) -> BlockChanges:
+    """An element of the answer of `shomei_getTrieLogsByRange`; its number and hash must be those of the log."""
+    if not isinstance(element, dict) or not {"blockNumber", "blockHash", "trieLog"} <= element.keys():
+        raise InvalidInput("trie log", "expected an object with blockNumber, blockHash and trieLog", element)
+    block = parse_trie_log(from_hex(element["trieLog"], "trieLog"))
+    number = element["blockNumber"]
+    is_integer = isinstance(number, int) and not isinstance(number, bool)
+    if (number if is_integer else from_quantity(number, "blockNumber")) != block.number:
+        raise InvalidInput("blockNumber", f"expected {block.number}, as in the trie log", number)
+    if hash_bytes(element["blockHash"], "blockHash") != block.hash:
+        raise InvalidInput("blockHash", "expected the hash in the trie log", element["blockHash"])
+    return block
+
+
+def _logged_account(entry: list[Any]) -> AccountChange:
+    if len(entry) != 4:
+        _refuse("expected account entries of four items", entry)
+    address, code, account, storage = entry
+    before = after = None
+    cleared = False
+    if account:
+        if not isinstance(account, list) or len(account) != 3:
+            _refuse("expected account changes of prior, new, cleared", account)
+        before, after, cleared = _logged_fields(account[0]), _logged_fields(account[1]), _flag(account[2])
+    gone = bool(account) and (cleared or after is None)
+    if storage and not isinstance(storage, list):
+        _refuse("expected a list of slot changes", storage)
+    slots = [_logged_slot(slot, gone) for slot in storage]
+    return AccountChange(
+        address=_sized(address, ADDRESS_SIZE),
+        before=before,
+        after=after,
+        same=not account,
+        cleared=cleared,
+        code=_logged_code(code),
+        storage=tuple(slot for slot in slots if slot is not None),
+    )
+
+
+def _logged_fields(side: Any) -> AccountFields | None:
+    if not side:
+        return None
+    if not isinstance(side, list) or len(side) != 4:
+        _refuse("expected accounts of nonce, balance, storage root, code hash", side)
+    nonce, balance, _, code_hash = side
+    return AccountFields(_integer(nonce), _integer(balance), _sized(code_hash, WORD_SIZE))
+
+
+def _logged_code(code: Any) -> bytes | None:
+    if not code:
+        return None
+    if not isinstance(code, list) or len(code) != 3 or not isinstance(code[1], bytes):
+        _refuse("expected code changes of prior, new, cleared", code)
+    return code[1] or None
+
+
+def _logged_slot(entry: Any, account_gone: bool) -> SlotChange | None:
+    if not isinstance(entry, list) or len(entry) not in (4, 5):
+        _refuse("expected slot changes of hash, prior, new, cleared, slot", entry)
+    hashed, before, after = _sized(entry[0], WORD_SIZE), _integer(entry[1]), _integer(entry[2])
+    known = entry[4] if len(entry) == 5 else b""
+    if not isinstance(known, bytes) or len(known) > WORD_SIZE:
+        _refuse("expected a slot of at most 32 bytes", known)
+    slot = known.rjust(WORD_SIZE, b"\0")
+    if keccak256(slot) == hashed:  # an empty item is slot 0, or a slot that the node does not know
+        return SlotChange(slot, before, after)
+    if account_gone and not after:
+        return None
+    raise InvalidInput("trieLog slot", f"expected the number that hashes to {to_hex(hashed)}", to_hex(slot))
+
+
+def _integer(item: Any) -> int:
+    if not isinstance(item, bytes) or len(item) > WORD_SIZE or item.startswith(b"\0"):
+        _refuse("expected an integer of at most 32 bytes without leading zeros", item)
+    return int.from_bytes(item)
+
+
+def _flag(item: Any) -> bool:
+    if item not in (b"", b"\x01"):
+        _refuse("expected a flag, 0 or 1", item)
+    return bool(item)
+
+
+def _sized(item: Any, size: int) -> bytes:
+    if not isinstance(item, bytes) or len(item) != size:
+        _refuse(f"expected {size} bytes", item)
+    return bytes(item)
+
+
+def _refuse(reason: str, item: Any) -> NoReturn:
+    raise InvalidInput("trieLog", reason, item)

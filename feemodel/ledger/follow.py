@@ -15,8 +15,8 @@ from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import WORD_SIZE, address_bytes, from_quantity, hash_bytes, to_hex
 from feemodel.ledger.blocks import AccountFields, BlockChanges, import_block
+from feemodel.ledger.files import parse_trie_log_element
 from feemodel.ledger.store import Block, Store
-from feemodel.ledger.trie_log import parse_trie_log_element
 
 LINEA_MAINNET_ROLLUP = "0xd19d4B5d358258f05D7B411E21A1460D11B0876F"
 CURRENT_BLOCK = keccak256(b"currentL2BlockNumber()")[:4]

@@ -200,13 +200,9 @@ class PlainHash:
 
 def plain_hash(name: str) -> PlainHash:
     """Return a hash that numba compiles at its first use."""
-    if name == "poseidon2":
-        from feemodel.ledger import poseidon2_kernel
+    from feemodel.ledger import hash_kernels
 
-        return PlainHash(poseidon2_kernel.digests)
-    from feemodel.ledger import mimc_kernel
-
-    return PlainHash(mimc_kernel.digests)
+    return PlainHash(hash_kernels.poseidon2_digests if name == "poseidon2" else hash_kernels.mimc_digests)
 
 
 def pieces(data: bytes, size: int) -> list[bytes]:

@@ -1,14 +1,31 @@
-"""The rows that trees are made of: written once, found by number, never changed.
+"""The rows that trees are made of, in SQLite: written once, found by number, never changed.
 
-A changed tree shares with the one before every row that did not change, so that every version stays readable. Number 0
-is an empty subtree. All trees share the first rows: the two leaves of an empty tree, and the node above them.
+A changed tree shares with the one before every row that did not change, so that every version stays readable. Each
+table is numbered from 1. Number 0 is an empty subtree. All trees share the first rows: the two leaves of an empty tree,
+and the node above them.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
-from feemodel.errors import LedgerDamaged
-from feemodel.ledger.scheme import FIRST_FREE, Scheme, StoredPath
+from feemodel.errors import InvalidInput, LedgerDamaged
+from feemodel.ledger.database import Database
+from feemodel.ledger.scheme import (
+    ACCOUNT_SIZE,
+    DEPTH,
+    FIRST_FREE,
+    HASH_SIZE,
+    HEAD,
+    NOTHING,
+    TAIL,
+    Scheme,
+    StoredPath,
+    path_links,
+    plain_suffix,
+)
 
 EMPTY = 0
 HEAD_KEY, TAIL_KEY = 1, 2
@@ -97,3 +114,358 @@ def stored_height(next_free: int) -> int:
 def empty_version(scheme: Scheme) -> Version:
     """The tree in which nothing was ever stored."""
     return Version(scheme.empty_root, FIRST_FREE, scheme.empty_sub_root, FIRST_NODE, EMPTY)
+
+
+Row = TypeVar("Row", bound=tuple[Any, ...])
+
+DIGIT_COLUMNS = [f"digit_{digit:x}" for digit in range(16)]
+SCHEMA = f"""
+CREATE TABLE node (id INTEGER PRIMARY KEY, left INTEGER, right INTEGER, children BLOB) STRICT;
+CREATE TABLE leaf (
+    id INTEGER PRIMARY KEY, key INTEGER, previous INTEGER, following INTEGER, hval BLOB, value BLOB
+) STRICT;
+CREATE TABLE key (id INTEGER PRIMARY KEY, leaf INTEGER, hkey BLOB, name BLOB) STRICT;
+CREATE TABLE branch (id INTEGER PRIMARY KEY, {", ".join(f"{column} INTEGER" for column in DIGIT_COLUMNS)}) STRICT;
+"""
+KEYED_LEAF = len(Leaf._fields) + 1  # columns of a leaf and its hkey
+PART = 10  # levels of a path above the lowest ones that one statement reads
+LOWEST_PART = 5  # levels that are read from the file for each proof, those of one subtree of a bulk load
+UPPER_PARTS = 32_768  # LRU size, enough for a tree of a million leaves; 953 bytes each, 30 MiB in all (tracemalloc)
+RECENT = 1_024  # LRU size, 2 MiB; callers query the same accounts repeatedly, whose proof then takes half as long
+VERSIONS = 4_096  # LRU size, of trees whose top was checked, which takes 40 µs
+STEPS = 3  # depths of the index that one statement goes down: 23 µs a key, 46 µs where each branch is a statement
+KEPT_DEPTHS = 3  # of the index, whose branches are cached, 273 of a tree at most: 16 µs a key instead of 21 µs
+QUERY_SIZE = 500  # numbers in one SELECT
+CACHED_ROWS = 30_000  # of each kind; more would make each run of the garbage collector felt
+
+
+class SqlTable(Generic[Row]):
+    """One kind of rows in SQLite, with the rows that were read kept in memory: they never change.
+
+    Parameters
+    ----------
+    database, name, columns : where the rows are; the first column, `id`, is left out.
+    is_sound : whether a row has values of the right types and lengths, which a damaged file may not have.
+    unpack, pack : a row from the values of the columns, and back where the row is not these values already.
+
+    Raises `LedgerDamaged` for a row that is missing or malformed.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        name: str,
+        columns: Sequence[str],
+        is_sound: Callable[[Sequence[Any]], bool],
+        unpack: Callable[[Sequence[Any]], Row],
+        pack: Callable[[Row], Sequence[Any]] | None = None,
+    ) -> None:
+        self._database, self._name = database, name
+        self._is_sound, self._unpack, self._pack = is_sound, unpack, pack
+        listed = ", ".join(columns)
+        self._one = f"SELECT {listed} FROM {name} WHERE id = ?"
+        self._some = f"SELECT id, {listed} FROM {name} WHERE id IN "
+        self._last = f"SELECT coalesce(max(id), 0) FROM {name}"
+        marks = ", ".join("?" * len(columns))
+        self._insert = f"INSERT INTO {name} ({listed}) VALUES ({marks})"  # SQLite numbers the rows on from the last
+        self._cache: dict[int, Row] = {}
+        self._next = 1
+
+    def __getitem__(self, number: int) -> Row:
+        row = self._cache.get(number)
+        if row is None:
+            row = self._keep(number, self._database.one(self._one, (number,)))
+        return row
+
+    def known(self, number: int) -> Row | None:
+        """The row of that number where it is kept in memory."""
+        return self._cache.get(number)
+
+    def many(self, numbers: Sequence[int]) -> list[Row]:
+        """The rows of those numbers, in their order."""
+        found = {number: self._cache[number] for number in numbers if number in self._cache}
+        missing = iter(dict.fromkeys(number for number in numbers if number not in found))
+        while part := list(islice(missing, QUERY_SIZE)):
+            marks = f"({', '.join('?' * len(part))})"
+            for number, *values in self._database.all(self._some + marks, part):
+                found[number] = self._keep(number, values)
+            for number in part:
+                if number not in found:
+                    self._keep(number, None)  # which says that it is missing
+        return [found[number] for number in numbers]
+
+    def extend(self, rows: Iterable[Row]) -> int:
+        """Add rows; the number of the first."""
+        first = self._next
+        packed = map(self._pack, rows) if self._pack else rows
+        self._next += self._database.run_many(self._insert, packed)
+        return first
+
+    def resume(self) -> None:
+        """Count on from the last stored row."""
+        self._next = self._database.one(self._last)[0] + 1
+
+    def forget(self) -> None:
+        """Drop the rows in memory."""
+        self._cache.clear()
+
+    def _keep(self, number: int, values: Sequence[Any] | None) -> Row:
+        if values is None or not self._is_sound(values):
+            self._database.damaged(f"{self._name} {number} is {'missing' if values is None else 'malformed'}")
+        if len(self._cache) >= CACHED_ROWS:
+            self._cache.clear()
+        row = self._cache[number] = self._unpack(values)
+        return row
+
+
+class SqlRows:
+    """The four tables in SQLite.
+
+    The value of an account without code and storage is stored without its last four words, which all of them share.
+
+    The upper parts of Merkle paths and of the index are cached; one statement reads the rest. So a proof reads as much
+    from a small file as from a large one, and the first 500 proofs of a process, which fill the cache, take 1.9 times
+    as long (a million accounts, medians). What is cached of a path was checked against the root.
+    """
+
+    def __init__(self, database: Database, scheme: Scheme) -> None:
+        self._database, self._scheme = database, scheme
+        plain = plain_suffix(scheme)
+
+        def unpacked(values: Sequence[Any]) -> Leaf:
+            *links, value = values
+            return Leaf._make((*links, value + plain if len(value) == ACCOUNT_SIZE - len(plain) else value))
+
+        def packed(leaf: Leaf) -> Sequence[Any]:
+            return (*leaf[:-1], leaf.value.removesuffix(plain))
+
+        self.nodes = SqlTable(database, "node", Node._fields, is_node, Node._make)
+        self._unpacked = unpacked
+        self.leaves = SqlTable(database, "leaf", Leaf._fields, is_leaf, unpacked, packed)
+        self.keys = SqlTable(database, "key", Key._fields, is_key, Key._make)
+        self.branches = SqlTable[Branch](database, "branch", DIGIT_COLUMNS, is_branch, tuple)
+        self._tables = (self.nodes, self.leaves, self.keys, self.branches)
+        self._recent_path = lru_cache(RECENT)(self._read_path)
+        self._upper_part = lru_cache(UPPER_PARTS)(self._read_upper_part)
+        self._top_hash = lru_cache(VERSIONS)(self.checked_top_hash)
+
+    def resume(self) -> None:
+        """Count on from the last stored rows: what a transaction begins with."""
+        for table in self._tables:
+            table.resume()
+
+    def forget(self) -> None:
+        """Drop what is kept in memory: after a transaction that was undone, whose numbers will be given again."""
+        self._recent_path.cache_clear()
+        self._upper_part.cache_clear()
+        self._top_hash.cache_clear()
+        for table in self._tables:
+            table.forget()
+
+    def path(self, version: Version, index: int) -> MerklePath:
+        """The path of a leaf that is in use."""
+        return self._recent_path(version, index)
+
+    def _read_path(self, version: Version, index: int) -> MerklePath:
+        height, number, digest = stored_height(version.next_free), version.node, self._top_hash(version)
+        above: tuple[bytes, ...] = ()
+        while height > LOWEST_PART:
+            bottom = (height - 1) // PART * PART or LOWEST_PART
+            part, number, digest = self._upper_part(number, height, bottom, index >> bottom, digest)
+            above, height = (*above, *part), bottom
+        found = self._database.one(_lowest_part(height), (number, index))
+        if found is None:
+            self._database.damaged(f"node {number} does not lead to leaf {index}")
+        siblings = self._filled(found[: height - 1], height)
+        leaf, hkey, message = self._leaf(found[2 * height - 1 : -KEYED_LEAF])
+        sibling = b"" if found[-1] is None else self._leaf(found[-KEYED_LEAF:])[2]
+        nodes = found[height - 1 : 2 * height - 1]
+        stored = StoredPath(digest, index, nodes, siblings, message, sibling, leaf.hval)
+        return MerklePath((*above, *siblings), leaf, hkey, message, sibling or NOTHING, [stored])
+
+    def _read_upper_part(
+        self, top: int, height: int, bottom: int, index: int, digest: bytes
+    ) -> tuple[Sequence[bytes], int, bytes]:
+        """Siblings of the part of a path from one height to another, and the number and the hash of the node there."""
+        found = self._database.one(_upper_part(height, bottom), (top, index))
+        levels = height - bottom
+        if found is None or type(found[-1]) is not int:
+            self._database.damaged(f"node {top} does not lead to node {index} of height {bottom}")
+        siblings, nodes = self._filled(found[:levels], height), found[levels:-1]
+        if not all(isinstance(node, bytes) for node in (*nodes, *siblings)):
+            self._database.damaged(f"a node below node {top} is missing or malformed")
+        links, digest, _ = path_links(digest, height, index << bottom, nodes, siblings)
+        messages, hashes = zip(*links, strict=True)
+        if self._scheme.first_wrong(messages, hashes) is not None:
+            self._database.damaged(f"a node below node {top} has not the hash that its parent holds")
+        return tuple(siblings), found[-1], digest
+
+    def _filled(self, siblings: Sequence[Any], height: int) -> Sequence[Any]:
+        """Siblings from below that height on, empty ones too."""
+        empty = self._scheme.empty_siblings[DEPTH - height :]
+        return [sibling or empty[place] for place, sibling in enumerate(siblings)]
+
+    def checked_top_hash(self, version: Version) -> bytes:
+        """The hash of a tree's highest stored node; raises `LedgerDamaged` unless it leads to the tree's root."""
+        scheme, height = self._scheme, stored_height(version.next_free)
+        if not 0 < height <= DEPTH or len(version.sub_root) != HASH_SIZE:
+            self._database.damaged(f"the tree {version.root.hex()} has the next free leaf {version.next_free}")
+        top = self.nodes[version.node].children
+        try:
+            digest = scheme.digest(top)
+            (sub_root,) = scheme.path_roots([digest], [scheme.zeros[height:DEPTH]], [HEAD])
+            root = scheme.digest(scheme.top(version.next_free, sub_root))
+        except InvalidInput:  # no elements of the hash's field
+            root = sub_root = NOTHING
+        if (sub_root, root) != (version.sub_root, version.root):
+            self._database.damaged(f"the tree {version.root.hex()} has another root")
+        return digest
+
+    def last_key(self, place: int, depth: int, hkey: bytes) -> Key | None:
+        """The key to which a place of the index leads by the digits of an hkey, `None` where it leads nowhere."""
+        while place > EMPTY:
+            kept = self.branches[place] if depth < KEPT_DEPTHS else self.branches.known(place)
+            if kept:  # deeper down where an import has read its keys' branches before
+                place = kept[digit_at(hkey, depth)]
+                depth += 1
+                continue
+            if depth >= 2 * HASH_SIZE:
+                self._database.damaged("the sorted index leads deeper than its keys have digits")
+            digits = int.from_bytes(hkey) << 4 * STEPS >> 4 * (2 * HASH_SIZE - depth) & 16**STEPS - 1
+            found = self._database.one(LAST_KEY, (place, digits))
+            if found is None or type(found[-1]) is not int:
+                self._database.damaged(f"branch {place} is missing or malformed")
+            *key, place = found
+            if place < EMPTY:
+                if not is_key(key):
+                    self._database.damaged(f"key {-place} is missing or malformed")
+                return Key._make(key)
+            depth += STEPS
+        return self.keys[-place] if place else None
+
+    def _leaf(self, values: Sequence[Any]) -> tuple[Leaf, bytes, bytes]:
+        *fields, hkey = values
+        if not is_leaf(fields) or not isinstance(hkey, bytes):
+            self._database.damaged("a leaf is malformed")
+        leaf = self._unpacked(fields)
+        return leaf, hkey, self._scheme.leaf(leaf.previous, leaf.following, hkey, leaf.hval)
+
+
+def memory_rows(scheme: Scheme) -> SqlRows:
+    """Rows of a database in memory, which is gone with them."""
+    database = Database(Path("memory"), "memory")
+    for statement in SCHEMA.split(";"):
+        database.run(statement)
+    rows = SqlRows(database, scheme)
+    add_first_rows(rows, scheme)
+    return rows
+
+
+def add_first_rows(rows: SqlRows, scheme: Scheme) -> None:
+    """What every empty tree shares: head, tail and the node above them."""
+    keys = [Key(HEAD, NOTHING, b""), Key(TAIL, scheme.tail_key, b"")]
+    leaves = [Leaf(number, HEAD, TAIL, NOTHING, bytes(32)) for number in (HEAD_KEY, TAIL_KEY)]
+    rows.keys.extend(keys)
+    rows.leaves.extend(leaves)
+    hashes = [scheme.digest(scheme.leaf(HEAD, TAIL, key.hkey, NOTHING)) for key in keys]
+    rows.nodes.extend([Node(1, 2, b"".join(hashes))])
+
+
+def is_node(values: Sequence[Any]) -> bool:
+    """Whether these are the columns of a node."""
+    left, right, children = values
+    return _are_links(left, right) and type(children) is bytes and len(children) == 2 * HASH_SIZE
+
+
+def is_leaf(values: Sequence[Any]) -> bool:
+    """Whether these are the columns of a leaf."""
+    key, previous, following, hval, value = values
+    return _are_links(key, previous, following) and type(hval) is type(value) is bytes and len(hval) == HASH_SIZE
+
+
+def is_key(values: Sequence[Any]) -> bool:
+    """Whether these are the columns of a key."""
+    leaf, hkey, name = values
+    return _are_links(leaf) and type(hkey) is type(name) is bytes and len(hkey) == HASH_SIZE
+
+
+def is_branch(values: Sequence[Any]) -> bool:
+    """Whether these are the columns of a branch of the index."""
+    return all(type(place) is int for place in values)
+
+
+def _are_links(*numbers: Any) -> bool:
+    return all(type(number) is int and number >= 0 for number in numbers)
+
+
+def _digit(branch: str, bits: int) -> str:
+    """Where a branch leads by four bits of ?2, counted from the lowest."""
+    places = [f"{branch}.{column}" for column in DIGIT_COLUMNS]
+    for bit in range(bits, bits + 4):
+        places = [f"iif(?2 >> {bit} & 1, {one}, {zero})" for zero, one in zip(places[::2], places[1::2], strict=True)]
+    return places[0]
+
+
+def _last_key() -> str:
+    """From a branch ?1 down by the digits ?2: the key, where the path ends at one, and where it leads at last."""
+    places = [_digit(f"branch_{step}", 4 * (STEPS - 1 - step)) for step in range(STEPS)]
+    joins = [f"LEFT JOIN branch AS branch_{step} ON branch_{step}.id = {places[step - 1]}" for step in range(1, STEPS)]
+    last = f"coalesce({', '.join(reversed(places))})"
+    return f"""
+    SELECT {", ".join(f"key.{field}" for field in Key._fields)}, {last}
+    FROM branch AS branch_0 {" ".join(joins)} LEFT JOIN key ON key.id = -{last}
+    WHERE branch_0.id = ?1"""
+
+
+LAST_KEY = _last_key()
+
+
+class _Walk(NamedTuple):
+    """A walk down a tree in SQL: columns, joins, and the numbers of the row where it ends and of its sibling."""
+
+    siblings: list[str]
+    path: list[str]
+    nodes: str
+    child: str
+    sibling: str
+
+
+def _walk(height: int, bottom: int) -> _Walk:
+    """From a node ?1 of one height to the row of an index ?2 at another, which counts the nodes of that height.
+
+    A chain of joins: five levels take 28 µs, row by row 78 µs; a level of a recursive statement costs twice as much.
+    """
+    siblings, nodes, child, sibling = [], [f"node AS node_{height}"], "", ""
+    path = [f"node_{level}.children" for level in range(height, bottom, -1)]
+    for level in range(height - 1, bottom - 1, -1):
+        left, right = f"node_{level + 1}.left", f"node_{level + 1}.right"
+        child, sibling = (f"iif(?2 >> {level - bottom} & 1, {a}, {b})" for a, b in ((right, left), (left, right)))
+        if level:
+            siblings.append(f"(SELECT children FROM node WHERE id = {sibling})")
+        if level > bottom:
+            nodes.append(f"node AS node_{level} ON node_{level}.id = {child}")
+    return _Walk(siblings, path, " CROSS JOIN ".join(nodes), child, sibling)
+
+
+@cache
+def _upper_part(height: int, bottom: int) -> str:
+    """Part of a path above the lowest: hashes of the siblings, of the path itself, the number of the node below."""
+    walk = _walk(height, bottom)
+    return f"SELECT {', '.join([*walk.siblings, *walk.path, walk.child])} FROM {walk.nodes} WHERE node_{height}.id = ?1"
+
+
+@cache
+def _lowest_part(height: int) -> str:
+    """Part of a path from that height down: hashes of the siblings, of the path itself, the leaf, its sibling."""
+    walk = _walk(height, 0)
+    columns = [
+        column
+        for leaf in ("leaf", "sibling")
+        for column in (*(f"{leaf}.{field}" for field in Leaf._fields), f"{leaf}_key.hkey")
+    ]
+    return f"""
+    SELECT {", ".join([*walk.siblings, *walk.path, *columns])} FROM {walk.nodes}
+    CROSS JOIN leaf ON leaf.id = {walk.child} CROSS JOIN key AS leaf_key ON leaf_key.id = leaf.key
+    LEFT JOIN leaf AS sibling ON sibling.id = {walk.sibling}
+    LEFT JOIN key AS sibling_key ON sibling_key.id = sibling.key
+    WHERE node_{height}.id = ?1"""

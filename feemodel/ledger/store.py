@@ -5,8 +5,8 @@ never change, so readers in other processes are not disturbed by the one writer.
 account tree by the root of its block and a storage tree by the storage root in the account.
 
 What no root commits to has a digest in its own row: a block's number and hash; which block is the head, which are
-final and by which rule. A ledger has format 2, and format 3 once it was pruned: it then names the oldest block whose
-state it holds, and counts how often rows were deleted, so that other processes drop the rows that they keep in memory.
+final and by which rule; the oldest block whose state is held, and how often rows were deleted, which tells other
+processes to drop the rows that they keep in memory.
 """
 
 import hashlib
@@ -19,31 +19,27 @@ from typing import Any, NamedTuple
 from feemodel.errors import InvalidInput, NotFinalized, UnreadableFile
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import WORD_SIZE
-from feemodel.ledger import sql_rows
-from feemodel.ledger.account import Account, account_message
 from feemodel.ledger.database import Database, Mode
-from feemodel.ledger.rows import Leaf, Version
-from feemodel.ledger.scheme import HASH_SIZE, SCHEMES, Scheme, scheme_of
+from feemodel.ledger.rows import SCHEMA as ROWS_SCHEMA
+from feemodel.ledger.rows import Leaf, SqlRows, Version, add_first_rows
+from feemodel.ledger.scheme import HASH_SIZE, SCHEMES, Account, Scheme, account_message, scheme_of
 from feemodel.ledger.tree import Tree, proven, save_all
 
 APPLICATION_ID = 0x6665656D  # "feem", in the header of the file
-FORMAT = 2  # of a new ledger
-PRUNED_FORMAT = 3
-SCHEMA = f"""{sql_rows.SCHEMA}
+FORMAT = 4
+SCHEMA = f"""{ROWS_SCHEMA}
 CREATE TABLE tree (
     root BLOB PRIMARY KEY, next_free INTEGER, sub_root BLOB, node INTEGER, branch INTEGER
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE code (keccak BLOB PRIMARY KEY, code BLOB) STRICT;
 CREATE TABLE block (number INTEGER PRIMARY KEY, hash BLOB, root BLOB, digest BLOB) STRICT;
 CREATE TABLE chain (
-    hashing TEXT, finalized INTEGER, head INTEGER, finality TEXT, chain_id INTEGER, digest BLOB
+    hashing TEXT, finalized INTEGER, head INTEGER, finality TEXT, chain_id INTEGER, oldest INTEGER, prunes INTEGER,
+    digest BLOB
 ) STRICT;
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
 """
-UPGRADE_TO_PRUNED = """
-ALTER TABLE chain ADD COLUMN oldest INTEGER;
-ALTER TABLE chain ADD COLUMN prunes INTEGER"""
 KEPT = 4_096  # blocks, and tops of trees, in memory
 MAX_CHAIN_ID = 2**63 - 1
 
@@ -64,11 +60,8 @@ class _Chain(NamedTuple):
     head: int | None = None
     finality: str | None = None
     chain_id: int | None = None
-    oldest: int | None = None  # whose state is held; this and the next only in a ledger that was pruned
-    prunes: int | None = None
-
-
-COMMON_FIELDS = _Chain._fields[:-2]
+    oldest: int = 0
+    prunes: int = 0
 
 
 class Store:
@@ -104,14 +97,14 @@ class Store:
         self.database = Database(self.path, mode)
         self._last_chain: tuple[Any, _Chain] | None = None
         try:
-            self.format = _prepared(self.database, hashing or "poseidon2", mode)
+            _prepare(self.database, hashing or "poseidon2", mode)
             self.scheme = scheme_of(self._chain().hashing)
             if hashing not in (None, self.scheme.name):
                 raise InvalidInput("hashing", f"expected {self.scheme.name}, as {self.path} has it", hashing)
         except BaseException:
             self.database.close()
             raise
-        self.rows = sql_rows.SqlRows(self.database, self.scheme)
+        self.rows = SqlRows(self.database, self.scheme)
         self._genesis_root: bytes | None = None
         self._forget()
 
@@ -149,12 +142,12 @@ class Store:
     @property
     def oldest(self) -> int:
         """The oldest block whose state the store holds: 0 unless it was pruned."""
-        return self._chain().oldest or 0
+        return self._chain().oldest
 
     @property
     def prunes(self) -> int:
         """How often rows were deleted."""
-        return self._chain().prunes or 0
+        return self._chain().prunes
 
     def block(self, number: int) -> Block:
         """The block of that number. A block whose state was pruned keeps its hash and its root.
@@ -335,10 +328,6 @@ class Store:
 
     def mark_pruned(self, oldest: int) -> None:
         """Record that rows were deleted, and the oldest block whose state is left; inside a transaction."""
-        if self.database.one("PRAGMA user_version")[0] < PRUNED_FORMAT:
-            for statement in UPGRADE_TO_PRUNED.split(";"):
-                self.database.run(statement)
-            self.database.run(f"PRAGMA user_version = {PRUNED_FORMAT}")
         self._save_chain(oldest=oldest, prunes=self.prunes + 1)
 
     def set_finality(self, rule: str) -> None:
@@ -367,8 +356,8 @@ class Store:
         found = self.database.one("SELECT * FROM chain")
         if self._last_chain is not None and found == self._last_chain[0]:
             return self._last_chain[1]
-        chain = self._parsed_chain(found)
-        if chain is None or chain.hashing not in SCHEMES:
+        chain = _Chain(*found[:-1]) if found else None
+        if chain is None or found[-1] != _digest(chain) or chain.hashing not in SCHEMES:
             self.database.damaged("the row of its head and its final block is not as it was stored")
         if self._last_chain is not None and chain.prunes != self._last_chain[1].prunes:
             self.rows.forget()
@@ -376,19 +365,10 @@ class Store:
         self._last_chain = found, chain
         return chain
 
-    def _parsed_chain(self, found: tuple[Any, ...] | None) -> _Chain | None:
-        """The row of the chain, `None` where its digest is wrong; the digest follows the fields of format 2."""
-        if found is None:
-            return None
-        common = len(COMMON_FIELDS)
-        chain = _Chain(*found[:common], *found[common + 1 :])
-        return chain if found[common] == _chain_digest(chain) else None
-
     def _save_chain(self, **changes: Any) -> None:
         chain = self._chain()._replace(**changes)
-        fields = COMMON_FIELDS if chain.prunes is None else _Chain._fields
-        marks = ", ".join(f"{name} = ?" for name in (*fields, "digest"))
-        self.database.run(f"UPDATE chain SET {marks}", (*chain[: len(fields)], _chain_digest(chain)))
+        marks = ", ".join(f"{name} = ?" for name in (*_Chain._fields, "digest"))
+        self.database.run(f"UPDATE chain SET {marks}", (*chain, _digest(chain)))
 
 
 def _proven_leaf(tree: Tree, hkey: bytes) -> Leaf | None:
@@ -401,22 +381,17 @@ def _digest(row: tuple[Any, ...]) -> bytes:
     return hashlib.sha256(repr(tuple(row)).encode()).digest()
 
 
-def _chain_digest(chain: _Chain) -> bytes:
-    return _digest(chain if chain.prunes is not None else chain[: len(COMMON_FIELDS)])
-
-
-def _prepared(database: Database, hashing: str, mode: Mode) -> int:
-    """The format of the ledger, whose tables are laid out first where the file is new."""
+def _prepare(database: Database, hashing: str, mode: Mode) -> None:
+    """Lay out the tables of a new file; raise `UnreadableFile` for a file that is not a ledger of this format."""
     if mode == "rwc":
         _lay_out(database, scheme_of(hashing))
     application, format = (database.one(f"PRAGMA {name}")[0] for name in ("application_id", "user_version"))
-    if application != APPLICATION_ID or not FORMAT <= format <= PRUNED_FORMAT:
+    if (application, format) != (APPLICATION_ID, FORMAT):
         found = f"it says format {format}" if application == APPLICATION_ID else "another program's database"
-        raise UnreadableFile(f"{database.path}: not a ledger of format {FORMAT} to {PRUNED_FORMAT}: {found}")
+        raise UnreadableFile(f"{database.path}: not a ledger of format {FORMAT}: {found}")
     if mode != "ro":
         database.run("PRAGMA journal_mode = WAL")
         database.run("PRAGMA synchronous = FULL")
-    return int(format)
 
 
 def _lay_out(database: Database, scheme: Scheme) -> None:
@@ -425,7 +400,5 @@ def _lay_out(database: Database, scheme: Scheme) -> None:
             for statement in SCHEMA.split(";"):
                 database.run(statement)
             chain = _Chain(scheme.name)
-            database.run(
-                "INSERT INTO chain VALUES (?, ?, ?, ?, ?, ?)", (*chain[: len(COMMON_FIELDS)], _chain_digest(chain))
-            )
-            sql_rows.add_first_rows(sql_rows.SqlRows(database, scheme), scheme)
+            database.run("INSERT INTO chain VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*chain, _digest(chain)))
+            add_first_rows(SqlRows(database, scheme), scheme)

@@ -18,7 +18,7 @@ from feemodel.execution.estimate import GasEstimate, Limits
 from feemodel.explorer.history import EVERY, PriceHistory
 from feemodel.explorer.methods import explorer_methods, shipped_days
 from feemodel.io.node import Node, NodeError
-from feemodel.ledger.mapping import read_ahead
+from feemodel.ledger.database import read_ahead
 from feemodel.ledger.scheme import Scheme
 from feemodel.ledger.store import Block, Store
 from feemodel.rpc.chain import Chain, genesis_chain, read_genesis_document, replay_chain

@@ -22,7 +22,7 @@ from feemodel.execution.estimate import (
     rollup_estimate,
 )
 from feemodel.io.node import NodeError
-from feemodel.ledger.mapping import read_ahead
+from feemodel.ledger.database import read_ahead
 from feemodel.ledger.proof import STEP, proof_steps
 from feemodel.ledger.store import Store
 from feemodel.server.calls import Address, CallObject, EstimateOption, Quantity, estimate_options, parse

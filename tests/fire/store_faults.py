@@ -20,8 +20,8 @@ import urllib3
 from feemodel.errors import InvalidProof
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, check_proof, import_block, import_genesis
-from feemodel.ledger.account import EMPTY_KECCAK
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount
+from feemodel.ledger.scheme import EMPTY_KECCAK
 from tests.fire.findings import Finding, counted
 from tests.fire.start import begun, feemodel, wait_until
 from tests.ledger_blocks import address

@@ -11,10 +11,9 @@ from ethereum_rlp import rlp
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import to_hex
-from feemodel.ledger.account import EMPTY_KECCAK
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
-from feemodel.ledger.files import parse_block, read_blocks, read_genesis, read_trie_logs
-from feemodel.ledger.trie_log import parse_trie_log
+from feemodel.ledger.files import parse_block, parse_trie_log, read_blocks, read_genesis, read_trie_logs
+from feemodel.ledger.scheme import EMPTY_KECCAK
 from tests.fuzz.mutators import mutated_json, mutated_lines, mutated_rlp
 from tests.fuzz.target import Target, as_file, check, check_equal
 

@@ -23,16 +23,16 @@ PLACES: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "proof": (
         "proofs",
-        ("feemodel.ledger.check", "feemodel.ethereum.quantities", "feemodel.ethereum.quantities", "feemodel.errors"),
+        ("feemodel.ledger.proof", "feemodel.ethereum.quantities", "feemodel.ethereum.quantities", "feemodel.errors"),
     ),
     "proof_mimc": (
         "proofs",
-        ("feemodel.ledger.check", "feemodel.ethereum.quantities", "feemodel.ethereum.quantities", "feemodel.errors"),
+        ("feemodel.ledger.proof", "feemodel.ethereum.quantities", "feemodel.ethereum.quantities", "feemodel.errors"),
     ),
-    "proof_file": ("proofs", ("feemodel.ledger.check", *_FILES)),
+    "proof_file": ("proofs", ("feemodel.ledger.proof", *_FILES)),
     "state_diff": ("blocks", _FILES),
-    "trie_log": ("blocks", ("feemodel.ledger.trie_log", "feemodel.ethereum.quantities", "feemodel.errors", _RLP)),
-    "trie_log_lines": ("blocks", ("feemodel.ledger.trie_log", *_FILES, _RLP)),
+    "trie_log": ("blocks", ("feemodel.ledger.files", "feemodel.ethereum.quantities", "feemodel.errors", _RLP)),
+    "trie_log_lines": ("blocks", ("feemodel.ledger.files", *_FILES, _RLP)),
     "genesis": ("blocks", _FILES),
     "replay": (
         "replays",

@@ -1,4 +1,4 @@
-"""The allocation of a genesis file that is too large to be parsed at once, an account at a time."""
+"""A JSON document that is too large to be parsed at once, read a value at a time."""
 
 import json
 from collections.abc import Iterator
@@ -13,50 +13,16 @@ BLANK = " \t\n\r"
 _DECODER = json.JSONDecoder(object_pairs_hook=unique_names)
 
 
-def alloc_members(file: TextIO) -> Iterator[tuple[str, Any]]:
-    """The addresses of a geth genesis object, each with the object that it has in `alloc`.
+class JsonText:
+    """JSON text of which only a part is in memory; a value may have as many characters as `most_json_bytes` says.
 
-    Raises `InvalidInput` for text that is not such an object. An address that is there twice comes twice.
+    Raises `InvalidInput`, which names the character where the text stops being JSON.
 
     >>> from io import StringIO
-    >>> list(alloc_members(StringIO('{"config": {}, "alloc": {"0x01": {"balance": "5"}}}')))
-    [('0x01', {'balance': '5'})]
+    >>> text = JsonText(StringIO('{"config": {}, "alloc": {"0x01": 5}}'))
+    >>> [(name, text.value()) for name in text.members()]
+    [('config', {}), ('alloc', {'0x01': 5})]
     """
-    text = _Text(file)
-    names = set()
-    for name in text.members():
-        if name in names:
-            raise InvalidInput("JSON", "expected each name once", name)
-        names.add(name)
-        if name != "alloc":
-            text.value()
-            continue
-        for address in text.members():
-            yield address, text.value()
-    text.end()
-    if "alloc" not in names:
-        raise InvalidInput("genesis", "expected an object with alloc", sorted(names))
-
-
-def config_of(file: TextIO) -> Any:
-    """The `config` of a geth genesis object, `None` where it has none; what follows it is not read.
-
-    Raises `InvalidInput` for text that is not an object.
-    """
-    text = _Text(file)
-    for name in text.members():
-        if name == "config":
-            return text.value()
-        if name == "alloc":
-            for _ in text.members():
-                text.value()
-        else:
-            text.value()
-    return None
-
-
-class _Text:
-    """JSON text of which only a part is in memory."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
@@ -67,7 +33,7 @@ class _Text:
     def members(self) -> Iterator[str]:
         """The names of the object that comes next; the caller takes each value before the next name."""
         if self._next() != "{":
-            raise InvalidInput("genesis", "expected an object with alloc", self._part[self._place : self._place + 40])
+            raise InvalidInput("JSON", "expected an object", self._part[self._place : self._place + 40])
         self._place += 1
         if self._next() == "}":
             self._place += 1
