@@ -404,7 +404,7 @@ def test_a_path_without_a_transaction_is_refused():
 
 def test_a_scenario_shorter_than_a_tick_is_refused():
     with pytest.raises(InvalidInput, match="l1_fees: expected a scenario at least a tick long"):
-        backtest(ONE_KIND, l1([1, 1], [1, 1], step=5), arrival_rate=1.0, rng=1)
+        backtest(ONE_KIND, l1([10**6, 10**6], [1, 1], step=5), arrival_rate=1.0, rng=1)
 
 
 def test_sums_that_64_bits_do_not_hold_are_refused():

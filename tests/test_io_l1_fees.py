@@ -79,7 +79,7 @@ def test_blob_counts_become_blob_gas(tmp_path: Path) -> None:
 )
 def test_blob_counts_of_json_become_blob_gas(tmp_path: Path, rows: list[dict[str, Any]], expected: list[int]) -> None:
     path = tmp_path / "blobs.json"
-    path.write_text(json.dumps([{"timestamp": 12 * at, "base_fee": 7, **row} for at, row in enumerate(rows)]))
+    path.write_text(json.dumps([{"timestamp": 12 * at, "base_fee": 7_000_000, **row} for at, row in enumerate(rows)]))
     assert read_l1_fees(path)["blob_gas_used"].to_list() == expected
 
 
@@ -119,7 +119,7 @@ def test_blocks_of_every_extractor_are_l1_fees(tmp_path: Path) -> None:
         (FEES[:-12], "line 3: expected 6 values, found 5"),
         (
             FEES.replace("248255237", "0.248"),
-            r"row 2: base_fee_per_gas: expected wei; for a column in gwei say base_fee=base_fee_per_gas:gwei, got 0\.2",
+            r"row 2: base_fee_per_gas: expected from 1,000 wei .* say base_fee=base_fee_per_gas:gwei, .*, got 0\.2",
         ),
         ("block_number,timestamp\n1,2\n", "expected a column base_fee or excess_blob_gas"),
     ],
@@ -236,7 +236,7 @@ def test_blob_base_fees_of_0_say_that_there_are_no_blobs() -> None:
     ids=str,
 )
 def test_times_of_every_type_of_parquet(tmp_path: Path, kind: pa.DataType, values: list[Any], expected: Any) -> None:
-    pq.write_table(pa.table({"timestamp": pa.array(values, kind), "base_fee": [7, 8]}), tmp_path / "fees")
+    pq.write_table(pa.table({"timestamp": pa.array(values, kind), "base_fee": [7_000, 8_000]}), tmp_path / "fees")
 
     assert read_l1_fees(tmp_path / "fees")["timestamp"].tolist() == expected
 

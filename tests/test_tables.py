@@ -351,7 +351,7 @@ def test_a_fee_history_is_replayed_with_its_tips_and_ratios():
     several = parse_fee_history({**answer, "reward": [["0x3", "0x5"], ["0x4", "0x6"]]})
     with pytest.raises(InvalidInput, match="which of 2 percentiles is the tip"):
         replay(several, source="a node")
-    assert replay(several.as_table(reward=1), source="a node").tip.values.tolist() == [[5.0, 6.0]]
+    assert replay(several.as_table(reward=1), source="a node", unit="wei").tip.values.tolist() == [[5.0, 6.0]]
 
 
 def test_a_missing_fee_is_named_by_its_row():

@@ -94,6 +94,14 @@ def column_names(path: PathLike, container: Container) -> list[str]:
         return next(csv.reader([file.readline().decode("utf-8-sig")]))
 
 
+def column_units(path: PathLike) -> dict[str, str]:
+    """The units that a Parquet file states of its columns, as `feemodel fetch` writes them."""
+    import pyarrow.parquet as pq
+
+    found = {field.name: (field.metadata or {}).get(b"unit") for field in pq.read_schema(path)}
+    return {name: unit.decode(errors="replace") for name, unit in found.items() if unit is not None}
+
+
 def read_columns(path: PathLike, container: Container, names: Sequence[str]) -> pa.Table:
     """The named columns of a Parquet or CSV file as an Arrow table; those of a CSV file are text."""
     return _read_parquet(path, names) if container == "parquet" else _read_csv(path, names)

@@ -1,22 +1,26 @@
 """What L1 charged: fee histories from files, and from the answer of `eth_feeHistory`."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from feemodel.checks import sequence
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.fee_units import implausible
 from feemodel.io.blocks import parse_blocks
 from feemodel.io.documents import contents, parse_json
-from feemodel.io.files import PathLike, column_names, container_of, reading
-from feemodel.io.formats import L1_FEE_FILES, read_format, rows_of_json, table_of_objects
+from feemodel.io.files import PathLike, column_names, column_units, container_of, reading
+from feemodel.io.formats import L1_FEE_FILES, parse_columns, read_format, rows_of_json, table_of_objects
 from feemodel.io.tables import L1_FEES, in_order
 from feemodel.io.values import cell
 
-LEAST_MEAN = 100_000  # wei / gas that a mean with a fraction has at least
+FEES = ("base_fee", "blob_base_fee", "tip")
+#: Columns that begin with an upgrade of L1: a value may be missing before the first one.
+SERIES = (*FEES, "excess_blob_gas", "blob_gas_used", "gas_used", "gas_limit", "gas_used_ratio", "blob_gas_used_ratio")
 
 
 def read_l1_fees(path: PathLike, *, columns: Mapping[str, str] | None = None) -> pd.DataFrame:
@@ -27,9 +31,12 @@ def read_l1_fees(path: PathLike, *, columns: Mapping[str, str] | None = None) ->
     path : CSV, Parquet or JSON rows with a time and a base fee, and what else of the table it has; or with
         `blob_count` or `blob_gas_used`, and `excess_blob_gas`, without base fees; or L1 blocks in any form that
         `feemodel.io.read_blocks` takes. CSV and JSON may be gzipped. Fees may be means with a fraction of a wei.
-    columns : the file's names of our columns, with a unit where it is another: `{"base_fee": "fee:gwei"}`.
+    columns : the file's names of our columns, with a unit where it is another: `{"base_fee": "fee:gwei"}`. Fees without
+        a unit are taken as wei, and refused where they are probably not, see `feemodel.ethereum.fee_units`; with `:wei`
+        they are taken as they are.
 
-    What the file does not say stays `<NA>`; `gas_used_ratio` follows from `gas_used` and `gas_limit`.
+    What the file does not say stays `<NA>`, and so do the rows before the first value of a column; `gas_used_ratio`
+    follows from `gas_used` and `gas_limit`.
     `feemodel.simulation.scenarios.replay` fills the rest and says what it assumes.
 
     Raises `UnreadableFile`, which names the file, the place and what was found there.
@@ -52,8 +59,17 @@ def read_l1_fees(path: PathLike, *, columns: Mapping[str, str] | None = None) ->
             names = ", ".join(table.attrs["names_in_file"].values() if in_json else column_names(path, container))
             reason = "expected a column base_fee or excess_blob_gas (base_fee=NAME among the columns names another)"
             raise InvalidInput("L1 fees", reason, names)
-        _check_unit(table)
-        return in_order(_with_ratio(table), "timestamp" if table["block_number"].isna().any() else "block_number")
+        if not len(table):
+            raise InvalidInput("L1 fees", "expected at least one row", container)
+        _check_whole(table)
+        said = FEES if container == "json" and not table.attrs["names_in_file"] else _said(columns)
+        if container == "parquet":
+            units, names = column_units(path), table.attrs["names_in_file"]
+            said += tuple(name for name in FEES if units.get(names.get(name, "")) == "wei / gas")
+        _check_unit(table, said)
+        table = in_order(_with_ratio(table), "timestamp" if table["block_number"].isna().any() else "block_number")
+        table.attrs["units_said"] = said
+        return table
 
 
 def _of_json(data: bytes, columns: Mapping[str, str] | None) -> pd.DataFrame:
@@ -78,17 +94,37 @@ def _of_json(data: bytes, columns: Mapping[str, str] | None) -> pd.DataFrame:
     return table
 
 
-def _check_unit(table: pd.DataFrame) -> None:
-    """A base fee or tip with a fraction is a mean, and L1 has none of so few wei: such a column is in gwei."""
-    for name in ("base_fee", "tip"):
-        if table[name].dtype != "Float64":
+def _said(columns: Mapping[str, str] | None) -> tuple[str, ...]:
+    """The columns of fees whose unit the caller said."""
+    chosen = parse_columns(columns, L1_FEE_FILES)
+    given = {ours: text for text, ours in zip((columns or {}).values(), chosen, strict=True)}
+    return tuple(name for name in FEES if name in given and given[name] == f"{chosen[name].name}:wei")
+
+
+def _check_whole(table: pd.DataFrame) -> None:
+    """Raise `InvalidInput` for an empty cell after the first value of its column, in order of time."""
+    order = table["timestamp"].to_numpy().argsort(kind="stable")
+    for name in SERIES:
+        missing = table[name].isna().to_numpy()
+        if not missing.any() or missing.all():
             continue
-        wrong = ((table[name] % 1 != 0) & (table[name] < LEAST_MEAN)).fillna(False).to_numpy()
-        if wrong.any():
-            row = int(wrong.argmax())
+        first = int((~missing[order]).argmax())
+        late = order[first:][missing[order][first:]]
+        if late.size:
             theirs = table.attrs["names_in_file"].get(name, name)
-            reason = f"expected wei; for a column in gwei say {name}={theirs}:gwei"
-            raise InvalidInput(f"row {row + 1}: {theirs}", reason, float(table[name].iloc[row]))
+            reason = f"expected a value, {late.size:,} are missing after the first one"
+            raise InvalidInput(f"row {int(late.min()) + 1}: {theirs}", reason)
+
+
+def _check_unit(table: pd.DataFrame, said: Collection[str]) -> None:
+    """Raise `InvalidInput` for fees that are probably not in wei, with the way to say the unit."""
+    for name in FEES:
+        if name in said or table[name].isna().all():
+            continue
+        if (found := implausible(name, table[name].to_numpy(np.float64, na_value=np.nan))) is not None:
+            theirs = table.attrs["names_in_file"].get(name, name)
+            say = f"for a column in gwei say {name}={theirs}:gwei, for wei {name}={theirs}:wei"
+            raise InvalidInput(f"row {found.place + 1}: {theirs}", f"expected {found.expected}; {say}", found.value)
 
 
 def _with_ratio(table: pd.DataFrame) -> pd.DataFrame:

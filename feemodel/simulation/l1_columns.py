@@ -7,15 +7,18 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import RealArray, check_table, raise_first, real
+from feemodel.checks import RealArray, check_table, choice, raise_first, real
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import BLOB_BASE_COST, GAS_PER_BLOB, MAINNET, MIN_BLOB_BASE_FEE, blob_base_fee
+from feemodel.ethereum.fee_units import SCALES, implausible
 
 FEES = ("base_fee", "blob_base_fee")
 RATIOS = ("gas_used_ratio", "blob_gas_used_ratio")
 TIP = "tip"
 UNITS = dict.fromkeys((*FEES, TIP), "wei / gas") | dict.fromkeys(RATIOS, "1")
 SLOT = 12.0  # seconds between L1 blocks
+NO_GAPS = "none"
+LONG_STEPS, LONG_SLOTS = 2.5, 60.0  # medians and seconds, above which an interval is a gap
 _OTHER_UNIT = re.compile(r"\s*([kmg]wei|eth(er)?)\b", re.IGNORECASE)
 LATEST_SECOND = 9_223_372_036  # whose nanoseconds 64 bits hold: in the year 2262
 
@@ -34,9 +37,11 @@ class L1Columns(NamedTuple):
     seconds: RealArray  #: when each block began [s]
     timed: bool  #: whether the table says when; otherwise its slots do, counted from 0
     assumed: tuple[str, ...]  #: what the table did not say
+    said: tuple[str, ...]  #: columns of fees whose unit was said, so that no range is checked
+    gaps: str  #: "none", or how many there are, and the longest
 
 
-def l1_columns(table: Any) -> L1Columns:
+def l1_columns(table: Any, unit: str | None = None) -> L1Columns:
     """The columns of a table of L1 fees, as `feemodel.simulation.scenarios.replay` describes it.
 
     Raises `InvalidInput` as `replay`.
@@ -46,7 +51,10 @@ def l1_columns(table: Any) -> L1Columns:
     ... ].tolist()
     [0.9, 0.5]
     """
-    given: Any = table.as_table() if hasattr(table, "as_table") else table
+    of_node = hasattr(table, "as_table")  # which the protocol has in wei
+    given: Any = table.as_table() if of_node else table
+    scale = 1 if unit is None else SCALES[choice("unit", unit, SCALES)]
+    said = (*FEES, TIP) if of_node or unit == "wei" else getattr(given, "attrs", {}).get("units_said", ())
     if hasattr(given, "to_pandas") and not isinstance(given, Mapping):  # a table of Arrow or Polars
         given = given.to_pandas()
     check_table("table", given)
@@ -59,6 +67,7 @@ def l1_columns(table: Any) -> L1Columns:
     if "base_fee" not in known:
         raise InvalidInput("table", "expected a column base_fee", [*given])
     fees = {name: _column(name, known[name]) for name in ("base_fee", *RATIOS, TIP) if name in known}
+    fees |= {name: in_wei(fees[name], scale) for name in ("base_fee", TIP) if name in fees}
     for name in RATIOS:
         if name in fees and (above := fees[name] > 1.0).any():
             raise_first(name, "expected at most 1: the part that was used", fees[name], above)
@@ -67,11 +76,65 @@ def l1_columns(table: Any) -> L1Columns:
         raise InvalidInput("table", "expected columns of one length", {name: len(v) for name, v in fees.items()})
     assumed: tuple[str, ...] = () if timed else (f"blocks {SLOT:g} s apart",)
     if "blob_base_fee" in known or "excess_blob_gas" in known:
-        fees["blob_base_fee"] = _blob_base_fee(known, seconds)
+        fees["blob_base_fee"] = _blob_base_fee(known, seconds, scale)
     else:
         fees["blob_base_fee"] = np.maximum(fees["base_fee"] * BLOB_BASE_COST / GAS_PER_BLOB, MIN_BLOB_BASE_FEE)
         assumed += ("blob base fees of base fee / 16, the least by EIP-7918",)
-    return L1Columns(fees | _usage(known, seconds, fees), seconds, timed, assumed)
+    for name in (*FEES, TIP):
+        if name in fees and name not in said:
+            check_unit(name, name, fees[name])
+    if (gaps := gaps_of(seconds)) != NO_GAPS:
+        assumed += (f"fees held constant over gaps: {gaps}",)
+    return L1Columns(fees | _usage(known, seconds, fees), seconds, timed, assumed, tuple(said), gaps)
+
+
+def in_wei(fees: RealArray, scale: int) -> RealArray:
+    """Fees of another unit in wei, to a millionth of a wei.
+
+    >>> in_wei(np.array([0.07]), 10**9).tolist()
+    [70000000.0]
+    """
+    return fees if scale == 1 else np.asarray(np.round(fees * scale, 6))
+
+
+def plausible_fees(column: str, fees: RealArray, unit: str | None) -> RealArray:
+    """Fees of L1 in wei; raises `InvalidInput` where they are probably not, unless the unit is said to be wei.
+
+    >>> plausible_fees("base_fee", np.array([0.07]), "gwei").tolist()
+    [70000000.0]
+    """
+    found = fees if unit is None else in_wei(fees, SCALES[choice("unit", unit, SCALES)])
+    if unit != "wei":
+        check_unit(column, column, found)
+    return found
+
+
+def check_unit(name: str, column: str, fees: RealArray) -> None:
+    """Raise `InvalidInput` for fees that are probably not in wei, with the ways to say the unit.
+
+    >>> check_unit("table.base_fee", "base_fee", np.array([7e7]))
+    """
+    if (found := implausible(column, fees)) is not None:
+        say = 'unit="gwei" converts them, unit="wei" takes them as they are'
+        index = tuple(int(i) for i in np.unravel_index(found.place, fees.shape))
+        raise InvalidInput(name, f"expected {found.expected} on L1: {say}", found.value, index)
+
+
+def gaps_of(seconds: RealArray) -> str:
+    """The gaps between rows: longer than 2.5 of the median interval, and than 60 s, which missed slots leave.
+
+    >>> gaps_of(np.array([0.0, 12.0, 24.0, 3_624.0, 3_636.0]))
+    '1 of more than 60 s, the longest 3,600 s, 99.01% of the time in all'
+    """
+    steps = np.diff(seconds)
+    if not steps.size:
+        return NO_GAPS
+    most = max(LONG_STEPS * float(np.median(steps)), LONG_SLOTS)
+    long = steps[steps > most]
+    if not long.size:
+        return NO_GAPS
+    share = long.sum() / (seconds[-1] - seconds[0])
+    return f"{long.size:,} of more than {most:,.6g} s, the longest {long.max():,.12g} s, {share:.2%} of the time in all"
 
 
 def check_units(name: str, table: Any) -> None:
@@ -90,9 +153,9 @@ def _absent(values: Any) -> bool:
     return bool(getattr(values, "size", 0) and hasattr(values, "isna") and values.isna().all())
 
 
-def _blob_base_fee(known: Mapping[str, Any], seconds: RealArray) -> RealArray:
+def _blob_base_fee(known: Mapping[str, Any], seconds: RealArray, scale: int) -> RealArray:
     if "blob_base_fee" in known:
-        return _column("blob_base_fee", known["blob_base_fee"])
+        return in_wei(_column("blob_base_fee", known["blob_base_fee"]), scale)
     excess = _column("excess_blob_gas", known["excess_blob_gas"])
     if (fractions := excess % 1.0 != 0.0).any():
         raise_first("excess_blob_gas", "expected whole numbers", excess, fractions)
@@ -157,10 +220,12 @@ def _seconds(known: Mapping[str, Any]) -> tuple[RealArray, bool]:
     if name == "slot":
         seconds = seconds * SLOT
     if (late := ~(np.abs(seconds) <= LATEST_SECOND)).any():
-        raise_first("time", f"expected at most {LATEST_SECOND:,} s, which nanoseconds hold", seconds, late)
-    falls = np.diff(seconds) <= 0
+        reason = f"expected seconds since 1970, at most {LATEST_SECOND:,}, which nanoseconds hold (not milliseconds)"
+        raise_first(name, reason, seconds, late)
+    falls = np.append(False, np.diff(seconds) <= 0)
     if falls.any():
-        raise_first("time", "expected times that rise", seconds[1:], falls)
+        reason = f"expected times that rise, each once; the row before it is at {seconds[np.argmax(falls) - 1]:.12g}"
+        raise_first(name, reason, seconds, falls)
     return seconds, name != "slot"
 
 

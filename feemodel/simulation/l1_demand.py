@@ -20,7 +20,7 @@ from feemodel.checks import RealArray, check_fields, check_int64, instance, real
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, MAINNET, BlobRules, Schedule, blob_base_fee
 from feemodel.records import summary
-from feemodel.simulation.l1_columns import LATEST_SECOND
+from feemodel.simulation.l1_columns import LATEST_SECOND, NO_GAPS
 from feemodel.simulation.metadata import with_metadata
 from feemodel.simulation.path_kernels import drive
 from feemodel.simulation.scenarios import (
@@ -137,6 +137,8 @@ def fit(history: xr.Dataset) -> DemandModel:
     step = step_seconds(history)
     if step > HOUR or duration(history) < 8 * DAY:
         raise InvalidInput("history", "expected at least 8 days in steps of at most an hour", dict(history.sizes))
+    gaps = history.attrs.get("gaps", NO_GAPS)
+    apart = "" if gaps == NO_GAPS else f" (rows {step:g} s apart, also over gaps: {gaps})"
     log_fee = np.log(history["base_fee"].to_numpy()[0])
     score = ndtri((rankdata(log_fee) - 0.5) / len(log_fee))
     hour = history["time"].dt.hour.to_numpy()
@@ -157,7 +159,7 @@ def fit(history: xr.Dataset) -> DemandModel:
         fast_share=share,
         fast_time=fast,
         slow_time=slow,
-        source=history.attrs["source"],
+        source=history.attrs["source"] + apart,
     )
 
 
@@ -220,6 +222,7 @@ def simulate(
         {name: np.stack(values) for name, values in columns.items()},
         elapsed,
         source=f"demand-driven, {rules.name} blob rules, demand for gas calibrated on: {model.source}",
+        unit="wei",
     )
     dates = ((timestamp + elapsed) * 1_000_000_000).astype("datetime64[ns]")
     return with_metadata(found.assign_coords(time=("step", dates)), rng)

@@ -28,7 +28,18 @@ from feemodel.checks import (
     whole_scalar,
 )
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.simulation.l1_columns import FEES, RATIOS, TIP, UNITS, HasTable, check_units, l1_columns
+from feemodel.ethereum.fee_units import SCALES
+from feemodel.simulation.l1_columns import (
+    FEES,
+    RATIOS,
+    TIP,
+    UNITS,
+    HasTable,
+    check_unit,
+    check_units,
+    in_wei,
+    l1_columns,
+)
 from feemodel.simulation.metadata import with_metadata
 
 if TYPE_CHECKING:
@@ -37,11 +48,14 @@ if TYPE_CHECKING:
 Rng: TypeAlias = int | SeedSequence | Generator
 
 LAGS = {"10 min": 600, "1 h": 3_600, "6 h": 21_600, "12 h": 43_200, "1 day": 86_400, "1 week": 604_800}  # [s]
+UNIT_SAID = "fees_said_to_be_in"  # the attribute of a scenario whose fees are not held against a range
 LARGEST_SCENARIO = 1 << 27  # steps on all paths: 1 GiB a column
 LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999)
 
 
-def replay(table: "Mapping[str, Any] | pd.DataFrame | HasTable", *, source: str | None = None) -> xr.Dataset:
+def replay(
+    table: "Mapping[str, Any] | pd.DataFrame | HasTable", *, source: str | None = None, unit: str | None = None
+) -> xr.Dataset:
     """L1 fees as they were, as a scenario of one path.
 
     Parameters
@@ -53,26 +67,30 @@ def replay(table: "Mapping[str, Any] | pd.DataFrame | HasTable", *, source: str 
         missing throughout counts as absent.
     source : said in the attributes of everything that is computed from it; the kind and length of the table unless
         given.
+    unit : of base fees, blob base fees and tips: "wei", "kwei", "gwei" or "eth". Unless it is given they are taken as
+        wei, and refused where they are probably not, see `feemodel.ethereum.fee_units`; "wei" takes them as they are.
 
     Returns
     -------
     Dataset. Its attribute `assumed` says what the table did not: blob base fees are taken as what EIP-7918 holds them
-    above, base fee / 16; the blocks of a fee history as 12 s apart.
+    above, base fee / 16; the blocks of a fee history as 12 s apart; fees as constant over gaps. The attribute `gaps`
+    counts the intervals of more than 2.5 medians and 60 s, and has the longest.
 
     Raises
     ------
-    InvalidInput : a missing column, a value that is missing in a column with others, a fee that is not above 0 or not
-        finite, a usage ratio above 1, times that do not rise.
+    InvalidInput : a missing column, a value that is missing in a column with others, a fee that is not above 0, not
+        finite or probably not in wei, a usage ratio above 1, times that do not rise.
 
     >>> one = replay({"timestamp": [0, 12], "base_fee": [7e7, 8e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
     >>> one.sizes["step"], duration(one), one.attrs["assumed"]
     (2, 24.0, 'nothing')
     """
-    found = l1_columns(table)
+    found = l1_columns(table, unit)
     said = f"{type(table).__name__} of {len(found.seconds):,} blocks" if source is None else source
     elapsed = found.seconds - found.seconds[0]
-    made = scenario({name: values[None, :] for name, values in found.fees.items()}, elapsed, source=said)
-    made = made.assign_attrs(assumed="; ".join(found.assumed) or "nothing")
+    columns = {name: values[None, :] for name, values in found.fees.items()}
+    made = scenario(columns, elapsed, source=said, unit="wei" if found.said else None)
+    made = made.assign_attrs(assumed="; ".join(found.assumed) or "nothing", gaps=found.gaps)
     if found.timed:
         made = made.assign_coords(time=("step", (found.seconds * 1e9).astype("datetime64[ns]")))
     return with_metadata(made)
@@ -126,10 +144,10 @@ def bootstrap(
     InvalidInput : more than one path to draw from, a block shorter than a step or longer than the history, a horizon
         shorter than a step, an unknown method.
 
-    >>> rows = {"timestamp": [0, 12, 24], "base_fee": [7.0, 8.0, 9.0], "blob_base_fee": [1.0, 2.0, 3.0]}
+    >>> rows = {"timestamp": [0, 12, 24], "base_fee": [7_006, 7_007, 7_008], "blob_base_fee": [6, 7, 8]}
     >>> one = replay(rows, source="by hand")
     >>> drawn = bootstrap(one, paths=5, block_seconds=12, rng=1)
-    >>> dict(drawn.sizes), bool((drawn.base_fee - drawn.blob_base_fee == 6).all())  # the fees of a block stay together
+    >>> dict(drawn.sizes), bool((drawn.base_fee - drawn.blob_base_fee == 7_000).all())  # fees of a block stay together
     ({'path': 5, 'step': 3}, True)
     """
     check_scenario("history", history)
@@ -148,13 +166,29 @@ def bootstrap(
     streams = generator_of(rng).spawn(count)
     index = np.stack([drawn_rows(stream, rows, steps, length, method) for stream in streams])
     drawn = {str(name): values.to_numpy()[0][index] for name, values in history.data_vars.items()}
-    found = scenario(drawn, np.arange(steps) * step, source=f"{method} block bootstrap of {history.attrs['source']}")
-    found = found.assign_attrs(block_seconds=length * step, assumed=history.attrs.get("assumed", "nothing"))
+    source = f"{method} block bootstrap of {history.attrs['source']}"
+    found = scenario(drawn, np.arange(steps) * step, source=source, unit="wei")
+    found = found.assign_attrs(block_seconds=length * step, assumed=assumed_of_rows(history))
     return with_metadata(found, rng)
 
 
-def scenario(columns: Mapping[str, NDArray[Any]], elapsed: NDArray[Any], *, source: str) -> xr.Dataset:
+def assumed_of_rows(history: xr.Dataset) -> str:
+    """What is assumed of a history whose rows are put end to end, a median step apart.
+
+    >>> rows = {"timestamp": [0, 12, 24, 7_200], "base_fee": [7e7] * 4, "blob_base_fee": [4e6] * 4}
+    >>> assumed_of_rows(replay(rows, source="by hand"))
+    'rows 12 s apart, also over gaps: 1 of more than 60 s, the longest 7,176 s, 99.67% of the time in all'
+    """
+    assumed = str(instance("history", history, xr.Dataset).attrs.get("assumed", "nothing"))
+    return assumed.replace("fees held constant over gaps", f"rows {step_seconds(history):g} s apart, also over gaps")
+
+
+def scenario(
+    columns: Mapping[str, NDArray[Any]], elapsed: NDArray[Any], *, source: str, unit: str | None = None
+) -> xr.Dataset:
     """A scenario from arrays (path, step) by name and the time at which each step begins [s].
+
+    `unit` is that of fees and tips, as in `replay`.
 
     Raises `InvalidInput` for another name, arrays of other shapes, and what `check_scenario` refuses.
 
@@ -163,9 +197,11 @@ def scenario(columns: Mapping[str, NDArray[Any]], elapsed: NDArray[Any], *, sour
     'wei / gas'
     """
     starts = np.atleast_1d(real("elapsed", elapsed, unit="s"))
+    scale = 1 if unit is None else SCALES[choice("unit", unit, SCALES)]
     arrays: dict[str, RealArray] = {}
     for name, values in mapping("columns", columns).items():
-        arrays[choice("columns", name, tuple(UNITS))] = array = np.asarray(real(name, values))
+        array = np.asarray(real(name, values))
+        arrays[choice("columns", name, tuple(UNITS))] = array = array if name in RATIOS else in_wei(array, scale)
         if array.ndim != 2 or starts.shape != array.shape[1:] or len(array) != len(next(iter(arrays.values()))):
             reason = f"expected paths × {starts.size:,} steps, as many paths as every other column"
             raise InvalidInput(name, reason, array.shape)
@@ -173,7 +209,7 @@ def scenario(columns: Mapping[str, NDArray[Any]], elapsed: NDArray[Any], *, sour
     found = xr.Dataset(
         {name: (("path", "step"), values, {"units": UNITS[name]}) for name, values in arrays.items()},
         {"path": np.arange(paths), "elapsed": ("step", starts, {"units": "s"})},
-        {"source": text("source", source)},
+        {"source": text("source", source)} | ({UNIT_SAID: "wei"} if unit == "wei" else {}),
     )
     check_scenario("columns", found)
     return with_metadata(found)
@@ -212,6 +248,9 @@ def check_scenario(name: str, found: Any) -> None:
             raise InvalidInput(f"{name}.{fee}", "expected numbers over path and step", str(values.dtype))
         if not (good := np.isfinite(values) & (values > 0)).all():
             raise_first(f"{name}.{fee}", "expected finite fees above 0", values, ~good)
+    for fee in (*FEES, TIP):
+        if fee in found and found.attrs.get(UNIT_SAID) != "wei":
+            check_unit(f"{name}.{fee}", fee, np.asarray(real(f"{name}.{fee}", found[fee].to_numpy())))
     for column in (*RATIOS, TIP):
         if column in found:
             real(f"{name}.{column}", found[column].to_numpy())
@@ -235,7 +274,7 @@ def check_scenario_size(paths: int, steps: int) -> None:
 def step_seconds(found: xr.Dataset) -> float:
     """The median length of a step [s].
 
-    >>> one = replay({"timestamp": [0, 12, 36], "base_fee": [1.0] * 3, "blob_base_fee": [1.0] * 3}, source="by hand")
+    >>> one = replay({"timestamp": [0, 12, 36], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}, source="by hand")
     >>> step_seconds(one)  # of 12 s and 24 s
     18.0
     """
@@ -248,7 +287,7 @@ def step_seconds(found: xr.Dataset) -> float:
 def duration(found: xr.Dataset) -> float:
     """From the beginning of the first step to the end of the last [s].
 
-    >>> one = replay({"timestamp": [0, 12, 36], "base_fee": [1.0] * 3, "blob_base_fee": [1.0] * 3}, source="by hand")
+    >>> one = replay({"timestamp": [0, 12, 36], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}, source="by hand")
     >>> duration(one)  # 36 s, and a last step of 18 s
     54.0
     """
@@ -259,7 +298,7 @@ def duration(found: xr.Dataset) -> float:
 def begins(found: xr.Dataset) -> RealArray:
     """When each step begins, since the first, also in a part of a scenario [s].
 
-    >>> rows = {"timestamp": [0, 12, 36], "base_fee": [1.0] * 3, "blob_base_fee": [1.0] * 3}
+    >>> rows = {"timestamp": [0, 12, 36], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}
     >>> begins(replay(rows, source="by hand").isel(step=slice(1, 3)))
     array([ 0., 24.])
     """
@@ -313,7 +352,7 @@ def compare_moments(history: xr.Dataset, simulated: xr.Dataset, *, band: float =
     observed lies in the band.
 
     >>> times = np.arange(0, 8 * 86_400, 600)  # a week and a day, so that every lag is there
-    >>> fees = np.exp(np.sin(times / 20_000))
+    >>> fees = 1e8 * np.exp(np.sin(times / 20_000))
     >>> one = replay({"timestamp": times, "base_fee": fees, "blob_base_fee": fees}, source="a wave")
     >>> found = compare_moments(one, bootstrap(one, paths=50, block_seconds=86_400, rng=1))
     >>> bool(found.inside.sel(moment="base_fee p50"))

@@ -31,6 +31,7 @@ from feemodel.linea.coordinator import variable_cost
 from feemodel.linea.parameters import ASSUMED_L1_TIP, COORDINATOR
 from feemodel.linea.pricing_forms import CostPerByte, VerificationCost
 from feemodel.records import compared_by_value
+from feemodel.simulation.l1_columns import plausible_fees
 from feemodel.simulation.metadata import described_dataset
 from feemodel.sizes.codecs import Codec, compressed_sizes, get_codec
 from feemodel.sizes.lzss import packed_size
@@ -181,6 +182,7 @@ def recovery_over_l1_fees(
     base_fee: NDArray[np.float64],
     blob_base_fee: NDArray[np.float64],
     margin: NDArray[np.float64],
+    unit: str | None = None,
 ) -> "xarray.Dataset":
     """Revenue at announced costs over the cost of posting, as L1 fees move and the announced costs do not.
 
@@ -188,6 +190,7 @@ def recovery_over_l1_fees(
     ----------
     base_fee, blob_base_fee : of L1 [wei / gas], one axis each.
     margin : safety factor [1], one axis.
+    unit : of the L1 fees, as in `feemodel.simulation.scenarios.replay`.
 
     Returns
     -------
@@ -207,6 +210,8 @@ def recovery_over_l1_fees(
     instance("submission", submission, Submission)
     whole_scalar("form.base_fee", instance("form", form, CostPerByte).base_fee, unit="wei")
     base_fee, blob_base_fee = _axis("base_fee", base_fee), _axis("blob_base_fee", blob_base_fee)
+    base_fee = plausible_fees("base_fee", base_fee, unit)
+    blob_base_fee = plausible_fees("blob_base_fee", blob_base_fee, unit)
     margin = _axis("margin", margin)
     fees = [form.parts(workload.compressed_size, workload.gas, factor).total for factor in margin.tolist()]
     prices = [np.asarray(form.required_price(fee), dtype=np.float64) for fee in fees]

@@ -108,7 +108,7 @@ def first_second(l1_fees: xr.Dataset) -> float | None:
     """When a scenario begins, since 1970, where it has dates [s].
 
     >>> from feemodel.simulation.scenarios import replay
-    >>> first_second(replay({"timestamp": [60, 72], "base_fee": [7.0] * 2, "blob_base_fee": [1.0] * 2}, source="x"))
+    >>> first_second(replay({"timestamp": [60, 72], "base_fee": [7e7] * 2, "blob_base_fee": [1.0] * 2}, source="x"))
     60.0
     """
     if "time" not in l1_fees.coords:
@@ -120,9 +120,9 @@ def held_fees(l1_fees: xr.Dataset, step: float, tip: float) -> tuple[tuple[RealA
     """Base fee, blob base fee and tip of a one-path scenario in each step [wei / gas], and its first second.
 
     >>> from feemodel.simulation.scenarios import replay
-    >>> rows = {"timestamp": [60, 72], "base_fee": [7.0, 8.0], "blob_base_fee": [1.0, 2.0]}
+    >>> rows = {"timestamp": [60, 72], "base_fee": [7e7, 8e7], "blob_base_fee": [1.0, 2.0]}
     >>> held_fees(replay(rows, source="by hand"), 12.0, 5.0)
-    ((array([7., 8.]), array([1., 2.]), array([5., 5.])), 60.0)
+    ((array([70000000., 80000000.]), array([1., 2.]), array([5., 5.])), 60.0)
     """
     check_scenario("l1_fees", l1_fees)
     if l1_fees.sizes["path"] != 1:
