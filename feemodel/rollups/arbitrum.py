@@ -17,7 +17,7 @@ from typing import Generic, NamedTuple, overload
 from feemodel.checks import ArrayLike, Numbers, Part, Wholes, choice, whole
 from feemodel.ethereum import fee_market
 from feemodel.formula import formula
-from feemodel.integers import Whole, add, maximum, multiply, multiply_divide
+from feemodel.integers import Whole, add, maximum, multiply, multiply_divide, saturated
 from feemodel.records import compared_by_value, printed_as_table
 
 UNITS_PER_BYTE = 16
@@ -66,7 +66,7 @@ class PosterCharge(NamedTuple, Generic[Part]):
     """What a transaction pays for its bytes."""
 
     units: Part  #: [unit]
-    gas: Part  #: added to the gas used [gas]
+    gas: Part  #: added to the gas used, at most 2**64 − 1 [gas]
     fee: Part  #: gas · gas price [wei]
 
 
@@ -120,7 +120,7 @@ def poster_charge(brotli_size: ArrayLike, *, price_per_unit: ArrayLike, gas_pric
     units = poster_units(brotli_size)
     price = whole("gas_price", gas_price, minimum=1, unit="wei")
     cost = multiply("poster_cost", whole("price_per_unit", price_per_unit, unit="wei"), units)
-    gas: Whole = cost // price
+    gas = saturated(cost // price)
     return PosterCharge(units, gas, multiply("poster_fee", gas, price))
 
 
@@ -158,7 +158,7 @@ def estimated_poster_gas(
     cost = multiply("poster_cost", whole("price_per_unit", price_per_unit, unit="wei"), units)
     lowered = multiply_divide("base_fee", whole("base_fee", base_fee, unit="wei"), 7, 8)
     price = maximum(lowered, whole("min_base_fee", min_base_fee, minimum=1, unit="wei"))
-    return multiply_divide("poster_cost", cost, ESTIMATE_COST_BIPS, BIPS) // price
+    return saturated(multiply_divide("poster_cost", cost, ESTIMATE_COST_BIPS, BIPS) // price)
 
 
 @overload

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ethereum_rlp import rlp
 
@@ -22,11 +22,21 @@ from feemodel.execution.message import Message
 from feemodel.execution.state import CallState
 from feemodel.ledger.scheme import scheme_of
 from feemodel.ledger.tree import Tree, proven
-from feemodel.rollups import arbitrum_l1_pricing, arbitrum_l2_pricing, optimism, polygon_zkevm, scroll, taiko, zksync
+from feemodel.rollups import (
+    arbitrum,
+    arbitrum_l1_pricing,
+    arbitrum_l2_pricing,
+    optimism,
+    optimism_operator,
+    polygon_zkevm,
+    scroll,
+    taiko,
+    zksync,
+)  # fmt: skip
 from feemodel.sizes.codecs import FastLz
 from feemodel.sizes.lzss import Lzss
 from feemodel.sizes.lzss_format import LONGEST_INPUT
-from tests.execution_programs import call_state, message
+from tests.execution_programs import POOR, SENDER, STRANGER, call_state, message
 
 UINT32, INT63, UINT64, UINT128 = 2**32 - 1, 2**63 - 1, 2**64 - 1, 2**128 - 1
 GWEI = 10**9
@@ -253,14 +263,31 @@ def _floor_gas(fork: str, data: str) -> int:
     return int(fee_market.calldata_floor_gas(zeros, len(data) // 2 - zeros))
 
 
-def _world(seed: int) -> tuple[CallState, Message, int]:
-    """A state of random programs, a random call on it, and the most gas of an execution."""
+class Estimated(NamedTuple):
+    """A call on a state whose gas is estimated."""
+
+    world: CallState
+    call: Message
+    gas_cap: int  #: the most that an execution may have [gas]
+    gas: int  #: that the call names; 0 where it names none [gas]
+
+
+def _estimated(seed: int) -> Estimated:
+    """A state of random programs and a random call on it, now and then one that its sender cannot pay for."""
     rng = random.Random(seed)
-    return call_state(rng), message(rng), rng.choice([50_000_000, 50_000_000, 1_000_000, 100_000])
+    world, call = call_state(rng), message(rng)
+    if rng.random() < 0.2:
+        changes = {
+            "gas_price": rng.choice([0, 1, 7, 8, 10**9, 10**12, 10**14]),
+            "value": rng.choice([0, 10**18, 10**19]),
+        }
+        call = call._replace(**changes, sender=rng.choice([SENDER, SENDER, POOR, STRANGER]))
+    gas_cap = rng.choice([50_000_000, 50_000_000, 1_000_000, 100_000])
+    return Estimated(world, call, gas_cap, rng.choice([0, 0, 0, 20_999, 21_000, 60_000, 10**6, 2**40]))
 
 
 def _estimate_question(seed: int) -> str:
-    world, call, gas_cap = _world(seed)
+    world, call, gas_cap, gas = _estimated(seed)
     accounts = {
         to_hex(address): {
             "balance": hex(account.balance), "nonce": hex(account.nonce), "code": to_hex(account.code),
@@ -272,7 +299,8 @@ def _estimate_question(seed: int) -> str:
     return _compact({
         "fork": world.fork.name, "accounts": accounts, "coinbase": to_hex(block.coinbase), "number": block.number,
         "timestamp": block.timestamp, "gasLimit": block.gas_limit, "gasCap": gas_cap, "baseFee": hex(block.base_fee),
-        "excessBlobGas": block.excess_blob_gas, "gas": 0, "to": None, **_call_object(call),
+        "excessBlobGas": block.excess_blob_gas, "to": None, **_call_object(call),
+        "gas": min(gas, gas_cap),
     })  # fmt: skip
 
 
@@ -287,10 +315,11 @@ def _call_object(call: Message) -> dict[str, Any]:
 
 
 def _estimate(seed: int) -> str:
-    world, call, gas_cap = _world(seed)
+    world, call, gas_cap, gas = _estimated(seed)
+    asked = _call_object(call) | ({"gas": hex(gas)} if gas else {})
     limits = Limits(gas_cap=gas_cap, total_gas=10**12, seconds=600.0)
     try:
-        return str(estimate_gas(_call_object(call), world, search="geth", limits=limits).gas_limit)
+        return str(estimate_gas(asked, world, search="geth", limits=limits).gas_limit)
     except ExecutionFailed as error:
         return "failed" if error.data is None else f"reverted {error.data}"
 
@@ -549,6 +578,42 @@ def _report(
     return (after.price_per_unit, *paid, after.last_surplus)
 
 
+def _poster_inputs(draw: Draw) -> Arguments:
+    return draw.whole(2**30, 10**5), draw.whole(UINT128, 10**12), draw.whole(UINT128, 10**11, least=1)
+
+
+def _batch_gas_inputs(draw: Draw) -> Arguments:
+    version = draw.rng.choice(arbitrum.VERSIONS)
+    sizes, extra = (draw.whole(2**40, 10**6), draw.whole(2**40, 10**6)), draw.whole(2**60, 10**8)
+    floor = int(version.counts_floor)
+    return version.name, *sizes, str(version.per_batch_gas), extra, str(floor), draw.whole(2**16, 40)
+
+
+def _batch_gas(version: str, zero: Any, nonzero: Any, gas: str, extra: Any, floor: str, per_token: Any) -> Any:
+    return arbitrum.batch_gas(zero, nonzero, version=version, extra_gas=extra, gas_floor_per_token=per_token)
+
+
+def _scalars_inputs(draw: Draw) -> Arguments:
+    rng, mix = draw.rng, draw.rng.choice([*optimism_operator.MIXES.values()])
+    count = float(draw.whole(10**12, 10**7, least=1)) if rng.random() < 0.7 else rng.uniform(1, 10**7)
+    margin = rng.choice([0.0, 5.0, 99.0, rng.uniform(0, 100)])
+    channel = rng.choice([1.0, 5.0, 24.0, rng.uniform(0.01, 24)])
+    output = rng.choice([0.0, 1.0, 12.0, rng.uniform(0.01, 100)])
+    numbers = mix.estimated_size, mix.size_per_blob_gas, mix.size_per_calldata_gas
+    return count, margin, channel, output, rng.randrange(2), rng.randrange(2), *numbers
+
+
+def _scalars(
+    count: float, margin: float, channel: float, output: float, proofs: int, state: int, size: float, blob: float,
+    calldata: float,
+) -> Arguments:  # fmt: skip
+    return optimism_operator.scalars_for_margin(
+        count, optimism_operator.TransactionMix("own", size, blob, calldata), margin=margin / 100,
+        channel_hours=channel, output_hours=output, fault_proofs=proofs == 1, state_in_fees=state == 1,
+        as_published=True,
+    )  # fmt: skip
+
+
 def _scroll_fees(draw: Draw) -> Arguments:
     scalar = 10**10 if draw.usual else UINT128
     return (
@@ -647,6 +712,24 @@ PORTS = {
     ),
     "Arbitrum batch report": Formula(
         program="ports", asked="arbitrum_report", draw=_report_inputs, ours=_report, judge="port of nitro"
+    ),
+    "Arbitrum poster gas": Formula(
+        program="ports", asked="arbitrum_poster", draw=_poster_inputs, judge="port of nitro", arrays=True,
+        ours=lambda size, price, gas_price: arbitrum.poster_charge(size, price_per_unit=price, gas_price=gas_price).gas,
+    ),
+    "Arbitrum estimated poster gas": Formula(
+        program="ports", asked="arbitrum_estimate", judge="port of nitro", arrays=True,
+        draw=lambda draw: (*_poster_inputs(draw), draw.whole(UINT128, 10**9, least=1)),
+        ours=lambda size, price, base_fee, least: arbitrum.estimated_poster_gas(
+            size, price_per_unit=price, base_fee=base_fee, min_base_fee=least
+        ),
+    ),
+    "Arbitrum batch gas": Formula(
+        program="ports", asked="arbitrum_batch", draw=_batch_gas_inputs, ours=_batch_gas, judge="port of nitro",
+        arrays=True, question=lambda version, *words: " ".join(map(str, words)),
+    ),
+    "OP Stack scalars of a margin": Formula(
+        program="ports", asked="op_scalars", draw=_scalars_inputs, ours=_scalars, judge="port of the documentation",
     ),
     "Scroll before Curie": Formula(
         program="ports", asked="scroll_pre_curie", judge="port of scroll's geth", arrays=True,

@@ -6,7 +6,9 @@
 // Sources:
 //   - polygon_*: 0xPolygonHermez/zkevm-node at 3664955, pool/effectivegasprice.go;
 //   - arbitrum_*: OffchainLabs/nitro at 6dce8d1, arbos/l2pricing/{model, multi_gas_constraint, l2pricing}.go,
-//     util/arbmath/{math, bips}.go; arbos/l1pricing/l1pricing.go at 001ae31;
+//     util/arbmath/{math, bips}.go, arbos/{tx_processor, internal_tx}.go, arbos/arbostypes/incomingmessage.go;
+//     arbos/l1pricing/l1pricing.go at 001ae31;
+//   - op_scalars: ethereum-optimism/docs at 05d4fe8, utils/calculator-helpers.ts;
 //   - scroll_*: Chaintable/go-ethereum-scrl at 5f34f2a, rollup/fees/rollup_fee.go;
 //   - taiko_*: taikoxyz/alethia-reth, crates/consensus/src/eip4396.rs;
 //   - zksync_*: matter-labs/zksync-era at 3e29e4a, core/lib/types/src/fee_model.rs,
@@ -352,6 +354,70 @@ func arbitrumReport(words []string) string {
 	return fmt.Sprint(price, units, fees, posters, rewards, lastSurplus)
 }
 
+func gasFor(cost, price *big.Int) string {
+	if gas := divided(cost, price); gas.IsUint64() {
+		return gas.String()
+	}
+	return strconv.FormatUint(math.MaxUint64, 10)
+}
+
+// The gas for the bytes of a transaction: compressed size, price per unit, gas price.
+func arbitrumPoster(words []string) string {
+	return gasFor(times(whole(words[1]), unsigned(small(words[0])*16)), whole(words[2]))
+}
+
+// The same of an estimate; words as before, and the minimum base fee.
+func arbitrumEstimate(words []string) string {
+	units := (small(words[0])*16 + 16*16) * 10_100 / 10_000
+	cost := divided(times(times(whole(words[1]), unsigned(units)), big.NewInt(11_000)), big.NewInt(10_000))
+	price := divided(times(whole(words[2]), big.NewInt(7)), big.NewInt(8))
+	if least := whole(words[3]); price.Cmp(least) < 0 {
+		price = least
+	}
+	return gasFor(cost, price)
+}
+
+// The gas of a batch: zero and other bytes, gas of the version, extra gas, whether there is a floor, gas per token of it.
+func arbitrumBatch(words []string) string {
+	length, nonzeros := small(words[0])+small(words[1]), small(words[1])
+	gas := 4*(length-nonzeros) + 16*nonzeros + 30 + (length+31)/32*6 + 2*20_000
+	gas += small(words[2]) + small(words[3])
+	if words[4] == "1" {
+		gas = max(gas, small(words[5])*(length+nonzeros*3+172)+21_000)
+	}
+	return strconv.FormatUint(gas, 10)
+}
+
+// OP Stack's calculator of scalars
+
+// Transactions a day, margin [percent], hours of a channel, hours between outputs, fault proofs, state in fees, then of
+// the comparable chain the estimated size and the size per unit of blob gas and of calldata gas.
+func opScalars(words []string) string {
+	count, margin, channel, output := double(words[0]), double(words[1])/100, double(words[2]), double(words[3])
+	size, perBlobGas, perCalldataGas := double(words[6]), double(words[7]), double(words[8])
+	capacity := (131_072.0 - 406 - 1_028) * perBlobGas
+	perBlob := min(capacity/size, count/(24/channel))
+	blobs := count / perBlob
+	fullness := perBlob * size / capacity
+	carried := math.Floor(max(min(5, perCalldataGas*count*(channel/24)/capacity), 1) + 0.5)
+	commitments := blobs / carried * 21_000
+	outputs := 0.0
+	if output != 0 {
+		outputs = 24 / output
+	}
+	perOutput, covered := 86_847.5, 0.0
+	if words[4] == "1" {
+		perOutput = 420_926.0
+	}
+	if words[5] == "1" {
+		covered = outputs * perOutput
+	}
+	gas := commitments + covered
+	base := gas / (count * (16 * size)) / (1 - margin)
+	blob := blobs * 131_072 / (size * count) / fullness / (1 - margin)
+	return fmt.Sprintf("%.0f %.0f", math.Floor(base*1_000_000+0.5), math.Floor(blob*1_000_000+0.5))
+}
+
 // Scroll
 
 var nano = big.NewInt(1_000_000_000)
@@ -449,6 +515,10 @@ func main() {
 		"arbitrum_multi_gas":   arbitrumMultiGas,
 		"arbitrum_backlog":     arbitrumBacklog,
 		"arbitrum_report":      arbitrumReport,
+		"arbitrum_poster":      arbitrumPoster,
+		"arbitrum_estimate":    arbitrumEstimate,
+		"arbitrum_batch":       arbitrumBatch,
+		"op_scalars":           opScalars,
 		"scroll_pre_curie":     scrollPreCurie,
 		"scroll_curie":         scrollCurie,
 		"scroll_feynman":       scrollFeynman,
