@@ -1,5 +1,7 @@
 """The search with proven probes against the node's search that executes every limit: the same answers.
 
+An engine that searches itself finds the same with the same executions.
+
 python -m tests.searches [--calls N] [--seed N] [--replays FOLDER] [--engine NAME]
 """
 
@@ -16,6 +18,7 @@ from feemodel.execution.estimate import GasEstimate, Limits, estimate_gas
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Traced
 from feemodel.execution.replay import estimate_request, steps
+from feemodel.execution.search import search_message
 from feemodel.execution.state import CallState
 from feemodel.io.replay import read_replay
 from tests.gas_families import family_calls
@@ -57,6 +60,9 @@ class _Remembered:
     def __call__(self, message, gas_limit):
         return self.trace(message, gas_limit).outcome
 
+    def search(self, message, search):
+        return search_message(self, message, search)
+
     def trace(self, message, gas_limit):
         if (message, gas_limit) not in self._traced:
             self._traced[message, gas_limit] = self._execute.trace(message, gas_limit)
@@ -80,7 +86,10 @@ def replayed(folder: Path, chosen: Callable[[int], bool] = lambda place: True) -
 
 
 def compared(asked: Iterator[Asked], engine_name: str = "reference") -> tuple[list[str], Counter]:
-    """Every difference, and how many limits were executed by either search and proven."""
+    """Every difference, and how many limits were executed by either search and proven.
+
+    The reference has no search of its own, and is not asked for one.
+    """
     engine, differences, counts = engine_named(engine_name), [], Counter()
     for number, (name, call, call_state) in enumerate(asked):
         traced: dict[tuple[Message, int], Traced] = {}
@@ -92,6 +101,9 @@ def compared(asked: Iterator[Asked], engine_name: str = "reference") -> tuple[li
             )
             if _answer(found) != _answer(expected):
                 differences.append(f"{name}, call {number}, {search} at {tolerance}: {found}, expected {expected}")
+            own = _estimated(call, call_state, engine=engine, **options) if engine_name == "native" else found
+            if own != found:
+                differences.append(f"{name}, call {number}, {search} at {tolerance}: the engine's own search: {own}")
             if isinstance(found, GasEstimate) and isinstance(expected, GasEstimate):
                 counts[search, tolerance, "estimates"] += 1
                 counts[search, tolerance, "executed"] += found.executions

@@ -1,15 +1,25 @@
 """The gas-limit search on made-up executions: what it answers depends on nothing but what it is told."""
 
+import math
+import random
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feemodel.errors import InvalidInput
+from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded
+from feemodel.execution import Account, CallState, Limits, Message
 from feemodel.execution.clients import node_named
+from feemodel.execution.engines import engine_named
+from feemodel.execution.message import parse_request
 from feemodel.execution.outcome import UNBOUNDED, Outcome, Status, Traced
-from feemodel.execution.search import BESU, GETH, search_gas
+from feemodel.execution.search import BESU, GETH, Search, Searched, Unproven, search_gas, search_message
+from tests.execution_engines import HAS_NATIVE, WITHOUT_NATIVE, address
+from tests.gas_families import family_calls
 
 CAP = 16_777_216
+TARGET = address(0xC0DE)
 
 
 class Needs:
@@ -168,6 +178,74 @@ def test_nothing_is_proven_of_a_limit_that_the_node_would_refuse():
     found = search_gas(execute, upper=most, trace=lambda limit: traced, most_gas=most)
     assert found.gas_limit == every.gas_limit == most
     assert found.executed == 1
+
+
+class Inline:
+    """Executes with little gas in place of more, as far as that proves how more ends: `inline_gas` in Python."""
+
+    def __init__(self, execute, search):
+        self._execute, self._left, self._acts = execute, search.inline_gas, search.sender_has_code
+
+    def __call__(self, message, gas_limit):
+        return self.trace(message, gas_limit).outcome
+
+    def trace(self, message, gas_limit):
+        left = self._left
+        if gas_limit > left and message.gas_price and self._acts:
+            raise Unproven("less gas does not tell how more ends")
+        traced = self._execute.trace(message, min(gas_limit, left))
+        if gas_limit > left and not (traced.oblivious and traced.outcome.status in (Status.SUCCESS, Status.REVERT)):
+            raise Unproven("less gas does not tell how more ends")
+        self._left = max(left - traced.outcome.gas_used, 0)
+        return traced
+
+
+def ended(action):
+    try:
+        return action()
+    except FeeModelError as error:
+        return type(error), str(error)
+
+
+@pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
+@pytest.mark.parametrize("seed", [3, 4])
+def test_the_search_in_rust_is_the_one_in_python(seed):
+    """Of calls of every family with bounds, limits and little gas in place of more: same answer, executions, error."""
+    rng, native, ends = random.Random(seed), engine_named("native"), Counter()
+    for call in family_calls(seed, 600):
+        node, request = rng.choice([node_named("geth"), node_named("besu")]), parse_request(call.call)
+        try:
+            message = node.message(request, call.call_state)
+        except FeeModelError:
+            continue
+        most = rng.choice([math.inf, math.inf, CAP, 100_000, 21_000, -1])
+        search = Search(
+            rules=node.rules, upper=rng.choice([CAP, CAP, 200_000, 60_000, 21_000, 0]), most_gas=most,
+            tolerance=rng.choice([0, 0.015, 0.5]), transfer=rng.random() < 0.5,
+            limits=Limits(total_gas=rng.choice([10**9, 10**9, 10**6, 50_000, 0])),
+            inline_gas=rng.choice([None, None, 150_000, 40_000]), sender_has_code=rng.random() < 0.1,
+        )  # fmt: skip
+
+        def both(execute, message=message, search=search):
+            plain = execute if search.inline_gas is None else Inline(execute, search)
+            return ended(lambda: execute.search(message, search)), ended(lambda: search_message(plain, message, search))
+
+        found, expected = native.run(call.call_state, both)
+        ends[type(found).__name__ if isinstance(found, Searched) else found[0].__name__] += 1
+        assert expected == found
+    assert min(ends[name] for name in ("Searched", "LimitExceeded", "Unproven")) > 10
+
+
+@pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
+def test_a_search_that_takes_too_long_begins_no_further_execution():
+    """An execution of 100,000 hashes takes milliseconds; the second one is not begun."""
+    call_state = CallState(
+        accounts={TARGET: Account(nonce=1, code=bytes.fromhex("5b5a5f5260205f20505a61ffff1060005700"))}
+    )
+    search = Search(GETH, CAP, math.inf, 0, transfer=False, limits=Limits(seconds=1e-6))
+
+    with pytest.raises(LimitExceeded, match=r"the executions of one estimate took more than 1e-06 s together"):
+        engine_named("native").run(call_state, lambda execute: execute.search(Message(to=TARGET), search))
 
 
 def test_an_unknown_node_is_refused():

@@ -228,9 +228,9 @@ def test_no_call_is_executed_in_the_serving_thread_with_more_than_a_little_gas()
     class Counting:
         engine = "native"
 
-        def trace(self, message, gas_limit):
-            limits.append(gas_limit)
-            return engine_named("native").run(ROUND, lambda execute: execute.trace(message, gas_limit))
+        def search(self, message, search):
+            limits.append(search.inline_gas)
+            return engine_named("native").run(ROUND, lambda execute: execute.search(message, search))
 
     for call, overrides in (
         (TOKENS, None),
@@ -240,8 +240,7 @@ def test_no_call_is_executed_in_the_serving_thread_with_more_than_a_little_gas()
     ):
         with suppress(Beyond, ExecutionFailed):
             estimate_gas(call, ROUND.overridden(overrides), search="geth", engine=Inline(lambda call_state: Counting()))
-    assert len(limits) >= 4
-    assert max(limits) <= INLINE_GAS
+    assert limits == [INLINE_GAS] * 4
 
 
 @needs_native

@@ -20,9 +20,9 @@ from feemodel.ethereum.quantities import to_hex, to_quantity
 from feemodel.ethereum.transaction import ZERO_ADDRESS, created_address
 from feemodel.execution.clients import Geth
 from feemodel.execution.engines import Engine, Execute, engine_of
-from feemodel.execution.estimate import Budget, Limits
 from feemodel.execution.forks import Fork
 from feemodel.execution.gas_parts import too_little_gas
+from feemodel.execution.limits import Budget, Limits
 from feemodel.execution.message import Message, Request, encoded_transaction, parse_request
 from feemodel.execution.outcome import Outcome, Status
 from feemodel.execution.state import CallState, blob_base_fee

@@ -12,6 +12,7 @@ from feemodel.execution.forks import since
 from feemodel.execution.inputs import check_gas_limit
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Committed, Inspected, Outcome, Traced
+from feemodel.execution.search import Search, Searched
 from feemodel.execution.state import Account, CallState, blob_base_fee
 from feemodel.extras import engine_commands, has_native, install_command
 
@@ -31,6 +32,12 @@ class Execute(Protocol):
 
     def trace(self, message: Message, gas_limit: int) -> Traced:
         """The same execution with what it proves about other gas limits; an engine that cannot tell proves nothing."""
+
+    def search(self, message: Message, search: Search) -> Searched:
+        """The gas limit that a message needs, as `feemodel.execution.search.search_message` finds it.
+
+        Raises `LimitExceeded` where its executions take too much.
+        """
 
     def inspect(self, message: Message, gas_limit: int) -> Inspected:
         """The same execution with its gas by contract, and the accounts and slots that its code named."""
@@ -85,6 +92,11 @@ class _MeteredExecute:
 
     def trace(self, message: Message, gas_limit: int) -> Traced:
         return self._counted(self._execute.trace(message, gas_limit))
+
+    def search(self, message: Message, search: Search) -> Searched:
+        searched = self._execute.search(message, search)
+        self._meter.gas += searched.spent
+        return searched
 
     def inspect(self, message: Message, gas_limit: int) -> Inspected:
         return self._counted(self._execute.inspect(message, gas_limit))

@@ -1,12 +1,10 @@
 """The whole answer: limits, engine, search; then size and fee."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from time import monotonic
 from typing import Any, NamedTuple
 
-from feemodel.checks import real_scalar, whole_scalar
-from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
+from feemodel.checks import real_scalar
+from feemodel.errors import ExecutionFailed, InvalidInput
 from feemodel.ethereum.call import Call
 from feemodel.ethereum.quantities import to_quantity
 from feemodel.ethereum.transaction import ZERO_ADDRESS
@@ -14,39 +12,17 @@ from feemodel.execution.clients import Geth, Node, check_rules, node_named, paya
 from feemodel.execution.engines import Engine, Execute, engine_of
 from feemodel.execution.failures import failure, not_executed
 from feemodel.execution.gas_parts import FLOOR_WORDS, too_little_gas
-from feemodel.execution.inputs import MAX_GAS, check_seconds
+from feemodel.execution.limits import DEFAULT_LIMITS
+from feemodel.execution.limits import Limits as Limits  # part of this interface
 from feemodel.execution.message import Request, parse_request
-from feemodel.execution.outcome import Outcome, Status, Traced
-from feemodel.execution.search import TOLERANCE, search_gas
+from feemodel.execution.outcome import Outcome, Status
+from feemodel.execution.search import TOLERANCE, Search
 from feemodel.execution.state import CallState
 from feemodel.linea.measure import fee_size
 from feemodel.linea.pricing_forms import Form
 from feemodel.linea.priority import Breakdown
 from feemodel.records import printed_as_table
 from feemodel.sizes.codecs import Codec
-
-#: Largest cap of one execution: Besu's first guess is 1/63 above it, which engines execute too [gas].
-MAX_GAS_CAP = MAX_GAS // 2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What one estimate may cost; raises `InvalidInput` for a limit that is none.
-
-    >>> Limits(gas_cap=30_000_000).total_gas
-    200000000
-    """
-
-    gas_cap: int = 50_000_000  #: of one execution, whatever the block's limit is; at most 2**31 [gas]
-    total_gas: int = 200_000_000  #: of all executions of one estimate together [gas]
-    seconds: float = 10.0  #: after which no further execution of an estimate begins [s]
-    max_call_gas: int = 30_000_000  #: the most that `gas` of a rollup call may say [gas]
-
-    def __post_init__(self) -> None:
-        whole_scalar("limits.gas_cap", self.gas_cap, maximum=MAX_GAS_CAP)
-        whole_scalar("limits.total_gas", self.total_gas)
-        check_seconds("limits.seconds", self.seconds)
-        whole_scalar("limits.max_call_gas", self.max_call_gas)
 
 
 @printed_as_table
@@ -86,7 +62,7 @@ def estimate_gas(
     search: str = "besu",
     tolerance: float = TOLERANCE,
     engine: str | Engine = "auto",
-    limits: Limits = Limits(),
+    limits: Limits = DEFAULT_LIMITS,
 ) -> GasEstimate:
     """The gas limit that a call needs on a state, as a node would estimate it.
 
@@ -124,7 +100,7 @@ def execute_call(
     *,
     overrides: Mapping[Any, Any] | None = None,
     engine: str | Engine = "auto",
-    limits: Limits = Limits(),
+    limits: Limits = DEFAULT_LIMITS,
 ) -> bytes:
     """What a call returns, as geth's `eth_call` answers; parameters and errors as in `estimate_gas`.
 
@@ -160,7 +136,7 @@ def rollup_estimate(
     search: str = "besu",
     tolerance: float = TOLERANCE,
     engine: str | Engine = "auto",
-    limits: Limits = Limits(),
+    limits: Limits = DEFAULT_LIMITS,
 ) -> RollupEstimate:
     """What `rollup_estimateGas` answers: the gas limit, the base fee, and the priority fee on the measured size.
 
@@ -236,40 +212,14 @@ def check_rollup_call(call: Call, limits: Limits) -> None:
         raise InvalidInput("call.gasPrice", "expected either gasPrice or maxFeePerBlobGas", call.gas_price)
 
 
-class Budget:
-    """What the executions of one estimate may take together.
-
-    Parameters
-    ----------
-    limits : of which `total_gas` and `seconds` count.
-    """
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits, self._began = limits, monotonic()
-        self.spent = 0  #: by those that were executed [gas]
-
-    def check(self) -> None:
-        """Raise `LimitExceeded` where it is spent."""
-        if self.spent > self._limits.total_gas:
-            raise LimitExceeded(
-                f"the executions of one estimate took more than {self._limits.total_gas:,} gas together"
-            )
-        if monotonic() - self._began > self._limits.seconds:
-            raise LimitExceeded(f"the executions of one estimate took more than {self._limits.seconds:g} s together")
-
-
 class _Estimate:
     """A call as a node makes it a message, executed with the limits that the node would execute it with.
 
     What takes too much is ended.
     """
 
-    _execute: Execute
-    _budget: Budget
-
     def __init__(self, node: Node, request: Request, call_state: CallState, tolerance: float, limits: Limits) -> None:
         self._node, self._request, self._call_state = node, request, call_state
-        self._tolerance, self._limits = tolerance, limits
         node.check_chain(request, call_state)
         self._upper = node.upper_bound(request, call_state, limits.gas_cap)
         try:
@@ -278,49 +228,31 @@ class _Estimate:
         except ExecutionFailed as error:
             raise ExecutionFailed(node.refused(error.message, self._upper)) from None
         self._payable, cap = payable_gas(node, request, call_state), call_state.fork.max_transaction_gas
-        self._most = self._payable if cap is None else min(cap, self._payable)  # of all limits [gas]
-        self._is_transfer = message.to is not None and not message.data
-        if self._is_transfer and not node.rules.transfer_to_code:
-            self._is_transfer = not call_state.account(message.to or ZERO_ADDRESS).code
+        most = self._payable if cap is None else min(cap, self._payable)  # of all limits [gas]
+        is_transfer = message.to is not None and not message.data
+        if is_transfer and not node.rules.transfer_to_code:
+            is_transfer = not call_state.account(message.to or ZERO_ADDRESS).code
+        self._search = Search(node.rules, self._upper, most, tolerance, is_transfer, limits)
 
     def found(self, execute: Execute) -> GasEstimate:
         """What the node's search finds with these executions; raises where the call fails at the upper bound."""
-        self._execute, self._budget = execute, Budget(self._limits)
-        limit, outcome, executed, proven = search_gas(
-            self._executed, upper=self._upper, rules=self._node.rules, tolerance=self._tolerance,
-            transfer=self._is_transfer, trace=self._traced, most_gas=self._most,
-        )  # fmt: skip
-        if limit is None:
-            raise self._failure(outcome)
-        return GasEstimate(limit, outcome.charged, executed, execute.engine, proven)
+        found = execute.search(self._message, self._search)
+        if found.gas_limit is None:
+            raise self._failure(found.outcome)
+        return GasEstimate(found.gas_limit, found.outcome.charged, found.executed, execute.engine, found.proven)
 
     def _failure(self, outcome: Outcome) -> ExecutionFailed:
         """The error for a call that fails at the upper bound."""
+        if outcome.status is Status.REFUSED:
+            return ExecutionFailed(self._refusal(self._upper))
         if outcome.status is Status.INTRINSIC and self._node.names_floor:
             error = too_little_gas(self._message, outcome, self._upper, self._call_state.fork)
             if error.message.startswith(FLOOR_WORDS):
                 return ExecutionFailed(self._node.refused(error.message, self._upper))
         return failure(outcome, self._upper, estimating=True)
 
-    def _executed(self, gas_limit: int) -> Outcome:
-        if gas_limit > self._most:
-            return self._refused(gas_limit)
-        self._budget.check()
-        outcome = self._execute(self._message, gas_limit)
-        self._budget.spent += outcome.gas_used
-        return outcome
-
-    def _traced(self, gas_limit: int) -> Traced:
-        if gas_limit > self._most:
-            return Traced(self._refused(gas_limit))
-        self._budget.check()
-        traced = self._execute.trace(self._message, gas_limit)
-        self._budget.spent += traced.outcome.gas_used
-        return traced
-
-    def _refused(self, gas_limit: int) -> Outcome:
+    def _refusal(self, gas_limit: int) -> str:
         """What a node says to a limit that is too large."""
-        reason = f"transaction gas limit too high (cap: {self._call_state.fork.max_transaction_gas}, tx: {gas_limit})"
         if gas_limit > self._payable:
-            reason = self._node.refused(self._node.unpayable(self._request, self._call_state, gas_limit), gas_limit)
-        return Outcome(Status.REFUSED, gas_used=0, halt=reason)
+            return self._node.refused(self._node.unpayable(self._request, self._call_state, gas_limit), gas_limit)
+        return f"transaction gas limit too high (cap: {self._call_state.fork.max_transaction_gas}, tx: {gas_limit})"

@@ -13,12 +13,14 @@ from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from feemodel.checks import UINT256_MAX
-from feemodel.errors import EngineFailed, ExecutionFailed, InvalidInput, LimitExceeded
+from feemodel.errors import EngineFailed, ExecutionFailed, FeeModelError, InvalidInput, LimitExceeded
 from feemodel.ethereum.transaction import Authorization
 from feemodel.execution.engines import Execute, blob_cost, check_executable, check_stays
-from feemodel.execution.inputs import check_message, check_seconds, check_state
+from feemodel.execution.inputs import MAX_GAS, check_message, check_seconds, check_state
+from feemodel.execution.limits import too_much_gas, too_much_time
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Committed, Inspected, Log, Outcome, Status, Traced
+from feemodel.execution.search import REFUSED, Search, Searched, Unproven
 from feemodel.execution.state import EMPTY, Account, CallState, Change, blob_base_fee
 from feemodel.extras import has_native, install_command
 
@@ -28,7 +30,7 @@ if TYPE_CHECKING or has_native():  # see `feemodel.execution.engines.engine_name
 Found = TypeVar("Found")
 Answer = TypeVar("Answer")
 
-VERSION = "0.4.0"  # of the package: it tells apart how executions run out of gas
+VERSION = "0.5.0"  # of the package: it has the search for a gas limit
 MAX_MEMORY = 2**30  # bytes that an execution may take, as in `native/src/machine.rs`
 KEPT_CODE = 24_576  # bytes that code on a chain can have, EIP-170; longer code comes once and is not kept
 
@@ -56,6 +58,7 @@ _ENDINGS = (
     (Status.OUT_OF_GAS, "out of gas: max initcode size exceeded: code size {detail} limit 49152"),
 )
 _INVALID_OPCODE = 4
+_FAULTS = (native.MissingHash, native.TooLarge, native.BalanceOverflow, native.Exceeded, native.NativeError)
 _NO_FIELDS = (AttributeError, TypeError, ValueError, OverflowError)  # of values that are no fields of an input
 
 _Function: TypeAlias = "Callable[[native.State, native.Block, native.Message, int, float | None], Answer]"
@@ -133,9 +136,37 @@ class _Machine:
         """The execution with what it proves about other gas limits."""
         answer, least, most, single_frame = self._executed(native.trace, message, gas_limit)
         outcome = _outcome(answer)
-        if message.pays and message.gas_price and self._call_state.account(message.sender).balance > UINT256_MAX // 2:
-            return Traced(outcome)  # a smaller limit leaves it more, which could then be more than a balance can be
-        return Traced(outcome, least, most, single_frame)
+        return Traced(outcome, least, most, single_frame) if self._proves(message) else Traced(outcome)
+
+    def search(self, message: Message, search: Search) -> Searched:
+        """The gas limit that a message needs, see `feemodel.execution.search.search_message`."""
+        given, limits = self._prepared(message), search.limits
+        if search.most_gas >= 0:
+            check_executable(self._call_state, message, 0, self._blob_cost)
+        try:
+            gas_limit, answer, executed, proven, spent = native.search(
+                self._state, self._block, given, rules=search.rules.name, upper=search.upper,
+                most=int(min(search.most_gas, MAX_GAS)), tolerance=search.tolerance, transfer=search.transfer,
+                proves=self._proves(message), total_gas=limits.total_gas, seconds=limits.seconds, left=self._left(),
+                inline_gas=search.inline_gas, sender_acts=search.sender_has_code and bool(message.gas_price),
+            )  # fmt: skip
+        except native.SpentGas:
+            raise too_much_gas(limits.total_gas) from None
+        except native.SpentTime:
+            raise too_much_time(limits.seconds) from None
+        except native.Unproven as error:
+            raise Unproven(str(error)) from None
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InvalidInput("search", str(error), search) from None
+        except _FAULTS as error:
+            raise self._failure(error) from None
+        outcome = REFUSED if answer is None else _outcome(answer)
+        return Searched(gas_limit, outcome, executed, proven, spent)
+
+    def _proves(self, message: Message) -> bool:
+        """Whether an execution tells of others: a smaller limit leaves the payer more, which may be too much."""
+        pays = message.pays and message.gas_price
+        return not pays or self._call_state.account(message.sender).balance <= UINT256_MAX // 2
 
     def inspect(self, message: Message, gas_limit: int) -> Inspected:
         """The execution with its gas by contract, and what its code named."""
@@ -154,7 +185,16 @@ class _Machine:
         return Committed(_outcome(answer), found, changes)
 
     def _executed(self, function: _Function[Answer], message: Message, gas_limit: int) -> Answer:
-        if message is not self._message:  # a search asks for the same one again and again
+        given = self._prepared(message)
+        check_executable(self._call_state, message, gas_limit, self._blob_cost)
+        try:
+            return function(self._state, self._block, given, gas_limit, self._left())
+        except _FAULTS as error:
+            raise self._failure(error) from None
+
+    def _prepared(self, message: Message) -> native.Message:
+        """The message as the package has it, which is asked for again and again."""
+        if message is not self._message:
             self._blob_cost = blob_cost(self._call_state, message)
             try:
                 self._given, self._message = _given(message, self._call_state, self._blob_cost), message
@@ -163,22 +203,22 @@ class _Machine:
             except _NO_FIELDS as error:
                 check_message(message)
                 raise InvalidInput("message", f"expected fields of a transaction: {error}", message) from None
-        check_executable(self._call_state, message, gas_limit, self._blob_cost)
-        left = None if self._until is None else max(self._until - monotonic(), 0.0)
-        try:
-            return function(self._state, self._block, self._given, gas_limit, left)
-        except native.MissingHash as error:
-            reason = "expected the hash that BLOCKHASH asks for"
-            raise InvalidInput("block.hashes", reason, error.args[0]) from None
-        except native.TooLarge:
-            raise LimitExceeded(f"the execution needs more than {MAX_MEMORY // 2**20:,} MiB of memory") from None
-        except native.BalanceOverflow as error:  # only an override can bring a state so far
-            raise ExecutionFailed(str(error)) from None
-        except native.NativeError as error:
-            raise EngineFailed(f"the native engine failed: {error}") from None
-        except native.Exceeded:
-            late = f"the executions of one estimate took more than {self._seconds:g} s together"
-            raise LimitExceeded(late) from None
+        return self._given
+
+    def _left(self) -> float | None:
+        return None if self._until is None else max(self._until - monotonic(), 0.0)
+
+    def _failure(self, error: Exception) -> FeeModelError:
+        """The error for an execution that has no outcome."""
+        if isinstance(error, native.MissingHash):
+            return InvalidInput("block.hashes", "expected the hash that BLOCKHASH asks for", error.args[0])
+        if isinstance(error, native.TooLarge):
+            return LimitExceeded(f"the execution needs more than {MAX_MEMORY // 2**20:,} MiB of memory")
+        if isinstance(error, native.BalanceOverflow):  # only an override can bring a state so far
+            return ExecutionFailed(str(error))
+        if isinstance(error, native.Exceeded):
+            return too_much_time(self._seconds or 0.0)
+        return EngineFailed(f"the native engine failed: {error}")
 
 
 def _outcome(answer: _Answer) -> Outcome:

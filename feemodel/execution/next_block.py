@@ -22,10 +22,10 @@ from feemodel.ethereum.fee_market import next_base_fee as next_base_fee_after
 from feemodel.ethereum.transaction import ZERO_ADDRESS
 from feemodel.execution.clients import Geth, named
 from feemodel.execution.engines import Engine, Execute, engine_of
-from feemodel.execution.estimate import Budget, Limits
 from feemodel.execution.failures import not_executed
 from feemodel.execution.forks import since
 from feemodel.execution.gas_parts import too_little_gas
+from feemodel.execution.limits import Budget, Limits
 from feemodel.execution.message import Message, Request, parse_request, transaction_type
 from feemodel.execution.outcome import Log, Outcome, Status
 from feemodel.execution.state import CallState, Change, parse_block_overrides

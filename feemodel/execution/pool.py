@@ -20,6 +20,7 @@ from feemodel.execution.engines import Execute
 from feemodel.execution.inputs import check_seconds
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Committed, Inspected, Outcome, Traced
+from feemodel.execution.search import Search, Searched, search_message
 from feemodel.execution.state import CallState, Overlay
 
 Found = TypeVar("Found")
@@ -139,6 +140,10 @@ class _Machine:
     def trace(self, message: Message, gas_limit: int) -> Traced:
         answer: Traced = self._asked("trace", message, gas_limit)
         return answer
+
+    def search(self, message: Message, search: Search) -> Searched:
+        """The gas limit that a message needs."""
+        return search_message(self, message, search)
 
     def inspect(self, message: Message, gas_limit: int) -> Inspected:
         answer: Inspected = self._asked("inspect", message, gas_limit)

@@ -27,6 +27,7 @@ from feemodel.execution.message import Message
 from feemodel.execution.outcome import UNBOUNDED, Committed, Inspected, Log, Outcome, Status, Traced
 from feemodel.execution.recursion import recursion_limit
 from feemodel.execution.reference_faults import distinguish, refusal
+from feemodel.execution.search import Search, Searched, search_message
 from feemodel.execution.state import Account, Block, CallState, blob_base_fee
 from feemodel.execution.trace import Recorder
 
@@ -131,6 +132,10 @@ class _Machine:
         least = max(intrinsic + record.least(), outcome.floor)
         halted = record.burned or outcome.status in (Status.HALT, Status.OUT_OF_GAS)
         return Traced(outcome, least, gas_limit if halted else UNBOUNDED, record.single_frame)
+
+    def search(self, message: Message, search: Search) -> Searched:
+        """The gas limit that a message needs."""
+        return search_message(self, message, search)
 
     def inspect(self, message: Message, gas_limit: int) -> Inspected:
         """The execution with its gas by contract, and what its code named."""

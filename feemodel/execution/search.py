@@ -1,4 +1,6 @@
-"""The gas-limit search: execution and an upper bound in, a gas limit out. Pure: the engine is passed in.
+"""The gas-limit search: execution and an upper bound in, a gas limit out.
+
+The native engine has the same search in Rust; this one serves engines that execute in Python.
 
     1. a plain transfer is executed at 21,000; if that succeeds, it is the answer
     2. executed at the upper bound, which must succeed
@@ -19,13 +21,20 @@ AbstractEstimateGas and EthEstimateGas.
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from feemodel.errors import FeeModelError
 from feemodel.ethereum.fee_market import TRANSACTION_GAS
+from feemodel.execution.limits import Budget, Limits
+from feemodel.execution.message import Message
 from feemodel.execution.outcome import Outcome, Status, Traced
+
+if TYPE_CHECKING:
+    from feemodel.execution.engines import Execute
 
 TOLERANCE = 0.015  # of both nodes
 CALL_STIPEND = 2_300
+REFUSED = Outcome(Status.REFUSED, gas_used=0)  # with a limit that the node would not execute
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +69,19 @@ BESU = SearchRules(
 SEARCHES = {rules.name: rules for rules in (GETH, BESU)}
 
 
+class Search(NamedTuple):
+    """What a search for the gas limit of a message starts from, and what it may take."""
+
+    rules: SearchRules
+    upper: int  #: the upper bound [gas]
+    most_gas: float  #: the largest limit that the node would execute; below 0 it would execute none [gas]
+    tolerance: float  #: see `search_gas` [1]
+    transfer: bool  #: whether the message may be a plain transfer
+    limits: Limits  #: of which `total_gas` and `seconds` count
+    inline_gas: int | None = None  #: see `Unproven` [gas]
+    sender_has_code: bool = False  #: which may spend what a larger limit would leave it less of
+
+
 class Searched(NamedTuple):
     """What a search found: a gas limit, or none where the call fails at the upper bound."""
 
@@ -67,6 +89,41 @@ class Searched(NamedTuple):
     outcome: Outcome  #: of the execution at the upper bound, or of the transfer
     executed: int  #: limits that were executed
     proven: int  #: limits of which the trace proved how they end
+    spent: int = 0  #: by those that were executed [gas]
+
+
+class Unproven(FeeModelError):
+    """A search that executes with `inline_gas` in place of more, where that does not tell how more ends."""
+
+
+def search_message(execute: "Execute", message: Message, search: Search) -> Searched:
+    """The gas limit that a message needs, found by one execution after the other.
+
+    Raises `LimitExceeded` where the executions together take more than they may.
+    """
+    budget = Budget(search.limits)
+
+    def executed(gas_limit: int) -> Outcome:
+        if gas_limit > search.most_gas:
+            return REFUSED
+        budget.check()
+        outcome = execute(message, gas_limit)
+        budget.spent += outcome.gas_used
+        return outcome
+
+    def traced(gas_limit: int) -> Traced:
+        if gas_limit > search.most_gas:
+            return Traced(REFUSED)
+        budget.check()
+        found = execute.trace(message, gas_limit)
+        budget.spent += found.outcome.gas_used
+        return found
+
+    found = search_gas(
+        executed, upper=search.upper, rules=search.rules, tolerance=search.tolerance, transfer=search.transfer,
+        trace=traced, most_gas=search.most_gas,
+    )  # fmt: skip
+    return found._replace(spent=budget.spent)
 
 
 def search_gas(

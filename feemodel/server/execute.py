@@ -22,6 +22,7 @@ from feemodel.execution.estimate import Limits
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Committed, Inspected, Outcome, Status, Traced
 from feemodel.execution.pool import EnginePool
+from feemodel.execution.search import Search, Searched, Unproven
 from feemodel.execution.state import CallState
 
 Found = TypeVar("Found")
@@ -100,6 +101,16 @@ class _Brief:
             raise TooLong(f"{left:,} gas do not tell")
         self._left = left - outcome.gas_used
         return traced
+
+    def search(self, message: Message, search: Search) -> Searched:
+        """Return what is found with little gas in place of more."""
+        has_code = message.pays and bool(self._call_state.account(message.sender).code)
+        try:
+            searched = self._execute.search(message, search._replace(inline_gas=self._left, sender_has_code=has_code))
+        except Unproven as error:
+            raise TooLong(str(error)) from None
+        self._left -= searched.spent
+        return searched
 
     def inspect(self, message: Message, gas_limit: int) -> Inspected:
         raise TooLong("an inspection")

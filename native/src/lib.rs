@@ -3,6 +3,7 @@
 //! - `state`: the accounts that calls run on, and overrides over them
 //! - `message`: what is executed, and in which block
 //! - `machine`: revm put together, and what a few opcodes and every frame report
+//! - `gas_search`: the search for a gas limit, in one call
 //! - `metered`: instructions whose price is not fixed
 //! - `least_gas`: what they report it for, the least gas limit on which an execution takes the same path
 //! - `inspection`: what they report where it is asked for, gas by contract and the accounts and slots that code names
@@ -14,6 +15,7 @@
 
 mod changes;
 mod fields;
+mod gas_search;
 mod hashing;
 mod inspection;
 mod least_gas;
@@ -34,6 +36,7 @@ use pyo3::types::PyBytes;
 use revm::primitives::U256;
 
 use changes::Change;
+use gas_search::{Search, Unfound};
 use machine::{Executed, Failure, Wanted, is_transfer};
 use message::{Block, Message};
 use state::{Code, State};
@@ -45,6 +48,9 @@ create_exception!(
     "BLOCKHASH asked for a hash that was not given: its number."
 );
 create_exception!(feemodel_native, Exceeded, PyException, "The execution took more time than it had.");
+create_exception!(feemodel_native, SpentGas, PyException, "The executions of a search took more gas than they had.");
+create_exception!(feemodel_native, SpentTime, PyException, "The executions of a search took more time than they had.");
+create_exception!(feemodel_native, Unproven, PyException, "Less gas does not tell how an execution with more ends.");
 create_exception!(feemodel_native, TooLarge, PyException, "The execution needs more memory than it may.");
 create_exception!(feemodel_native, BalanceOverflow, PyException, "An account would hold more than 2**256 - 1 wei.");
 create_exception!(feemodel_native, NativeError, PyException, "A fault of the engine.");
@@ -72,6 +78,61 @@ fn trace<'py>(
 ) -> PyResult<(Outcome<'py>, u64, u64, bool)> {
     let executed = run(py, state, block, message, gas_limit, seconds, Wanted::Outcome)?;
     Ok((outcome(py, &executed), executed.least, executed.most, executed.single_frame))
+}
+
+/// Gas limit, outcome of the upper bound or the transfer, limits executed, limits proven, gas of all executions.
+type Searched<'py> = (Option<u64>, Option<Outcome<'py>>, u64, u64, u64);
+
+/// The gas limit that a message needs, see `gas_search`. `total_gas` and `seconds` are what its executions may take,
+/// `left` is the time of the task that it is part of, `most` the largest limit that the node would execute.
+#[pyfunction]
+#[pyo3(signature = (state, block, message, *, rules, upper, most, tolerance, transfer, proves, total_gas, seconds=None, left=None, inline_gas=None, sender_acts=false))]
+#[allow(clippy::too_many_arguments, clippy::fn_params_excessive_bools)]
+fn search<'py>(
+    py: Python<'py>,
+    state: &State,
+    block: &Block,
+    message: &Message,
+    rules: &str,
+    upper: u64,
+    most: i64,
+    tolerance: f64,
+    transfer: bool,
+    proves: bool,
+    total_gas: u64,
+    seconds: Option<f64>,
+    left: Option<f64>,
+    inline_gas: Option<u64>,
+    sender_acts: bool,
+) -> PyResult<Searched<'py>> {
+    let Some(rules) = gas_search::Rules::named(rules) else {
+        return Err(PyValueError::new_err(format!("rules: expected geth or besu, got {rules}")));
+    };
+    if !(0.0..1.0).contains(&tolerance) {
+        return Err(PyValueError::new_err(format!("tolerance: expected a number from 0 to below 1, got {tolerance}")));
+    }
+    let asked = Search {
+        rules,
+        upper: fields::gas_limit(upper)?,
+        most: most.min(i64::try_from(fields::MAX_GAS).unwrap_or(i64::MAX)),
+        tolerance,
+        transfer,
+        proves,
+        total_gas,
+        begins_until: fields::deadline(seconds)?,
+        until: fields::deadline(left)?,
+        inline_gas,
+        sender_acts,
+    };
+    let found = caught(py, || gas_search::search(state, block, message, &asked))?;
+    let found = found.map_err(|unfound| match unfound {
+        Unfound::Failed(failure) => error(failure),
+        Unfound::Gas => SpentGas::new_err("the executions took more gas than they had"),
+        Unfound::Time => SpentTime::new_err("the executions took more time than they had"),
+        Unfound::Unproven => Unproven::new_err("less gas does not tell how more ends"),
+    })?;
+    let outcome = found.outcome.as_ref().map(|executed| outcome(py, executed));
+    Ok((found.gas_limit, outcome, found.executed, found.proven, found.spent))
 }
 
 /// The outcome; gas by the contract whose code used it; accounts that code named, each with the slots it read or wrote.
@@ -145,11 +206,18 @@ fn run(
     wanted: Wanted,
 ) -> PyResult<Executed> {
     let (gas_limit, until) = (fields::gas_limit(gas_limit)?, fields::deadline(seconds)?);
+    caught(py, || machine::execute(state, block, message, gas_limit, until, wanted))?.map_err(error)
+}
+
+/// What a function that executes returns; without Python's lock. A panic is a fault of the engine.
+fn caught<Found: Send>(py: Python<'_>, function: impl FnOnce() -> Found + Send) -> PyResult<Found> {
     // What a panic leaves behind is not used again: the machine of the thread is put back only where there was none.
-    let executed = py.detach(|| {
-        catch_unwind(AssertUnwindSafe(|| machine::execute(state, block, message, gas_limit, until, wanted)))
-    });
-    executed.map_err(|panic| NativeError::new_err(words(panic.as_ref())))?.map_err(|failure| match failure {
+    let found = py.detach(|| catch_unwind(AssertUnwindSafe(function)));
+    found.map_err(|panic| NativeError::new_err(words(panic.as_ref())))
+}
+
+fn error(failure: Failure) -> PyErr {
+    match failure {
         Failure::MissingHash(number) => MissingHash::new_err(number),
         Failure::Late => Exceeded::new_err("the execution took more time than it had"),
         Failure::Large => TooLarge::new_err("the execution needs too much memory"),
@@ -157,7 +225,7 @@ fn run(
         Failure::Unpayable => PyValueError::new_err("sender: it cannot pay"),
         Failure::Overflow => BalanceOverflow::new_err("an account would hold more than 2**256 - 1 wei"),
         Failure::Other(words) => NativeError::new_err(words),
-    })
+    }
 }
 
 fn words(panic: &(dyn std::any::Any + Send)) -> String {
@@ -178,6 +246,7 @@ fn feemodel_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Block>()?;
     module.add_class::<Message>()?;
     module.add_function(wrap_pyfunction!(trace, module)?)?;
+    module.add_function(wrap_pyfunction!(search, module)?)?;
     module.add_function(wrap_pyfunction!(inspect, module)?)?;
     module.add_function(wrap_pyfunction!(commit, module)?)?;
     module.add_class::<Change>()?;
@@ -186,6 +255,9 @@ fn feemodel_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("MissingHash", py.get_type::<MissingHash>())?;
     module.add("Exceeded", py.get_type::<Exceeded>())?;
+    module.add("SpentGas", py.get_type::<SpentGas>())?;
+    module.add("SpentTime", py.get_type::<SpentTime>())?;
+    module.add("Unproven", py.get_type::<Unproven>())?;
     module.add("TooLarge", py.get_type::<TooLarge>())?;
     module.add("BalanceOverflow", py.get_type::<BalanceOverflow>())?;
     module.add("NativeError", py.get_type::<NativeError>())

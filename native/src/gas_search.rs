@@ -1,0 +1,251 @@
+//! The search for the gas limit of a message, as geth and Besu do it.
+//!
+//! The same steps as in `feemodel/execution/search.py`, which says where they come from: a transfer at 21,000, the upper
+//! bound, a first guess, then halves. A limit is executed only where an earlier execution does not prove how it ends.
+
+use std::time::Instant;
+
+use crate::machine::{self, Ending, Executed, Failure, Wanted};
+use crate::message::{Block, Message};
+use crate::state::State;
+
+const TRANSACTION_GAS: u64 = 21_000;
+const CALL_STIPEND: u64 = 2_300;
+
+/// Whose search it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rules {
+    /// go-ethereum.
+    Geth,
+    /// Hyperledger Besu.
+    Besu,
+}
+
+impl Rules {
+    /// The rules of a node by its name.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "geth" => Some(Self::Geth),
+            "besu" => Some(Self::Besu),
+            _ => None,
+        }
+    }
+
+    /// What the lower end starts from.
+    fn used(self, outcome: &Executed) -> u64 {
+        match self {
+            Self::Geth => (outcome.gas_used - outcome.refund).max(outcome.floor),
+            Self::Besu => outcome.gas_used,
+        }
+    }
+
+    /// The first guess.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)]
+    fn optimistic(self, outcome: &Executed) -> u64 {
+        match self {
+            Self::Geth => (outcome.gas_used.max(outcome.floor) + CALL_STIPEND) * 64 / 63,
+            // In doubles, the ratio first.
+            Self::Besu => ((outcome.gas_used + CALL_STIPEND) as f64 * (64.0 / 63.0)) as u64,
+        }
+    }
+}
+
+/// What is searched, and what it may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Search {
+    /// Whose search it is.
+    pub rules: Rules,
+    /// The upper bound.
+    pub upper: u64,
+    /// The largest limit that the node would execute; below 0 it would execute none.
+    pub most: i64,
+    /// How far above the least limit the answer may lie, as a part of it.
+    pub tolerance: f64,
+    /// Whether the message may be a plain transfer.
+    pub transfer: bool,
+    /// Whether an execution proves how others end; not where a balance could overflow with another limit.
+    pub proves: bool,
+    /// What all executions may take.
+    pub total_gas: u64,
+    /// After which no further one begins.
+    pub begins_until: Option<Instant>,
+    /// When the one that runs ends.
+    pub until: Option<Instant>,
+    /// What all executions may take at most in place of more, as far as that proves how more ends.
+    pub inline_gas: Option<u64>,
+    /// Whether the sender has code, which may spend what a larger limit would leave it less of.
+    pub sender_acts: bool,
+}
+
+/// What a search found.
+#[derive(Debug)]
+pub struct Found {
+    /// `None` where the message fails at the upper bound.
+    pub gas_limit: Option<u64>,
+    /// Of the execution at the upper bound, or of the transfer; `None` where the node would not execute it.
+    pub outcome: Option<Executed>,
+    /// Limits that were executed.
+    pub executed: u64,
+    /// Limits of which an execution proved how they end.
+    pub proven: u64,
+    /// Gas of all executions.
+    pub spent: u64,
+}
+
+/// Why a search ended without an answer.
+#[derive(Debug)]
+pub enum Unfound {
+    /// An execution has no outcome.
+    Failed(Failure),
+    /// The executions took more gas than they may.
+    Gas,
+    /// They took more time.
+    Time,
+    /// The gas that may be taken in place of more does not tell how more ends.
+    Unproven,
+}
+
+impl From<Failure> for Unfound {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// Search the gas limit of a message.
+#[allow(clippy::cast_precision_loss)]
+pub fn search(state: &State, block: &Block, message: &Message, search: &Search) -> Result<Found, Unfound> {
+    let mut probes = Probes::new(state, block, message, search);
+    let rules = search.rules;
+    if search.transfer
+        && let Some(outcome) = probes.execute(TRANSACTION_GAS)?
+        && outcome.ending == Ending::Success
+    {
+        return Ok(probes.found(Some(TRANSACTION_GAS), Some(outcome)));
+    }
+    let outcome = match probes.trace(search.upper)? {
+        Some(outcome) if outcome.ending == Ending::Success => outcome,
+        outcome => return Ok(probes.found(None, outcome)),
+    };
+    let (mut low, mut high) = (rules.used(&outcome).saturating_sub(1), search.upper);
+    let optimistic = rules.optimistic(&outcome);
+    if rules == Rules::Besu || optimistic < high {
+        *(if probes.succeeds(optimistic)? { &mut high } else { &mut low }) = optimistic;
+    }
+    while low + 1 < high && ((high - low) as f64 / high as f64 >= search.tolerance) {
+        let mut middle = u64::midpoint(low, high);
+        if rules == Rules::Geth {
+            middle = middle.min(2 * low);
+        }
+        *(if probes.succeeds(middle)? { &mut high } else { &mut low }) = middle;
+    }
+    Ok(probes.found(Some(high), Some(outcome)))
+}
+
+/// Gas limits tried: proven by what other limits showed, or executed.
+struct Probes<'a> {
+    state: &'a State,
+    block: &'a Block,
+    message: &'a Message,
+    search: &'a Search,
+    /// Limits from here on succeed, up to `most`.
+    least: u64,
+    most: u64,
+    /// Limits from here on fail, up to the least that succeeds.
+    fails_from: u64,
+    inline: Option<u64>,
+    executed: u64,
+    traced: u64,
+    proven: u64,
+    spent: u64,
+}
+
+impl<'a> Probes<'a> {
+    fn new(state: &'a State, block: &'a Block, message: &'a Message, search: &'a Search) -> Self {
+        Self {
+            state,
+            block,
+            message,
+            search,
+            least: 1,
+            most: 0,
+            fails_from: u64::MAX,
+            inline: search.inline_gas,
+            executed: 0,
+            traced: 0,
+            proven: 0,
+            spent: 0,
+        }
+    }
+
+    /// The outcome with a limit; `None` where the node would not execute it.
+    fn execute(&mut self, gas_limit: u64) -> Result<Option<Executed>, Unfound> {
+        let search = self.search;
+        if i64::try_from(gas_limit).map_or(true, |limit| limit > search.most) {
+            return Ok(None);
+        }
+        if self.spent > search.total_gas {
+            return Err(Unfound::Gas);
+        }
+        if search.begins_until.is_some_and(|until| Instant::now() > until) {
+            return Err(Unfound::Time);
+        }
+        let given = self.inline.map_or(gas_limit, |left| left.min(gas_limit));
+        if given < gas_limit && search.sender_acts {
+            return Err(Unfound::Unproven);
+        }
+        let (state, block, message) = (self.state, self.block, self.message);
+        let mut outcome = machine::execute(state, block, message, given, search.until, Wanted::Outcome)?;
+        if !search.proves {
+            (outcome.least, outcome.most, outcome.single_frame) = (1, 0, false);
+        }
+        let is_told = outcome.least <= outcome.most && outcome.most == u64::MAX;
+        if given < gas_limit && !(is_told && matches!(outcome.ending, Ending::Success | Ending::Revert)) {
+            return Err(Unfound::Unproven);
+        }
+        self.inline = self.inline.map(|left| left.saturating_sub(outcome.gas_used));
+        self.spent += outcome.gas_used;
+        self.executed += 1;
+        Ok(Some(outcome))
+    }
+
+    /// Execute with a limit, and keep what that proves about others.
+    fn trace(&mut self, gas_limit: u64) -> Result<Option<Executed>, Unfound> {
+        let outcome = self.execute(gas_limit)?;
+        self.traced += 1;
+        if let Some(traced) = &outcome
+            && traced.least <= traced.most
+        {
+            let succeeded = traced.ending == Ending::Success;
+            if succeeded {
+                let limit = u64::try_from(self.search.most).unwrap_or(0);
+                (self.least, self.most) = (traced.least, self.most.max(traced.most.min(limit)));
+            }
+            self.fails_from = match (traced.single_frame, succeeded) {
+                (true, _) => 0,
+                (false, true) => u64::MAX,
+                (false, false) => traced.least,
+            };
+        }
+        Ok(outcome)
+    }
+
+    /// Whether the message succeeds with a limit.
+    fn succeeds(&mut self, gas_limit: u64) -> Result<bool, Unfound> {
+        loop {
+            let succeeds = self.least <= gas_limit && gas_limit <= self.most;
+            if succeeds || (self.fails_from <= gas_limit && gas_limit < self.least) {
+                self.proven += 1;
+                return Ok(succeeds);
+            }
+            if self.traced == 1 && gas_limit + 1 < self.least {
+                self.trace(self.least - 1)?;
+                continue;
+            }
+            return Ok(self.execute(gas_limit)?.is_some_and(|outcome| outcome.ending == Ending::Success));
+        }
+    }
+
+    fn found(self, gas_limit: Option<u64>, outcome: Option<Executed>) -> Found {
+        Found { gas_limit, outcome, executed: self.executed, proven: self.proven, spent: self.spent }
+    }
+}
