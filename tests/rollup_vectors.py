@@ -6,16 +6,22 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Any
 
+from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
 from feemodel.ethereum import glamsterdam_draft as draft
 from feemodel.ethereum.quantities import from_hex
 from feemodel.rollups import (
     arbitrum_l1_pricing,
     balance,
+    base,
+    celo,
+    erc4337,
+    mantle,
     optimism,
     optimism_operator,
     polygon_zkevm,
     scroll,
+    starknet,
     zksync,
     zksync_os,
 )
@@ -451,6 +457,185 @@ def _parameters_at(inputs: Inputs) -> dict[str, Any]:
     return found | ({"upgrade": "bedrock"} if found.get("upgrade") == "regolith" else {})
 
 
+# Starknet
+
+
+def _l1_mean_prices(inputs: Inputs) -> dict[str, int] | None:
+    samples = [starknet.L1Sample(*one) for one in inputs["samples"]]
+    terms = {"count": inputs["blocks_for_mean"], "lag": inputs["lag_margin_seconds"]}
+    try:
+        mean = starknet.mean_l1_fees(samples, inputs["timestamp"], **terms, largest_gap=inputs["max_time_gap_seconds"])
+    except InvalidInput:
+        return None
+    return {"base_fee": mean.base_fee, "blob_fee": mean.blob_base_fee}
+
+
+def _l1_prices(inputs: Inputs) -> dict[str, int]:
+    prices = starknet.l1_prices(
+        inputs["mean_base_fee"], inputs["mean_blob_fee"], tip=inputs["tip"],
+        data_multiplier_ppt=inputs["data_multiplier_ppt"],
+        l1_gas_bounds=(inputs["min_l1_gas_price"], inputs["max_l1_gas_price"]),
+        data_gas_bounds=(inputs["min_l1_data_gas_price"], inputs["max_l1_data_gas_price"]),
+    )  # fmt: skip
+    return {"l1_gas_price": prices.l1_gas, "l1_data_gas_price": prices.l1_data_gas}
+
+
+def _price_conversion(inputs: Inputs) -> int | None:
+    convert = {"wei_to_fri": starknet.wei_to_fri, "fri_to_wei": starknet.fri_to_wei}[inputs["direction"]]
+    try:
+        return convert(inputs["price"], inputs["eth_to_fri_rate"])
+    except InvalidInput:
+        return None
+
+
+def _next_l2_gas_price(inputs: Inputs) -> int:
+    return starknet.next_l2_gas_price(
+        inputs["price"], inputs["gas_used"], gas_target=inputs["gas_target"], min_gas_price=inputs["min_gas_price"],
+        denominator=inputs["denominator"], rise_denominator=inputs["min_increase_denominator"] or 1,
+    )  # fmt: skip
+
+
+def _next_l2_gas_price_with_floor(inputs: Inputs) -> int:
+    if inputs["override"] is not None:
+        return int(inputs["override"])
+    listed = [tuple(entry) for entry in inputs["per_height"]]
+    least = starknet.min_gas_price_at(inputs["height"], listed, inputs["fallback_min"])
+    floor = starknet.price_floor(least, inputs["fee_actual"])
+    return starknet.next_l2_gas_price(
+        inputs["price"], inputs["gas_used"], gas_target=inputs["gas_target"], min_gas_price=floor
+    )
+
+
+def _discounted_l1_gas(inputs: Inputs) -> dict[str, Any]:
+    gas = starknet.discounted_l1_gas(**_only(inputs, "l1_gas", "l1_data_gas", "l1_gas_price", "l1_data_gas_price"))
+    return {"gas": gas, "overdraft": gas > inputs["bound"]}
+
+
+def _starknet_js_bounds(inputs: Inputs) -> dict[str, Any]:
+    resources = ("l1_gas", "l1_data_gas", "l2_gas")
+    pairs = {name: (inputs[name], inputs[f"{name}_price"]) for name in resources}
+    bounds = starknet.starknet_js_bounds(**pairs, overhead_percent=inputs["overhead_percent"])
+    return {name: list(getattr(bounds, name)) for name in resources} | {"overall_fee": bounds.overall_fee}
+
+
+# Mantle, Celo, Base
+
+
+def _arsia(inputs: Inputs) -> dict[str, int]:
+    return {
+        "fee": mantle.arsia_l1_fee(**inputs),
+        "l1_gas_used": optimism.fjord_l1_gas(inputs["fastlz_size"]),
+    }
+
+
+def _mantle_operator_fee(inputs: Inputs) -> int:
+    terms = {"scalar": inputs["operator_fee_scalar"], "constant": inputs["operator_fee_constant"]}
+    return int(optimism.operator_fee(inputs["gas_used"], **terms, upgrade="jovian"))
+
+
+def _mantle_total_cost(inputs: Inputs) -> int:
+    names = ("fastlz_size", "l1_base_fee", "blob_base_fee", "base_fee_scalar", "blob_base_fee_scalar", "token_ratio")
+    return mantle.arsia_l1_fee(**_only(inputs, *names)) + _mantle_operator_fee(
+        inputs | {"gas_used": inputs["gas_limit"]}
+    )
+
+
+def _mantle_base_fee(inputs: Inputs) -> int:
+    if not inputs["arsia"]:
+        return int(inputs["base_fee"])
+    terms = _only(inputs, "elasticity", "denominator", "min_base_fee")
+    return optimism.next_base_fee(
+        inputs["base_fee"], inputs["gas_used"], inputs["gas_limit"], upgrade="jovian", **terms,
+        footprint=inputs["da_footprint"] or 0,
+    )  # fmt: skip
+
+
+def _celo_base_fee(inputs: Inputs) -> int:
+    terms = _only(inputs, "jovian", "elasticity", "denominator", "min_base_fee")
+    counts = inputs["base_fee"], inputs["gas_used"], inputs["gas_limit"]
+    return celo.next_base_fee(*counts, **terms, floor=inputs["base_fee_floor"])
+
+
+def _compare_fees(inputs: Inputs) -> int:
+    rates = {None: celo.CELO} | {name: celo.Rate(*rate) for name, rate in inputs["rates"].items()}
+    one, other = (rates[inputs[f"currency_{place}"]] for place in (1, 2))
+    return celo.compare_fees(inputs["value_1"], inputs["value_2"], rate=one, other_rate=other)
+
+
+def _fee_in_currency(inputs: Inputs) -> dict[str, int] | None:
+    try:
+        found = celo.fee_in_currency(
+            inputs["gas_used"], base_fee=inputs["base_fee"], rate=celo.Rate(*inputs["rate"]),
+            max_priority_fee=inputs["max_priority_fee_per_gas"], max_fee_per_gas=inputs["max_fee_per_gas"],
+        )  # fmt: skip
+    except InvalidInput:
+        return None
+    return found._asdict()
+
+
+def _denim_parameters(inputs: Inputs) -> dict[str, int | None]:
+    found = base.denim_parameters(inputs["gas_limit"], inputs["denominator"] or 1)
+    return {"gas_limit": found.gas_limit, "denominator": found.denominator if inputs["denominator"] else None}
+
+
+def _denim_base_fee(inputs: Inputs) -> int:
+    terms = _only(inputs, "elasticity", "denominator", "min_base_fee")
+    fee = inputs["base_fee"]
+    for _ in range(inputs.get("blocks", 1)):
+        fee = optimism.next_base_fee(fee, inputs["gas_used"], inputs["gas_limit"], upgrade="jovian", **terms)
+    return int(fee)
+
+
+# Scroll's L2 base fee
+
+
+def _feynman_l2_base_fee(inputs: Inputs) -> int:
+    counts = inputs["parent_base_fee"], inputs["gas_used"], inputs["gas_limit"]
+    first = not inputs["parent_is_feynman"]
+    return scroll.feynman_l2_base_fee(*counts, overhead=inputs["overhead"], first=first)
+
+
+# ERC-4337
+
+
+def _rundler(inputs: Inputs) -> int:
+    counts = inputs["abi_bytes"] - inputs["nonzero_bytes"], inputs["nonzero_bytes"]
+    terms = _only(inputs, "entry_point", "bundle_size", "intrinsic_gas", "deploy_overhead", "authorization_gas")
+    return erc4337.rundler_gas(*counts, **terms, data_gas=inputs["da_gas"])
+
+
+def _rundler_floor(inputs: Inputs) -> int:
+    return erc4337.rundler_floor(
+        inputs["pre_verification_gas"], **_only(inputs, "execution_gas_limit", "verification_gas_limit"),
+        calldata_floor=inputs["calldata_floor_gas"], threshold_ppt=inputs["efficiency_threshold_ppt"],
+        data_gas=inputs["da_gas"],
+    )  # fmt: skip
+
+
+def _rundler_arbitrum(inputs: Inputs) -> dict[str, int]:
+    prices = _only(inputs, "l1_base_fee", "base_fee", "new_l1_base_fee", "new_base_fee")
+    return erc4337.arbitrum_data_gas(inputs["gas_estimate_for_l1"], **prices)._asdict()
+
+
+def _alto(inputs: Inputs) -> int:
+    return erc4337.alto_gas(
+        inputs["zero_bytes"], inputs["nonzero_bytes"], call_data_bytes=inputs["call_data_bytes"],
+        authorization=inputs["eip7702"], execute_user_op=inputs["execute_user_op"], calldata_floor=inputs["eip7623"],
+        assumed_gas_used=inputs["assumed_gas_used"],
+    )  # fmt: skip
+
+
+def _alto_l2(inputs: Inputs) -> int:
+    kind, most = inputs["chain_type"], inputs["max_fee_per_gas"]
+    if kind == "mantle":
+        terms = _only(inputs, "l1_base_fee", "token_ratio", "scalar")
+        return erc4337.alto_mantle_data_gas(inputs["rollup_data_gas"], **terms, max_fee_per_gas=most)
+    if kind == "etherlink":
+        return erc4337.alto_etherlink_data_gas(inputs["tx_bytes"], max_fee_per_gas=most)
+    fees = _only(inputs, "base_fee", "max_priority_fee_per_gas")
+    return erc4337.alto_data_gas(inputs["l1_fee"], max_fee_per_gas=most, **fees)
+
+
 # ZKsync OS
 
 
@@ -538,7 +723,57 @@ def _blob_rules_at(inputs: Inputs) -> dict[str, Any]:
     }  # fmt: skip
 
 
+WITH_PARAMETERS = ("arbitrum", "celo", "mantle", "scroll", "starknet", "taiko")
 MODELS: Mapping[tuple[str, str], Callable[[Inputs], Any]] = {
+    **{(name, "parameters_at"): _parameters_at for name in WITH_PARAMETERS},
+    ("starknet", "next_l2_gas_price"): _next_l2_gas_price,
+    ("starknet", "next_l2_gas_price_with_floor"): _next_l2_gas_price_with_floor,
+    ("starknet", "min_l2_gas_price_for_height"): lambda i: starknet.min_gas_price_at(
+        i["height"], [tuple(entry) for entry in i["per_height"]], i["fallback"]
+    ),
+    ("starknet", "fee_actual"): lambda i: starknet.fee_actual(
+        {int(block): fee for block, fee in i["proposals"].items()}, i["height"], i["window_size"]
+    ),
+    ("starknet", "fee_target"): lambda i: starknet.fee_target(i["strk_usd_rate"], i["target_atto_usd_per_l2_gas"]),
+    ("starknet", "fee_proposal"): lambda i: starknet.fee_proposal(i["fee_target"], i["fee_actual"], i["margin_ppt"]),
+    ("starknet", "fee_proposal_accepted"): lambda i: starknet.proposal_accepted(
+        i["fee_proposal"], i["fee_actual"], i["margin_ppt"]
+    ),
+    ("starknet", "l1_mean_prices"): _l1_mean_prices,
+    ("starknet", "l1_prices"): _l1_prices,
+    ("starknet", "price_conversion"): _price_conversion,
+    ("starknet", "l1_price_within_margin"): lambda i: starknet.price_accepted(
+        i["proposed"], i["reference"], i["margin_percent"]
+    ),
+    ("starknet", "fee"): lambda i: starknet.fee(**i),
+    ("starknet", "discounted_l1_gas"): _discounted_l1_gas,
+    ("starknet", "fee_div_ceil"): lambda i: starknet.gas_of_fee(i["fee"], i["price"]),
+    ("starknet", "gateway_accepts"): lambda i: starknet.gateway_accepts(
+        i["max_price_per_unit"], i["previous_l2_gas_price"], i["min_gas_price_percentage"]
+    ),
+    ("starknet", "starknet_js_bounds"): _starknet_js_bounds,
+    ("mantle", "arsia_l1_fee"): _arsia,
+    ("mantle", "before_arsia_l1_fee"): lambda i: mantle.before_arsia_l1_fee(**i),
+    ("mantle", "operator_fee"): _mantle_operator_fee,
+    ("mantle", "total_rollup_cost"): _mantle_total_cost,
+    ("mantle", "next_base_fee"): _mantle_base_fee,
+    ("mantle", "da_footprint"): lambda i: i["da_footprint_gas_scalar"] * sum(i["estimated_sizes"]),
+    ("celo", "next_base_fee"): _celo_base_fee,
+    ("celo", "compare_fees"): _compare_fees,
+    ("celo", "fee_in_currency"): _fee_in_currency,
+    ("base", "denim_parameters"): _denim_parameters,
+    ("base", "denim_next_base_fee"): _denim_base_fee,
+    ("base", "denim_base_fee_after"): _denim_base_fee,
+    ("scroll", "l2_base_fee_curie"): lambda i: scroll.curie_l2_base_fee(**i),
+    ("scroll", "l2_min_base_fee"): lambda i: scroll.curie_l2_base_fee(0, **i),
+    ("scroll", "l2_base_fee_feynman"): _feynman_l2_base_fee,
+    ("erc4337", "rundler_pre_verification_gas"): _rundler,
+    ("erc4337", "rundler_calldata_floor"): _rundler_floor,
+    ("erc4337", "rundler_op_da_gas"): lambda i: erc4337.op_stack_data_gas(**i),
+    ("erc4337", "rundler_arbitrum_da_gas"): _rundler_arbitrum,
+    ("erc4337", "alto_execution_component"): _alto,
+    ("erc4337", "alto_l2_component"): _alto_l2,
+    ("ethereum", "blob_update_fraction"): lambda i: fee_market.blob_update_fraction(i["max_blobs"]),
     ("ethereum", "eip1559_base_fee"): lambda i: fee_market.next_base_fee(i["base_fee"], i["gas_used"], i["gas_limit"]),
     ("ethereum", "fake_exponential"): lambda i: fee_market.fake_exponential(
         i["factor"], i["numerator"], i["denominator"]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import Int64Overflow, InvalidInput
-from feemodel.rollups import scroll
+from feemodel.rollups import Now, max_send, scroll
 from feemodel.rollups.chains import chain
 
 GALILEO = {"exec_scalar": 2_394_981_796, "blob_scalar": 1_019_097_245, "penalty_factor": 10_000}
@@ -106,3 +106,35 @@ def test_moments_and_transactions_broadcast() -> None:
 def test_upgrades_are_found_by_time() -> None:
     names = [chain("scroll").at(time)["upgrade"] for time in (1_755_575_999, 1_755_576_000, 1_766_041_200)]
     assert names == ["curie", "feynman", "galileo-v2"]
+
+
+@pytest.mark.parametrize(("l1_base_fee", "expected"), [
+    (0, 15_680_000), (10**9, 15_714_000), (2_164 * 10**9, 89_256_000), (10**15, 10**10),
+])  # fmt: skip
+def test_the_l2_base_fee_of_curie(l1_base_fee, expected):
+    """scroll-tech/reth at 0504d4e, CURIE_PARAMS_TEST_CASES; at most 10 gwei."""
+    assert scroll.curie_l2_base_fee(l1_base_fee) == expected
+    assert scroll.curie_l2_base_fee([l1_base_fee]).tolist() == [expected]
+
+
+def test_the_l2_base_fee_of_feynman():
+    """scroll-tech/reth at 0504d4e, EIP_1559_TEST_CASES; the first block; the bound; where an empty chain settles."""
+    fee = scroll.feynman_l2_base_fee
+    assert fee(1_000_000_001, 11_000_000, 20_000_000, overhead=1) == 1_012_500_001
+    assert fee(16_000_000, 0, 20_000_000, overhead=15_680_000, first=True) == 31_680_000
+    assert fee(9_990_000_000, 20_000_000, 20_000_000, overhead=15_680_000) == 10**10
+    now = 20_000_000
+    for _ in range(200):
+        now = fee(now, 0, 20_000_000, overhead=15_680_000)
+    assert now == 15_680_000 + 7
+    assert fee([now, 10**9], 20_000_000, 20_000_000, overhead=15_680_000).tolist() == [
+        fee(now, 20_000_000, 20_000_000, overhead=15_680_000), fee(10**9, 20_000_000, 20_000_000, overhead=15_680_000),
+    ]  # fmt: skip
+
+
+def test_what_can_be_sent_on_scroll_has_the_bound_of_its_base_fee():
+    now = Now(base_fee=10**7, l1_base_fee=10**9, blob_base_fee=10**6)
+    ahead = max_send("scroll", 10**18, {"to": "0x" + "11" * 20}, now=now, gas_limit=21_000)
+    next_block = max_send("scroll", 10**18, {"to": "0x" + "11" * 20}, now=now, gas_limit=21_000, blocks_ahead=0)
+
+    assert (ahead.max_fee_per_gas, next_block.max_fee_per_gas) == (10**10, 10**7)

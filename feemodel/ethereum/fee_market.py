@@ -7,6 +7,7 @@ Sources: EIP-1559, EIP-4844, EIP-7623, EIP-7691, EIP-7892, EIP-7918 (ethereum/EI
 ethereum/go-ethereum at 02b73d4 (2026-08-20): consensus/misc/eip1559, consensus/misc/eip4844, params/config.go.
 """
 
+import math
 from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, overload
@@ -233,6 +234,21 @@ def next_base_fee(
     step = multiply_divide("base_fee", fee, distance, target) // whole("denominator", denominator, minimum=1)
     risen = add("base_fee", fee, where(used > target, maximum(step, 1), 0))
     return where(used < target, fee - step, risen)
+
+
+def blob_update_fraction(maximum: int) -> int:
+    """The update fraction that fits a maximum of blobs per block: maximum · 131,072 / (2 · ln 1.125), rounded.
+
+    A block full of blobs then raises the blob base fee by at most 12.5 % where the target is two thirds of the maximum.
+    It gives the published fractions of 6, 9, 15 and 21 blobs. Raises `InvalidInput` for no blobs.
+
+    Source: EIP-7691, EIP-8134, EIP-8135; the draft EIP-8138 keeps the rule.
+
+    >>> [blob_update_fraction(maximum) for maximum in (6, 9, 15, 21, 32)]
+    [3338477, 5007716, 8346193, 11684671, 17805213]
+    """
+    blobs = whole_scalar("maximum", maximum, minimum=1, maximum=2**32, unit="blobs")
+    return round(blobs * GAS_PER_BLOB / (2 * math.log(1.125)))
 
 
 @overload

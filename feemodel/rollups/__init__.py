@@ -3,7 +3,9 @@
 rule, rules_at : a chain's rule by name and date; those of all chains
 chains, read_chains, chains_table : chains as dated rows from files, one's own files, every row as a table
 sizes_table, compare, compare_sums, comparison, compare_days : the same transactions under many rules, on many days
-optimism, arbitrum, scroll, zksync, zksync_os, taiko, polygon_zkevm : a chain's formulas, as its nodes compute them
+optimism, arbitrum, scroll, zksync, zksync_os, taiko, polygon_zkevm, mantle, celo, starknet, base : a chain's formulas,
+    as its nodes compute them
+preverification_gas : what bundlers of ERC-4337 ask; erc4337 has their formulas
 arbitrum_l1_pricing, arbitrum_l2_pricing : Arbitrum's price of L1 data, its L2 base fee
 optimism_operator : what the operator of an OP Stack chain sets
 max_send : the largest value that a balance can send, some blocks ahead; balance has its formulas
@@ -20,6 +22,7 @@ from feemodel.lazy import lazy_names
 
 if TYPE_CHECKING:
     from feemodel.rollups.chain_files import read_chains as read_chains
+    from feemodel.rollups.erc4337 import preverification_gas as preverification_gas
     from feemodel.rollups.rules import rule as rule
     from feemodel.rollups.rules import rules_at as rules_at
     from feemodel.rollups.sending import Now as Now

@@ -1,4 +1,4 @@
-"""Scroll: the L1 data fee, upgrade by upgrade. Scalars have nine decimals.
+"""Scroll: the L1 data fee, upgrade by upgrade, and the L2 base fee. Scalars have nine decimals.
 
 | upgrade   | L1 data fee [wei]                                                                          |
 |-----------|--------------------------------------------------------------------------------------------|
@@ -11,13 +11,14 @@ with price = exec_scalar · l1_base_fee + blob_scalar · blob_base_fee. The tran
 encoding; since Euclid, between Curie and Feynman, that may be of type 4 (EIP-7702). A fee above 2**64 − 1 is 2**64 − 1
 for ints, an `Int64Overflow` for arrays.
 
-Sources: Chaintable/go-ethereum-scrl at 5f34f2a (2026-06-30): rollup/fees/rollup_fee.go; scroll-tech/scroll-contracts at
+Sources: Chaintable/go-ethereum-scrl at 5f34f2a (2026-06-30): rollup/fees/rollup_fee.go, consensus/misc/eip1559.go;
+scroll-tech/reth at 0504d4e: crates/scroll/evm/src/base_fee.rs; scroll-tech/scroll-contracts at
 dfbd661: src/L2/predeploys/L1GasPriceOracle.sol; scroll-tech/scroll-revm: src/l1block.rs; times: chain configuration.
 """
 
 from typing import overload
 
-from feemodel.checks import UINT256_MAX, ArrayLike, Numbers, Wholes, whole
+from feemodel.checks import UINT256_MAX, ArrayLike, Numbers, Wholes, flag, whole
 from feemodel.errors import Int64Overflow
 from feemodel.ethereum import fee_market
 from feemodel.formula import formula
@@ -29,6 +30,7 @@ from feemodel.integers import (
     add,
     add_parts,
     maximum,
+    minimum,
     multiply,
     multiply_divide,
     multiply_divide_parts,
@@ -272,6 +274,81 @@ def galileo_units(compressed_size: Whole, *, penalty_factor: Whole) -> Whole:
     """
     size = whole("compressed_size", compressed_size, unit="bytes")
     return multiply("compressed_size", size, add("penalty_factor", doubling_size(penalty_factor), size))
+
+
+MAX_L2_BASE_FEE = 10**10  # wei per gas: a header above it is not valid
+CURIE_L2_SCALAR, CURIE_L2_OVERHEAD = 34 * 10**12, 15_680_000  # of the system contract at Curie [10⁻¹⁸], [wei / gas]
+FIRST_L2_BASE_FEE = 10_000_000  # of EIP-1559 at Feynman, without a parent's [wei / gas]
+L2_PRECISION = 10**18
+
+
+@overload
+def curie_l2_base_fee(l1_base_fee: int, *, scalar: int = ..., overhead: int = ...) -> int: ...
+@overload
+def curie_l2_base_fee(
+    l1_base_fee: Numbers[Wholes], *, scalar: Numbers[Wholes] = ..., overhead: Numbers[Wholes] = ...
+) -> Wholes: ...
+@formula
+def curie_l2_base_fee(
+    l1_base_fee: ArrayLike, *, scalar: ArrayLike = CURIE_L2_SCALAR, overhead: ArrayLike = CURIE_L2_OVERHEAD
+) -> Whole:
+    """The L2 base fee from Curie to Feynman: l1_base_fee · scalar // 10¹⁸ + overhead, at most 10 gwei.
+
+    The sequencer follows this rule; a block is valid with any base fee of at most 10 gwei. Before Curie it is 0.
+
+    Parameters
+    ----------
+    l1_base_fee : of the oracle, in the parent block [wei / gas].
+    scalar : of the system contract [10⁻¹⁸].
+    overhead : of the system contract [wei / gas].
+
+    Broadcasting, result and errors as `pre_curie_l1_fee` [wei / gas].
+
+    At an L1 base fee of 1 gwei, 34,000 + 15,680,000:
+
+    >>> curie_l2_base_fee(10**9)
+    15714000
+    """
+    fee = whole("l1_base_fee", l1_base_fee, unit="wei")
+    share = multiply_divide("l1_base_fee", fee, whole("scalar", scalar), L2_PRECISION)
+    return minimum(add("base_fee", share, whole("overhead", overhead, unit="wei")), MAX_L2_BASE_FEE)
+
+
+@overload
+def feynman_l2_base_fee(base_fee: int, gas_used: int, gas_limit: int, *, overhead: int, first: bool = ...) -> int: ...
+@overload
+def feynman_l2_base_fee(
+    base_fee: Numbers[Wholes], gas_used: Numbers[Wholes], gas_limit: Numbers[Wholes], *, overhead: Numbers[Wholes],
+    first: bool = ...
+) -> Wholes: ...  # fmt: skip
+@formula
+def feynman_l2_base_fee(
+    base_fee: ArrayLike, gas_used: ArrayLike, gas_limit: ArrayLike, *, overhead: ArrayLike, first: bool = False
+) -> Whole:
+    """The L2 base fee of the next block from Feynman on: EIP-1559 above an overhead, at most 10 gwei in all.
+
+    The sequencer follows this rule; a block is valid with any base fee of at most 10 gwei. An empty chain settles at
+    the overhead and at most 7 wei, where the fall of an eighth rounds to 0.
+
+    Parameters
+    ----------
+    base_fee : of this block, with the overhead [wei / gas].
+    gas_used, gas_limit : of this block [gas].
+    overhead : of the system contract [wei / gas].
+    first : whether the next block is the first of Feynman: this block's base fee and the overhead.
+
+    Broadcasting, result and errors as `feemodel.ethereum.fee_market.next_base_fee` [wei / gas].
+
+    81,000,000 above the overhead, a third over the target: + 81,000,000 · 3,333,333 // 10,000,000 // 8:
+
+    >>> feynman_l2_base_fee(120_000_000, 13_333_333, 20_000_000, overhead=39_000_000)
+    123374999
+    """
+    fee = whole("base_fee", base_fee, unit="wei")
+    added = whole("overhead", overhead, unit="wei")
+    if not flag("first", first):
+        fee = fee_market.next_base_fee(maximum(fee - added, 0), gas_used, gas_limit)
+    return minimum(add("base_fee", fee, added), MAX_L2_BASE_FEE)
 
 
 def doubling_size(penalty_factor: Whole) -> Whole:

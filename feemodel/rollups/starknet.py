@@ -218,6 +218,16 @@ def proposal_bounds(fee_actual_now: int, margin_ppt: int = MARGIN_PPT) -> tuple[
     return actual * 1000 // (1000 + margin), actual * (1000 + margin) // 1000
 
 
+def proposal_accepted(proposal: int, fee_actual_now: int, margin_ppt: int = MARGIN_PPT) -> bool:
+    """Whether validators accept a proposal: within the bounds, both included.
+
+    >>> proposal_accepted(8_016_000_000, 8 * 10**9), proposal_accepted(8_016_000_001, 8 * 10**9)
+    (True, False)
+    """
+    lower, upper = proposal_bounds(fee_actual_now, margin_ppt)
+    return lower <= whole_scalar("proposal", proposal) <= upper
+
+
 def fee_proposal(target: int | None, fee_actual_now: int, margin_ppt: int = MARGIN_PPT) -> int:
     """What an honest proposer proposes: the target within the bounds, or the median without a target.
 
@@ -361,6 +371,15 @@ def discounted_l1_gas(l1_gas: int, l1_data_gas: int, *, l1_gas_price: int, l1_da
     price = whole_scalar("l1_gas_price", l1_gas_price, minimum=1)
     cost = whole_scalar("l1_data_gas", l1_data_gas) * whole_scalar("l1_data_gas_price", l1_data_gas_price)
     return whole_scalar("l1_gas", l1_gas) + -(-cost // price)
+
+
+def gas_of_fee(fee: int, price: int) -> int:
+    """The gas that a fee pays for at a price, rounded up.
+
+    >>> gas_of_fee(28, 3)
+    10
+    """
+    return -(-whole_scalar("fee", fee) // whole_scalar("price", price, minimum=1))
 
 
 def starknet_js_bounds(

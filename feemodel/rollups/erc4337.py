@@ -1,0 +1,399 @@
+"""preVerificationGas of ERC-4337: what two public bundlers ask for a user operation, family by family.
+
+rundler    4 · zero + 16 · nonzero + 4 · words + per operation + ⌈21,000 / bundle⌉ + authorization + data gas
+alto       4 · (zero + 4 · nonzero) + 21,000 + 9,830 + 7,260 + ⌈calldata / 32⌉ · 9.2 + L2 component
+
+The bytes are those of the ABI-encoded operation, see `encode`. Neither bundler counts an operator fee, and alto's rule
+of Mantle is the one before Arsia.
+
+Sources: alchemyplatform/rundler at 6db381f (2026-08-06): crates/types/src/chain.rs and user_operation/mod.rs,
+crates/provider/src/alloy/da/local; pimlicolabs/alto at b2bc09c (2026-08-21):
+src/rpc/estimation/preVerificationGasCalculator.ts. No numbers are published for either.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from feemodel.checks import EMPTY, UINT256_MAX, check_fields, choice, flag, instance, whole_scalar
+from feemodel.errors import InvalidInput
+from feemodel.rollups import arbitrum, optimism
+from feemodel.rollups.chains import Chain, Parameters, When
+from feemodel.rollups.rules import parameters_of
+from feemodel.sizes.codecs import Brotli, FastLz
+
+WORD = 32
+PER_OPERATION = {"0.6": 18_300, "0.7": 19_500}  # of rundler, by the version of the entry point [gas]
+WORD_GAS = 4
+TRANSACTION_GAS = 21_000
+AUTHORIZATION_GAS = 25_000  # of EIP-7702
+ALTO_FIXED_GAS, ALTO_OPERATION_GAS = 9_830, 7_260
+ALTO_WORD_MILLIGAS = 9_200
+ALTO_EXECUTE_GAS, ALTO_EXECUTE_WORD_MILLIGAS = 1_610, 8_200  # of executeUserOp, in place of the calldata's words
+EXECUTE_USER_OP = bytes.fromhex("8dd7712f")
+FLOOR_GAS = {"zero": 10, "nonzero": 40}  # of EIP-7623, a byte
+SIGNATURE_SIZE = 68  # added to FastLZ sizes, as for an unsigned transaction
+SCALE = 10**6
+ETHERLINK_BYTES, ETHERLINK_BYTE_PRICE = 150, 4 * 10**12
+BUNDLERS = ("rundler", "alto")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserOperation:
+    """A user operation; of entry point 0.7 with packed gas fields."""
+
+    sender: bytes  #: 20 bytes
+    nonce: int = 0
+    init_code: bytes = b""  #: factory and its data
+    call_data: bytes = b""
+    call_gas_limit: int = 0  #: [gas]
+    verification_gas_limit: int = 0  #: [gas]
+    pre_verification_gas: int = 0  #: [gas]
+    max_fee_per_gas: int = 0  #: [wei / gas]
+    max_priority_fee_per_gas: int = 0  #: [wei / gas]
+    paymaster_and_data: bytes = b""
+    signature: bytes = b""
+    entry_point: str = "0.7"
+    authorization: bool = False  #: whether an authorization of EIP-7702 comes with it
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.sender, bytes) or len(self.sender) != 20:
+            raise InvalidInput("sender", "expected 20 bytes", self.sender)
+        for name in ("init_code", "call_data", "paymaster_and_data", "signature"):
+            if not isinstance(getattr(self, name), bytes):
+                raise InvalidInput(name, "expected bytes", getattr(self, name))
+        for name in ("nonce", "call_gas_limit", "verification_gas_limit", "pre_verification_gas", "max_fee_per_gas",
+                     "max_priority_fee_per_gas"):  # fmt: skip
+            whole_scalar(name, getattr(self, name), maximum=UINT256_MAX if name == "nonce" else 2**128 - 1)
+        choice("entry_point", self.entry_point, PER_OPERATION)
+        flag("authorization", self.authorization)
+
+
+class PreVerificationGas(NamedTuple):
+    """preVerificationGas and its parts [gas]."""
+
+    gas: int
+    execution: int  #: what the chain's execution of the bundle needs
+    data: int  #: for the L1 data fee, at the gas price that is offered
+
+
+def encode(operation: UserOperation) -> bytes:
+    """The ABI encoding of a user operation: its fields as one tuple, as `handleOps` takes them.
+
+    >>> len(encode(UserOperation(sender=bytes(20)))), len(encode(UserOperation(sender=bytes(20), entry_point="0.6")))
+    (448, 512)
+    """
+    op = instance("operation", operation, UserOperation)
+    if op.entry_point == "0.6":
+        gas: tuple[int | bytes, ...] = (
+            op.call_gas_limit, op.verification_gas_limit, op.pre_verification_gas, op.max_fee_per_gas,
+            op.max_priority_fee_per_gas,
+        )  # fmt: skip
+    else:
+        limits = op.verification_gas_limit << 128 | op.call_gas_limit
+        gas = (limits, op.pre_verification_gas, op.max_priority_fee_per_gas << 128 | op.max_fee_per_gas)
+    fields = (int.from_bytes(op.sender, "big"), op.nonce, op.init_code, op.call_data, *gas, op.paymaster_and_data,
+              op.signature)  # fmt: skip
+    head, tail = b"", b""
+    for field in fields:
+        if isinstance(field, bytes):
+            head += (WORD * len(fields) + len(tail)).to_bytes(WORD, "big")
+            tail += len(field).to_bytes(WORD, "big") + field + bytes(-len(field) % WORD)
+        else:
+            head += field.to_bytes(WORD, "big")
+    return WORD.to_bytes(WORD, "big") + head + tail
+
+
+def rundler_gas(
+    zero_bytes: int, nonzero_bytes: int, *, entry_point: str = "0.7", bundle_size: int = 1,
+    intrinsic_gas: int = TRANSACTION_GAS, deploy_overhead: int = 0, authorization_gas: int = 0, aggregator_gas: int = 0,
+    data_gas: int = 0,
+) -> int:  # fmt: skip
+    """What rundler asks.
+
+    Parameters
+    ----------
+    zero_bytes, nonzero_bytes : counts in the ABI-encoded operation [byte].
+    entry_point : "0.6" or "0.7".
+    bundle_size : operations that share the intrinsic gas.
+    intrinsic_gas : of the bundle's transaction [gas].
+    deploy_overhead, authorization_gas, aggregator_gas, data_gas : added [gas].
+
+    Raises `InvalidInput` for anything that is not a whole number of at least 0, and for an empty bundle.
+
+    4 · 180 + 16 · 300 + 4 · 15 + 18,300 + 21,000:
+
+    >>> rundler_gas(180, 300, entry_point="0.6")
+    44880
+    """
+    zeros, others = whole_scalar("zero_bytes", zero_bytes), whole_scalar("nonzero_bytes", nonzero_bytes)
+    own = PER_OPERATION[choice("entry_point", entry_point, PER_OPERATION)]
+    static = 4 * zeros + 16 * others + WORD_GAS * -(-(zeros + others) // WORD) + own
+    gas = whole_scalar("intrinsic_gas", intrinsic_gas)
+    shared = -(-gas // whole_scalar("bundle_size", bundle_size, minimum=1))
+    added = {"deploy_overhead": deploy_overhead, "authorization_gas": authorization_gas,
+             "aggregator_gas": aggregator_gas, "data_gas": data_gas}  # fmt: skip
+    return static + shared + sum(whole_scalar(name, value) for name, value in added.items())
+
+
+def rundler_floor(
+    gas: int, *, execution_gas_limit: int, verification_gas_limit: int, calldata_floor: int,
+    threshold_ppt: int = 200, data_gas: int = 0,
+) -> int:  # fmt: skip
+    """rundler's preVerificationGas with the calldata floor of EIP-7623.
+
+    Where the operation uses less than the floor at least, the rest is added; at least means a tenth of the execution
+    limit and a share of the verification limit.
+
+    Parameters
+    ----------
+    gas : of `rundler_gas` without data gas [gas].
+    execution_gas_limit, verification_gas_limit : of the operation [gas].
+    calldata_floor : 10 gas a zero byte and 40 a non-zero byte [gas].
+    threshold_ppt : share of the verification limit that must be used [10⁻³].
+    data_gas : added [gas].
+
+    60,000 + 10,000 + 20,000 are 30,000 short of the floor:
+
+    >>> rundler_floor(60_000, execution_gas_limit=100_000, verification_gas_limit=100_000, calldata_floor=120_000)
+    90000
+    """
+    own = whole_scalar("gas", gas)
+    share = whole_scalar("threshold_ppt", threshold_ppt, maximum=1000)
+    least = own + whole_scalar("execution_gas_limit", execution_gas_limit) // 10
+    least += whole_scalar("verification_gas_limit", verification_gas_limit) * share // 1000
+    short = max(0, whole_scalar("calldata_floor", calldata_floor) - least)
+    return own + short + whole_scalar("data_gas", data_gas)
+
+
+def op_stack_data_gas(
+    fastlz_size: int, *, l1_base_fee: int, blob_base_fee: int, base_fee_scalar: int, blob_base_fee_scalar: int,
+    gas_price: int, extra_bytes: int = 0,
+) -> int:  # fmt: skip
+    """rundler's data gas on the OP Stack: Fjord's fee of the operation and 68 bytes, at the gas price offered.
+
+    Parameters
+    ----------
+    fastlz_size : of the operation [byte].
+    l1_base_fee, blob_base_fee : [wei / gas].
+    base_fee_scalar, blob_base_fee_scalar : [10⁻⁶].
+    gas_price : min(max fee, base fee + priority fee), at least 1 [wei / gas].
+    extra_bytes : that the bundle adds to the operation [byte].
+
+    >>> op_stack_data_gas(300, l1_base_fee=2 * 10**9, blob_base_fee=125 * 10**6, base_fee_scalar=5_227,
+    ...                   blob_base_fee_scalar=1_014_213, gas_price=1_000_252)
+    77973
+    """
+    size = int(optimism.scaled_size(whole_scalar("fastlz_size", fastlz_size, unit="bytes") + SIGNATURE_SIZE))
+    size += whole_scalar("extra_bytes", extra_bytes, unit="bytes") * SCALE
+    price = whole_scalar("base_fee_scalar", base_fee_scalar) * 16 * whole_scalar("l1_base_fee", l1_base_fee)
+    price += whole_scalar("blob_base_fee_scalar", blob_base_fee_scalar) * whole_scalar("blob_base_fee", blob_base_fee)
+    return size * price // 10**12 // whole_scalar("gas_price", gas_price, minimum=1)
+
+
+class ArbitrumDataGas(NamedTuple):
+    """What rundler keeps of an operation on Arbitrum, and its data gas now."""
+
+    units: int  #: [10⁻⁶ unit]
+    gas: int  #: [gas]
+
+
+def arbitrum_data_gas(
+    gas_for_l1: int, *, l1_base_fee: int, base_fee: int, new_l1_base_fee: int, new_base_fee: int
+) -> ArbitrumDataGas:
+    """rundler's data gas on Arbitrum: an estimate of the node, moved to other prices.
+
+    Parameters
+    ----------
+    gas_for_l1 : of `gasEstimateL1Component` at the first two prices [gas].
+    l1_base_fee, base_fee : of that estimate [wei / gas].
+    new_l1_base_fee, new_base_fee : of now [wei / gas].
+
+    A price of 0 gives 0. 50,000 · 10⁶ · 0.1 gwei · 10 // 11 // 20 gwei:
+
+    >>> prices = {"l1_base_fee": 20 * 10**9, "base_fee": 10**8}
+    >>> arbitrum_data_gas(50_000, **prices, new_l1_base_fee=40 * 10**9, new_base_fee=10**8)
+    ArbitrumDataGas(units=227272727, gas=99999)
+    """
+    l1, own = whole_scalar("l1_base_fee", l1_base_fee), whole_scalar("base_fee", base_fee)
+    new_l1, new_own = whole_scalar("new_l1_base_fee", new_l1_base_fee), whole_scalar("new_base_fee", new_base_fee)
+    units = whole_scalar("gas_for_l1", gas_for_l1) * SCALE * own * 10 // 11 // l1 if l1 else 0
+    return ArbitrumDataGas(units, units * new_l1 * 11 // 10 // new_own // SCALE if new_own else 0)
+
+
+def alto_gas(
+    zero_bytes: int, nonzero_bytes: int, *, call_data_bytes: int, authorization: bool = False,
+    execute_user_op: bool = False, calldata_floor: bool = False, assumed_gas_used: int = 0,
+) -> int:  # fmt: skip
+    """alto's execution component.
+
+    Parameters
+    ----------
+    zero_bytes, nonzero_bytes : counts in the ABI-encoded operation [byte].
+    call_data_bytes : length of its calldata [byte].
+    authorization : whether an authorization of EIP-7702 comes with it.
+    execute_user_op : whether the account is called through `executeUserOp`.
+    calldata_floor : whether the chain has EIP-7623.
+    assumed_gas_used : a tenth of the limits of the call and of postOp [gas].
+
+    4 · 1,740 + 38,090 + 46:
+
+    >>> alto_gas(700, 260, call_data_bytes=132)
+    45096
+    """
+    tokens = whole_scalar("zero_bytes", zero_bytes) + 4 * whole_scalar("nonzero_bytes", nonzero_bytes)
+    words = -(-whole_scalar("call_data_bytes", call_data_bytes) // WORD)
+    operation = ALTO_OPERATION_GAS + words * ALTO_WORD_MILLIGAS // 1000
+    if flag("execute_user_op", execute_user_op):
+        operation = ALTO_OPERATION_GAS + ALTO_EXECUTE_GAS + words * ALTO_EXECUTE_WORD_MILLIGAS // 1000
+    operation += AUTHORIZATION_GAS if flag("authorization", authorization) else 0
+    used = 4 * tokens + ALTO_FIXED_GAS + operation
+    if flag("calldata_floor", calldata_floor):
+        assumed = whole_scalar("assumed_gas_used", assumed_gas_used)
+        used = max(used + assumed, 10 * tokens) - assumed
+    return TRANSACTION_GAS + used
+
+
+def alto_data_gas(l1_fee: int, *, max_fee_per_gas: int, max_priority_fee_per_gas: int, base_fee: int) -> int:
+    """alto's L2 component on the OP Stack: the L1 fee at min(max fee, base fee + priority fee).
+
+    >>> alto_data_gas(3 * 10**12, max_fee_per_gas=10**8, max_priority_fee_per_gas=10**6, base_fee=5 * 10**6)
+    500000
+    """
+    price = whole_scalar("base_fee", base_fee) + whole_scalar("max_priority_fee_per_gas", max_priority_fee_per_gas)
+    offered = min(whole_scalar("max_fee_per_gas", max_fee_per_gas, minimum=1), max(price, 1))
+    return whole_scalar("l1_fee", l1_fee, unit="wei") // offered
+
+
+def alto_mantle_data_gas(
+    data_gas: int, *, l1_base_fee: int, token_ratio: int, scalar: int, max_fee_per_gas: int
+) -> int:  # fmt: skip
+    """alto's L2 component on Mantle: the rule before Arsia, which alto still has.
+
+    >>> alto_mantle_data_gas(1_618, l1_base_fee=10**9, token_ratio=3_114, scalar=10_000, max_fee_per_gas=20 * 10**6)
+    2519226
+    """
+    fee = whole_scalar("data_gas", data_gas) * whole_scalar("l1_base_fee", l1_base_fee)
+    fee = fee * whole_scalar("token_ratio", token_ratio) * whole_scalar("scalar", scalar) // 10**6
+    return fee // whole_scalar("max_fee_per_gas", max_fee_per_gas, minimum=1)
+
+
+def alto_etherlink_data_gas(transaction_bytes: int, *, max_fee_per_gas: int) -> int:
+    """alto's L2 component on Etherlink: 4 · 10⁻⁶ XTZ for each byte and for 150 more.
+
+    >>> alto_etherlink_data_gas(900, max_fee_per_gas=10**9)
+    4200000
+    """
+    size = whole_scalar("transaction_bytes", transaction_bytes, unit="bytes") + ETHERLINK_BYTES
+    return size * ETHERLINK_BYTE_PRICE // whole_scalar("max_fee_per_gas", max_fee_per_gas, minimum=1)
+
+
+def alto_citrea_data_gas(l1_fee: int, *, max_fee_per_gas: int) -> int:
+    """alto's L2 component on Citrea: the L1 fee at the max fee, rounded up.
+
+    >>> alto_citrea_data_gas(10**9 + 1, max_fee_per_gas=10**9)
+    2
+    """
+    return -(-whole_scalar("l1_fee", l1_fee, unit="wei") // whole_scalar("max_fee_per_gas", max_fee_per_gas, minimum=1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fees:
+    """The fees that a bundler sees now."""
+
+    base_fee: int = 0  #: of the chain [wei / gas]
+    l1_base_fee: int = 0  #: that the chain sees [wei / gas]
+    blob_base_fee: int = 1  #: that the chain sees [wei / gas]
+    price_per_unit: int | None = None  #: of Arbitrum's L1 pricing [wei / unit]
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+def preverification_gas(
+    user_operation: UserOperation, chain: str | Chain, at: When | None = None, *, fees: Fees, bundler: str = "rundler",
+    bundle_size: int = 1, parameters: Mapping[str, Any] = EMPTY,
+) -> PreVerificationGas:  # fmt: skip
+    """The preVerificationGas that a public bundler asks for a user operation on a chain.
+
+    Parameters
+    ----------
+    user_operation : with the limits and the fees that it offers.
+    chain : its name, or a chain of one's own.
+    at : the time whose rule holds; `None`: the newest.
+    fees : of the chain and of L1, as the bundler sees them.
+    bundler : "rundler" or "alto".
+    bundle_size : operations of a bundle; alto's is 1.
+    parameters : values that replace those of the chain.
+
+    Returns
+    -------
+    PreVerificationGas : with its parts. The calldata floor of EIP-7623 counts where the chain carries transactions of
+        type 4, which came with it.
+
+    Raises
+    ------
+    UnknownParameter : a parameter that no source gives at that time.
+    InvalidInput : a chain whose data fee the bundler has no rule for, an offer of 0.
+
+    480 bytes, 33 of them not 0: 4 · 447 + 16 · 33 + 4 · 15 + 19,500 + 21,000, and data gas:
+
+    >>> operation = UserOperation(sender=b"\x11" * 20, call_data=bytes(4), max_fee_per_gas=10**7)
+    >>> seen = Fees(base_fee=10**6, l1_base_fee=10**9, blob_base_fee=10**7)
+    >>> preverification_gas(operation, "op-mainnet", fees=seen)
+    PreVerificationGas(gas=52253, execution=42876, data=9377)
+    """
+    op = instance("user_operation", user_operation, UserOperation)
+    seen = instance("fees", fees, Fees)
+    terms = parameters_of(chain, at=at, parameters=parameters)
+    encoded = encode(op)
+    zeros = encoded.count(0)
+    others = len(encoded) - zeros
+    floor = bool(terms.get("set_code"))
+    price = min(op.max_fee_per_gas, seen.base_fee + op.max_priority_fee_per_gas)
+    if price < 1:
+        raise InvalidInput("fees", "expected an offer of at least 1 wei", price)
+    if choice("bundler", bundler, BUNDLERS) == "alto":
+        post_operation = int.from_bytes(op.paymaster_and_data[36:52], "big") if op.entry_point == "0.7" else 0
+        execution = alto_gas(
+            zeros, others, call_data_bytes=len(op.call_data), authorization=op.authorization,
+            execute_user_op=op.call_data[:4] == EXECUTE_USER_OP, calldata_floor=floor,
+            assumed_gas_used=(op.call_gas_limit + post_operation) // 10,
+        )  # fmt: skip
+    else:
+        execution = rundler_gas(
+            zeros, others, entry_point=op.entry_point, bundle_size=bundle_size,
+            authorization_gas=AUTHORIZATION_GAS if op.authorization else 0,
+        )  # fmt: skip
+        if floor:
+            execution = rundler_floor(
+                execution, execution_gas_limit=op.call_gas_limit, verification_gas_limit=op.verification_gas_limit,
+                calldata_floor=FLOOR_GAS["zero"] * zeros + FLOOR_GAS["nonzero"] * others,
+            )  # fmt: skip
+    data = _data_gas(op, encoded, terms, seen, bundler, price)
+    return PreVerificationGas(execution + data, execution, data)
+
+
+def _data_gas(
+    op: UserOperation, encoded: bytes, terms: Parameters, fees: Fees, bundler: str, price: int
+) -> int:  # fmt: skip
+    family = terms.chain.family
+    if family in ("taiko", "linea"):  # which have no data fee besides the gas
+        return 0
+    if family == "op-stack" and optimism.upgrade_named(terms["upgrade"]).l1_rule == "fjord":
+        scalars = terms.known("base_fee_scalar", "blob_base_fee_scalar")
+        return op_stack_data_gas(
+            FastLz().size(encoded), l1_base_fee=fees.l1_base_fee, blob_base_fee=fees.blob_base_fee, gas_price=price,
+            **scalars,
+        )  # fmt: skip
+    if family == "arbitrum":
+        unit = whole_scalar("fees.price_per_unit", fees.price_per_unit, unit="wei")
+        charge = arbitrum.poster_charge(Brotli().size(encoded), price_per_unit=unit, gas_price=max(fees.base_fee, 1))
+        return int(charge.gas)
+    if family == "mantle" and bundler == "alto":
+        mantle = terms.known("token_ratio", "scalar")
+        gas = 4 * encoded.count(0) + 16 * (len(encoded) - encoded.count(0))
+        return alto_mantle_data_gas(
+            gas, l1_base_fee=fees.l1_base_fee, max_fee_per_gas=op.max_fee_per_gas, **mantle
+        )  # fmt: skip
+    raise InvalidInput("chain", f"expected one whose data fee {bundler} has a rule for", terms.chain.name)
