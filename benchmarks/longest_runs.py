@@ -13,7 +13,7 @@ from feemodel.execution.native import Native
 from feemodel.execution.state import Account, CallState
 from tests.engine_differences import BLS_G1, BLS_G2, P256_SIGNED
 from tests.execution_programs import push
-from tests.fire.programs import (
+from tests.system.evm_programs import (
     ECADD_LOOP,
     ECMUL_LOOP,
     ECRECOVER_LOOP,

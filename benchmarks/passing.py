@@ -27,11 +27,12 @@ from benchmarks import ratio
 from benchmarks.peer_anvil import GETH_VERSION, PATIENCE, MissingTool, built_geth, running_geth
 from feemodel.errors import FeeModelError
 from feemodel.ethereum.quantities import to_hex
-from tests import anvil, nginx
+from tests import anvil
 from tests.development import ALDER, GENESIS, HOLDERS, encoded
-from tests.fire.client import Connection, Latencies, http, port_of, post, rpc, run, table, timed
-from tests.fire.processes import serving_time
 from tests.serving import serving
+from tests.system import nginx
+from tests.system.client import Connection, Latencies, http, port_of, post, rpc, run, table, timed
+from tests.system.processes import serving_time
 
 WORKERS, CONNECTIONS, ROUNDS, SECONDS, WARM_UP = 2, 16, 5, 0.4, 0.2
 TRANSFERS, BATCH = 64, 10  # blocks with a log each; calls of a batch

@@ -14,9 +14,9 @@ from collections import Counter
 from benchmarks.ledger import CONTRACT, MILLION, _address
 from benchmarks.server import million_served
 from feemodel.ethereum.quantities import to_hex
-from tests.fire.calls import fee
-from tests.fire.client import Connection, port_of, post, run, timed
-from tests.fire.processes import MIB, tree, workers
+from tests.system.calls import fee
+from tests.system.client import Connection, port_of, post, run, timed
+from tests.system.processes import MIB, tree, workers
 
 SECONDS, RATE, CONNECTIONS = 60.0, 400.0, 8
 LINES = 12  # at equal times

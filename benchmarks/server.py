@@ -11,8 +11,8 @@ from pathlib import Path
 from benchmarks.ledger import CONTRACT, MILLION, _address, _million
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store
-from tests.fire.client import Connection, Latencies, port_of, post, run, timed
 from tests.serving import Server, serving
+from tests.system.client import Connection, Latencies, port_of, post, run, timed
 
 CONNECTIONS, SECONDS, WORKERS = 16, 8.0, 2
 WARM_UP = 2.0  # seconds; the second worker listens a moment after the first, which would keep all connections

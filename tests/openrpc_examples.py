@@ -20,9 +20,9 @@ from feemodel.rpc.development import LEDGER
 from feemodel.rpc.settings import Settings
 from tests import anvil
 from tests.development import GENESIS
-from tests.fire.start import wait_until
 from tests.rpc_parts import ANY_AGE, opened
 from tests.serving import serving
+from tests.system.start import wait_until
 
 FILE = Path(openrpc.__file__).with_name("examples.json")
 MINED_AT = 1_769_299_212  # Unix time of block 1, 12 s after the genesis

@@ -20,7 +20,7 @@ from feemodel.execution.forks import FORKS, fork_named  # noqa: E402
 from tests import commit_differences  # noqa: E402
 from tests.engine_differences import differences  # noqa: E402
 from tests.execution_engines import address  # noqa: E402
-from tests.fire.programs import BLAKE2F, ECRECOVER_LOOP, KECCAK_LOOP, precompile_loop  # noqa: E402
+from tests.system.evm_programs import BLAKE2F, ECRECOVER_LOOP, KECCAK_LOOP, precompile_loop  # noqa: E402
 
 TARGET, SENDER = address(0xC0DE), address(0x5E17DE5)
 

@@ -14,9 +14,9 @@ from feemodel.rpc.service import Service
 from feemodel.rpc.settings import Settings
 from tests import openrpc_examples
 from tests.anvil import binary
-from tests.clients import require
 from tests.rpc_calls import ANNA, BERT, LIST, TOKEN, TRANSFER, data
 from tests.rpc_parts import opened
+from tests.system.clients import require
 
 SUM = {"to": LIST, "data": data("sum(uint256)", 20)}
 POINT = {"compressedSize": 128, "gas": "0x5208"}

@@ -6,8 +6,8 @@ import pytest
 
 from tests.anvil import PEERS
 from tests.browser import filmed, followed, tried
-from tests.clients import require
 from tests.rpc_calls import NOBODY
+from tests.system.clients import require
 
 
 @pytest.mark.parametrize(

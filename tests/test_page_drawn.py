@@ -6,7 +6,7 @@ import pytest
 
 from feemodel.explorer.methods import explorer_methods
 from tests.browser import filmed, followed
-from tests.fire.start import wait_until
+from tests.system.start import wait_until
 
 
 def test_the_curve_is_read_by_keyboard_and_as_a_table(open_tab):

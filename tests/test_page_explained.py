@@ -9,8 +9,8 @@ from feemodel.linea.measure import fee_bytes, fee_size
 from tests import openrpc_examples
 from tests.anvil import binary
 from tests.browser import Tab
-from tests.clients import require
 from tests.rpc_calls import NOBODY
+from tests.system.clients import require
 
 
 def test_a_signed_transaction_is_explained(open_tab):

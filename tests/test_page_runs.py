@@ -3,7 +3,7 @@
 import csv
 import io
 
-from tests.fire.start import wait_until
+from tests.system.start import wait_until
 
 
 def test_the_link_is_the_state(open_tab):

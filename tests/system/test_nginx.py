@@ -13,9 +13,9 @@ import yaml
 from websockets.sync.client import connect
 
 from feemodel.rpc.settings import ENVIRONMENT_PREFIX, Settings, load_settings
-from tests import nginx as nginx_server
 from tests.conftest import ROOT
 from tests.serving import serving
+from tests.system import nginx as nginx_server
 
 DEPLOY = ROOT / "deploy"
 NGINX = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")

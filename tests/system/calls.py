@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from feemodel.ethereum.quantities import to_hex
 from tests.development import ALDER, BALANCES, BIRCH, HOLDERS, POOL, RECORDS, UNIT, encoded, mapped, words
-from tests.fire.client import http, post, rpc
+from tests.system.client import http, post, rpc
 
 STRANGER = bytes.fromhex("57a49e40" * 5)
 COUNTS_ZEROS = "0x5f351e5f5260205ff3"  # returns CLZ of its data, as Osaka has

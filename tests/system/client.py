@@ -1,79 +1,132 @@
-"""An HTTP/1.1 client that is fast enough to keep a server busy from beside it, and what it counts."""
+"""An asyncio HTTP/1.1 client for load and attacks, and counters for what it sees."""
 
 import asyncio
 import json
 import math
+import ssl
 import time
 from collections import Counter
 from collections.abc import Coroutine, Iterable
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 Result = TypeVar("Result")
 
-PATIENCE = 60.0  # seconds for one answer, after which there is none
-FINEST, STEP = 1e-5, 1.02  # of the buckets that latencies are counted in: seconds, and from one to the next
-GONE = (ConnectionError, asyncio.IncompleteReadError)  # a connection that the other side has closed
+PATIENCE = 60.0  # seconds until a request without an answer is given up
+FINEST, STEP = 1e-5, 1.02  # of the latency histogram: smallest bucket [s], ratio of two neighbours
+GONE = (ConnectionError, asyncio.IncompleteReadError, ssl.SSLError)  # the other side has closed the connection
 
 
 class Answer(NamedTuple):
-    """What came back."""
+    """Status and body of an HTTP response."""
 
     status: int
     body: bytes
 
     @property
     def outcome(self) -> str:
-        """In a word: "ok", the code of a JSON-RPC error, or the HTTP status and what its body says."""
+        """Summary in one word: "ok", the code of a JSON-RPC error, or the HTTP status with the code in its body."""
         if self.status == 200 and b'"error":{"code":' not in self.body:
             return "ok"
-        try:
-            body = json.loads(self.body or b"null")
-        except ValueError:
-            return f"HTTP {self.status}"
-        error = body.get("error") if isinstance(body, dict) else None
-        code = str(error["code"]) if isinstance(error, dict) and "code" in error else ""
-        if isinstance(body, list):
-            failed = [reply["error"]["code"] for reply in body if "error" in reply]
-            code = f"batch: {len(failed)} of {len(body)} failed, {sorted(set(failed))}"
-        return code if self.status == 200 and code else f"HTTP {self.status} {code}".strip()
+        return outcome_of(self.status, self.body)
 
 
-def http(body: bytes, *, head: bytes = b"POST / HTTP/1.1\r\n", more: bytes = b"") -> bytes:
-    """A whole request."""
-    named = b"Host: localhost\r\nContent-Type: application/json\r\n" + more
-    return head + named + b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+def outcome_of(status: int, body: bytes) -> str:
+    """Return the summary of a response that has an error.
+
+    >>> outcome_of(200, b'{"jsonrpc":"2.0","id":1,"error":{"code":-32005,"message":"no"}}')
+    '-32005'
+    >>> outcome_of(503, b'{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"no"}}')
+    'HTTP 503 -32005'
+    >>> outcome_of(413, b'{"error":"too long"}')
+    'HTTP 413'
+    >>> outcome_of(200, b'[{"id":1,"result":1},{"id":2,"error":{"code":3}}]')
+    'batch: 1 of 2 failed, [3]'
+    """
+    try:
+        content = json.loads(body or b"null")
+    except ValueError:
+        return f"HTTP {status}"
+    error = content.get("error") if isinstance(content, dict) else None
+    code = str(error["code"]) if isinstance(error, dict) and "code" in error else ""
+    if isinstance(content, list):
+        failed = [reply["error"]["code"] for reply in content if "error" in reply]
+        code = f"batch: {len(failed)} of {len(content)} failed, {sorted(set(failed))}"
+    return code if status == 200 and code else f"HTTP {status} {code}".strip()
+
+
+def http(body: bytes, *, path: str = "/", more: bytes = b"") -> bytes:
+    """Return the bytes of a POST request; `more` is further header lines."""
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n".encode()
+    return head + more + b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
 
 
 def rpc(method: str, *params: Any) -> bytes:
-    """The bytes of a JSON-RPC call."""
+    """Return the JSON of one call."""
     return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}, separators=(",", ":")).encode()
 
 
-def post(method: str, *params: Any) -> bytes:
-    """A whole request with one call."""
-    return http(rpc(method, *params))
+def post(method: str, *params: Any, path: str = "/") -> bytes:
+    """Return the bytes of a request with one call."""
+    return http(rpc(method, *params), path=path)
 
 
-class Connection:
-    """A connection that is kept, and opened again after the other side has closed it.
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Address of a server as a client sees it.
 
     Parameters
     ----------
-    port : of 127.0.0.1.
-    source : the loopback address to connect from.
+    port : on 127.0.0.1.
+    path : of JSON-RPC requests, with the API key where a reverse proxy asks for one.
+    source : loopback address to connect from.
+    tls : context with which to connect; `None` for plain HTTP.
     """
 
-    def __init__(self, port: int, source: str = "127.0.0.1") -> None:
-        self._port, self._source = port, source
+    port: int
+    path: str = "/"
+    source: str = "127.0.0.1"
+    tls: ssl.SSLContext | None = None
+
+    def connection(self) -> "Connection":
+        """Return a connection that opens at its first request."""
+        return Connection(self.port, self.source, self.tls)
+
+    def http(self, body: bytes, more: bytes = b"") -> bytes:
+        """Return the bytes of a POST request."""
+        return http(body, path=self.path, more=more)
+
+    def post(self, method: str, *params: Any) -> bytes:
+        """Return the bytes of a request with one call."""
+        return http(rpc(method, *params), path=self.path)
+
+    @property
+    def head(self) -> bytes:
+        """Request line and headers of a POST request without a length."""
+        return f"POST {self.path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n".encode()
+
+
+class Connection:
+    """A persistent connection, opened at the first request and again after the other side has closed it.
+
+    Parameters
+    ----------
+    port : on 127.0.0.1.
+    source : loopback address to connect from.
+    tls : context with which to connect; `None` for plain HTTP.
+    """
+
+    def __init__(self, port: int, source: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> None:
+        self._port, self._source, self._tls = port, source, tls
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     @property
     def is_open(self) -> bool:
-        """Whether the next request goes out on a connection that is there already."""
+        """Whether the next request goes out on a connection that is open already."""
         return self._streams is not None
 
     async def ask(self, request: bytes, *, patience: float = PATIENCE) -> Answer:
-        """The answer to a request; raises one of `GONE` where the connection ends first, `TimeoutError` without one."""
+        """Send a request and return its response; raises one of `GONE`, or `TimeoutError`."""
         try:
             async with asyncio.timeout(patience):
                 reader, writer = await self.opened()
@@ -84,15 +137,21 @@ class Connection:
             raise
 
     async def opened(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """The two ends of the connection."""
+        """Return reader and writer of the connection."""
         if self._streams is None:
+            name = None if self._tls is None else "localhost"
             self._streams = await asyncio.open_connection(
-                "127.0.0.1", self._port, limit=1 << 22, local_addr=(self._source, 0)
+                "127.0.0.1",
+                self._port,
+                limit=1 << 22,
+                local_addr=(self._source, 0),
+                ssl=self._tls,
+                server_hostname=name,
             )
         return self._streams
 
     async def answer(self, reader: asyncio.StreamReader) -> Answer:
-        """The next answer, for whoever has sent the request himself."""
+        """Read the next response, to a request that the caller has written."""
         head = (await reader.readuntil(b"\r\n\r\n")).lower()
         _, _, length = head.partition(b"content-length: ")
         if length:
@@ -104,20 +163,20 @@ class Connection:
         return Answer(int(head[9:12]), body)
 
     def close(self) -> None:
-        """Close it; the next request opens another one."""
+        """Close the connection; the next request opens another one."""
         if self._streams is not None:
             self._streams[1].close()
             self._streams = None
 
     def abort(self) -> None:
-        """Close it without sending what still waits to be sent, for which an event loop could not end."""
+        """Close the connection and discard what is still to be sent, which would keep the event loop from ending."""
         if self._streams is not None:
             self._streams[1].transport.abort()
             self._streams = None
 
 
 async def _chunks(reader: asyncio.StreamReader) -> bytes:
-    """A body that comes in chunks, without trailers."""
+    """Read a chunked body without trailers."""
     chunks = []
     while size := int(await reader.readuntil(b"\r\n"), 16):
         chunks.append((await reader.readexactly(size + 2))[:-2])
@@ -126,7 +185,7 @@ async def _chunks(reader: asyncio.StreamReader) -> bytes:
 
 
 class Latencies:
-    """How long things took, in buckets 2 % wide.
+    """Histogram of latencies, in buckets 2 % wide.
 
     >>> some = Latencies()
     >>> for milliseconds in range(1, 101):
@@ -140,13 +199,13 @@ class Latencies:
         self.count, self.longest = 0, 0.0
 
     def add(self, seconds: float) -> None:
-        """Count one."""
+        """Count one latency [s]."""
         self._buckets[int(math.log(max(seconds, FINEST) / FINEST) / math.log(STEP))] += 1
         self.count += 1
         self.longest = max(self.longest, seconds)
 
     def quantile(self, share: float) -> float:
-        """The time within which that share was done [s]; not a number where nothing was counted."""
+        """Return the latency that this share of the requests did not exceed [s]; NaN if nothing was counted."""
         seen = 0
         for bucket, count in sorted(self._buckets.items()):
             seen += count
@@ -156,7 +215,7 @@ class Latencies:
 
 
 class Tally:
-    """What a number of requests came to."""
+    """Latencies and outcomes of a number of requests."""
 
     def __init__(self) -> None:
         self.times = Latencies()
@@ -171,12 +230,12 @@ class Tally:
             self.unexpected[f"{kind}: {outcome}"] += 1
 
     def failures(self) -> str:
-        """The outcomes but for "ok", the most frequent first."""
+        """List the outcomes other than "ok", the most frequent first."""
         return ", ".join(f"{count:,} × {name}" for name, count in self.outcomes.most_common() if name != "ok") or "none"
 
 
 async def timed(connection: Connection, request: bytes, *, patience: float = PATIENCE) -> tuple[str, float, bytes]:
-    """Outcome, seconds and body of a request, also where no answer comes."""
+    """Send a request and return its outcome, the seconds that it took and the body, also if no response comes."""
     began = time.perf_counter()
     body = b""
     try:
@@ -190,7 +249,7 @@ async def timed(connection: Connection, request: bytes, *, patience: float = PAT
 
 
 def summed(counters: Iterable[Counter[str]]) -> Counter[str]:
-    """All of them together.
+    """Return the sum of counters.
 
     >>> sorted(summed([Counter(ok=2), Counter(ok=1, closed=1)]).items())
     [('closed', 1), ('ok', 3)]
@@ -202,7 +261,7 @@ def summed(counters: Iterable[Counter[str]]) -> Counter[str]:
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run to its end, on uvloop where that is installed."""
+    """Run a coroutine to its end, on uvloop if that is installed."""
     try:
         import uvloop
     except ImportError:
@@ -212,12 +271,12 @@ def run(work: Coroutine[Any, Any, Result]) -> Result:
 
 async def _ended(work: Coroutine[Any, Any, Result]) -> Result:
     result = await work
-    await asyncio.sleep(0.01)  # in which the loop closes connections that were aborted last
+    await asyncio.sleep(0.01)  # lets the loop close connections that were aborted last
     return result
 
 
 def port_of(address: str) -> int:
-    """Of a server's address.
+    """Return the port of a server's address.
 
     >>> port_of("http://127.0.0.1:8080")
     8080
@@ -226,7 +285,7 @@ def port_of(address: str) -> int:
 
 
 def table(rows: Iterable[Iterable[str]]) -> str:
-    """Columns side by side, the first to the left and the others to the right."""
+    """Align rows in columns, the first one left and the others right."""
     listed = [list(row) for row in rows]
     widths = [max(map(len, column)) for column in zip(*listed, strict=True)]
     return "\n".join(

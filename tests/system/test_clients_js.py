@@ -6,7 +6,9 @@ from feemodel.ethereum.quantities import to_hex
 from feemodel.ethereum.transaction import parse_transaction
 from feemodel.ledger import check_proof
 from tests.anvil import PEERS
-from tests.clients import (
+from tests.development import ALDER, GENESIS, HOLDERS, UNIT
+from tests.serving import serving
+from tests.system.clients import (
     HOLDER,
     KEY,
     REPLAYS,
@@ -19,8 +21,6 @@ from tests.clients import (
     told,
     value,
 )
-from tests.development import ALDER, GENESIS, HOLDERS, UNIT
-from tests.serving import serving
 
 MULTICALL = bytes.fromhex("ca11bde05977b3631167028862be2a173976ca11")  # on every chain, by its authors
 GAS_PRICE = 41_904_000  # of the preset [wei / gas]

@@ -6,7 +6,9 @@ import pytest
 
 from feemodel.ledger import check_proof
 from tests.anvil import PEERS
-from tests.clients import (
+from tests.development import GENESIS, UNIT
+from tests.serving import serving
+from tests.system.clients import (
     HOLDER,
     KEY,
     REPLAYS,
@@ -19,8 +21,6 @@ from tests.clients import (
     told,
     value,
 )
-from tests.development import GENESIS, UNIT
-from tests.serving import serving
 
 PYTHON = PEERS / ".venv" / "bin" / "python"
 GAS_PRICE = 41_904_000  # of the preset [wei / gas]

@@ -9,8 +9,8 @@ import pytest
 
 from tests import anvil
 from tests.anvil import PEERS
-from tests.clients import require, script, told, value
 from tests.serving import serving
+from tests.system.clients import require, script, told, value
 
 CHAIN_ID = 31_337  # anvil's own
 HARDHAT = PEERS / "node_modules" / "hardhat" / "internal" / "cli" / "bootstrap.js"

@@ -4,8 +4,8 @@ import pytest
 
 from tests import anvil
 from tests.anvil import PEERS
-from tests.clients import STRANGER, require, script, told, value
 from tests.serving import serving
+from tests.system.clients import STRANGER, require, script, told, value
 
 GWEI = 10**9
 CHAIN_ID = 31_337  # anvil's own

@@ -1,0 +1,80 @@
+"""Memory, files and children of a server's processes."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+import psutil
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Resources of all processes of a server together."""
+
+    memory: int  #: resident [byte]
+    largest: int  #: resident, of one process [byte]
+    processes: int
+    files: int  #: open, of the process that has most
+
+
+def tree(pid: int) -> list[psutil.Process]:
+    """Return a process and all its descendants; an empty list if it has ended."""
+    with suppress(psutil.NoSuchProcess):
+        parent = psutil.Process(pid)
+        return [parent, *parent.children(recursive=True)]
+    return []
+
+
+def workers(pid: int) -> list[psutil.Process]:
+    """Return the serving processes: the children that listen, or the process itself if it has none of these."""
+    found = []
+    with suppress(psutil.NoSuchProcess):
+        for child in psutil.Process(pid).children():
+            with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+                if _listens(child):
+                    found.append(child)
+        if not found and _listens(psutil.Process(pid)):
+            return [psutil.Process(pid)]
+    return found
+
+
+def _listens(process: psutil.Process) -> bool:
+    return any(each.status == psutil.CONN_LISTEN for each in process.net_connections("tcp"))
+
+
+def memory(process: psutil.Process) -> int:
+    """Return the resident memory of a process [byte]; 0 if it has ended."""
+    with suppress(psutil.NoSuchProcess):
+        return int(process.memory_info().rss)
+    return 0
+
+
+def held(pid: int) -> Held:
+    """Return what the processes of a server hold now."""
+    sizes, files = [], 0
+    for process in tree(pid):
+        with suppress(psutil.NoSuchProcess):
+            sizes.append(process.memory_info().rss)
+            files = max(files, process.num_fds())
+    return Held(sum(sizes), max(sizes, default=0), len(sizes), files)
+
+
+def serving_time(pid: int) -> float:
+    """Return the processor time of all workers so far [s]."""
+    total = 0.0
+    for process in workers(pid):
+        with suppress(psutil.NoSuchProcess):
+            times = process.cpu_times()
+            total += times.user + times.system
+    return total
+
+
+def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
+    """Return the processes that still run; zombies do not."""
+    found = []
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            if process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found

@@ -1,0 +1,154 @@
+"""Start a server in processes of its own, wait until it answers, and end whatever is left of it.
+
+`FEEMODEL_SERVER_COMMAND` names another command line than `python -m feemodel.cli serve`; it gets the same flags.
+"""
+
+import os
+import shlex
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psutil
+
+from tests.system.client import Target
+from tests.system.processes import tree
+
+PATIENCE = 60.0  # seconds for anything that must happen in the end
+START = 180.0  # seconds until a server answers; kernels may be compiled first, on a busy machine
+STOP = 40.0  # seconds that a server may take to end
+FEEMODEL = (sys.executable, "-m", "feemodel.cli")
+VARIABLES = "FEEMODEL_"  # prefix of settings in the environment
+
+
+def command() -> tuple[str, ...]:
+    """Return the command line of the server under test, without its flags."""
+    named = os.environ.get("FEEMODEL_SERVER_COMMAND")
+    return tuple(shlex.split(named)) if named else (*FEEMODEL, "serve")
+
+
+def free_port() -> int:
+    """Return a TCP port that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A server that has answered once.
+
+    Parameters
+    ----------
+    process : the one that was started, parent of the workers.
+    port : that it listens on.
+    folder : of its temporary files.
+    errors : file with its standard error.
+    """
+
+    process: "subprocess.Popen[bytes]"
+    port: int
+    folder: Path
+    errors: Path
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def target(self) -> Target:
+        return Target(self.port)
+
+    def log(self) -> str:
+        """Return everything that was logged so far."""
+        return self.errors.read_text(encoding="utf-8", errors="replace")
+
+    def left(self) -> list[str]:
+        """Return the names of the temporary files and folders that exist."""
+        return sorted(path.name for path in self.folder.iterdir())
+
+
+@contextmanager
+def started(*flags: str, environment: Mapping[str, str] | None = None, before: Sequence[str] = ()) -> Iterator[Started]:
+    """Run a server with these flags; all its processes are ended with the block.
+
+    Parameters
+    ----------
+    environment : variables in addition to those of this process.
+    before : words in front of the command line, such as `prlimit`.
+    """
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(VARIABLES)}
+    port = free_port()
+    with TemporaryDirectory(prefix="feemodel-system-") as name:
+        folder, errors = Path(name) / "temporary", Path(name) / "errors"
+        folder.mkdir()
+        variables = clean | {"TMPDIR": str(folder)} | dict(environment or {})
+        line = [*before, *command(), "--port", str(port), *flags]
+        with (
+            errors.open("wb") as err,
+            subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=err, env=variables) as process,
+        ):
+            found: list[psutil.Process] = []
+            try:
+                server = Started(process, port, folder, errors)
+                wait_until(lambda: answers(port) or process.poll() is not None, "the server answers", patience=START)
+                assert process.poll() is None, server.log()
+                found = tree(process.pid)
+                yield server
+            finally:
+                found += tree(process.pid)
+                end(process, found)
+
+
+def answers(port: int) -> bool:
+    """Return whether a server answers on this port."""
+    with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5) as answer:
+        return bool(answer.status == 200)
+    return False
+
+
+def end(process: "subprocess.Popen[bytes]", processes: list[psutil.Process]) -> None:
+    """End a server by SIGTERM, and what is left of it by SIGKILL."""
+    process.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(STOP)
+    for left in processes:
+        with suppress(psutil.NoSuchProcess):
+            left.kill()
+
+
+def wait_until(happened: Callable[[], object], what: str, *, patience: float = PATIENCE) -> float:
+    """Return the seconds until something happened; raise `AssertionError` if it does not."""
+    began = time.monotonic()
+    while not happened():
+        assert time.monotonic() - began < patience, f"waited {patience:g} s in vain until {what}"
+        time.sleep(0.02)
+    return time.monotonic() - began
+
+
+def feemodel(
+    *arguments: str, before: Sequence[str] = (), limit: int | None = None
+) -> "subprocess.CompletedProcess[str]":
+    """Run a command of this package; `limit` is that of the size of a file [byte]."""
+    limited = () if limit is None else ("prlimit", f"--fsize={limit}")
+    line = [*before, *limited, *FEEMODEL, *arguments]
+    return subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE * 3, check=False)
+
+
+def may(*line: str) -> bool:
+    """Return whether a command succeeds on this machine."""
+    with suppress(FileNotFoundError):
+        return subprocess.run(line, capture_output=True, check=False).returncode == 0
+    return False

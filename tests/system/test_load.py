@@ -1,0 +1,123 @@
+"""Short form of `scripts/load`, and a server that gets more than it takes."""
+
+import asyncio
+import time
+from collections import Counter
+
+import pytest
+
+from feemodel.ethereum.quantities import to_hex
+from tests.development import HOLDERS
+from tests.system import evm_programs as programs
+from tests.system.calls import orders, quick_orders
+from tests.system.client import Connection, Target, post, rpc, run, timed
+from tests.system.evm_programs import numbered
+from tests.system.load import saturate
+from tests.system.start import started, wait_until
+
+LOADED, CLIENTS = 5.0, 12
+ANSWERS = 100  # at least, on a busy machine
+RISE = 0.2  # of the memory within seconds, while much is met for the first time
+#: A server with room for little.
+SMALL = {"connections": 40, "requests": 8, "queue": 4, "processes": 2}
+CROWDED = 1.5  # seconds of each kind of overload
+RECOVERY = 15.0  # seconds until everything is answered again
+ADDRESS = "0x" + "7a" * 20
+REFUSALS = frozenset({"-32005", "HTTP 503 -32005", "HTTP 503", "HTTP 408", "closed", "refused", "no answer"})
+
+
+def test_mixed_calls_at_saturation_are_all_answered_as_they_should_be(server):
+    load = run(saturate(server, LOADED, CLIENTS))
+
+    assert load.failures(rise=RISE) == []
+    assert load.total.times.count > ANSWERS
+    assert load.total.outcomes.keys() == {"ok", "3"}  # what reverts, reverts
+
+
+@pytest.fixture(scope="module")
+def small():
+    flags = [text for name, value in SMALL.items() for text in (f"--{name}", str(value))]
+    with started("--workers", "1", *flags) as server:
+        yield server
+
+
+async def _crowd(target: Target, requests: list[bytes], seconds: float) -> Counter[str]:
+    """Send each request on a connection of its own, again and again."""
+    until, found = time.perf_counter() + seconds, Counter[str]()
+
+    async def client(request: bytes) -> None:
+        connection = target.connection()
+        while time.perf_counter() < until:
+            outcome, _, _ = await timed(connection, request, patience=20)
+            found[outcome] += 1
+            if outcome in REFUSALS:
+                await asyncio.sleep(0.02)
+        connection.close()
+
+    await asyncio.gather(*map(client, requests))
+    return found
+
+
+def busy() -> list[bytes]:
+    """More connections than there may be."""
+    return [order.request for order in quick_orders(3, 100) if order.outcomes == {"ok"}][: 2 * SMALL["connections"]]
+
+
+def slow() -> list[bytes]:
+    """More calls than may execute and wait, as long as they take."""
+    codes = [to_hex(numbered(programs.ECADD_LOOP, number)) for number in range(2 * sum(SMALL.values()) // 3)]
+    call = {"from": to_hex(HOLDERS[0]), "to": ADDRESS, "gas": hex(40_000_000)}
+    return [post("eth_call", call, "latest", {ADDRESS: {"code": code}}) for code in codes]
+
+
+def halves() -> list[bytes]:
+    """More requests without their last byte than may be under way."""
+    return [post("eth_chainId")[:-1]] * (3 * SMALL["requests"])
+
+
+@pytest.mark.parametrize("crowd", [busy, slow, halves], ids=lambda crowd: crowd.__name__)
+def test_more_than_a_server_takes_is_refused_and_then_all_is_answered_again(small, crowd):
+    found = run(_crowd(small.target, crowd(), CROWDED))
+    print(dict(found))
+
+    assert found.keys() <= {*REFUSALS, "ok", "-32000", "3"}
+    wait_until(lambda: _answered(small.port), "everything is answered again", patience=RECOVERY)
+
+
+def _answered(port: int) -> bool:
+    """Return whether a call of every kind is answered."""
+
+    async def ask() -> bool:
+        for order in {order.kind: order for order in orders(5, 50)}.values():
+            connection = Connection(port)
+            outcome, _, _ = await timed(connection, order.request)
+            connection.close()
+            if outcome not in order.outcomes:
+                return False
+        return True
+
+    return run(ask())
+
+
+def test_a_full_server_says_when_to_come_back(small):
+    """Refusals are 503 with Retry-After, or -32005."""
+    code = to_hex(numbered(programs.ECADD_LOOP, 1))
+    call = {"from": to_hex(HOLDERS[0]), "to": ADDRESS, "gas": hex(40_000_000)}
+    slow_call = rpc("eth_call", call, "latest", {ADDRESS: {"code": code}})
+
+    async def heads() -> list[bytes]:
+        async def one() -> bytes:
+            connection = small.target.connection()
+            reader, writer = await connection.opened()
+            writer.write(small.target.http(slow_call))
+            try:
+                return await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 30)
+            except (asyncio.IncompleteReadError, ConnectionError, TimeoutError):
+                return b""
+            finally:
+                connection.abort()
+
+        return await asyncio.gather(*(one() for _ in range(30)))
+
+    refused = [head.lower() for head in run(heads()) if head.startswith(b"HTTP/1.1 503")]
+    assert all(b"\r\nretry-after: " in head for head in refused)

@@ -1,0 +1,331 @@
+"""A node behind the server that is slow, lies, breaks off, redirects, never ends, goes away and comes back."""
+
+import asyncio
+import gzip
+import json
+import socket
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
+
+import pytest
+
+from tests import node_server
+from tests.node_server import Fault, Handler, NodeServer
+from tests.system.client import Connection, post, run, timed
+from tests.system.processes import MIB, memory, workers
+from tests.system.start import started, wait_until
+
+TIMEOUT = 1.0  # seconds that the server waits for the node
+CALLS = 40  # at the same time
+SLACK = 4.0  # seconds for everything but the wait, on a busy machine
+RETURN = 15.0  # seconds after which a node that is well again must be asked again
+QUICK = 1.0  # seconds for a call that the server answers itself
+GROWTH = 200 * MIB
+NUMBER = post("eth_blockNumber")
+ESTIMATE = post("rollup_estimateGas", {"from": "0x" + "11" * 20, "to": "0x" + "22" * 20})
+FORWARDED = post("eth_getLogs", {})
+OWN = post("web3_clientVersion")
+HEADS = ("eth_getBlockByNumber",)
+
+
+def head_block(**fields: Any) -> dict[str, Any]:
+    """Return the newest block of a node, as far as a server reads it."""
+    fixed = {"number": "0x5", "extraData": "0x", "baseFeePerGas": "0x7", "gasUsed": "0x0", "gasLimit": hex(30_000_000)}
+    return fixed | {"timestamp": hex(int(time.time()))} | fields
+
+
+def replies(payload: Any) -> Any:
+    """Return the answers of a sound node."""
+    if isinstance(payload, list):
+        return [replies(call) for call in payload]
+    results = {
+        "eth_blockNumber": hex(node_server.HEAD),
+        "eth_getBlockByNumber": head_block(),
+        "eth_estimateGas": "0x5208",
+        "eth_getTransactionCount": "0x7",
+        "eth_chainId": "0x539",
+        "eth_feeHistory": None,  # not every node has it
+        "eth_getLogs": [],
+    }
+    return {"jsonrpc": "2.0", "id": payload["id"], "result": results.get(payload["method"])}
+
+
+def honest(handler: Handler, payload: Any) -> None:
+    handler.send(200, json.dumps(replies(payload)).encode())
+
+
+def changed(**fields: Any) -> Fault:
+    """The right answers with other fields."""
+    return each(lambda call: replies(call) | fields)
+
+
+def each(change: Any) -> Fault:
+    """What a function makes of each call."""
+
+    def send(handler: Handler, payload: Any) -> None:
+        answer = [change(call) for call in payload] if isinstance(payload, list) else change(payload)
+        handler.send(200, json.dumps(answer).encode())
+
+    return send
+
+
+def with_head(**fields: Any) -> Fault:
+    """The right answers with other fields of the newest block; `None` leaves one out."""
+    head = {name: value for name, value in (head_block() | fields).items() if value is not None}
+    return each(lambda call: replies(call) | ({"result": head} if call["method"] in HEADS else {}))
+
+
+def cut_off(handler: Handler, payload: Any) -> None:
+    data = json.dumps(replies(payload)).encode()
+    handler.send(200, data[: len(data) // 2], content_length=str(len(data)))
+    handler.close_connection = True
+
+
+def late(handler: Handler, payload: Any) -> None:
+    """The right answer after the server has given up."""
+    handler.server.stopping.wait(3 * TIMEOUT)
+    with suppress(OSError):
+        honest(handler, payload)
+
+
+def endless(handler: Handler, payload: Any) -> None:
+    """An answer without end, as fast as it is read."""
+    handler.send(200, b"", content_length=str(1 << 40))
+    with suppress(OSError):
+        while not handler.server.stopping.is_set():
+            handler.wfile.write(b" " * 65_536)
+    handler.close_connection = True
+
+
+def redirects(handler: Handler, payload: Any) -> None:
+    """To the same node, for ever: a client that follows would repeat a transaction."""
+    handler.send(307, b"", location=handler.server.url + "/elsewhere")
+
+
+def packed(handler: Handler, payload: Any) -> None:
+    """A hundred mebibytes of blanks, compressed."""
+    handler.send(200, gzip.compress(b" " * (100 << 20), 1), content_encoding="gzip")
+
+
+ODD = {"code": 10**400, "message": "half \ud800"}
+FAULTS: dict[str, Fault] = {
+    "slow": late,
+    "silent": node_server.silent,
+    "dripping a byte at a time": node_server.dripping,
+    "dripping the head of an answer": node_server.dripping_head,
+    "whose answer never ends": endless,
+    "cut off in the middle": cut_off,
+    "tearing connections down": node_server.reset,
+    "redirecting": redirects,
+    "lying about ids": each(lambda call: replies(call) | {"id": 987_654}),
+    "answering with another type": changed(result={"number": [1.5]}),
+    "answering with a web page": node_server.body(b"<html>no</html>"),
+    "answering with status 500": node_server.status(500),
+    "refusing with 429": node_server.status(429),
+    "answering with nothing": node_server.body(b""),
+    "answering with deep JSON": node_server.body(b"[" * 100_000 + b"]" * 100_000),
+    "answering with odd errors": each(lambda call: {"jsonrpc": "2.0", "id": call["id"], "error": ODD}),
+    "answering with 33 MiB": lambda handler, payload: handler.send(200, b" " * (33 << 20)),
+    "answering with a compressed flood": packed,
+    "of another chain": each(lambda call: replies(call) | ({"result": "0x1"} if "chainId" in call["method"] else {})),
+    "that stands still": with_head(timestamp="0x5e0be100"),
+    "ahead of time": with_head(timestamp="0xffffffff"),
+    "whose block has no time": with_head(timestamp=None),
+    "whose block has no base fee": with_head(baseFeePerGas=None),
+    "whose block has a base fee of 70 digits": with_head(baseFeePerGas="0x" + "f" * 70),
+}
+#: Faults of the newest block: estimates are refused, and what is forwarded is passed on.
+OF_HEAD = {name for name in FAULTS if name.startswith("whose block")} | {"that stands still", "ahead of time"}
+#: Outcomes of what is forwarded: the node's own words may be passed on as they are.
+FORWARDED_OUTCOMES = frozenset({"-32002", "-32603", "ok"})
+
+
+class OnPort(NodeServer):
+    """A node on a chosen port, whose connections end with it."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._accepted: list[socket.socket] = []
+        super().__init__()
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        """Accept the next connection."""
+        connection, address = super().get_request()
+        self._accepted.append(connection)
+        return connection, address
+
+    def hang_up(self) -> None:
+        """End all connections."""
+        for connection in self._accepted:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def server_bind(self) -> None:
+        """Bind the port."""
+        self.server_address = ("127.0.0.1", self._port)
+        super().server_bind()
+
+
+@contextmanager
+def node_on(port: int = 0) -> Iterator[OnPort]:
+    """Run a sound node."""
+    node = OnPort(port)
+    node.always = honest
+    thread = threading.Thread(target=node.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield node
+    finally:
+        node.stopping.set()
+        node.hang_up()
+        node.shutdown()
+        thread.join()
+        node.server_close()
+
+
+@pytest.fixture(scope="module")
+def node():
+    with node_on() as node:
+        yield node
+
+
+@pytest.fixture(scope="module")
+def fronted(node):
+    """A server in front of the node."""
+    flags = ("--node", node.url, "--node-timeout", f"{TIMEOUT:g}", "--poll-seconds", "0.2", "--workers", "1")
+    with started(*flags) as server:
+        wait_until(lambda: well(server.port), "the server has asked the node")
+        yield server
+
+
+async def _asked(port: int) -> tuple[Counter[str], Counter[str], float, float]:
+    """Return outcomes of estimates and of what is forwarded, the longest of these, and of a call that needs no node."""
+    estimates, forwarded, times = Counter[str](), Counter[str](), []
+
+    async def ask(request: bytes, found: Counter[str]) -> None:
+        connection = Connection(port)
+        outcome, took, _ = await timed(connection, request)
+        connection.close()
+        found[outcome] += 1
+        times.append(took)
+
+    async def own() -> float:
+        connection, longest = Connection(port), 0.0
+        for _ in range(20):
+            outcome, took, _ = await timed(connection, OWN)
+            assert outcome == "ok"
+            longest = max(longest, took)
+            await asyncio.sleep(0.02)
+        connection.close()
+        return longest
+
+    asked = [ask(*(ESTIMATE, estimates) if place % 2 else (FORWARDED, forwarded)) for place in range(CALLS)]
+    longest_own, *_ = await asyncio.gather(own(), *asked)
+    return estimates, forwarded, max(times), longest_own
+
+
+def well(port: int) -> bool:
+    """Return whether everything that needs the node is answered."""
+
+    async def ask(request: bytes) -> str:
+        connection = Connection(port)
+        outcome, _, _ = await timed(connection, request)
+        connection.close()
+        return outcome
+
+    return all(run(ask(request)) == "ok" for request in (NUMBER, ESTIMATE, FORWARDED))
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_misbehaving_node_is_an_error_in_time_and_asked_again_when_it_is_well(fronted, node, name: str):
+    (worker,) = workers(fronted.pid)
+    before = memory(worker)
+    node.always = FAULTS[name]
+    if name == "of another chain":  # as if another node had taken the address
+        node.hang_up()
+    try:
+        wait_until(lambda: name not in OF_HEAD or not ready(fronted.address), "the server has seen it", patience=RETURN)
+        estimates, forwarded, longest, own = run(_asked(fronted.port))
+        grown = memory(worker) - before
+    finally:
+        node.always = honest
+    back = wait_until(lambda: well(fronted.port), "the node is asked again", patience=RETURN)
+    print(f"{name}: {dict(estimates)} {dict(forwarded)}, longest {longest:.2f} s, own {own:.2f} s, back {back:.1f} s")
+
+    assert estimates.keys() == {"-32002"}
+    assert forwarded.keys() <= FORWARDED_OUTCOMES
+    assert longest < TIMEOUT + SLACK
+    assert own < QUICK
+    assert grown < GROWTH
+    assert [worker.pid] == [process.pid for process in workers(fronted.pid)]
+
+
+def ready(address: str) -> bool:
+    """Return whether the server says that it would answer an estimate."""
+    try:
+        with urllib.request.urlopen(f"{address}/ready", timeout=20):
+            return True
+    except urllib.error.HTTPError:
+        return False
+
+
+def test_a_redirect_is_not_followed(fronted, node):
+    node.always, sent = redirects, len(node.requests)
+    try:
+        run(_send(fronted.port))
+    finally:
+        node.always = honest
+    wait_until(lambda: well(fronted.port), "the node is asked again", patience=RETURN)
+
+    asked = [payload for _, _, payload in node.requests[sent:] if sending(payload)]
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("fault", [node_server.reset, cut_off, late], ids=["torn down", "cut off", "late"])
+def test_a_transaction_is_never_sent_twice(fronted, node, fault: Fault):
+    node.always, sent = fault, len(node.requests)
+    try:
+        outcome = run(_send(fronted.port))
+    finally:
+        node.always = honest
+    wait_until(lambda: well(fronted.port), "the node is asked again", patience=RETURN)
+
+    assert outcome == "-32002"
+    assert len([payload for _, _, payload in node.requests[sent:] if sending(payload)]) == 1
+
+
+def sending(payload: Any) -> bool:
+    """Return whether a request to the node sends a transaction."""
+    calls = payload if isinstance(payload, list) else [payload]
+    return any(call["method"] == "eth_sendRawTransaction" for call in calls)
+
+
+async def _send(port: int) -> str:
+    connection = Connection(port)
+    outcome, _, _ = await timed(connection, post("eth_sendRawTransaction", "0x02"))
+    connection.close()
+    return outcome
+
+
+def test_a_server_answers_without_its_node_and_finds_it_when_it_comes_back():
+    with ExitStack() as stack:
+        with node_on() as node:
+            port = node.server_address[1]
+            flags = ("--node", node.url, "--node-timeout", f"{TIMEOUT:g}", "--poll-seconds", "0.2", "--workers", "1")
+            server = stack.enter_context(started(*flags))
+            wait_until(lambda: well(server.port), "the server has asked the node")
+        estimates, forwarded, longest, own = run(_asked(server.port))
+        with node_on(port):
+            wait_until(lambda: well(server.port), "the node is asked again", patience=RETURN)
+        log = server.log()
+
+    assert estimates.keys() == forwarded.keys() == {"-32002"}
+    assert longest < TIMEOUT + SLACK
+    assert own < QUICK
+    assert "Traceback" not in log

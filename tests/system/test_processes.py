@@ -1,0 +1,314 @@
+"""Workers that are killed or stopped, signals, few open files, a full temporary folder, files that go bad."""
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from feemodel.ethereum.quantities import to_hex
+from feemodel.ledger import Store, import_genesis
+from feemodel.ledger.blocks import GenesisAccount
+from tests.development import GENESIS, HOLDERS
+from tests.system import evm_programs as programs
+from tests.system.calls import quick_orders
+from tests.system.client import Connection, post, run, timed
+from tests.system.evm_programs import numbered
+from tests.system.processes import alive, tree, workers
+from tests.system.start import Started, free_port, may, started, wait_until
+from tests.system.traffic import CLIENTS, LOST, outcomes, traffic
+
+LOAD = 1.5  # seconds before and after something happens
+PAUSE = 10.0  # seconds without any answer: a busy machine may take long, a server must not
+SOON = 20.0  # seconds for processes to start or end
+GRACE = 45.0  # seconds in which a server that was told to stop has ended
+SILENCE = 60.0  # seconds until a worker that hangs has been replaced
+TWO = ("--workers", "2")
+ADDRESS = "0x" + "7a" * 20
+#: Signals that have no meaning for a server.
+MEANINGLESS = (signal.SIGUSR2, signal.SIGWINCH, signal.SIGCONT)
+
+
+def both(server: Started) -> list[psutil.Process]:
+    """Return the two workers, as soon as both are there."""
+    wait_until(lambda: len(workers(server.pid)) == 2, "both workers are there", patience=SOON)
+    return workers(server.pid)
+
+
+def ended(processes: list[psutil.Process], patience: float = SOON) -> None:
+    """Wait until all these processes have ended."""
+    wait_until(lambda: not alive(processes), "all processes have ended", patience=patience)
+
+
+def slow_call(number: int, gas: int) -> bytes:
+    """Return a request whose execution takes a while: half a second for 20 million gas on the native engine."""
+    call = {"from": to_hex(HOLDERS[0]), "to": ADDRESS, "gas": hex(gas)}
+    return post("eth_call", call, "latest", {ADDRESS: {"code": to_hex(numbered(programs.LOOP, number))}})
+
+
+def test_a_killed_worker_is_replaced_and_takes_only_its_own_connections():
+    with started(*TWO) as server:
+        killed = both(server)[0]
+        children = killed.children(recursive=True)
+        found = traffic(server.port, killed.kill, LOAD)
+        both(server)
+        ended([killed, *children])
+        after = outcomes(server.port)
+
+    assert found.outcomes.keys() <= {*LOST, "answered"}
+    assert found.lost <= 2 * CLIENTS
+    assert found.pause < PAUSE
+    assert after == {"ok": 20}
+
+
+def test_all_workers_killed_again_and_again_are_replaced():
+    with started(*TWO) as server:
+        for _ in range(3):
+            for worker in both(server):
+                worker.kill()
+            time.sleep(0.5)
+        both(server)
+        wait_until(lambda: outcomes(server.port) == {"ok": 20}, "all is answered again", patience=SOON)
+        assert server.process.poll() is None
+
+
+def test_a_worker_that_hangs_is_replaced():
+    with started(*TWO) as server:
+        stopped = both(server)[0]
+        stopped.send_signal(signal.SIGSTOP)
+        ended([stopped], SILENCE)
+        both(server)
+        assert outcomes(server.port) == {"ok": 20}
+
+
+def test_workers_end_with_their_parent():
+    with started(*TWO) as server:
+        both(server)
+        processes = tree(server.pid)[1:]
+        server.process.kill()
+        ended(processes, SILENCE)
+
+
+def test_signals_without_a_meaning_change_nothing():
+    with started(*TWO) as server:
+        processes = [server.pid, *sorted(worker.pid for worker in both(server))]
+        for number in MEANINGLESS:
+            for process in processes:
+                os.kill(process, number)
+            time.sleep(0.1)
+        assert outcomes(server.port) == {"ok": 20}
+        assert processes == [server.pid, *sorted(worker.pid for worker in both(server))]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_what_was_sent_before_the_signal_to_stop_is_answered(number):
+    with started(*TWO) as server:
+        both(server)
+        processes = tree(server.pid)
+        answered, slow = run(stopped_under_load(server, number))
+        code = server.process.wait(GRACE)
+        ended(processes)
+        left, log = server.left(), server.log()
+
+    assert answered.keys() == {"answered"}
+    assert slow.keys() <= {"-32000", "-32005"}
+    assert code == 0
+    assert left == []
+    assert "Traceback" not in log
+
+
+async def stopped_under_load(server: Started, number: int) -> tuple[Counter[str], Counter[str]]:
+    """Return the outcomes of requests whose last byte was sent before the signal: quick ones, slow ones."""
+    listed, found, told = quick_orders(13, 300), Counter[str](), asyncio.Event()
+
+    async def client(place: int) -> None:
+        connection, index = Connection(server.port), place
+        while not told.is_set():
+            index += 1
+            order = listed[index % len(listed)]
+            try:
+                await connection.opened()
+            except OSError:
+                return
+            before = not told.is_set()
+            outcome, _, _ = await timed(connection, order.request)
+            if before and told.is_set():
+                found["answered" if outcome in order.outcomes else outcome] += 1
+        connection.close()
+
+    async def slow(place: int) -> str:
+        connection = Connection(server.port)
+        outcome, _, _ = await timed(connection, slow_call(place, 20_000_000))
+        connection.close()
+        return outcome
+
+    clients = [asyncio.create_task(client(place)) for place in range(4 * CLIENTS)]
+    await asyncio.sleep(LOAD)
+    slow_ones = [asyncio.create_task(slow(place)) for place in range(4)]
+    await asyncio.sleep(0.3)
+    told.set()
+    server.process.send_signal(number)
+    ends = Counter(await asyncio.gather(*slow_ones))
+    await asyncio.gather(*clients)
+    return found, ends
+
+
+def test_unfinished_requests_and_idle_connections_do_not_keep_a_server_from_stopping():
+    async def stop(server: Started) -> float:
+        connections = [Connection(server.port) for _ in range(40)]
+        request = slow_call(0, 50_000_000)
+        for number, connection in enumerate(connections):
+            _, writer = await connection.opened()
+            writer.write(request if number < 6 else request[: -number * 5] if number < 20 else b"")
+        await asyncio.sleep(0.5)
+        server.process.send_signal(signal.SIGTERM)
+        began = time.monotonic()
+        while server.process.poll() is None and time.monotonic() - began < GRACE:
+            await asyncio.sleep(0.05)
+        for connection in connections:
+            connection.close()
+        return time.monotonic() - began
+
+    with started(*TWO) as server:
+        both(server)
+        processes = tree(server.pid)
+        took = run(stop(server))
+        assert server.process.poll() == 0
+        ended(processes)
+        assert server.left() == []
+    assert took < GRACE
+
+
+def test_few_open_files_reset_no_connection_and_end_nothing():
+    files = 64
+
+    async def crowd(port: int) -> Counter[str]:
+        async def one() -> str:
+            connection = Connection(port)
+            outcome, _, _ = await timed(connection, post("eth_chainId"), patience=10.0)
+            await asyncio.sleep(1.0)
+            connection.close()
+            return outcome
+
+        return Counter(await asyncio.gather(*(one() for _ in range(4 * files))))
+
+    with started(*TWO, before=("prlimit", f"--nofile={files}:{files}")) as server:
+        before = sorted(worker.pid for worker in both(server))
+        found = run(crowd(server.port))
+        time.sleep(1.0)
+        after = outcomes(server.port)
+        same = before == sorted(worker.pid for worker in both(server))
+        used = sum(worker.cpu_times().user for worker in workers(server.pid))
+        time.sleep(2.0)
+        idle = sum(worker.cpu_times().user for worker in workers(server.pid)) - used
+
+    assert found.keys() <= {"ok", "HTTP 503", "HTTP 503 -32005", "closed", "no answer"}
+    assert found["ok"] > 0
+    assert after == {"ok": 20}
+    assert same
+    assert idle < 0.5  # seconds of processor time: it does not try to accept without end
+
+
+def test_a_temporary_folder_that_fills_up_costs_no_answer(tmp_path: Path):
+    folder = tmp_path / "small"
+    folder.mkdir()
+    if not may("mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", str(folder)):
+        pytest.skip("a small disk cannot be mounted by this user")
+    try:
+        with started(*TWO, environment={"TMPDIR": str(folder)}) as server:
+            before = sorted(worker.pid for worker in both(server))
+            found = traffic(server.port, lambda: fill(folder / "filling"), LOAD)
+            metrics = run(_get(server.port, "/metrics"))
+            workers(server.pid)[0].kill()
+            both(server)
+            wait_until(lambda: outcomes(server.port) == {"ok": 20}, "all is answered again", patience=SOON)
+            same = [worker.pid in before for worker in both(server)]
+            (folder / "filling").unlink()
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+    assert found.outcomes.keys() == {"answered"}
+    assert metrics == "ok"
+    assert sum(same) == 1
+
+
+def fill(file: Path) -> None:
+    """Write a file until the disk is full."""
+    with suppress(OSError), file.open("wb") as out:
+        while True:
+            out.write(bytes(4_096))
+            out.flush()
+
+
+async def _get(port: int, path: str) -> str:
+    connection = Connection(port)
+    outcome, _, _ = await timed(connection, f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    connection.close()
+    return outcome
+
+
+@pytest.mark.parametrize("content", [b"\x00garbage{", b"", None], ids=["garbage", "empty", "deleted"])
+def test_files_that_go_bad_after_the_start_take_nothing_down(tmp_path: Path, content: bytes | None):
+    """Replaced workers answer as before: they get what was read at the start."""
+    config, genesis = tmp_path / "feemodel.toml", tmp_path / "genesis.json"
+    port = free_port()
+    shutil.copy(GENESIS, genesis)
+    config.write_text(f"[server]\nworkers = 2\n[chain]\ngenesis = {json.dumps(str(genesis))}\n")
+    with started("--config", str(config)) as server:
+        both(server)
+        for file in (config, genesis):
+            if content is None:
+                file.unlink()
+            else:
+                file.write_bytes(content)
+        for _ in range(2):
+            for worker in both(server):
+                worker.kill()
+            time.sleep(0.5)
+            both(server)
+            wait_until(lambda: outcomes(server.port) == {"ok": 20}, "all is answered again", patience=SOON)
+            assert server.process.poll() is None
+        assert server.port != port
+
+
+@pytest.mark.parametrize("content", ["cut", "emptied", "garbage", "zeros"])
+def test_a_ledger_that_goes_bad_gives_no_wrong_proof_and_ends_nothing(tmp_path: Path, content: str):
+    ledger = tmp_path / "ledger.db"
+    with Store(ledger) as store:
+        import_genesis(store, [GenesisAccount(number.to_bytes(20), balance=1) for number in range(1, 3_000)])
+        store.finalize(0)
+    proofs = [post("rollup_getProof", "0x" + number.to_bytes(20).hex(), [], "0x0") for number in range(1, 3_000, 60)]
+
+    async def asked(port: int) -> Counter[str]:
+        connection, found = Connection(port), Counter[str]()
+        for proof in proofs:
+            outcome, _, _ = await timed(connection, proof)
+            found[outcome] += 1
+        connection.close()
+        return found
+
+    with started(*TWO, "--store", str(ledger)) as server:
+        before = sorted(worker.pid for worker in both(server))
+        sound = run(asked(server.port))
+        size = ledger.stat().st_size
+        replaced = {"cut": ledger.read_bytes()[: size // 2], "emptied": b"", "garbage": os.urandom(size)}
+        with ledger.open("r+b") as file:
+            data = replaced.get(content, bytes(size))
+            file.write(data)
+            file.truncate(len(data))
+        found = run(asked(server.port))
+        after = run(_get(server.port, "/health"))
+        same = before == sorted(worker.pid for worker in both(server))
+
+    assert sound == {"ok": len(proofs)}
+    assert found.keys() <= {"ok", "-32603", "-32002"}
+    assert after in ("ok", "HTTP 503")
+    assert same
