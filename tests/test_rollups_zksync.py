@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feemodel.errors import InvalidInput
+from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.ethereum.fee_market import fake_exponential
 from feemodel.rollups import zksync
 
@@ -66,6 +66,20 @@ def test_pubdata_price_by_mode() -> None:
 def test_predictor_is_the_published_one(blobs: int, blocks: int, expected: int) -> None:
     """blob_base_fee_predictor.rs, at a fee of 1 wei."""
     assert zksync.predicted_blob_base_fee(1, pending_blobs=blobs, l1_blocks=blocks) == expected
+
+
+@pytest.mark.parametrize(("blobs", "blocks", "expected"), [(0, 0, 1_000), (0, 5, 1_000), (1, 5, 1_100), (7, 0, 1_144)])
+def test_without_pending_blobs_nothing_is_predicted_and_no_block_counts_as_one(
+    blobs: int, blocks: int, expected: int
+) -> None:
+    """1.1 · 1,000 wei, times e^(131,072 / 3,338,477) for one blob more than a block's six."""
+    assert zksync.predicted_blob_base_fee(1_000, pending_blobs=blobs, l1_blocks=blocks) == expected
+
+
+def test_a_prediction_that_64_bits_do_not_hold_is_refused() -> None:
+    assert zksync.predicted_blob_base_fee(1, pending_blobs=1_130, l1_blocks=1) < 2**64
+    with pytest.raises(Int64Overflow, match="pending_blobs: expected a prediction that an unsigned 64-bit"):
+        zksync.predicted_blob_base_fee(1, pending_blobs=1_140, l1_blocks=1)
 
 
 def test_predictor_with_mainnet_of_2026_expects_far_less() -> None:

@@ -258,13 +258,14 @@ def predicted_blob_base_fee(
 ) -> int:
     """The blob fee that a node expects once its pending blobs are posted, a tenth added; Python ints.
 
-    The excess blob gas behind the fee grows by 131,072 · max(0, pending_blobs − target_blobs · l1_blocks).
+    The excess blob gas behind the fee grows by 131,072 · max(0, pending_blobs − target_blobs · l1_blocks). With no
+    pending blobs nothing is predicted: the fee is expected as it is.
 
     Parameters
     ----------
     blob_base_fee : the median of late [wei / gas].
     pending_blobs : not yet posted [1].
-    l1_blocks : that passed since the last batch was posted [1].
+    l1_blocks : that passed since the last batch was posted; 0 counts as 1 [1].
     update_fraction, target_blobs : of L1's blob market; by default what the node has built in, Cancun's fraction with
         Prague's target. Mainnet's own are in `feemodel.ethereum.fee_market.MAINNET`.
     safety_bips : [1/10,000].
@@ -272,15 +273,22 @@ def predicted_blob_base_fee(
     Raises
     ------
     InvalidInput : anything that is not a whole number of at least 0, a prediction beyond 256 bits.
+    Int64Overflow : a prediction that the node's unsigned 64 bits do not hold.
 
     >>> predicted_blob_base_fee(1, pending_blobs=100, l1_blocks=1)
     44
     """
     market_excess = excess_behind(blob_base_fee, update_fraction)
-    target = whole_scalar("target_blobs", target_blobs) * whole_scalar("l1_blocks", l1_blocks)
-    own_excess = fee_market.GAS_PER_BLOB * max(0, whole_scalar("pending_blobs", pending_blobs) - target)
+    target = whole_scalar("target_blobs", target_blobs) * max(whole_scalar("l1_blocks", l1_blocks), 1)
+    pending, bips = whole_scalar("pending_blobs", pending_blobs), whole_scalar("safety_bips", safety_bips)
+    if pending == 0:
+        return blob_base_fee
+    own_excess = fee_market.GAS_PER_BLOB * max(0, pending - target)
     fee = fee_market.fake_exponential(fee_market.MIN_BLOB_BASE_FEE, market_excess + own_excess, update_fraction)
-    return min(int(fee) * whole_scalar("safety_bips", safety_bips) // 10_000, UINT64_MAX)
+    predicted = int(fee) * bips // 10_000
+    if predicted > UINT64_MAX:
+        raise Int64Overflow("pending_blobs", "expected a prediction that an unsigned 64-bit integer holds", predicted)
+    return predicted
 
 
 @overload

@@ -5,13 +5,14 @@ import os
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ethereum_rlp import rlp
 
-from feemodel.errors import ExecutionFailed, Int64Overflow
+from feemodel.errors import ExecutionFailed, Int64Overflow, InvalidInput
 from feemodel.ethereum import fee_market
 from feemodel.ethereum.fee_market import BlobRules
 from feemodel.ethereum.quantities import minimal_bytes, to_hex
@@ -32,6 +33,7 @@ from feemodel.rollups import (
     scroll,
     taiko,
     zksync,
+    zksync_os,
 )  # fmt: skip
 from feemodel.sizes.codecs import FastLz
 from feemodel.sizes.lzss import Lzss
@@ -678,6 +680,47 @@ def _batch(
     return (*found, *zksync.base_fee(found.fair_l2_gas_price, found.fair_pubdata_price))
 
 
+def _predicted(fee: int, blobs: int, blocks: int) -> Any:
+    try:
+        return zksync.predicted_blob_base_fee(fee, pending_blobs=blobs, l1_blocks=blocks)
+    except InvalidInput:  # of which Int64Overflow is one
+        return "wraps"
+
+
+def _os_inputs(draw: Draw) -> Arguments:
+    def usd(digits: int) -> tuple[str, str]:
+        return str(draw.whole(10**24, 10**4, least=1)), str(10 ** draw.rng.randrange(digits, digits + 4))
+
+    ratio = draw.whole(10**6, 100, least=1)
+    fill = str(ratio), str(max(ratio, draw.whole(10**6, 100, least=1)))
+    before = [draw.choice("", str(draw.whole(2**256 - 1, 10**12))) for _ in range(2)]
+    known = before if all(before) else ["", ""]
+    return ({
+        "native_price_usd": usd(14), "base_token_usd": usd(14), "settlement_token_usd": usd(14),
+        "native_per_gas": str(draw.whole(UINT64, 1_000, least=1)), "pubdata_price": str(draw.whole(2**256 - 1, 10**12)),
+        "blobs": draw.choice(True, False), "fill_ratio": fill, "previous_native_price": known[0],
+        "previous_pubdata_price": known[1], "pubdata_price_cap": draw.choice("", str(draw.whole(UINT128, 10**12))),
+    },)  # fmt: skip
+
+
+def _os_prices(asked: Mapping[str, Any]) -> Arguments:
+    def fraction(name: str) -> Fraction:
+        numerator, denominator = map(int, asked[name])
+        return Fraction(numerator, denominator)
+
+    native, pubdata, cap = (
+        int(asked[name]) if asked[name] else None
+        for name in ("previous_native_price", "previous_pubdata_price", "pubdata_price_cap")
+    )
+    previous = None if native is None or pubdata is None else zksync_os.Prices(0, native, pubdata)
+    return zksync_os.block_prices(
+        native_price_usd=fraction("native_price_usd"), base_token_usd=fraction("base_token_usd"),
+        settlement_token_usd=fraction("settlement_token_usd"), native_per_gas=int(asked["native_per_gas"]),
+        pubdata_price=int(asked["pubdata_price"]), blobs=asked["blobs"], fill_ratio=fraction("fill_ratio"),
+        previous=previous, pubdata_price_cap=cap,
+    )  # fmt: skip
+
+
 PORTS = {
     "Polygon zkEVM break-even price": Formula(
         program="ports", asked="polygon_break_even", draw=_pricing_inputs, ours=_polygon_break_even, arrays=True,
@@ -755,6 +798,14 @@ PORTS = {
     ),
     "Taiko base fee": Formula(
         program="ports", asked="taiko_base_fee", draw=_taiko_inputs, ours=_taiko, judge="port of alethia-reth"
+    ),
+    "ZKsync Era predicted blob fee": Formula(
+        program="ports", asked="zksync_predicted", ours=_predicted, judge="port of zksync-era",
+        draw=lambda draw: (draw.whole(2**60, 10**12, least=1), draw.whole(2**40, 200), draw.whole(2**40, 20)),
+    ),
+    "ZKsync OS block prices": Formula(
+        program="ports", asked="zksync_os_prices", draw=_os_inputs, ours=_os_prices, question=_compact,
+        judge="port of zksync-os-server",
     ),
     "ZKsync Era batch": Formula(
         program="ports", asked="zksync_batch", draw=_batch_inputs, ours=_batch, judge="port of zksync-era"

@@ -12,7 +12,9 @@
 //   - scroll_*: Chaintable/go-ethereum-scrl at 5f34f2a, rollup/fees/rollup_fee.go;
 //   - taiko_*: taikoxyz/alethia-reth, crates/consensus/src/eip4396.rs;
 //   - zksync_*: matter-labs/zksync-era at 3e29e4a, core/lib/types/src/fee_model.rs,
-//     core/lib/multivm/src/versions/vm_latest/utils/fee.rs.
+//     core/lib/multivm/src/versions/vm_latest/utils/fee.rs,
+//     core/node/fee_model/src/l1_gas_price/blob_base_fee_predictor.rs;
+//   - zksync_os_*: matter-labs/zksync-os-server at a8ebf6b, lib/sequencer/src/execution/fee_provider.rs.
 package main
 
 import (
@@ -505,6 +507,106 @@ func zksyncBatch(words []string) string {
 	return fmt.Sprint(gasPrice, fairGas, fairPubdata, base, (fairPubdata+base-1)/base)
 }
 
+const (
+	fraction = 3_338_477
+	blobGas  = 131_072
+)
+
+// blobFee is e to the power of excess / fraction, by the series of EIP-4844 in 128 bits.
+func blobFee(excess uint64) *big.Int {
+	output, term, i := new(big.Int), big.NewInt(fraction), uint64(1)
+	for term.Sign() > 0 {
+		output = sum(output, term)
+		term = divided(times(term, unsigned(excess)), times(big.NewInt(fraction), unsigned(i)))
+		i++
+	}
+	return divided(output, big.NewInt(fraction))
+}
+
+// The blob base fee that is expected: the fee, pending blobs, L1 blocks. Nothing where 64 bits do not hold it.
+func zksyncPredicted(words []string) string {
+	fee, blobs, blocks := whole(words[0]), small(words[1]), max(small(words[2]), 1)
+	if blobs == 0 {
+		return fee.String()
+	}
+	low, high := uint64(0), uint64(1)
+	for blobFee(high).Cmp(fee) < 0 {
+		high *= 2
+	}
+	for fee.Cmp(big.NewInt(1)) > 0 && low < high {
+		if middle := low + (high-low)/2; blobFee(middle).Cmp(fee) < 0 {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	excess := saturatingSum(low, saturatingDifference(saturatingProduct(blobGas, blobs), saturatingProduct(6*blobGas, blocks)))
+	if excess > 60*fraction {
+		return wraps
+	}
+	predicted := divided(times(blobFee(excess), big.NewInt(11_000)), big.NewInt(10_000))
+	if !predicted.IsUint64() {
+		return wraps
+	}
+	return predicted.String()
+}
+
+// ZKsync OS
+
+type osPrices struct {
+	NativeUSD [2]string `json:"native_price_usd"`
+	TokenUSD  [2]string `json:"base_token_usd"`
+	LayerUSD  [2]string `json:"settlement_token_usd"`
+	PerGas    string    `json:"native_per_gas"`
+	Pubdata   string    `json:"pubdata_price"`
+	Blobs     bool      `json:"blobs"`
+	Fill      [2]string `json:"fill_ratio"`
+	BeforeOne string    `json:"previous_native_price"`
+	BeforeTwo string    `json:"previous_pubdata_price"`
+	Cap       string    `json:"pubdata_price_cap"`
+}
+
+func ratio(words [2]string) *big.Rat { return new(big.Rat).SetFrac(whole(words[0]), whole(words[1])) }
+
+func roundedUp(number *big.Rat) *big.Int { return ceiling(number.Num(), number.Denom()) }
+
+func higher(a, b *big.Int) *big.Int {
+	if a.Cmp(b) > 0 {
+		return a
+	}
+	return b
+}
+
+func zksyncOS(words []string) string {
+	var asked osPrices
+	if err := json.Unmarshal([]byte(words[0]), &asked); err != nil {
+		log.Fatal(err)
+	}
+	one, token := big.NewInt(1), ratio(asked.TokenUSD)
+	native := roundedUp(new(big.Rat).Quo(ratio(asked.NativeUSD), token))
+	if asked.BeforeOne != "" {
+		before := whole(asked.BeforeOne)
+		step := divided(before, big.NewInt(8))
+		native = lower(higher(native, less(before, step)), sum(before, higher(step, one)))
+	}
+	base := times(native, whole(asked.PerGas))
+	exchange := new(big.Rat).Quo(ratio(asked.LayerUSD), token)
+	price := roundedUp(new(big.Rat).Mul(new(big.Rat).SetInt(whole(asked.Pubdata)), exchange))
+	if asked.Blobs {
+		price = sum(price, times(native, big.NewInt(50_000_000/(4_095*31))))
+		price = divided(times(price, whole(asked.Fill[1])), whole(asked.Fill[0]))
+	}
+	if asked.BeforeTwo != "" {
+		before := whole(asked.BeforeTwo)
+		price = lower(price, sum(before, higher(divided(before, big.NewInt(2)), one)))
+	}
+	if asked.Cap != "" {
+		price = lower(price, whole(asked.Cap))
+	}
+	most := less(new(big.Int).Lsh(one, 256), one)
+	return fmt.Sprint(lower(base, most), lower(native, most), lower(price, most))
+}
+
 func main() {
 	formulas := map[string]func([]string) string{
 		"polygon_break_even":   polygonBreakEven,
@@ -525,6 +627,8 @@ func main() {
 		"scroll_galileo":       scrollGalileo,
 		"taiko_base_fee":       taikoBaseFee,
 		"zksync_batch":         zksyncBatch,
+		"zksync_predicted":     zksyncPredicted,
+		"zksync_os_prices":     zksyncOS,
 	}
 	out := bufio.NewWriter(os.Stdout)
 	lines := bufio.NewScanner(os.Stdin)
