@@ -650,12 +650,12 @@ def _galileo(size: Any, base_fee: Any, blob_fee: Any, base: Any, blob: Any, fact
 def _taiko_inputs(draw: Draw) -> Arguments:
     limit = draw.whole(2**50, 10**9, least=2)
     used, seconds = min(draw.whole(2**50, 10**9), limit), draw.choice(0, 1, 2, 3, draw.whole(2**12, 2**12))
-    return draw.whole(UINT64, 10**9), used, limit, seconds, draw.choice(10_000_000, 5_000_000)
+    return draw.whole(UINT64, 10**9), used, limit, seconds, draw.choice("10000000", "5000000")
 
 
-def _taiko(fee: int, used: int, limit: int, seconds: int, least: int) -> int:
-    chain = taiko.MAINNET if least == taiko.MAINNET.min_base_fee else taiko.OTHER
-    return int(taiko.next_base_fee(fee, used, limit, seconds, chain=chain))
+def _taiko(fee: Any, used: Any, limit: Any, seconds: Any, least: str) -> Any:
+    chain = taiko.Chain(name="own", min_base_fee=int(least))
+    return taiko.next_base_fee(fee, used, limit, seconds, chain=chain)
 
 
 def _batch_inputs(draw: Draw) -> Arguments:
@@ -790,14 +790,16 @@ PORTS = {
         ),
     ),
     "Scroll Feynman": Formula(
-        program="ports", asked="scroll_feynman", draw=_feynman_inputs, ours=_feynman, judge="port of scroll's geth"
+        program="ports", asked="scroll_feynman", draw=_feynman_inputs, ours=_feynman, judge="port of scroll's geth",
+        arrays=True,
     ),
     "Scroll Galileo": Formula(
-        program="ports", asked="scroll_galileo", ours=_galileo, judge="port of scroll's geth",
+        program="ports", asked="scroll_galileo", ours=_galileo, judge="port of scroll's geth", arrays=True,
         draw=lambda draw: (draw.whole(2**40, 10**5), *_scroll_fees(draw), draw.whole(UINT64, 10**6)),
     ),
     "Taiko base fee": Formula(
-        program="ports", asked="taiko_base_fee", draw=_taiko_inputs, ours=_taiko, judge="port of alethia-reth"
+        program="ports", asked="taiko_base_fee", draw=_taiko_inputs, ours=_taiko, judge="port of alethia-reth",
+        arrays=True,
     ),
     "ZKsync Era predicted blob fee": Formula(
         program="ports", asked="zksync_predicted", ours=_predicted, judge="port of zksync-era",
