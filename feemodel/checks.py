@@ -230,6 +230,19 @@ def function(name: str, value: Function) -> Function:
     return value
 
 
+def check_plausible(name: str, value: float | None, hint: str, *, least: float = 0.0, most: float = math.inf) -> None:
+    """Raise `InvalidInput`, with a hint at the unit, for a number that is probably in another; 0 and `None` pass.
+
+    >>> check_plausible("target_delay", 16.0, "in seconds; 16 h are 57,600", least=60.0)
+    Traceback (most recent call last):
+    feemodel.errors.InvalidInput: target_delay: expected at least 60 (in seconds; 16 h are 57,600), got 16.0
+    """
+    if not value or least <= value <= most:
+        return
+    expected = f"at least {least:,.16g}" if value < least else f"at most {most:,.16g}"
+    raise InvalidInput(name, f"expected {expected} ({hint})", value)
+
+
 def check_fields(
     record: Any,
     *,

@@ -382,8 +382,11 @@ def test_a_workload_that_has_no_price_is_refused(sizes, gas, message):
 
 
 def test_settings_may_be_numbers_of_numpy():
-    rule, submission = PricingRule(fixed_cost=200, base_fee=200), Submission(execution_gas=200, capacity=200, tip=200)
-    narrow = {name: np.uint8(200) for name in ("execution_gas", "capacity", "tip")}
+    rule, submission = (
+        PricingRule(fixed_cost=200, base_fee=200),
+        Submission(execution_gas=200, capacity=200, tip=60_000),
+    )
+    narrow = {name: np.uint8(200) for name in ("execution_gas", "capacity")} | {"tip": np.uint16(60_000)}
     expected = backtest(ONE_KIND, FLAT, rule, Posting(submission=submission), arrival_rate=1.0, rng=1)
     found = backtest(
         ONE_KIND, FLAT, PricingRule(fixed_cost=np.uint8(200), base_fee=np.int64(200)),

@@ -118,7 +118,7 @@ def test_calibrate_prints_a_margin_with_its_interval(capsys):
 
 def test_calibrate_says_that_no_margin_does(capsys):
     arguments = ["calibrate", *QUICK, "--paths", "5", "--vary", "margin", "--upper-bound", "90000001"]
-    arguments += ["--stream-ratio", "50"]
+    arguments += ["--stream-ratio", "10"]
     found = answer(capsys, *arguments, code=1)
     assert found["margin"] is None
 
@@ -157,7 +157,7 @@ def test_calibrate_says_that_no_margin_does(capsys):
         ),
         (["calibrate", "--paths", "0"], 2, "--paths: expected a whole number of at least 1, got 0"),
         (["backtest", "--deadline", "1"], 2, "deadline: expected at least a tick of 12 s, got 1.0"),
-        (["backtest", "--lower-bound", "5", "--upper-bound", "4"], 2, "upper_bound: expected at least the lower bound"),
+        (["backtest", "--lower-bound", "5000", "--upper-bound", "4000"], 2, "upper_bound: expected at least the lower"),
         (["calibrate", "--scenario", "history"], 2, "--scenario: expected bootstrap or demand"),
         (["calibrate", "--loss-probability", "2"], 2, "loss_probability: expected between 0 and 1"),
     ],

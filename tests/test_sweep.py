@@ -48,7 +48,7 @@ SAMPLES = {
         t=WORKLOAD, variable_cost=[10**6, 10**9, 10**10], fixed_cost=[0, 3 * 10**7], margin=1.2
     ),
     "transactions alone": grid(t=WORKLOAD, margin=1.2, **COSTS),
-    "one kind of gas": grid(compressed_size=WORKLOAD.compressed_size, gas=21_000, margin=1.2, **COSTS),
+    "one kind of gas": grid(compressed_size=np.unique(WORKLOAD.compressed_size), gas=21_000, margin=1.2, **COSTS),
     "one transaction": grid(compressed_size=128, gas=21_000, margin=1.2, **COSTS),
     "points": sobol(
         64, rng=1, compressed_size=(30, 4_000), gas=(21_000, 900_000), variable_cost=(1, 10**10), margin=(0.8, 1.5)
@@ -171,7 +171,7 @@ def test_the_variable_cost_of_l1_fees_is_what_a_record_holds(base_fee, blob_base
         ),
         (
             priority_fee_from_l1,
-            grid(compressed_size=1, gas=1, base_fee=[1.0, 1.0], blob_base_fee=[0.0, -2.0]),
+            grid(compressed_size=1, gas=1, base_fee=[1.0, 3.0], blob_base_fee=[0.0, -2.0]),
             InvalidInput,
             "blob_base_fee",
         ),

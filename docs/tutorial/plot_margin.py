@@ -78,6 +78,7 @@ ax.tick_params(axis="x", rotation=30)
 # A pricing rule follows L1 and announces costs; users pay them; bytes are posted in blobs. Only what the size adds to
 # the fees (``size_revenue``) is counted here, for the fixed cost is there for other things.
 
+from feemodel.linea.parameters import MEASURED_STREAM_RATIO
 from feemodel.plots import plot_recovery_over_time
 from feemodel.simulation import scenarios
 from feemodel.simulation.surfaces import Workload
@@ -85,7 +86,7 @@ from feemodel.simulation.surfaces import Workload
 workload = Workload("my transactions", sizes, gas)
 l1_fees = scenarios.replay(history, source="Ethereum, 2026-01-07 to 2026-02-06")
 rule = feemodel.PricingRule(lower_bound=None, upper_bound=None)
-posting = feemodel.Posting(stream_ratio=0.52)
+posting = feemodel.Posting(stream_ratio=MEASURED_STREAM_RATIO)
 month = feemodel.backtest(workload, l1_fees, rule, posting, arrival_rate=1.45, rng=1)
 
 fig, ax = plt.subplots(figsize=(8, 3.8), layout="constrained")

@@ -21,6 +21,11 @@ MOST = 1e16
 SCALES = {"wei": 1, "kwei": 10**3, "gwei": 10**9, "eth": 10**18}  #: [wei]
 
 
+#: For parameters that are prices in wei, of which some may be 0.
+LEAST_PRICE = 1_000.0
+IN_WEI = "in wei; 0.1 gwei are 100,000,000"
+
+
 class Implausible(NamedTuple):
     """The first fee of a column that is out of its range."""
 

@@ -65,6 +65,8 @@ VERIFICATION = VerificationParameters()
 COORDINATOR = CoordinatorParameters()
 
 ASSUMED_L1_TIP = 100_000_000  # wei / gas; an assumption, where a series of L1 fees has no tips
+#: Bytes of a real blob (blocks 24288348 to 24288678) over those of its transactions under zstd one by one [1].
+MEASURED_STREAM_RATIO = 128_734 / 247_579
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """The costs that a rollup announces as L1 fees move: averaged, bounded, rounded into the pricing record, held."""
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal, overload
 
@@ -14,11 +15,14 @@ from feemodel.checks import (
     WholeArray,
     check_fields,
     check_limit,
+    check_plausible,
+    choice,
     instance,
     whole,
     whole_scalar,
 )
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.fee_units import IN_WEI, LEAST_PRICE
 from feemodel.linea.coordinator import calldata_pressure, variable_cost
 from feemodel.linea.extra_data import recorded_cost
 from feemodel.linea.parameters import ASSUMED_L1_TIP, COORDINATOR, NODE
@@ -28,6 +32,7 @@ from feemodel.simulation.scenarios import begins, check_scenario, duration
 LARGEST_TICKS = 1 << 28  # of a path: 2 GiB a column
 YEAR = 31_557_600.0  # seconds
 MOST_USAGE_EXPONENT = 10.0  # beyond it the weight of a fee of 1e18 wei leaves the range of a double
+MOST_MARGIN = 50.0  # a factor; larger ones are probably per cent
 LONGEST_TICK = 60.0  # seconds that transactions are counted over
 
 
@@ -84,8 +89,22 @@ class PricingRule:
         least = {"usage_exponent": -MOST_USAGE_EXPONENT}
         most = {"update_interval": YEAR, "window": YEAR, "usage_exponent": MOST_USAGE_EXPONENT}
         check_fields(self, above_zero=positive, minimum=least, maximum=most)
+        for name in ("margin", "estimate_margin"):
+            check_plausible(name, getattr(self, name), "a factor; 20 % more are 1.2", most=MOST_MARGIN)
+        for name in ("tip", "lower_bound", "upper_bound"):
+            check_plausible(name, getattr(self, name), IN_WEI, least=LEAST_PRICE)
         if self.pressure is not None and not isinstance(self.pressure, CalldataPressure):
             raise InvalidInput("pressure", "expected a CalldataPressure or None", self.pressure)
+
+    def at_margin(self, name: str, margin: float) -> "PricingRule":
+        """The same rule at another `margin` or `estimate_margin`, also above what a user is taken to mean.
+
+        >>> PricingRule().at_margin("estimate_margin", 90.0).estimate_margin
+        90.0
+        """
+        changed = copy(self)
+        object.__setattr__(changed, choice("name", name, ("margin", "estimate_margin")), margin)
+        return changed
 
     @property
     def ticks_per_update(self) -> int:

@@ -8,7 +8,6 @@ history that there is, and on the blocks that it is drawn in.
 import math
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -155,7 +154,7 @@ def calibrate(
     choice("counted", counted, ("revenue", "size_revenue"))
 
     def priced(at: float) -> PricingRule:
-        return replace(chosen, margin=at) if vary == "margin" else replace(chosen, estimate_margin=at)
+        return chosen.at_margin(vary, at)
 
     check_scenario("l1_fees", l1_fees)
     paths, policy = l1_fees.sizes["path"], Posting() if posting is None else instance("posting", posting, Posting)

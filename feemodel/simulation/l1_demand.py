@@ -16,7 +16,16 @@ import xarray as xr
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from feemodel.checks import RealArray, check_fields, check_int64, instance, real, real_scalar, whole_scalar
+from feemodel.checks import (
+    RealArray,
+    check_fields,
+    check_int64,
+    check_plausible,
+    instance,
+    real,
+    real_scalar,
+    whole_scalar,
+)
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, MAINNET, BlobRules, Schedule, blob_base_fee
 from feemodel.records import summary
@@ -24,6 +33,8 @@ from feemodel.simulation.l1_columns import LATEST_SECOND, NO_GAPS
 from feemodel.simulation.metadata import with_metadata
 from feemodel.simulation.path_kernels import drive
 from feemodel.simulation.scenarios import (
+    IN_SECONDS,
+    LEAST_SECONDS,
     Rng,
     autocorrelation,
     check_scenario,
@@ -206,7 +217,8 @@ def simulate(
     begin = whole_scalar("timestamp", timestamp, unit="seconds")
     rules = instance("schedule", schedule, Schedule).at(begin)
     per_step = whole_scalar("blocks_per_step", blocks_per_step, minimum=1)
-    steps = int(real_scalar("horizon", horizon, unit="s")) // (SLOT * per_step)
+    check_plausible("horizon", real_scalar("horizon", horizon, unit="s"), IN_SECONDS, least=LEAST_SECONDS)
+    steps = int(horizon) // (SLOT * per_step)
     if steps < 1:
         raise InvalidInput("horizon", f"expected at least a step of {SLOT * per_step} s", horizon)
     count = whole_scalar("paths", paths, minimum=1)

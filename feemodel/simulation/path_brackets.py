@@ -8,7 +8,7 @@ e · (Σ A·bytes + F · Σ gas), less at most (e + 1) · Σ gas. Those bounds b
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -66,7 +66,7 @@ class PathBrackets:
             return self._of_estimate_margin(float(announced(self.rule) @ size_by_tick), gas, cost)
 
         def size_part(margin: float) -> float:
-            return float(announced(replace(self.rule, margin=margin)) @ size_by_tick)
+            return float(announced(self.rule.at_margin("margin", margin)) @ size_by_tick)
 
         return self._of_cost_margin(size_part, gas, cost)
 

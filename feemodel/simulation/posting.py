@@ -6,8 +6,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import RealArray, above_zero, check_fields, check_limit, choice, instance, raise_first, real
+from feemodel.checks import (
+    RealArray,
+    above_zero,
+    check_fields,
+    check_limit,
+    check_plausible,
+    choice,
+    instance,
+    raise_first,
+    real,
+)
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.fee_units import IN_WEI, LEAST_PRICE
 from feemodel.linea import price_cap
 from feemodel.records import compared_by_value, printed_as_table
 from feemodel.simulation.scenarios import begins, check_scenario
@@ -33,7 +44,11 @@ class PriceCap:
     window: float = price_cap.WINDOW  #: of the percentile [s]
 
     def __post_init__(self) -> None:
-        check_fields(self, above_zero=("coefficient",), minimum={"target_delay": 1.0, "window": 1.0})
+        check_fields(self, above_zero=("coefficient", "target_delay", "window"))
+        check_plausible("target_delay", self.target_delay, "in seconds; 16 h are 57,600", least=60.0)
+        check_plausible("window", self.window, "in seconds; 7 days are 604,800", least=600.0)
+        check_plausible("coefficient", self.coefficient, "a factor; 90 % are 0.9", most=10.0)
+        check_plausible("tip_cap", self.tip_cap, IN_WEI, least=LEAST_PRICE)
         choice("tip", self.tip, TIPS_PAID)
 
 
@@ -54,7 +69,7 @@ class Posting:
 
     submission: Submission = field(default_factory=Submission)
     deadline: float | None = None  #: longest wait of a byte; of a full submission where it is clairvoyant [s]
-    stream_ratio: float = 1.0  #: bytes of the shared stream over bytes measured one by one [1]
+    stream_ratio: float = 1.0  #: bytes of the shared stream over those of transactions measured one by one [1]
     kind: str = "fill"
     blobs: int = 1  #: in one submission
     further_blob_gas: float = 0.0  #: execution gas of each blob after the first [gas]
@@ -65,6 +80,8 @@ class Posting:
     def __post_init__(self) -> None:
         instance("submission", self.submission, Submission)
         check_fields(self, above_zero=("deadline", "stream_ratio", "blobs"), maximum={"blobs": MOST_BLOBS})
+        check_plausible("stream_ratio", self.stream_ratio, "a factor; 52 % are 0.52", most=10.0)
+        check_plausible("layer_cost_per_mib", self.layer_cost_per_mib, IN_WEI, least=LEAST_PRICE)
         if choice("kind", self.kind, KINDS) == "fill" and self.deadline is not None:
             object.__setattr__(self, "kind", "deadline")
         if (self.deadline is None) == (self.kind in ("deadline", "clairvoyant")):

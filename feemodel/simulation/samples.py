@@ -141,7 +141,7 @@ def grid(**axes: Any) -> Samples:
 
     Raises
     ------
-    InvalidInput : no axis at all, an axis without values, values that are not finite numbers.
+    InvalidInput : no axis at all, an axis without values or with one twice, values that are not finite numbers.
 
     >>> samples = grid(margin=[1.0, 1.1, 1.2], variable_cost=[10**9, 2 * 10**9], gas=21_000)
     >>> samples.dims, samples.size, samples.constants
@@ -244,8 +244,19 @@ def _listed_and_constants(values: Mapping[str, Any]) -> tuple[tuple[Axis, ...], 
             constants[name] = real_scalar(name, value, minimum=None)
         else:
             column = _axis_values(name, value)
+            _check_distinct(name, column)
             listed.append(Listed(name, {name: column}, f"{column.size:,} from {column.min()} to {column.max()}"))
     return tuple(listed), constants
+
+
+def _check_distinct(name: str, values: NDArray[Any]) -> None:
+    """Raise `InvalidInput` for a value that an axis has twice; rows of a table may be alike."""
+    _, first, counts = np.unique(values, return_index=True, return_counts=True)
+    if (counts > 1).any():
+        value = values[first[counts > 1].min()]
+        index = (int(np.flatnonzero(values == value)[1]),)
+        reason = "expected each value of an axis once; rows(…) keeps those that repeat"
+        raise InvalidInput(name, reason, value.item(), index)
 
 
 def _axis_values(name: str, values: Any) -> NDArray[Any]:

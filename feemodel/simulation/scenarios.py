@@ -18,6 +18,7 @@ from feemodel.checks import (
     INT64_MAX,
     RealArray,
     WholeArray,
+    check_plausible,
     choice,
     instance,
     mapping,
@@ -50,6 +51,8 @@ Rng: TypeAlias = int | SeedSequence | Generator
 LAGS = {"10 min": 600, "1 h": 3_600, "6 h": 21_600, "12 h": 43_200, "1 day": 86_400, "1 week": 604_800}  # [s]
 UNIT_SAID = "fees_said_to_be_in"  # the attribute of a scenario whose fees are not held against a range
 LARGEST_SCENARIO = 1 << 27  # steps on all paths: 1 GiB a column
+LEAST_SECONDS = 600.0  # of blocks and horizons: fewer are probably hours or days
+IN_SECONDS = "in seconds; 24 h are 86,400"
 LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999)
 
 
@@ -154,10 +157,12 @@ def bootstrap(
     if history.sizes["path"] != 1:
         raise InvalidInput("history", "expected one path to draw from", history.sizes["path"])
     count, rows, step = whole_scalar("paths", paths, minimum=1), history.sizes["step"], step_seconds(history)
-    length = round(real_scalar("block_seconds", block_seconds, unit="s") / step)
+    check_block_seconds(real_scalar("block_seconds", block_seconds, unit="s"), step)
+    length = round(block_seconds / step)
     if not 1 <= length <= rows:
         reason = f"expected between a step of {step:g} s and the history's {duration(history):g} s"
         raise InvalidInput("block_seconds", reason, block_seconds)
+    check_plausible("horizon", horizon, IN_SECONDS, least=LEAST_SECONDS)
     steps = rows if horizon is None else round(real_scalar("horizon", horizon, unit="s") / step)
     if steps < 1:
         raise InvalidInput("horizon", f"expected at least a step of {step:g} s", horizon)
@@ -170,6 +175,19 @@ def bootstrap(
     found = scenario(drawn, np.arange(steps) * step, source=source, unit="wei")
     found = found.assign_attrs(block_seconds=length * step, assumed=assumed_of_rows(history))
     return with_metadata(found, rng)
+
+
+def check_block_seconds(block_seconds: float, step: float) -> None:
+    """Raise `InvalidInput` for blocks of a bootstrap shorter than ten minutes, unless each is one step.
+
+    >>> check_block_seconds(24.0, 12.0)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    feemodel.errors.InvalidInput: block_seconds: expected at least 600 (in seconds; 24 h are 86,400), or a step ...
+    """
+    if block_seconds != step and block_seconds < LEAST_SECONDS:
+        bound = f"at least {LEAST_SECONDS:g} ({IN_SECONDS})"
+        reason = f"expected {bound}, or a step of {step:g} for rows drawn one by one"
+        raise InvalidInput("block_seconds", reason, block_seconds)
 
 
 def assumed_of_rows(history: xr.Dataset) -> str:

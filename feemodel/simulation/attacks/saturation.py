@@ -14,6 +14,7 @@ from feemodel.checks import (
     above_zero,
     check_fields,
     check_limit,
+    check_plausible,
     choice,
     instance,
     real_scalar,
@@ -33,6 +34,7 @@ from feemodel.ethereum.fee_market import (
     next_base_fee,
     next_excess_blob_gas,
 )
+from feemodel.ethereum.fee_units import IN_WEI, LEAST_PRICE
 from feemodel.records import printed_as_table
 
 PUBLISHED_GROWTH = 1.15  # of the blob base fee in a full block [1]
@@ -67,6 +69,7 @@ class L1State:
 
     def __post_init__(self) -> None:
         instance("rules", self.rules, BlobRules)
+        check_plausible("tip", self.tip, IN_WEI, least=LEAST_PRICE)
         most = {"base_fee": INT64_MAX, "tip": INT64_MAX, "gas_used_ratio": 1.0}
         check_fields(self, above_zero=("blob_base_fee",), maximum=most)
         if self.other_blobs > self.rules.maximum:

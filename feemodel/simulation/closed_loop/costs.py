@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from feemodel.checks import RealArray, check_fields
+from feemodel.checks import RealArray, check_fields, check_plausible
 from feemodel.errors import InvalidInput
 
 #: Cost lines, in the order of the compiled loop; all in wei.
@@ -36,6 +36,8 @@ class Costs:
 
     def __post_init__(self) -> None:
         check_fields(self, above_zero=("finalize_blobs", "finalize_seconds"))
+        check_plausible("finalize_seconds", self.finalize_seconds, "in seconds; 6 h are 21,600", least=60.0)
+        check_plausible("overhead_per_month", self.overhead_per_month, "in wei; 1 ETH are 10**18", least=1e9)
         if self.finalizes and (self.finalize_blobs is None) == (self.finalize_seconds is None):
             reason = "expected it, or finalize_seconds, with finalization gas"
             raise InvalidInput("finalize_blobs", reason, self.finalize_blobs)

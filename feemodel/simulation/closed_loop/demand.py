@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from feemodel.checks import RealArray, check_fields, check_limit, choice, real
+from feemodel.checks import RealArray, check_fields, check_limit, check_plausible, choice, real
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.fee_units import LEAST_PRICE
 
 HOURS = (24, 168)  # lengths of a cycle: a day, or a week from Monday on
 MOST_RATE = 1e9  # transactions a second
@@ -48,6 +49,7 @@ class Demand:
             minimum={"l1_correlation": -MOST_ELASTICITY},
             maximum={"rate": MOST_RATE, "elasticity": MOST_ELASTICITY, "l1_correlation": MOST_ELASTICITY},
         )
+        check_plausible("reference_fee", self.reference_fee, "in wei; 300 gwei are 3e11", least=LEAST_PRICE)
         if self.elasticity and self.reference_fee is None:
             raise InvalidInput("reference_fee", "expected a fee where elasticity is not 0", None)
         choice("answers", self.answers, ANSWERS)

@@ -14,7 +14,16 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from feemodel import __version__
-from feemodel.checks import RealArray, above_zero, check_fields, check_limit, choice, instance, whole_scalar
+from feemodel.checks import (
+    RealArray,
+    above_zero,
+    check_fields,
+    check_limit,
+    check_plausible,
+    choice,
+    instance,
+    whole_scalar,
+)
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import WEI_PER_GWEI
 from feemodel.linea import price_cap
@@ -35,7 +44,15 @@ from feemodel.simulation.closed_loop.policies import LineaPricing, Pricing
 from feemodel.simulation.closed_loop.results import PathResult, summarized
 from feemodel.simulation.l1_columns import RATIOS, TIP
 from feemodel.simulation.posting import Posting
-from feemodel.simulation.scenarios import Rng, check_scenario, drawn_rows, generator_of
+from feemodel.simulation.scenarios import (
+    IN_SECONDS,
+    LEAST_SECONDS,
+    Rng,
+    check_block_seconds,
+    check_scenario,
+    drawn_rows,
+    generator_of,
+)
 
 DAY = 86_400.0  # seconds
 MOST_STEPS = 1 << 27  # of a path: 1 GiB a series
@@ -60,6 +77,7 @@ class Bootstrap:
     def __post_init__(self) -> None:
         check_fields(self, above_zero=("paths",))
         check_limit(self.paths, "paths", MOST_PATHS)
+        check_plausible("horizon", self.horizon, IN_SECONDS, least=LEAST_SECONDS)
         choice("method", self.method, ("stationary", "circular"))
 
 
@@ -89,6 +107,11 @@ def path_job(
         raise InvalidInput("step", "expected a whole number of steps in a day", step)
     if bootstrap is not None and instance("bootstrap", bootstrap, Bootstrap) and l1_fees.sizes["path"] != 1:
         raise InvalidInput("l1_fees", "expected one path to draw from", l1_fees.sizes["path"])
+    if bootstrap is not None:
+        check_block_seconds(bootstrap.block_seconds, step)
+    if posting is not None and instance("posting", posting, Posting).stream_ratio != 1.0:
+        reason = "expected 1: bytes_per_transaction of the demand is counted in the shared stream already"
+        raise InvalidInput("posting.stream_ratio", reason, posting.stream_ratio)
     choice("days", days, DAYS)
     if days == "utc" and "time" not in l1_fees.coords:
         raise InvalidInput("days", "expected elapsed: the scenario has no dates", days)

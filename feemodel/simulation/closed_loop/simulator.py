@@ -58,7 +58,8 @@ def simulate(
     l1_fees : a scenario, see `feemodel.simulation.scenarios`. Rows further apart than a step are held until the next
         one; the last of them only ends the one before.
     pricing : a policy of `feemodel.simulation.closed_loop.policies`, a `PricingRule`, or one's own, see `Pricing`.
-    posting : when data leaves; filled blobs unless given. Its `stream_ratio` does not count here.
+    posting : when data leaves; filled blobs unless given. Its `stream_ratio` must be 1: what a transaction takes in the
+        shared stream is the demand's `bytes_per_transaction`.
     demand : who sends how much; the defaults of `Demand` unless given.
     costs : besides submissions; none unless given.
     step : [s].

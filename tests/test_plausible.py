@@ -1,0 +1,111 @@
+"""Parameters in another unit than theirs are refused with a hint at the unit."""
+
+import numpy as np
+import pytest
+
+import feemodel
+from feemodel.errors import InvalidInput
+from feemodel.simulation import l1_demand, samples
+from feemodel.simulation.announced import PricingRule
+from feemodel.simulation.attacks.saturation import L1State
+from feemodel.simulation.backtest import backtest
+from feemodel.simulation.closed_loop.costs import Costs
+from feemodel.simulation.closed_loop.demand import Demand
+from feemodel.simulation.closed_loop.paths import Bootstrap
+from feemodel.simulation.closed_loop.policies import Fixed
+from feemodel.simulation.closed_loop.simulator import simulate
+from feemodel.simulation.posting import Posting, PriceCap
+from feemodel.simulation.scenarios import bootstrap, replay
+from feemodel.simulation.surfaces import Submission, Workload
+
+SECONDS = 12 * np.arange(1_000)
+FEES = replay({"timestamp": SECONDS, "base_fee": np.full(1_000, 7e7), "blob_base_fee": np.full(1_000, 4e6)})
+WAVE = {name: 1e8 * np.exp(np.sin(np.arange(1_200) / 40)) for name in ("base_fee", "blob_base_fee")}
+
+SLIPS = {
+    "hours of a target delay": (lambda: PriceCap(target_delay=16.0), "target_delay: .*in seconds; 16 h are 57,600"),
+    "days of a window": (lambda: PriceCap(window=7.0), "window: .*in seconds; 7 days are 604,800"),
+    "hours of a window": (lambda: PriceCap(window=168.0), "window: .*in seconds"),
+    "per cent of the caps": (lambda: PriceCap(coefficient=90.0), "coefficient: .*a factor; 90 % are 0.9"),
+    "gwei of a cap": (lambda: PriceCap(tip_cap=0.1), "tip_cap: .*in wei; 0.1 gwei are 100,000,000"),
+    "gwei of a submission": (lambda: Submission(tip=0.1), "tip: .*in wei"),
+    "whole gwei of a submission": (lambda: Submission(tip=1), "tip: .*in wei"),
+    "per cent of the stream": (lambda: Posting(stream_ratio=52.0), "stream_ratio: .*a factor; 52 % are 0.52"),
+    "ETH of another layer": (lambda: Posting(layer_cost_per_mib=1e-5), "layer_cost_per_mib: .*in wei"),
+    "per cent of a margin": (lambda: PricingRule(margin=120.0), "^margin: .*a factor; 20 % more are 1.2"),
+    "per cent of an estimate": (lambda: PricingRule(estimate_margin=120.0), "estimate_margin: .*a factor"),
+    "gwei of a tip": (lambda: PricingRule(tip=0.1), "tip: .*in wei"),
+    "gwei of a bound": (lambda: PricingRule(lower_bound=0.09), "lower_bound: .*in wei"),
+    "gwei of an upper bound": (lambda: PricingRule(upper_bound=1.0), "upper_bound: .*in wei"),
+    "hours of a block": (lambda: bootstrap(FEES, paths=1, block_seconds=24.0, rng=1), "block_seconds: .*in seconds"),
+    "hours of a path": (
+        lambda: bootstrap(FEES, paths=1, block_seconds=600.0, horizon=72.0, rng=1),
+        "horizon: .*in sec",
+    ),
+    "hours of a drawn block": (
+        lambda: simulate(FEES, Fixed(price=1e8), bootstrap=Bootstrap(paths=2, block_seconds=24.0)),
+        "block_seconds: .*in seconds; 24 h are 86,400",
+    ),
+    "days of a drawn path": (lambda: Bootstrap(paths=2, horizon=30.0), "horizon: .*in seconds"),
+    "hours of a simulated path": (
+        lambda: l1_demand.simulate(model(), paths=1, horizon=24.0, timestamp=1_770_000_000, rng=1),
+        "horizon: .*in seconds; 24 h are 86,400",
+    ),
+    "hours of a finalization": (
+        lambda: Costs(finalization_gas=1.0, finalize_seconds=6.0),
+        "finalize_seconds: .*in s",
+    ),
+    "ETH of overhead": (lambda: Costs(overhead_per_month=30.0), "overhead_per_month: .*in wei; 1 ETH are"),
+    "gwei of a fee": (
+        lambda: Demand(elasticity=1.0, reference_fee=300.0),
+        "reference_fee: .*300 gwei are 3e11",
+    ),
+    "gwei of an attack": (lambda: L1State(tip=2), "tip: .*in wei"),
+}
+
+
+def model():
+    history = replay({"timestamp": 1_770_000_000 + 600 * np.arange(1_200), **WAVE})
+    return l1_demand.fit(history)
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_a_parameter_in_another_unit_is_refused_with_the_unit(slip):
+    make, message = SLIPS[slip]
+
+    with pytest.raises(InvalidInput, match=message):
+        make()
+
+
+def test_the_search_for_a_margin_may_pass_what_a_user_is_taken_to_mean():
+    free = PricingRule(lower_bound=None, upper_bound=None, fixed_cost=0, base_fee=0)
+    transfers = Workload("transfers", np.array([128]), np.array([21_000]))
+    poor = Posting(submission=Submission(capacity=1_000))
+    found = feemodel.calibrate(
+        transfers, bootstrap(FEES, paths=2, block_seconds=600.0, rng=1), free, poor,
+        loss_probability=0.4, arrival_rate=0.05, rng=1, vary="margin", confidence=0.5,
+    )  # fmt: skip
+
+    assert max(found.break_even) > 50.0
+
+
+def test_rows_drawn_one_by_one_are_blocks_of_a_step():
+    assert bootstrap(FEES, paths=1, block_seconds=12.0, rng=1).sizes["step"] == 1_000
+
+
+@pytest.mark.parametrize("values", [[1.0, 1.2, 1.0], np.array([3, 1, 3])])
+def test_a_value_that_an_axis_has_twice_is_refused(values):
+    with pytest.raises(InvalidInput, match=r"margin\[2\]: expected each value of an axis once; rows"):
+        samples.grid(margin=values)
+    assert samples.grid(margin=samples.rows(margin=values)).size == 3
+
+
+def test_the_stream_ratio_has_one_meaning():
+    """It turns sizes taken one by one into those of the stream; demand in a loop is counted in the stream already."""
+    transfers, half = Workload("transfers", np.array([128]), np.array([21_000])), Posting(stream_ratio=0.5)
+    with pytest.raises(InvalidInput, match=r"posting.stream_ratio: expected 1: bytes_per_transaction of the demand"):
+        simulate(FEES, Fixed(price=1e8), half)
+
+    full, less = (backtest(transfers, FEES, posting=one, arrival_rate=5.0, rng=1) for one in (Posting(), half))
+    assert less.submissions.item() < full.submissions.item()
+    assert '"stream_ratio": 0.5' in less.attrs["posting"]
