@@ -20,8 +20,8 @@ from typing import Any
 
 from benchmarks.peer_anvil import PEER, SETTLE, Run, check_tools, run_wrk, served
 from feemodel.errors import FeeModelError
+from feemodel.estimates.replay import steps
 from feemodel.ethereum.quantities import to_hex
-from feemodel.execution.replay import steps
 from feemodel.execution.state import CallState
 from feemodel.io.replay import ReplayTransaction, read_replay
 from tests import anvil

@@ -18,7 +18,7 @@ MOVED = {
     "feemodel.config": "feemodel.rpc.settings",
     "feemodel.equality": "feemodel.records",
     "feemodel.execution.nodes": "feemodel.execution.clients",
-    "feemodel.execution.replay_state": "feemodel.execution.replay",
+    "feemodel.execution.replay_state": "feemodel.estimates.replay",
     "feemodel.execution.state_changes": "feemodel.execution.inspection",
     "feemodel.execution.transfers": "feemodel.execution.inspection",
     "feemodel.execution.world": "feemodel.execution.state",
@@ -91,7 +91,7 @@ ELSEWHERE = {
 RENAMED = {
     "feemodel.execution.World": "feemodel.execution.state:CallState",
     "feemodel.execution.state.World": "feemodel.execution.state:CallState",
-    "feemodel.execution.world_before": "feemodel.execution.replay:state_before",
+    "feemodel.execution.world_before": "feemodel.estimates.replay:state_before",
 }
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from feemodel.execution.estimate import Limits
+from feemodel.execution.limits import Limits
 from feemodel.rpc.app import App
 from feemodel.rpc.begun import once
 from feemodel.rpc.chain import Chain

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from feemodel.errors import FeeModelError
+from feemodel.estimates.replay import estimate_request, steps
 from feemodel.execution.engines import Engine, engine_named
-from feemodel.execution.estimate import GasEstimate, Limits, estimate_gas
+from feemodel.execution.estimate import GasEstimate, estimate_gas
+from feemodel.execution.limits import Limits
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Traced
-from feemodel.execution.replay import estimate_request, steps
 from feemodel.execution.search import search_message
 from feemodel.execution.state import CallState
 from feemodel.io.replay import read_replay

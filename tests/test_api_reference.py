@@ -24,6 +24,7 @@ LISTED = (
     "feemodel.execution",
     "feemodel.explorer",
     "feemodel.io",
+    "feemodel.estimates",
     "feemodel.ledger",
     "feemodel.linea",
 )  # those with a list of public names
@@ -43,8 +44,8 @@ INSIDE = {  # modules whose names nobody outside their room calls
 NODE = "asks a node: tests/test_io_node.py and tests/test_io_fetch.py run one"
 FILE = "reads a file as a function shows on its content: "
 WITHOUT_DOCTEST = {
-    "feemodel.execution.compare_transactions": "executes captured blocks: tests/test_execution_replay.py",
-    "feemodel.execution.state_before": "the state of a capture: tests/test_execution_replay.py",
+    "feemodel.estimates.compare_transactions": "executes captured blocks: tests/estimates/test_replay.py",
+    "feemodel.estimates.state_before": "the state of a capture: tests/estimates/test_replay.py",
     "feemodel.execution.parse_message": "shown by feemodel.execution.estimate_gas, which parses the same objects",
     "feemodel.io.Node": NODE,
     "feemodel.io.fetch_blocks": NODE,
@@ -52,7 +53,7 @@ WITHOUT_DOCTEST = {
     "feemodel.io.read_blocks": FILE + "feemodel.io.parse_blocks",
     "feemodel.io.read_raw_transactions": FILE + "feemodel.io.parse_raw_transactions",
     "feemodel.io.read_replay": FILE + "feemodel.io.parse_replay",
-    "feemodel.io.parse_replay": "a capture with one transaction is a page long: tests/test_execution_replay.py",
+    "feemodel.io.parse_replay": "a capture with one transaction is a page long: tests/estimates/test_replay.py",
     "feemodel.io.read_transactions": FILE + "feemodel.io.parse_transactions",
     "feemodel.ledger.read_blocks": FILE + "feemodel.ledger.files.parse_block",
     "feemodel.ledger.read_genesis": FILE + "feemodel.ledger.files.parse_genesis",

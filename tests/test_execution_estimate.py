@@ -5,14 +5,13 @@ import copy
 import pandas as pd
 import pytest
 
-import feemodel
 from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
 from feemodel.ethereum.transaction import created_address
 from feemodel.ethereum.transaction_fields import FIELD_NAMES
-from feemodel.execution import Account, Block, CallState, Limits, Message, estimate_gas, execute_call, rollup_estimate
+from feemodel.execution import Account, Block, CallState, Limits, Message, estimate_gas, execute_call
 from feemodel.execution.failures import revert_reason
 from feemodel.execution.forks import fork_named
-from feemodel.linea.pricing_forms import CostPerByte, VerificationCost
+from feemodel.linea.pricing_forms import CostPerByte
 from tests.execution_engines import ENGINES, address, run_once
 
 RICH, BROKE, TARGET = address(0x5E17DE5), address(0xB0), address(0x7A67)
@@ -553,44 +552,6 @@ def test_a_call_that_fails_says_why(engine):
         "err: insufficient funds for gas * price + value: address 0x0000000000000000000000000000000000000000 "
         "have 0 want 5 (supplied gas 50000000)"
     )
-
-
-def test_a_rollup_estimate_has_three_quantities(engine):
-    found = rollup_estimate(call(value=1), call_state(), form=FORM, margin=1.2, engine=engine)
-
-    assert list(found.reply()) == ["gasLimit", "baseFeePerGas", "priorityFeePerGas"]
-    assert found.reply()["gasLimit"] == "0x5208"
-    assert found.reply()["baseFeePerGas"] == "0x7"
-    expected = feemodel.priority_fee(
-        found.compressed_size, 21_000, variable_cost=10**9, fixed_cost=30_000_000, margin=1.2
-    )
-    assert int(found.reply()["priorityFeePerGas"], 16) == found.fee.total == expected
-
-
-def test_a_rollup_estimate_measures_the_fee_transaction(engine):
-    found = rollup_estimate(call(data="0x" + "ab" * 40), call_state(), form=FORM, margin=1.2, engine=engine)
-    size = feemodel.fee_size(call(data="0x" + "ab" * 40), gas=found.gas.gas_limit, nonce=5, chain_id=1337)
-
-    assert found.compressed_size == size
-
-
-def test_either_form_prices_it():
-    form = VerificationCost(min_gas_price=100_000_000)
-    found = rollup_estimate(call(), call_state(), form=form, margin=1.2)
-
-    assert found.fee.total == form.parts(found.compressed_size, 21_000, 1.2).total
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"gas": 30_000_001}, "call.gas: expected at most 30,000,000, got 30000001"),
-        ({"gasPrice": 7, "maxFeePerBlobGas": 1}, "call.gasPrice: expected either gasPrice or maxFeePerBlobGas"),
-    ],
-)
-def test_a_rollup_call_is_checked(fields, message):
-    with pytest.raises(InvalidInput, match=message):
-        rollup_estimate(call(**fields), call_state(), form=FORM, margin=1.2)
 
 
 def test_a_reason_may_be_no_text():

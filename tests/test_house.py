@@ -36,10 +36,11 @@ MAY_IMPORT = {
     "rollups": GROUND | {"ethereum", "sizes", "linea"},
     "io": GROUND | {"ethereum"},
     "ledger": GROUND | {"ethereum", "io"},
-    "execution": GROUND | {"ethereum", "sizes", "linea", "io"},
+    "execution": GROUND | {"ethereum"},
+    "estimates": GROUND | {"ethereum", "sizes", "linea", "io", "execution"},
     "simulation": GROUND | {"ethereum", "sizes", "linea", "rollups"},
     "plots": GROUND | {"ethereum"},
-    "explorer": GROUND | {"ethereum", "sizes", "linea", "rollups", "simulation", "io", "execution"},
+    "explorer": GROUND | {"ethereum", "sizes", "linea", "rollups", "simulation", "io", "execution", "estimates"},
     "server": None,
     "rpc": None,  # the server and the commands may import everything below them
     "cli": None,

@@ -8,17 +8,17 @@ from typing import Any
 from feemodel.cli.options import add_codec, read_codec
 from feemodel.cli.output import print_json, print_table
 from feemodel.errors import UnreadableFile
-from feemodel.ethereum.transaction import FORMS
-from feemodel.execution.engines import ENGINES
-from feemodel.execution.forks import FORKS
-from feemodel.execution.replay import (
+from feemodel.estimates.comparison import (
     CANDIDATE_FORKS,
     Comparison,
     compare_transactions,
-    offered,
     pricing_form,
     reproducing_forks,
 )
+from feemodel.estimates.replay import offered
+from feemodel.ethereum.transaction import FORMS
+from feemodel.execution.engines import ENGINES
+from feemodel.execution.forks import FORKS
 from feemodel.execution.search import SEARCHES, TOLERANCE
 from feemodel.io.replay import DEFAULT_FORK, Replay, read_replay
 from feemodel.progress import reporting

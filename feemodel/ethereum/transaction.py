@@ -149,18 +149,14 @@ class Transaction:
 
     def unsigned(self) -> bytes:
         """The bytes whose hash is signed: for a typed transaction its type, then the list of its fields."""
-        fields = self._fields()
-        if self.type == LEGACY:
-            protected = [] if self.chain_id is None else [minimal_bytes(self.chain_id), b"", b""]  # EIP-155
-            return rlp.encode(fields + protected)
-        return bytes([self.type]) + rlp.encode(fields)
+        return unsigned_bytes(self)
 
     def signed(self) -> bytes:
         """The signed EIP-2718 encoding, as `eth_sendRawTransaction` takes it."""
         if self.signature is None:
             raise InvalidInput("signature", "expected a signed transaction", None)
         values = (self.signature.v, self.signature.r, self.signature.s)
-        body = rlp.encode(self._fields() + [minimal_bytes(value) for value in values])
+        body = rlp.encode(_items(self) + [minimal_bytes(value) for value in values])
         return body if self.type == LEGACY else bytes([self.type]) + body
 
     def network(self) -> bytes:
@@ -180,19 +176,68 @@ class Transaction:
         v = 0 if self.type != LEGACY else 27 if self.chain_id is None else 35 + 2 * self.chain_id
         return replace(self, signature=Signature(v, PLACEHOLDER_R, PLACEHOLDER_S))
 
-    def _fields(self) -> list[Any]:
-        found: list[Any] = []
-        for name in _FIELDS[self.type]:
-            value = getattr(self, name)
-            if name == "to":
-                found.append(value or b"")
-            elif name == "access_list":
-                found.append([[address, list(keys)] for address, keys in value])
-            elif name == "authorizations":
-                found.append([[*map(_item, one)] for one in value])
-            else:
-                found.append(_item(value))
-        return found
+
+class Filled(NamedTuple):
+    """The fields of an unsigned transaction of type 0, 1 or 2, which are known to be good."""
+
+    type: int
+    chain_id: int | None
+    nonce: int
+    gas_price: int
+    max_priority_fee: int
+    max_fee: int
+    gas_limit: int
+    to: bytes | None
+    value: int
+    data: bytes
+    access_list: AccessList
+
+
+def filled(call: Call, *, gas: int, nonce: int, base_fee: int, chain_id: int) -> Filled:
+    """The fields of the transaction that a call becomes which was not sent; parameters as in `fill`, not checked.
+
+    >>> filled(Call(to=bytes(20), data=b"abc"), gas=21_048, nonce=0, base_fee=7, chain_id=1).gas_price
+    7
+    """
+    kind, chain = DYNAMIC_FEE, chain_id if call.chain_id is None else call.chain_id
+    price, max_fee, max_priority_fee = 0, call.max_fee, call.max_priority_fee
+    if max_fee is None and max_priority_fee is None and call.max_fee_per_blob_gas is None:
+        kind = LEGACY if call.access_list is None else ACCESS_LIST
+        price = base_fee if call.gas_price is None else call.gas_price
+    return Filled(  # by position: by name it takes twice the time
+        kind, call.chain_id if kind == LEGACY else chain, nonce if call.nonce is None else call.nonce, price,
+        max_priority_fee or 0, max_fee or 0, gas, call.to, call.value or 0, call.data, call.access_list or (),
+    )  # fmt: skip
+
+
+def unsigned_bytes(transaction: Transaction | Filled) -> bytes:
+    """The bytes whose hash is signed: for a typed transaction its type, then the list of its fields.
+
+    >>> unsigned_bytes(Transaction(gas_limit=21_000, to=bytes(20))).hex()
+    'dc80808252089400000000000000000000000000000000000000008080'
+    """
+    items = _items(transaction)
+    if transaction.type != LEGACY:
+        return bytes([transaction.type]) + rlp.encode(items)
+    if transaction.chain_id is not None:
+        items += [minimal_bytes(transaction.chain_id), b"", b""]  # EIP-155
+    return rlp.encode(items)
+
+
+def _items(transaction: Transaction | Filled) -> list[Any]:
+    """The fields in the order of the RLP list, without the signature."""
+    found: list[Any] = []
+    for name in _FIELDS[transaction.type]:
+        value = getattr(transaction, name)
+        if name == "to":
+            found.append(value or b"")
+        elif name == "access_list":
+            found.append([[address, list(keys)] for address, keys in value])
+        elif name == "authorizations":
+            found.append([[*map(_item, one)] for one in value])
+        else:
+            found.append(_item(value))
+    return found
 
 
 def fill(
@@ -236,12 +281,10 @@ def fill(
             raise InvalidInput("call.gasPrice", "expected maxFeePerGas: authorizations make it type 4", call.gas_price)
         if call.max_fee is None and call.max_priority_fee is None:
             max_fee = whole_scalar("base_fee", base_fee)
-    elif any(fee is not None for fee in (call.max_fee, call.max_priority_fee, call.max_fee_per_blob_gas)):
-        kind, price = DYNAMIC_FEE, 0
     else:
-        kind = LEGACY if call.access_list is None else ACCESS_LIST
-        chain = call.chain_id if kind == LEGACY else chain
-        price = call.gas_price if call.gas_price is not None else whole_scalar("base_fee", base_fee)
+        nonce, base_fee = whole_scalar("nonce", nonce), whole_scalar("base_fee", base_fee)
+        fields = filled(call, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=whole_scalar("chain_id", chain_id))
+        return Transaction(**fields._asdict())
     return Transaction(
         type=kind,
         chain_id=chain,

@@ -7,11 +7,9 @@ from feemodel.lazy import lazy_names
 if TYPE_CHECKING:
     from feemodel.execution.engines import engine_named as engine_named
     from feemodel.execution.estimate import GasEstimate as GasEstimate
-    from feemodel.execution.estimate import Limits as Limits
-    from feemodel.execution.estimate import RollupEstimate as RollupEstimate
     from feemodel.execution.estimate import estimate_gas as estimate_gas
     from feemodel.execution.estimate import execute_call as execute_call
-    from feemodel.execution.estimate import rollup_estimate as rollup_estimate
+    from feemodel.execution.limits import Limits as Limits
     from feemodel.execution.message import Message as Message
     from feemodel.execution.message import parse_message as parse_message
     from feemodel.execution.native import Native as Native
@@ -22,8 +20,6 @@ if TYPE_CHECKING:
     from feemodel.execution.outcome import Status as Status
     from feemodel.execution.pool import EnginePool as EnginePool
     from feemodel.execution.reference import Reference as Reference
-    from feemodel.execution.replay import compare_transactions as compare_transactions
-    from feemodel.execution.replay import state_before as state_before
     from feemodel.execution.state import Account as Account
     from feemodel.execution.state import Block as Block
     from feemodel.execution.state import CallState as CallState

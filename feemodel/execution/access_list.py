@@ -22,12 +22,12 @@ from feemodel.execution.clients import Geth
 from feemodel.execution.engines import Engine, Execute, engine_of
 from feemodel.execution.forks import Fork
 from feemodel.execution.gas_parts import too_little_gas
-from feemodel.execution.limits import Budget, Limits
+from feemodel.execution.limits import DEFAULT_LIMITS, Budget, Limits
 from feemodel.execution.message import Message, Request, encoded_transaction, parse_request
 from feemodel.execution.outcome import Outcome, Status
 from feemodel.execution.state import CallState, blob_base_fee
 
-_CLIENT, _LIMITS = Geth(), Limits()
+_CLIENT = Geth()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def create_access_list(
     tip: int = 0,
     overrides: Mapping[Any, Any] | None = None,
     engine: str | Engine = "auto",
-    limits: Limits = _LIMITS,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> AccessListFound:
     """The access list of a call, as geth's `eth_createAccessList` answers.
 

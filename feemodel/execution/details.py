@@ -10,13 +10,11 @@ from feemodel.ethereum.quantities import to_quantity
 from feemodel.execution.access_list import AccessListFound, fixed_point, list_reply, warm_accounts, without
 from feemodel.execution.clients import check_rules, node_named
 from feemodel.execution.engines import Engine, Execute, engine_of
-from feemodel.execution.estimate import Limits
 from feemodel.execution.failures import failure
 from feemodel.execution.gas_parts import GasParts, gas_parts
+from feemodel.execution.limits import DEFAULT_LIMITS, Limits
 from feemodel.execution.message import Request, parse_request
 from feemodel.execution.state import CallState
-
-_LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +46,7 @@ def gas_details(
     overrides: Mapping[Any, Any] | None = None,
     search: str = "besu",
     engine: str | Engine = "auto",
-    limits: Limits = _LIMITS,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> GasDetails:
     """The gas of a call by part, executed with a gas limit that suffices, and its access list.
 

@@ -1,4 +1,4 @@
-"""The whole answer: limits, engine, search; then size and fee."""
+"""Gas estimates: the message that a node makes of a call, an engine, a search."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -6,23 +6,17 @@ from typing import Any, NamedTuple
 from feemodel.checks import real_scalar
 from feemodel.errors import ExecutionFailed, InvalidInput
 from feemodel.ethereum.call import Call
-from feemodel.ethereum.quantities import to_quantity
 from feemodel.ethereum.transaction import ZERO_ADDRESS
 from feemodel.execution.clients import Geth, Node, check_rules, node_named, payable_gas
 from feemodel.execution.engines import Engine, Execute, engine_of
 from feemodel.execution.failures import failure, not_executed
 from feemodel.execution.gas_parts import FLOOR_WORDS, too_little_gas
-from feemodel.execution.limits import DEFAULT_LIMITS
-from feemodel.execution.limits import Limits as Limits  # part of this interface
+from feemodel.execution.limits import DEFAULT_LIMITS, Limits
 from feemodel.execution.message import Request, parse_request
 from feemodel.execution.outcome import Outcome, Status
 from feemodel.execution.search import TOLERANCE, Search
 from feemodel.execution.state import CallState
-from feemodel.linea.measure import fee_size
-from feemodel.linea.pricing_forms import Form
-from feemodel.linea.priority import Breakdown
 from feemodel.records import printed_as_table
-from feemodel.sizes.codecs import Codec
 
 
 @printed_as_table
@@ -34,24 +28,6 @@ class GasEstimate(NamedTuple):
     executions: int  #: of the limits that were tried
     engine: str
     proven: int = 0  #: limits that were not executed: the first execution proves how they end
-
-
-@printed_as_table
-class RollupEstimate(NamedTuple):
-    """What `rollup_estimateGas` answers, and from what."""
-
-    gas: GasEstimate
-    base_fee: int  #: [wei / gas]
-    fee: Breakdown  #: the priority fee in its parts [wei / gas]
-    compressed_size: int  #: [byte]
-
-    def reply(self) -> dict[str, Any]:
-        """The three quantities on the wire, in the order in which a node has them."""
-        return {
-            "gasLimit": to_quantity(self.gas.gas_limit),
-            "baseFeePerGas": to_quantity(self.base_fee),
-            "priorityFeePerGas": to_quantity(int(self.fee.total)),
-        }
 
 
 def estimate_gas(
@@ -88,10 +64,23 @@ def estimate_gas(
     >>> estimate_gas({"from": sender, "to": sender}, CallState(accounts={}), overrides=fund, engine="reference")
     GasEstimate(gas_limit=21000, gas_used=21000, executions=1, engine='reference', proven=0)
     """
-    node, request = node_named(search), call if isinstance(call, Request) else parse_request(call)
-    changed = call_state if overrides is None else call_state.overridden(overrides)
-    estimate = _Estimate(node, request, changed, check_tolerance(tolerance), limits)
-    return engine_of(engine).run(changed, estimate.found)
+    node, request, changed = node_named(search), parse_request(call), call_state.overridden(overrides)
+    return estimated(node, request, changed, engine_of(engine), tolerance=check_tolerance(tolerance), limits=limits)
+
+
+def estimated(
+    node: Node, request: Request, call_state: CallState, engine: Engine, *, tolerance: float, limits: Limits
+) -> GasEstimate:
+    """The gas limit that a request needs, as `estimate_gas` finds it; the parameters are not checked.
+
+    >>> from feemodel.execution.engines import engine_named
+    >>> besu, request = node_named("besu"), parse_request({"to": "0x" + "22" * 20})
+    >>> state = CallState(accounts={})
+    >>> estimated(besu, request, state, engine_named("auto"), tolerance=0, limits=DEFAULT_LIMITS).gas_limit
+    21000
+    """
+    estimate = _Estimate(node, request, call_state, tolerance, limits)
+    return engine.run(call_state, estimate.found)
 
 
 def execute_call(
@@ -123,93 +112,12 @@ def execute_call(
     return outcome.output
 
 
-def rollup_estimate(
-    call: Request | Call | Mapping[str, Any],
-    call_state: CallState,
-    *,
-    form: Form,
-    margin: float,
-    codec: str | Codec = "zstd",
-    measured: str = "sender_unsigned",
-    packed: bool = False,
-    overrides: Mapping[Any, Any] | None = None,
-    search: str = "besu",
-    tolerance: float = TOLERANCE,
-    engine: str | Engine = "auto",
-    limits: Limits = DEFAULT_LIMITS,
-) -> RollupEstimate:
-    """What `rollup_estimateGas` answers: the gas limit, the base fee, and the priority fee on the measured size.
-
-    Parameters
-    ----------
-    form : of the fee, with its costs and the base fee, see `feemodel.linea.pricing_forms`.
-    margin : of an estimate [1].
-    codec, measured, packed : how the fee transaction is measured, see `feemodel.linea.measure.fee_size`.
-    call, call_state, overrides, search, tolerance, engine, limits : as in `estimate_gas`; and `gas` of the call may be
-        at most `limits.max_call_gas`. It is no bound of the search.
-
-    >>> from feemodel.linea.pricing_forms import CostPerByte
-    >>> sender, form = "0x" + "11" * 20, CostPerByte(variable_cost=1_000_000_000, fixed_cost=30_000_000)
-    >>> fund = {sender: {"balance": 10**18}}
-    >>> estimate = rollup_estimate(
-    ...     {"from": sender, "to": sender}, CallState(accounts={}), form=form, margin=1.2, overrides=fund
-    ... )
-    >>> estimate.compressed_size, estimate.fee.total, estimate.reply()["gasLimit"]
-    (25, 37428571, '0x5208')
-    """
-    request = call if isinstance(call, Request) else parse_request(call)
-    check_rollup_call(request.call, limits)
-    gas = estimate_gas(
-        request, call_state, overrides=overrides, search=search, tolerance=tolerance, engine=engine, limits=limits,
-    )  # fmt: skip
-    sender = request.call.sender
-    nonce = 0 if sender is None else call_state.account(sender).nonce
-    return priced(
-        gas, request.call, form=form, margin=margin, nonce=nonce, chain_id=call_state.chain_id, codec=codec,
-        measured=measured, packed=packed,
-    )  # fmt: skip
-
-
-def priced(
-    gas: GasEstimate,
-    call: Call,
-    *,
-    form: Form,
-    margin: float,
-    nonce: int,
-    chain_id: int,
-    codec: str | Codec = "zstd",
-    measured: str = "sender_unsigned",
-    packed: bool = False,
-) -> RollupEstimate:
-    """The priority fee of a call whose gas is known; parameters as in `rollup_estimate`.
-
-    Parameters
-    ----------
-    gas : the estimate that the fee is spread over.
-    nonce, chain_id : of a call that names none.
-    """
-    size = fee_size(
-        call, codec=codec, form=measured, packed=packed, gas=gas.gas_limit, nonce=nonce, base_fee=form.base_fee,
-        chain_id=chain_id,
-    )  # fmt: skip
-    return RollupEstimate(gas, form.base_fee, form.parts(size, gas.gas_limit, margin), size)
-
-
 def check_tolerance(tolerance: float) -> float:
     """The tolerance of a search, from 0 to below 1; raises `InvalidInput`."""
     is_fine = isinstance(tolerance, float) and 0 <= tolerance < 1
     if not is_fine and not 0 <= real_scalar("tolerance", tolerance) < 1:
         raise InvalidInput("tolerance", "expected a number from 0 to below 1", tolerance)
     return tolerance
-
-
-def check_rollup_call(call: Call, limits: Limits) -> None:
-    """Refuse what the rollup method does not take: a `gas` above its limit, a gas price together with blobs."""
-    if call.gas is not None and call.gas > limits.max_call_gas:
-        raise InvalidInput("call.gas", f"expected at most {limits.max_call_gas:,}", call.gas)
-    if call.gas_price is not None and call.max_fee_per_blob_gas is not None:
-        raise InvalidInput("call.gasPrice", "expected either gasPrice or maxFeePerBlobGas", call.gas_price)
 
 
 class _Estimate:

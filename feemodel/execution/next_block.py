@@ -25,7 +25,7 @@ from feemodel.execution.engines import Engine, Execute, engine_of
 from feemodel.execution.failures import not_executed
 from feemodel.execution.forks import since
 from feemodel.execution.gas_parts import too_little_gas
-from feemodel.execution.limits import Budget, Limits
+from feemodel.execution.limits import DEFAULT_LIMITS, Budget, Limits
 from feemodel.execution.message import Message, Request, parse_request, transaction_type
 from feemodel.execution.outcome import Log, Outcome, Status
 from feemodel.execution.state import CallState, Change, parse_block_overrides
@@ -47,7 +47,7 @@ _BLOCK_FIELDS = ("blockOverrides", "stateOverrides", "calls")
 _HISTORY = bytes.fromhex("0000f90827f1c53a10cb7a02335b175320002935")  # EIP-2935
 _BEACON_ROOTS = bytes.fromhex("000f3df6d732807ef1319fb7b8bb8522d0beac02")  # EIP-4788
 _RING = 8_191  # slots of either
-_CLIENT, _LIMITS = Geth(), Limits()
+_CLIENT = Geth()
 
 
 class BlockCalls(NamedTuple):
@@ -142,7 +142,7 @@ def simulate(
     parent_hash: bytes | None = None,
     next_base_fee: int = 0,
     engine: str | Engine = "auto",
-    limits: Limits = _LIMITS,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> tuple[Simulated, ...]:
     """The calls of blocks, executed one after the other.
 

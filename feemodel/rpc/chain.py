@@ -112,7 +112,7 @@ def genesis_chain(genesis: Mapping[str, Any], *, state_root: bytes | None = None
 
 def replay_chain(replay: "Replay") -> Chain:
     """The chain at the last block of a replay, after its transactions; only what they touched is there."""
-    from feemodel.execution.replay import final_state
+    from feemodel.estimates.replay import final_state
 
     last = replay.blocks[-1]
     return Chain(

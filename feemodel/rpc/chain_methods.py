@@ -6,20 +6,15 @@ from functools import partial
 from typing import Any
 
 from feemodel.errors import InvalidInput
+from feemodel.estimates.rollup import RollupEstimate, rollup_estimate
 from feemodel.ethereum.call import Call, as_integer
 from feemodel.ethereum.fee_market import MIN_BLOB_BASE_FEE
 from feemodel.ethereum.quantities import address_bytes, to_hex, to_quantity
 from feemodel.execution.access_list import AccessListFound, create_access_list
 from feemodel.execution.details import gas_details
 from feemodel.execution.engines import Engine, Metered
-from feemodel.execution.estimate import (
-    GasEstimate,
-    Limits,
-    RollupEstimate,
-    estimate_gas,
-    execute_call,
-    rollup_estimate,
-)
+from feemodel.execution.estimate import GasEstimate, estimate_gas, execute_call
+from feemodel.execution.limits import Limits
 from feemodel.execution.message import Request, parse_request
 from feemodel.execution.next_block import Simulation, in_order, parse_simulation, simulate
 from feemodel.execution.simulated_block import simulated_blocks
@@ -50,7 +45,7 @@ class ChainMethods:
     tolerance : of the gas limit search, 0 is exact [1].
     count_estimate : called with every estimate.
     override_accounts, override_slots : the most of a state override.
-    measuring : `codec`, `measured` and `packed`, see `feemodel.execution.rollup_estimate`.
+    measuring : `codec`, `measured` and `packed`, see `feemodel.estimates.rollup_estimate`.
     """
 
     def __init__(

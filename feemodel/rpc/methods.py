@@ -10,8 +10,10 @@ import msgspec
 
 import feemodel
 from feemodel.errors import InvalidInput, LedgerDamaged, LimitExceeded, UnreadableFile
+from feemodel.estimates.rollup import Measuring, priced
 from feemodel.ethereum.quantities import from_quantity, to_quantity
-from feemodel.execution.estimate import GasEstimate, Limits, priced
+from feemodel.execution.estimate import GasEstimate
+from feemodel.execution.limits import Limits
 from feemodel.execution.message import parse_request
 from feemodel.ledger.proof import KEY_LIMIT, STEP, proof_steps
 from feemodel.ledger.store import Store
@@ -135,7 +137,8 @@ def upstream_methods(
         prices = pricing.current() if blocks is None else pricing.upper_bound(blocks)
         found = priced(
             GasEstimate(gas, gas, 0, "node"), parse_request(call).call, form=prices.form,
-            margin=prices.preset.estimate_margin, nonce=nonce, chain_id=chain_id, **measuring,
+            margin=prices.preset.estimate_margin, nonce=nonce, chain_id=chain_id,
+            measuring=Measuring(measuring["codec"], measuring["measured"], measuring["packed"]),
         )  # fmt: skip
         return found.reply()
 

@@ -14,7 +14,8 @@ import msgspec
 from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded, UnreadableFile, UpstreamError, unreadable
 from feemodel.ethereum.quantities import from_quantity, to_hex, to_quantity
 from feemodel.ethereum.transaction import LINEA_CHAIN_ID
-from feemodel.execution.estimate import GasEstimate, Limits
+from feemodel.execution.estimate import GasEstimate
+from feemodel.execution.limits import Limits
 from feemodel.explorer.history import EVERY, PriceHistory
 from feemodel.explorer.methods import explorer_methods, shipped_days
 from feemodel.io.node import Node, NodeError

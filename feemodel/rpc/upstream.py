@@ -7,8 +7,9 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from feemodel.errors import InvalidInput, UpstreamError
+from feemodel.estimates.rollup import check_rollup_call
 from feemodel.ethereum.quantities import from_quantity, hash_bytes, to_hex, to_quantity
-from feemodel.execution.estimate import Limits, check_rollup_call
+from feemodel.execution.limits import Limits
 from feemodel.execution.message import parse_request
 from feemodel.execution.state import parse_overrides
 from feemodel.io.node import Node, NodeError

@@ -13,7 +13,8 @@ from feemodel.ethereum.call import Call
 from feemodel.ethereum.fee_market import MIN_BLOB_BASE_FEE
 from feemodel.ethereum.quantities import slot_bytes, to_hex, to_quantity
 from feemodel.execution.engines import Engine
-from feemodel.execution.estimate import GasEstimate, Limits, estimate_gas, execute_call
+from feemodel.execution.estimate import GasEstimate, estimate_gas, execute_call
+from feemodel.execution.limits import Limits
 from feemodel.execution.message import Request
 from feemodel.execution.state import EMPTY, CallState, blob_base_fee
 from feemodel.server.calls import (

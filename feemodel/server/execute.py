@@ -18,7 +18,7 @@ import msgspec
 
 from feemodel.errors import FeeModelError, LimitExceeded
 from feemodel.execution.engines import Engine, Execute, check_installed, is_native
-from feemodel.execution.estimate import Limits
+from feemodel.execution.limits import Limits
 from feemodel.execution.message import Message
 from feemodel.execution.outcome import Committed, Inspected, Outcome, Status, Traced
 from feemodel.execution.pool import EnginePool

@@ -10,17 +10,12 @@ from typing import Any
 import msgspec
 
 from feemodel.errors import InvalidInput, LedgerDamaged, LimitExceeded, UnreadableFile, UpstreamError
+from feemodel.estimates.rollup import Estimator, Measuring, RollupEstimate, check_rollup_call, priced
 from feemodel.ethereum.quantities import from_quantity, to_hex, to_quantity
 from feemodel.execution.details import gas_details
 from feemodel.execution.engines import Engine
-from feemodel.execution.estimate import (
-    GasEstimate,
-    Limits,
-    RollupEstimate,
-    check_rollup_call,
-    priced,
-    rollup_estimate,
-)
+from feemodel.execution.estimate import GasEstimate
+from feemodel.execution.limits import Limits
 from feemodel.io.node import NodeError
 from feemodel.ledger.database import read_ahead
 from feemodel.ledger.proof import STEP, proof_steps
@@ -30,18 +25,9 @@ from feemodel.server.dispatch import INTERNAL_ERROR, INVALID_PARAMS, SERVER_ERRO
 from feemodel.server.eth import Executor, OverrideLimits
 from feemodel.server.node import CHAIN_ID, NEWEST_BLOCK, NEXT_BASE_FEE, ChainId, Head, Node, Polled
 from feemodel.server.prices import Pricing
-from feemodel.sizes.codecs import Codec
 
 PRODUCTION_PREFIX = "linea"  # under which today's clients call the two methods
 _log = logging.getLogger(__name__)
-
-
-class Measuring(msgspec.Struct, frozen=True):
-    """How the size of a fee transaction is measured, see `feemodel.fee_size`."""
-
-    codec: Codec
-    measured: str
-    packed: bool
 
 
 class Estimate(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -87,8 +73,8 @@ class ChainEstimates:
         measuring: Measuring,
         count_estimate: Callable[[GasEstimate], None],
     ) -> None:
-        self._executor, self._pricing, self._tolerance = executor, pricing, tolerance
-        self._measuring, self._count_estimate = measuring, count_estimate
+        self._executor, self._pricing, self._count_estimate = executor, pricing, count_estimate
+        self._estimator = Estimator(tolerance=tolerance, limits=executor.limits, measuring=measuring)
 
     async def estimate(
         self,
@@ -99,20 +85,16 @@ class ChainEstimates:
     ) -> Estimate:
         """Return the gas limit, the base fee and the priority fee that pays for L1."""
         asked = estimate_options(stateOverride, overrides, options)
-        request, executor, measuring = call.request(), self._executor, self._measuring
+        request, executor = call.request(), self._executor
         call_state = executor.state(asked.block, asked.overrides)
         prices = self._pricing.current() if asked.blocks is None else self._pricing.upper_bound(asked.blocks)
-        measured, sender = request, request.call.sender
-        if call_state.changes and sender is not None and request.call.nonce is None:  # measured with the chain's nonce
-            nonce = executor.chain.call_state.account(sender).nonce
-            measured = request._replace(call=request.call._replace(nonce=nonce))
+        sender, chain_state = request.call.sender, executor.chain.call_state
+        nonce = 0 if sender is None else chain_state.account(sender).nonce  # also where an override says another
 
         def task(engine: Engine) -> RollupEstimate:
-            return rollup_estimate(
-                measured, call_state, form=prices.form, margin=prices.preset.estimate_margin, engine=engine,
-                tolerance=self._tolerance, limits=executor.limits, codec=measuring.codec,
-                measured=measuring.measured, packed=measuring.packed,
-            )  # fmt: skip
+            return self._estimator.rollup(
+                request, call_state, engine, form=prices.form, margin=prices.preset.estimate_margin, nonce=nonce
+            )
 
         found = await executor.run(task, request, call_state)
         self._count_estimate(found.gas)
@@ -190,8 +172,7 @@ class NodeEstimates:
         return Estimate.of(
             priced(
                 GasEstimate(limit, limit, 0, "node"), request.call, form=prices.form,
-                margin=prices.preset.estimate_margin, nonce=nonce, chain_id=chain_id, codec=self._measuring.codec,
-                measured=self._measuring.measured, packed=self._measuring.packed,
+                margin=prices.preset.estimate_margin, nonce=nonce, chain_id=chain_id, measuring=self._measuring,
             )
         )  # fmt: skip
 

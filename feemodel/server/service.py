@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 
 from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded, UnreadableFile, UpstreamError, unreadable
+from feemodel.estimates.rollup import Measuring
 from feemodel.ethereum.quantities import from_quantity, hash_bytes, to_hex, to_quantity
 from feemodel.ethereum.transaction import LINEA_CHAIN_ID
-from feemodel.execution.estimate import Limits
+from feemodel.execution.limits import Limits
 from feemodel.explorer.history import EVERY, PriceHistory
 from feemodel.explorer.methods import explorer_methods, shipped_days
 from feemodel.ledger.store import Block, Store
@@ -34,7 +35,7 @@ from feemodel.server.prices import (
     recorded_prices,
     rounded,
 )
-from feemodel.server.rollup import ChainEstimates, Ledger, Measuring, NodeEstimates, both_names, one_at_a_time
+from feemodel.server.rollup import ChainEstimates, Ledger, NodeEstimates, both_names, one_at_a_time
 from feemodel.server.settings import Settings
 from feemodel.sizes.codecs import Codec, Zstd, get_codec
 from feemodel.sizes.lzss import Lzss
@@ -300,7 +301,7 @@ class Service:
         explained: dict[str, Any] = {
             "form": lambda: self.pricing.current().form, "preset": configured_prices(self.settings).preset,
             "prices": self.prices, "chain_id": self._known_chain_id, "codec": self._measuring.codec,
-            "measured": self._measuring.measured, "packed": self._measuring.packed,
+            "measured": self._measuring.form, "packed": self._measuring.packed,
         }  # fmt: skip
         if self.node is not None:
             explained["ask_node"] = self._ask_node

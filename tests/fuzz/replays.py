@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 from feemodel.errors import InvalidInput
+from feemodel.estimates.replay import state_before
 from feemodel.ethereum.quantities import to_hex
-from feemodel.execution.replay import state_before
 from feemodel.io.replay import Replay, ReplayState, ReplayTransaction, parse_replay
 from tests.fuzz.mutators import mutated_json
 from tests.fuzz.target import Target, check, check_equal

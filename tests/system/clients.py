@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from feemodel.estimates.replay import final_state
 from feemodel.ethereum.quantities import to_hex
-from feemodel.execution.replay import final_state
 from feemodel.execution.state import CallState
 from feemodel.io import read_replay
 from tests.anvil import PEERS, needed

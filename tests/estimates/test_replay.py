@@ -12,12 +12,15 @@ import feemodel
 from feemodel.cli import main
 from feemodel.cli.replay import add_arguments, run
 from feemodel.errors import InvalidInput, LimitExceeded, UnreadableFile
+from feemodel.estimates import compare_transactions, rollup_estimate
+from feemodel.estimates.comparison import reproducing_forks
+from feemodel.estimates.replay import execute_again, is_reproduced, state_before, steps
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.transaction import created_address
-from feemodel.execution import Account, compare_transactions, estimate_gas, rollup_estimate
+from feemodel.execution import Account, estimate_gas
 from feemodel.execution.engines import engine_named
 from feemodel.execution.outcome import Outcome, Status, Traced
-from feemodel.execution.replay import execute_again, is_reproduced, reproducing_forks, state_before, steps
+from feemodel.execution.search import search_message
 from feemodel.io.replay import parse_replay, read_replay
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.pricing_forms import CostPerByte
@@ -339,6 +342,7 @@ class Slow:
 
         execute.engine = "slow"
         execute.trace = lambda message, gas_limit: Traced(execute(message, gas_limit))
+        execute.search = lambda message, search: search_message(execute, message, search)
         return task(execute)
 
 

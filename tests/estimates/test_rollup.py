@@ -1,0 +1,112 @@
+"""The answer of `rollup_estimateGas`: gas, measured size and fee."""
+
+import itertools
+
+import pytest
+
+import feemodel
+from feemodel.errors import InvalidInput
+from feemodel.estimates import Estimator, Measuring, rollup_estimate
+from feemodel.ethereum.transaction import FORMS
+from feemodel.execution import Account, CallState
+from feemodel.execution.engines import engine_named
+from feemodel.execution.message import parse_request
+from feemodel.linea.measure import call_size
+from feemodel.linea.pricing_forms import CostPerByte, VerificationCost
+from feemodel.sizes.codecs import Zstd
+from tests.execution_engines import ENGINES, address
+
+RICH, TARGET = address(0x41C4), address(0x7A67)
+FORM = CostPerByte(variable_cost=10**9, fixed_cost=30_000_000)
+STATE = CallState(accounts={RICH: Account(balance=10**30, nonce=5)})
+
+
+def call(**fields):
+    return {"from": f"0x{RICH.hex()}", "to": f"0x{TARGET.hex()}", **fields}
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request):
+    return request.param
+
+
+def test_it_has_three_quantities(engine):
+    found = rollup_estimate(call(value=1), STATE, form=FORM, margin=1.2, engine=engine)
+
+    assert list(found.reply()) == ["gasLimit", "baseFeePerGas", "priorityFeePerGas"]
+    assert found.reply()["gasLimit"] == "0x5208"
+    assert found.reply()["baseFeePerGas"] == "0x7"
+    expected = feemodel.priority_fee(
+        found.compressed_size, 21_000, variable_cost=10**9, fixed_cost=30_000_000, margin=1.2
+    )
+    assert int(found.reply()["priorityFeePerGas"], 16) == found.fee.total == expected
+
+
+def test_it_measures_the_fee_transaction(engine):
+    found = rollup_estimate(call(data="0x" + "ab" * 40), STATE, form=FORM, margin=1.2, engine=engine)
+    size = feemodel.fee_size(call(data="0x" + "ab" * 40), gas=found.gas.gas_limit, nonce=5, chain_id=1337)
+
+    assert found.compressed_size == size
+
+
+def test_either_form_prices_it():
+    form = VerificationCost(min_gas_price=100_000_000)
+    found = rollup_estimate(call(), STATE, form=form, margin=1.2)
+
+    assert found.fee.total == form.parts(found.compressed_size, 21_000, 1.2).total
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"gas": 30_000_001}, "call.gas: expected at most 30,000,000, got 30000001"),
+        ({"gasPrice": 7, "maxFeePerBlobGas": 1}, "call.gasPrice: expected either gasPrice or maxFeePerBlobGas"),
+    ],
+)
+def test_a_call_is_checked(fields, message):
+    with pytest.raises(InvalidInput, match=message):
+        rollup_estimate(call(**fields), STATE, form=FORM, margin=1.2)
+
+
+def test_the_nonce_of_an_override_is_executed_and_the_chains_is_measured():
+    """Two bytes of nonce would be measured otherwise."""
+    asked, overrides = call(data="0x" + "ab" * 40), {RICH: {"nonce": 2**40}}
+    found = [rollup_estimate(asked, STATE, form=FORM, margin=1.2, overrides=each) for each in (None, overrides)]
+
+    assert found[0].compressed_size == found[1].compressed_size
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"search": "anvil"}, {"tolerance": 1.0}, {"tolerance": float("nan")}, {"measuring": ("lz4",)},
+        {"measuring": ("zstd", "raw")}, {"measuring": ("zstd", "signed", "yes")},
+    ],
+)  # fmt: skip
+def test_settings_are_checked_once(settings):
+    with pytest.raises(InvalidInput):
+        Estimator(**{name: Measuring(*value) if name == "measuring" else value for name, value in settings.items()})
+
+
+def test_an_estimator_answers_as_the_function():
+    estimator, request = Estimator(), parse_request(call(data="0x" + "ab" * 40))
+    found = estimator.rollup(request, STATE, engine_named("auto"), form=FORM, margin=1.2)
+
+    assert found == rollup_estimate(request, STATE, form=FORM, margin=1.2)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_size_of_a_call_is_that_of_the_checked_function(form):
+    """Of every combination of a target, prices, lists, chain id and nonce."""
+    choices = {
+        "from": [None, f"0x{RICH.hex()}"], "to": [None, f"0x{TARGET.hex()}"],
+        "prices": [{}, {"gasPrice": 7}, {"maxFeePerGas": 9, "maxPriorityFeePerGas": 2}, {"maxFeePerBlobGas": 1}],
+        "accessList": [None, [], [{"address": f"0x{TARGET.hex()}", "storageKeys": ["0x" + "01" * 32]}]],
+        "chainId": [None, 5], "nonce": [None, 300], "data": [None, "0x" + "ab" * 40],
+    }  # fmt: skip
+    for values in itertools.product(*choices.values()):
+        fields = dict(zip(choices, values, strict=True))
+        fields |= fields.pop("prices")
+        filled = {"gas": 51_354, "nonce": 5, "base_fee": 7, "chain_id": 59_144}
+        size = call_size(parse_request(fields).call, codec=Zstd(), form=form, packed=False, **filled)
+        assert size == feemodel.fee_size(fields, form=form, **filled), fields
