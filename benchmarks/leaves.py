@@ -22,7 +22,7 @@ from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, get_proof, import_block, import_genesis
 from feemodel.ledger.blocks import AccountChange, BlockChanges, GenesisAccount, SlotChange
 from feemodel.ledger.hashing import poseidon2
-from feemodel.ledger.maintenance import back_up, scrub
+from feemodel.ledger.maintenance import back_up, verify
 from tests.serving import serving
 from tests.system.client import port_of, post, run
 from tests.system.processes import tree
@@ -189,7 +189,7 @@ def _backup(path: Path) -> float:
 def _verification(path: Path) -> float:
     with Store(path, read_only=True) as store:
         started = time.perf_counter()
-        scrub(store)
+        verify(store)
         return time.perf_counter() - started
 
 

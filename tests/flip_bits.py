@@ -1,7 +1,7 @@
 """Flip bits of a ledger and ask it: `python -m tests.flip_bits [TRIALS]`, see `scripts/flip-bits`.
 
 Every answer must be the one of the undamaged ledger, or a `LedgerDamaged` or `UnreadableFile`. Whenever a question
-meets damage, the scrub must find some.
+meets damage, the verification must find some.
 """
 
 import json
@@ -17,7 +17,7 @@ from feemodel.errors import LedgerDamaged, UnreadableFile
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
 from feemodel.ledger.blocks import GenesisAccount
-from feemodel.ledger.maintenance import scrub
+from feemodel.ledger.maintenance import verify
 from tests.ledger_blocks import CODE, address, block, change, fields, slot, touch
 
 ACCOUNTS, BLOCKS = 60, 6
@@ -47,7 +47,7 @@ def build(path: Path, hashing: str) -> None:
 
 
 def questions() -> dict[str, Question]:
-    """What is asked of every ledger: proofs of what is there and what is not, its state, its scrub."""
+    """What is asked of every ledger: proofs of what is there and what is not, its state, its verification."""
     asked: dict[str, Question] = {
         "state": lambda store: (store.head, store.finalized, store.finality, store.chain_id),
         "accounts": lambda store: store.accounts(0).next_free,
@@ -82,7 +82,7 @@ def answers(path: Path, asked: dict[str, Question]) -> Iterator[tuple[str, Any]]
                     yield name, question(store)
                 except Exception as error:
                     yield name, error
-            yield "scrub", scrub(store).findings
+            yield "verification", verify(store).findings
     except Exception as error:
         yield "opening", error
 
@@ -102,12 +102,12 @@ def run(trials: int, folder: Path, *, hashing: str = "poseidon2", seed: int = 1)
         for name, answer in answers(damaged, asked):
             outcome = _outcome(name, answer, right)
             met = met or outcome == "named error"
-            if name == "scrub":
-                outcome = "found by the scrub" if answer else "nothing for the scrub to find"
+            if name == "verification":
+                outcome = "found by the verification" if answer else "nothing for the verification to find"
                 if met and not answer:
-                    outcome = "missed by the scrub"
+                    outcome = "missed by the verification"
             counts[outcome] += 1
-            if outcome in ("another answer", "unforeseen error", "missed by the scrub"):
+            if outcome in ("another answer", "unforeseen error", "missed by the verification"):
                 wrong.append(f"trial {trial}, {name}: {outcome}, {answer!r:.200}")
         for file in folder.glob(f"{damaged.name}*"):
             file.unlink()
@@ -125,7 +125,7 @@ def _outcome(name: str, answer: Any, right: dict[str, Any]) -> str:
 def _check_right(path: Path, right: dict[str, Any]) -> None:
     """The undamaged ledger answers everything, with proofs that hold."""
     assert not [answer for answer in right.values() if isinstance(answer, Exception)], right
-    assert right["scrub"] == [], right["scrub"]
+    assert right["verification"] == [], right["verification"]
     with Store(path, read_only=True) as store:
         for name, answer in right.items():
             if name.startswith("proof"):

@@ -27,7 +27,7 @@ from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
 from feemodel.ledger.follow import advance, depth
-from feemodel.ledger.maintenance import back_up, prune, scrub
+from feemodel.ledger.maintenance import back_up, prune, verify
 from tests.ledger_blocks import CODE, CODE_KECCAK, address, slot
 
 ACCOUNTS = 200
@@ -166,7 +166,7 @@ def check_store(path: Path, witness: Store) -> int | None:
             import_block(witness, next_block(witness))
         assert head == witness.block(head.number)
         assert store.finalized in (None, *range(max(0, head.number - 3), head.number + 1))
-        assert scrub(store).findings == []
+        assert verify(store).findings == []
         if store.finalized is not None:
             final, asked = store.finalized, to_hex(address(1 + head.number % ACCOUNTS))
             proof = get_proof(store, asked, ["0x0", "0x1"], "finalized")
@@ -181,7 +181,7 @@ def check_copies(path: Path, witness: Store) -> int:
     for copy in copies:
         with Store(copy, read_only=True) as store:
             assert store.head == witness.block(int(copy.stem.rpartition("-")[2]))
-            assert scrub(store).findings == []
+            assert verify(store).findings == []
         copy.unlink()
     for unfinished in path.parent.glob(f".{path.stem}-*"):
         shutil.rmtree(unfinished)

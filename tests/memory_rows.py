@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
-from feemodel.ledger.rows import (
+from feemodel.ledger._rows import (
     EMPTY,
     Branch,
     Key,

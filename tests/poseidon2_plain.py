@@ -1,6 +1,6 @@
 """Poseidon2 over KoalaBear written down from its definition, in whole numbers: what the compiled hashes must equal."""
 
-from feemodel.ledger.hash_kernels import FULL_ROUNDS, PARTIAL_ROUNDS, round_keys
+from feemodel.ledger._hash_kernels import FULL_ROUNDS, PARTIAL_ROUNDS, round_keys
 from feemodel.ledger.hashing import poseidon2
 
 M4 = ((2, 3, 1, 1), (1, 2, 3, 1), (1, 1, 2, 3), (3, 1, 1, 2))

@@ -12,12 +12,12 @@ from typing import Any
 from feemodel.errors import FeeModelError
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import from_hex, to_hex
-from feemodel.ledger import hash_kernels
+from feemodel.ledger import _hash_kernels
 from feemodel.ledger.blocks import GenesisAccount
 from feemodel.ledger.files import parse_trie_log
 from feemodel.ledger.genesis import import_genesis
 from feemodel.ledger.hashing import mimc, poseidon2
-from feemodel.ledger.proof import check_proof, key_proof
+from feemodel.ledger.proof import _key_proof, check_proof
 from feemodel.ledger.scheme import DEPTH, SCHEMES, Account, Scheme, account_hash, scheme_of
 from feemodel.ledger.store import Store
 from feemodel.ledger.tree import Tree, proven
@@ -70,11 +70,11 @@ def _vectors(data: dict[str, Any]) -> Iterator[Case]:
 def _constants(data: dict[str, Any]) -> Iterator[Case]:
     published = data["poseidon2_koalabear"]
     yield _equal("Poseidon2 field", poseidon2.order, published["p"])
-    yield _equal("Poseidon2 seed", hash_kernels.POSEIDON2_SEED.decode(), published["seed"])
-    yield _equal("Poseidon2 round keys", hash_kernels.round_keys(), published["roundKeys"])
+    yield _equal("Poseidon2 seed", _hash_kernels.POSEIDON2_SEED.decode(), published["seed"])
+    yield _equal("Poseidon2 round keys", _hash_kernels.round_keys(), published["roundKeys"])
     published = data["mimc_bls12_377"]
     yield _equal("MiMC field", mimc.order, int(published["r"]))
-    yield _equal("MiMC constants", hash_kernels.round_constants(), [int(value) for value in published["constants"]])
+    yield _equal("MiMC constants", _hash_kernels.round_constants(), [int(value) for value in published["constants"]])
 
 
 def _schemes(data: dict[str, Any]) -> Iterator[Case]:
@@ -189,7 +189,7 @@ def _raw_proof(data: dict[str, Any]) -> Iterator[Case]:
     scheme, key = _scheme(data), from_hex(data["rawKey"])
     tree = scenario_trees(scheme, data["ops"])[""]
     (found,) = proven(tree, [scheme.digest(key)])
-    proof = key_proof(found, key)
+    proof = _key_proof(found, key)
     yield _equal("proof, as JSON text", json.dumps(proof), json.dumps(data["proof"]))
 
 

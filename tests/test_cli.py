@@ -333,9 +333,9 @@ def test_the_finality_rule_of_a_ledger_is_stored_and_looking_writes_nothing(tmp_
     assert complaint(capsys, "follow", "--store", store, "--finality", "immediate")[0] == 2
     assert answer(capsys, "follow", "--store", store, "--blocks", str(blocks[1]))["finalized"] == 1
     held = Path(store).read_bytes()
-    for verb in ("follow", "status", "scrub"):
-        answer(capsys, verb, "--store", store)
-    shown = answer(capsys, "status", "--store", store)
+    for verb in (["follow"], ["ledger", "verify"]):
+        answer(capsys, *verb, "--store", store)
+    shown = answer(capsys, "ledger", "info", "--store", store)
     assert held == Path(store).read_bytes()
     assert [shown[name] for name in ("chainId", "head", "finalized", "finality", "accounts")] == [
         59144,
@@ -347,8 +347,8 @@ def test_the_finality_rule_of_a_ledger_is_stored_and_looking_writes_nothing(tmp_
     changed = ("follow", "--store", store, "--finality", "immediate", "--change-finality")
     assert answer(capsys, *changed)["finalized"] == 2
     Path(store).write_bytes(held[: len(held) // 2])
-    for verb in ("status", "scrub", "follow"):
-        assert complaint(capsys, verb, "--store", store)[0] == 3
+    for verb in (["ledger", "info"], ["ledger", "verify"], ["follow"]):
+        assert complaint(capsys, *verb, "--store", store)[0] == 3
 
 
 def test_an_import_that_is_refused_at_its_first_line_leaves_nothing(tmp_path, capsys):

@@ -130,9 +130,9 @@ follow --store new.db --finality soon
   2 finality: expected immediate, depth N or l1 URL, got 'soon'
 follow --store new.db --genesis genesis.json
   3 genesis.json: alloc 0x1111111111111111111111111111111111111111 balance: expected a whole number, got '010'
-status --store missing.db
+ledger info --store missing.db
   3 missing.db: no such ledger
-scrub --store ledger.db
+ledger verify --store ledger.db
   3 ledger.db: file is not a database
 finalize --store missing.db --block 0
   3 missing.db: no such ledger

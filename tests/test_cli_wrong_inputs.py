@@ -79,8 +79,6 @@ NEEDED = {
     "prove": {"--store": "{folder}/ledger.db", "--address": "0x" + "11" * 20},
     "check-proof": {"file": "{folder}/proof.json", "--root": "0x" + "11" * 32},
     "serve": {"--check-settings": None},
-    "status": {"--store": "{folder}/ledger.db"},
-    "scrub": {"--store": "{folder}/ledger.db"},
     "ledger": {"action": "info", "--store": "{folder}/ledger.db"},
     "fetch": {
         "--node": "http://127.0.0.1:1",

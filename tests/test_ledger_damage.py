@@ -14,7 +14,7 @@ from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount
 from feemodel.ledger.genesis import genesis_root
-from feemodel.ledger.maintenance import scrub
+from feemodel.ledger.maintenance import verify
 from feemodel.ledger.scheme import EMPTY_KECCAK, MIMC, POSEIDON2, StoredPath
 from feemodel.rpc.chain import genesis_chain
 from feemodel.rpc.methods import ledger_methods, proof_methods
@@ -40,10 +40,10 @@ def ask(path):
             get_proof(store, to_hex(address(number)), ["0x1", "0x3e7"] if number < 10 else [], "finalized")
 
 
-def scrubbed(path):
-    """Raise what the scrub finds."""
+def verified(path):
+    """Raise what the verification finds."""
     with Store(path, read_only=True) as store:
-        for finding in scrub(store).findings:
+        for finding in verify(store).findings:
             raise LedgerDamaged(finding)
 
 
@@ -91,7 +91,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("statement", DAMAGE.values(), ids=DAMAGE)
-def test_damage_is_one_named_error_and_the_scrub_finds_it(ledger, statement):
+def test_damage_is_one_named_error_and_the_verification_finds_it(ledger, statement):
     if "unhex" in statement and sqlite3.sqlite_version_info < (3, 41):
         statement = "UPDATE node SET children = CAST(replace(hex(zeroblob(32)), '0', char(127)) AS BLOB)"
     altered(ledger, statement)
@@ -99,7 +99,7 @@ def test_damage_is_one_named_error_and_the_scrub_finds_it(ledger, statement):
     with pytest.raises(LedgerDamaged):
         ask(ledger)
     with pytest.raises(LedgerDamaged):
-        scrubbed(ledger)
+        verified(ledger)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9])

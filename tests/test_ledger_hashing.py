@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from feemodel import extras
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import slot_bytes
-from feemodel.ledger import hash_kernels
-from feemodel.ledger.hashing import Hash, mimc, plain_hash, poseidon2
+from feemodel.ledger import _hash_kernels
+from feemodel.ledger.hashing import Hash, _plain_hash, mimc, poseidon2
 from feemodel.ledger.scheme import (
     DEPTH,
     FIRST_FREE,
@@ -52,7 +52,7 @@ class Plain(Hash):
 
     @property
     def compiled(self):
-        return plain_hash(self.name)
+        return _plain_hash(self.name)
 
 
 PLAIN = {hash_.name: Plain(hash_.name, hash_.order, hash_.element_size) for hash_ in (poseidon2, mimc)}
@@ -79,7 +79,7 @@ def mimc_digest(values):
     state = 0
     for value in values:
         x = value
-        for constant in hash_kernels.round_constants():
+        for constant in _hash_kernels.round_constants():
             base, x = x + state + constant, 1
             for _ in range(17):
                 x = x * base % mimc.order
@@ -100,10 +100,10 @@ def test_mimc_gives_the_published_digests(hash_, data, digest):
 
 
 def test_the_constants_follow_from_the_seeds():
-    keys = hash_kernels.round_keys()
+    keys = _hash_kernels.round_keys()
     assert [len(row) for row in keys] == [16] * 3 + [1] * 21 + [16] * 3
     assert (keys[0][0], keys[3][0], keys[23][0]) == (1954447561, 271263440, 1053550888)
-    constants = hash_kernels.round_constants()
+    constants = _hash_kernels.round_constants()
     assert len(constants) == 62
     assert constants[0] == 6780559962679281898511952483033644312910028090361101779689089025541625982996
     assert constants[61] == 6961288456480688271133399693659146309378114560595485436408179085016705585674

@@ -11,7 +11,7 @@ from feemodel.errors import NotFinalized
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
 from feemodel.ledger.blocks import AccountChange, BlockChanges, GenesisAccount, SlotChange, get_stored_blocks
-from feemodel.ledger.maintenance import prune, scrub
+from feemodel.ledger.maintenance import prune, verify
 from tests.ledger_blocks import address, fields, slot
 
 ACCOUNTS, SLOTS = range(1, 13), range(1, 9)
@@ -41,7 +41,7 @@ class LedgerAgainstDictionaries(RuleBasedStateMachine):
             self.store.finalize(len(self.states) - 1)
         self.store.close()
         with Store(self.path, read_only=True) as reader:
-            assert scrub(reader).findings == []
+            assert verify(reader).findings == []
             for number, state in enumerate(self.states[self.oldest :], self.oldest):
                 for account in ACCOUNTS:
                     proof = get_proof(reader, to_hex(address(account)), [], hex(number))

@@ -13,7 +13,7 @@ from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
 from feemodel.ledger.blocks import get_stored_blocks
 from feemodel.ledger.files import parse_block, show_block
-from feemodel.ledger.maintenance import back_up, prune, scrub
+from feemodel.ledger.maintenance import back_up, prune, verify
 from tests.conftest import ROOT
 from tests.kill_import import ACCOUNTS, GENESIS, forked_import, next_block
 from tests.ledger_blocks import CODE, address, block, change, fields
@@ -51,7 +51,7 @@ def proven_roots(store, numbers):
 
 def test_a_backup_is_the_ledger(grown, ledger):
     with Store(ledger, read_only=True) as copy:
-        assert scrub(copy).findings == []
+        assert verify(copy).findings == []
         assert (copy.head.number, copy.finalized) == (12, 9)
         assert list(proven_roots(copy, range(10))) == grown[1][:10]
 
@@ -74,7 +74,7 @@ def test_backups_during_an_import_are_whole_blocks(tmp_path):
             with Store(path, read_only=True) as store:
                 head = back_up(store, copy)
             with Store(copy) as restored:
-                assert scrub(restored).findings == []
+                assert verify(restored).findings == []
                 if head is not None:
                     import_block(restored, next_block(restored))
                     heads.append(head.number)
@@ -98,9 +98,9 @@ def test_pruning_keeps_the_newest_states_and_all_roots(grown, ledger):
             assert list(proven_roots(each, (8, 9))) == grown[1][8:10]
             with pytest.raises(NotFinalized, match="block 3 was pruned: the store holds the state from block 8 on"):
                 get_proof(each, to_hex(address(4)), [], "0x3")
-        assert scrub(reader).findings == []
+        assert verify(reader).findings == []
         import_block(store, next_block(store))
-        assert scrub(reader).findings == []
+        assert verify(reader).findings == []
         assert prune(store, keep=5) == (9, pytest.approx(100, abs=99_999))
         assert prune(store, keep=5).rows == 0
     with Store(ledger, read_only=True) as store:
@@ -131,7 +131,7 @@ def test_damage_in_a_pruned_ledger_is_found(ledger):
         prune(store, keep=5)
         store.database.run("DELETE FROM leaf WHERE id = (SELECT max(id) FROM leaf)")
     with Store(ledger) as store:
-        [finding] = scrub(store).findings
+        [finding] = verify(store).findings
         assert "leaf" in finding
         assert "is missing" in finding
         with pytest.raises(LedgerDamaged, match="is missing"):
@@ -151,12 +151,12 @@ def test_rollback_removes_blocks_that_are_not_final(grown, ledger):
         import_block(store, other)
         assert reader.head.hash == other.hash
         assert reader.head.root not in grown[1]
-        assert scrub(reader).findings == []
+        assert verify(reader).findings == []
         pruned = prune(store, keep=12)
         assert pruned.oldest == 0
         assert pruned.rows > 0, "what the removed blocks left behind"
         assert reader.account(11, address(1000)).balance == 5
-        assert scrub(reader).findings == []
+        assert verify(reader).findings == []
 
 
 def test_exported_blocks_make_the_same_ledger(grown, ledger, tmp_path):
@@ -234,7 +234,7 @@ def test_the_commands_of_a_ledger(ledger, tmp_path, capsys, monkeypatch):
     with lines.open("rb") as file:
         monkeypatch.setattr("sys.stdin", type("Input", (), {"buffer": file}))
         assert run(capsys, "follow", "--store", again, "--blocks", "-")[0] == 0
-    root = json.loads(run(capsys, "status", "--store", again, "--json")[1])["stateRoot"]
+    root = json.loads(run(capsys, "ledger", "info", "--store", again, "--json")[1])["stateRoot"]
     assert root == info["stateRoot"]
     assert run(capsys, "follow", "--store", again, "--blocks", lines)[0] == 0, "lines that are there are skipped"
     wrong = json.loads(lines.read_text().splitlines()[5])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput, InvalidProof
 from feemodel.ethereum.quantities import to_hex
-from feemodel.ledger.hashing import PlainHash, mimc, plain_hash, poseidon2
+from feemodel.ledger.hashing import _plain_hash, _PlainHash, mimc, poseidon2
 from feemodel.ledger.proof import check_proof, prove_account
 from feemodel.ledger.scheme import EMPTY_KECCAK, SCHEMES, Account, account_hash, scheme_of
 from feemodel.ledger.tree import Tree
@@ -254,8 +254,8 @@ def test_proofs_are_regenerated_as_equal_json(shared):
 def test_all_published_state_vectors(shared, by_numba, monkeypatch):
     for hash_ in (mimc, poseidon2):
         if by_numba:
-            monkeypatch.setitem(vars(hash_), "compiled", plain_hash(hash_.name))
-        assert isinstance(hash_.compiled, PlainHash) is by_numba
+            monkeypatch.setitem(vars(hash_), "compiled", _plain_hash(hash_.name))
+        assert isinstance(hash_.compiled, _PlainHash) is by_numba
     files = sorted((shared / "vectors" / "state").glob("*.json"))
     assert len(files) >= 21
     for path in files:

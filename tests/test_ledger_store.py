@@ -22,8 +22,8 @@ from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ledger import Store, Tree, check_proof, database, genesis, get_proof, import_block, import_genesis
 from feemodel.ledger.blocks import GenesisAccount
-from feemodel.ledger.genesis import Spool
-from feemodel.ledger.maintenance import scrub
+from feemodel.ledger.genesis import _Spool
+from feemodel.ledger.maintenance import verify
 from feemodel.ledger.scheme import MIMC, POSEIDON2
 from tests.ledger_blocks import CODE, CODE_KECCAK, address, block, block_hash, change, fields, slot, touch
 
@@ -263,8 +263,8 @@ def test_a_folder_without_room_for_what_an_import_keeps_on_disk_is_named(tmp_pat
     with pytest.raises(
         UnreadableFile, match=r"missing: no temporary file for the import \(no such file or directory\)"
     ):
-        Spool(8, tmp_path / "missing")
-    with Spool(1 << 20, tmp_path) as spool:
+        _Spool(8, tmp_path / "missing")
+    with _Spool(1 << 20, tmp_path) as spool:
         _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
         ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         try:
@@ -376,7 +376,7 @@ def test_a_genesis_read_in_many_runs_is_the_one_read_in_one(tmp_path, monkeypatc
         with Store(folder / "ledger.db", hashing=hashing) as store:
             root = import_genesis(store, iter(accounts)).root
             store.finalize(0)
-            assert scrub(store).findings == []
+            assert verify(store).findings == []
             assert [store.code(keccak256(token.code)) for token in tokens] == [token.code for token in tokens]
             made.append((root, [get_proof(store, name, ["0x0", "0x2"], "finalized") for name in asked]))
         assert [path.name for path in folder.iterdir()] == ["ledger.db"], "no file of the accounts that waited is left"

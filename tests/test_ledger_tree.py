@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
 from feemodel.ledger import Store, Tree, genesis
-from feemodel.ledger.genesis import Chunk, fill
+from feemodel.ledger.genesis import _Chunk, _fill
 from feemodel.ledger.scheme import DEPTH, MIMC, NOTHING, POSEIDON2, SCHEMES
 from feemodel.ledger.tree import save_all
 from tests.memory_rows import MemoryRows
@@ -43,7 +43,7 @@ def key_of(scheme, number):
 def chunk_of(items):
     hkeys, hvals, values, names = zip(*items, strict=True)
     joined = (np.frombuffer(b"".join(hashes), dtype=np.uint8).reshape(-1, 32) for hashes in (hkeys, hvals))
-    return Chunk(*joined, values, names)
+    return _Chunk(*joined, values, names)
 
 
 def naive_root(scheme, slots, next_free):
@@ -109,7 +109,7 @@ def test_a_tree_built_at_once_equals_the_one_built_key_by_key(count, chunk):
         grown.put(*item)
     rows = MemoryRows(scheme)
     chunks = [chunk_of(items[i : i + chunk]) for i in range(0, count, chunk)]
-    built = Tree(rows=rows, version=fill(rows, scheme, chunks, count))
+    built = Tree(rows=rows, version=_fill(rows, scheme, chunks, count))
     assert built.root == grown.root
     for hkey in [hkey for hkey, *_ in items] + [key_of(scheme, 999)]:
         places = built.locate(hkey)
@@ -137,7 +137,7 @@ def test_an_index_built_at_once_is_that_of_keys_put_one_by_one_at_every_depth(mo
     for number, hkey in enumerate(hkeys):
         grown.put(hkey, NOTHING, name=number.to_bytes(2))
     items = [(hkey, NOTHING, b"", number.to_bytes(2)) for number, hkey in enumerate(hkeys)]
-    built = Tree(rows=rows, version=fill(rows, POSEIDON2, [chunk_of(items[:50]), chunk_of(items[50:])], len(items)))
+    built = Tree(rows=rows, version=_fill(rows, POSEIDON2, [chunk_of(items[:50]), chunk_of(items[50:])], len(items)))
 
     assert built.root == grown.root
     absent = [bytes.fromhex(hkey.hex()[:-1] + "3") for hkey in hkeys]

@@ -42,8 +42,6 @@ VERBS = {
     "replay": "real blocks executed again: gas, estimates and fees next to the recorded ones",
     "follow": "blocks of state changes into a ledger, from files or a node",
     "finalize": "mark a block of a ledger final",
-    "status": "a ledger's head, final block, finality rule, accounts and size; nothing is written",
-    "scrub": "check every row of a ledger against its hashes",
     "ledger": "what an operator does with a ledger: info, verify, backup, prune, export, rollback",
     "prove": "a proof of an account and its slots from a ledger",
     "check-proof": "whether a proof holds under a state root, and what it proves",

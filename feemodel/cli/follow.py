@@ -42,10 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--confirmations", type=whole_from_0, default=2, help="of a node's blocks")
     parser.add_argument("--interval", type=above_0, default=2.0, metavar="SECONDS", help="of asking")
     parser.epilog = (
-        "Without a source of blocks it only shows the ledger, as feemodel status does. Exit codes: 0 done; 2 an option "
-        "or a block that does not fit the ledger; 3 a file or a ledger that cannot be read or written, or is damaged; "
-        "4 a node that failed; 130 interrupted. SIGTERM ends it with 0. Blocks before the one that failed stay "
-        "imported. Blocks that the ledger holds already are compared with it and skipped."
+        "Without a source of blocks it only shows the ledger, as feemodel ledger info does. Exit codes: 0 done; 2 an "
+        "option or a block that does not fit the ledger; 3 a file or a ledger that cannot be read or written, or is "
+        "damaged; 4 a node that failed; 130 interrupted. SIGTERM ends it with 0. Blocks before the one that failed "
+        "stay imported. Blocks that the ledger holds already are compared with it and skipped."
     )
 
 

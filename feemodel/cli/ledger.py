@@ -1,4 +1,4 @@
-"""`feemodel ledger`: what an operator does with a ledger's file."""
+"""`feemodel ledger`: operate a ledger's file."""
 
 import argparse
 import json
@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from feemodel import ledger
-from feemodel.cli import scrub
 from feemodel.cli.options import MissingOption, count, whole_from_0
 from feemodel.cli.output import print_json
-from feemodel.errors import InvalidInput
+from feemodel.errors import InvalidInput, LedgerDamaged
 
-#: What each action needs and may have besides the ledger.
+SHOWN = 20  # findings
+#: Options of each action besides the ledger, and whether it needs them.
 OPTIONS = {
     "info": {},
     "verify": {},
@@ -34,7 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--first", type=whole_from_0, metavar="N", help="of export: the first block (the oldest held)")
     parser.add_argument("--last", type=whole_from_0, metavar="N", help="of export: the last block (the head)")
     parser.epilog = (
-        "info: what the ledger holds. verify: every row checked against its hashes, as feemodel scrub does. "
+        "info: what the ledger holds; its accounts are counted from the genesis on, those that were destroyed too. "
+        "verify: every row checked against its hashes. "
         "backup: a copy while another process imports. prune: the state of all but the newest N blocks is deleted; "
         "the newest final block and all after it keep theirs, and so do the hashes and roots of all blocks. "
         "export: the blocks as state changes, a JSON object a line, which feemodel follow --blocks reads. "
@@ -54,14 +55,14 @@ def run(options: argparse.Namespace) -> int:
         if value is None and allowed.get(name):
             raise MissingOption(f"--{name}", f"required with {options.action}")
     actions: dict[str, Callable[[argparse.Namespace], int]] = {
-        "info": _info, "verify": scrub.run, "backup": _backup, "prune": _prune, "export": _export,
+        "info": _info, "verify": _verify, "backup": _backup, "prune": _prune, "export": _export,
         "rollback": _rollback,
     }  # fmt: skip
     return actions[options.action](options)
 
 
 def describe(store: "ledger.Store", path: Path) -> dict[str, Any]:
-    """What a ledger holds: its chain, its blocks, its accounts, its size."""
+    """Describe a ledger: its chain, its blocks, its accounts, its size."""
     from feemodel.ledger.database import file_size
     from feemodel.ledger.scheme import FIRST_FREE
     from feemodel.ledger.store import FORMAT
@@ -108,6 +109,29 @@ def _info(options: argparse.Namespace) -> int:
         answer |= {"freeBytes": answer["bytes"] * free // max(pages, 1)}
         answer |= {"logBytes": log.stat().st_size if log.exists() else 0}
     print_lines(answer, options)
+    return 0
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from feemodel.ledger.maintenance import verify
+
+    def progress(table: str, rows: int) -> None:
+        if sys.stderr.isatty():
+            print(f"\r{table:8} {rows:>14,}", end="", file=sys.stderr, flush=True)
+
+    with ledger.Store(options.store, read_only=True) as store:
+        found = verify(store, progress)
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+    if options.json:
+        print_json({"store": options.store, "rows": found.rows, "findings": found.findings})
+    else:
+        for finding in found.findings[:SHOWN]:
+            print(finding)
+    if found.findings:
+        raise LedgerDamaged(f"{options.store}: damaged, {len(found.findings):,} findings")
+    if not options.json:
+        print(f"{options.store}: {found.rows:,} rows, each as its hash says")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""What a block changes, and its changes applied to the store: one transaction, in the order of the production root.
+"""Blocks of state changes, and their import into the store: one transaction, in the order of the production root.
 
 A block's changes are the net difference that it makes to accounts and slots, with the values before it; files and trie
 logs are read into them. Accounts are applied in the order of their hashed addresses, the slots of each in the order of
@@ -20,7 +20,7 @@ from typing import NamedTuple
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import WORD_SIZE, to_hex
-from feemodel.ledger.rows import EMPTY, HEAD_KEY, TAIL_KEY, Leaf, stored_height
+from feemodel.ledger._rows import EMPTY, HEAD_KEY, TAIL_KEY, Leaf, stored_height
 from feemodel.ledger.scheme import EMPTY_KECCAK, Account, Scheme, account_hashes
 from feemodel.ledger.store import Block, Store
 from feemodel.ledger.tree import Tree, proven
@@ -35,7 +35,7 @@ class AccountFields(NamedTuple):
 
     @classmethod
     def of(cls, account: Account | None) -> "AccountFields | None":
-        """Those of an account of the ledger, `None` where there is none."""
+        """Return the fields of an account of the ledger, `None` where there is none."""
         return cls(account.nonce, account.balance, account.keccak_code_hash) if account else None
 
 
@@ -305,7 +305,7 @@ def _changes_between(store: Store, block: Block, parent: Block | None) -> BlockC
 def _account_change(
     store: Store, address: bytes, old: tuple[int, Leaf] | None, new: tuple[int, Leaf] | None
 ) -> AccountChange | None:
-    """How an account changed, `None` where only the links of its leaf did."""
+    """Return the change of an account, `None` where only the links of its leaf changed."""
     before = Account.from_bytes(old[1].value) if old else None
     after = Account.from_bytes(new[1].value) if new else None
     cleared = old is not None and new is not None and old[0] != new[0]  # it exists again, with a new leaf

@@ -92,16 +92,16 @@ class Database:
         self.one("SELECT id FROM node WHERE id = 1")
         self.run(f"PRAGMA mmap_size = {MAPPED_BYTES}")
         self.one("SELECT id FROM node WHERE id = 1")
-        advise(self.path, RANDOM)
+        _advise(self.path, RANDOM)
 
     @contextmanager
     def read_whole(self) -> Iterator[None]:
         """While all of a mapped file is read, the kernel reads ahead."""
-        advise(self.path, NORMAL)
+        _advise(self.path, NORMAL)
         try:
             yield
         finally:
-            advise(self.path, RANDOM)
+            _advise(self.path, RANDOM)
 
     def _connected(self, mode: str) -> sqlite3.Connection:
         address = f"{self.path.resolve().as_uri()}?mode={mode}"
@@ -220,7 +220,7 @@ RANDOM, NORMAL = 1, 0  # MADV_RANDOM and MADV_NORMAL of Linux, which SQLite has 
 AHEAD = 1 << 20  # bytes that are asked for together
 
 
-def advise(path: Path, advice: int) -> int:
+def _advise(path: Path, advice: int) -> int:
     """Tell the kernel how the mappings of a file will be read; how many there are. Nothing where it is not Linux."""
     if not sys.platform.startswith("linux"):
         return 0

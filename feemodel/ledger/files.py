@@ -175,7 +175,7 @@ def read_proof(path: str | Path) -> dict[str, Any]:
 
 @contextmanager
 def reading(place: str | Path) -> Iterator[None]:
-    """What is wrong with a file or a line of it is `UnreadableFile`, which names the place."""
+    """Raise `UnreadableFile`, which names the place, for whatever is wrong with a file or a line of it."""
     try:
         yield
     except OSError as error:
@@ -365,7 +365,7 @@ def _check_fields(name: str, value: Any, needed: set[str], known: set[str]) -> N
 
 
 def _read_lines(path: str | Path, parse: Callable[[Any], BlockChanges]) -> Iterator[BlockChanges]:
-    """What the lines of a file hold that are not empty."""
+    """Parse the lines of a file that are not empty."""
     is_input = str(path) == "-"
     name = "standard input" if is_input else path
     with reading(name), nullcontext(sys.stdin.buffer) if is_input else opened(path, streamed=True) as file:

@@ -52,7 +52,7 @@ def import_blocks(
     for block in blocks:
         head = store.head
         if head is not None and block.number <= head.number:
-            check_repeated(store, block)
+            _check_repeated(store, block)
         else:
             import_block(store, block)
             advance(store, finality)
@@ -61,7 +61,7 @@ def import_blocks(
     return count
 
 
-def check_repeated(store: Store, block: BlockChanges) -> None:
+def _check_repeated(store: Store, block: BlockChanges) -> None:
     """Raise `InvalidInput` unless a block that the store holds is the same.
 
     Hashes are compared where both are known, and else the values after the block.
@@ -131,7 +131,7 @@ def follow(
         if head is None:
             raise InvalidInput("store", "expected one that holds its genesis", str(store.path))
         try:
-            check_not_behind(store, node, head)
+            _check_not_behind(store, node, head)
             import_blocks(store, get_blocks(node, head, confirmations=confirmations), finality, progress)
             advance(store, finality)
             failures, pause = 0, interval
@@ -145,7 +145,7 @@ def follow(
             return
 
 
-def check_not_behind(store: Store, node: Caller, head: Block) -> None:
+def _check_not_behind(store: Store, node: Caller, head: Block) -> None:
     """Raise `InvalidInput` for a node behind the head whose newest block is not the store's block of that number.
 
     A node that is only slow has the same block, and is waited for.

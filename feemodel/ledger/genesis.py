@@ -23,9 +23,7 @@ from numpy.typing import NDArray
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import ADDRESS_SIZE, WORD_SIZE, to_hex
-from feemodel.ledger.blocks import GenesisAccount, check_successor, set_slots, word_hashes
-from feemodel.ledger.files import parse_genesis
-from feemodel.ledger.rows import (
+from feemodel.ledger._rows import (
     EMPTY,
     HEAD_KEY,
     TAIL_KEY,
@@ -37,6 +35,8 @@ from feemodel.ledger.rows import (
     empty_version,
     stored_height,
 )
+from feemodel.ledger.blocks import GenesisAccount, check_successor, set_slots, word_hashes
+from feemodel.ledger.files import parse_genesis
 from feemodel.ledger.scheme import (
     ACCOUNT_SIZE,
     DEPTH,
@@ -63,7 +63,7 @@ Bytes = NDArray[np.uint8]
 Numbers = NDArray[np.int64]
 
 
-class Spool:
+class _Spool:
     """Rows of one width in a temporary file without a name, which the system removes with the process.
 
     Parameters
@@ -73,7 +73,7 @@ class Spool:
 
     Raises `UnreadableFile` where the disk is full or fails.
 
-    >>> with Spool(2) as spool:
+    >>> with _Spool(2) as spool:
     ...     spool.append(np.array([[1, 2], [3, 4]], dtype=np.uint8))
     ...     spool.rows(1, 2).tolist()
     [[3, 4]]
@@ -87,7 +87,7 @@ class Spool:
         except OSError as error:
             raise self._named(error) from None
 
-    def __enter__(self) -> "Spool":
+    def __enter__(self) -> "_Spool":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -118,7 +118,7 @@ class Spool:
         return UnreadableFile(f"{where}: no temporary file for the import ({(error.strerror or str(error)).lower()})")
 
 
-class Chunk(NamedTuple):
+class _Chunk(NamedTuple):
     """Keys to load, in ascending order.
 
     Parameters
@@ -133,7 +133,7 @@ class Chunk(NamedTuple):
     names: Sequence[bytes]
 
 
-def fill(rows: SqlRows, scheme: Scheme, chunks: Iterable[Chunk], count: int, folder: Path | None = None) -> Version:
+def _fill(rows: SqlRows, scheme: Scheme, chunks: Iterable[_Chunk], count: int, folder: Path | None = None) -> Version:
     """Store a tree of `count` keys, which come in chunks and in ascending order.
 
     Nothing else may be added to the rows while the chunks are made: the tree numbers its rows without a gap.
@@ -148,7 +148,7 @@ def fill(rows: SqlRows, scheme: Scheme, chunks: Iterable[Chunk], count: int, fol
     shown = [(HEAD, FIRST_FREE, NOTHING, NOTHING), (last, TAIL, scheme.tail_key, NOTHING)]
     nodes.add(scheme.digests(scheme.leaves(shown), scheme.leaf_size))
     first_key = 0
-    with Spool(HASH_SIZE + 1, folder) as keys:
+    with _Spool(HASH_SIZE + 1, folder) as keys:
         index, before = FIRST_FREE, None
         for chunk in chunks:
             first_key = first_key or rows.keys.extend([])
@@ -161,7 +161,7 @@ def fill(rows: SqlRows, scheme: Scheme, chunks: Iterable[Chunk], count: int, fol
     return Version(scheme.digest(scheme.top(next_free, sub_root)), next_free, sub_root, node, branch)
 
 
-def _add_leaves(rows: SqlRows, scheme: Scheme, chunk: Chunk, index: int, last: int) -> bytes:
+def _add_leaves(rows: SqlRows, scheme: Scheme, chunk: _Chunk, index: int, last: int) -> bytes:
     """Store the keys and the leaves of a chunk, the first of which has that index; the leaves' hashes."""
     count = len(chunk.names)
     indices = np.arange(index, index + count)
@@ -264,7 +264,7 @@ def _in_pairs(numbers: Numbers) -> Numbers:
 
 
 def _digits_shared(hkeys: Bytes, before: Bytes | None) -> Bytes:
-    """How many first digits each of ascending keys [n, 32] has in common with the one before it, 0 of the first."""
+    """Count the first digits that each of ascending keys [n, 32] shares with the one before it; 0 for the first key."""
     preceding = np.concatenate((hkeys[:1] ^ 0x80 if before is None else before[None], hkeys[:-1]))
     differs = hkeys ^ preceding
     byte = (differs != 0).argmax(axis=1)
@@ -273,7 +273,7 @@ def _digits_shared(hkeys: Bytes, before: Bytes | None) -> Bytes:
     return result
 
 
-def _fill_index(rows: SqlRows, keys: Spool, first_key: int) -> int:
+def _fill_index(rows: SqlRows, keys: _Spool, first_key: int) -> int:
     """The sorted index of ascending keys, digit by digit; the number of its top branch.
 
     The branches of one depth are stored together, so a branch's number is known before it is stored: the ones of the
@@ -293,7 +293,7 @@ def _fill_index(rows: SqlRows, keys: Spool, first_key: int) -> int:
     return top
 
 
-def _fill_depth(rows: SqlRows, keys: Spool, first_key: int, depth: int, following: int) -> int:
+def _fill_depth(rows: SqlRows, keys: _Spool, first_key: int, depth: int, following: int) -> int:
     """Store the branches of one depth; how many the next depth has, the first of them with the number `following`."""
     deeper, started = 0, 0  # branches of the next depth, and of this one
     places = children = np.zeros(0, dtype=np.int64)  # of the branch that may go on in the next part
@@ -359,7 +359,7 @@ def import_genesis(store: Store, accounts: Iterable[GenesisAccount], *, block_ha
         check_successor(store.head, 0)
         for run in _runs(accounts):  # with their storage, for `fill` numbers its rows without a gap
             _add_run(store, waiting, run)
-        version = fill(store.rows, scheme, waiting.chunks(), len(waiting), folder)
+        version = _fill(store.rows, scheme, waiting.chunks(), len(waiting), folder)
         tree = Tree(scheme.name, rows=store.rows, version=version)
         store.save_trees([tree])
         block = Block(0, block_hash, tree.root)
@@ -459,8 +459,8 @@ class _Waiting:
 
     def __init__(self, scheme: Scheme, folder: Path) -> None:
         self._scheme = scheme
-        self._records = Spool(RECORD, folder)
-        self._rests = Spool(ACCOUNT_SIZE - NUMBERS, folder)  # last four words of the accounts with code or storage
+        self._records = _Spool(RECORD, folder)
+        self._rests = _Spool(ACCOUNT_SIZE - NUMBERS, folder)  # last four words of the accounts with code or storage
         self._starts: list[NDArray[np.int64]] = []  # of each run, where each range begins, and where the last ends
         first, *_ = _first_words(_as_rows(scheme.tail_key, HASH_SIZE)).tolist()
         self._range_size = np.uint64(first // RANGES + 1)
@@ -492,7 +492,7 @@ class _Waiting:
         self._starts.append(len(self) + np.searchsorted(ranges, np.arange(RANGES + 1)))
         self._records.append(records[order])
 
-    def chunks(self) -> Iterator[Chunk]:
+    def chunks(self) -> Iterator[_Chunk]:
         """All accounts in the order of their hashes. Raises `InvalidInput` for an address that is there twice."""
         together = max(1, RANGES * CHUNK // max(len(self), 1))
         for place in range(0, RANGES, together):
@@ -507,7 +507,7 @@ class _Waiting:
             for start in range(0, len(records), CHUNK):
                 yield self._chunk(records[start : start + CHUNK])
 
-    def _chunk(self, records: Bytes) -> Chunk:
+    def _chunk(self, records: Bytes) -> _Chunk:
         suffix = np.frombuffer(plain_suffix(self._scheme), dtype=np.uint8)
         values = np.empty((len(records), ACCOUNT_SIZE), dtype=np.uint8)
         values[:, :NUMBERS], values[:, NUMBERS:] = records[:, VALUE:ADDRESS], suffix
@@ -516,7 +516,7 @@ class _Waiting:
             number = int(rests[place])
             values[place, NUMBERS:] = self._rests.rows(number - 1, number)[0]
         names = cut(records[:, ADDRESS:REST])
-        return Chunk(records[:, :VALUE], flat_hashes(self._scheme, values), cut(values), names)
+        return _Chunk(records[:, :VALUE], flat_hashes(self._scheme, values), cut(values), names)
 
 
 def _first_words(rows: Bytes) -> NDArray[np.uint64]:

@@ -27,7 +27,7 @@ from feemodel.extras import has_native
 BLOCK_SIZE = 32  # bytes, of a digest too
 
 
-class CompiledHash(Protocol):
+class _CompiledHash(Protocol):
     """Hashes many messages at once; `feemodel_native.Hash`, or `PlainHash` without it.
 
     A method returns `None` where a message holds an element that is not below the order of the field.
@@ -127,14 +127,14 @@ class Hash:
         return self.compiled.first_wrong(messages, digests)
 
     @cached_property
-    def compiled(self) -> CompiledHash:
+    def compiled(self) -> _CompiledHash:
         """The compiled package's hash, or numba's where the package is not installed."""
         if has_native():
             import feemodel_native as native
 
             if hasattr(native, "Hash"):  # earlier versions of the package have the engine only
                 return native.Hash(self.name)
-        return plain_hash(self.name)
+        return _plain_hash(self.name)
 
     def _elements(self, message: bytes) -> Iterator[int]:
         padded = bytes(-len(message) % BLOCK_SIZE)
@@ -159,7 +159,7 @@ class Hash:
 
 
 @dataclass(frozen=True)
-class PlainHash:
+class _PlainHash:
     """Paths and checks on top of a kernel that hashes messages of one size."""
 
     digests: Callable[[bytes, int], bytes | None]
@@ -198,11 +198,11 @@ class PlainHash:
         return next((index for index, digest in zip(group, hashes, strict=True) if digest != digests[index]), None)
 
 
-def plain_hash(name: str) -> PlainHash:
+def _plain_hash(name: str) -> _PlainHash:
     """Return a hash that numba compiles at its first use."""
-    from feemodel.ledger import hash_kernels
+    from feemodel.ledger import _hash_kernels
 
-    return PlainHash(hash_kernels.poseidon2_digests if name == "poseidon2" else hash_kernels.mimc_digests)
+    return _PlainHash(_hash_kernels.poseidon2_digests if name == "poseidon2" else _hash_kernels.mimc_digests)
 
 
 def pieces(data: bytes, size: int) -> list[bytes]:

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from feemodel.errors import InvalidInput, LedgerDamaged, UnreadableFile
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import ADDRESS_SIZE, WORD_SIZE
-from feemodel.ledger.database import Database
-from feemodel.ledger.rows import (
+from feemodel.ledger._rows import (
     DIGIT_COLUMNS,
     EMPTY,
     FIRST_NODE,
@@ -37,6 +36,7 @@ from feemodel.ledger.rows import (
     is_node,
     stored_height,
 )
+from feemodel.ledger.database import Database
 from feemodel.ledger.scheme import (
     ACCOUNT_SIZE,
     DEPTH,
@@ -101,7 +101,7 @@ class Pruned(NamedTuple):
     rows: int
 
 
-class Numbering:
+class _Numbering:
     """The places of a table's rows in the order of their numbers; 0 stands for no row.
 
     Numbers have gaps where a ledger was pruned.
@@ -166,7 +166,7 @@ class _Live:
 
     def __init__(self, store: Store, oldest: int) -> None:
         self._database, self._store = store.database, store
-        self._numbering = {table: Numbering(store.database, table) for table in ("node", "leaf", "key", "branch")}
+        self._numbering = {table: _Numbering(store.database, table) for table in ("node", "leaf", "key", "branch")}
         self._live = {
             table: np.zeros(len(numbering.numbers), dtype=bool) for table, numbering in self._numbering.items()
         }
@@ -256,8 +256,8 @@ Words = NDArray[np.uint64]
 
 
 @printed_as_table
-class Scrubbed(NamedTuple):
-    """How many rows were checked, and what is wrong with them, a line each."""
+class Verified(NamedTuple):
+    """Number of rows that were checked, and findings, a line each."""
 
     rows: int
     findings: list[str]
@@ -274,7 +274,7 @@ class _Nodes(NamedTuple):
     digest: Words
 
 
-def scrub(store: Store, progress: Callable[[str, int], object] = lambda table, rows: None) -> Scrubbed:
+def verify(store: Store, progress: Callable[[str, int], object] = lambda table, rows: None) -> Verified:
     """Check all that a ledger holds.
 
     Parameters
@@ -288,14 +288,14 @@ def scrub(store: Store, progress: Callable[[str, int], object] = lambda table, r
     >>> from feemodel.ledger import import_genesis
     >>> with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/ledger.db") as store:
     ...     block = import_genesis(store, [])
-    ...     scrub(store).findings
+    ...     verify(store).findings
     []
     """
     with store.database.read_whole():
-        return _Scrub(store, progress).run()
+        return _Verification(store, progress).run()
 
 
-class _Scrub:
+class _Verification:
     def __init__(self, store: Store, progress: Callable[[str, int], object]) -> None:
         self._store, self._progress = store, progress
         self._scheme: Scheme = store.scheme
@@ -303,14 +303,14 @@ class _Scrub:
         self._rows = 0
         self._roots: set[bytes] = set()  # of storage trees that accounts have
         self._codes: set[bytes] = set()
-        self._numbering: dict[str, Numbering] = {}  # of each table, in a ledger that was pruned
+        self._numbering: dict[str, _Numbering] = {}  # of each table, in a ledger that was pruned
 
-    def run(self) -> Scrubbed:
+    def run(self) -> Verified:
         try:
             self._file()
             if self._store.prunes:
                 self._numbering = {
-                    table: Numbering(self._store.database, table) for table in ("key", "leaf", "node", "branch")
+                    table: _Numbering(self._store.database, table) for table in ("key", "leaf", "node", "branch")
                 }
             self._blocks()
             self._code()
@@ -321,7 +321,7 @@ class _Scrub:
             self._trees(keys, _first_words(hkeys), leaves, nodes, branches)
         except LedgerDamaged as error:
             self._findings.append(str(error))
-        return Scrubbed(self._rows, self._findings)
+        return Verified(self._rows, self._findings)
 
     def _found(self, what: str) -> None:
         self._findings.append(f"{self._store.path}: {what}")

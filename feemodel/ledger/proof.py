@@ -142,11 +142,11 @@ def prove_account(
     if len(found) == 1 and slots:
         tree = storage(Account.from_bytes(found[0].leaf.value).storage_root)
         proofs = proven(tree, scheme.word_hashes(slots))
-        storage_proofs = [key_proof(proof, slot) for proof, slot in zip(proofs, slots, strict=True)]
-    return {"accountProof": key_proof(found, address), "storageProofs": storage_proofs}
+        storage_proofs = [_key_proof(proof, slot) for proof, slot in zip(proofs, slots, strict=True)]
+    return {"accountProof": _key_proof(found, address), "storageProofs": storage_proofs}
 
 
-def key_proof(found: list[ProvenLeaf], key: bytes) -> dict[str, Any]:
+def _key_proof(found: list[ProvenLeaf], key: bytes) -> dict[str, Any]:
     """The proof of one key, an address or a slot, from its leaf or the two leaves between which it is missing."""
     if len(found) == 1:
         return {"key": to_hex(key), "leafIndex": found[0].leaf_index, "proof": _leaf_proof(found[0])}
@@ -174,7 +174,7 @@ ABSENT = {"key", "leftProof", "rightProof", "leftLeafIndex", "rightLeafIndex"}
 
 @dataclass(frozen=True)
 class Proven:
-    """What a valid proof says.
+    """Content of a valid proof.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ class _Entry:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What a path holds: the fields of the leaf, and the root that it leads to."""
+    """Content of a path: the fields of the leaf, and the root that it leads to."""
 
     previous: int
     following: int

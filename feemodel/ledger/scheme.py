@@ -373,7 +373,7 @@ def flat_hashes(scheme: Scheme, flat: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def account_message(scheme: Scheme, value: bytes) -> bytes:
-    """What is hashed of one flat account value, nothing of one that is not 192 bytes long."""
+    """Return the message of a flat account value, nothing for one that is not 192 bytes long."""
     if len(value) != ACCOUNT_SIZE:
         return b""
     return scheme.numbers(value[: 2 * WORD_SIZE]) + _suffix_message(scheme, value[2 * WORD_SIZE :])
@@ -381,7 +381,7 @@ def account_message(scheme: Scheme, value: bytes) -> bytes:
 
 @lru_cache(1_024)
 def _suffix_message(scheme: Scheme, suffix: bytes) -> bytes:
-    """What is hashed of the last four words, which all accounts without code share."""
+    """Return the message of the last four words, which all accounts without code share."""
     roots, keccak, size = suffix[: 2 * WORD_SIZE], suffix[2 * WORD_SIZE : 3 * WORD_SIZE], suffix[3 * WORD_SIZE :]
     return roots + scheme.words(keccak) + scheme.numbers(size)
 

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 from feemodel.errors import InvalidInput, NotFinalized, UnreadableFile
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import WORD_SIZE
+from feemodel.ledger._rows import SCHEMA as ROWS_SCHEMA
+from feemodel.ledger._rows import Leaf, SqlRows, Version, add_first_rows
 from feemodel.ledger.database import Database, Mode
-from feemodel.ledger.rows import SCHEMA as ROWS_SCHEMA
-from feemodel.ledger.rows import Leaf, SqlRows, Version, add_first_rows
 from feemodel.ledger.scheme import HASH_SIZE, SCHEMES, Account, Scheme, account_message, scheme_of
 from feemodel.ledger.tree import Tree, proven, save_all
 
@@ -146,7 +146,7 @@ class Store:
 
     @property
     def prunes(self) -> int:
-        """How often rows were deleted."""
+        """Number of times that rows were deleted."""
         return self._chain().prunes
 
     def block(self, number: int) -> Block:

@@ -24,7 +24,7 @@ from itertools import count
 from typing import Any, NamedTuple, TypeAlias, Union
 
 from feemodel.errors import InvalidInput, LedgerDamaged
-from feemodel.ledger.rows import (
+from feemodel.ledger._rows import (
     EMPTY,
     HEAD_KEY,
     TAIL_KEY,
@@ -48,7 +48,7 @@ _Place: TypeAlias = Union[int, "_Changed"]  # a stored branch, minus a key, noth
 _Changed: TypeAlias = list[_Place]
 
 
-class Neighbours(NamedTuple):
+class _Neighbours(NamedTuple):
     """Numbers of the key of an hkey and of its neighbours; 0 where there is none."""
 
     left: int
@@ -56,7 +56,7 @@ class Neighbours(NamedTuple):
     right: int
 
 
-class KeyIndex:
+class _KeyIndex:
     """The sorted keys of one tree, from a stored branch on; `save` stores what changed."""
 
     def __init__(self, rows: SqlRows, branch: int) -> None:
@@ -90,7 +90,7 @@ class KeyIndex:
         rows = self._rows.keys.many(list(keys.values()))
         return {hkey: key for (hkey, key), row in zip(keys.items(), rows, strict=True) if row.hkey == hkey}
 
-    def neighbours(self, hkey: bytes) -> Neighbours:
+    def neighbours(self, hkey: bytes) -> _Neighbours:
         """The key with that hash, and the nearest below and above it."""
         path = []
         place, depth = self._root, 0
@@ -103,7 +103,7 @@ class KeyIndex:
         if key := _key(place):
             found = self._rows.keys[key].hkey
             left, exact, right = (key if found < hkey else 0, key if found == hkey else 0, key if found > hkey else 0)
-        return Neighbours(left or self._nearest(path, -1), exact, right or self._nearest(path, 1))
+        return _Neighbours(left or self._nearest(path, -1), exact, right or self._nearest(path, 1))
 
     def insert(self, hkey: bytes, key: int) -> None:
         """Add a key whose hash is not there yet."""
@@ -182,7 +182,7 @@ Edit: TypeAlias = dict[str, Any] | None  # the fields of a leaf that change; Non
 _Level: TypeAlias = dict[int, tuple[int, bytes]]  # position → number of the row, hash
 
 
-class Change(NamedTuple):
+class _Change(NamedTuple):
     """A tree to update: its version before, its new counter and sorted keys, the edits of its leaves by index."""
 
     version: Version
@@ -191,7 +191,7 @@ class Change(NamedTuple):
     edits: dict[int, Edit]
 
 
-def rehash(rows: SqlRows, scheme: Scheme, changes: Sequence[Change]) -> list[Version]:
+def _rehash(rows: SqlRows, scheme: Scheme, changes: Sequence[_Change]) -> list[Version]:
     """Store what changed; the new version of each tree, in order.
 
     Raises `LedgerDamaged` where the stored rows contradict the old roots, or the edits the linked list of the leaves.
@@ -228,7 +228,7 @@ def _ancestors(leaves: list[int]) -> list[list[int]]:
 
 
 def _stored(
-    rows: SqlRows, changes: Sequence[Change], positions: list[list[int]]
+    rows: SqlRows, changes: Sequence[_Change], positions: list[list[int]]
 ) -> tuple[list[dict[int, Node]], dict[int, Leaf]]:
     """The rows at these positions before the change: nodes by height, then leaves."""
     nodes: list[dict[int, Node]] = [{} for _ in range(DEPTH + 1)]
@@ -252,7 +252,7 @@ def _stored(
 
 
 def _check_stored(
-    rows: SqlRows, scheme: Scheme, changes: Sequence[Change], nodes: list[dict[int, Node]], leaves: dict[int, Leaf]
+    rows: SqlRows, scheme: Scheme, changes: Sequence[_Change], nodes: list[dict[int, Node]], leaves: dict[int, Leaf]
 ) -> None:
     """Raise `LedgerDamaged` unless the stored rows above and at the changed leaves lead to the old roots."""
     expected: dict[int, bytes] = {}
@@ -354,7 +354,7 @@ def _parent(position: int, level: _Level, stored: Node | None, zero: tuple[int, 
     return Node(left[0], right[0], left[1] + right[1])
 
 
-def _versions(scheme: Scheme, changes: Sequence[Change], sub_roots: _Level) -> list[Version]:
+def _versions(scheme: Scheme, changes: Sequence[_Change], sub_roots: _Level) -> list[Version]:
     tops = [scheme.top(change.next_free, sub_roots[place][1]) for place, change in enumerate(changes)]
     return [
         Version(root, change.next_free, sub_roots[place][1], sub_roots[place][0], change.branch)
@@ -402,7 +402,7 @@ class Tree:
         self.scheme, self._value_message = scheme_of(hashing), value_message
         self.rows = rows if rows is not None else memory_rows(self.scheme)
         self._version = version or empty_version(self.scheme)
-        self._keys = KeyIndex(self.rows, self._version.branch)
+        self._keys = _KeyIndex(self.rows, self._version.branch)
         self._next_free = self._version.next_free
         self._edits: dict[int, Edit] = {}
 
@@ -550,7 +550,7 @@ class Tree:
         self._check(indices, paths)
         return paths
 
-    def _neighbours(self, hkey: bytes) -> Neighbours:
+    def _neighbours(self, hkey: bytes) -> _Neighbours:
         _check_hash("hkey", hkey)
         if not NOTHING < hkey < self.scheme.tail_key:
             raise InvalidInput("hkey", "expected a hash between those of head and tail", hkey.hex())
@@ -590,8 +590,8 @@ def save_all(trees: Sequence[Tree]) -> None:
     changed = [tree for tree in trees if tree._edits]
     if not changed:
         return
-    changes = [Change(tree._version, tree._next_free, tree._keys.save(), tree._edits) for tree in changed]
-    versions = rehash(changed[0].rows, changed[0].scheme, changes)
+    changes = [_Change(tree._version, tree._next_free, tree._keys.save(), tree._edits) for tree in changed]
+    versions = _rehash(changed[0].rows, changed[0].scheme, changes)
     for tree, version in zip(changed, versions, strict=True):
         tree._version, tree._edits = version, {}
 

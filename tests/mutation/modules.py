@@ -6,7 +6,7 @@ TESTS: dict[str, list[str]] = {
     "ethereum/fee_market_kernels": ["feemodel/ethereum/fee_market_kernels.py", "tests/test_fee_market.py"],
     "ethereum/glamsterdam_draft": ["tests/test_glamsterdam_draft.py", "feemodel/ethereum/glamsterdam_draft.py"],
     "ledger/hashing": ["feemodel/ledger/hashing.py", "tests/test_ledger_hashing.py"],
-    "ledger/hash_kernels": ["feemodel/ledger/hash_kernels.py", "tests/test_ledger_hashing.py"],
+    "ledger/_hash_kernels": ["feemodel/ledger/_hash_kernels.py", "tests/test_ledger_hashing.py"],
     "linea/coordinator": ["tests/test_pricing.py", "feemodel/linea/coordinator.py"],
     "linea/extra_data": ["tests/test_record.py"],
     "linea/from_l1": ["feemodel/linea/from_l1.py", "tests/test_pricing.py"],

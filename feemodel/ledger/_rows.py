@@ -139,7 +139,7 @@ QUERY_SIZE = 500  # numbers in one SELECT
 CACHED_ROWS = 30_000  # of each kind; more would make each run of the garbage collector felt
 
 
-class SqlTable(Generic[Row]):
+class _SqlTable(Generic[Row]):
     """One kind of rows in SQLite, with the rows that were read kept in memory: they never change.
 
     Parameters
@@ -239,11 +239,11 @@ class SqlRows:
         def packed(leaf: Leaf) -> Sequence[Any]:
             return (*leaf[:-1], leaf.value.removesuffix(plain))
 
-        self.nodes = SqlTable(database, "node", Node._fields, is_node, Node._make)
+        self.nodes = _SqlTable(database, "node", Node._fields, is_node, Node._make)
         self._unpacked = unpacked
-        self.leaves = SqlTable(database, "leaf", Leaf._fields, is_leaf, unpacked, packed)
-        self.keys = SqlTable(database, "key", Key._fields, is_key, Key._make)
-        self.branches = SqlTable[Branch](database, "branch", DIGIT_COLUMNS, is_branch, tuple)
+        self.leaves = _SqlTable(database, "leaf", Leaf._fields, is_leaf, unpacked, packed)
+        self.keys = _SqlTable(database, "key", Key._fields, is_key, Key._make)
+        self.branches = _SqlTable[Branch](database, "branch", DIGIT_COLUMNS, is_branch, tuple)
         self._tables = (self.nodes, self.leaves, self.keys, self.branches)
         self._recent_path = lru_cache(RECENT)(self._read_path)
         self._upper_part = lru_cache(UPPER_PARTS)(self._read_upper_part)
@@ -362,7 +362,7 @@ def memory_rows(scheme: Scheme) -> SqlRows:
 
 
 def add_first_rows(rows: SqlRows, scheme: Scheme) -> None:
-    """What every empty tree shares: head, tail and the node above them."""
+    """Add the rows that every empty tree shares: head, tail and the node above them."""
     keys = [Key(HEAD, NOTHING, b""), Key(TAIL, scheme.tail_key, b"")]
     leaves = [Leaf(number, HEAD, TAIL, NOTHING, bytes(32)) for number in (HEAD_KEY, TAIL_KEY)]
     rows.keys.extend(keys)
@@ -399,7 +399,7 @@ def _are_links(*numbers: Any) -> bool:
 
 
 def _digit(branch: str, bits: int) -> str:
-    """Where a branch leads by four bits of ?2, counted from the lowest."""
+    """SQL for the place to which a branch leads by four bits of ?2, counted from the lowest."""
     places = [f"{branch}.{column}" for column in DIGIT_COLUMNS]
     for bit in range(bits, bits + 4):
         places = [f"iif(?2 >> {bit} & 1, {one}, {zero})" for zero, one in zip(places[::2], places[1::2], strict=True)]
