@@ -286,10 +286,10 @@ def test_max_send_says_what_is_held_back(capsys):
 
 def test_compare_a_file_and_a_call(transactions, capsys):
     two, one = (answer(capsys, "compare", subject, "--rules", "taiko,linea") for subject in (transactions, RAW))
-    call = answer(capsys, "compare", json.dumps(CALL), "--rules", "linea,op-mainnet/bedrock")
+    call = answer(capsys, "compare", json.dumps(CALL), "--rules", "linea,op-mainnet/regolith")
 
     assert two["rules"][0]["total"] == 2 * one["rules"][0]["total"]
-    assert [row["rule"] for row in call["rules"]] == ["linea", "op-mainnet/bedrock"]
+    assert [row["rule"] for row in call["rules"]] == ["linea", "op-mainnet/regolith"]
 
 
 def test_a_ledger_from_genesis_to_a_checked_proof(tmp_path, capsys):
@@ -403,8 +403,8 @@ BAD = [
     (["max-send", "op-mainnet", "{}", "--balance", "1", "--base-fee", "1"], 2, "--l1-base-fee: required in wei, since"),
     (["max-send", "linea", "{", "--balance", "1", "--base-fee", "1"], 2, "call: not JSON"),
     (["max-send", "linea", "[]", "--balance", "1", "--base-fee", "1"], 2, "call: expected a mapping"),
-    (["max-send", "moon", "{}", "--balance", "1", "--base-fee", "1"], 2, "chain: expected one of op-mainnet"),
-    (["compare", RAW, "--rules", "linea,arbitrum"], 2, "rule: expected one of linea, op-mainnet/bedrock"),
+    (["max-send", "moon", "{}", "--balance", "1", "--base-fee", "1"], 2, "rule: expected a chain or CHAIN/UPGRADE"),
+    (["compare", RAW, "--rules", "linea,arbitrum"], 2, "rule: expected a chain or CHAIN/UPGRADE"),
     (["compare", RAW, "--rules", "taiko", "--reference", "linea"], 2, "reference: expected one of taiko, got 'linea'"),
     (["compare", "no-such-file"], 3, "no-such-file: no such file"),
     (["prove", "--store", "no-such.db", "--address", "0x12"], 3, "no-such.db: no such ledger"),

@@ -66,6 +66,7 @@ NEEDED = {
     "fee": {"--size": "128", "--gas": "21000"},
     "explain": {"subject": RAW},
     "compare": {"subject": RAW},
+    "chains": {},
     "max-send": {"chain": "linea", "call": "{}", "--balance": "5", "--base-fee": "7"},
     "sweep": {"spec": "{folder}/sweep.toml"},
     "backtest": {"--hours": "1", "--arrival-rate": "0.02"},

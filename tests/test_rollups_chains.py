@@ -371,3 +371,43 @@ def test_a_given_parameter_prices_an_unknown_chain(capsys):
     assert answer["without"]["mode"].startswith("mode: no source gives base_fee_scalar")
     assert main(["compare", call]) == 0
     assert "unknown since 2025-05-09" in capsys.readouterr().out
+
+
+def test_new_chains_are_compared_in_their_tokens_and_in_eth(capsys):
+    call = json.dumps({"to": "0x" + "11" * 20, "value": "0x1"})
+    mantle = {"token_ratio": 3_114, "base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213,
+              "operator_fee_scalar": 0, "operator_fee_constant": 0, "l2_gas_price": 20_000_000}  # fmt: skip
+    given = [f"--set=mantle.{name}={value}" for name, value in mantle.items()]
+    given += [f"--set=starknet.eth_to_fri_rate={30_000 * 10**18}", "--starknet-gas", "256,1100000"]
+    assert main(["compare", call, *given, "--json"]) == 0
+    rows = {one["rule"]: one for one in json.loads(capsys.readouterr().out)["rules"]}
+
+    assert rows["mantle/arsia"]["token"] == "MNT"
+    assert rows["mantle/arsia"]["total_eth"] == round(rows["mantle/arsia"]["total"] / 3_114)
+    assert (rows["starknet"]["token"], rows["starknet"]["l2_fee"]) == ("STRK", 1_100_000 * 8 * 10**9)
+    assert main(["compare", call, given[-3], "--json"]) == 0
+    assert "starknet" in json.loads(capsys.readouterr().out)["without"]
+    assert main(["compare", call, "--starknet-gas", "256"]) == 2
+    sent = [f"--set={text.partition('mantle.')[2]}" for text in given[:6]]
+    assert (
+        main(
+            [
+                "max-send",
+                "mantle",
+                call.replace(', "value": "0x1"', ""),
+                "--balance",
+                str(10**18),
+                "--base-fee",
+                "20000000",
+                "--l1-base-fee",
+                "1000000000",
+                "--blob-base-fee",
+                "1",
+                "--blocks-ahead",
+                "0",
+                *sent,
+            ]
+        )
+        == 0
+    )
+    assert "MNT = " in capsys.readouterr().out

@@ -26,6 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--blob-base-fee", type=whole_from_0, metavar="WEI", help="(the same)")
     parser.add_argument("--rules", metavar="NAME,…", help="which rules (today's); `all` for every upgrade")
+    parser.add_argument(
+        "--starknet-gas", metavar="DATA,L2", help="L1 data gas and L2 gas of the same action on Starknet"
+    )
     parser.add_argument("--chains", metavar="FOLDER", help="compare the chains of a folder of TOML files too")
     parser.add_argument(
         "--set", metavar="CHAIN.PARAMETER=VALUE", action="append", default=[],
@@ -52,6 +55,12 @@ def run(options: argparse.Namespace) -> int:
     table = sizes_table(
         transactions, gas=gas, senders=senders, pubdata=options.pubdata, linea_codec=read_codec(options)
     )
+    if options.starknet_gas is not None:
+        table = table.assign(**_starknet_gas(options.starknet_gas))
+    missing = {one.name: [column for column in one.columns if column not in table] for one in rules}
+    if options.rules is None:
+        without |= {name: f"it needs {' and '.join(columns)}" for name, columns in missing.items() if columns}
+        rules = [one for one in rules if not missing[one.name]]
     base_fee, blob_base_fee = _l1_fees(options)
     rows = comparison(table, base_fee=base_fee, blob_base_fee=blob_base_fee, rules=rules, reference=options.reference)
     answer = {
@@ -131,6 +140,14 @@ def given_parameters(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
             raise InvalidInput("--set", "expected CHAIN.PARAMETER=VALUE, such as mode.base_fee_scalar=20000", text)
         found.setdefault(chain, {})[name] = parse_parameter(name, value)
     return found
+
+
+def _starknet_gas(text: str) -> dict[str, int]:
+    """The columns that Starknet's rule reads, of two numbers."""
+    amounts = text.split(",")
+    if len(amounts) != 2 or not all(amount.strip().isdecimal() for amount in amounts):
+        raise InvalidInput("--starknet-gas", "expected two numbers such as 256,1100000", text)
+    return {"l1_data_gas": int(amounts[0]), "l2_gas": int(amounts[1])}
 
 
 def _transactions(

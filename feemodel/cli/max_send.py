@@ -32,7 +32,8 @@ def run(options: argparse.Namespace) -> int:
     from feemodel.cli.compare import given_parameters
     from feemodel.io.documents import parse_json
     from feemodel.rollups import Now, max_send
-    from feemodel.rollups.chains import chain
+    from feemodel.rollups.factors import token_per_eth
+    from feemodel.rollups.rules import parameters_of
     from feemodel.rollups.sending import needs_l1_fees
 
     call = parse_json(options.call, "call")
@@ -46,14 +47,16 @@ def run(options: argparse.Namespace) -> int:
         blob_base_fee=1 if options.blob_base_fee is None else options.blob_base_fee,
         price_per_unit=options.price_per_unit,
     )  # fmt: skip
+    given = given_parameters(f"{options.chain}.{text}" for text in options.set).get(options.chain, {})
+    terms = parameters_of(options.chain, at=options.at, parameters=given)
     found = max_send(
         options.chain, options.balance, call, now=now, gas_limit=options.gas, blocks_ahead=options.blocks_ahead,
         max_priority_fee=options.priority_fee, max_fee_per_gas=options.max_fee, at=options.at,
-        parameters=given_parameters(f"{options.chain}.{text}" for text in options.set).get(options.chain, {}),
+        parameters=given,
     )  # fmt: skip
     if options.json:
         print_json({
-            "chain": options.chain, "token": chain(options.chain).token, "maxValue": found.max_value,
+            "chain": options.chain, "token": terms.chain.token, "maxValue": found.max_value,
             "held": found.held, "gasLimit": found.gas_limit, "maxFeePerGas": found.max_fee_per_gas,
             "l1Fee": found.l1_fee, "operatorFee": found.operator_fee,
         })  # fmt: skip
@@ -63,11 +66,17 @@ def run(options: argparse.Namespace) -> int:
     gas = found.held - found.l1_fee - found.operator_fee
     rows = [("balance", options.balance), ("gas limit · max fee", gas), ("data fee (L1 part)", found.l1_fee),
             ("operator fee", found.operator_fee), ("held back", found.held)]  # fmt: skip
-    token = chain(options.chain).token
-    cells = [(name, f"{wei:,}", f"{wei / WEI_PER_ETH:.9f} {token}") for name, wei in rows]
+    token = terms.chain.token
+    per_eth = token_per_eth(terms)
+
+    def shown(wei: int) -> str:
+        own = f"{wei / WEI_PER_ETH:.9f} {token}"
+        return own if token == "ETH" or per_eth is None else f"{own} = {wei / per_eth / WEI_PER_ETH:.9f} ETH"
+
+    cells = [(name, f"{wei:,}", shown(wei)) for name, wei in rows]
     if found.max_value is None:
         cells.append(("largest value", "none", "the balance does not cover the fees"))
     else:
-        cells.append(("largest value", f"{found.max_value:,}", f"{found.max_value / WEI_PER_ETH:.9f} {token}"))
+        cells.append(("largest value", f"{found.max_value:,}", shown(found.max_value)))
     print_table(title, ("", "wei", ""), cells)
     return 0

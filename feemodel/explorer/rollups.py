@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from feemodel.rollups.factors import Rule
 
 SEND_FEES = ("gas", "baseFee", *L1_FEES, "pricePerUnit", "maxPriorityFeePerGas", "maxFeePerGas")
-SEND_OPTIONS = (*SEND_FEES, "blocksAhead", "at")
+SEND_OPTIONS = (*SEND_FEES, "blocksAhead", "at", "parameters")
 MOST_BLOCKS = 1_000  # that `feemodel_maxSend` looks ahead
 
 
@@ -47,10 +47,21 @@ def read_l1_fees(moment: Mapping[str, Any], at: str | None) -> tuple[int, int]:
     return base_fee, blob_base_fee
 
 
-def read_rules(given: Any, at: str | None) -> "tuple[list[Rule], dict[str, InvalidInput]]":
+def read_parameters(given: Any, path: str) -> dict[str, Mapping[str, Any]]:
+    """Chain → parameters in place of its own, where a request has some."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for name, values in mapping(path, {} if given is None else given).items():
+        choice(path, name, CHAINS)
+        found[name] = mapping(f"{path}.{name}", values)
+    return found
+
+
+def read_rules(
+    given: Any, at: str | None, parameters: Mapping[str, Mapping[str, Any]]
+) -> "tuple[list[Rule], dict[str, InvalidInput]]":
     """The rules that are compared, and why some chains have none at that time."""
     if given is None:
-        found, without = rules_at(at)
+        found, without = rules_at(at, parameters=parameters)
         return list(found), without
     if given == "all" and at is None:
         return list(all_rules().values()), {}
@@ -59,7 +70,7 @@ def read_rules(given: Any, at: str | None) -> "tuple[list[Rule], dict[str, Inval
     known = {**all_rules(), **dict.fromkeys(CHAINS)} if at is None else CHAINS
     for place, name in enumerate(given):
         choice(f"moment.rules[{place}]", name, known)
-    return [rule(name, at=at) for name in dict.fromkeys(given)], {}
+    return [rule(name, at=at, parameters=parameters.get(name, {})) for name in dict.fromkeys(given)], {}
 
 
 def unknown_rows(without: Mapping[str, InvalidInput]) -> list[dict[str, str]]:
@@ -132,7 +143,8 @@ def max_send(chain: Any, balance: Any, call: Any, options: Any) -> dict[str, Any
     call : without `value`.
     options : `gas` (on Arbitrum without the gas that pays for L1) and `baseFee`; `l1BaseFee` and `blobBaseFee` where
         the chain charges for data, or `pricePerUnit` on Arbitrum; `blocksAhead` (1, at most 1,000),
-        `maxPriorityFeePerGas` (0), `maxFeePerGas` where it is decided, `at`, a day.
+        `maxPriorityFeePerGas` (0), `maxFeePerGas` where it is decided, `at`, a day, and `parameters` in place of the
+        chain's.
 
     Raises
     ------
@@ -168,7 +180,7 @@ def max_send(chain: Any, balance: Any, call: Any, options: Any) -> dict[str, Any
     found = sending.max_send(
         chain, wei, check_subject_size(mapping("call", call)), now=now, gas_limit=known["gas"], blocks_ahead=blocks,
         max_priority_fee=known.get("maxPriorityFeePerGas", 0), max_fee_per_gas=known.get("maxFeePerGas"),
-        at=read_at(options, "options"),
+        at=read_at(options, "options"), parameters=mapping("options.parameters", options.get("parameters") or {}),
     )  # fmt: skip
     wire = {
         "held": found.held, "gasLimit": found.gas_limit, "maxFeePerGas": found.max_fee_per_gas, "l1Fee": found.l1_fee,

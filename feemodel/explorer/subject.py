@@ -15,7 +15,7 @@ from feemodel.ethereum.quantities import from_hex, from_quantity, to_hex, to_qua
 from feemodel.ethereum.transaction import Transaction, fill, intrinsic_gas, parse_transaction
 from feemodel.explorer.fee import naming, price, priced_form, recoveries
 from feemodel.explorer.fields import FIELDS, L1_FEES, TRANSACTION, check_subject_size, read_point, read_value
-from feemodel.explorer.rollups import compared, read_at, read_l1_fees, read_rules, unknown_rows
+from feemodel.explorer.rollups import compared, read_at, read_l1_fees, read_parameters, read_rules, unknown_rows
 from feemodel.linea.explanation import explain
 from feemodel.linea.node import node_checks
 from feemodel.linea.parameters import LineaPreset
@@ -25,7 +25,7 @@ from feemodel.sizes.codecs import Codec
 
 INLINE_BYTES = 8_192  # of calldata that are measured at once
 OPTIONS = ("gas", "gasUsed", "nonce", "overrides", "poolMargin", "selectionMargin")
-MOMENT = (*L1_FEES, "gas", "overrides", "pubdata", "rules", "at")
+MOMENT = (*L1_FEES, "gas", "overrides", "pubdata", "rules", "at", "parameters")
 IN_BYTES = ("compressedSize", "measuredBytes")  # of an explanation; its other integers are wei or gas
 
 HASH = re.compile("0x[0-9a-fA-F]{64}")
@@ -100,7 +100,8 @@ class Subjects:
         subject : as `feemodel_explain`.
         moment : `l1BaseFee` and `blobBaseFee`; `gas` where a call should not be run, and `overrides` where it is;
             `pubdata` [byte], what the transaction publishes on zkSync, an assumption; `rules`, names or "all"; `at`, a
-            day whose rules hold (then `rules` are names of chains), and whose median L1 fees where they ship.
+            day whose rules hold (then `rules` are names of chains), and whose median L1 fees where they ship;
+            `parameters`, chain → values in place of its own.
 
         Raises
         ------
@@ -110,7 +111,8 @@ class Subjects:
         at = read_at(moment, "moment")
         base_fee, blob_base_fee = read_l1_fees(moment, at)
         read, _ = await self._found(subject)
-        rules, without = read_rules(moment.get("rules"), at)
+        parameters = read_parameters(moment.get("parameters"), "moment.parameters")
+        rules, without = read_rules(moment.get("rules"), at, parameters)
         gas = (await self._gas(subject, read, moment, "moment"))["estimated"]
         pubdata = whole_scalar("moment.pubdata", moment.get("pubdata", PUBDATA), unit="bytes")
         # In a thread: the first time much has to be loaded.

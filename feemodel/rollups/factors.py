@@ -96,12 +96,7 @@ class Rule:
     @property
     def token_per_eth(self) -> float | None:
         """What one ETH is worth in the token; `None` where the chain's parameters do not say it."""
-        if self.token == "ETH":
-            return 1.0
-        for name, unit in (("token_per_eth", 1), ("token_ratio", 1), ("eth_to_fri_rate", 10**18)):
-            if name in self.parameters:
-                return float(self.parameters[name] / unit)
-        return None
+        return token_per_eth(self.parameters)
 
     def factors(self, transactions: Mapping[str, Any], *, base_fee: ArrayLike, blob_base_fee: ArrayLike) -> Factors:
         """The fees taken apart; arguments and errors as `fees`.
@@ -149,6 +144,21 @@ class Rule:
         columns = {name: transactions[name] for name in (*self.columns, TYPE_COLUMN) if name in transactions}
         fees: Fees = _fees(self, **columns, base_fee=base_fee, blob_base_fee=blob_base_fee)
         return fees
+
+
+def token_per_eth(parameters: Parameters) -> float | None:
+    """What one ETH is worth in a chain's token; `None` where its parameters do not say it.
+
+    >>> from feemodel.rollups.chains import chain
+    >>> token_per_eth(chain("base").at()), token_per_eth(chain("mantle").at().given({"token_ratio": 3_114}))
+    (1.0, 3114.0)
+    """
+    if instance("parameters", parameters, Parameters).chain.token == "ETH":
+        return 1.0
+    for name, unit in (("token_per_eth", 1), ("token_ratio", 1), ("eth_to_fri_rate", 10**18)):
+        if name in parameters.entries and parameters.entries[name].value is not None:
+            return float(parameters[name] / unit)
+    return None
 
 
 @formula

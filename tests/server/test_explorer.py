@@ -443,6 +443,20 @@ def test_a_day_has_its_own_rules_and_l1_fees():
     ]
 
 
+def test_a_chain_is_priced_in_its_token_and_in_eth_where_its_parameters_are_given():
+    given = {"token_ratio": 3_114, "base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213,
+             "operator_fee_scalar": 0, "operator_fee_constant": 0, "l2_gas_price": 20_000_000}  # fmt: skip
+    rows = {one["rule"]: one for one in compared(RAW, {**L1, "parameters": {"mantle": given}})["rules"]}
+    found, total = rows["mantle/arsia"], int(rows["mantle/arsia"]["total"], 16)
+
+    assert (found["token"], int(found["totalEth"], 16)) == ("MNT", round(total / 3_114))
+    assert rows["mode"]["error"].startswith("unknown since 2025-05-09T16:00:01: base_fee_scalar")
+    with pytest.raises(InvalidInput, match="expected one of"):
+        compared(RAW, {**L1, "parameters": {"atlantis": {}}})
+    sent_ = sent(chain="mantle", parameters=given, maxFeePerGas=hex(10**8))
+    assert (sent_["token"], int(sent_["l1Fee"], 16) % 3_114) == ("MNT", 0)
+
+
 def test_the_fee_is_named_as_rip_7759_names_it():
     """R1: a fee is the sum of execution, data and priority fee; R2: none is below 0; O1: one may be 0."""
     for one in (row for row in compared(RAW)["rules"] if "error" not in row):
