@@ -1,9 +1,12 @@
 """The site: MyST pages, a tutorial and a gallery that are executed, and a reference made from the code."""
 
+import asyncio
 import contextlib
 import io
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from sphinx.application import Sphinx
 
@@ -58,15 +61,19 @@ def commands_page() -> str:
 
 def methods_page() -> str:
     """The JSON-RPC methods, as the server describes them."""
-    from feemodel.rpc.openrpc import METHODS
+    from feemodel.server.service import Service, load
+    from feemodel.server.settings import Settings
+
+    async def methods() -> Mapping[str, Any]:
+        return Service(load(Settings(), None)).methods
 
     parts = [
         "# JSON-RPC methods\n",
         "A running server answers these, with a schema of every parameter and result, at `GET /openrpc.json`.\n",
     ]
-    for name, method in sorted(METHODS.items()):
+    for name, method in sorted(asyncio.run(methods()).items()):
         parts.append(f"## {name}\n\n{method.summary}.\n")
-        parts += [f"- `{parameter}`{'' if needed else ' (optional)'}" for parameter, _, needed in method.parameters]
+        parts += [f"- `{one.name}`{'' if one.required else ' (optional)'}" for one in method.parameters]
         parts.append("")
     return "\n".join(parts)
 

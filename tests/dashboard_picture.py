@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests import anvil, prometheus
-from tests.rpc_calls import NOBODY
+from tests.server.wire import NOBODY
 from tests.serving import Server, serving
 
 CALLS = (

@@ -24,7 +24,7 @@ import urllib3
 
 from benchmarks.peer_anvil import GETH_VERSION, MissingTool, built_geth, running_geth
 from feemodel.ethereum.quantities import to_hex
-from feemodel.rpc.jsonrpc import INTERNAL_ERROR, SERVER_ERROR
+from feemodel.server.dispatch import INTERNAL_ERROR, SERVER_ERROR
 from tests import anvil
 from tests.development import ALDER, BIRCH, GENESIS, HOLDERS, RECORDS, encoded
 from tests.serving import serving

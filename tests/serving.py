@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import urllib3
 
-from feemodel.rpc.settings import ENVIRONMENT_PREFIX
+from feemodel.server.settings import ENVIRONMENT_PREFIX
 
 START = 180.0  # seconds to begin: the LZSS kernels take a free core ten to compile, a busy machine many times that
 ANSWER, STOP = 120.0, 30.0  # seconds to answer, where that compiles first; to end

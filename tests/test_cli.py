@@ -477,7 +477,10 @@ def test_every_package_has_a_command_that_works_from_where_one_stands(
 @pytest.mark.parametrize("engine", ["auto", "native", "reference"])
 @pytest.mark.parametrize(
     "asked",
-    ["feemodel.execution.engines import engine_named", "feemodel.rpc.runner import Runner"],
+    [
+        "from feemodel.execution.engines import engine_named as asked",
+        "from feemodel.execution.engines import check_installed as asked",
+    ],
     ids=["call", "server"],
 )
 def test_a_call_and_a_server_without_an_engine_name_the_command(asked, engine):
@@ -485,7 +488,7 @@ def test_a_call_and_a_server_without_an_engine_name_the_command(asked, engine):
     script = f"""
 import sys
 sys.modules["ethereum"] = sys.modules["feemodel_native"] = None
-from {asked} as asked
+{asked}
 asked({engine!r})
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT)

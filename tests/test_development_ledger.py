@@ -5,7 +5,7 @@ from contextlib import closing
 
 from feemodel.io.shipped import shipped_path
 from feemodel.ledger.store import Store
-from feemodel.rpc.development import LEDGER, build_ledger, copy_development_ledger, development_genesis
+from feemodel.server.chain import LEDGER, build_ledger, copy_development_ledger, development_genesis
 
 
 def rows_of(path):

@@ -16,7 +16,7 @@ from feemodel.explorer.texts import SIGNED, TOKENS, example_subjects
 from feemodel.linea.parameters import linea_preset
 from feemodel.linea.pricing_forms import CostPerByte, form_of
 from tests.development import ALDER, CHAIN_ID, HOLDERS
-from tests.openrpc_examples import read
+from tests.server.behind_anvil import SENT as EXAMPLES
 
 METHODS = explorer_methods()
 TRANSFER = {"compressedSize": 128, "gas": "0x5208"}
@@ -138,7 +138,6 @@ def test_what_is_wrong_is_said_with_its_path(given, message):
     assert str(error.value).startswith(message)
 
 
-EXAMPLES = read()
 SENT = EXAMPLES["eth_getTransactionByHash"]
 HASH, RAW = SENT["params"][0], EXAMPLES["eth_sendRawTransaction"]["params"][0]
 

@@ -41,8 +41,7 @@ MAY_IMPORT = {
     "simulation": GROUND | {"ethereum", "sizes", "linea", "rollups"},
     "plots": GROUND | {"ethereum"},
     "explorer": GROUND | {"ethereum", "sizes", "linea", "rollups", "simulation", "io", "execution", "estimates"},
-    "server": None,
-    "rpc": None,  # the server and the commands may import everything below them
+    "server": None,  # the server and the commands may import everything below them
     "cli": None,
 }
 READS_SLEEPS_OR_SERVES = {"os.path", "pathlib", "time", "socket", "urllib3", "http", "sqlite3", "pandas", "io"}
@@ -123,9 +122,9 @@ def test_the_list_of_rooms_has_no_circle():
         ("from feemodel import rollups", {"rollups"}),
         ("from feemodel import priority_fee", {"*"}),
         ("import feemodel", {"*"}),
-        ("import_module('feemodel.rpc.server')", {"rpc"}),
+        ("import_module('feemodel.server.app')", {"server"}),
         ("importlib.util.find_spec('feemodel.cli')", {"cli"}),
-        ("import_module(f'feemodel.rpc.{name}')", {"rpc"}),
+        ("import_module(f'feemodel.server.{name}')", {"server"}),
         ("import_module(f'feemodel.{name}')", {"*"}),
         ("pkgutil.resolve_name('feemodel.linea:priority_fee')", {"linea"}),
     ],
@@ -178,7 +177,7 @@ with warnings.catch_warnings(record=True) as caught:
     from feemodel.fees.rollups.rule import Rule
     from feemodel.fees.rollups import optimism
     from feemodel.fees.priority import priority_fee
-    import feemodel.config, feemodel.plots_simulation
+    import feemodel.plots_simulation
     import feemodel.simulation.compare
     from feemodel.transaction import fee_transaction
     from feemodel.fees.priority import VERIFICATION_CAPACITY

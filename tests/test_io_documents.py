@@ -14,8 +14,7 @@ from feemodel.io import (
     read_transactions,
 )
 from feemodel.io.documents import read_toml
-from feemodel.rpc.keys import read_keys
-from feemodel.rpc.settings import load_settings
+from feemodel.server.settings import load_settings
 
 MISTAKES = {
     "no value": (b"key =", "not TOML: Invalid value (at end of document)"),
@@ -37,14 +36,13 @@ def test_a_file_that_is_not_toml_is_unreadable(tmp_path, content, expected):
     assert str(error.value).startswith(f"{path}: {expected}")
 
 
-@pytest.mark.parametrize("read", [read_keys, lambda path: load_settings(file=path)], ids=["keys", "settings"])
 @pytest.mark.parametrize(("content", "_"), MISTAKES.values(), ids=MISTAKES)
-def test_an_error_about_a_file_with_keys_shows_no_text_of_it(tmp_path, read, content, _):
+def test_an_error_about_a_file_with_keys_shows_no_text_of_it(tmp_path, content, _):
     path = tmp_path / "file.toml"
     path.write_bytes(b'key = "hunter2"\n[hunter2]\n' + content)
 
     with pytest.raises(UnreadableFile) as error:
-        read(path)
+        load_settings(file=path)
 
     assert str(error.value).startswith(f"{path}: not TOML")
     assert "hunter2" not in str(error.value)
@@ -55,7 +53,7 @@ def test_a_table_given_twice_in_a_file_with_keys_is_told_by_its_place(tmp_path):
     path.write_text("[hunter2]\n[hunter2]\n")
 
     with pytest.raises(UnreadableFile, match=r"not TOML: Cannot declare \('…',\) twice \(at line 2, column 9\)"):
-        read_keys(path)
+        load_settings(file=path)
 
 
 def test_a_byte_order_mark_is_skipped(tmp_path):

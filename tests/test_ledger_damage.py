@@ -1,7 +1,5 @@
 """A ledger whose file is damaged, replaced or of an older format: the right answer, or one named error."""
 
-import asyncio
-import json
 import os
 import shutil
 import sqlite3
@@ -16,12 +14,12 @@ from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, G
 from feemodel.ledger.genesis import genesis_root
 from feemodel.ledger.maintenance import verify
 from feemodel.ledger.scheme import EMPTY_KECCAK, MIMC, POSEIDON2, StoredPath
-from feemodel.rpc.chain import genesis_chain
-from feemodel.rpc.methods import ledger_methods, proof_methods
-from feemodel.rpc.service import check_same_chain
+from feemodel.server.chain import genesis_chain
+from feemodel.server.service import check_same_chain
+from feemodel.server.settings import Settings
 from tests.flip_bits import BLOCKS, build, run
 from tests.ledger_blocks import CODE, address, block, block_hash, slot, touch
-from tests.rpc_parts import respond
+from tests.server.parts import opened
 
 
 def altered(path, *statements):
@@ -254,29 +252,27 @@ def test_a_proof_of_a_reader_is_checked(ledger):
     assert list(proven.storage.values()) == [5]
 
 
-def answered(store, method, *params):
+def answered(client, method, *params):
     """The result of a method of a server that has a ledger alone, or its error's code."""
-    methods = {**proof_methods(store), **ledger_methods(store)}
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
-    reply = json.loads(asyncio.run(respond(body, methods)))
+    reply = client.ask(method, *params)
     return reply["error"]["code"] if "error" in reply else reply["result"]
 
 
 def test_a_ledger_alone_says_its_chain_and_its_head(ledger):
-    with Store(ledger, read_only=True) as store:
-        assert ["0x539", hex(BLOCKS - 1)] == [answered(store, name) for name in ("eth_chainId", "eth_blockNumber")]
+    with opened(Settings(store=str(ledger)), store=ledger, started=False) as client:
+        assert ["0x539", hex(BLOCKS - 1)] == [answered(client, name) for name in ("eth_chainId", "eth_blockNumber")]
 
 
 def test_a_caller_is_told_of_damage_and_of_another_file_without_their_names(ledger, tmp_path):
     asked = to_hex(address(30)), [], "finalized"
-    with Store(ledger, read_only=True) as store:
-        assert "accountProof" in answered(store, "rollup_getProof", *asked)
+    with opened(Settings(store=str(ledger)), store=ledger, started=False) as client:
+        assert "accountProof" in answered(client, "rollup_getProof", *asked)
         shutil.copy(ledger, tmp_path / "copy.db")
         (tmp_path / "copy.db").replace(ledger)
-        assert answered(store, "rollup_getProof", *asked) == -32002
+        assert answered(client, "rollup_getProof", *asked) == -32002
     altered(ledger, DAMAGE["the hashes below a node"])
-    with Store(ledger, read_only=True) as store:
-        assert answered(store, "rollup_getProof", *asked) == -32603
+    with opened(Settings(store=str(ledger)), store=ledger, started=False) as client:
+        assert answered(client, "rollup_getProof", *asked) == -32603
 
 
 def test_a_ledger_of_another_chain_is_not_served(ledger):

@@ -6,7 +6,7 @@ import pytest
 
 from tests.anvil import PEERS
 from tests.browser import filmed, followed, tried
-from tests.rpc_calls import NOBODY
+from tests.server.wire import NOBODY
 from tests.system.clients import require
 
 

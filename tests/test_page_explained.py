@@ -6,10 +6,10 @@ import pytest
 
 from feemodel.explorer.texts import SIGNED
 from feemodel.linea.measure import fee_bytes, fee_size
-from tests import openrpc_examples
 from tests.anvil import binary
 from tests.browser import Tab
-from tests.rpc_calls import NOBODY
+from tests.server.behind_anvil import SENT, behind_anvil
+from tests.server.wire import NOBODY
 from tests.system.clients import require
 
 
@@ -108,8 +108,8 @@ def test_a_target_without_code_and_another_chain_are_warned_of(open_tab):
 
 def test_a_hash_is_looked_up_at_the_node(page_browser, page_server):
     require(binary())
-    sent = openrpc_examples.read()["eth_sendRawTransaction"]
-    with openrpc_examples.behind_a_server() as behind:
+    sent = SENT["eth_sendRawTransaction"]
+    with behind_anvil() as behind:
         tab = Tab(page_browser, behind.address)
         tab.page.locator("#subject").fill(sent["result"])
         tab.page.locator("#explain").click()

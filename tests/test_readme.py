@@ -9,7 +9,7 @@ import pytest
 import feemodel
 from feemodel.cli import main
 from tests.conftest import ROOT
-from tests.rpc_parts import opened
+from tests.server.parts import opened
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = {

@@ -25,14 +25,13 @@ from feemodel.execution import reference as reference_module
 from feemodel.execution.estimate import GasEstimate
 from feemodel.execution.reference import Reference
 from feemodel.ledger import check_proof
-from feemodel.rpc.service import Service
-from feemodel.rpc.settings import Settings
+from feemodel.server.service import Service
+from feemodel.server.settings import Settings
 from tests import execution_programs as programs
 from tests.development import HOLDERS, creation_address, development_state
 from tests.execution_engines import ENGINES, HAS_NATIVE, WITHOUT_NATIVE
 from tests.fuzz.methods import real_service
 from tests.generated_calls import generated_calls
-from tests.rpc_parts import respond
 from tests.state_actions import ACTIONS, PATIENT, STATE, TOUCHED, Action, ended
 from tests.still_state import unmoved
 
@@ -150,7 +149,7 @@ def test_a_server_under_calls_keeps_its_root_and_its_ledger():
 
 async def answer(service: Service, method: str, *params: Any) -> Any:
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    return json.loads(await respond(json.dumps(body).encode(), service.methods))
+    return json.loads(await service.dispatcher().answer(json.dumps(body).encode()) or b"")
 
 
 async def call_at_once(service: Service) -> None:
@@ -176,7 +175,7 @@ async def look(service: Service) -> Any:
         proven = check_proof(proof, root=block["stateRoot"], address=key)
         assert hex(proven.account.balance) == accounts[key][0]["result"]
         accounts[key].append(proof)
-    return block, accounts, hashlib.sha256(service.store.path.read_bytes()).hexdigest()
+    return block, accounts, hashlib.sha256(service.ledger.store().path.read_bytes()).hexdigest()
 
 
 def test_a_state_that_moves_would_be_seen(monkeypatch):

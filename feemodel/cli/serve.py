@@ -4,18 +4,22 @@ import argparse
 import os
 import tempfile
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import msgspec
 
 from feemodel.cli.output import print_json
 from feemodel.errors import InvalidInput
-from feemodel.rpc.settings import SECRET, SETTINGS, Settings, load_settings
+from feemodel.server.settings import SECRET, SECTIONS, Settings, default_of, help_of, is_list, load_settings
 
 if TYPE_CHECKING:
     from feemodel.ledger.store import Store
+    from feemodel.server.service import Loaded
 
+PACKAGES = ("uvicorn", "httptools", "starlette", "aiohttp", "websockets", "prometheus_client")
 EPILOG = """\
 Each setting may also be in the file, or in the environment as FEEMODEL_NAME; flags take precedence.
 
@@ -38,70 +42,74 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     check.add_argument(
         "--check-settings", action="store_true", help="the same of settings and files alone, and stop: no node is asked"
     )
-    groups: dict[str, Any] = {}
-    for setting in SETTINGS:
-        section = setting.metadata["section"]
-        group = groups.setdefault(section, parser.add_argument_group(section))
-        default = "" if setting.default in (None, ()) else f" ({_shown(setting.default)})"
-        help_text = (setting.metadata["help"] + default).replace("%", "%%")
-        flag = f"--{setting.name.replace('_', '-')}"
-        if setting.type is bool:
-            group.add_argument(flag, action=argparse.BooleanOptionalAction, default=None, help=help_text)
-        elif setting.name == "node":
-            group.add_argument(flag, metavar="…", action="append", help=f"{help_text}; may be given several times")
-        else:
-            group.add_argument(flag, metavar="…", help=help_text)
+    for section, names in SECTIONS.items():
+        group = parser.add_argument_group(section)
+        for name in names:
+            default = default_of(name)
+            help_text = help_of(name) + ("" if default in (None, ()) else f" ({_shown(default)})")
+            help_text, flag = help_text.replace("%", "%%"), f"--{name.replace('_', '-')}"
+            if isinstance(default, bool):
+                group.add_argument(flag, action=argparse.BooleanOptionalAction, default=None, help=help_text)
+            elif is_list(name):
+                group.add_argument(
+                    flag, metavar="…", action="append", help=f"{help_text}; separated by commas, or given several times"
+                )
+            else:
+                group.add_argument(flag, metavar="…", help=help_text)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
 
 
 def run(options: argparse.Namespace) -> int:
-    flags = {setting.name: getattr(options, setting.name) for setting in SETTINGS}
+    names = [name for section in SECTIONS.values() for name in section]
+    flags = {name: _joined(getattr(options, name)) for name in names}
     file = os.environ.get("FEEMODEL_CONFIG") if options.config is None else options.config
     if file == "":
         raise InvalidInput("FEEMODEL_CONFIG" if options.config is None else "--config", "expected a file", file)
     settings = load_settings(file=file, environment=os.environ, flags=flags)
-    for package in ("msgspec", "prometheus_client"):
+    for package in PACKAGES:
         if find_spec(package) is None:  # which is reported here once, and not by every worker
             raise ModuleNotFoundError(name=package)
-    from feemodel.rpc.server import Signals, serve
+    from feemodel.server.service import load
+    from feemodel.server.workers import serve
 
-    with Signals() as signals, _ledger(settings) as folder:
-        store = _store(settings, folder)
-        if settings.store is not None and settings.node is not None and not options.check_settings:
-            _check_nodes(settings)
+    with _ledger(settings) as folder:
+        loaded = load(settings, _store(settings, folder))
+        checked = _checked(loaded, ask_nodes=options.check)
         if options.check or options.check_settings:
-            return _checked(settings, store, ask_nodes=options.check, as_json=options.json)
-        serve(settings, signals, store=store, ready=lambda address: _announce(address, settings, store, options))
+            return _report(checked, as_json=options.json)
+        serve(loaded, ready=lambda address: _announce(address, loaded, options))
     return 0
 
 
+def _joined(value: Any) -> Any:
+    """Return the value of a flag: a list flag that is given several times has all of its values."""
+    return ",".join(value) if isinstance(value, list) else value
+
+
 def _ledger(settings: Settings) -> AbstractContextManager[str | None]:
-    """A temporary folder for the ledger of a genesis, where the settings name no file."""
+    """Return a temporary folder for the ledger of a genesis, where the settings name no file."""
     needed = settings.store is None and settings.node is None and settings.replay is None
     return tempfile.TemporaryDirectory(prefix="feemodel-") if needed else nullcontext()
 
 
 def _store(settings: Settings, folder: str | None) -> Path | None:
-    """The ledger that proves: the one that is named, or a new one of the genesis; `None` where there is neither."""
+    """Return the ledger that proves: the one that is named, or a new one of the genesis; `None` for neither."""
     if settings.store is not None:
         from feemodel.ledger.store import Store
 
         with Store(settings.store, read_only=True) as store:  # a missing, damaged or foreign file is refused here
-            head = store.head
-            if settings.genesis is not None and head is not None:
+            if settings.genesis is not None and store.head is not None:
                 _check_genesis(settings.genesis, store)
         return Path(settings.store)
     if folder is None:
         return None
-    from feemodel.rpc.development import build_ledger, copy_development_ledger
+    from feemodel.server.chain import build_ledger, copy_development_ledger, read_genesis_document
 
     path = Path(folder) / "genesis.db"
     if settings.genesis is None:
         copy_development_ledger(path)
     else:
-        from feemodel.rpc.chain import read_genesis_document
-
         build_ledger(path, read_genesis_document(settings.genesis))
     return path
 
@@ -109,7 +117,7 @@ def _store(settings: Settings, folder: str | None) -> Path | None:
 def _check_genesis(genesis: str, store: "Store") -> None:
     """Raise `InvalidInput` unless the ledger's block 0 is that genesis."""
     from feemodel.ledger.genesis import genesis_root
-    from feemodel.rpc.chain import read_genesis_document
+    from feemodel.server.chain import read_genesis_document
 
     root, held = genesis_root(read_genesis_document(genesis), store.scheme.name), store.block(0).root
     if root != held:
@@ -117,42 +125,26 @@ def _check_genesis(genesis: str, store: "Store") -> None:
         raise InvalidInput("store", reason, f"{store.path}, whose block 0 has 0x{held.hex()}")
 
 
-def _check_nodes(settings: Settings) -> None:
-    """Raise `InvalidInput` where a node is of another chain than the ledger."""
-    from feemodel.io.node import Node
-    from feemodel.ledger.store import Store
-    from feemodel.rpc.service import check_same_node
-
-    with Store(str(settings.store), read_only=True) as store:
-        for address in settings.nodes:
-            with Node(address, timeout=settings.node_timeout, retries=0) as node:
-                check_same_node(node, store)
-
-
-def _checked(settings: Settings, store: Path | None, *, ask_nodes: bool, as_json: bool) -> int:
-    """Open what would be served, say what that is, and close it; the exit code is that of `EPILOG`."""
+def _checked(loaded: "Loaded", *, ask_nodes: bool) -> dict[str, Any]:
+    """Open what would be served, and return what that is; what cannot be served is an error here, not of a worker."""
     import asyncio
 
-    from feemodel.rpc.keys import read_keys
-    from feemodel.rpc.service import Service
-
-    if settings.api_keys is not None:
-        read_keys(settings.api_keys)
+    from feemodel.server.service import Service
 
     async def opened() -> dict[str, Any]:
-        service = Service(settings, store)
-        try:
-            unready = []
-            if ask_nodes:
-                await service.start()
-                await service.load_hashing()  # an image keeps the kernels that a check has compiled
+        service, unready = Service(loaded), []
+        if ask_nodes:
+            async with service.lifespan():
+                if service.ledger is not None:
+                    await service.ledger.load()  # an image keeps the kernels that a check has compiled
                 unready = service.unready()
-            shown = {name: _hidden(name, value) for name, value in asdict(settings).items()}
-            return {"settings": shown, "methods": sorted(service.answered), "unready": unready}
-        finally:
-            await service.close()
+        shown = {name: _hidden(name, value) for name, value in msgspec.structs.asdict(loaded.settings).items()}
+        return {"settings": shown, "methods": sorted(service.methods), "unready": unready}
 
-    found = asyncio.run(opened())
+    return asyncio.run(opened())
+
+
+def _report(found: dict[str, Any], *, as_json: bool) -> int:
     if as_json:
         print_json(found)
     else:
@@ -164,15 +156,15 @@ def _checked(settings: Settings, store: Path | None, *, ask_nodes: bool, as_json
     return 1 if found["unready"] else 0
 
 
-def _announce(address: str, settings: Settings, store: Path | None, options: argparse.Namespace) -> None:
+def _announce(address: str, loaded: "Loaded", options: argparse.Namespace) -> None:
     if options.json:
         from feemodel.ledger.store import Store
 
-        with nullcontext() if store is None else Store(store, read_only=True) as opened:
+        with nullcontext() if loaded.store is None else Store(loaded.store, read_only=True) as opened:
             finalized = None if opened is None else opened.finalized
-        print_json({"address": address, "finalized": finalized, "workers": settings.workers}, flush=True)
+        print_json({"address": address, "finalized": finalized, "workers": loaded.settings.workers}, flush=True)
     else:
-        print(f"{address}: {_source(settings)}. Stop with Ctrl-C.", flush=True)
+        print(f"{address}: {_source(loaded.settings)}. Stop with Ctrl-C.", flush=True)
 
 
 def _source(settings: Settings) -> str:
@@ -184,14 +176,11 @@ def _source(settings: Settings) -> str:
 
 
 def _hidden(name: str, value: Any) -> Any:
-    """A setting as it may be shown: of an address no more than scheme, host and port, of the key nothing."""
+    """Return a setting as it may be shown: of an address no more than scheme, host and port."""
     if value is None or name not in SECRET:
         return value
-    if name == "api_key":
-        return "(set)"
-    from feemodel.io.node import Node
-
-    return ", ".join(Node(url).name for url in value.split())
+    address = urlsplit(value)
+    return f"{address.scheme}://{address.netloc.rpartition('@')[2]}"
 
 
 def _shown(value: Any) -> str:

@@ -170,7 +170,7 @@ class App:
             self._known_hosts.add(host)
 
     async def _refuse(self, send: Send, refusal: Refusal) -> None:
-        metrics.count_answer(refusal.status)
+        metrics.count_refusal(refusal.status)
         body = msgspec.json.encode({"error": refusal.reason})
         headers = [_JSON, (b"content-length", b"%d" % len(body)), *refusal.headers]
         await send({"type": "http.response.start", "status": refusal.status, "headers": headers})

@@ -49,7 +49,7 @@ _calls = Counter("feemodel_calls", "JSON-RPC calls by method and error code, 0 f
 _seconds = Histogram("feemodel_call_seconds", "Time to answer a call", ["method"], buckets=BUCKETS)
 _estimates = Counter("feemodel_estimates", "Gas estimates by the engine that executed", ["engine"])
 _limits = Counter("feemodel_estimate_limits", "Gas limits tried: executed or proven", ["how"])
-_answers = Counter("feemodel_http_answers", "Refused requests by HTTP status", ["status"])
+_refusals = Counter("feemodel_http_refusals", "Refused requests by HTTP status", ["status"])
 _started = Gauge(
     "feemodel_process_start_time_seconds", "Unix time at which a worker began", multiprocess_mode="liveall"
 )
@@ -82,9 +82,9 @@ def count_estimate(estimate: GasEstimate) -> None:
     _limits.labels("proven").inc(estimate.proven)
 
 
-def count_answer(status: int) -> None:
-    """Count an HTTP answer other than 200."""
-    _answers.labels(str(status)).inc()
+def count_refusal(status: int) -> None:
+    """Count a request that was refused with an HTTP status."""
+    _refusals.labels(str(status)).inc()
 
 
 def begin() -> None:

@@ -5,6 +5,7 @@ on the command line `--` and its name with hyphens. Names that no setting has ar
 """
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from ipaddress import IPv6Address
@@ -33,11 +34,11 @@ HIDDEN = "(not shown)"
 RESERVED_PREFIXES = frozenset({"eth", "net", "web3", "feemodel", "rpc"})
 YEAR = 31_536_000.0  # maximum of a time [s]
 
-Text: TypeAlias = Annotated[str, Meta(min_length=1, pattern=r"^\S(.*\S)?$")]
+Text: TypeAlias = Annotated[str, Meta(pattern=r"^[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?\Z")]
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
 Wei: TypeAlias = Annotated[int, Meta(ge=0, le=INT64_MAX)]
 Gas: TypeAlias = Annotated[int, Meta(ge=21_000, le=INT64_MAX)]
-Ratio: TypeAlias = Annotated[float, Meta(ge=0.0)]
+Ratio: TypeAlias = Annotated[float, Meta(ge=0.0, le=sys.float_info.max)]
 Bytes: TypeAlias = Annotated[int, Meta(ge=1, le=1 << 30)]
 Seconds: TypeAlias = Annotated[float, Meta(ge=0.01, le=YEAR)]
 
@@ -149,10 +150,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     # fmt: on
 
     def __post_init__(self) -> None:
-        for name, check in _CHECKS.items():
-            value = getattr(self, name)
-            for one in value if isinstance(value, tuple) else () if value is None else (value,):
-                check(name, one)
+        for name in _FIELDS:
+            _checked(name, name, getattr(self, name), strict=True)
         _check_together(self)
 
 
@@ -320,22 +319,31 @@ def load_settings(
 
 
 def _value(spelled: str, name: str, value: Any) -> Any:
-    """Return the value of a setting from JSON-like data or text; raises `InvalidInput` in the source's spelling."""
-    given, kind = value, _FIELDS[name].type
-    if isinstance(value, str) and is_list(name):
+    """Return the value of a setting from TOML or text; raises `InvalidInput` in the source's spelling."""
+    given, is_text = value, isinstance(value, str)
+    if is_text and is_list(name):
         value = [part.strip() for part in value.split(",")]
-    elif isinstance(value, str) and _is_whole(kind):  # 30000000, 30_000_000, 30,000,000 or 0x1c9c380
+    elif is_text and _is_whole(_FIELDS[name].type):  # 30000000, 30_000_000, 30,000,000 or 0x1c9c380
         value = from_typed(value)
-    if name in SECRET and isinstance(value, str):
+        if value is None:
+            raise InvalidInput(spelled, "expected a whole number", given)
+    elif is_text and name in SECRET:
         value = value.strip()
+    return _checked(spelled, name, value, strict=not is_text)
+
+
+def _checked(spelled: str, name: str, value: Any, *, strict: bool) -> Any:
+    """Return a value of the setting's type; raises `InvalidInput`."""
     try:
-        found = msgspec.convert(value, kind, strict=not isinstance(given, str))
-        if name in _CHECKS:
-            for one in found if isinstance(found, tuple) else (found,):
-                _CHECKS[name](spelled, one)
+        found = msgspec.convert(value, _FIELDS[name].type, strict=strict)
     except msgspec.ValidationError as error:
-        reason = str(error).partition(" - at")[0]
-        raise InvalidInput(spelled, reason[:1].lower() + reason[1:], HIDDEN if name in SECRET else given) from None
+        reason = str(error).partition(" - at")[0].partition(", got")[0]
+        if "matching regex" in reason:
+            reason = "expected text without space at its ends and without control characters"
+        raise InvalidInput(spelled, reason[:1].lower() + reason[1:], HIDDEN if name in SECRET else value) from None
+    if name in _CHECKS and found is not None:
+        for one in found if isinstance(found, tuple) else (found,):
+            _CHECKS[name](spelled, one)
     return found
 
 

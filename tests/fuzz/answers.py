@@ -7,13 +7,14 @@ from typing import Any
 
 import msgspec
 
-from feemodel.rpc.jsonrpc import BATCH_LIMIT
+from feemodel.errors import InvalidInput
+from feemodel.io.documents import unique_names
+from feemodel.server.dispatch import BatchLimits
 from tests.fuzz.target import check, check_equal
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
 EXECUTION = {3, -32000, -32004, -32005}  # reverted, a node's words, upfront cost, a limit
-SIMULATED = {-38010, -38011, -38012, -38013, -38014, -38015, -38020, -38021, -38025, -38026}  # eth_simulateV1
-DOCUMENTED = {PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, *EXECUTION, *SIMULATED}
+DOCUMENTED = {PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, *EXECUTION}
 UNREADABLE, TOO_DEEP = object(), object()
 _STEPS = [(byte in b"[{") - (byte in b"]}") for byte in range(256)]
 SURE_DEPTH = 900  # of nesting that every reader here takes, under the interpreter's recursion limit
@@ -28,7 +29,7 @@ def check_answer(body: bytes, answer: bytes | None) -> None:
     if request is TOO_DEEP:
         _check_some_response(answer)
         return
-    if isinstance(request, list) and 0 < len(request) <= BATCH_LIMIT:
+    if isinstance(request, list) and 0 < len(request) <= BatchLimits().calls:
         due = [call for call in request if not _is_notification(call)]
         check_equal(bool(due), answer is not None, "whether there is an answer")
         responses = _strict(answer) if answer is not None else []
@@ -52,9 +53,13 @@ def _read(body: bytes) -> Any:
     if _depth(body) > SURE_DEPTH:  # whether the server reads it depends on how high on the stack it stands
         return TOO_DEEP
     try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        request = msgspec.json.decode(body)
+        json.loads(body, object_pairs_hook=unique_names)
+    except (msgspec.DecodeError, UnicodeDecodeError, InvalidInput):
         return UNREADABLE
+    except ValueError:  # an integer of thousands of digits, which some readers take
+        return TOO_DEEP
+    return request
 
 
 def _depth(body: bytes) -> int:

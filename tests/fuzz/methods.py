@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from feemodel.rpc.development import copy_development_ledger
-from feemodel.rpc.service import Service
-from feemodel.rpc.settings import Settings
+from feemodel.server.chain import copy_development_ledger
+from feemodel.server.service import Service, load
+from feemodel.server.settings import Settings
 
 #: Small, so that what a good request costs does not keep the bad ones waiting.
 SETTINGS = Settings(
@@ -30,6 +30,4 @@ def real_service(loop: asyncio.AbstractEventLoop, settings: Settings = SETTINGS)
 
 
 async def _started(settings: Settings, store: Path) -> Service:
-    service = Service(settings, store)
-    await service.start()
-    return service
+    return Service(load(settings, store))

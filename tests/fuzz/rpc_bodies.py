@@ -8,14 +8,13 @@ from contextlib import ExitStack
 from functools import cache
 from typing import Any, NamedTuple
 
-from feemodel.rpc.jsonrpc import Methods
+from feemodel.server.dispatch import Dispatcher
 from tests.fuzz.answers import check_answer
 from tests.fuzz.methods import real_service
 from tests.fuzz.mutators import mutated_json
 from tests.fuzz.target import Target
-from tests.rpc_parts import respond
 
-_log = logging.getLogger("feemodel.rpc.jsonrpc")
+_log = logging.getLogger("feemodel.server.dispatch")
 
 ADDRESS, OTHER = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266", "0x" + "77" * 20
 CALL = {"from": ADDRESS, "to": OTHER, "value": "0x1", "data": "0x00ff"}
@@ -33,11 +32,8 @@ PARAMS: dict[str, list[Any]] = {
     "eth_call": [CALL, "latest", OVERRIDES],
     "eth_chainId": [],
     "eth_estimateGas": [CALL, "latest", OVERRIDES],
-    "eth_createAccessList": [CALL, "latest", OVERRIDES],
-    "eth_simulateV1": [
-        {"blockStateCalls": [{"calls": [CALL, CALL], "stateOverrides": OVERRIDES}], "traceTransfers": True},
-        "latest",
-    ],
+    "eth_getBlockByHash": ["0x" + "00" * 32, False],
+    "eth_getStorageAt": [OTHER, "0x0", "latest"],
     "eth_feeHistory": ["0x1", "latest", [10, 50.5]],
     "eth_gasPrice": [],
     "eth_getBalance": [ADDRESS, "latest"],
@@ -84,7 +80,7 @@ class _Server(NamedTuple):
 
     resources: ExitStack
     loop: asyncio.AbstractEventLoop
-    methods: Methods
+    dispatcher: Dispatcher
 
 
 @cache
@@ -92,7 +88,7 @@ def _server() -> _Server:
     resources, loop = ExitStack(), asyncio.new_event_loop()
     resources.callback(loop.close)
     atexit.register(resources.close)
-    return _Server(resources, loop, resources.enter_context(real_service(loop)).methods)
+    return _Server(resources, loop, resources.enter_context(real_service(loop)).dispatcher())
 
 
 def close() -> None:
@@ -107,7 +103,7 @@ def _respond(body: bytes) -> bytes | None:
     server, unforeseen = _server(), _Unforeseen()
     _log.addHandler(unforeseen)
     try:
-        answer = server.loop.run_until_complete(respond(body, server.methods))
+        answer = server.loop.run_until_complete(server.dispatcher.answer(body))
     finally:
         _log.removeHandler(unforeseen)
     for error in unforeseen.errors:

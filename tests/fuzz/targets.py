@@ -13,7 +13,7 @@ _FILES = ("feemodel.ledger.files", "feemodel.ethereum.quantities", "feemodel.eth
 
 #: target → the module of this package that has it, and what is watched
 PLACES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "rpc": ("rpc_bodies", ("feemodel.rpc", "feemodel.ledger.proof", "feemodel.ethereum.quantities", *_CALLS)),
+    "rpc": ("rpc_bodies", ("feemodel.server", "feemodel.ledger.proof", "feemodel.ethereum.quantities", *_CALLS)),
     "transaction": ("transactions", ("feemodel.ethereum.transaction", *_CALLS, _RLP)),
     "sender_unsigned": ("transactions", ("feemodel.ethereum.transaction", *_CALLS, _RLP)),
     "record": ("records", ("feemodel.linea.extra_data", "feemodel.checks", "feemodel.errors")),

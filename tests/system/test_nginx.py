@@ -12,7 +12,7 @@ import urllib3
 import yaml
 from websockets.sync.client import connect
 
-from feemodel.rpc.settings import ENVIRONMENT_PREFIX, Settings, load_settings
+from feemodel.server.settings import ENVIRONMENT_PREFIX, Settings, load_settings
 from tests.conftest import ROOT
 from tests.serving import serving
 from tests.system import nginx as nginx_server

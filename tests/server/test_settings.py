@@ -5,17 +5,16 @@ import os
 import subprocess
 import sys
 import tomllib
-from dataclasses import asdict, fields
 
+import msgspec
 import pytest
 
 from feemodel.cli import main
-from feemodel.cli.serve import SECRET as SHOWN_MASKED
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.linea.parameters import linea_preset
 from feemodel.processors import cores
-from feemodel.rpc.pricing import configured_prices
-from feemodel.rpc.settings import ENVIRONMENT_PREFIX, HIDDEN, SECRET, Settings, load_settings
+from feemodel.server.prices import configured_prices
+from feemodel.server.settings import ENVIRONMENT_PREFIX, HIDDEN, SECTIONS, Settings, load_settings
 from tests.conftest import ROOT
 
 #: Of every setting: what a file has, what the environment and flags have, and what it comes to.
@@ -25,17 +24,16 @@ EXAMPLES = {
     "workers": ("3", "3", 3),
     "prefix": ('"scroll"', "scroll", "scroll"),
     "allowed_hosts": ('["a.example", "b.example"]', "a.example, b.example", ("a.example", "b.example")),
-    "api_key": ('"s3cret"', "s3cret", "s3cret"),
-    "api_keys": ('"keys.toml"', "keys.toml", "keys.toml"),
-    "guarded": ('["metrics"]', "metrics", ("metrics",)),
     "cors_origins": ('["*"]', "*", ("*",)),
     "log": ('"requests"', "requests", "requests"),
     "genesis": ('"genesis.json"', "genesis.json", "genesis.json"),
     "replay": ('"replay.json.gz"', "replay.json.gz", "replay.json.gz"),
     "node": ('"http://127.0.0.1:1/key"', "http://127.0.0.1:1/key", "http://127.0.0.1:1/key"),
     "pass_methods": ('["debug_traceCall"]', "debug_traceCall", ("debug_traceCall",)),
-    "max_lag": ("0", "0", 0),
     "node_timeout": ("2.5", "2.5", 2.5),
+    "node_requests": ("2", "2", 2),
+    "node_queue": ("2", "2", 2),
+    "node_bytes": ("1024", "1,024", 1_024),
     "store": ('"ledger.db"', "ledger.db", "ledger.db"),
     "pricing": ('"verification-cost"', "verification-cost", "verification-cost"),
     "costs": ('"record"', "record", "record"),
@@ -49,11 +47,11 @@ EXAMPLES = {
     "verification_capacity": ("1", "1", 1),
     "gas_price_ratio": ("15", "15", 15.0),
     "l1_node": ('"https://user:pass@l1.example"', "https://user:pass@l1.example", "https://user:pass@l1.example"),
+    "fallback_node": ('"http://127.0.0.1:2"', "http://127.0.0.1:2", "http://127.0.0.1:2"),
     "l1_blocks": ("1024", "1024", 1_024),
     "l1_percentile": ("100", "100.0", 100.0),
     "l1_margin": ("1", "1", 1.0),
     "poll_seconds": ("0.05", "0.05", 0.05),
-    "watch_seconds": ("0.05", "0.05", 0.05),
     "max_age": ("0", "0", 0.0),
     "codec": ('"brotli"', "brotli", "brotli"),
     "dictionary": ('"words.bin"', "words.bin", "words.bin"),
@@ -69,6 +67,8 @@ EXAMPLES = {
     "queue": ("1", "1", 1),
     "body_limit": ("1", "1", 1),
     "batch_limit": ("1", "1", 1),
+    "batch_seconds": ("0.5", "0.5", 0.5),
+    "batch_bytes": ("1", "1", 1),
     "override_accounts": ("0", "0", 0),
     "override_slots": ("0", "0", 0),
     "key_limit": ("1", "1", 1),
@@ -76,16 +76,18 @@ EXAMPLES = {
     "requests": ("1", "1", 1),
     "idle_seconds": ("0.01", "0.01", 0.01),
     "body_seconds": ("0.01", "0.01", 0.01),
+    "websockets": ("1", "1", 1),
+    "write_seconds": ("0.01", "0.01", 0.01),
+    "stop_seconds": ("1", "1", 1),
 }
 #: What a setting cannot be without.
 BESIDE = {
-    "guarded": {"api_key": "k"},
     "pass_methods": {"node": "http://127.0.0.1:1"},
-    "l1_node": {"costs": "l1"}, "min_gas_price": {"pricing": "verification-cost"},
+    "l1_node": {"costs": "l1"}, "fallback_node": {"costs": "record"}, "min_gas_price": {"pricing": "verification-cost"},
     "verification_gas_cost": {"pricing": "verification-cost"},
     "verification_capacity": {"pricing": "verification-cost"}, "gas_price_ratio": {"pricing": "verification-cost"},
 }  # fmt: skip
-SECTIONS = {setting.name: setting.metadata["section"] for setting in fields(Settings)}
+SECTION = {name: section for section, names in SECTIONS.items() for name in names}
 
 
 @pytest.fixture(autouse=True)
@@ -103,14 +105,14 @@ def written(folder, text):
 
 
 def test_every_setting_is_tried_here():
-    assert EXAMPLES.keys() == SECTIONS.keys()
+    assert EXAMPLES.keys() == SECTION.keys() == set(Settings.__struct_fields__)
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_each_source_gives_a_setting_its_value(tmp_path, name):
     in_file, text, expected = EXAMPLES[name]
     beside = BESIDE.get(name, {})
-    path = written(tmp_path, f"[{SECTIONS[name]}]\n{name} = {in_file}\n")
+    path = written(tmp_path, f"[{SECTION[name]}]\n{name} = {in_file}\n")
     variable = f"{ENVIRONMENT_PREFIX}{name.upper()}"
     for sources in (
         {"file": path, "flags": beside},
@@ -128,7 +130,7 @@ def test_nothing_said_is_the_design():
     found = load_settings()
     assert found == Settings()
     assert (found.host, found.port, found.workers, found.allowed_hosts) == ("127.0.0.1", 8545, cores(), ())
-    assert (found.api_key, found.cors_origins, found.costs) == (None, (), "configured")
+    assert (found.cors_origins, found.costs) == ((), "configured")
     prices = configured_prices(found)
     assert (prices.form.fixed_cost, prices.form.variable_cost, prices.form.base_fee) == (30_000_000, 10**9, 7)
     assert prices.preset == linea_preset("linea-mainnet-2026-01")
@@ -152,11 +154,8 @@ def test_only_variables_with_the_prefix_are_read_from_the_environment():
 @pytest.mark.parametrize(
     ("variable", "suggestion"),
     [
-        ("FEEMODEL_APIKEY", "; did you mean FEEMODEL_API_KEY?"),
-        ("FEEMODEL_API-KEY", "; did you mean FEEMODEL_API_KEY?"),
-        ("FEEMODEL_API_KEY_", "; did you mean FEEMODEL_API_KEY?"),
-        ("FEEMODEL_Api_Key", "; did you mean FEEMODEL_API_KEY?"),
-        ("feemodel_api_key", "; did you mean FEEMODEL_API_KEY?"),
+        ("feemodel_base_fee", "; did you mean FEEMODEL_BASE_FEE?"),
+        ("FEEMODEL_Base_Fee", "; did you mean FEEMODEL_BASE_FEE?"),
         ("FEEMODEL_BASEFEE", "; did you mean FEEMODEL_BASE_FEE?"),
         ("FEEMODEL_", ""),
         ("FEEMODEL_QQQQQQ", ""),
@@ -168,45 +167,37 @@ def test_a_variable_that_no_setting_has_is_refused_without_its_value(variable, s
     assert f"{variable}: no setting has this name{suggestion}, got '{HIDDEN}'" == str(refused.value)
 
 
-def test_a_server_does_not_start_open_because_its_key_is_misspelled(capsys, monkeypatch):
-    monkeypatch.setenv("FEEMODEL_APIKEY", "s3cret")
-    expected = f"feemodel: FEEMODEL_APIKEY: no setting has this name; did you mean FEEMODEL_API_KEY?, got '{HIDDEN}'\n"
-    assert (2, "", expected) == checked(capsys)
-
-
 @pytest.mark.parametrize(
     ("name", "in_file", "text", "message"),
     [
-        ("port", "65536", "65536", "expected at most 65,535, got 65536"),
-        ("port", "-1", "-1", "expected an integer of at least 0, got -1"),
-        ("port", "1.5", None, "expected an integer"),
-        ("port", "true", None, "expected an integer, got True"),
+        ("port", "65536", "65536", "expected `int` <= 65535, got 65536"),
+        ("port", "-1", "-1", "expected `int` >= 0, got -1"),
+        ("port", "1.5", None, "expected `int`"),
+        ("port", "true", None, "expected `int`, got True"),
         ("port", '"http"', "http", "expected a whole number, got 'http'"),
-        ("workers", "0", "0", "expected an integer of at least 1, got 0"),
-        ("workers", "[1]", None, "expected one number, not an array"),
-        ("api_key", '""', "", "expected text, got ''"),
-        ("api_key", "5", None, "expected text"),
-        ("log", '"all"', "all", "expected one of requests, errors, off, got 'all'"),
-        ("engine", "1", "1", "expected one of auto, native, reference, got"),
+        ("workers", "0", "0", "expected `int` >= 1, got 0"),
+        ("workers", "[1]", None, "expected `int`"),
+        ("log", '"all"', "all", "invalid enum value 'all', got 'all'"),
+        ("engine", "1", "1", ""),
         ("preset", '"linea"', "linea", "expected one of linea-mainnet-2026-01, "),
-        ("margin", "-0.1", "-0.1", "expected a finite number, at least 0, got -0.1"),
-        ("margin", "nan", "nan", "expected a finite number, got nan"),
-        ("margin", "inf", "inf", "expected a finite number, got inf"),
-        ("margin", '"high"', "high", "expected a number, got 'high'"),
-        ("tolerance", "1.0", "1.0", "expected a number below 1, got 1.0"),
-        ("l1_percentile", "100.5", "100.5", "expected a number of at most 100, got 100.5"),
-        ("l1_blocks", "1025", "1025", "expected at most 1,024, got 1025"),
-        ("packed", '"yes"', "yes", "expected true or false, got 'yes'"),
-        ("packed", "2", "2", "expected true or false, got"),
-        ("cors_origins", "[1]", None, "expected text, got 1"),
-        ("cors_origins", "5", None, "expected a list of texts, got 5"),
-        ("gas_cap", "20999", "20999", "expected an integer of at least 21,000, got 20999"),
-        ("idle_seconds", "0", "0", "expected a finite number, at least 0.01, got 0"),
+        ("margin", "-0.1", "-0.1", "expected `float` >= 0.0, got"),
+        ("margin", "nan", "nan", "expected `float` >= 0.0, got"),
+        ("margin", "inf", "inf", "expected `float` <= 1.7976931348623157e+308, got"),
+        ("margin", '"high"', "high", "expected `float"),
+        ("tolerance", "1.0", "1.0", "expected `float` < 1.0, got"),
+        ("l1_percentile", "100.5", "100.5", "expected `float` <= 100.0, got"),
+        ("l1_blocks", "1025", "1025", "expected `int` <= 1024, got 1025"),
+        ("packed", '"yes"', "yes", "expected `bool`, got 'yes'"),
+        ("packed", "2", "2", "expected `bool`, got"),
+        ("cors_origins", "[1]", None, "expected `str`, got [1]"),
+        ("cors_origins", "5", None, "expected `array`, got 5"),
+        ("gas_cap", "20999", "20999", "expected `int` >= 21000, got 20999"),
+        ("idle_seconds", "0", "0", "expected `float` >= 0.01, got"),
         ("node", '"localhost:8545"', "localhost:8545", "expected an address such as https://host:port/path"),
         ("node", '"ftp://h"', "ftp://h", "expected an address such as https://host:port/path"),
         ("node", '"http://"', "http://", "expected an address such as https://host:port/path"),
         ("node", '"http://[::1"', "http://[::1", "expected an address such as https://host:port/path"),
-        ("l1_node", "8545", "8545", "expected an address such as https://host:port/path"),
+        ("l1_node", "8545", "8545", "expected "),
         ("node", '"http://h:99999"', "http://h:99999", "expected an address such as https://host:port/path"),
         ("node", '"http://h:0"', "http://h:0", "expected an address such as https://host:port/path"),
         ("prefix", '"eth"', "eth", "expected another prefix than eth, feemodel, net, rpc, web3, got 'eth'"),
@@ -218,8 +209,8 @@ def test_a_server_does_not_start_open_because_its_key_is_misspelled(capsys, monk
         ("prefix", '"eth_x"', "eth_x", "expected another prefix than"),
         ("prefix", '"_x"', "_x", "expected up to 32 letters, digits and underscores"),
         ("prefix", '"1st"', "1st", "expected up to 32 letters, digits and underscores"),
-        ("prefix", '""', "", "expected up to 32 letters, digits and underscores"),
-        ("prefix", '"eth\\n"', "eth\n", "expected up to 32 letters, digits and underscores"),
+        ("prefix", '""', "", "expected text without space at its ends"),
+        ("prefix", '"eth\\n"', "eth\n", "expected text without space at its ends"),
         ("host", '" ::1"', " ::1", "expected text without space at its ends"),
         ("genesis", '"a\\u0000"', "a\0", "expected text without space at its ends and without control characters"),
         (
@@ -230,14 +221,12 @@ def test_a_server_does_not_start_open_because_its_key_is_misspelled(capsys, monk
         ),
         ("allowed_hosts", '["http://a"]', "http://a", "expected a host without scheme, port, path and brackets, or *"),
         ("allowed_hosts", '["[::1]"]', "[::1]", "expected a host without scheme, port, path and brackets, or *"),
-        ("allowed_hosts", '[""]', "", "expected text, got ''"),
-        ("allowed_hosts", '["a", ""]', "a,,b", "expected text, got ''"),
+        ("allowed_hosts", '[""]', "", "expected text without space at its ends"),
+        ("allowed_hosts", '["a", ""]', "a,,b", "expected text without space at its ends"),
         ("cors_origins", '["app.example"]', "app.example", "expected an origin as browsers send it"),
         ("cors_origins", '["https://a/"]', "https://a/", "expected an origin as browsers send it"),
         ("cors_origins", '["https://A"]', "https://A", "expected an origin as browsers send it"),
         ("cors_origins", '["https://a:443"]', "https://a:443", "expected an origin as browsers send it"),
-        ("api_key", '"a b"', "a b", "expected ASCII that a path holds as it is"),
-        ("api_key", '"a?b"', "a?b", "expected ASCII that a path holds as it is"),
         ("port", '"8,5,4,5"', "8,5,4,5", "expected a whole number, got '8,5,4,5'"),
         ("port", '"1_0"', "1_0", "expected a whole number, got '1_0'"),
         ("port", '"010"', "010", "expected a whole number, got '010'"),
@@ -245,19 +234,19 @@ def test_a_server_does_not_start_open_because_its_key_is_misspelled(capsys, monk
         ("port", '" 7"', " 7", "expected a whole number, got ' 7'"),
         ("port", '"٣"', "٣", "expected a whole number, got '٣'"),
         ("port", '""', "", "expected a whole number, got ''"),
-        ("workers", "1025", "1025", "expected at most 1,024, got 1025"),
-        ("gas_cap", str(2**63), str(2**63), "expected at most 9,223,372,036,854,775,807, got"),
-        ("margin", '"1_0"', "1_0", "expected a number, got '1_0'"),
-        ("margin", '" 1"', " 1", "expected a number, got ' 1'"),
-        ("margin", '""', "", "expected a number, got ''"),
-        ("node_timeout", "1e300", "1e300", "expected a number of at most 3.1536e+07, got 1e+300"),
-        ("poll_seconds", "inf", "inf", "expected a finite number, got inf"),
-        ("max_age", "-1.0", "-1", "expected a finite number, at least 0, got -1"),
+        ("workers", "1025", "1025", "expected `int` <= 1024, got 1025"),
+        ("gas_cap", str(2**63), str(2**63), "expected `int` <= 9223372036854775807, got"),
+        ("margin", '"1_0"', "1_0", "expected `float"),
+        ("margin", '" 1"', " 1", "expected `float"),
+        ("margin", '""', "", "expected `float"),
+        ("node_timeout", "1e300", "1e300", "expected `float` <= 31536000.0, got"),
+        ("poll_seconds", "inf", "inf", "expected `float` <= 31536000.0, got"),
+        ("max_age", "-1.0", "-1", "expected `float` >= 0.0, got"),
     ],
 )
 def test_a_bad_value_is_named_as_its_source_spells_it(tmp_path, name, in_file, text, message):
-    path = written(tmp_path, f"[{SECTIONS[name]}]\n{name} = {in_file}\n")
-    sources = {f"{path}: {SECTIONS[name]}.{name}": {"file": path}}
+    path = written(tmp_path, f"[{SECTION[name]}]\n{name} = {in_file}\n")
+    sources = {f"{path}: {SECTION[name]}.{name}": {"file": path}}
     if text is not None:
         variable, flag = f"FEEMODEL_{name.upper()}", f"--{name.replace('_', '-')}"
         sources |= {variable: {"environment": {variable: text}}, flag: {"flags": {name: text}}}
@@ -274,8 +263,8 @@ def test_a_bad_value_is_named_as_its_source_spells_it(tmp_path, name, in_file, t
             "[serve]\n",
             "serve: expected one of the tables server, chain, pricing, size, execution, limits; did you mean",
         ),
-        ("[sever]\napi_key = 's3cret'\n", "sever: expected one of the tables server"),
-        ("[server]\napikey = 's3cret'\n", "server.apikey: expected one of host, port, workers"),
+        ("[sever]\nnode = 's3cret'\n", "sever: expected one of the tables server"),
+        ("[chain]\nnod = 's3cret'\n", "chain.nod: expected one of genesis, replay"),
         ("port = 1\n", "port: expected one of the tables"),
         ("server = 1\n", "server: expected one of the tables"),
         ("[server]\nprot = 1\n", "server.prot: expected one of host, port, workers"),
@@ -294,8 +283,8 @@ def test_a_file_with_other_names_is_refused_with_the_place(tmp_path, text, messa
 
 
 def test_a_key_of_the_file_that_no_setting_has_comes_with_a_suggestion(tmp_path):
-    path = written(tmp_path, "[server]\napikey = 's3cret'\n")
-    with pytest.raises(InvalidInput, match=r"body_seconds|cors_origins, log; did you mean api_key\?"):
+    path = written(tmp_path, "[chain]\nnod = 's3cret'\n")
+    with pytest.raises(InvalidInput, match=r"store; did you mean node\?"):
         load_settings(file=path)
 
 
@@ -323,7 +312,7 @@ URL = "https://us3r:pa55@node.example/s3cret"
         ({"l1_node": URL}, "l1_node: expected the URL of an L1 node with costs = l1, and only then"),
         ({"codec": "lzss"}, "dictionary: expected a file with codec = lzss"),
         ({"codec": "brotli", "dictionary": "d"}, "dictionary: expected only with codec = lzss or zstd, got 'd'"),
-        ({"api_key": "s3cret-ключ"}, "--api-key: expected ASCII"),
+        ({"fallback_node": URL}, "fallback_node: expected only with costs = record or l1"),
         ({"min_gas_price": 1}, "min_gas_price: expected only with the other form of the fee, got 1"),
         ({"gas_price_ratio": 1.0}, "gas_price_ratio: expected only with the other form of the fee"),
         ({"pricing": "verification-cost", "variable_cost": 5}, "variable_cost: expected only with the other form"),
@@ -335,10 +324,6 @@ def test_settings_that_contradict_each_other_are_refused(settings, message):
         load_settings(flags={name: str(value) for name, value in settings.items()})
     assert str(refused.value).startswith(message)
     assert not any(secret in str(refused.value) for secret in SECRETS)
-
-
-def test_what_holds_secrets_is_the_same_for_errors_and_for_what_is_shown():
-    assert set(SECRET) == set(SHOWN_MASKED)
 
 
 def test_the_example_that_ships_is_a_file_of_settings():
@@ -361,7 +346,7 @@ def test_a_server_that_would_answer_is_described_and_is_0(capsys):
     code, said, errors = checked(capsys, "--json", "--port", "0")
     found = json.loads(said)
     assert (code, errors, found["unready"]) == (0, "", [])
-    assert found["settings"] == json.loads(json.dumps(asdict(Settings(port=0))))
+    assert found["settings"] == json.loads(msgspec.json.encode(Settings(port=0)))
     assert {"rollup_estimateGas", "rollup_getProof", "feemodel_explain"} <= set(found["methods"])
 
     code, said, errors = checked(capsys)
@@ -408,16 +393,16 @@ def test_a_genesis_without_a_record_cannot_be_priced_by_it(capsys, tmp_path):
     assert checked(capsys, "--genesis", str(path), "--costs", "record") == (2, "", expected)
 
 
-def test_no_key_and_no_password_is_shown(capsys, monkeypatch, tmp_path):
+def test_no_password_is_shown(capsys, monkeypatch, tmp_path):
     """From whichever source; of an address no more than where it is."""
-    path = written(tmp_path, '[server]\napi_key = "s3cret"\n[pricing]\ncosts = "l1"\n')
+    path = written(tmp_path, '[pricing]\ncosts = "l1"\n')
     monkeypatch.setenv("FEEMODEL_NODE", "http://us3r:pa55@127.0.0.1:1/s3cret?of=s3cret")
     flags = ["--config", str(path), "--l1-node", "http://us3r:pa55@127.0.0.1:2/s3cret", "--node-timeout", "1"]
     for form in (["--json"], []):
         code, said, errors = checked(capsys, *form, *flags)
         assert code == 1
         assert not any(secret in said + errors for secret in SECRETS)
-        assert all(shown in said for shown in ("(set)", "http://127.0.0.1:1", "http://127.0.0.1:2"))
+        assert all(shown in said for shown in ("http://127.0.0.1:1", "http://127.0.0.1:2"))
 
 
 def test_the_environment_may_name_the_file(capsys, monkeypatch, tmp_path):
@@ -431,13 +416,18 @@ def test_the_environment_may_name_the_file(capsys, monkeypatch, tmp_path):
     assert (code, found["workers"], found["packed"]) == (0, cores(), False)
 
 
+def test_a_list_may_be_given_several_times(capsys):
+    code, said, _ = checked(capsys, "--json", "--allowed-hosts", "a,b", "--allowed-hosts", "c")
+    assert (code, json.loads(said)["settings"]["allowed_hosts"]) == (0, ["a", "b", "c"])
+
+
 def test_the_help_names_every_flag_and_its_default(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["serve", "--help"])
     said = capsys.readouterr().out
     assert ended.value.code == 0
-    for setting in fields(Settings):
-        assert f"--{setting.name.replace('_', '-')}" in said
+    for name in SECTION:
+        assert f"--{name.replace('_', '-')}" in said
 
 
 def test_a_server_that_cannot_begin_ends_with_one_line(tmp_path):

@@ -66,15 +66,14 @@ def test_a_server_with_nothing_configured_proves_the_development_genesis():
 FIRST_ESTIMATE = """
 import asyncio, sys
 from pathlib import Path
-from feemodel.rpc.settings import Settings
-from feemodel.rpc.worker import Service
-from feemodel.rpc.development import copy_development_ledger
-from tests.rpc_parts import respond
+from feemodel.server.chain import copy_development_ledger
+from feemodel.server.service import Service, load
+from feemodel.server.settings import Settings
 
 async def estimate():
-    service = Service(Settings(), Path(sys.argv[1]))
+    service = Service(load(Settings(), Path(sys.argv[1])))
     body = b'{"jsonrpc": "2.0", "id": 1, "method": "rollup_estimateGas", "params": [{"to": "0x%040x"}]}' % 2**100
-    answer = await respond(body, service.methods)
+    answer = await service.dispatcher().answer(body)
     print("result" in str(answer), *sys.modules)
     await service.close()
 
@@ -103,15 +102,6 @@ def test_a_server_that_is_stopped_does_not_wait_for_its_compiler(tmp_path, monke
             time.sleep(0.02)
 
     assert len(kept) <= len(list(tmp_path.rglob("_hash_kernels.*.nbi"))) < KERNELS
-
-
-PARENT = "import sys, feemodel.cli.serve, feemodel.rpc.server; print(*sys.modules)"
-
-
-def test_the_parent_of_the_workers_loads_nothing_that_answers():
-    loaded = subprocess.run([sys.executable, "-c", PARENT], capture_output=True, text=True, check=True).stdout.split()
-
-    assert not {"asyncio", "sqlite3", "urllib3", "feemodel.ledger.store", "feemodel.rpc.jsonrpc"} & set(loaded)
 
 
 def test_answers_hold_while_another_process_imports(pool, tmp_path):
