@@ -58,7 +58,7 @@ WITHOUT_DOCTEST = {
     "feemodel.ledger.read_blocks": FILE + "feemodel.ledger.files.parse_block",
     "feemodel.ledger.read_genesis": FILE + "feemodel.ledger.files.parse_genesis",
     "feemodel.ledger.read_proof": "reads a file; what is read, feemodel.ledger.check_proof shows",
-    "feemodel.ledger.read_trie_logs": "a trie log is binary: tests/test_ledger_files.py",
+    "feemodel.ledger.read_trie_logs": "a trie log is binary: tests/ledger/test_files.py",
     "feemodel.simulation.reduce.Table": "made by feemodel.sweep alone, of what came of its blocks",
 }
 

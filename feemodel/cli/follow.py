@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from feemodel.ledger.follow import check_rule, finality_rule
+    from feemodel.cli.finality import check_rule, finality_rule
 
     if options.finality is not None:
         finality_rule(options.finality, options.contract)
@@ -118,16 +118,15 @@ def _import_genesis(store: "ledger.Store", options: argparse.Namespace) -> None:
 
 
 def _import(store: "ledger.Store", options: argparse.Namespace, blocks: "Iterator[BlockChanges]") -> None:
+    from feemodel.cli.finality import finality_rule, parse_finality
     from feemodel.ethereum.quantities import from_quantity
     from feemodel.io import Node
     from feemodel.ledger.follow import (
         LINEA_MAINNET_ROLLUP,
         advance,
-        finality_rule,
         follow,
         import_blocks,
         never,
-        parse_finality,
     )
 
     words: list[str] | None = options.finality

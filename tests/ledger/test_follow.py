@@ -9,20 +9,18 @@ import time
 import pytest
 from ethereum_rlp import rlp
 
+from feemodel.cli.finality import check_rule, finality_rule, parse_finality
 from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum.quantities import to_hex, to_quantity
 from feemodel.ledger import Store, import_genesis
 from feemodel.ledger.blocks import GenesisAccount
 from feemodel.ledger.follow import (
     L1Finality,
-    check_rule,
     depth,
-    finality_rule,
     follow,
     get_blocks,
     immediate,
     import_blocks,
-    parse_finality,
 )
 from feemodel.ledger.scheme import EMPTY_KECCAK
 from tests.ledger_blocks import address, block, block_hash, change, fields, touch
