@@ -1,84 +1,150 @@
-"""Examples of deployment: nginx with TLS in front of a real server, Kubernetes, what an image is built from."""
+"""nginx as in `deploy/nginx.conf`: keys, rates, limits, WebSockets to the server and to the node; and Kubernetes."""
 
 import json
 import re
 import socket
-import ssl
-import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 import urllib3
 import yaml
 from websockets.sync.client import connect
+from websockets.sync.server import serve
 
 from feemodel.server.settings import ENVIRONMENT_PREFIX, Settings, load_settings
 from tests.conftest import ROOT
-from tests.serving import serving
-from tests.system import nginx as nginx_server
+from tests.system.nginx import BINARY, HOST, KEYS, SITE, Shipped, free_port, shipped
+from tests.system.start import started
 
+needs_nginx = pytest.mark.skipif(BINARY is None, reason="needs nginx, of Debian's package of that name")
 DEPLOY = ROOT / "deploy"
-NGINX = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
-HOST = "rpc.example.org"
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": []}
+NODE_ANSWER = "from the node"
 
 
-def nginx_seconds(name, text=NGINX):
+@contextmanager
+def node_websocket(port: int) -> Iterator[None]:
+    """Answer every message on this port."""
+
+    def answer(websocket):
+        for _ in websocket:
+            websocket.send(NODE_ANSWER)
+
+    with serve(answer, "127.0.0.1", port) as node:
+        thread = threading.Thread(target=node.serve_forever)
+        thread.start()
+        try:
+            yield
+        finally:
+            node.shutdown()
+            thread.join()
+
+
+@pytest.fixture(scope="module")
+def server():
+    with started("--workers", "1", "--allowed-hosts", HOST) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def front(server, tmp_path_factory):
+    """nginx in front of a server and of a node's WebSocket."""
+    port = free_port()
+    folder = tmp_path_factory.mktemp("nginx")
+    with node_websocket(port), shipped(folder, f"127.0.0.1:{server.port}", f"127.0.0.1:{port}") as front:
+        yield front
+
+
+@pytest.fixture
+def pool(front):
+    with urllib3.HTTPSConnectionPool(
+        "127.0.0.1", front.port, ssl_context=front.tls, server_hostname=HOST, assert_hostname=HOST, timeout=60,
+        headers={"host": HOST}, retries=False,
+    ) as pool:  # fmt: skip
+        yield pool
+
+
+def asked(pool, path="/", call=CALL, **headers):
+    return pool.request("POST", path, json=call, headers={"host": HOST, **headers})
+
+
+@needs_nginx
+def test_a_key_in_the_path_or_in_a_header_is_asked_for(pool):
+    expected = {"jsonrpc": "2.0", "id": 1, "result": "0x539"}
+
+    assert asked(pool, f"/v3/{KEYS['wallet']}").json() == expected
+    assert asked(pool, "/", **{"x-api-key": KEYS["wallet"]}).json() == expected
+    for path in ("/", "/v3/", "/v3/guess", f"/v3/{KEYS['wallet']}/more", f"/{KEYS['wallet']}", "/ws/guess"):
+        assert asked(pool, path).status == 401, path
+    assert asked(pool, "/", **{"x-api-key": "guess"}).status == 401
+
+
+@needs_nginx
+def test_batches_pages_and_limits_pass_through(pool, server):
+    path = f"/v3/{KEYS['wallet']}"
+
+    assert [reply["result"] for reply in asked(pool, path, [CALL] * 1_000).json()] == ["0x539"] * 1_000
+    assert pool.request("GET", path, headers={"host": HOST}).status == 200
+    kind = {"host": HOST, "content-type": "application/json"}
+    assert pool.request("POST", path, body=b" " * (1 << 21), headers=kind).status == 413
+    for path in ("/metrics", "/health", "/ready"):
+        for key in (KEYS["wallet"], "guess"):
+            assert pool.request("GET", path, headers={"host": HOST, "x-api-key": key}).status == 404
+        assert urllib3.request("GET", server.address + path).status == 200
+
+
+@needs_nginx
+@pytest.mark.parametrize(("path", "expected"), [("v3", "0x539"), ("ws", NODE_ANSWER)])
+def test_a_websocket_goes_to_the_server_or_to_the_node(front: Shipped, path, expected):
+    with (
+        socket.create_connection(("127.0.0.1", front.port)) as plain,
+        connect(f"wss://{HOST}/{path}/{KEYS['wallet']}", sock=plain, ssl=front.tls, server_hostname=HOST) as websocket,
+    ):
+        websocket.send(json.dumps(CALL))
+        assert expected in websocket.recv(60)
+
+
+@needs_nginx
+def test_a_key_has_its_rate_and_other_keys_have_theirs(front: Shipped, pool):
+    seen, until = Counter(), time.monotonic() + 2.0
+    while time.monotonic() < until and not seen[429]:
+        batch = [asked(pool, f"/v3/{KEYS['attacker']}").status for _ in range(50)]
+        seen.update(batch)
+    assert seen.keys() <= {200, 429}
+    if seen.total() > 400:  # on a busy machine fewer may be sent in that time
+        assert seen[429] > 0
+    assert asked(pool, f"/v3/{KEYS['wallet']}").status == 200
+
+
+@needs_nginx
+def test_no_log_has_a_key(front: Shipped, pool):
+    asked(pool, f"/v3/{KEYS['wallet']}")
+    asked(pool, f"/v3/{KEYS['wallet']}/more")
+    log = (front.folder / "feemodel.log").read_text()
+
+    assert " wallet POST 200 " in log
+    assert KEYS["wallet"] not in log
+
+
+def seconds(name, text=SITE):
     (found,) = re.findall(rf"^\s*{name} (\d+)s;", text, flags=re.MULTILINE)
     return int(found)
 
 
-def test_idle_connections_are_closed_by_nginx_before_the_server_closes_them():
-    upstream = NGINX[NGINX.index("upstream") : NGINX.index("server {")]
-    assert nginx_seconds("keepalive_timeout", upstream) < Settings().idle_seconds
-    assert nginx_seconds("client_body_timeout") <= Settings().body_seconds
-    assert nginx_seconds("proxy_read_timeout") > 120
+def test_times_and_sizes_of_nginx_fit_the_server_s():
+    settings = Settings()
+    upstream = SITE[SITE.index("upstream") : SITE.index("server {")]
 
-
-@contextmanager
-def nginx(folder, upstream):
-    """nginx as the example has it, on a port that was free, with a certificate of its own."""
-    port = nginx_server.free_port()
-    certificate, key = folder / "certificate.pem", folder / "key.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={HOST}", "-addext",
-         f"subjectAltName=DNS:{HOST}", "-keyout", key, "-out", certificate], check=True, capture_output=True,
-    )  # fmt: skip
-    site = NGINX.replace("/etc/ssl/feemodel", str(folder)).replace("listen 443", f"listen 127.0.0.1:{port}")
-    site = site.replace("server 127.0.0.1:8545", f"server {upstream}")
-    with nginx_server.running(folder, port, site):
-        yield port, ssl.create_default_context(cafile=certificate)
-
-
-@pytest.mark.skipif(nginx_server.BINARY is None, reason="needs nginx, of Debian's package of that name")
-def test_calls_and_websockets_pass_through_nginx_with_tls(tmp_path):
-    with (
-        serving("--workers", "1", "--allowed-hosts", HOST) as server,
-        nginx(tmp_path, server.address.removeprefix("http://")) as (port, trusted),
-        urllib3.HTTPSConnectionPool(
-            "127.0.0.1", port, ssl_context=trusted, server_hostname=HOST, assert_hostname=HOST, headers={"host": HOST},
-            timeout=60,
-        ) as pool,
-    ):  # fmt: skip
-        answer = pool.request("POST", "/", json=CALL, headers={"host": HOST})
-        assert answer.json() == server.ask("eth_chainId")
-        assert re.fullmatch(r"[0-9a-f]{32}", answer.headers["x-request-id"]), "nginx's id of the request"
-        batch = pool.request("POST", "/", json=[CALL] * 3, headers={"host": HOST}).json()
-        assert [reply["result"] for reply in batch] == [answer.json()["result"]] * 3
-        kind = {"host": HOST, "content-type": "application/json"}
-        assert pool.request("POST", "/", body=b" " * (1 << 21), headers=kind).status == 413
-        for path in ("/metrics", "/health", "/ready"):
-            assert pool.request("GET", path, headers={"host": HOST}).status == 404
-            assert server.pool.request("GET", server.address + path).status == 200
-        assert pool.request("GET", "/", headers={"host": HOST}).status == 200
-        with (
-            socket.create_connection(("127.0.0.1", port)) as plain,
-            connect(f"wss://{HOST}/", sock=plain, ssl=trusted, server_hostname=HOST) as websocket,
-        ):
-            websocket.send(json.dumps(CALL))
-            assert json.loads(websocket.recv(60)) == answer.json()
-            websocket.send(json.dumps(CALL | {"method": "eth_subscribe", "params": ["newHeads"]}))
-            assert json.loads(websocket.recv(60))["result"].startswith("0x")
+    assert seconds("keepalive_timeout", upstream) < settings.idle_seconds
+    assert seconds("client_body_timeout") == settings.body_seconds
+    assert seconds("send_timeout") == settings.write_seconds
+    assert seconds("proxy_read_timeout") > settings.batch_seconds
+    assert "client_max_body_size 1m;" in SITE
+    assert settings.body_limit == 1 << 20
 
 
 def test_kubernetes_probes_what_the_server_answers():
@@ -94,13 +160,14 @@ def test_kubernetes_probes_what_the_server_answers():
     assert deployment["spec"]["selector"]["matchLabels"] == pod["metadata"]["labels"] == service["spec"]["selector"]
     assert service["spec"]["ports"] == [{"name": "rpc", "port": settings.port, "targetPort": port["name"]}]
     assert service["metadata"]["name"] in settings.allowed_hosts
+    assert pod["spec"]["terminationGracePeriodSeconds"] > settings.stop_seconds
     flags = [flag for flag in container["args"] if flag.startswith("--")]
-    assert {flag[2:] for flag in flags} <= set(Settings.__dataclass_fields__)
+    assert {flag[2:] for flag in flags} <= set(Settings.__struct_fields__)
     probes = {name: container[name]["httpGet"] for name in ("startupProbe", "livenessProbe", "readinessProbe")}
     assert {probe["port"] for probe in probes.values()} == {port["name"]}
-    with serving("--workers", "1") as server:
+    with started("--workers", "1") as server:
         for probe in probes.values():
-            assert server.pool.request("GET", server.address + probe["path"]).status == 200
+            assert urllib3.request("GET", server.address + probe["path"]).status == 200
 
 
 def test_what_the_image_copies_is_not_ignored():

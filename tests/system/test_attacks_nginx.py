@@ -1,0 +1,48 @@
+"""Attacks on connections and over WebSocket, through nginx with the configuration in `deploy/`.
+
+Attacker and innocent caller have keys and addresses of their own; rates and connections are counted for each.
+"""
+
+import time
+
+import pytest
+
+from tests.system.attack import Attack, Field
+from tests.system.call_attacks import batches, large_requests, refused
+from tests.system.http_attacks import http_attacks
+from tests.system.nginx import BINARY, shipped
+from tests.system.prober import probing
+from tests.system.start import started
+from tests.system.websocket_attacks import websocket_attacks
+
+pytestmark = pytest.mark.skipif(BINARY is None, reason="needs nginx, of Debian's package of that name")
+
+WARM_UP = 3.0  # seconds in which the server loads what the innocent caller needs
+#: What nginx answers in place of the server: too many requests or connections, and requests that it cannot read.
+REFUSALS = frozenset(
+    {"HTTP 400", "HTTP 408", "HTTP 413", "HTTP 414", "HTTP 429", "HTTP 494", "HTTP 501", "closed", "open"}
+)
+
+
+@pytest.fixture(scope="module")
+def field(tmp_path_factory):
+    """A server behind nginx, and an innocent caller."""
+    with (
+        started("--workers", "2") as server,
+        shipped(tmp_path_factory.mktemp("nginx"), f"127.0.0.1:{server.port}") as front,
+        probing(front.target("wallet", "127.0.0.2"), front.certificate) as prober,
+    ):
+        time.sleep(WARM_UP)
+        yield Field(server.pid, front.target("attacker"), prober)
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [*http_attacks(), *websocket_attacks(), *large_requests(), *batches(), *refused()],
+    ids=lambda one: one.name,
+)
+def test_others_are_answered_and_no_worker_grows_or_dies(field: Field, attack: Attack, seconds: float):
+    damage = field.attack(attack, seconds)
+
+    print(damage)
+    assert damage.failures(REFUSALS) == []
