@@ -27,10 +27,13 @@ from feemodel.rollups import (
     arbitrum,
     arbitrum_l1_pricing,
     arbitrum_l2_pricing,
+    celo,
+    mantle,
     optimism,
     optimism_operator,
     polygon_zkevm,
     scroll,
+    starknet,
     taiko,
     zksync,
     zksync_os,
@@ -188,6 +191,28 @@ def _operator_fee_inputs(draw: Draw, upgrade: str) -> Arguments:
     return upgrade, draw.whole(UINT64, 10**8), draw.whole(UINT32, 10**6), draw.whole(UINT64, 10**15)
 
 
+def _mantle_l1_fee(
+    fastlz: Any, base_fee: Any, blob_fee: Any, base: Any, blob: Any, overhead: Any, scalar: Any, ratio: Any
+) -> Any:
+    return mantle.arsia_l1_fee(
+        fastlz, l1_base_fee=base_fee, blob_base_fee=blob_fee, base_fee_scalar=base, blob_base_fee_scalar=blob,
+        token_ratio=ratio,
+    )  # fmt: skip
+
+
+def _celo_base_fee(
+    upgrade: str, fee: int, used: int, limit: int, elasticity: int, denominator: int, footprint: int, least: int
+) -> int:
+    return celo.next_base_fee(
+        fee, used, limit, jovian=True, elasticity=elasticity, denominator=denominator, min_base_fee=least
+    )
+
+
+def _without_footprint(*words: Any) -> str:
+    *before, _, least = map(str, words)
+    return " ".join((*before, "0", least))
+
+
 def _operator_fee(upgrade: str, gas: Any, scalar: Any, constant: Any) -> Any:
     return optimism.operator_fee(gas, scalar=scalar, constant=constant, upgrade=upgrade)
 
@@ -200,6 +225,14 @@ OP_GETH: dict[str, Formula] = {
     "OP Stack L1 gas": Formula(
         program="op_geth", asked="l1_gas", draw=lambda draw: (draw.whole(2**40, 2**17, least=1),),
         ours=optimism.fjord_l1_gas, arrays=True,
+    ),
+    "Mantle L1 fee since Arsia": Formula(
+        program="op_geth", asked="mantle_l1", ours=_mantle_l1_fee, arrays=True,
+        draw=lambda draw: (*_l1_fee_inputs(draw, "fjord")[3:], draw.whole(UINT64, 10**4)),
+    ),
+    "Celo base fee since Jovian": Formula(
+        program="op_geth", asked="base_fee", draw=partial(_op_base_fee_inputs, upgrade="jovian"), ours=_celo_base_fee,
+        question=_without_footprint,
     ),
     "OP Stack data footprint": Formula(
         program="op_geth", asked="da_footprint", draw=_footprint_inputs, ours=_footprint
@@ -647,6 +680,12 @@ def _galileo(size: Any, base_fee: Any, blob_fee: Any, base: Any, blob: Any, fact
     )
 
 
+def _starknet_price_inputs(draw: Draw) -> Arguments:
+    target = draw.whole(2**60, 10**10, least=1)
+    used = target if draw.rng.random() < 0.1 else draw.whole(2**60, 2 * 10**10)
+    return draw.whole(2**100, 10**12), used, target, draw.choice(0, 8 * 10**9, draw.whole(2**100, 10**12))
+
+
 def _taiko_inputs(draw: Draw) -> Arguments:
     limit = draw.whole(2**50, 10**9, least=2)
     used, seconds = min(draw.whole(2**50, 10**9), limit), draw.choice(0, 1, 2, 3, draw.whole(2**12, 2**12))
@@ -796,6 +835,39 @@ PORTS = {
     "Scroll Galileo": Formula(
         program="ports", asked="scroll_galileo", ours=_galileo, judge="port of scroll's geth", arrays=True,
         draw=lambda draw: (draw.whole(2**40, 10**5), *_scroll_fees(draw), draw.whole(UINT64, 10**6)),
+    ),
+    "Scroll L2 base fee, Curie": Formula(
+        program="ports", asked="scroll_l2_curie", judge="port of scroll's geth", arrays=True,
+        draw=lambda draw: (draw.whole(UINT128, 10**12), draw.whole(UINT128, 10**15), draw.whole(UINT128, 10**9)),
+        ours=lambda fee, scalar, overhead: scroll.curie_l2_base_fee(fee, scalar=scalar, overhead=overhead),
+    ),
+    "Scroll L2 base fee, Feynman": Formula(
+        program="ports", asked="scroll_l2_feynman", judge="port of scroll's geth", arrays=True,
+        draw=lambda draw: (*_base_fee_inputs(draw), draw.whole(UINT128, 10**9)),
+        ours=lambda fee, used, limit, overhead: scroll.feynman_l2_base_fee(fee, used, limit, overhead=overhead),
+    ),
+    "Mantle L1 fee before Arsia": Formula(
+        program="ports", asked="mantle_before", judge="port of mantle's op-geth", arrays=True,
+        draw=lambda draw: (draw.whole(2**60, 10**6), draw.whole(UINT128, 3_000), draw.whole(UINT128, 10**11),
+                           draw.whole(UINT128, 10**6), draw.whole(UINT64, 10**4)),
+        ours=lambda gas, overhead, fee, scalar, ratio: mantle.before_arsia_l1_fee(
+            gas, overhead=overhead, l1_base_fee=fee, scalar=scalar, token_ratio=ratio
+        ),
+    ),
+    "Starknet L2 gas price": Formula(
+        program="ports", asked="starknet_price", draw=_starknet_price_inputs, judge="port of the sequencer",
+        ours=lambda price, used, target, least: starknet.next_l2_gas_price(
+            price, used, gas_target=target, min_gas_price=least
+        ),
+    ),
+    "Starknet fee proposal": Formula(
+        program="ports", asked="starknet_proposal", judge="port of the sequencer",
+        draw=lambda draw: (draw.whole(2**100, 10**20), draw.whole(2**100, 10**12)),
+        ours=lambda rate, median: (starknet.fee_target(rate), starknet.fee_proposal(starknet.fee_target(rate), median)),
+    ),
+    "Starknet L1 prices": Formula(
+        program="ports", asked="starknet_l1", judge="port of the sequencer", ours=starknet.l1_prices,
+        draw=lambda draw: (draw.whole(2**100, 10**12), draw.whole(2**100, 10**12)),
     ),
     "Taiko base fee": Formula(
         program="ports", asked="taiko_base_fee", draw=_taiko_inputs, ours=_taiko, judge="port of alethia-reth",

@@ -4,6 +4,7 @@
 //	fastlz BYTES
 //	l1_fee UPGRADE ZERO_BYTES NONZERO_BYTES FASTLZ_SIZE L1_BASE_FEE BLOB_BASE_FEE BASE_FEE_SCALAR BLOB_BASE_FEE_SCALAR OVERHEAD SCALAR
 //	l1_gas FASTLZ_SIZE
+//	mantle_l1 FASTLZ_SIZE L1_BASE_FEE BLOB_BASE_FEE BASE_FEE_SCALAR BLOB_BASE_FEE_SCALAR OVERHEAD SCALAR TOKEN_RATIO
 //	operator_fee UPGRADE GAS SCALAR CONSTANT
 //	da_footprint GAS_SCALAR TRANSACTION...
 //	base_fee UPGRADE BASE_FEE GAS_USED GAS_LIMIT ELASTICITY DENOMINATOR FOOTPRINT MIN_BASE_FEE
@@ -108,6 +109,13 @@ func l1Fee(arguments []string) string {
 	return types.NewL1CostFunc(config, state)(size, time).String()
 }
 
+// mantleL1Fee is Fjord's fee times the ratio of Mantle's token, the last argument.
+func mantleL1Fee(arguments []string) string {
+	last := len(arguments) - 1
+	fee := whole(l1Fee(append([]string{"fjord", "0", "1"}, arguments[:last]...)))
+	return fee.Mul(fee, whole(arguments[last])).String()
+}
+
 func l1Gas(arguments []string) string {
 	nothing := new(big.Int)
 	size := types.RollupCostData{FastLzSize: small(arguments[0])}
@@ -169,6 +177,7 @@ func main() {
 		"fastlz":       func(arguments []string) string { return fmt.Sprint(types.FlzCompressLen(data(arguments[0]))) },
 		"l1_fee":       l1Fee,
 		"l1_gas":       l1Gas,
+		"mantle_l1":    mantleL1Fee,
 		"operator_fee": operatorFee,
 		"da_footprint": daFootprint,
 		"base_fee":     baseFee,

@@ -9,7 +9,10 @@
 //     util/arbmath/{math, bips}.go, arbos/{tx_processor, internal_tx}.go, arbos/arbostypes/incomingmessage.go;
 //     arbos/l1pricing/l1pricing.go at 001ae31;
 //   - op_scalars: ethereum-optimism/docs at 05d4fe8, utils/calculator-helpers.ts;
-//   - scroll_*: Chaintable/go-ethereum-scrl at 5f34f2a, rollup/fees/rollup_fee.go;
+//   - scroll_*: Chaintable/go-ethereum-scrl at 5f34f2a, rollup/fees/rollup_fee.go, consensus/misc/eip1559.go;
+//   - mantle_*: mantle-xyz/op-geth at 11fa810, core/types/rollup_cost.go;
+//   - starknet_*: starkware-libs/sequencer at 60161ba, crates/apollo_consensus_orchestrator/src/fee_market/mod.rs,
+//     dynamic_gas_price/mod.rs, utils.rs;
 //   - taiko_*: taikoxyz/alethia-reth, crates/consensus/src/eip4396.rs;
 //   - zksync_*: matter-labs/zksync-era at 3e29e4a, core/lib/types/src/fee_model.rs,
 //     core/lib/multivm/src/versions/vm_latest/utils/fee.rs,
@@ -468,6 +471,78 @@ func scrollGalileo(words []string) string {
 	return capped(divided(sum(base, divided(times(base, size), factor)), nano))
 }
 
+func eip1559(fee *big.Int, used, limit, elasticity, denominator uint64) *big.Int {
+	target := limit / elasticity
+	if used == target {
+		return fee
+	}
+	distance := unsigned(max(used, target) - min(used, target))
+	step := divided(divided(times(fee, distance), unsigned(target)), unsigned(denominator))
+	if used < target {
+		return higher(less(fee, step), new(big.Int))
+	}
+	return sum(fee, higher(step, big.NewInt(1)))
+}
+
+var scrollMost = big.NewInt(10_000_000_000)
+
+// L1 base fee, scalar, overhead.
+func scrollL2Curie(words []string) string {
+	fee := sum(divided(times(whole(words[0]), whole(words[1])), times(nano, nano)), whole(words[2]))
+	return lower(fee, scrollMost).String()
+}
+
+// Base fee, gas used, gas limit, overhead.
+func scrollL2Feynman(words []string) string {
+	overhead := whole(words[3])
+	market := higher(less(whole(words[0]), overhead), new(big.Int))
+	fee := sum(eip1559(market, small(words[1]), small(words[2]), 2, 8), overhead)
+	return lower(fee, scrollMost).String()
+}
+
+// Mantle before Arsia: data gas, overhead, L1 base fee, scalar, token ratio.
+func mantleBeforeArsia(words []string) string {
+	fee := times(sum(whole(words[0]), whole(words[1])), whole(words[2]))
+	return divided(times(times(fee, whole(words[3])), whole(words[4])), big.NewInt(1_000_000)).String()
+}
+
+// Starknet
+
+// Price, gas used, gas target, minimum.
+func starknetPrice(words []string) string {
+	price, used, target, least := whole(words[0]), small(words[1]), small(words[2]), whole(words[3])
+	if price.Cmp(least) < 0 {
+		return lower(sum(price, divided(price, big.NewInt(333))), least).String()
+	}
+	distance := unsigned(max(used, target) - min(used, target))
+	change := divided(times(price, distance), times(unsigned(target), big.NewInt(48)))
+	if used > target {
+		return higher(sum(price, change), least).String()
+	}
+	return higher(less(price, change), least).String()
+}
+
+// The fee target of a rate, and the proposal next to a median: rate, median.
+func starknetProposal(words []string) string {
+	rate, median, thousand := whole(words[0]), whole(words[1]), big.NewInt(1_000)
+	if rate.Sign() == 0 {
+		return "None " + median.String()
+	}
+	most := less(new(big.Int).Lsh(big.NewInt(1), 128), big.NewInt(1))
+	target := lower(divided(times(big.NewInt(880_000_000), times(nano, nano)), rate), most)
+	lowest := divided(times(median, thousand), big.NewInt(1_002))
+	highest := divided(times(median, big.NewInt(1_002)), thousand)
+	return target.String() + " " + higher(lowest, lower(target, highest)).String()
+}
+
+// The prices of L1 gas and data gas from mean fees of L1.
+func starknetL1(words []string) string {
+	trillion := times(nano, big.NewInt(1_000))
+	gas := higher(nano, lower(sum(whole(words[0]), nano), trillion))
+	data := divided(times(whole(words[1]), big.NewInt(135)), big.NewInt(1_000))
+	return gas.String() + " " + higher(big.NewInt(1), lower(data, trillion)).String()
+}
+
 // Taiko
 
 func taikoBaseFee(words []string) string {
@@ -625,6 +700,12 @@ func main() {
 		"scroll_curie":         scrollCurie,
 		"scroll_feynman":       scrollFeynman,
 		"scroll_galileo":       scrollGalileo,
+		"scroll_l2_curie":      scrollL2Curie,
+		"scroll_l2_feynman":    scrollL2Feynman,
+		"mantle_before":        mantleBeforeArsia,
+		"starknet_price":       starknetPrice,
+		"starknet_proposal":    starknetProposal,
+		"starknet_l1":          starknetL1,
 		"taiko_base_fee":       taikoBaseFee,
 		"zksync_batch":         zksyncBatch,
 		"zksync_predicted":     zksyncPredicted,
