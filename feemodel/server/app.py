@@ -8,10 +8,11 @@ GET  /ready             503 while an estimate would not be answered
 GET  /metrics           for Prometheus, of all workers
 """
 
+import asyncio
 import ipaddress
 import re
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeAlias
 
 import msgspec
@@ -35,6 +36,8 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+LARGE = 1 << 16  # bytes of a large request
+HELD = 16 << 20  # bytes of all requests in progress, above which no large one is read
 KNOWN_HOSTS = 64  # Host headers that are remembered as allowed
 JSON_TYPES = frozenset((b"application/json", b"application/json-rpc", b"application/jsonrequest"))
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([0-9a-z._-]+))(?::[0-9]{1,5})?", re.IGNORECASE)
@@ -65,7 +68,7 @@ class App:
         self._hosts = frozenset(map(str.lower, (*LOOPBACK, settings.host, *settings.allowed_hosts)))
         self._known_hosts: set[bytes] = set()
         self._origins, self._body_limit, self._most = settings.cors_origins, settings.body_limit, settings.requests
-        self._answering = 0
+        self._answering = self._held = 0  # requests, and bytes of their bodies
         routes = [
             Route("/", self._page, methods=["GET"]),
             Route("/health", self._health, methods=["GET"]),
@@ -74,12 +77,21 @@ class App:
             Route("/openrpc.json", self._openrpc, methods=["GET"]),
             WebSocketRoute("/", self._websocket),
         ]
-        self._others = Starlette(routes=routes, lifespan=service.lifespan)
+        self._others = Starlette(routes=routes, lifespan=self._lifespan)
         self._inner: Callable[[Scope, Receive, Send], Awaitable[None]] = self._route
         if self._origins:
             self._inner = CORSMiddleware(
                 self._route, allow_origins=self._origins, allow_methods=("GET", "POST"), allow_headers=("content-type",)
             )
+
+    @asynccontextmanager
+    async def _lifespan(self, _: object) -> AsyncIterator[None]:
+        async with self._service.lifespan():
+            watching = asyncio.create_task(self.connections.watch())
+            try:
+                yield
+            finally:
+                watching.cancel()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -118,22 +130,24 @@ class App:
         if self._answering >= self._most:
             raise Refusal(503, f"at most {self._most:,} requests are answered at the same time", (b"retry-after", b"1"))
         self._answering += 1
+        body = bytearray()
         try:
-            return await self._dispatcher.answer(await self._body(receive))
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise Refusal(400, "the request did not arrive as a whole")
+                body += message["body"]
+                self._held += len(message["body"])
+                if len(body) > self._body_limit:
+                    raise self._too_large()
+                if len(body) > LARGE and self._held > HELD:
+                    reason = f"at most {HELD:,} bytes of large requests are held at the same time"
+                    raise Refusal(503, reason, (b"retry-after", b"1"), (b"connection", b"close"))
+                if not message.get("more_body"):
+                    return await self._dispatcher.answer(bytes(body))
         finally:
             self._answering -= 1
-
-    async def _body(self, receive: Receive) -> bytes:
-        body: bytes = b""
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise Refusal(400, "the request did not arrive as a whole")
-            body = body + message["body"] if body else message["body"]
-            if len(body) > self._body_limit:
-                raise self._too_large()
-            if not message.get("more_body"):
-                return body
+            self._held -= len(body)
 
     def _too_large(self) -> Refusal:
         return Refusal(413, f"a request has at most {self._body_limit:,} bytes", (b"connection", b"close"))
@@ -193,6 +207,7 @@ class App:
                 answer = await self._dispatcher.answer(body)
                 if answer is not None:
                     await websocket.send_text(answer.decode())
+                await asyncio.sleep(0)  # messages that have arrived already do not delay other connections
 
     async def _page(self, request: Request) -> Response:
         body, policy = page()

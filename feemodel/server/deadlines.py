@@ -6,6 +6,7 @@ answer. One task looks at all connections of a worker.
 
 import asyncio
 from asyncio.transports import BaseTransport
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -13,11 +14,15 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import Frame
 
-HEAD_BYTES = 65_536  # of a request's first line and headers
+HEAD_BYTES = 65_536  # of a request's first line and headers, and of the framing of a body
+HEADERS = 100  # of a request
 LOOK = 0.5  # pause between two looks at the connections [s]
-FRAMES = 1_024  # control frames and fragments of one message of a WebSocket in `FRAME_SECONDS`
+SLICE = 4_096  # bytes that are parsed before other connections have their turn
+PIPELINED_SLICE = 512  # the same of a connection that sends requests before it has read responses
+WEBSOCKET_SLICE = 1_024
+FRAMES = 1_024  # control frames, fragments and tiny messages of a WebSocket in `FRAME_SECONDS`
 FRAME_SECONDS = 10.0
-SLICE = 4_096  # bytes of a WebSocket that are read before the frames are counted
+TINY = 16  # bytes of a message that cannot be a request
 
 
 class ConnectionLimits(msgspec.Struct, frozen=True):
@@ -25,6 +30,7 @@ class ConnectionLimits(msgspec.Struct, frozen=True):
 
     connections: int = 1_000
     websockets: int = 64
+    request_bytes: int = 1 << 20  #: of a request's body
     idle_seconds: float = 15.0
     read_seconds: float = 10.0  #: for a whole request
     write_seconds: float = 20.0  #: in which a client must read something of an answer
@@ -66,6 +72,44 @@ class Connections:
                     one.transport.abort()
 
 
+class _Sliced:
+    """Bytes that are parsed in slices, so that other connections have their turn in between.
+
+    Parameters
+    ----------
+    parse : takes one slice.
+    may_parse : whether the next slice may be parsed now.
+    size : bytes of a slice.
+    """
+
+    def __init__(self, parse: Callable[[bytes], None], may_parse: Callable[[], bool], size: int) -> None:
+        self._parse, self._may_parse, self.size = parse, may_parse, size
+        self._left, self._is_scheduled = b"", False
+
+    def feed(self, data: bytes) -> None:
+        """Parse the first slice now, and the others later."""
+        self._left = self._left + data if self._left else data
+        if not self._is_scheduled:
+            self.resume()
+
+    def resume(self) -> None:
+        """Parse the next slice if that may be."""
+        self._is_scheduled = False
+        if self._left and self._may_parse():
+            data, self._left = self._left[: self.size], self._left[self.size :]
+            self._parse(data)
+            if self._left:
+                self._is_scheduled = True
+                asyncio.get_running_loop().call_soon(self.resume)
+
+    def __bool__(self) -> bool:
+        return bool(self._left)
+
+    def clear(self) -> None:
+        """Forget what is not parsed."""
+        self._left = b""
+
+
 class Http(HttpToolsProtocol):
     """One connection."""
 
@@ -75,7 +119,8 @@ class Http(HttpToolsProtocol):
         self.active_at = self.loop.time()  #: when it last received something or ended an answer
         self.reading_since: float | None = None  #: of a request that has not arrived as a whole
         self.paused_at: float | None = None  #: when the client stopped reading
-        self.head_bytes = 0
+        self.request_bytes, self.is_head = 0, True  #: of the request that is being read
+        self.received = _Sliced(self._parse, self._may_parse, SLICE)
         if self.open.has_room():
             self.open.http[self] = None
         else:
@@ -83,6 +128,7 @@ class Http(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.open.http.pop(self, None)
+        self.received.clear()
         super().connection_lost(exc)
 
     @property
@@ -94,34 +140,65 @@ class Http(HttpToolsProtocol):
         """Return whether the connection must be closed."""
         if self.paused_at is not None and now - self.paused_at > limits.write_seconds:
             return True
-        if self.reading_since is not None:
+        if self.reading_since is not None and not self.pipeline:
             return now - self.reading_since > limits.read_seconds
         return self.is_idle and now - self.active_at > limits.idle_seconds
 
     def data_received(self, data: bytes) -> None:
-        if self.transport.is_closing():
-            return
+        self.received.feed(data)
+        if self.received:
+            self.flow.pause_reading()
+
+    def _may_parse(self) -> bool:
+        return not self.pipeline and not self.flow.write_paused and not self.transport.is_closing()
+
+    def _parse(self, data: bytes) -> None:
         if self.reading_since is None:
             self.reading_since = self.loop.time()
-        self.head_bytes += len(data)
+        self.request_bytes += len(data)
         super().data_received(data)
-        if self.head_bytes > HEAD_BYTES and not self.transport.is_closing():
+        if self.pipeline:
+            self.received.size = PIPELINED_SLICE
+        if self.transport.is_closing():
+            return
+        if self.is_head and self.request_bytes > HEAD_BYTES:
             self._refuse(b"431 Request Header Fields Too Large")
+        elif self.request_bytes > self.open.limits.request_bytes + HEAD_BYTES:
+            self._refuse(b"413 Content Too Large")
+        elif not self.received and not self.pipeline:
+            self.flow.resume_reading()
+
+    def on_message_begin(self) -> None:
+        self.is_head = True
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self.is_head:
+            return  # a trailer
+        if len(self.headers) >= HEADERS:
+            raise ValueError(f"expected at most {HEADERS} headers")
+        super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        self.head_bytes = -(1 << 62)  # what follows is the body
+        self.is_head = False
+        if not self.url.startswith(b"/"):  # the host of an absolute target counts, and not the header that is checked
+            raise ValueError("expected a path as the target of a request")
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        self.head_bytes, self.reading_since = 0, None
+        self.request_bytes, self.is_head, self.reading_since = 0, True, None
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
         self.active_at = self.loop.time()
         super().on_response_complete()
+        if self.received:
+            self.flow.pause_reading()
+            self.loop.call_soon(self.received.resume)
 
     def handle_websocket_upgrade(self) -> None:
         self.open.http.pop(self, None)
+        self.received.clear()
         if len(self.open.websockets) >= self.open.limits.websockets:
             self._refuse(b"503 Service Unavailable", b"retry-after: 5\r\n")
         else:
@@ -134,8 +211,10 @@ class Http(HttpToolsProtocol):
     def resume_writing(self) -> None:
         self.paused_at = None
         super().resume_writing()
+        self.received.resume()
 
     def _refuse(self, status: bytes, headers: bytes = b"") -> None:
+        self.received.clear()
         self.transport.write(b"HTTP/1.1 %b\r\n%bcontent-length: 0\r\nconnection: close\r\n\r\n" % (status, headers))
         self.transport.close()
 
@@ -147,8 +226,9 @@ class WebSocket(WebSocketsSansIOProtocol):
         super().__init__(*arguments, **options)
         self.open: Connections = self.config.loaded_app.connections
         self.reading_since: float | None = None  #: of a message that has not arrived as a whole
-        self.paused_at: float | None = None
+        self.paused_at: float | None = None  #: when the client stopped reading
         self.counted_since, self.counted = self.loop.time(), 0
+        self.received = _Sliced(self._parse, self._may_parse, WEBSOCKET_SLICE)
 
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(transport)
@@ -156,24 +236,47 @@ class WebSocket(WebSocketsSansIOProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.open.websockets.discard(self)
+        self.received.clear()
         super().connection_lost(exc)
 
     def is_late(self, now: float, limits: ConnectionLimits) -> bool:
         """Return whether the connection must be closed."""
-        since = [moment for moment in (self.reading_since,) if moment is not None]
         if self.paused_at is not None and now - self.paused_at > limits.write_seconds:
             return True
-        return any(now - moment > limits.read_seconds for moment in since)
+        return self.reading_since is not None and now - self.reading_since > limits.read_seconds
 
     def data_received(self, data: bytes) -> None:
-        for start in range(0, len(data), SLICE):
-            if self.transport.is_closing():
-                return
-            if self.reading_since is None:
-                self.reading_since = self.loop.time()
-            super().data_received(data[start : start + SLICE])
-            if not self.frames and not self.conn.reader.buffer:
-                self.reading_since = None
+        self.received.feed(data)
+        if self.received:
+            self._pause()
+
+    def _may_parse(self) -> bool:
+        return self.queue.empty() and not self.transport.is_closing()
+
+    def _pause(self) -> None:
+        if not self.read_paused:
+            self.read_paused = True
+            self.transport.pause_reading()
+
+    def _parse(self, data: bytes) -> None:
+        if self.reading_since is None:
+            self.reading_since = self.loop.time()
+        super().data_received(data)
+        if not self.frames and not self.conn.reader.buffer:
+            self.reading_since = None
+        if not self.received and self.queue.empty() and self.read_paused and not self.transport.is_closing():
+            self.read_paused = False
+            self.transport.resume_reading()
+
+    async def receive(self) -> Any:
+        message = await self.queue.get()
+        if self.queue.empty():
+            if self.received:
+                self.loop.call_soon(self.received.resume)
+            elif self.read_paused and not self.transport.is_closing():
+                self.read_paused = False
+                self.transport.resume_reading()
+        return message
 
     def handle_ping(self) -> None:
         self._count()
@@ -187,13 +290,24 @@ class WebSocket(WebSocketsSansIOProtocol):
         self._count()
         super().handle_cont(event)
 
+    def handle_text(self, event: Frame) -> None:
+        if len(event.data) < TINY:
+            self._count()
+        super().handle_text(event)
+
+    def handle_bytes(self, event: Frame) -> None:
+        if len(event.data) < TINY:
+            self._count()
+        super().handle_bytes(event)
+
     def _count(self) -> None:
-        """Close a connection that sends too many control frames and fragments."""
+        """Close a connection that sends too many frames which cannot be requests."""
         now = self.loop.time()
         if now - self.counted_since > FRAME_SECONDS:
             self.counted_since, self.counted = now, 0
         self.counted += 1
         if self.counted > FRAMES:
+            self.received.clear()
             self.transport.abort()
 
     def pause_writing(self) -> None:

@@ -111,8 +111,8 @@ class BatchLimits(msgspec.Struct, frozen=True):
 
     calls: int = 1_000
     seconds: float = 30.0  #: after which no further call of the batch begins
-    answer_bytes: int = 32 << 20  #: of its answers, after which no further call begins
-    all_bytes: int = 128 << 20  #: of the answers to all batches of a process
+    answer_bytes: int = 16 << 20  #: of its answers, after which no further call begins
+    all_bytes: int = 48 << 20  #: of the answers to all batches of a process
 
 
 class Dispatcher:

@@ -1,6 +1,7 @@
 """The methods of the rollup: estimates with their fee, proofs, and the `feemodel_` methods of the explorer."""
 
 import asyncio
+import inspect
 import logging
 import secrets
 from collections.abc import Callable, Mapping
@@ -281,12 +282,12 @@ def ledger_failed(error: UnreadableFile) -> CallError:
 
 
 def one_at_a_time(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method that computes in a thread; calls wait for each other."""
-    turn = asyncio.Lock()
+    """Return a method whose calls wait for each other; a plain function computes in a thread."""
+    turn, is_async = asyncio.Lock(), inspect.iscoroutinefunction(method)
 
     @wraps(method)
-    async def in_thread(*parameters: Any) -> Any:
+    async def in_turn(*parameters: Any) -> Any:
         async with turn:
-            return await asyncio.to_thread(method, *parameters)
+            return await (method(*parameters) if is_async else asyncio.to_thread(method, *parameters))
 
-    return in_thread
+    return in_turn

@@ -200,8 +200,8 @@ class Service:
         settings = self.settings
         return Connections(
             ConnectionLimits(
-                settings.connections, settings.websockets, settings.idle_seconds, settings.body_seconds,
-                settings.write_seconds,
+                settings.connections, settings.websockets, settings.body_limit, settings.idle_seconds,
+                settings.body_seconds, settings.write_seconds,
             )
         )  # fmt: skip
 
@@ -308,7 +308,8 @@ class Service:
         if self.chain is not None or self.node is not None:
             explained["estimate"] = self._gas_of
         found = explorer_methods(**explained)
-        found["feemodel_film"] = one_at_a_time(found["feemodel_film"])
+        for name in ("feemodel_film", "feemodel_explain", "feemodel_compare"):  # which may take much memory and time
+            found[name] = one_at_a_time(found[name])
         methods = {name: Method(function, typed=False) for name, function in found.items()}
         if self.node is not None:
             methods["feemodel_explain"] = Method(_after(self._refresh_head, found["feemodel_explain"]), typed=False)
