@@ -1,7 +1,9 @@
 """Files that expand without end, or that end a reader, are refused in bounded time and memory by a named error."""
 
+import contextlib
 import gzip
 import os
+import random
 import resource
 import subprocess
 import sys
@@ -293,6 +295,33 @@ def test_changed_netcdf_files_are_read_or_refused():
     outcomes = fuzz_netcdf(60, seed=3)
 
     assert outcomes["read"] + outcomes["refused"] == 60
+
+
+def _parquet(path):
+    count = 500
+    columns = {"block_number": np.arange(count), "timestamp": np.arange(count) * 12, "gas_used": np.arange(count)}
+    data = pa.array([b"\1" * (row % 7) for row in range(count)])
+    pq.write_table(pa.table({**columns, "extra_data": data}), path, compression="zstd")
+
+
+@pytest.mark.parametrize(
+    ("write", "read"),
+    [(_parquet, read_blocks), (lambda path: np.savez_compressed(path, a=np.arange(100)), read_arrays)],
+    ids=["Parquet", "arrays"],
+)
+def test_changed_files_are_read_or_refused(tmp_path, write, read):
+    """pyarrow ends the process where a damaged description of a column is looked at."""
+    path, draw = tmp_path / "file.npz", random.Random(1)
+    write(path)
+    content = path.read_bytes()
+    read(path)
+    for _ in range(450):
+        changed = bytearray(content)
+        for _ in range(draw.choice((1, 2, 3, 8))):
+            changed[draw.randrange(len(changed))] = draw.choice((0, 255, draw.randrange(256)))
+        path.write_bytes(changed)
+        with contextlib.suppress(UnreadableFile):
+            read(path)
 
 
 def test_progress_of_a_long_read_is_reported(tmp_path, monkeypatch):

@@ -26,6 +26,7 @@ BOM = b"\xef\xbb\xbf"  # that some editors put before UTF-8
 _NAME = re.compile(rb'"?[A-Za-z_][A-Za-z0-9_]*"?\Z')  # the header of a CSV file of one column
 _OTHER_SEPARATORS = {b";": "semicolons", b"\t": "tabs", b"|": "bars"}
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+BATCH, NESTED_BATCH = 1 << 16, 1 << 10  # rows of Parquet that are read at a time, of lists in which fewer
 CSV_BLOCK = 1 << 26  # bytes: a row must fit, and calldata of megabytes is two digits a byte
 
 
@@ -113,35 +114,37 @@ def _read_parquet(path: PathLike, names: Sequence[str]) -> pa.Table:
 
     most = most_bytes()
     with pq.ParquetFile(path) as file:
-        described = file.metadata
-        chunks = [
-            described.row_group(group).column(place)
-            for group in range(described.num_row_groups)
-            for place in range(described.num_columns)
-            if described.schema.column(place).path.split(".")[0] in names
-        ]
-        values: dict[str, int] = {}
-        for chunk in chunks:
-            values[chunk.path_in_schema] = values.get(chunk.path_in_schema, 0) + chunk.num_values
-        check_rows(path, max((described.num_rows, *values.values())))
-        if sum(chunk.total_uncompressed_size for chunk in chunks) > most:
-            raise too_large(path, most)
-        packed = [chunk.path_in_schema for chunk in chunks if chunk.physical_type == "BYTE_ARRAY"]
-    with pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=sorted({*packed})) as file:
-        table = file.read(columns=list(names))
-    if sum(_unpacked(column) for column in table.columns) > most:
-        raise too_large(path, most)
-    return table
+        check_rows(path, file.metadata.num_rows)
+        columns = [file.schema.column(place) for place in range(len(file.schema))]
+        wanted = [column for column in columns if column.path.split(".")[0] in names]
+        repeated = [column.path for column in wanted if column.physical_type == "BYTE_ARRAY"]
+        nested = any(column.max_repetition_level for column in wanted)
+    batches, size, rows = [], 0, 0
+    with pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=repeated) as file:
+        try:
+            for batch in file.iter_batches(NESTED_BATCH if nested else BATCH, columns=list(names)):
+                size, rows = size + sum(_unpacked(column) for column in batch.columns), rows + batch.num_rows
+                check_rows(path, rows)
+                if size > most:
+                    raise too_large(path, most)
+                batches.append(batch)
+        except KeyError as error:  # names of columns that differ between the parts of a damaged file
+            raise UnreadableFile(f"{path}: damaged: no column {error}") from None
+        return pa.Table.from_batches(batches, None if batches else _schema(file, names)).combine_chunks()
 
 
-def _unpacked(column: pa.ChunkedArray) -> int:
-    """The bytes of a column of Parquet when every value is written out."""
+def _schema(file: Any, names: Sequence[str]) -> pa.Schema:
+    return pa.schema([file.schema_arrow.field(name) for name in names])
+
+
+def _unpacked(array: pa.Array) -> int:
+    """The bytes of a column when every value is written out."""
     import pyarrow.compute as pc
 
-    if not pa.types.is_dictionary(column.type):
-        return int(column.nbytes)
-    lengths = (pc.binary_length(chunk.dictionary).take(chunk.indices) for chunk in column.chunks)
-    return sum(pc.sum(pc.cast(each, pa.int64())).as_py() or 0 for each in lengths)
+    if not pa.types.is_dictionary(array.type):
+        return int(array.nbytes)
+    lengths = pc.binary_length(array.dictionary).take(array.indices)
+    return int(pc.sum(pc.cast(lengths, pa.int64())).as_py() or 0)
 
 
 def _read_csv(path: PathLike, names: Sequence[str]) -> pa.Table:

@@ -18,6 +18,7 @@ from feemodel.ethereum.transaction import LINEA_CHAIN_ID
 from feemodel.execution.limits import Limits
 from feemodel.explorer.history import EVERY, PriceHistory
 from feemodel.explorer.methods import explorer_methods, shipped_days
+from feemodel.io.documents import contents
 from feemodel.ledger.store import Block, Store
 from feemodel.server import metrics
 from feemodel.server.chain import Chain, development_genesis, genesis_chain, read_genesis_document, replay_chain
@@ -123,7 +124,7 @@ def _codec(settings: Settings) -> Codec:
         return Lzss.from_file(str(settings.dictionary))
     if settings.dictionary is not None:
         try:
-            return Zstd(dictionary=Path(settings.dictionary).read_bytes())
+            return Zstd(dictionary=contents(settings.dictionary))
         except OSError as error:
             raise unreadable(settings.dictionary, error) from None
     return get_codec(settings.codec)

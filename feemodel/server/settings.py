@@ -27,7 +27,7 @@ from feemodel.processors import cores
 ENVIRONMENT_PREFIX = "FEEMODEL_"
 #: Variables with the prefix that name no setting: the settings file, and what the tests and scripts read.
 OTHER_VARIABLES = frozenset(
-    {"FEEMODEL_CONFIG", "FEEMODEL_NATIVE", "FEEMODEL_PEERS", "FEEMODEL_SHARED", "FEEMODEL_SOLC"}
+    f"FEEMODEL_{name}" for name in ("CONFIG", "MAX_FILE_BYTES", "MAX_FILE_SECONDS", "NATIVE", "PEERS", "SHARED", "SOLC")
 )
 SECRET = ("node", "l1_node", "fallback_node")  # an address may hold a password
 HIDDEN = "(not shown)"
