@@ -67,6 +67,7 @@ NEEDED = {
     "explain": {"subject": RAW},
     "compare": {"subject": RAW},
     "chains": {},
+    "rules": {"action": "export", "name": "base"},
     "max-send": {"chain": "linea", "call": "{}", "--balance": "5", "--base-fee": "7"},
     "sweep": {"spec": "{folder}/sweep.toml"},
     "backtest": {"--hours": "1", "--arrival-rate": "0.02"},

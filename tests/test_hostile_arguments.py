@@ -26,6 +26,7 @@ NOT_CALLED = {
     "feemodel.rollups.optimism_operator": {"TransactionMix"},
     "feemodel.rollups.polygon_zkevm": {"Pricing"},
     "feemodel.rollups.mantle": {"mantle_rule"},  # as the next one, tried through `rule`
+    "feemodel.rollups.rigid": {"Declaration"},
     "feemodel.rollups.starknet": {"starknet_rule"},
     "feemodel.rollups.taiko": {"Chain"},
     "feemodel.simulation.attacks.denial": {"Victim"},

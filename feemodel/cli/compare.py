@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from feemodel.cli.options import add_codec, count, read_codec, whole_from_0
+from feemodel.cli.options import add_codec, count, given_parameters, read_codec, whole_from_0
 from feemodel.cli.output import add_out, checked_out, print_json, print_table
 from feemodel.cli.subjects import add_transaction_file, estimated_gas, read_subject, read_transaction_file
 from feemodel.errors import InvalidInput, UnknownParameter
@@ -114,7 +114,7 @@ def _rules(options: argparse.Namespace) -> "tuple[list[Rule], dict[str, InvalidI
     from feemodel.rollups.rules import all_rules, rule, rules_at
 
     own = {} if options.chains is None else read_chains(options.chains)
-    given = given_parameters(options.set)
+    given = given_by_chain(options.set)
     if options.rules is None:
         found, without = rules_at(options.at, chains={**CHAINS, **own}, parameters=given)
         return list(found), dict(without)
@@ -124,21 +124,18 @@ def _rules(options: argparse.Namespace) -> "tuple[list[Rule], dict[str, InvalidI
     return [rule(own.get(one, one), at=options.at, parameters=given.get(one, {})) for one in names], {}
 
 
-def given_parameters(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
+def given_by_chain(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Chain → parameters of `CHAIN.PARAMETER=VALUE`.
 
-    >>> given_parameters(["mode.base_fee_scalar=20000"])
+    >>> given_by_chain(["mode.base_fee_scalar=20000"])
     {'mode': {'base_fee_scalar': 20000}}
     """
-    from feemodel.rollups.chains import parse_parameter
-
     found: dict[str, dict[str, Any]] = {}
     for text in texts:
         chain, dot, rest = text.partition(".")
-        name, equals, value = rest.partition("=")
-        if not (dot and equals):
+        if not dot:
             raise InvalidInput("--set", "expected CHAIN.PARAMETER=VALUE, such as mode.base_fee_scalar=20000", text)
-        found.setdefault(chain, {})[name] = parse_parameter(name, value)
+        found.setdefault(chain, {}).update(given_parameters([rest]))
     return found
 
 

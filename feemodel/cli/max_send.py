@@ -2,7 +2,7 @@
 
 import argparse
 
-from feemodel.cli.options import MissingOption, count, whole_from_0
+from feemodel.cli.options import MissingOption, add_parameters, count, given_parameters, whole_from_0
 from feemodel.cli.output import print_json, print_table
 from feemodel.ethereum.quantities import WEI_PER_ETH
 
@@ -22,14 +22,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--priority-fee", type=whole_from_0, default=0, metavar="WEI", help="offered, per gas")
     parser.add_argument("--max-fee", type=whole_from_0, metavar="WEI", help="offered (the largest base fee by then)")
     parser.add_argument("--at", metavar="DATE", help="the rule of that day (the newest)")
-    parser.add_argument(
-        "--set", metavar="PARAMETER=VALUE", action="append", default=[],
-        help="a parameter of the chain in place of the known or unknown one; may be repeated",
-    )  # fmt: skip
+    add_parameters(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    from feemodel.cli.compare import given_parameters
     from feemodel.io.documents import parse_json
     from feemodel.rollups import Now, max_send
     from feemodel.rollups.factors import token_per_eth
@@ -47,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
         blob_base_fee=1 if options.blob_base_fee is None else options.blob_base_fee,
         price_per_unit=options.price_per_unit,
     )  # fmt: skip
-    given = given_parameters(f"{options.chain}.{text}" for text in options.set).get(options.chain, {})
+    given = given_parameters(options.set)
     terms = parameters_of(options.chain, at=options.at, parameters=given)
     found = max_send(
         options.chain, options.balance, call, now=now, gas_limit=options.gas, blocks_ahead=options.blocks_ahead,

@@ -3,7 +3,7 @@
 import argparse
 import math
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -184,3 +184,28 @@ def check_known(where: str, asked: Any, known: Collection[str]) -> None:
     raise InvalidInput(
         where, f"expected one of {', '.join(known)}" if len(known) <= 20 else "expected a known name", asked
     )
+
+
+def add_parameters(parser: argparse.ArgumentParser) -> None:
+    """The option that gives a parameter of a chain."""
+    parser.add_argument(
+        "--set", metavar="PARAMETER=VALUE", action="append", default=[],
+        help="a parameter of the chain in place of the known or unknown one; may be repeated",
+    )  # fmt: skip
+
+
+def given_parameters(texts: Iterable[str]) -> dict[str, Any]:
+    """The parameters of `--set PARAMETER=VALUE`.
+
+    >>> given_parameters(["base_fee_scalar=20000"])
+    {'base_fee_scalar': 20000}
+    """
+    from feemodel.rollups.chains import parse_parameter
+
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise InvalidInput("--set", "expected PARAMETER=VALUE, such as base_fee_scalar=20000", text)
+        found[name] = parse_parameter(name, value)
+    return found

@@ -5,6 +5,7 @@ chains, read_chains, chains_table : chains as dated rows from files, one's own f
 sizes_table, compare, compare_sums, comparison, compare_days : the same transactions under many rules, on many days
 optimism, arbitrum, scroll, zksync, zksync_os, taiko, polygon_zkevm, mantle, celo, starknet, base : a chain's formulas,
     as its nodes compute them
+rigid : rules as RIP-7993 declares gas markets
 preverification_gas : what bundlers of ERC-4337 ask; erc4337 has their formulas
 arbitrum_l1_pricing, arbitrum_l2_pricing : Arbitrum's price of L1 data, its L2 base fee
 optimism_operator : what the operator of an OP Stack chain sets
