@@ -67,6 +67,7 @@ NEEDED = {
     "explain": {"subject": RAW},
     "compare": {"subject": RAW},
     "chains": {},
+    "padding": {"--chain": "taiko"},
     "rules": {"action": "export", "name": "base"},
     "max-send": {"chain": "linea", "call": "{}", "--balance": "5", "--base-fee": "7"},
     "sweep": {"spec": "{folder}/sweep.toml"},

@@ -32,6 +32,7 @@ VERBS = {
     "explain": "one transaction or call: size, gas, every part of the fee, accepted or pending",
     "compare": "a transaction, a call or a file of them under every rollup's fee rule",
     "chains": "the chains whose rules are known, the dated rows of one, and rows that are long unchecked",
+    "padding": "by which factor the fee of now covers the fee some blocks later, chain by chain",
     "rules": "a chain's rule in a form that machines read",
     "max-send": "the largest value that a balance can send on a rollup, and what is held back for fees",
     "sweep": "a formula over a grid, Sobol points or random draws, as a file describes it",

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from feemodel.plots.figures import plot_distributions as plot_distributions
     from feemodel.plots.figures import plot_fee_by_size as plot_fee_by_size
     from feemodel.plots.figures import plot_fee_curves as plot_fee_curves
+    from feemodel.plots.figures import plot_padding as plot_padding
     from feemodel.plots.figures import plot_posting as plot_posting
     from feemodel.plots.figures import plot_recovery as plot_recovery
     from feemodel.plots.figures import plot_surge as plot_surge

@@ -223,6 +223,31 @@ def plot_days(table: "pd.DataFrame", ax: Axes | None = None, *, transactions: in
     return finished(ax, grid="y", fontsize=7, loc="upper left")
 
 
+def plot_padding(table: "pd.DataFrame", ax: Axes | None = None) -> Axes:
+    """Factors that cover a later fee, logarithmic: a dot for the 99 % quantile, a ring for the bound, wallets as lines.
+
+    Parameters
+    ----------
+    table : of `feemodel.rollups.padding_table`; a chain without a bound has no ring.
+    ax : to draw on; a new figure's unless given.
+    """
+    ax = given_or_new(ax)
+    place = np.arange(len(table))
+    bound, quantile = table["bound"].to_numpy(float), table["quantile"].to_numpy(float)
+    ax.hlines(place, quantile, np.where(np.isnan(bound), quantile, bound), color="#cccccc", linewidth=1.5, zorder=1)
+    ax.plot(quantile, place, "o", color=BLUE, markersize=6, label="99 % quantile over a month of L1")
+    ax.plot(bound, place, "o", color=ORANGE, markersize=8, markerfacecolor="none", label="bound of the protocol")
+    factors = [float(name.removeprefix("fails_")) for name in table.columns if name.startswith("fails_")]
+    for number, factor in enumerate(factors):
+        label = "flat factors of wallets: " + ", ".join(f"{one:g}" for one in factors)
+        ax.axvline(factor, color=GREY, linestyle=":", linewidth=1, label=None if number else label)
+    ax.set(xscale="log", xlabel="factor on the fee of now")
+    ax.set_yticks(place, [f"{row.chain}, {row.blocks:,}" for row in table.itertuples()])
+    ax.set_ylabel("chain, blocks ahead")
+    ax.invert_yaxis()
+    return finished(ax, plain="x", grid="x", fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.06))
+
+
 def plot_posting(rows: Sequence[tuple[str, int, int]], ax: Axes | None = None) -> Axes:
     """L1 gas of posting, today and under a draft, as dots, and the change: label, gas today, gas then, logarithmic."""
     ax = given_or_new(ax)

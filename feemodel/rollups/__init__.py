@@ -5,6 +5,7 @@ chains, read_chains, chains_table : chains as dated rows from files, one's own f
 sizes_table, compare, compare_sums, comparison, compare_days : the same transactions under many rules, on many days
 optimism, arbitrum, scroll, zksync, zksync_os, taiko, polygon_zkevm, mantle, celo, starknet, base : a chain's formulas,
     as its nodes compute them
+padding_table : by which factor the fee of now covers a later one
 rigid : rules as RIP-7993 declares gas markets
 preverification_gas : what bundlers of ERC-4337 ask; erc4337 has their formulas
 arbitrum_l1_pricing, arbitrum_l2_pricing : Arbitrum's price of L1 data, its L2 base fee
@@ -24,6 +25,7 @@ from feemodel.lazy import lazy_names
 if TYPE_CHECKING:
     from feemodel.rollups.chain_files import read_chains as read_chains
     from feemodel.rollups.erc4337 import preverification_gas as preverification_gas
+    from feemodel.rollups.padding import padding_table as padding_table
     from feemodel.rollups.rules import rule as rule
     from feemodel.rollups.rules import rules_at as rules_at
     from feemodel.rollups.sending import Now as Now

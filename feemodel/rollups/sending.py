@@ -101,14 +101,11 @@ def max_send(
         raise InvalidInput("chain", "expected a chain whose transactions are Ethereum's", terms.chain.name)
     tip = whole_scalar("max_priority_fee", max_priority_fee, unit="wei")
     if max_fee_per_gas is None:
-        fee = _max_fee(terms, now, blocks) + tip
+        fee = max_base_fee(terms, now, blocks) + tip
     else:
         fee = whole_scalar("max_fee_per_gas", max_fee_per_gas, minimum=tip, unit="wei")
     unsigned = _transaction(call, terms, gas_limit, fee, tip)
-    l1_blocks = 0
-    if blocks:
-        l1_blocks = 1 + blocks * terms.get("block_milliseconds", L1_BLOCK_MILLISECONDS) // L1_BLOCK_MILLISECONDS
-    l1_fees = balance.l1_fee_bounds(now.l1_base_fee, now.blob_base_fee, l1_blocks)
+    l1_fees = balance.l1_fee_bounds(now.l1_base_fee, now.blob_base_fee, l1_blocks_until(terms, blocks))
     if family == "arbitrum":
         return _on_arbitrum(balance_wei, unsigned, sign, now, l1_fees, terms, fee)
     if family not in PAYS_FOR_DATA:
@@ -124,6 +121,18 @@ def max_send(
         )
 
     return _largest(balance_wei, held)
+
+
+def l1_blocks_until(parameters: Parameters, blocks: int) -> int:
+    """How many L1 blocks a chain may have seen after so many of its own, at most: one for each where no file has its
+    block time.
+
+    >>> l1_blocks_until(parameters_of("op-mainnet"), 20)
+    4
+    """
+    count = whole_scalar("blocks", blocks)
+    milliseconds = instance("parameters", parameters, Parameters).get("block_milliseconds", L1_BLOCK_MILLISECONDS)
+    return 1 + count * milliseconds // L1_BLOCK_MILLISECONDS if count else 0
 
 
 def needs_l1_fees(name: str | Chain, price_per_unit: int | None) -> bool:
@@ -172,8 +181,18 @@ def _on_arbitrum(
     )  # fmt: skip
 
 
-def _max_fee(parameters: Parameters, now: Now, blocks: int) -> int:
-    """The largest base fee that the chain's rule allows after so many blocks."""
+def max_base_fee(parameters: Parameters, now: Now, blocks: int) -> int:
+    """The largest base fee that the chain's rule allows after so many blocks [wei / gas].
+
+    Raises `UnknownParameter` for a parameter that no source gives, `InvalidInput` for a chain without a published
+    bound.
+
+    >>> max_base_fee(parameters_of("op-mainnet"), Now(base_fee=10**6), 2)
+    1008016
+    """
+    instance("parameters", parameters, Parameters)
+    instance("now", now, Now)
+    blocks = whole_scalar("blocks", blocks)
     family, base_fee = parameters.chain.family, now.base_fee
     if not blocks:
         return base_fee

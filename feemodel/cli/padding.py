@@ -1,0 +1,62 @@
+"""`feemodel padding`: by which factor the fee of now covers the fee some blocks later, chain by chain."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from feemodel.cli.output import add_out, checked_out, print_json, print_table
+from feemodel.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--blocks", default="1,5,20,100", metavar="N,…", help="of the chain until inclusion")
+    parser.add_argument("--chain", action="append", metavar="NAME", help="only this one (all); may be repeated")
+    add_out(parser, "FILE", "draw the factors: .png, .svg or .pdf")
+
+
+def run(options: argparse.Namespace) -> int:
+    from feemodel.io.shipped import read_shipped_l1_fees
+    from feemodel.rollups.chains import CHAINS, chain
+    from feemodel.rollups.padding import WALLETS, padding_table
+
+    out = checked_out(options, (".png", ".svg", ".pdf"))
+    texts = options.blocks.split(",")
+    if not all(text.strip().isdecimal() for text in texts):
+        raise InvalidInput("--blocks", "expected whole numbers such as 1,5,20,100", options.blocks)
+    fees = read_shipped_l1_fees()[["base_fee", "blob_base_fee"]].round().astype("int64")
+    chains = {name: chain(name) for name in options.chain or CHAINS}
+    table = padding_table(fees, blocks=[int(text) for text in texts], chains=chains)
+    if not len(table):
+        raise InvalidInput("--chain", "expected a chain whose parameters are known", options.chain)
+    if out is not None:
+        _draw(out, table)
+    if options.json:
+        print_json(table.astype(object).where(table.notna(), None).to_dict("records"))
+        return 0
+    cells = [
+        (row["chain"], row["blocks"], "" if row["seconds"] != row["seconds"] else f"{row['seconds']:g}",
+         "none" if row["bound"] != row["bound"] else f"{row['bound']:,.3f}", f"{row['quantile']:.3f}",
+         *(f"{row[f'fails_{factor:g}']:.1%}" for factor in WALLETS))
+        for row in table.to_dict("records")
+    ]  # fmt: skip
+    columns = ("chain", "blocks", "seconds", "bound", "99 % quantile", *(f"{factor:g} × fails" for factor in WALLETS))
+    print_table("Factors on the fee of a transfer that cover it later", columns, cells)
+    print("bound: no fee passes it. Quantile and failures: L1 fees of 2026-01-07 to 2026-02-06, ten-minute means, at a")
+    print("constant base fee of the chain. Every factor below the bound can fail; none: no bound is published.")
+    for factor in WALLETS:
+        excess = table[f"excess_{factor:g}"].mean()
+        print(f"{factor:g} × holds back {excess:.0%} of the fee more than was needed, mean over all rows")
+    return 0
+
+
+def _draw(path: Path, table: "pd.DataFrame") -> None:
+    from matplotlib.figure import Figure
+
+    from feemodel.plots.figures import plot_padding
+
+    figure = Figure(figsize=(9, 1.5 + 0.3 * len(table)), layout="constrained")
+    plot_padding(table, figure.subplots())
+    figure.savefig(path, dpi=120)

@@ -1,0 +1,127 @@
+"""Padding: by which factor the fee of now covers the fee some blocks later, chain by chain.
+
+Two answers: the bound, which no fee passes whatever happens (all blocks full, on the chain and on L1), and the 99 %
+quantile over a history of L1 fees. The history says nothing of the chain's own base fee, which stays constant there.
+Its samples are ten-minute means: spikes within them are not seen, and for fewer blocks the change of ten minutes is
+taken, cut at the bound.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from feemodel.checks import EMPTY, check_table, sequence, whole, whole_scalar
+from feemodel.errors import InvalidInput
+from feemodel.ethereum.fee_market import LOWEST_BASE_FEE
+from feemodel.rollups import balance
+from feemodel.rollups.chains import CHAINS, Chain, When
+from feemodel.rollups.factors import Fees, Rule
+from feemodel.rollups.rules import PUBDATA, rules_at
+from feemodel.rollups.sending import Now, l1_blocks_until, max_base_fee
+
+BLOCKS = (1, 5, 20, 100)
+WALLETS = (1.1, 1.2, 1.25, 1.7)  # flat factors of wallets: 10 %, 20 %, 25 %, 1.7 ×
+QUANTILE = 0.99
+SAMPLE_MILLISECONDS = 600_000
+#: A transfer: its gas and its signed bytes, measured with a placeholder signature.
+TRANSFER: Mapping[str, int] = {
+    "gas": 21_000, "length": 110, "zero_bytes": 6, "nonzero_bytes": 104, "fastlz_size": 110, "brotli_size": 110,
+    "zstd_size": 110, "data_length": 0, "zstd_data_size": 1, "linea_size": 110, "pubdata": PUBDATA,
+    "l1_data_gas": 256, "l2_gas": 1_100_000,
+}  # fmt: skip
+
+
+def padding_table(
+    l1_fees: Mapping[str, Any] | pd.DataFrame, *, blocks: Sequence[int] = BLOCKS, wallets: Sequence[float] = WALLETS,
+    transaction: Mapping[str, int] = TRANSFER, at: When | None = None, chains: Mapping[str, Chain] = CHAINS,
+    parameters: Mapping[str, Mapping[str, Any]] = EMPTY,
+) -> pd.DataFrame:  # fmt: skip
+    """The factors that are enough, for each chain whose parameters are known and each number of blocks.
+
+    Parameters
+    ----------
+    l1_fees : `base_fee` and `blob_base_fee`, one row for each ten minutes, in order of time [wei / gas].
+    blocks : of the chain until inclusion.
+    wallets : flat factors that are tried.
+    transaction : one value for each column that the rules read; a transfer unless given.
+    at, chains, parameters : as in `feemodel.rollups.rules_at`.
+
+    Returns
+    -------
+    DataFrame : a row for each chain and number of blocks: `chain`, `rule`, `blocks`, `seconds` (of the chain's blocks,
+        NaN where their time is in no file), `bound` (the largest over the samples; NaN where none is published),
+        `quantile` (99 %), and for each wallet's factor `fails_F`, the share of samples in which it is too small, and
+        `excess_F`, what it holds back beyond the later fee, mean, in fees [1].
+
+    Raises `InvalidInput` for a history of fewer than two samples, or blocks or factors that are not numbers.
+
+    >>> fees = {"base_fee": [10**9, 2 * 10**9, 10**9], "blob_base_fee": [1, 1, 1]}
+    >>> found = padding_table(fees, blocks=[1]).set_index("chain")
+    >>> found.loc["taiko", ["bound", "quantile", "fails_1.1"]].tolist()
+    [1.25, 1.0, 0.0]
+    """
+    check_table("l1_fees", l1_fees, ("base_fee", "blob_base_fee"))
+    fees = {name: np.atleast_1d(whole(name, l1_fees[name])) for name in ("base_fee", "blob_base_fee")}
+    ahead = [whole_scalar("blocks", number, minimum=1) for number in sequence("blocks", list(blocks), "numbers")]
+    if len(fees["base_fee"]) < 2:
+        raise InvalidInput("l1_fees", "expected at least two samples", len(fees["base_fee"]))
+    rows = []
+    for one in rules_at(at, chains=chains, parameters=parameters)[0]:
+        if missing := [name for name in one.columns if name not in transaction]:
+            raise InvalidInput("transaction", f"expected the columns {', '.join(missing)}", [*transaction])
+        rows += [_row(one, number, fees, transaction, wallets) for number in ahead]
+    return pd.DataFrame(rows)
+
+
+def _row(
+    rule: Rule, blocks: int, fees: Mapping[str, Any], transaction: Mapping[str, int], wallets: Sequence[float]
+) -> dict[str, Any]:  # fmt: skip
+    milliseconds = rule.parameters.get("block_milliseconds")
+    step = 1 if milliseconds is None else max(1, -(-blocks * milliseconds // SAMPLE_MILLISECONDS))
+    if step >= len(fees["base_fee"]):
+        reason = f"expected more than {step:,} samples, for {blocks:,} blocks"
+        raise InvalidInput("l1_fees", reason, len(fees["base_fee"]))
+    total = _total(rule.fees(transaction, **fees), fees)
+    highest = _highest(rule, blocks, fees, transaction)
+    bound = None if highest is None else highest / total
+    ratio = total[step:] / total[:-step]
+    ratio = ratio if bound is None else np.minimum(ratio, bound[:-step])
+    found: dict[str, Any] = {
+        "chain": rule.chain, "rule": rule.name, "blocks": blocks,
+        "seconds": np.nan if milliseconds is None else blocks * milliseconds / 1000,
+        "bound": np.nan if bound is None else float(bound.max()), "quantile": float(np.quantile(ratio, QUANTILE)),
+    }  # fmt: skip
+    for factor in wallets:
+        found[f"fails_{factor:g}"] = float((ratio > factor).mean())
+        found[f"excess_{factor:g}"] = float(np.maximum(factor - ratio, 0).mean())
+    return found
+
+
+def _highest(
+    rule: Rule, blocks: int, fees: Mapping[str, Any], transaction: Mapping[str, int]
+) -> NDArray[np.float64] | None:
+    """The largest fee so many blocks after each sample; `None` where the chain has no published bound."""
+    price = rule.factors(transaction, **fees).gas_price
+    own = LOWEST_BASE_FEE if rule.chain == "linea" else int(np.max(price))  # of Linea the base fee alone moves
+    try:
+        rise = max_base_fee(rule.parameters, Now(base_fee=own), blocks) - own
+    except InvalidInput:
+        return None
+    count = l1_blocks_until(rule.parameters, blocks)
+    pairs = zip(fees["base_fee"].tolist(), fees["blob_base_fee"].tolist(), strict=True)
+    bounds = [balance.l1_fee_bounds(*pair, count) for pair in pairs]
+    try:
+        base_fee, blob_base_fee = np.array(bounds, dtype=np.int64).T
+        later = _total(rule.fees(transaction, base_fee=base_fee, blob_base_fee=blob_base_fee), fees)
+    except OverflowError:  # bounds of many L1 blocks pass 64 bits: one by one, as Python ints
+        paid = [rule.fees(transaction, base_fee=base, blob_base_fee=blob) for base, blob in bounds]
+        later = np.array([float(one.l1 + one.l2) for one in paid])
+    return later + float(transaction["gas"] * rise)
+
+
+def _total(paid: Fees, fees: Mapping[str, Any]) -> NDArray[np.float64]:
+    total = np.asarray(paid.l1, float) + np.asarray(paid.l2, float)
+    return np.array(np.broadcast_to(total, fees["base_fee"].shape))
