@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "io": GROUND | {"ethereum"},
     "ledger": GROUND | {"ethereum", "io"},
     "execution": GROUND | {"ethereum"},
-    "estimates": GROUND | {"ethereum", "sizes", "linea", "io", "execution"},
+    "estimates": GROUND | {"ethereum", "sizes", "linea", "io", "execution", "ledger"},
     "simulation": GROUND | {"ethereum", "sizes", "linea", "rollups"},
     "plots": GROUND | {"ethereum"},
     "explorer": GROUND | {"ethereum", "sizes", "linea", "rollups", "simulation", "io", "execution", "estimates"},

@@ -24,8 +24,8 @@ from feemodel.linea.explanation import explain
 from feemodel.linea.node import node_checks
 
 if TYPE_CHECKING:
+    from feemodel.estimates.chain import Chain
     from feemodel.execution.details import GasDetails
-    from feemodel.server.chain import Chain
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -196,7 +196,7 @@ def _chain(options: argparse.Namespace) -> "Chain | None":
     """The chain whose state the options name; `None` where they name none."""
     if options.genesis is None and options.replay is None:
         return None
-    from feemodel.server.chain import genesis_chain, read_genesis_document, replay_chain
+    from feemodel.estimates.chain import genesis_chain, read_genesis_document, replay_chain
 
     if options.genesis is not None:
         return genesis_chain(read_genesis_document(options.genesis))

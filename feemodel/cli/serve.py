@@ -104,7 +104,7 @@ def _store(settings: Settings, folder: str | None) -> Path | None:
         return Path(settings.store)
     if folder is None:
         return None
-    from feemodel.server.chain import build_ledger, copy_development_ledger, read_genesis_document
+    from feemodel.estimates.chain import build_ledger, copy_development_ledger, read_genesis_document
 
     path = Path(folder) / "genesis.db"
     if settings.genesis is None:
@@ -116,8 +116,8 @@ def _store(settings: Settings, folder: str | None) -> Path | None:
 
 def _check_genesis(genesis: str, store: "Store") -> None:
     """Raise `InvalidInput` unless the ledger's block 0 is that genesis."""
+    from feemodel.estimates.chain import read_genesis_document
     from feemodel.ledger.genesis import genesis_root
-    from feemodel.server.chain import read_genesis_document
 
     root, held = genesis_root(read_genesis_document(genesis), store.scheme.name), store.block(0).root
     if root != held:

@@ -9,6 +9,8 @@ import msgspec
 
 import feemodel
 from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.estimates.chain import Chain
+from feemodel.estimates.prices import reward, suggested_tip
 from feemodel.ethereum.call import Call
 from feemodel.ethereum.fee_market import MIN_BLOB_BASE_FEE
 from feemodel.ethereum.quantities import slot_bytes, to_hex, to_quantity
@@ -29,10 +31,9 @@ from feemodel.server.calls import (
     StateOverride,
     Uint64,
 )
-from feemodel.server.chain import Chain
 from feemodel.server.dispatch import SERVER_ERROR, CallError, Method
 from feemodel.server.execute import Runner, Work
-from feemodel.server.prices import Pricing, reward, suggested_tip
+from feemodel.server.prices import Pricing
 
 Found = TypeVar("Found")
 
@@ -98,12 +99,21 @@ class Executor:
 
     def check_block(self, block: BlockId | None) -> None:
         """Raise the error of a node for a block whose state is not there; `None` is the newest block."""
-        if block is not None and not self.chain.is_newest(block):
+        if block is not None and not self.is_newest(block):
             text = str(block.given)
             shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
             known = "" if self.chain.hash is None else f" ({to_hex(self.chain.hash)})"
             newest = f"{self.chain.call_state.block.number:#x}{known}"
             raise CallError(SERVER_ERROR, f"header not found: {shown}, the newest block is {newest}")
+
+    def is_newest(self, block: BlockId) -> bool:
+        """Return whether a parameter names the newest block."""
+        if block.hash is not None:
+            return block.hash == self.chain.hash
+        number = self.chain.call_state.block.number
+        if block.tag is not None:
+            return block.tag != "earliest" or number == 0
+        return block.number == number
 
     async def run(self, task: Callable[[Engine], Found], request: Request, call_state: CallState) -> Found:
         """Return what a task that executes a call returns."""
@@ -201,7 +211,7 @@ class ChainMethods:
 
     def block_by_number(self, block: Block, full: bool = False) -> dict[str, Any] | None:
         """Return a block's header; the chain keeps no transactions."""
-        return self._block if self._chain.is_newest(block) else None
+        return self._block if self._executor.is_newest(block) else None
 
     def block_by_hash(self, hash: Hash, full: bool = False) -> dict[str, Any] | None:
         """Return a block's header by its hash."""

@@ -17,6 +17,7 @@ from feemodel.execution.details import gas_details
 from feemodel.execution.engines import Engine
 from feemodel.execution.estimate import GasEstimate
 from feemodel.execution.limits import Limits
+from feemodel.io.async_node import AsyncNode
 from feemodel.io.node import NodeError
 from feemodel.ledger.database import read_ahead
 from feemodel.ledger.proof import STEP, proof_steps
@@ -24,7 +25,7 @@ from feemodel.ledger.store import Store
 from feemodel.server.calls import Address, CallObject, EstimateOption, Quantity, estimate_options, parse
 from feemodel.server.dispatch import INTERNAL_ERROR, INVALID_PARAMS, SERVER_ERROR, UNAVAILABLE, CallError, Method
 from feemodel.server.eth import Executor, OverrideLimits
-from feemodel.server.node import CHAIN_ID, NEWEST_BLOCK, NEXT_BASE_FEE, ChainId, Head, Node, Polled
+from feemodel.server.node import CHAIN_ID, NEWEST_BLOCK, NEXT_BASE_FEE, ChainId, Head, Polled
 from feemodel.server.prices import Pricing
 
 PRODUCTION_PREFIX = "linea"  # under which today's clients call the two methods
@@ -125,7 +126,7 @@ class NodeEstimates:
 
     def __init__(
         self,
-        node: Node,
+        node: AsyncNode,
         chain_id: ChainId,
         head: Polled[Head],
         pricing: Pricing,

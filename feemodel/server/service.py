@@ -12,24 +12,25 @@ from typing import Any
 import msgspec
 
 from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded, UnreadableFile, UpstreamError, unreadable
+from feemodel.estimates.chain import Chain, development_genesis, genesis_chain, read_genesis_document, replay_chain
+from feemodel.estimates.prices import Prices
 from feemodel.estimates.rollup import Measuring
 from feemodel.ethereum.quantities import from_quantity, hash_bytes, to_hex, to_quantity
 from feemodel.ethereum.transaction import LINEA_CHAIN_ID
 from feemodel.execution.limits import Limits
 from feemodel.explorer.history import EVERY, PriceHistory
 from feemodel.explorer.methods import explorer_methods, shipped_days
+from feemodel.io.async_node import AsyncNode
 from feemodel.io.documents import contents
 from feemodel.ledger.store import Block, Store
 from feemodel.server import metrics
-from feemodel.server.chain import Chain, development_genesis, genesis_chain, read_genesis_document, replay_chain
 from feemodel.server.deadlines import ConnectionLimits, Connections
 from feemodel.server.dispatch import METHOD_NOT_FOUND, BatchLimits, CallError, Dispatcher, Method
 from feemodel.server.eth import ChainMethods, Executor, OverrideLimits, accounts, client_version
 from feemodel.server.execute import Runner
-from feemodel.server.node import CHAIN_ID, NEWEST_BLOCK, NEXT_BASE_FEE, ChainId, Head, Node, Polled
+from feemodel.server.node import CHAIN_ID, NEWEST_BLOCK, NEXT_BASE_FEE, ChainId, Head, Polled
 from feemodel.server.openrpc import document
 from feemodel.server.prices import (
-    Prices,
     Pricing,
     configured_prices,
     fetch_l1_prices,
@@ -151,7 +152,7 @@ class Service:
         self._measuring = Measuring(loaded.codec, settings.measured, settings.packed)
         loaded.codec.size(bytes(64))  # compiles its kernels before a request needs them
         self.ledger = None if loaded.store is None else Ledger(str(loaded.store), settings.key_limit)
-        self._nodes: list[Node] = []
+        self._nodes: list[AsyncNode] = []
         self._chain_id = ChainId(loaded.chain_id if settings.node else None)
         self._l1_chain_id = ChainId()
         self.node = None if settings.node is None else self._opened(settings.node)
@@ -170,9 +171,9 @@ class Service:
         self.methods = self._methods()
         self._document: bytes | None = None
 
-    def _opened(self, url: str) -> Node:
+    def _opened(self, url: str) -> AsyncNode:
         settings = self.settings
-        node = Node(
+        node = AsyncNode(
             url, timeout=settings.node_timeout, requests=settings.node_requests, queue=settings.node_queue,
             max_bytes=settings.node_bytes,
         )  # fmt: skip
@@ -222,7 +223,7 @@ class Service:
         if self._chain_id.known is None:
             raise UpstreamError(self.head.error or "the node: its chain id is not known")
 
-    async def _fetch_head(self, node: Node) -> Head:
+    async def _fetch_head(self, node: AsyncNode) -> Head:
         held = self._loaded.held
         asked = [CHAIN_ID, NEWEST_BLOCK, NEXT_BASE_FEE]
         if held is not None:
@@ -266,7 +267,7 @@ class Service:
             return 0 if is_fixed else newest.next_base_fee()
 
         return Pricing(
-            settings.costs, costs, None if polled is None else lambda: polled, least_base_fee,
+            settings.costs, costs, polled, least_base_fee,
             base_fee_is_fixed=is_fixed,
         )  # fmt: skip
 

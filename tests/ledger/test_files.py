@@ -9,6 +9,7 @@ import pytest
 from ethereum_rlp import rlp
 
 from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.estimates.chain import read_genesis_document
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import to_hex
 from feemodel.io import large_json
@@ -16,7 +17,6 @@ from feemodel.ledger import files, read_blocks, read_genesis, read_proof, read_t
 from feemodel.ledger.blocks import AccountFields, GenesisAccount, SlotChange
 from feemodel.ledger.files import genesis_chain_id, parse_block, parse_genesis, parse_trie_log, read_genesis_chain_id
 from feemodel.ledger.scheme import EMPTY_KECCAK
-from feemodel.server.chain import read_genesis_document
 from tests.ledger_blocks import address, slot
 
 A, B = to_hex(address(1)), to_hex(address(2))

@@ -12,14 +12,15 @@ from typing import Any
 
 from uvicorn import Server
 
+from feemodel.estimates.chain import Chain
+from feemodel.estimates.prices import Prices
 from feemodel.estimates.rollup import Measuring
 from feemodel.execution.limits import Limits
 from feemodel.server.app import App
-from feemodel.server.chain import Chain
 from feemodel.server.dispatch import Dispatcher, Method
 from feemodel.server.eth import ChainMethods, Executor, OverrideLimits
 from feemodel.server.execute import Runner
-from feemodel.server.prices import Prices, Pricing, configured_prices
+from feemodel.server.prices import Pricing, configured_prices
 from feemodel.server.rollup import ChainEstimates, both_names
 from feemodel.server.service import Loaded, Service, load
 from feemodel.server.settings import Settings

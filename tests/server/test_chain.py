@@ -11,6 +11,14 @@ from ethereum_types.bytes import Bytes8, Bytes20, Bytes32, Bytes256
 from ethereum_types.numeric import U64, U256, Uint
 
 from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.estimates.chain import (
+    LEDGER,
+    Chain,
+    development_genesis,
+    genesis_chain,
+    read_genesis_document,
+    replay_chain,
+)
 from feemodel.ethereum.quantities import from_hex, from_quantity, to_hex
 from feemodel.ethereum.trie import EMPTY_REQUESTS, EMPTY_TRIE, EMPTY_UNCLES
 from feemodel.execution import Account, Block, CallState
@@ -19,7 +27,6 @@ from feemodel.io.replay import read_replay
 from feemodel.io.shipped import shipped_path
 from feemodel.ledger.store import Store
 from feemodel.linea.extra_data import PricingRecord
-from feemodel.server.chain import LEDGER, Chain, development_genesis, genesis_chain, read_genesis_document, replay_chain
 from feemodel.server.settings import Settings
 from tests.development import ALDER, HOLDERS
 from tests.server.parts import on_chain, opened

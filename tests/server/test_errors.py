@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
+from feemodel.estimates.chain import LEDGER
 from feemodel.io.shipped import shipped_path
-from feemodel.server.chain import LEDGER
 from feemodel.server.openrpc import FAILURES
 from feemodel.server.settings import Settings
 from tests.development import HOLDERS, RECORDS

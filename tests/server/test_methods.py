@@ -9,6 +9,7 @@ import zstandard
 from ethereum_rlp import rlp
 
 import feemodel
+from feemodel.estimates.chain import LEDGER, Chain, replay_chain
 from feemodel.ethereum.quantities import from_hex, to_hex
 from feemodel.execution import Account, Block, CallState, estimate_gas
 from feemodel.io.replay import read_replay
@@ -16,7 +17,6 @@ from feemodel.io.shipped import shipped_path
 from feemodel.ledger import check_proof
 from feemodel.ledger.store import Store
 from feemodel.linea.extra_data import PricingRecord
-from feemodel.server.chain import LEDGER, Chain, replay_chain
 from feemodel.server.prices import recorded_prices
 from feemodel.server.settings import Settings
 from feemodel.sizes.lzss import Lzss

@@ -5,8 +5,8 @@ import json
 import pytest
 from jsonschema import Draft202012Validator
 
+from feemodel.estimates.chain import LEDGER
 from feemodel.io.shipped import shipped_path
-from feemodel.server.chain import LEDGER
 from feemodel.server.openrpc import FAILURES
 from feemodel.server.settings import Settings
 from tests.server.parts import opened

@@ -7,11 +7,12 @@ import time
 import pytest
 
 from feemodel.errors import InvalidInput
+from feemodel.estimates.chain import development_genesis
+from feemodel.estimates.prices import l1_prices
 from feemodel.ethereum.quantities import to_hex
 from feemodel.io import parse_fee_history
 from feemodel.linea.extra_data import PricingRecord
-from feemodel.server.chain import development_genesis
-from feemodel.server.prices import l1_prices
+from feemodel.linea.parameters import linea_preset
 from feemodel.server.settings import Settings
 from tests import node_server
 from tests.server.parts import ANY_AGE, PATIENCE, behind, head_block, opened
@@ -359,7 +360,7 @@ def test_what_a_history_does_not_have_counts_for_nothing_but_not_a_missing_block
 def test_blob_base_fees_without_their_ratios_do_not_price_as_blobs_for_nothing():
     answer = {name: value for name, value in FLAT.items() if name != "blobGasUsedRatio"}
     with pytest.raises(InvalidInput, match="blobGasUsedRatio: expected it with baseFeePerBlobGas"):
-        l1_prices(Settings(), parse_fee_history(answer))
+        l1_prices(parse_fee_history(answer), "cost-per-byte", linea_preset("linea-mainnet-2026-01"), {})
 
 
 def test_a_silent_node_keeps_the_server_from_nothing_else(l1):

@@ -66,7 +66,7 @@ def test_a_server_with_nothing_configured_proves_the_development_genesis():
 FIRST_ESTIMATE = """
 import asyncio, sys
 from pathlib import Path
-from feemodel.server.chain import copy_development_ledger
+from feemodel.estimates.chain import copy_development_ledger
 from feemodel.server.service import Service, load
 from feemodel.server.settings import Settings
 

@@ -30,7 +30,6 @@ from feemodel.ledger.blocks import GenesisAccount
 from feemodel.ledger.files import genesis_chain_id, parse_genesis, reading
 from feemodel.ledger.genesis import import_genesis
 from feemodel.ledger.store import Store
-from feemodel.server.calls import BlockId
 
 if TYPE_CHECKING:
     from feemodel.io.replay import Replay
@@ -67,15 +66,6 @@ class Chain:
         if block.gas_limit < ELASTICITY:  # which has no gas target
             return block.base_fee
         return int(next_base_fee(block.base_fee, min(self.gas_used, block.gas_limit), block.gas_limit))
-
-    def is_newest(self, block: BlockId) -> bool:
-        """Return whether a parameter names the newest block."""
-        if block.hash is not None:
-            return block.hash == self.hash
-        number = self.call_state.block.number
-        if block.tag is not None:
-            return block.tag != "earliest" or number == 0
-        return block.number == number
 
     def block(self) -> dict[str, Any]:
         """Return the block as `eth_getBlockByNumber` answers; without transactions, of which this chain keeps none."""
