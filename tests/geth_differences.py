@@ -2,8 +2,8 @@
 
 python -m tests.geth_differences 2000 --seed 7        # that many requests; needs Go, which builds geth in minutes
 
-`eth_estimateGas`, `eth_call` and `eth_createAccessList` with and without overrides, and `eth_simulateV1` with up to
-three blocks; results, error codes and messages. What may differ is taken off both answers, see `comparable`.
+`eth_estimateGas` and `eth_call`, with and without overrides of the state and the block; results, error codes and
+messages. What may differ is taken off both answers, see `comparable`.
 """
 
 import argparse
@@ -63,10 +63,8 @@ BN254, BLS12_381 = (
     0x30644E72E131A029B85045B68181585D97816A916871CA8D3C208C16D87CFD47,
     0x1A0111EA397FE69A4B1BA7B6434BACD764774B84F38512BF6730D2A0F6B0F6241EABFFFEB153FFFFB9FEFFFFFFFFAAAB,
 )
-METHODS = ("eth_simulateV1", "eth_simulateV1", "eth_estimateGas", "eth_call", "eth_createAccessList")
+METHODS = ("eth_estimateGas", "eth_call")
 
-#: Hashes with geth's state root in them; what a legacy transaction without a signature has as its chain id.
-OWN = {"hash", "parentHash", "stateRoot", "size", "blockHash", "blockTimestamp"}
 #: What a halt says beyond its kind, which only an interpreter knows.
 BEYOND = re.compile(
     r" \(\d+ <=> \d+\)|(?<=stack limit reached 1024) \(1023\)|: not enough gas for (reentrancy sentry|slot access)|"
@@ -171,40 +169,22 @@ def block_override(rng: random.Random) -> dict[str, Any]:
     return {name: rng.choice(values) for name, values in choices.items() if rng.random() < 0.15}
 
 
-def simulation(rng: random.Random) -> dict[str, Any]:
-    blocks: list[dict[str, Any]] = []
-    for _ in range(rng.choice([1, 1, 1, 2, 3])):
-        block: dict[str, Any] = {"calls": [call(rng) for _ in range(rng.choice([0, 1, 1, 1, 2, 4]))]}
-        if rng.random() < 0.5:
-            block["stateOverrides"] = state_override(rng)
-        if rng.random() < 0.4:
-            block["blockOverrides"] = block_override(rng)
-        blocks.append(block)
-    flags = ("validation", "traceTransfers", "returnFullTransactions")
-    return {"blockStateCalls": blocks, **{flag: True for flag in flags if rng.random() < 0.3}}
-
-
 def request(rng: random.Random) -> tuple[str, list[Any]]:
     """A method and its parameters."""
-    method = rng.choice(METHODS)
-    params = [simulation(rng) if method == "eth_simulateV1" else call(rng), "latest"]
-    if method in ("eth_estimateGas", "eth_call") and rng.random() < 0.4:
+    method, params = rng.choice(METHODS), [call(rng), "latest"]
+    if rng.random() < 0.4:
         params.append(state_override(rng))
+        if rng.random() < 0.3:
+            params.append(block_override(rng))
     return method, params
 
 
 def comparable(answer: Any) -> Any:
-    """An answer without what may differ: see `OWN` and `BEYOND`; and the code that here means a fault of the server."""
+    """An answer without what may differ, see `BEYOND`, and with geth's code in place of that of a fault here."""
     if isinstance(answer, dict):
         if answer.get("code") == INTERNAL_ERROR:
             answer = {**answer, "code": SERVER_ERROR}
-        legacy = answer.get("type") == "0x0"
-        return {
-            name: comparable(value) for name, value in answer.items()
-            if name not in OWN and not (legacy and name == "chainId")
-        }  # fmt: skip
-    if isinstance(answer, list):
-        return [comparable(value) for value in answer]
+        return {name: comparable(value) for name, value in answer.items()}
     return BEYOND.sub("", answer) if isinstance(answer, str) else answer
 
 

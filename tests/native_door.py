@@ -96,7 +96,7 @@ def through_the_package(rng: random.Random) -> None:
         authorizations=rng.choice([[], [entry]]), blob_hashes=rng.choice([[], [word(rng)]]),
         pays=rng.random() < 0.5, blob_cost=rng.choice([bytes(32), word(rng)]),
     )  # fmt: skip
-    function = rng.choice([native.trace, native.inspect, native.commit])
+    function = rng.choice([native.trace, native.inspect])
     gas_limit = rng.choice([21_000, 10**5, 10**6, 10**7]) if rng.random() < 0.8 else number(rng)
     function(state, block, message, gas_limit, rng.choice(SECONDS) if rng.random() < 0.3 else 0.05)
 

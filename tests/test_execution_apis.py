@@ -1,24 +1,14 @@
 """The Ethereum execution-API test suite: what geth answered on the state of a real chain, field by field."""
 
 import json
-from pathlib import Path
 
 import pytest
-from ethereum_rlp import rlp
 
 from feemodel.errors import ExecutionFailed
-from feemodel.ethereum.hashes import keccak256
-from feemodel.ethereum.quantities import from_hex, from_quantity, to_hex, to_quantity
-from feemodel.ethereum.trie import trie_root
+from feemodel.ethereum.quantities import from_quantity, to_hex, to_quantity
 from feemodel.execution import Account, Block, CallState, estimate_gas, execute_call
 from feemodel.execution.forks import fork_named
-from feemodel.execution.next_block import simulate
-from feemodel.execution.simulated_block import simulated_block
-from tests.commit_differences import state
 from tests.execution_engines import ENGINES
-
-PUBLISHED = json.loads((Path(__file__).parent / "vectors" / "simulated_blocks.json").read_bytes())["exchanges"]
-HEAD = from_hex("0xd226371d0b1551adb03fb52b71f08e3e11247fe9b1af994768af8cdaa8e7dcd7")
 
 
 @pytest.fixture(scope="module")
@@ -98,50 +88,3 @@ def test_every_call_answers_as_geth_did(suite, call_state, engine):
             assert found == {key: replied[key] for key in replied.keys() - {"jsonrpc", "id"}}, path.stem
             compared += 1
     assert compared == 6
-
-
-def state_root(after):
-    """Of every account that the state has; one that was empty from the start stays in the tree until it is touched."""
-    kept = {address: (0, 0, b"", {}) for address in after.accounts if address not in after.changes}
-    leaves = {}
-    for address, (balance, nonce, code, slots) in (kept | state(after)).items():
-        storage = {keccak256(slot.to_bytes(32)): rlp.encode(minimal(value)) for slot, value in slots.items()}
-        leaf = [minimal(nonce), minimal(balance), trie_root(storage), keccak256(code)]
-        leaves[keccak256(address)] = rlp.encode(leaf)
-    return trie_root(leaves)
-
-
-def minimal(value):
-    return value.to_bytes((value.bit_length() + 7) // 8)
-
-
-def without_parent(value):
-    """An answer without what hangs on the parent block."""
-    if isinstance(value, dict):
-        return {name: without_parent(one) for name, one in value.items() if name != "blockHash"}
-    return [without_parent(one) for one in value] if isinstance(value, list) else value
-
-
-def test_the_state_of_the_suite_is_its_head_blocks(call_state):
-    assert state_root(call_state).hex() == "6da8f636cdc85dbe8c1b5299e5db22f462c041febaf3b78cac1040152ee30b3b"
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("published", PUBLISHED, ids=lambda one: one["name"])
-def test_blocks_are_those_of_geth(call_state, engine, published):
-    """Where the suite's chain is ours the hash is geth's, and with it every field of the header and the state."""
-
-    def simulated():
-        [found] = simulate(published["params"], call_state, parent_hash=HEAD, engine=engine)
-        return simulated_block(found, state_root=state_root(found.call_state))
-
-    found = answer(simulated)
-    if "error" in published:
-        assert found["error"] == published["error"]
-    else:
-        expected = published["block"]
-        assert without_parent({name: found["result"][name] for name in expected}) == expected
-
-
-def test_five_of_the_blocks_are_compared_by_their_hash():
-    assert sum("hash" in one.get("block", {}) for one in PUBLISHED) == 5

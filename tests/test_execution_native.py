@@ -17,7 +17,6 @@ from feemodel.errors import EngineFailed, ExecutionFailed, InvalidInput, LimitEx
 from feemodel.ethereum.transaction import created_address  # noqa: E402
 from feemodel.execution import Account, Block, CallState, Message, Native, Reference, Status  # noqa: E402
 from feemodel.execution.forks import FORKS, fork_named  # noqa: E402
-from tests import commit_differences  # noqa: E402
 from tests.engine_differences import differences  # noqa: E402
 from tests.execution_engines import address  # noqa: E402
 from tests.system.evm_programs import BLAKE2F, ECRECOVER_LOOP, KECCAK_LOOP, precompile_loop  # noqa: E402
@@ -42,15 +41,6 @@ def test_random_calls_of_every_kind_end_as_on_the_reference(seed):
     assert found == []
     assert shares["success"] > 350
     assert shares["proves other limits"] > 300
-
-
-def test_what_stays_of_random_messages_is_as_on_the_reference():
-    """State, logs and payments of 600 messages; `python -m tests.commit_differences 20000` for more."""
-    shares, found = commit_differences.differences(21, 600, Native(), Reference())
-
-    assert found == []
-    assert shares["success"] > 250
-    assert min(shares["logs"], shares["payments"], shares["gone"]) > 5
 
 
 def test_a_package_of_another_version_is_refused(monkeypatch):

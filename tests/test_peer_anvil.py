@@ -8,9 +8,11 @@ from collections import Counter
 
 import pytest
 
+from feemodel.errors import ExecutionFailed
 from feemodel.ethereum.quantities import to_hex
+from feemodel.execution.access_list import create_access_list
 from tests import anvil
-from tests.development import ALDER, GENESIS, HOLDERS, RECORDS, UNIT, encoded
+from tests.development import ALDER, GENESIS, HOLDERS, RECORDS, UNIT, development_state, encoded
 from tests.generated_calls import KINDS, generated_calls
 from tests.serving import serving
 
@@ -139,76 +141,25 @@ if __name__ == "__main__":
     sys.exit(main())
 
 
-def access_list(node, call):
-    """Accounts with their slots, and the gas with them; or `None` where the call is refused or fails."""
-    answer = node.ask("eth_createAccessList", call, "latest")
-    if "result" not in answer or "error" in answer["result"]:
-        return None
-    entries = answer["result"]["accessList"]
-    return {entry["address"]: set(entry["storageKeys"]) for entry in entries}, answer["result"]["gasUsed"]
+def listed(answer):
+    """Accounts with their slots, and the gas with them."""
+    return {entry["address"]: set(entry["storageKeys"]) for entry in answer["accessList"]}, answer["gasUsed"]
 
 
-def test_access_lists_are_those_of_anvil(peer, server):
+def test_access_lists_are_those_of_anvil(peer):
     """Where anvil is as geth: it takes no override, gives back for consents that are listed, keeps warm accounts that a
     caller lists, answers senders without funds, and gives no list of a call that fails."""
-    compared = 0
+    call_state, compared = development_state(), 0
     for generated in generated_calls(SEED, 120):
         call = generated.call
         if generated.overrides or "authorizationList" in call or "accessList" in call:
             continue
-        answer = access_list(server, call)
-        if answer is None:
+        try:
+            found = create_access_list(call, call_state)
+        except ExecutionFailed:
             continue
-        assert answer == access_list(peer, call), generated
+        if not found.outcome.succeeded:
+            continue
+        assert listed(found.reply()) == listed(peer.ask("eth_createAccessList", call, "latest")["result"]), generated
         compared += 1
     assert compared > 40
-
-
-def blocks(seed, count):
-    """Generated calls, four to a block, with enough gas and funds, where anvil is as geth: it simulates no creation,
-    and gives back for the consent of an account that is not there, which its own estimate does not."""
-    generated = [
-        one for one in generated_calls(seed, count) if "to" in one.call and "authorizationList" not in one.call
-    ]
-    for start in range(0, len(generated) - 3, 4):
-        overrides, calls = {}, []
-        for one in generated[start : start + 4]:
-            overrides |= one.overrides or {}
-            calls.append(one.call | {"gas": hex(5_000_000)})
-        for asked in calls:
-            overrides[asked["from"]] = overrides.get(asked["from"], {}) | {"balance": hex(10**30)}
-        yield {"blockStateCalls": [{"calls": calls, "stateOverrides": overrides}]}
-
-
-def simulated(node, block, **options):
-    """What each call of a block came to; of a failure anvil has another code, and what it reverted with as returned."""
-    [answer] = node.ask("eth_simulateV1", block | options, "latest")["result"]
-    log = ("address", "topics", "data", "logIndex", "transactionIndex")
-    return [
-        (
-            call["status"], call["gasUsed"], call["returnData"] if call["status"] == "0x1" else None,
-            [tuple(one[name] for name in log) for one in call["logs"]],
-        )
-        for call in answer["calls"]
-    ]  # fmt: skip
-
-
-def test_simulated_blocks_are_those_of_anvil(peer, server):
-    """Each call on what the last one left: status, gas, logs and what it returned."""
-    ended = Counter()
-    for block in blocks(SEED, 240):
-        answer = simulated(server, block)
-        assert answer == simulated(peer, block), block
-        ended.update(status for status, *_ in answer)
-    assert ended["0x1"] > 120
-    assert ended["0x0"] > 5
-
-
-def test_payments_are_logs_as_on_anvil(peer, server):
-    transfers = [call(STRANGER, value="0x5"), call(ALDER, TRANSFER), call(STRANGER, value="0x7")]
-    block = {"blockStateCalls": [{"calls": transfers}]}
-
-    answer = simulated(server, block, traceTransfers=True)
-
-    assert answer == simulated(peer, block, traceTransfers=True)
-    assert [len(logs) for *_, logs in answer] == [1, 1, 1]

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from feemodel.execution.message import Message as Message
     from feemodel.execution.message import parse_message as parse_message
     from feemodel.execution.native import Native as Native
-    from feemodel.execution.next_block import Simulated as Simulated
-    from feemodel.execution.next_block import Simulation as Simulation
-    from feemodel.execution.next_block import simulate as simulate
     from feemodel.execution.outcome import Outcome as Outcome
     from feemodel.execution.outcome import Status as Status
     from feemodel.execution.pool import EnginePool as EnginePool

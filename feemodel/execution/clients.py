@@ -29,8 +29,8 @@ class Geth:
     rules = GETH
     names_floor = True  #: whether an estimate names the floor of calldata, or says that the allowance is exceeded
 
-    def message(self, request: Request, call_state: CallState, *, validation: bool = False) -> Message:
-        """A call without a price pays nothing and reads a base fee of zero, unless it is validated as in a block."""
+    def message(self, request: Request, call_state: CallState) -> Message:
+        """A call without a price pays nothing and reads a base fee of zero."""
         call, base_fee = request.call, call_state.block.base_fee
         cap, tip = fee_cap(call), tip_cap(call)
         if tip > cap:
@@ -38,12 +38,12 @@ class Geth:
                 f"max priority fee per gas higher than max fee per gas: {named(call)}, "
                 f"maxPriorityFeePerGas: {tip}, maxFeePerGas: {cap}"
             )
-        if (validation or cap) and cap < base_fee:
+        if cap and cap < base_fee:
             raise ExecutionFailed(
                 f"max fee per gas less than block base fee: {named(call)}, maxFeePerGas: {cap}, baseFee: {base_fee}"
             )
         if request.blob_hashes:
-            _check_blob_fee(request, call_state, validation)
+            _check_blob_fee(request, call_state)
         price = min(cap, tip + base_fee)
         return parse_message(request, gas_price=price, base_fee=base_fee if price else 0, pays=True)
 
@@ -83,13 +83,13 @@ class Geth:
         """What an estimate answers where a call with this gas limit is not executed."""
         return f"failed with {gas_limit} gas: {reason}"
 
-    def admitted(self, request: Request, call_state: CallState, gas_limit: int, *, validation: bool = False) -> Message:
+    def admitted(self, request: Request, call_state: CallState, gas_limit: int) -> Message:
         """The message with its price, where geth would begin to execute it with this gas limit.
 
         Raises `ExecutionFailed` for the first reason, in the order of its checks, why it would not.
         """
         check_nonce(request.call.sender or ZERO_ADDRESS, call_state)
-        message = self.message(request, call_state, validation=validation)
+        message = self.message(request, call_state)
         if gas_limit > payable_gas(self, request, call_state):
             raise ExecutionFailed(self.unpayable(request, call_state, gas_limit))
         check_init_code(message, call_state)
@@ -219,9 +219,9 @@ def _check_chain(call: Call, call_state: CallState, words: str) -> None:
         raise ExecutionFailed(words.format(have=call.chain_id, want=call_state.chain_id))
 
 
-def _check_blob_fee(request: Request, call_state: CallState, validation: bool = False) -> None:
+def _check_blob_fee(request: Request, call_state: CallState) -> None:
     cap = request.call.max_fee_per_blob_gas or 0
-    if not request.blob_hashes or not (cap or validation):
+    if not request.blob_hashes or not cap:
         return
     if cap < blob_base_fee(call_state):
         raise ExecutionFailed(

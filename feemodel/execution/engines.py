@@ -8,22 +8,20 @@ from typing import Protocol, TypeVar
 from feemodel.checks import UINT64_MAX, choice
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
-from feemodel.execution.forks import since
 from feemodel.execution.inputs import check_gas_limit
 from feemodel.execution.message import Message
-from feemodel.execution.outcome import Committed, Inspected, Outcome, Traced
+from feemodel.execution.outcome import Inspected, Outcome, Traced
 from feemodel.execution.search import Search, Searched
 from feemodel.execution.state import Account, CallState, blob_base_fee
 from feemodel.extras import engine_commands, has_native, install_command
 
 Found = TypeVar("Found")
-Answer = TypeVar("Answer", Outcome, Traced, Inspected, Committed)
 
 ENGINES = ("auto", "native", "reference")
 
 
 class Execute(Protocol):
-    """Executes a message with a gas limit; nothing of it stays, but of `commit`."""
+    """Executes a message with a gas limit; nothing of it stays."""
 
     @property
     def engine(self) -> str: ...
@@ -42,71 +40,11 @@ class Execute(Protocol):
     def inspect(self, message: Message, gas_limit: int) -> Inspected:
         """The same execution with its gas by contract, and the accounts and slots that its code named."""
 
-    def commit(self, message: Message, gas_limit: int, *, transfers: bool = False) -> Committed:
-        """An execution that stays for those that the same task asks for afterwards: the next one of its block.
-
-        Whoever pays for the gas gets back what is left, and the block's beneficiary is paid what the price is above
-        the base fee, which is burned since London; a price below it pays the beneficiary nothing. What costs more than
-        the gas limit before its first instruction leaves no trace.
-
-        Parameters
-        ----------
-        transfers : whether payments of wei are among the logs, in their place: values of calls and creations, and what
-            SELFDESTRUCT sends.
-
-        Raises `InvalidInput` for rules before Spurious Dragon, under which an empty account is one.
-        """
-
 
 class Engine(Protocol):
     """Gives a task a way to execute messages on a state."""
 
     def run(self, call_state: CallState, task: Callable[[Execute], Found]) -> Found: ...
-
-
-class Metered:
-    """Counts the gas that engines execute."""
-
-    def __init__(self) -> None:
-        self.gas = 0  #: of all executions so far
-
-    def on(self, engine: Engine) -> Engine:
-        """An engine whose executions are counted."""
-        return _MeteredEngine(engine, self)
-
-
-class _MeteredEngine:
-    def __init__(self, engine: Engine, meter: Metered) -> None:
-        self._engine, self._meter = engine, meter
-
-    def run(self, call_state: CallState, task: Callable[[Execute], Found]) -> Found:
-        return self._engine.run(call_state, lambda execute: task(_MeteredExecute(execute, self._meter)))
-
-
-class _MeteredExecute:
-    def __init__(self, execute: Execute, meter: Metered) -> None:
-        self._execute, self._meter, self.engine = execute, meter, execute.engine
-
-    def __call__(self, message: Message, gas_limit: int) -> Outcome:
-        return self._counted(self._execute(message, gas_limit))
-
-    def trace(self, message: Message, gas_limit: int) -> Traced:
-        return self._counted(self._execute.trace(message, gas_limit))
-
-    def search(self, message: Message, search: Search) -> Searched:
-        searched = self._execute.search(message, search)
-        self._meter.gas += searched.spent
-        return searched
-
-    def inspect(self, message: Message, gas_limit: int) -> Inspected:
-        return self._counted(self._execute.inspect(message, gas_limit))
-
-    def commit(self, message: Message, gas_limit: int, *, transfers: bool = False) -> Committed:
-        return self._counted(self._execute.commit(message, gas_limit, transfers=transfers))
-
-    def _counted(self, answer: Answer) -> Answer:
-        self._meter.gas += (answer if isinstance(answer, Outcome) else answer.outcome).gas_used
-        return answer
 
 
 def blob_cost(call_state: CallState, message: Message) -> int:
@@ -131,15 +69,6 @@ def check_executable(call_state: CallState, message: Message, gas_limit: int, bl
     if due > sender.balance:
         raise InvalidInput("message.sender", f"expected a balance of at least {due:,} wei", sender.balance)
     return sender
-
-
-def check_stays(call_state: CallState) -> None:
-    """Raise `InvalidInput` for rules under which an execution cannot stay.
-
-    >>> check_stays(CallState(accounts={}))
-    """
-    if not since("spurious_dragon", call_state.fork):  # EIP-161
-        raise InvalidInput("fork", "expected Spurious Dragon or later: an empty account is none", call_state.fork.name)
 
 
 @cache

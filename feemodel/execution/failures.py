@@ -49,14 +49,14 @@ def failure(outcome: Outcome, gas_limit: int, *, estimating: bool) -> ExecutionF
     return ExecutionFailed(outcome.halt)
 
 
-def not_executed(error: ExecutionFailed, gas_limit: int, code: int | None = None) -> ExecutionFailed:
+def not_executed(error: ExecutionFailed, gas_limit: int) -> ExecutionFailed:
     """The error, in geth's words, for a call or a transaction that it does not begin to execute.
 
     >>> not_executed(ExecutionFailed("nonce too low"), 21_000).message
     'err: nonce too low (supplied gas 21000)'
     """
     words = f"err: {error.message} (supplied gas {gas_limit})"
-    return ExecutionFailed(words, error.code if code is None else code)
+    return ExecutionFailed(words, error.code)
 
 
 def revert_reason(output: bytes) -> str | None:

@@ -1,23 +1,15 @@
-"""What one execution of the specification shows: gas by contract, what code names, payments of wei, what it changed.
+"""What one execution of the specification shows: gas by contract, and what code names.
 
 Accounts and slots are those that geth's access list tracer records: the slots that a contract reads or writes, and the
 addresses that BALANCE, EXTCODE*, SELFDESTRUCT and calls name, also where the opcode cannot be paid for.
 
-Payments are logs, each in its place among those of the code, and gone with what reverts. They are those of geth's
-tracer of `eth_simulateV1`: what a call or a creation is given, CALLCODE apart, which pays its own caller; and what
-SELFDESTRUCT sends, also to itself.
-
-Source: ethereum/go-ethereum at v1.17.10, eth/tracers/logger/access_list_tracer.go; internal/ethapi/logtracer.go (2026);
-core/vm/evm.go, instructions.go.
+Source: ethereum/go-ethereum at v1.17.10, eth/tracers/logger/access_list_tracer.go.
 """
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 from feemodel.ethereum.call import AccessList
-from feemodel.execution.outcome import transfer_log
 from feemodel.execution.recursion import recursion_limit
-from feemodel.execution.state import Change
 
 with recursion_limit():
     from ethereum.trace import OpStart, TraceEvent
@@ -94,61 +86,3 @@ class _Frame:
         message = evm.message
         self.evm, self.given, self.by_children = evm, int(message.gas), 0
         self.contract = bytes(message.current_target if message.code_address is None else message.code_address)
-
-
-class Transfers:
-    """A tracer of the specification that logs what SELFDESTRUCT sends; an opcode that fails takes its frame's logs."""
-
-    def __call__(self, evm: Any, event: TraceEvent) -> None:
-        if type(event) is not OpStart or event.op.value != _SELFDESTRUCT or not evm.stack:
-            return
-        own = evm.message.current_target
-        account = evm.message.block_env.state._main_trie._data.get(own)
-        if account is not None and account.balance:
-            heir = (int(evm.stack[-1]) & _ADDRESS_MASK).to_bytes(20, "big")
-            evm.logs = (*evm.logs, transfer_log(bytes(own), heir, int(account.balance)))
-
-
-def logging_payments(process_message: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The specification's `process_message`, which logs what the message pays where its transaction asks for that."""
-
-    def process(message: Any) -> Any:
-        evm = process_message(message)
-        if getattr(message.tx_env, "logs_payments", False) and evm.error is None and _pays(message):
-            payment = transfer_log(bytes(message.caller), bytes(message.current_target), int(message.value))
-            evm.logs = (payment, *evm.logs)
-        return evm
-
-    return process
-
-
-def _pays(message: Any) -> bool:
-    if not message.should_transfer_value or not message.value:
-        return False
-    parent = message.parent_evm
-    return parent is None or parent.code[int(parent.pc)] != _CALLCODE
-
-
-def changes_between(before: Any, after: Any) -> Iterator[Change]:
-    """What is different between two states, account by account; an empty account is none."""
-    old, new = before._main_trie._data, after._main_trie._data
-    for key in {*old, *new}:
-        was, account = old.get(key), new.get(key)
-        if account is None:
-            if was is not None:
-                yield Change(bytes(key), 0, 0, b"", True, {})
-            continue
-        slots = dict(_changed_slots(before._storage_tries.get(key), after._storage_tries.get(key)))
-        if account != was or slots:
-            code = None if was is not None and was.code == account.code else bytes(account.code)
-            yield Change(bytes(key), int(account.balance), int(account.nonce), code, False, slots)
-
-
-def _changed_slots(before: Any, after: Any) -> Iterator[tuple[int, int]]:
-    was, slots = ({} if trie is None else trie._data for trie in (before, after))
-    if was == slots:
-        return
-    for slot in {*was, *slots}:
-        value = int(slots.get(slot, 0))
-        if value != int(was.get(slot, 0)):
-            yield int.from_bytes(slot, "big"), value

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from feemodel.checks import UINT256_MAX
 from feemodel.errors import EngineFailed, ExecutionFailed, FeeModelError, InvalidInput, LimitExceeded
 from feemodel.ethereum.transaction import Authorization
-from feemodel.execution.engines import Execute, blob_cost, check_executable, check_stays
+from feemodel.execution.engines import Execute, blob_cost, check_executable
 from feemodel.execution.inputs import MAX_GAS, check_message, check_seconds, check_state
 from feemodel.execution.limits import too_much_gas, too_much_time
 from feemodel.execution.message import Message
-from feemodel.execution.outcome import Committed, Inspected, Log, Outcome, Status, Traced
+from feemodel.execution.outcome import Inspected, Outcome, Status, Traced
 from feemodel.execution.search import REFUSED, Search, Searched, Unproven
-from feemodel.execution.state import EMPTY, Account, CallState, Change, blob_base_fee
+from feemodel.execution.state import EMPTY, Account, CallState, blob_base_fee
 from feemodel.extras import has_native, install_command
 
 if TYPE_CHECKING or has_native():  # see `feemodel.execution.engines.engine_named`
@@ -174,16 +174,6 @@ class _Machine:
         named = tuple((account, tuple(slots)) for account, slots in touched)
         return Inspected(_outcome(answer), tuple(contracts), named)
 
-    def commit(self, message: Message, gas_limit: int, *, transfers: bool = False) -> Committed:
-        """The execution, which stays, see `feemodel.execution.engines.Execute`."""
-        check_stays(self._call_state)
-        function = partial(native.commit, transfers=transfers)
-        answer, logs, changed, self._state = self._executed(function, message, gas_limit)
-        changes = tuple(map(_change, changed))
-        self._call_state, self._message = self._call_state.after(changes), None
-        found = tuple(Log(address, tuple(topics), data, is_transfer) for address, topics, data, is_transfer in logs)
-        return Committed(_outcome(answer), found, changes)
-
     def _executed(self, function: _Function[Answer], message: Message, gas_limit: int) -> Answer:
         given = self._prepared(message)
         check_executable(self._call_state, message, gas_limit, self._blob_cost)
@@ -229,11 +219,6 @@ def _outcome(answer: _Answer) -> Outcome:
     elif detail:
         words = words.format(detail=detail)
     return Outcome(status, gas_used, refund, floor, output, fault or words)
-
-
-def _change(given: native.Change) -> Change:
-    slots = {int.from_bytes(slot): int.from_bytes(value) for slot, value in given.slots}
-    return Change(given.address, int.from_bytes(given.balance), given.nonce, given.code, given.cleared, slots)
 
 
 def _wrong_state(call_state: CallState, error: Exception) -> InvalidInput:

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from feemodel.checks import UINT64_MAX
 from feemodel.ethereum.call import AccessList
-from feemodel.execution.state import Change
 from feemodel.records import printed_as_table
 
 
@@ -74,36 +73,3 @@ class Inspected(NamedTuple):
     outcome: Outcome
     contracts: tuple[tuple[bytes, int], ...] = ()  #: address and gas of the code that used any, precompiles too [gas]
     touched: AccessList = ()  #: accounts that code named, each with the slots of it that were read or written
-
-
-class Log(NamedTuple):
-    """What code logged, or a payment of wei in the form of a log."""
-
-    address: bytes
-    topics: tuple[bytes, ...]
-    data: bytes
-    is_transfer: bool = False  #: a payment: no code logged it
-
-
-#: ERC-7528: the address that stands for wei, in the logs of payments.
-WEI_ADDRESS = bytes.fromhex("ee" * 20)
-#: `Transfer(address,address,uint256)`
-TRANSFER = bytes.fromhex("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef")
-
-
-def transfer_log(sender: bytes, receiver: bytes, value: int) -> Log:
-    """A payment of wei as `eth_simulateV1` logs it, like that of a token.
-
-    >>> transfer_log(bytes(20), bytes(20), 5).data[-1]
-    5
-    """
-    topics = (TRANSFER, sender.rjust(32, b"\0"), receiver.rjust(32, b"\0"))
-    return Log(WEI_ADDRESS, topics, value.to_bytes(32), is_transfer=True)
-
-
-class Committed(NamedTuple):
-    """An execution that stays: the next ones of the same task run on what it left."""
-
-    outcome: Outcome
-    logs: tuple[Log, ...] = ()  #: of a success
-    changes: tuple[Change, ...] = ()  #: see `feemodel.execution.state.CallState.after`

@@ -19,7 +19,7 @@ from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.execution.engines import Execute
 from feemodel.execution.inputs import check_seconds
 from feemodel.execution.message import Message
-from feemodel.execution.outcome import Committed, Inspected, Outcome, Traced
+from feemodel.execution.outcome import Inspected, Outcome, Traced
 from feemodel.execution.search import Search, Searched, search_message
 from feemodel.execution.state import CallState, Overlay
 
@@ -149,12 +149,8 @@ class _Machine:
         answer: Inspected = self._asked("inspect", message, gas_limit)
         return answer
 
-    def commit(self, message: Message, gas_limit: int, *, transfers: bool = False) -> Committed:
-        answer: Committed = self._asked("commit", message, gas_limit, transfers=transfers)
-        return answer
-
-    def _asked(self, method: str, message: Message, gas_limit: int, **options: bool) -> Any:
-        answer = self._child.ask((method, message, gas_limit, options), max(self._until - monotonic(), 0))
+    def _asked(self, method: str, message: Message, gas_limit: int) -> Any:
+        answer = self._child.ask((method, message, gas_limit), max(self._until - monotonic(), 0))
         if answer is None:
             raise LimitExceeded(f"the executions of one estimate took more than {self._deadline:g} s together")
         return answer

@@ -20,11 +20,11 @@ from ethereum_types.numeric import U8, U64, U256, Uint
 
 from feemodel.checks import UINT256_MAX
 from feemodel.errors import ExecutionFailed, InvalidInput
-from feemodel.execution.engines import Execute, blob_cost, check_executable, check_stays
+from feemodel.execution.engines import Execute, blob_cost, check_executable
 from feemodel.execution.inputs import check_message, check_state
-from feemodel.execution.inspection import Inspector, Transfers, changes_between, logging_payments
+from feemodel.execution.inspection import Inspector
 from feemodel.execution.message import Message
-from feemodel.execution.outcome import UNBOUNDED, Committed, Inspected, Log, Outcome, Status, Traced
+from feemodel.execution.outcome import UNBOUNDED, Inspected, Outcome, Status, Traced
 from feemodel.execution.recursion import recursion_limit
 from feemodel.execution.reference_faults import distinguish, refusal
 from feemodel.execution.search import Search, Searched, search_message
@@ -97,7 +97,6 @@ def _rules(fork: str) -> Any:
     kept = lru_cache(maxsize=CODES)(find)
     interpreter.get_valid_jump_destinations = lambda code: (kept if len(code) <= CODE_SIZE else find)(code)
     distinguish(rules)
-    interpreter.process_message = logging_payments(interpreter.process_message)
     # A block may have any blob base fee here, not only one that some excess gives: code reads what the block has.
     environment = rules.vm.instructions.environment
     if hasattr(environment, "calculate_blob_gas_price"):
@@ -143,24 +142,6 @@ class _Machine:
         outcome = self._execute(message, gas_limit, inspector).outcome
         return Inspected(outcome, inspector.contracts(), inspector.touched())
 
-    def commit(self, message: Message, gas_limit: int, *, transfers: bool = False) -> Committed:
-        """The execution, which stays, see `feemodel.execution.engines.Execute`."""
-        check_stays(self._call_state)
-        executed = self._execute(message, gas_limit, Transfers() if transfers else None)
-        outcome, state = executed.outcome, executed.state
-        if state is None:
-            return Committed(outcome)
-        if message.pays:
-            _pay(self._rules, state, message, gas_limit - outcome.charged, outcome.charged, self._call_state)
-        for address in executed.end.accounts_to_delete:
-            self._rules.state.destroy_account(state, address)
-        if hasattr(executed.end, "touched_accounts"):
-            touched = {*executed.end.touched_accounts, self._rules.fork_types.Address(self._call_state.block.coinbase)}
-            self._rules.state.destroy_touched_empty_accounts(state, touched)
-        changes = tuple(changes_between(self._state, state))
-        self._state, self._call_state = state, self._call_state.after(changes)
-        return Committed(outcome, tuple(map(_log, executed.end.logs)), changes)
-
     def _execute(self, message: Message, gas_limit: int, record: _Tracer | None) -> "_Executed":
         """The outcome, what the message costs before its first instruction [gas], and what it left."""
         rules, fork = self._rules, self._call_state.fork
@@ -177,7 +158,6 @@ class _Machine:
         due = blobs + (gas_limit * message.gas_price if message.pays else 0)
         _charge_sender(rules, state, message.sender, due)
         environment = _transaction_environment(rules, message, gas_limit - intrinsic, self._call_state)
-        environment.logs_payments = isinstance(record, Transfers)
         try:
             with recursion_limit(RECURSION_LIMIT):
                 end, output = _process(
@@ -228,24 +208,6 @@ class _Executed(NamedTuple):
     intrinsic: int  #: [gas]
     state: Any = None
     end: Any = None
-
-
-def _pay(rules: Any, state: Any, message: Message, left: int, charged: int, call_state: CallState) -> None:
-    """What is left of the gas goes back to who paid for it, and the price above the base fee to the beneficiary."""
-    burned = message.base_fee if "base_fee_per_gas" in _names(rules.vm.BlockEnvironment) else 0
-    tip = max(message.gas_price - burned, 0)
-    for key, value in ((message.sender, left * message.gas_price), (call_state.block.coinbase, charged * tip)):
-        address = rules.fork_types.Address(key)
-        balance = int(rules.state.get_account(state, address).balance) + value
-        if balance > UINT256_MAX:  # only an override can bring a state so far
-            raise ExecutionFailed(_OVERFLOW)
-        rules.state.set_account_balance(state, address, U256(balance))
-
-
-def _log(log: Any) -> Log:
-    if isinstance(log, Log):
-        return log
-    return Log(bytes(log.address), tuple(map(bytes, log.topics)), bytes(log.data))
 
 
 def _process(rules: Any, prepared: Any, record: _Tracer | None) -> tuple[Any, bytes]:

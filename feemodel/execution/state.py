@@ -5,7 +5,7 @@ is nothing to restore after a call, also when it failed.
 """
 
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, Self, TypeAlias
@@ -32,30 +32,6 @@ class Account:
 
 
 EMPTY = Account()
-
-
-class Change(NamedTuple):
-    """An account after an execution that stays, as far as it is not what it was."""
-
-    address: bytes
-    balance: int  #: [wei]
-    nonce: int
-    code: bytes | None  #: `None` where it is what it was
-    cleared: bool  #: whether slots that are not named hold zero, whatever they held
-    slots: Mapping[int, int]  #: those that changed
-
-    def applied_to(self, account: Account) -> Account:
-        """The account with this change."""
-        storage: Mapping[int, int] = {} if self.cleared else account.storage
-        if self.slots:
-            above, below = storage.maps if isinstance(storage, ChainMap) else ({}, storage)
-            storage = ChainMap({**above, **self.slots}, below)  # type: ignore[arg-type]  # never written to
-        return Account(
-            balance=self.balance,
-            nonce=self.nonce,
-            code=account.code if self.code is None else self.code,
-            storage=storage,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,11 +84,6 @@ class CallState:
         return type(self)(
             accounts=self.accounts, block=self.block, chain_id=self.chain_id, fork=self.fork, changes=changes
         )
-
-    def after(self, changes: Iterable[Change]) -> Self:
-        """This state after an execution that changed it so."""
-        changed = {change.address: change.applied_to(self.account(change.address)) for change in changes}
-        return replace(self, changes={**self.changes, **changed}) if changed else self
 
     def in_block(self, overrides: Mapping[Any, Any] | None) -> Self:
         """This state with a block override applied, see `parse_block_overrides`."""

@@ -20,7 +20,6 @@ from feemodel.errors import FeeModelError
 from feemodel.ethereum.fee_market import TRANSACTION_GAS
 from feemodel.execution.engines import Engine, engine_named
 from feemodel.execution.message import Message
-from feemodel.execution.outcome import Committed
 from feemodel.execution.state import CallState, Overlay
 
 LOOK = 1_000  # milliseconds between looks at who the parent is: another of its children may hold the pipe open
@@ -45,11 +44,8 @@ def main(descriptor: int) -> None:
             elif isinstance(asked, Overlay):
                 overridden = replace(call_state, changes=asked.changes, block=replace(call_state.block, **asked.block))
             else:
-                method, message, gas_limit, options = asked
-                answer = _answer(engine, overridden, method, message, gas_limit, **options)
-                if isinstance(answer, Committed):  # the next message of the same task runs on what it left
-                    overridden = overridden.after(answer.changes)
-                pipe.send(answer)
+                method, message, gas_limit = asked
+                pipe.send(_answer(engine, overridden, method, message, gas_limit))
 
 
 def _end_with_parent(parent: int, descriptor: int) -> None:
@@ -67,10 +63,10 @@ def _load(engine: Engine, call_state: CallState) -> None:
         engine.run(call_state, lambda execute: execute(Message(to=bytes(20)), TRANSACTION_GAS))
 
 
-def _answer(engine: Engine, call_state: CallState, method: str, *given: Any, **options: bool) -> Any:
+def _answer(engine: Engine, call_state: CallState, method: str, *given: Any) -> Any:
     """What a method of `Execute` gives, or the exception that it raises."""
     try:
-        return engine.run(call_state, lambda execute: getattr(execute, method)(*given, **options))
+        return engine.run(call_state, lambda execute: getattr(execute, method)(*given))
     except Exception as error:
         return _sendable(error)
 

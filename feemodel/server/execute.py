@@ -20,7 +20,7 @@ from feemodel.errors import FeeModelError, LimitExceeded
 from feemodel.execution.engines import Engine, Execute, check_installed, is_native
 from feemodel.execution.limits import Limits
 from feemodel.execution.message import Message
-from feemodel.execution.outcome import Committed, Inspected, Outcome, Status, Traced
+from feemodel.execution.outcome import Inspected, Outcome, Status, Traced
 from feemodel.execution.pool import EnginePool
 from feemodel.execution.search import Search, Searched, Unproven
 from feemodel.execution.state import CallState
@@ -114,9 +114,6 @@ class _Brief:
 
     def inspect(self, message: Message, gas_limit: int) -> Inspected:
         raise TooLong("an inspection")
-
-    def commit(self, message: Message, gas_limit: int, *, transfers: bool = False) -> Committed:
-        raise TooLong("an execution that is committed")
 
 
 class Runner:

@@ -7,13 +7,11 @@
 //! - `metered`: instructions whose price is not fixed
 //! - `least_gas`: what they report it for, the least gas limit on which an execution takes the same path
 //! - `inspection`: what they report where it is asked for, gas by contract and the accounts and slots that code names
-//! - `changes`: what an execution that stays changed, as a layer over the state and for Python
 //! - `hashing`: the hashes of the ledger's state tree, `poseidon2` and `mimc`
 //! - `fields`: bytes and names as Python hands them over
 //!
 //! What the EVM does is never an exception: an execution answers with a number that says how it ended.
 
-mod changes;
 mod fields;
 mod gas_search;
 mod hashing;
@@ -35,9 +33,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use revm::primitives::U256;
 
-use changes::Change;
 use gas_search::{Search, Unfound};
-use machine::{Executed, Failure, Wanted, is_transfer};
+use machine::{Executed, Failure, Wanted};
 use message::{Block, Message};
 use state::{Code, State};
 
@@ -158,38 +155,6 @@ fn inspect<'py>(
     ))
 }
 
-/// Account, topics, data, and whether it is a payment that was asked for.
-type GivenLog<'py> = (Bound<'py, PyBytes>, Vec<Bound<'py, PyBytes>>, Bound<'py, PyBytes>, bool);
-
-/// The outcome of an execution that stays, which pays for its gas in full: its logs, among them payments of wei where
-/// `transfers` says so, what it changed, and the state after it.
-#[pyfunction]
-#[pyo3(signature = (state, block, message, gas_limit, seconds=None, transfers=false))]
-fn commit<'py>(
-    py: Python<'py>,
-    state: &State,
-    block: &Block,
-    message: &Message,
-    gas_limit: u64,
-    seconds: Option<f64>,
-    transfers: bool,
-) -> PyResult<(Outcome<'py>, Vec<GivenLog<'py>>, Vec<Change>, State)> {
-    state.check_layers()?;
-    let mut executed = run(py, state, block, message, gas_limit, seconds, Wanted::Commit { transfers })?;
-    let stays = executed.commit.take().unwrap_or_default();
-    let (after, changes) = state.after(&stays.state);
-    let given = |log: &revm::primitives::Log| {
-        let topics = log.topics().iter().take(if is_transfer(log) { 3 } else { 4 });
-        (
-            PyBytes::new(py, log.address.as_slice()),
-            topics.map(|topic| PyBytes::new(py, topic.as_slice())).collect(),
-            PyBytes::new(py, &log.data.data),
-            is_transfer(log),
-        )
-    };
-    Ok((outcome(py, &executed), stays.logs.iter().map(given).collect(), changes, after))
-}
-
 /// The version of this package, and the forks that it executes.
 #[pyfunction]
 fn version() -> (&'static str, Vec<&'static str>) {
@@ -248,8 +213,6 @@ fn feemodel_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace, module)?)?;
     module.add_function(wrap_pyfunction!(search, module)?)?;
     module.add_function(wrap_pyfunction!(inspect, module)?)?;
-    module.add_function(wrap_pyfunction!(commit, module)?)?;
-    module.add_class::<Change>()?;
     module.add_class::<hashing::Hash>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     let py = module.py();

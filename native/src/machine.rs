@@ -21,12 +21,11 @@ use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::interpreter_action::FrameInit;
 use revm::interpreter::interpreter_types::{InputsTr, Jumps, LegacyBytecode, RuntimeFlag};
 use revm::interpreter::{
-    CallScheme, FrameInput, GasTracker, InitialAndFloorGas, Instruction, InstructionContext, InstructionExecResult,
+    FrameInput, GasTracker, InitialAndFloorGas, Instruction, InstructionContext, InstructionExecResult,
     InstructionResult, instructions,
 };
 use revm::primitives::hardfork::SpecId;
-use revm::primitives::{Address, B256, Bytes, KECCAK_EMPTY, Log, LogData, U256, address, b256};
-use revm::state::EvmState;
+use revm::primitives::{Address, Bytes, KECCAK_EMPTY, U256};
 
 use crate::inspection::Inspection;
 use crate::least_gas::{End, Recorder};
@@ -99,17 +98,6 @@ pub struct Executed {
     pub single_frame: bool,
     /// What was asked for beside the outcome.
     pub inspection: Option<Inspection>,
-    /// What is to stay of it, where that was asked for.
-    pub commit: Option<Commit>,
-}
-
-/// What stays of an execution.
-#[derive(Debug, Default)]
-pub struct Commit {
-    /// The logs of a success, transfers among them where they were asked for, see `is_transfer`.
-    pub logs: Vec<Log>,
-    /// The accounts that it loaded, as they are after it.
-    pub state: EvmState,
 }
 
 /// What is asked for beside the outcome.
@@ -119,28 +107,6 @@ pub enum Wanted {
     Outcome,
     /// Gas by contract and what code names.
     Inspection,
-    /// Logs and the changed state, which pays what is left of the gas back and its price to the beneficiary.
-    Commit {
-        /// Whether payments of wei appear among the logs.
-        transfers: bool,
-    },
-}
-
-/// ERC-7528: the address that stands for wei.
-const WEI: Address = address!("0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee");
-/// `Transfer(address,address,uint256)`.
-const TRANSFER: B256 = b256!("0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
-
-/// A payment as a log among others, so that what reverts takes it back with them. A fifth topic, which no code can
-/// emit, tells it from what code logs.
-fn transfer(from: Address, to: Address, value: U256) -> Log {
-    let topics = vec![TRANSFER, from.into_word(), to.into_word(), B256::ZERO, B256::ZERO];
-    Log { address: WEI, data: LogData::new_unchecked(topics, value.to_be_bytes::<32>().into()) }
-}
-
-/// Whether a log is a payment, which has two topics too many.
-pub fn is_transfer(log: &Log) -> bool {
-    log.topics().len() > 4
 }
 
 /// Why there is no outcome.
@@ -181,12 +147,6 @@ pub struct Run {
     held: Held,
     failure: Option<Failure>,
     inspecting: Option<Box<Inspecting>>,
-    /// Whether the execution stays, so that gas is paid for in full.
-    commits: bool,
-    /// Whether it pays for its gas.
-    pays: bool,
-    /// Whether payments are logged.
-    transfers: bool,
 }
 
 /// How the outermost frame halted, where that is more than revm says.
@@ -290,11 +250,11 @@ pub fn execute(
     wanted: Wanted,
 ) -> Result<Executed, Failure> {
     if wanted == Wanted::Inspection {
-        return Machine::new(block.spec, true).execute(state, block, message, gas_limit, until, wanted);
+        return Machine::new(block.spec, true).execute(state, block, message, gas_limit, until);
     }
     let kept = MACHINE.take().filter(|machine| machine.0.ctx.cfg.spec == block.spec);
     let mut machine = kept.unwrap_or_else(|| Box::new(Machine::new(block.spec, false)));
-    let executed = machine.execute(state, block, message, gas_limit, until, wanted);
+    let executed = machine.execute(state, block, message, gas_limit, until);
     if machine.memory() <= KEPT_MEMORY {
         MACHINE.set(Some(machine));
     }
@@ -358,7 +318,6 @@ impl Machine {
         message: &Message,
         gas_limit: u64,
         until: Option<Instant>,
-        wanted: Wanted,
     ) -> Result<Executed, Failure> {
         self.0.precompiles.begin(message);
         let context = &mut self.0.ctx;
@@ -392,13 +351,10 @@ impl Machine {
             held: Held::default(),
             failure: None,
             inspecting: context.chain.inspecting.take(),
-            commits: matches!(wanted, Wanted::Commit { .. }),
-            pays: message.pays,
-            transfers: wanted == Wanted::Commit { transfers: true },
         };
         let result = Rules.run(self);
         let context = &mut self.0.ctx;
-        let changed = context.journaled_state.finalize();
+        context.journaled_state.finalize();
         context.journaled_state.database = Reader::default();
         let run = std::mem::take(&mut context.chain);
         match (result, run.failure) {
@@ -406,10 +362,8 @@ impl Machine {
             (Err(EVMError::Database(Missing(number))), None) => Err(Failure::MissingHash(number)),
             (Err(EVMError::Custom(words)), None) if words == LONG_EXPONENT => Err(Failure::Large),
             (Err(error), None) => Err(Failure::Other(error.to_string())),
-            (Ok(mut result), _) => {
-                let commit = run.commits.then(|| Commit { logs: taken_logs(&mut result), state: changed });
+            (Ok(result), _) => {
                 let mut executed = Executed::new(result, floor, run.note);
-                executed.commit = commit;
                 if !run.recorder.reads {
                     executed.least = intrinsic.saturating_add(run.recorder.least).max(floor);
                     executed.most = if run.recorder.halted { gas_limit } else { u64::MAX };
@@ -427,17 +381,6 @@ impl Machine {
     fn memory(&self) -> usize {
         self.0.ctx.local.shared_memory_buffer.borrow().capacity()
     }
-
-    /// Adds to a balance what an execution that stays pays.
-    fn pays(&mut self, account: Address, value: U256) -> Result<(), Error> {
-        let context = &mut self.0.ctx;
-        let mut account = context.journaled_state.load_account_mut(account)?.data;
-        if account.incr_balance(value) {
-            return Ok(());
-        }
-        context.chain.failure = Some(Failure::Overflow);
-        Err(EVMError::Custom(String::new()))
-    }
 }
 
 impl Executed {
@@ -454,7 +397,6 @@ impl Executed {
             most: 0,
             single_frame: false,
             inspection: None,
-            commit: None,
         }
     }
 
@@ -479,13 +421,6 @@ impl Executed {
             fault,
             ..Self::before_it_began(floor)
         }
-    }
-}
-
-fn taken_logs(result: &mut ExecutionResult) -> Vec<Log> {
-    match result {
-        ExecutionResult::Success { logs, .. } => std::mem::take(logs),
-        _ => Vec::new(),
     }
 }
 
@@ -516,7 +451,7 @@ fn ending(reason: &HaltReason) -> Ending {
     }
 }
 
-/// The rules of a transaction without those that its caller has checked; what happens after it only where it stays.
+/// The rules of a transaction without those that its caller has checked, and without what follows it.
 struct Rules;
 
 impl Handler for Rules {
@@ -565,28 +500,12 @@ impl Handler for Rules {
         Ok(Some(each * known))
     }
 
-    fn reimburse_caller(&self, machine: &mut Machine, result: &mut FrameResult) -> Result<(), Error> {
-        let run = &machine.0.ctx.chain;
-        if !run.commits || !run.pays {
-            return Ok(());
-        }
-        let gas = result.gas();
-        let left = gas.remaining() + gas.refunded().unsigned_abs();
-        let (caller, value) = (machine.0.ctx.tx.caller, run.gas_price * U256::from(left));
-        machine.pays(caller, value)
+    fn reimburse_caller(&self, _: &mut Machine, _: &mut FrameResult) -> Result<(), Error> {
+        Ok(())
     }
 
-    /// What the price is above the base fee, which is burned since London; nothing where it is below.
-    fn reward_beneficiary(&self, machine: &mut Machine, result: &mut FrameResult) -> Result<(), Error> {
-        let context = &machine.0.ctx;
-        let run = &context.chain;
-        if !run.commits || !run.pays {
-            return Ok(());
-        }
-        let burned = if context.cfg.spec.is_enabled_in(SpecId::LONDON) { run.base_fee } else { U256::ZERO };
-        let value = run.gas_price.saturating_sub(burned) * U256::from(result.gas().used());
-        let beneficiary = context.block.beneficiary;
-        machine.pays(beneficiary, value)
+    fn reward_beneficiary(&self, _: &mut Machine, _: &mut FrameResult) -> Result<(), Error> {
+        Ok(())
     }
 }
 
@@ -614,17 +533,16 @@ impl EvmTr for Machine {
         if run.held.is_too_much(ctx.local.shared_memory_buffer.borrow().len()) {
             return Err(run.give_up(Failure::Large));
         }
-        let (given, sender, stipend, called, target) = match &init.frame_input {
+        let (given, sender, stipend, called) = match &init.frame_input {
             FrameInput::Call(call) => {
                 let has_value = call.transfer_value().is_some_and(|value| !value.is_zero());
                 let stipend = if has_value { ctx.cfg.gas_params.call_stipend() } else { 0 };
-                (call.gas_limit, call.caller, stipend, Some(call.bytecode_address), Some(call.target_address))
+                (call.gas_limit, call.caller, stipend, Some(call.bytecode_address))
             }
-            FrameInput::Create(create) => (create.gas_limit(), create.caller(), 0, None, None),
-            FrameInput::Empty => (0, Address::ZERO, 0, None, None),
+            FrameInput::Create(create) => (create.gas_limit(), create.caller(), 0, None),
+            FrameInput::Empty => (0, Address::ZERO, 0, None),
         };
         let is_creation = matches!(init.frame_input, FrameInput::Create(_));
-        let paid = if run.transfers { payment(&init.frame_input) } else { U256::ZERO };
         if frame_stack.index().is_some() {
             let left = frame_stack.get().interpreter.gas.remaining();
             if is_creation {
@@ -639,11 +557,6 @@ impl EvmTr for Machine {
             ItemOrResult::Item(_) => None,
             ItemOrResult::Result(result) => Some(result),
         };
-        let begun = result.as_ref().is_none_or(|result| result.instruction_result().is_ok());
-        if !paid.is_zero() && begun {
-            let payee = target.unwrap_or_else(|| self.0.frame_stack.get().interpreter.input.target_address());
-            self.0.ctx.journaled_state.log(transfer(sender, payee, paid));
-        }
         let Some(result) = result else {
             let Evm { ctx, frame_stack, .. } = &mut self.0;
             ctx.chain.recorder.begins(given);
@@ -745,15 +658,6 @@ fn noted(frame: &Frame, result: &FrameResult, spec: SpecId, within: bool) -> Opt
     Some(Note { ending, detail: 0 })
 }
 
-/// What a frame is given of its caller's wei: by a call or a creation, not by CALLCODE, which pays its own caller.
-fn payment(input: &FrameInput) -> U256 {
-    match input {
-        FrameInput::Call(call) if call.scheme == CallScheme::Call => call.transfer_value().unwrap_or_default(),
-        FrameInput::Create(create) => create.value(),
-        _ => U256::ZERO,
-    }
-}
-
 /// Records what an opcode names, and then executes it: the address on top of the stack, or below the gas of a call, or a
 /// slot of the contract. Like geth's tracer it does so before it looks whether the opcode can be executed at all.
 fn naming(context: Opcode<'_>) -> InstructionExecResult {
@@ -838,9 +742,6 @@ pub fn selfdestruct(context: Opcode<'_>) -> InstructionExecResult {
     if overflows {
         host.error = Err(host.chain.give_up(Failure::Overflow));
         return Err(InstructionResult::FatalExternalError);
-    }
-    if host.chain.transfers && !balance.is_zero() {
-        host.journaled_state.log(transfer(own, heir, balance));
     }
     end
 }

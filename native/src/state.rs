@@ -11,9 +11,8 @@ use revm::Database;
 use revm::bytecode::Bytecode;
 use revm::context::DBErrorMarker;
 use revm::primitives::{Address, AddressMap, B256, HashMap, U256};
-use revm::state::{AccountInfo, EvmState};
+use revm::state::AccountInfo;
 
-use crate::changes::Change;
 use crate::fields::{copied, spec_named};
 
 const ACCOUNT: usize = 20 + 32 + 8 + 4;
@@ -62,8 +61,6 @@ pub struct Accounts {
     /// How many layers are below.
     layers: usize,
     delegations: bool,
-    /// Whether it holds what executions changed: then the next one's changes go into a copy of it, not over it.
-    committed: bool,
 }
 
 impl Accounts {
@@ -130,30 +127,6 @@ impl Accounts {
 
     fn names_slots(&self, address: &Address) -> bool {
         self.records.get(address).is_some_and(|record| !record.slots.is_empty())
-    }
-
-    /// These accounts after an execution that loaded some of them, and what it changed of them.
-    fn after(self: &Arc<Self>, state: &EvmState) -> (Self, Vec<Change>) {
-        let mut layer = if self.committed {
-            Self { records: self.records.clone(), base: self.base.clone(), layers: self.layers, ..Self::default() }
-        } else {
-            Self { base: Some(self.clone()), layers: self.layers + 1, ..Self::default() }
-        };
-        (layer.delegations, layer.committed) = (self.delegations, true);
-        let mut changes = Vec::new();
-        for (address, account) in state.iter().filter(|(_, account)| account.is_touched()) {
-            let change = Change::of(address, account, self.account(address));
-            let Some(change) = change else { continue };
-            let record = layer.records.entry(*address).or_default();
-            if change.cleared {
-                record.slots.clear();
-                record.replaced = true;
-            }
-            record.slots.extend(change.slots.iter().copied());
-            record.info = change.info.clone();
-            changes.push(change);
-        }
-        (layer, changes)
     }
 
     fn account(&self, address: &Address) -> Option<&AccountInfo> {
@@ -267,17 +240,11 @@ impl State {
 
 impl State {
     /// `ValueError` where there is no room for one more layer.
-    pub fn check_layers(&self) -> PyResult<()> {
+    fn check_layers(&self) -> PyResult<()> {
         if self.0.layers < MAX_LAYERS {
             return Ok(());
         }
         Err(PyValueError::new_err(format!("state: at most {MAX_LAYERS} layers of overrides over each other")))
-    }
-
-    /// The state after an execution on it, and what that changed.
-    pub fn after(&self, state: &EvmState) -> (Self, Vec<Change>) {
-        let (accounts, changes) = self.0.after(state);
-        (Self(Arc::new(accounts)), changes)
     }
 }
 
