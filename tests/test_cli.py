@@ -406,6 +406,11 @@ BAD = [
     (["max-send", "moon", "{}", "--balance", "1", "--base-fee", "1"], 2, "rule: expected a chain or CHAIN/UPGRADE"),
     (["compare", RAW, "--rules", "linea,arbitrum"], 2, "rule: expected a chain or CHAIN/UPGRADE"),
     (["compare", RAW, "--rules", "taiko", "--reference", "linea"], 2, "reference: expected one of taiko, got 'linea'"),
+    (
+        ["compare", RAW, "--l1-base-fee", "30"],
+        2,
+        "--l1-base-fee: expected at least 1,000 (in wei; 0.1 gwei are 100,000,000",
+    ),
     (["compare", "no-such-file"], 3, "no-such-file: no such file"),
     (["prove", "--store", "no-such.db", "--address", "0x12"], 3, "no-such.db: no such ledger"),
     (["check-proof", "no-such.json", "--root", "0x12"], 3, "no-such.json: no such file"),

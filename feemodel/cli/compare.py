@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from feemodel.cli.options import add_codec, count, given_parameters, read_codec, whole_from_0
+from feemodel.cli.options import add_codec, count, given_parameters, l1_base_fee, read_codec, whole_from_0
 from feemodel.cli.output import add_out, checked_out, print_json, print_table
 from feemodel.cli.subjects import add_transaction_file, estimated_gas, read_subject, read_transaction_file
 from feemodel.errors import InvalidInput, UnknownParameter
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_transaction_file(parser)
     parser.add_argument("--gas", type=count, help="used by each (a file's column, or the gas limit)")
     parser.add_argument(
-        "--l1-base-fee", type=whole_from_0, metavar="WEI", help="(median of the shipped month or of --at)"
+        "--l1-base-fee", type=l1_base_fee, metavar="WEI", help="(median of the shipped month or of --at)"
     )
     parser.add_argument("--blob-base-fee", type=whole_from_0, metavar="WEI", help="(the same)")
     parser.add_argument("--rules", metavar="NAME,…", help="which rules (today's); `all` for every upgrade")

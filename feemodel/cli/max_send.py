@@ -2,7 +2,7 @@
 
 import argparse
 
-from feemodel.cli.options import MissingOption, add_parameters, count, given_parameters, whole_from_0
+from feemodel.cli.options import MissingOption, add_parameters, count, given_parameters, l1_base_fee, whole_from_0
 from feemodel.cli.output import print_json, print_table
 from feemodel.ethereum.quantities import WEI_PER_ETH
 
@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--base-fee", type=whole_from_0, required=True, metavar="WEI", help="of the chain's newest block"
     )
-    parser.add_argument("--l1-base-fee", type=whole_from_0, metavar="WEI", help="that the chain sees")
+    parser.add_argument("--l1-base-fee", type=l1_base_fee, metavar="WEI", help="that the chain sees")
     parser.add_argument("--blob-base-fee", type=whole_from_0, metavar="WEI", help="that the chain sees")
     parser.add_argument("--price-per-unit", type=whole_from_0, metavar="WEI", help="of Arbitrum's L1 pricing")
     parser.add_argument("--gas", type=count, default=21_000, help="that the call needs; Arbitrum: without its L1 part")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.fee_units import IN_WEI, LEAST
 from feemodel.ethereum.quantities import from_hex, from_typed, to_quantity
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS, LineaPreset, linea_preset
@@ -137,6 +138,14 @@ def count(text: str) -> int:
 def whole_from_0(text: str) -> int:
     """A whole number of at least 0."""
     return _of_at_least(0, whole_number(text), text)
+
+
+def l1_base_fee(text: str) -> int:
+    """A base fee of L1 in wei; 0, or at least 1,000, because fewer are probably gwei."""
+    fee = whole_from_0(text)
+    if 0 < fee < LEAST["base_fee"]:
+        raise argparse.ArgumentTypeError(f"expected at least 1,000 ({IN_WEI}), got {text}")
+    return fee
 
 
 def block(text: str) -> str:
