@@ -61,7 +61,8 @@ def commands_page() -> str:
 
 def methods_page() -> str:
     """The JSON-RPC methods, as the server describes them."""
-    from feemodel.server.service import Service, load
+    from feemodel.server.loaded import load
+    from feemodel.server.service import Service
     from feemodel.server.settings import Settings
 
     async def methods() -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ import tomllib
 import pytest
 
 from feemodel.cli import main
-from feemodel.server.settings import ENVIRONMENT_PREFIX, SECTIONS, Settings, default_of, load_settings
+from feemodel.server.settings import DEFAULTS, ENVIRONMENT_PREFIX, SECTIONS, Settings, load_settings
 from tests.conftest import ROOT
 from tests.serving import serving
 
@@ -64,9 +64,9 @@ def test_the_file_is_the_defaults():
 def test_what_is_set_has_a_default_that_no_machine_changes():
     for _, name, value, only_shown in entries():
         if not only_shown:
-            assert value == (list(default) if isinstance(default := default_of(name), tuple) else default)
+            assert value == (list(default) if isinstance(default := DEFAULTS[name], tuple) else default)
         else:
-            assert name == "workers" or default_of(name) is None
+            assert name == "workers" or DEFAULTS[name] is None
 
 
 def test_what_is_only_shown_would_be_taken():

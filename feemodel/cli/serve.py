@@ -13,11 +13,11 @@ import msgspec
 
 from feemodel.cli.output import print_json
 from feemodel.errors import InvalidInput
-from feemodel.server.settings import SECRET, SECTIONS, Settings, default_of, help_of, is_list, load_settings
+from feemodel.server.settings import DEFAULTS, HELP, SECRET, SECTIONS, Settings, is_list, load_settings
 
 if TYPE_CHECKING:
     from feemodel.ledger.store import Store
-    from feemodel.server.service import Loaded
+    from feemodel.server.loaded import Loaded
 
 PACKAGES = ("uvicorn", "httptools", "starlette", "aiohttp", "websockets", "prometheus_client")
 EPILOG = """\
@@ -45,8 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for section, names in SECTIONS.items():
         group = parser.add_argument_group(section)
         for name in names:
-            default = default_of(name)
-            help_text = help_of(name) + ("" if default in (None, ()) else f" ({_shown(default)})")
+            default = DEFAULTS[name]
+            help_text = HELP[name] + ("" if default in (None, ()) else f" ({_shown(default)})")
             help_text, flag = help_text.replace("%", "%%"), f"--{name.replace('_', '-')}"
             if isinstance(default, bool):
                 group.add_argument(flag, action=argparse.BooleanOptionalAction, default=None, help=help_text)
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     for package in PACKAGES:
         if find_spec(package) is None:  # which is reported here once, and not by every worker
             raise ModuleNotFoundError(name=package)
-    from feemodel.server.service import load
+    from feemodel.server.loaded import load
     from feemodel.server.workers import serve
 
     with _ledger(settings) as folder:

@@ -10,7 +10,9 @@ GET  /metrics           for Prometheus, of all workers
 
 import asyncio
 import ipaddress
+import multiprocessing
 import re
+import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeAlias
@@ -25,8 +27,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from feemodel.explorer.page import page
 from feemodel.server import metrics
-from feemodel.server.deadlines import Connections
-from feemodel.server.dispatch import Dispatcher
+from feemodel.server.deadlines import ConnectionLimits, Connections
 from feemodel.server.service import Service
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -58,13 +59,17 @@ class App:
     Parameters
     ----------
     service : whose methods are served.
-    dispatcher : of these methods.
-    connections : of the worker.
     """
 
-    def __init__(self, service: Service, dispatcher: Dispatcher, connections: Connections) -> None:
+    def __init__(self, service: Service) -> None:
         settings = service.settings
-        self.connections, self._service, self._dispatcher = connections, service, dispatcher
+        self._service, self._dispatcher = service, service.dispatcher()
+        self.connections = Connections(
+            ConnectionLimits(
+                settings.connections, settings.websockets, settings.body_limit, settings.idle_seconds,
+                settings.body_seconds, settings.write_seconds,
+            )
+        )  # fmt: skip
         self._hosts = frozenset(map(str.lower, (*LOOPBACK, settings.host, *settings.allowed_hosts)))
         self._known_hosts: set[bytes] = set()
         self._origins, self._body_limit, self._most = settings.cors_origins, settings.body_limit, settings.requests
@@ -87,11 +92,12 @@ class App:
     @asynccontextmanager
     async def _lifespan(self, _: object) -> AsyncIterator[None]:
         async with self._service.lifespan():
-            watching = asyncio.create_task(self.connections.watch())
+            tasks = [asyncio.create_task(self.connections.watch()), asyncio.create_task(_end_with_parent())]
             try:
                 yield
             finally:
-                watching.cancel()
+                for task in tasks:
+                    task.cancel()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -238,3 +244,13 @@ def _is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+async def _end_with_parent() -> None:
+    """Stop this worker when its parent is gone: one that was killed cannot stop its workers."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        ended = asyncio.Event()
+        asyncio.get_running_loop().add_reader(parent.sentinel, ended.set)
+        await ended.wait()
+        signal.raise_signal(signal.SIGTERM)

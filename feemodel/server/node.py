@@ -1,206 +1,98 @@
-"""What is known of the node behind the server: its chain, its newest block, and how old that is."""
+"""The node behind the server: its newest block, and forwarding of methods that the server does not have."""
 
-import asyncio
-import logging
-import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from time import monotonic
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
-from feemodel.checks import INT64_MAX
-from feemodel.errors import FeeModelError, InvalidInput, UpstreamError
-from feemodel.ethereum.fee_market import next_base_fee
-from feemodel.ethereum.quantities import from_hex, from_quantity
+import msgspec
 
-MAX_CHAIN_ID = 2**255
-ERROR_LENGTH = 300  # characters of an error that is shown
-CHAIN_ID: tuple[str, list[Any]] = ("eth_chainId", [])
-NEWEST_BLOCK: tuple[str, list[Any]] = ("eth_getBlockByNumber", ["latest", False])
-NEXT_BASE_FEE: tuple[str, list[Any]] = ("eth_feeHistory", ["0x1", "latest", []])
+from feemodel.errors import InvalidInput, UpstreamError
+from feemodel.ethereum.quantities import hash_bytes, to_hex, to_quantity
+from feemodel.io.async_node import AsyncNode, Call
+from feemodel.ledger.store import Block
+from feemodel.server.dispatch import METHOD_NOT_FOUND, CallError
+from feemodel.server.prices import ChainId, Head, Polled
+from feemodel.server.settings import Settings
 
-_log = logging.getLogger(__name__)
+CHAIN_ID: Call = ("eth_chainId", [])
+NEWEST_BLOCK: Call = ("eth_getBlockByNumber", ["latest", False])
+NEXT_BASE_FEE: Call = ("eth_feeHistory", ["0x1", "latest", []])
 
-
-class OtherChain(UpstreamError):
-    """A node that serves another chain than before."""
-
-
-class ChainId:
-    """The chain id that a node must have: the first that it answered with, or a known one."""
-
-    def __init__(self, known: int | None = None) -> None:
-        self.known = known
-
-    def check(self, answer: Any) -> int:
-        """Return the id in an answer; raises `UpstreamError` for no id, `OtherChain` for another chain's."""
-        try:
-            found = from_quantity(answer, "eth_chainId")
-        except InvalidInput as error:
-            raise UpstreamError(f"the node: {error}") from None
-        if found >= MAX_CHAIN_ID:
-            raise UpstreamError("the node: eth_chainId: expected at most 32 bytes")
-        if self.known not in (None, found):
-            raise OtherChain(f"the node: its chain id is {found}, the chain that is served has {self.known}")
-        self.known = found
-        return found
+#: Namespaces that are not forwarded: what operates a node, and what costs it more than a call.
+REFUSED_NAMESPACES = frozenset(("admin", "clique", "debug", "engine", "les", "miner", "personal", "txpool"))
+#: Methods that would use accounts of the node.
+REFUSED = frozenset(
+    ("eth_sendTransaction", "eth_sign", "eth_signTransaction", "eth_signTypedData", "eth_signTypedData_v4")
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The newest block of a node; fields that are not always needed are read when they are."""
-
-    block: Mapping[str, Any]
-    number: int
-    timestamp: int  #: Unix time [s]
-    announced: int | None = None  #: by the node, the base fee of the block that comes next [wei / gas]
-
-    @classmethod
-    def parse(cls, answer: Any, fee_history: Any = None) -> "Head":
-        """Return the block in an answer; raises `UpstreamError`.
-
-        Parameters
-        ----------
-        answer : of `eth_getBlockByNumber`.
-        fee_history : of `eth_feeHistory` of one block, where the node has that method.
-        """
-        if not isinstance(answer, Mapping):
-            raise UpstreamError(f"the node: eth_getBlockByNumber: expected a block, got {answer!r:.120}")
-        number = _read_number(answer, "number")
-        return cls(answer, number, _read_number(answer, "timestamp"), _announced(fee_history, number))
-
-    def next_base_fee(self) -> int:
-        """Return the base fee of the block that comes next [wei / gas].
-
-        It is what the node announces, because chains have parameters and exceptions of their own; where it announces
-        none, that of EIP-1559 with Ethereum's parameters. Raises `UpstreamError` for a block that has none of these.
-        """
-        if self.announced is not None:
-            return self.announced
-        if self.block.get("baseFeePerGas") is None:
-            raise UpstreamError("the newest block has no baseFeePerGas: a chain without one needs the setting base_fee")
-        fee, used, limit = (_read_number(self.block, name) for name in ("baseFeePerGas", "gasUsed", "gasLimit"))
-        try:
-            return int(next_base_fee(fee, used, limit))
-        except InvalidInput as error:
-            raise UpstreamError(f"the newest block: {error}") from None
-
-    def extra_data(self) -> bytes:
-        """Return the extra data, which holds the pricing record."""
-        return from_hex(self.block.get("extraData") or "0x", "extraData")
+def opened_node(settings: Settings, url: str) -> AsyncNode:
+    """Return the client of a node with the limits of the settings."""
+    return AsyncNode(
+        url, timeout=settings.node_timeout, requests=settings.node_requests, queue=settings.node_queue,
+        max_bytes=settings.node_bytes,
+    )  # fmt: skip
 
 
-def _announced(fee_history: Any, number: int) -> int | None:
-    """Return the next base fee in a fee history; `None` where it is not of this block."""
-    fees = fee_history.get("baseFeePerGas") if isinstance(fee_history, Mapping) else None
-    if not isinstance(fees, list) or len(fees) != 2 or _read_number(fee_history, "oldestBlock") != number:
-        return None
-    return _read_number({"baseFeePerGas": fees[1]}, "baseFeePerGas")
-
-
-def _read_number(block: Mapping[str, Any], name: str) -> int:
-    try:
-        number = from_quantity(block.get(name), name)  # type: ignore[arg-type]
-        if number > INT64_MAX:
-            raise InvalidInput(name, "expected at most 2**63 - 1", number)
-    except InvalidInput as error:
-        raise UpstreamError(f"the newest block: {error}") from None
-    return number
-
-
-class Dated(Protocol):
-    """A value of a block."""
-
-    @property
-    def timestamp(self) -> int: ...
-
-
-Value = TypeVar("Value", bound=Dated)
-
-
-class Polled(Generic[Value]):
-    """The last value that was fetched from a node, and how old it is.
-
-    A node whose chain has stopped answers every poll, so that the age of a value is that of its block. A node that is
-    gone answers none, so that the age of the poll counts too.
+class Upstream:
+    """The node behind the server.
 
     Parameters
     ----------
-    what : the value, in messages.
-    fetch : returns the value; tried in this order.
-    every : pause between two fetches [s].
-    max_age : above which neither age may be for the value to be used [s].
-    name : of the node, for the log; callers do not see it.
+    settings : with `node`, and `fallback_node` whose newest block is used while the node does not answer.
+    chain_id : that the node must have, where it is known.
+    held : the ledger's newest block, whose hash the node must have.
     """
 
-    def __init__(
-        self, what: str, fetch: Sequence[Callable[[], Awaitable[Value]]], *, every: float, max_age: float, name: str
-    ) -> None:
-        self._name, self._what, self._fetch = name, what, fetch
-        self._every, self._max_age = every, max_age
-        self._held: tuple[Value, float] | None = None  # and when it was fetched; no clock that can be set
-        self.error: str | None = None  #: why the last fetch failed
+    def __init__(self, settings: Settings, chain_id: int | None, held: Block | None) -> None:
+        assert settings.node is not None
+        self._pass_methods, self._held = frozenset(settings.pass_methods), held
+        self.chain_id, self.node = ChainId(chain_id), opened_node(settings, settings.node)
+        self.nodes = [self.node]
+        if settings.costs == "record" and settings.fallback_node is not None:
+            self.nodes.append(opened_node(settings, settings.fallback_node))
+        self.head = Polled(
+            "the newest block", [lambda node=node: self._fetch_head(node) for node in self.nodes],  # type: ignore[misc]
+            every=settings.poll_seconds, max_age=settings.max_age, name=self.node.name,
+        )  # fmt: skip
 
-    @property
-    def value(self) -> Value:
-        """The last value; raises `UpstreamError` while there is none, and when it is too old."""
-        if self._held is None:
-            raise UpstreamError(f"{self._what}: none yet{f', {self.error}' if self.error else ''}")
-        value, since = self._held
-        age, limit = time.time() - value.timestamp, f"more than max_age, {self._max_age:g} s"
-        why = f"; {self.error}" if self.error else ""
-        if age > self._max_age:
-            raise UpstreamError(f"{self._what}: {age:,.0f} s old, {limit}{why}")
-        if age < -self._max_age:
-            raise UpstreamError(f"{self._what}: {-age:,.0f} s ahead of this clock, {limit}{why}")
-        if monotonic() - since > self._max_age:
-            raise UpstreamError(f"{self._what}: looked at {monotonic() - since:,.0f} s ago, {limit}{why}")
-        return value
+    async def forward(self, method: str, params: Any) -> msgspec.Raw:
+        """Return the node's answer to a method that the server does not have."""
+        namespace = method.partition("_")[0]
+        if method in REFUSED or (namespace in REFUSED_NAMESPACES and method not in self._pass_methods):
+            raise CallError(METHOD_NOT_FOUND, f"{method} is not forwarded to the node")
+        if self.chain_id.known is None:
+            await self.refresh()
+        if self.chain_id.refusal is not None:
+            raise self.chain_id.refusal
+        return await self.node.forward(method, params)
 
-    @property
-    def last(self) -> Value | None:
-        """The last value whatever its age."""
-        return None if self._held is None else self._held[0]
-
-    @property
-    def age(self) -> float | None:
-        """Time since the block of the last value, below zero where that is ahead of this clock [s]."""
-        return None if self._held is None else time.time() - self._held[0].timestamp
-
-    @property
-    def poll_age(self) -> float | None:
-        """Time since the last value came [s]."""
-        return None if self._held is None else monotonic() - self._held[1]
-
-    def note(self, value: Value) -> None:
-        """Keep a value that came with another answer."""
-        self._held, self.error = (value, monotonic()), None
-
-    def fail(self, error: Exception) -> None:
-        """Note why there is no new value; the log has it once. Another chain leaves no value at all."""
-        if self.error is None:
-            foreseen = isinstance(error, FeeModelError)
-            _log.warning("%s of %s: %s", self._what, self._name, error, exc_info=None if foreseen else error)
-        if isinstance(error, OtherChain):
-            self._held = None
-        self.error = str(error).encode(errors="backslashreplace").decode()[:ERROR_LENGTH]
+    async def ask(self, method: str, params: list[Any]) -> Any:
+        """Return the node's answer as a value."""
+        return msgspec.json.decode(await self.forward(method, params))
 
     async def refresh(self) -> None:
-        """Fetch once; a failure leaves the last value, and its reason in `error`."""
-        failure: Exception | None = None
-        for fetch in self._fetch:
-            try:
-                value = await fetch()
-            except Exception as error:  # whatever a node answers, it is asked again
-                failure = failure or error
-            else:
-                self.note(value)
-                return
-        if failure is not None:
-            self.fail(failure)
+        """Look at the newest block now; raises `UpstreamError` while the node's chain is not known."""
+        await self.head.refresh()
+        if self.chain_id.known is None:
+            raise UpstreamError(self.head.error or "the node: its chain id is not known")
 
-    async def keep(self) -> None:
-        """Fetch for ever, after the first pause."""
-        while True:
-            await asyncio.sleep(self._every)
-            await self.refresh()
+    async def _fetch_head(self, node: AsyncNode) -> Head:
+        asked = [CHAIN_ID, NEWEST_BLOCK, NEXT_BASE_FEE]
+        if self._held is not None:
+            asked.append(("eth_getBlockByNumber", [to_quantity(self._held.number), False]))
+        chain_id, head, history, *block = await node.outcomes(asked)
+        self.chain_id.check(node.own(chain_id))
+        if self._held is not None and isinstance(block[0], Mapping):
+            _check_hash(self._held, block[0])
+        return Head.parse(node.own(head), history)
+
+
+def _check_hash(held: Block, block: Mapping[str, Any]) -> None:
+    """Raise `UpstreamError` where a node has another block of the number of the ledger's head."""
+    try:
+        found = hash_bytes(block["hash"], "hash")
+    except (InvalidInput, KeyError) as error:
+        raise UpstreamError(f"the node: eth_getBlockByNumber: {error}") from None
+    if found != held.hash:
+        ours = to_hex(held.hash or b"")
+        raise UpstreamError(f"the node: its block {held.number} has the hash {to_hex(found)}, the ledger's has {ours}")

@@ -4,7 +4,7 @@ import asyncio
 import inspect
 import logging
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
 from typing import Any
 
@@ -17,7 +17,6 @@ from feemodel.execution.details import gas_details
 from feemodel.execution.engines import Engine
 from feemodel.execution.estimate import GasEstimate
 from feemodel.execution.limits import Limits
-from feemodel.io.async_node import AsyncNode
 from feemodel.io.node import NodeError
 from feemodel.ledger.database import read_ahead
 from feemodel.ledger.proof import STEP, proof_steps
@@ -25,8 +24,8 @@ from feemodel.ledger.store import Store
 from feemodel.server.calls import Address, CallObject, EstimateOption, Quantity, estimate_options, parse
 from feemodel.server.dispatch import INTERNAL_ERROR, INVALID_PARAMS, SERVER_ERROR, UNAVAILABLE, CallError, Method
 from feemodel.server.eth import Executor, OverrideLimits
-from feemodel.server.node import CHAIN_ID, NEWEST_BLOCK, NEXT_BASE_FEE, ChainId, Head, Polled
-from feemodel.server.prices import Pricing
+from feemodel.server.node import CHAIN_ID, NEWEST_BLOCK, NEXT_BASE_FEE, Upstream
+from feemodel.server.prices import Head, Pricing
 
 PRODUCTION_PREFIX = "linea"  # under which today's clients call the two methods
 _log = logging.getLogger(__name__)
@@ -118,23 +117,19 @@ class NodeEstimates:
 
     Parameters
     ----------
-    node : that estimates the gas.
-    chain_id : that the node must have.
-    head : its newest block, which each estimate looks up.
+    upstream : the node that estimates the gas; each estimate looks up its newest block.
     pricing, measuring, limits, override_limits : as of `ChainEstimates` and its executor.
     """
 
     def __init__(
         self,
-        node: AsyncNode,
-        chain_id: ChainId,
-        head: Polled[Head],
+        upstream: Upstream,
         pricing: Pricing,
         measuring: Measuring,
         limits: Limits,
         override_limits: OverrideLimits,
     ) -> None:
-        self._node, self._chain_id, self._head, self._pricing = node, chain_id, head, pricing
+        self._upstream, self._node, self._pricing = upstream, upstream.node, pricing
         self._measuring, self._limits, self._override_limits = measuring, limits, override_limits
 
     async def estimate(
@@ -159,13 +154,13 @@ class NodeEstimates:
             calls.append(("eth_getTransactionCount", [to_hex(sender), block]))
         found, gas, head, history, *count = await self._node.outcomes(calls)
         try:
-            chain_id = self._chain_id.check(self._node.own(found))
+            chain_id = self._upstream.chain_id.check(self._node.own(found))
             if isinstance(gas, NodeError):
                 raise gas
-            self._head.note(Head.parse(self._node.own(head), history))
+            self._upstream.head.note(Head.parse(self._node.own(head), history))
         except UpstreamError as error:
             if not isinstance(error, NodeError):
-                self._head.fail(error)
+                self._upstream.head.fail(error)
             raise
         if count:
             nonce = _quantity("eth_getTransactionCount", self._node.own(count[0]))
@@ -292,3 +287,14 @@ def one_at_a_time(method: Callable[..., Any]) -> Callable[..., Any]:
             return await (method(*parameters) if is_async else asyncio.to_thread(method, *parameters))
 
     return in_turn
+
+
+def after(first: Callable[[], Awaitable[None]], method: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
+    """Return a method that waits for something else first."""
+
+    @wraps(method)
+    async def later(*parameters: Any) -> Any:
+        await first()
+        return await method(*parameters)
+
+    return later

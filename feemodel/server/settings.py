@@ -34,6 +34,8 @@ HIDDEN = "(not shown)"
 RESERVED_PREFIXES = frozenset({"eth", "net", "web3", "feemodel", "rpc"})
 YEAR = 31_536_000.0  # maximum of a time [s]
 
+_ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
+
 Text: TypeAlias = Annotated[str, Meta(pattern=r"^[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?\Z")]
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
 Wei: TypeAlias = Annotated[int, Meta(ge=0, le=INT64_MAX)]
@@ -42,13 +44,13 @@ Ratio: TypeAlias = Annotated[float, Meta(ge=0.0, le=sys.float_info.max)]
 Bytes: TypeAlias = Annotated[int, Meta(ge=1, le=1 << 30)]
 Seconds: TypeAlias = Annotated[float, Meta(ge=0.01, le=YEAR)]
 
-_HELP: dict[str, str] = {}
+HELP: dict[str, str] = {}  #: descriptions of the settings
 SECTIONS: dict[str, list[str]] = {}  #: names of settings by section
 
 
 def _setting(section: str, name: str, default: Any, help: str) -> Any:
     SECTIONS.setdefault(section, []).append(name)
-    _HELP[name] = help
+    HELP[name] = help
     return default
 
 
@@ -191,16 +193,8 @@ def _check_method(name: str, value: str) -> None:
 
 def _check_origin(name: str, value: str) -> None:
     """Raise `InvalidInput` for what no browser sends: an origin is lower case, without path and default port."""
-    try:
-        address = urlsplit(value)
-        port = address.port
-    except ValueError:
-        address, port = urlsplit(""), None
-    host = address.hostname or ""
-    host = f"[{host}]" if ":" in host else host
-    default = {"http": 80, "https": 443}.get(address.scheme)
-    sent = f"{address.scheme}://{host}" + ("" if port in (None, default) else f":{port}")
-    if value not in ("*", "null") and (not address.scheme or not host or value != sent):
+    found = _ORIGIN.fullmatch(value)
+    if value not in ("*", "null") and (found is None or (found[1], found[2]) in (("http", ":80"), ("https", ":443"))):
         raise InvalidInput(name, "expected an origin as browsers send it, such as https://app.example, or *", value)
 
 
@@ -221,14 +215,19 @@ _OTHER_FORM = {
 
 def _check_together(settings: Settings) -> None:
     """Raise `InvalidInput` for settings that contradict each other."""
+
+    def shown(name: str) -> Any:
+        value = getattr(settings, name)
+        return HIDDEN if name in SECRET and value is not None else value
+
     chains = [name for name in ("genesis", "replay", "node") if getattr(settings, name) is not None]
     if len(chains) > 1:
-        raise InvalidInput(chains[1], f"expected either this or {chains[0]}", shown(settings, chains[1]))
+        raise InvalidInput(chains[1], f"expected either this or {chains[0]}", shown(chains[1]))
     if settings.pass_methods and settings.node is None:
         raise InvalidInput("pass_methods", "expected only with node", settings.pass_methods)
     if (settings.costs == "l1") != (settings.l1_node is not None):
         expected = "expected the URL of an L1 node with costs = l1, and only then"
-        raise InvalidInput("l1_node", expected, shown(settings, "l1_node"))
+        raise InvalidInput("l1_node", expected, shown("l1_node"))
     if settings.fallback_node is not None and settings.costs == "configured":
         raise InvalidInput("fallback_node", "expected only with costs = record or l1", HIDDEN)
     if settings.codec == "lzss" and settings.dictionary is None:
@@ -240,31 +239,9 @@ def _check_together(settings: Settings) -> None:
             raise InvalidInput(name, "expected only with the other form of the fee", getattr(settings, name))
 
 
-def shown(settings: Settings, name: str) -> Any:
-    """Return a setting as an error may show it: not an address, which may hold a password."""
-    value = getattr(settings, name)
-    return HIDDEN if name in SECRET and value is not None else value
-
-
 _FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}
-
-
-def help_of(name: str) -> str:
-    """Return the description of a setting.
-
-    >>> help_of("port")
-    '0 for any that is free'
-    """
-    return _HELP[name]
-
-
-def default_of(name: str) -> Any:
-    """Return the default of a setting.
-
-    >>> default_of("port")
-    8545
-    """
-    return _FIELDS[name].default
+#: Defaults of the settings.
+DEFAULTS = {name: field.default for name, field in _FIELDS.items()}
 
 
 def is_list(name: str) -> bool:
@@ -306,9 +283,9 @@ def load_settings(
         if not variable.upper().startswith(ENVIRONMENT_PREFIX) or variable in OTHER_VARIABLES:
             continue
         name = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
-        if name not in _FIELDS or variable != variable_of(name):
+        if name not in _FIELDS or variable != _variable_of(name):
             names = [*_FIELDS, *(other.removeprefix(ENVIRONMENT_PREFIX).lower() for other in OTHER_VARIABLES)]
-            expected = f"no setting has this name{_suggestion(name.removeprefix('feemodel_'), names, variable_of)}"
+            expected = f"no setting has this name{_suggestion(name.removeprefix('feemodel_'), names, _variable_of)}"
             raise InvalidInput(variable, expected, HIDDEN)
         chosen[name], spelled[name] = value, variable
     for name, value in (flags or {}).items():
@@ -351,12 +328,7 @@ def _is_whole(kind: Any) -> bool:
     return kind is int or any(map(_is_whole, get_args(kind)[: None if get_origin(kind) is not Annotated else 1]))
 
 
-def variable_of(name: str) -> str:
-    """Return the environment variable of a setting.
-
-    >>> variable_of("body_limit")
-    'FEEMODEL_BODY_LIMIT'
-    """
+def _variable_of(name: str) -> str:
     return f"{ENVIRONMENT_PREFIX}{name.upper()}"
 
 

@@ -20,7 +20,8 @@ from uvicorn.supervisors import Multiprocess
 
 from feemodel.errors import FeeModelError
 from feemodel.server.deadlines import Http, WebSocket
-from feemodel.server.service import Loaded, Service
+from feemodel.server.loaded import Loaded
+from feemodel.server.service import Service
 
 if TYPE_CHECKING:
     from feemodel.server.app import App
@@ -61,8 +62,7 @@ class Factory:
         from feemodel.server.app import App
 
         set_up_log(self._loaded.settings.log)
-        service = Service(self._loaded)
-        return App(service, service.dispatcher(), service.connections())
+        return App(Service(self._loaded))
 
 
 def config_of(loaded: Loaded) -> Config:

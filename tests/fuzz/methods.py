@@ -7,7 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from feemodel.estimates.chain import copy_development_ledger
-from feemodel.server.service import Service, load
+from feemodel.server.loaded import load
+from feemodel.server.service import Service
 from feemodel.server.settings import Settings
 
 #: Small, so that what a good request costs does not keep the bad ones waiting.

@@ -15,7 +15,7 @@ from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, G
 from feemodel.ledger.genesis import genesis_root
 from feemodel.ledger.maintenance import verify
 from feemodel.ledger.scheme import EMPTY_KECCAK, MIMC, POSEIDON2, StoredPath
-from feemodel.server.service import check_same_chain
+from feemodel.server.loaded import check_same_chain
 from feemodel.server.settings import Settings
 from tests.flip_bits import BLOCKS, build, run
 from tests.ledger_blocks import CODE, address, block, block_hash, slot, touch

@@ -20,9 +20,10 @@ from feemodel.server.app import App
 from feemodel.server.dispatch import Dispatcher, Method
 from feemodel.server.eth import ChainMethods, Executor, OverrideLimits
 from feemodel.server.execute import Runner
+from feemodel.server.loaded import Loaded, load
 from feemodel.server.prices import Pricing, configured_prices
 from feemodel.server.rollup import ChainEstimates, both_names
-from feemodel.server.service import Loaded, Service, load
+from feemodel.server.service import Service
 from feemodel.server.settings import Settings
 from feemodel.server.workers import bound, config_of
 from feemodel.sizes.codecs import get_codec
@@ -141,7 +142,7 @@ def serving(loaded: Loaded, *, started: bool = True) -> Iterator[Client]:
         if started:
             loop.run(lifespan.__aenter__())
         try:
-            app = App(service, service.dispatcher(), service.connections())
+            app = App(service)
             yield Client(app, loop, service, service.methods)
         finally:
             if started:

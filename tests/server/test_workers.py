@@ -67,7 +67,8 @@ FIRST_ESTIMATE = """
 import asyncio, sys
 from pathlib import Path
 from feemodel.estimates.chain import copy_development_ledger
-from feemodel.server.service import Service, load
+from feemodel.server.loaded import load
+from feemodel.server.service import Service
 from feemodel.server.settings import Settings
 
 async def estimate():

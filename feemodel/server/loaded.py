@@ -1,0 +1,87 @@
+"""What the parent of the workers reads: no worker reads these files again."""
+
+from pathlib import Path
+
+import msgspec
+
+from feemodel.errors import InvalidInput, unreadable
+from feemodel.estimates.chain import Chain, development_genesis, genesis_chain, read_genesis_document, replay_chain
+from feemodel.io.documents import contents
+from feemodel.ledger.store import Block, Store
+from feemodel.server.settings import Settings
+from feemodel.sizes.codecs import Codec, Zstd, get_codec
+from feemodel.sizes.lzss import Lzss
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """What the parent has read: no worker reads these files again."""
+
+    settings: Settings
+    chain: Chain | None  #: to execute on; `None` behind a node, and where only proofs are served
+    store: Path | None  #: the ledger that proves
+    held: Block | None  #: the ledger's newest block, whose hash a node must have
+    chain_id: int | None  #: of the ledger
+    codec: Codec
+
+
+def load(settings: Settings, store: Path | None) -> Loaded:
+    """Read what the settings name.
+
+    Parameters
+    ----------
+    settings : which chain, codec and dictionary.
+    store : the ledger that proves; `None` for none.
+
+    Raises `InvalidInput` and `UnreadableFile`.
+    """
+    root = held = chain_id = chain = None
+    if store is not None:
+        with Store(store, read_only=True) as opened:  # a missing, damaged or foreign file is refused here
+            head, chain_id = opened.head, opened.chain_id
+            held = head if head is not None and head.number and head.hash is not None else None
+            if settings.node is None and settings.replay is None and head is not None:
+                root = opened.block(0).root
+            chain = _chain(settings, root)
+            if chain is not None:
+                check_same_chain(chain, opened)
+    else:
+        chain = _chain(settings, None)
+    return Loaded(settings, chain, store, held, chain_id, _codec(settings))
+
+
+def _chain(settings: Settings, state_root: bytes | None) -> Chain | None:
+    if settings.node is not None:
+        return None
+    if settings.replay is not None:
+        from feemodel.io.replay import read_replay  # and with it pandas, which nothing else here needs
+
+        return replay_chain(read_replay(settings.replay))
+    if settings.genesis is None and settings.store is not None:
+        return None
+    genesis = development_genesis() if settings.genesis is None else read_genesis_document(settings.genesis)
+    return genesis_chain(genesis, state_root=state_root)
+
+
+def check_same_chain(chain: Chain, store: Store) -> None:
+    """Raise `InvalidInput` where a ledger is of another chain than the one that is executed on."""
+    if store.chain_id not in (None, chain.call_state.chain_id):
+        reason = f"expected a ledger of the chain {chain.call_state.chain_id}, which is served"
+        raise InvalidInput("store", reason, f"{store.path} of the chain {store.chain_id}")
+    head, number = store.head, chain.call_state.block.number
+    if chain.hash is None or chain.state_root is not None or head is None or number > head.number:
+        return  # the hash of a genesis is one of our own
+    held = store.block(number)
+    if held.hash not in (None, chain.hash):
+        reason = f"expected a ledger whose block {number} has the hash 0x{chain.hash.hex()}"
+        raise InvalidInput("store", reason, f"0x{(held.hash or b'').hex()}")
+
+
+def _codec(settings: Settings) -> Codec:
+    if settings.codec == "lzss":
+        return Lzss.from_file(str(settings.dictionary))
+    if settings.dictionary is not None:
+        try:
+            return Zstd(dictionary=contents(settings.dictionary))
+        except OSError as error:
+            raise unreadable(settings.dictionary, error) from None
+    return get_codec(settings.codec)
