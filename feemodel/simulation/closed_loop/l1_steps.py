@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from feemodel.checks import RealArray
+from feemodel.checks import RealArray, real, real_scalar, whole_scalar
 from feemodel.compiled import kept
 from feemodel.errors import InvalidInput
 from feemodel.linea import price_cap
@@ -19,7 +19,10 @@ def rolling_quantile(values: RealArray, window: int, quantile: float) -> RealArr
     >>> rolling_quantile(np.array([3.0, 1.0, 2.0, 5.0]), 3, 0.5).tolist()
     [3.0, 2.0, 2.0, 2.0]
     """
-    distinct, ranks = np.unique(values, return_inverse=True)
+    whole_scalar("window", window, minimum=1)
+    if not real_scalar("quantile", quantile) <= 1.0:
+        raise InvalidInput("quantile", "expected between 0 and 1", quantile)
+    distinct, ranks = np.unique(real("values", values, minimum=None), return_inverse=True)
     return np.asarray(_rolling_quantile(distinct, ranks.astype(np.int64), window, quantile))
 
 
@@ -66,13 +69,17 @@ def _ranked(tree, top, size, number):  # type: ignore[no-untyped-def]
     return place
 
 
-@kept(nogil=True, error_model="numpy")
-def cheapest_step(costs, window):  # type: ignore[no-untyped-def]
+def cheapest_step(costs: RealArray, window: int) -> NDArray[np.int64]:
     """For each step, the step of the least cost from it to `window` steps later, the latest of equal ones.
 
     >>> cheapest_step(np.array([3.0, 1.0, 2.0, 5.0]), 1).tolist()
     [1, 1, 2, 3]
     """
+    return np.asarray(_cheapest_step(np.asarray(real("costs", costs)), whole_scalar("window", window)))
+
+
+@kept(nogil=True, error_model="numpy")
+def _cheapest_step(costs, window):  # type: ignore[no-untyped-def]
     count = costs.size
     best = np.empty(count, dtype=np.int64)
     queue = np.empty(count, dtype=np.int64)  # steps in order of time from the tail on, of falling cost

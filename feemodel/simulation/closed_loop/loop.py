@@ -31,7 +31,8 @@ BALANCE, PEAK, DRAWDOWN, WAITED, AT_DEADLINE = 0, 1, 2, 3, 4
 POSTED, FRONT, FULL = 5, 6, 7  # bytes posted; steps of the oldest byte and of the oldest full submission
 FINALIZED, FINAL_FRONT, UNFINALIZED_BLOBS, NEXT_FINALIZATION = 8, 9, 10, 11
 STEP_BYTES, STEP_COST = 12, 13  # posted in the step
-ACCOUNTS = 14
+REFUSED, REFUSED_PRICES = 14, 15  # number of the step, from 1 on, whose prices were refused; the three prices
+ACCOUNTS = 18
 
 # Posting terms.
 KIND, CAPACITY, BLOB_COUNT, EXECUTION_GAS, FURTHER_BLOB_GAS, BLOB_GAS, DEADLINE = 0, 1, 2, 3, 4, 5, 6
@@ -227,7 +228,7 @@ def run_loop(  # type: ignore[no-untyped-def]
         left_of_day -= 1
         time, last = start + k * step, k == count - 1
         # (1) the policy announces
-        then = max(k - l1_lag, 0)
+        then = min(max(k - l1_lag, 0), k)
         balances[balance_at] = balance
         balance_at = balance_at + 1 if balance_at < balance_lag else 0
         seen[seen_at.STEP], seen[seen_at.TIME] = k, time
@@ -239,6 +240,11 @@ def run_loop(  # type: ignore[no-untyped-def]
         seen[seen_at.CALLDATA] = calldata
         announce(state, seen, price)
         per_byte, per_gas, per_transaction = price[0] * level, price[1], price[2]
+        least = min(per_byte, per_gas, per_transaction)
+        if not (least >= 0.0 and per_byte + per_gas + per_transaction < np.inf):  # which NaN fails too
+            accounts[REFUSED], accounts[REFUSED_PRICES] = k + 1, per_byte
+            accounts[REFUSED_PRICES + 1], accounts[REFUSED_PRICES + 2] = per_gas, per_transaction
+            return
         prices[k] = per_byte
         # (2) users see the price of `demand_lag` steps ago and arrive
         wanted = demand[0] * step * activity[k * activity_stride]

@@ -4,8 +4,9 @@ import json
 import platform
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, is_dataclass
+from difflib import get_close_matches
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numba
 import numpy as np
@@ -22,6 +23,7 @@ from feemodel.checks import (
     check_plausible,
     choice,
     instance,
+    real_scalar,
     whole_scalar,
 )
 from feemodel.errors import InvalidInput
@@ -30,6 +32,7 @@ from feemodel.linea import price_cap
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.axes import stream_of
 from feemodel.simulation.closed_loop import loop, policy_kernels
+from feemodel.simulation.closed_loop import observations as seen_at
 from feemodel.simulation.closed_loop.costs import Costs
 from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.l1_steps import (
@@ -40,9 +43,9 @@ from feemodel.simulation.closed_loop.l1_steps import (
     price_percentiles,
 )
 from feemodel.simulation.closed_loop.observations import Setting
-from feemodel.simulation.closed_loop.policies import LineaPricing, Pricing
+from feemodel.simulation.closed_loop.policies import MOST_LAG, LineaPricing, Pricing
 from feemodel.simulation.closed_loop.results import PathResult, summarized
-from feemodel.simulation.l1_columns import RATIOS, TIP
+from feemodel.simulation.l1_columns import FEES, RATIOS, TIP
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import (
     IN_SECONDS,
@@ -60,6 +63,10 @@ MOST_SUBMISSIONS = 100_000_000  # on a path
 MOST_PATHS = 10_000_000
 LONGEST_WAIT = 1 << 15  # steps that the distribution of waits distinguishes
 DAYS = ("elapsed", "utc")
+OPTIONAL = ("level", "l1_lag", "balance_lag", "target_balance")  # attributes that a policy may leave out
+ALIKE = 0.75  # how similar a name is that was probably meant as one of them, by `difflib`
+
+Checked = TypeVar("Checked")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,9 +125,9 @@ def path_job(
     job = PathJob(
         l1_fees=l1_fees,
         pricing=checked_pricing(pricing),
-        posting=Posting() if posting is None else instance("posting", posting, Posting),
-        demand=Demand() if demand is None else instance("demand", demand, Demand),
-        costs=Costs() if costs is None else instance("costs", costs, Costs),
+        posting=Posting() if posting is None else _itself("posting", posting, Posting),
+        demand=Demand() if demand is None else _itself("demand", demand, Demand),
+        costs=Costs() if costs is None else _itself("costs", costs, Costs),
         step=float(step),
         bootstrap=bootstrap,
         days=days,
@@ -133,12 +140,22 @@ def path_job(
     check_limit(most, "submissions on a path", MOST_SUBMISSIONS)
     if job.record > job.paths:
         raise InvalidInput("record", f"expected at most the {job.paths:,} paths", job.record)
-    job.pricing.start(job.setting)
+    check_first_step(job.pricing, job.setting, job.l1_fees)
     return job
 
 
+def _itself(name: str, value: Any, kind: type[Checked]) -> Checked:
+    """A value of that class and of no other: a subclass could give the compiled loop numbers that nobody checked."""
+    if type(value) is not kind:
+        raise InvalidInput(name, f"expected a {kind.__name__}", value)
+    return value
+
+
 def checked_pricing(pricing: Any) -> Pricing:
-    """A policy; a `PricingRule` becomes `LineaPricing`. Raises `InvalidInput` for what lacks a function.
+    """A policy, the user's own or a built-in one; a `PricingRule` becomes `LineaPricing`.
+
+    Raises `InvalidInput` for what lacks a function, for a level, lag or target balance that is not a number in its
+    range, and for an attribute that is nearly named as one of them.
 
     >>> checked_pricing(PricingRule(window=600.0)).window
     600.0
@@ -148,7 +165,66 @@ def checked_pricing(pricing: Any) -> Pricing:
     for name in ("start", "announce", "settle"):
         if isinstance(pricing, type) or not callable(getattr(pricing, name, None)):
             raise InvalidInput("pricing", "expected a policy with start, announce and settle", pricing)
+    for name in ("level", "target_balance"):
+        real_scalar(f"pricing.{name}", getattr(pricing, name, 0.0))
+    for name in ("l1_lag", "balance_lag"):
+        whole_scalar(f"pricing.{name}", getattr(pricing, name, 0), maximum=MOST_LAG)
+    if not _starts_as_built_in(pricing):
+        _check_names(pricing)
+        if pricing.announce is policy_kernels.announce or pricing.settle is policy_kernels.settle:
+            reason = "expected announce and settle of its own, next to a start of its own"
+            raise InvalidInput("pricing", reason, pricing)
     return pricing  # type: ignore[no-any-return]
+
+
+def _starts_as_built_in(pricing: Any) -> bool:
+    """Whether the state that a policy starts with is made by this package, whose compiled rules trust it."""
+    makers = [getattr(type(pricing), name, None) for name in ("start", "data_rule", "execution_state")]
+    return all(getattr(one, "__module__", "").startswith(f"{__package__}.") for one in makers if one is not None)
+
+
+def _check_names(pricing: Any) -> None:
+    for name in dir(pricing):
+        if name.startswith("_") or name in OPTIONAL or name in ("start", "announce", "settle"):
+            continue
+        if meant := get_close_matches(name, [one for one in OPTIONAL if not hasattr(pricing, one)], 1, ALIKE):
+            raise InvalidInput(f"pricing.{name}", f"expected another name: did you mean {meant[0]}?", name)
+
+
+def check_first_step(pricing: Pricing, setting: Setting, l1_fees: xr.Dataset) -> None:
+    """Try a policy of the user's own on the first step, in Python, where an index outside of an array is an error.
+
+    Raises `InvalidInput` for a state that is not an array of numbers in one dimension, and for what the three
+    functions raise.
+    """
+    state = started(pricing, setting)
+    if _starts_as_built_in(pricing):
+        return
+    seen, settled, price = np.zeros(seen_at.SEEN), np.zeros(seen_at.SETTLED), np.zeros(seen_at.PRICES)
+    seen[seen_at.BASE_FEE], seen[seen_at.BLOB_BASE_FEE] = (float(l1_fees[name][0, 0]) for name in FEES)
+    seen[seen_at.GAS_USED_RATIO] = seen[seen_at.BLOB_GAS_USED_RATIO] = 1.0
+    settled[seen_at.POSTED_BYTES], settled[seen_at.POSTED_COST] = 1e5, 1e13
+    for name, arrays in (("announce", (state, seen, price)), ("settle", (state, settled))):
+        tried = getattr(pricing, name)
+        try:
+            with np.errstate(all="ignore"):
+                getattr(tried, "py_func", tried)(*arrays)
+        except Exception as error:  # whatever the user's function raises
+            reason = f"expected a function of the arrays that runs in the first step, it raises {error!r}"
+            raise InvalidInput(f"pricing.{name}", reason, tried) from error
+
+
+def started(pricing: Pricing, setting: Setting) -> RealArray:
+    """The state of a policy at the start of a path, as an array of its own.
+
+    >>> from feemodel.simulation.closed_loop.policies import Fixed
+    >>> started(Fixed(price=7.0), Setting(12.0, 119.42, 165_000.0, 0.0, False))[2].item()
+    7.0
+    """
+    state = np.asarray(pricing.start(setting))
+    if state.ndim != 1 or state.dtype.kind not in "iuf" or np.isnan(state).any():
+        raise InvalidInput("pricing.start", "expected an array of numbers in one dimension", state)
+    return np.array(state, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -242,7 +318,7 @@ class PathJob:
         accounts[loop.BALANCE] = self.setting.target_balance
         series = np.empty((loop.RECORDED, count if path < self.record else 0))
         factors = np.array(price_cap.TIME_OF_DAY_MULTIPLIERS) if self.posting.cap.time_of_day else np.ones(168)
-        state = np.ascontiguousarray(self.pricing.start(self.setting), dtype=np.float64)
+        state = started(self.pricing, self.setting)
         self._runner()(
             state,
             (columns["base_fee"], columns["blob_base_fee"], columns[TIP], *(columns[name] for name in RATIOS)),
@@ -264,9 +340,10 @@ class PathJob:
             series,
             accounts,
         )
-        if not np.isfinite(prices).all():
-            bad = int(np.argmin(np.isfinite(prices)))
-            raise InvalidInput("pricing", f"expected finite prices, in step {bad:,} of path {path:,}", prices[bad])
+        if accounts[loop.REFUSED] > 0.0:
+            step, announced = int(accounts[loop.REFUSED]) - 1, accounts[loop.REFUSED_PRICES : loop.ACCOUNTS].tolist()
+            reason = f"expected finite prices of at least 0, in step {step:,} of path {path:,}"
+            raise InvalidInput("pricing", reason, announced)
         summary = summarized(days, prices, waits, accounts, step=self.step, day_steps=day_steps)
         return PathResult(days, summary, series if path < self.record else None)
 
@@ -339,4 +416,6 @@ def described(value: Any) -> str:
 
 def _seed_sequence(rng: Rng) -> SeedSequence:
     sequence = generator_of(rng).bit_generator.seed_seq
-    return sequence if isinstance(sequence, SeedSequence) else SeedSequence(0)
+    if not isinstance(sequence, SeedSequence):
+        raise InvalidInput("rng", "expected a generator that can spawn streams", rng)
+    return sequence

@@ -1,0 +1,194 @@
+"""Policies of a user's own are checked where they enter, as the built-in ones are."""
+
+import numba
+import numpy as np
+import pytest
+
+from feemodel import grid, sweep
+from feemodel.errors import InvalidInput
+from feemodel.simulation import Costs, Demand, Experiment, Fixed, Posting, simulate
+from feemodel.simulation.closed_loop import policy_kernels
+from feemodel.simulation.closed_loop.l1_steps import cheapest_step, rolling_quantile
+from feemodel.simulation.scenarios import replay
+
+ROWS = {"timestamp": [12 * k for k in range(100)], "base_fee": [7e7] * 100, "blob_base_fee": [4e6] * 100}
+FEES = replay(ROWS, source="by hand")
+
+
+@numba.njit
+def announce(state, seen, price):
+    price[:] = 0.0
+    price[0] = state[0]
+
+
+@numba.njit
+def settle(state, settled):
+    state[0] += 0.0 * settled[0]
+
+
+class Own:
+    announce, settle = staticmethod(announce), staticmethod(settle)
+
+    def __init__(self, price=1e8, **attributes):
+        self.price = price
+        vars(self).update(attributes)
+
+    def start(self, setting):
+        return np.array([self.price])
+
+
+class Swept:
+    announce, settle = staticmethod(announce), staticmethod(settle)
+
+    def __init__(self, price, weight=1.0):
+        self.price, self.doubled = price, 2.0 * price
+        self.weight = weight
+
+    def start(self, setting):
+        return np.array([self.doubled])
+
+
+WRONG = {
+    "l1_lag": [-50, -3_000, -(10**12), 10**12, 2.5, "2", None, float("nan")],
+    "balance_lag": [-2, -(10**12), 1 << 21, "2", True],
+    "level": ["2", -1.0, float("nan"), float("inf"), None, [1.0]],
+    "target_balance": ["1", -1.0, float("nan")],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name in WRONG for value in WRONG[name]])
+def test_an_attribute_that_is_no_number_in_its_range_is_named(name, value):
+    with pytest.raises(InvalidInput) as caught:
+        simulate(FEES, Own(**{name: value}))
+
+    assert f"pricing.{name}" == caught.value.name
+
+
+@pytest.mark.parametrize("name", ["l1lag", "l1_lags", "levle", "ballance_lag", "balance_lags", "target_balence"])
+def test_a_misspelt_attribute_is_named(name):
+    with pytest.raises(InvalidInput) as caught:
+        simulate(FEES, Own(**{name: 1}))
+
+    assert f"pricing.{name}" == caught.value.name
+
+
+def announcing(write):
+    """A policy whose first announcements are as a function writes them, compiled and as plain Python."""
+    compiled = type("Announcing", (Own,), {"announce": staticmethod(numba.njit(write))})
+    plain = {"announce": staticmethod(write), "settle": staticmethod(settle.py_func)}
+    return [compiled(), type("Plain", (Own,), plain)()]
+
+
+def negative(state, seen, price):
+    price[:] = 0.0
+    price[0] = -1.0
+
+
+def negative_later(state, seen, price):
+    price[:] = 1.0
+    price[1] = 1.0 - seen[0]
+
+
+def negative_per_transaction(state, seen, price):
+    price[:] = 0.0
+    price[2] = -1e-9
+
+
+def not_a_number(state, seen, price):
+    price[:] = np.nan
+
+
+def infinite(state, seen, price):
+    price[:] = np.inf
+
+
+@pytest.mark.parametrize("write", [negative, negative_later, negative_per_transaction, not_a_number, infinite])
+@pytest.mark.parametrize("kind", [0, 1], ids=["compiled", "Python"])
+def test_a_price_that_is_negative_or_no_number_is_refused(write, kind):
+    with pytest.raises(InvalidInput, match=r"pricing: expected finite prices of at least 0, in step \d of path 0"):
+        simulate(FEES, announcing(write)[kind])
+
+
+def beyond_the_prices(state, seen, price):
+    price[3] = 1.0
+
+
+def beyond_what_is_seen(state, seen, price):
+    price[0] = seen[400]
+
+
+def beyond_the_state(state, seen, price):
+    price[0] = state[10_000_000]
+
+
+@pytest.mark.parametrize("write", [beyond_the_prices, beyond_what_is_seen, beyond_the_state])
+def test_an_index_outside_of_an_array_is_named_before_compiled_code_runs(write):
+    with pytest.raises(InvalidInput, match=r"pricing\.announce: .*IndexError"):
+        simulate(FEES, announcing(write)[0])
+
+
+@pytest.mark.parametrize("state", [None, "1", 7.0, [[1.0]], [1j], [np.nan], [True, False], {"a": 1}])
+def test_a_start_that_is_no_array_of_numbers_is_named(state):
+    own = type("Started", (Own,), {"start": lambda self, setting: state})()
+
+    with pytest.raises(InvalidInput, match=r"pricing\.start: expected an array of numbers in one dimension"):
+        simulate(FEES, own)
+
+
+def test_built_in_rules_take_no_state_of_others():
+    """A state says where its parts are: a wrong one sends compiled code outside of the array."""
+    rules = {"announce": staticmethod(policy_kernels.announce), "settle": staticmethod(policy_kernels.settle)}
+    own = type("Borrowed", (Own,), {**rules, "start": lambda self, setting: np.array([2.0, 1e12])})()
+    derived = type("Derived", (Fixed,), {"data_rule": lambda self, setting: (2, [1e12] * 9)})(price=1.0)
+
+    for pricing in (own, derived):
+        with pytest.raises(InvalidInput, match="expected announce and settle of its own"):
+            simulate(FEES, pricing)
+
+
+def test_subclasses_of_what_the_loop_reads_are_refused():
+    class Crowd(Demand):
+        def activity(self, base_fee, typical_base_fee, times):
+            return np.ones(2)
+
+    class Free(Costs):
+        def terms(self, step):
+            return np.ones(1)
+
+    class Other(Posting):
+        pass
+
+    crowd = Crowd(l1_correlation=1.0)
+    for given in ({"demand": crowd}, {"costs": Free()}, {"posting": Other()}):
+        with pytest.raises(InvalidInput, match=f"^{next(iter(given))}: expected a "):
+            simulate(FEES, Fixed(price=1.0), **given)
+
+
+def test_a_policy_of_ones_own_is_swept_by_its_constructors_parameters():
+    run = Experiment(l1_fees=FEES, pricing=Swept(1e7))
+    found = sweep(run, grid(pricing_price=[1e7, 3e7]))
+
+    assert found["recovery"][1].item() == pytest.approx(3.0 * found["recovery"][0].item())
+    assert simulate(FEES, Swept(3e7))["recovery"].item() == found["recovery"][1].item()
+    with pytest.raises(InvalidInput, match="expected a field as part_field"):
+        run(pricing_doubled=np.array([1.0]))
+
+
+class Hidden(Swept):
+    def __init__(self, price, secret):
+        super().__init__(price)
+
+
+def test_a_policy_that_cannot_be_made_anew_is_named():
+    run = Experiment(l1_fees=FEES, pricing=Hidden(1e7, 1))
+
+    with pytest.raises(InvalidInput, match=r"Hidden\.secret: expected an attribute of that name"):
+        run(pricing_price=np.array([1.0]))
+
+
+def test_windows_and_quantiles_out_of_range_are_refused():
+    for window, quantile in ((0, 0.5), (-5, 0.5), (3, -0.1), (3, 7.0)):
+        with pytest.raises(InvalidInput, match=r"window|quantile"):
+            rolling_quantile(np.array([3.0, 1.0, 2.0]), window, quantile)
+    with pytest.raises(InvalidInput, match="window"):
+        cheapest_step(np.array([3.0, 1.0]), -1)
