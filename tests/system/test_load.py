@@ -51,6 +51,7 @@ async def _crowd(target: Target, requests: list[bytes], seconds: float) -> Count
             outcome, _, _ = await timed(connection, request, patience=20)
             found[outcome] += 1
             if outcome in REFUSALS:
+                connection.close()  # what was refused may not have been read to its end
                 await asyncio.sleep(0.02)
         connection.close()
 
