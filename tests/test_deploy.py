@@ -130,7 +130,10 @@ def test_the_image_is_built_from_what_is_there_and_pinned():
     for sources in re.findall(r"^COPY (?!--from)(.*) \S+$", IMAGE, flags=re.MULTILINE):
         for source in sources.split():
             assert (ROOT / source).exists(), source
-    assert {"python:3.12.12-slim-bookworm"} == set(re.findall(r"^FROM (\S+)", IMAGE, flags=re.MULTILINE))
+    bases = re.findall(r"^(?:FROM |COPY --from=)(\S+)", IMAGE, flags=re.MULTILINE)
+    assert {"python:3.12.12-bookworm", "python:3.12.12-slim-bookworm", "rust:1.95.0-slim-bookworm", "build"} == set(
+        bases
+    )
     for requirements in re.findall(r"requirements/\S+\.txt", IMAGE + UNIT):
         assert (ROOT / requirements).is_file()
 
