@@ -158,3 +158,13 @@ def test_the_health_check_sees_a_server_that_is_there_and_one_that_is_gone():
 
     assert alive.returncode == 0
     assert gone.returncode != 0
+
+
+def test_the_limits_of_the_security_page_are_the_settings_and_their_defaults():
+    rows = re.findall(
+        r"\| `(\w+)` \| (\d+) \|$", (ROOT / "SECURITY.md").read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
+    limits = set(SECTIONS["limits"])
+
+    assert limits <= {name for name, _ in rows}
+    assert [(name, float(value)) for name, value in rows] == [(name, float(default_of(name))) for name, _ in rows]
