@@ -167,4 +167,4 @@ def test_the_limits_of_the_security_page_are_the_settings_and_their_defaults():
     limits = set(SECTIONS["limits"])
 
     assert limits <= {name for name, _ in rows}
-    assert [(name, float(value)) for name, value in rows] == [(name, float(default_of(name))) for name, _ in rows]
+    assert [(name, float(value)) for name, value in rows] == [(name, float(DEFAULTS[name])) for name, _ in rows]
