@@ -319,6 +319,8 @@ def test_a_chain_of_a_known_family_is_one_file(tmp_path, capsys):
 @pytest.mark.parametrize(("old", "new", "line", "reason"), [
     ("base_fee_scalar = 1_000", "base_fee_scaler = 1_000", 10, "base_fee_scaler: not a parameter of schema.toml"),
     ("base_fee_scalar = 1_000", "base_fee_scalar = -1", 10, "base_fee_scalar: expected at least 0, got -1"),
+    ("token_per_eth = 4.0", "token_per_eth = inf", 14, "token_per_eth: expected a finite number, got inf"),
+    ("token_per_eth = 4.0", "token_per_eth = nan", 14, "token_per_eth: expected a finite number, got nan"),
     ("base_fee_scalar = 1_000", "base_fee_scalar = 0.5", 10, "base_fee_scalar: expected an integer, got 0.5"),
     ("base_fee_scalar = 1_000", "base_fee_scalar = 4_294_967_296", 10, "base_fee_scalar: expected at most"),
     ('source = "the operator"', "", 6, "source: missing"),

@@ -5,7 +5,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from feemodel.cli.options import add_codec, count, given_parameters, l1_base_fee, read_codec, whole_from_0
+from feemodel.cli.options import (
+    add_codec,
+    count,
+    given_parameters,
+    l1_base_fee,
+    read_codec,
+    whole_from_0,
+    whole_numbers,
+)
 from feemodel.cli.output import add_out, checked_out, print_json, print_table
 from feemodel.cli.subjects import add_transaction_file, estimated_gas, read_subject, read_transaction_file
 from feemodel.errors import InvalidInput, UnknownParameter
@@ -141,10 +149,10 @@ def given_by_chain(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 def _starknet_gas(text: str) -> dict[str, int]:
     """The columns that Starknet's rule reads, of two numbers."""
-    amounts = text.split(",")
-    if len(amounts) != 2 or not all(amount.strip().isdecimal() for amount in amounts):
+    amounts = whole_numbers("--starknet-gas", text, "256,1100000")
+    if len(amounts) != 2:
         raise InvalidInput("--starknet-gas", "expected two numbers such as 256,1100000", text)
-    return {"l1_data_gas": int(amounts[0]), "l2_gas": int(amounts[1])}
+    return {"l1_data_gas": amounts[0], "l2_gas": amounts[1]}
 
 
 def _transactions(

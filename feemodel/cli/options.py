@@ -195,6 +195,18 @@ def check_known(where: str, asked: Any, known: Collection[str]) -> None:
     )
 
 
+def whole_numbers(name: str, text: str, example: str) -> list[int]:
+    """Whole numbers of at most 18 digits, separated by commas.
+
+    >>> whole_numbers("--blocks", "1,5", "1,5,20")
+    [1, 5]
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdecimal() and len(part) <= 18 for part in parts):
+        raise InvalidInput(name, f"expected whole numbers such as {example}", text)
+    return [int(part) for part in parts]
+
+
 def add_parameters(parser: argparse.ArgumentParser) -> None:
     """The option that gives a parameter of a chain."""
     parser.add_argument(

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from feemodel.cli.options import whole_numbers
 from feemodel.cli.output import add_out, checked_out, print_json, print_table
 from feemodel.errors import InvalidInput
 
@@ -23,12 +24,10 @@ def run(options: argparse.Namespace) -> int:
     from feemodel.rollups.padding import WALLETS, padding_table
 
     out = checked_out(options, (".png", ".svg", ".pdf"))
-    texts = options.blocks.split(",")
-    if not all(text.strip().isdecimal() for text in texts):
-        raise InvalidInput("--blocks", "expected whole numbers such as 1,5,20,100", options.blocks)
+    blocks = whole_numbers("--blocks", options.blocks, "1,5,20,100")
     fees = read_shipped_l1_fees()[["base_fee", "blob_base_fee"]].round().astype("int64")
     chains = {name: chain(name) for name in options.chain or CHAINS}
-    table = padding_table(fees, blocks=[int(text) for text in texts], chains=chains)
+    table = padding_table(fees, blocks=blocks, chains=chains)
     if not len(table):
         raise InvalidInput("--chain", "expected a chain whose parameters are known", options.chain)
     if out is not None:

@@ -14,6 +14,7 @@ A parameter has no value where no source gives one:
 Reading such a parameter raises `UnknownParameter`. A value is never carried over in silence.
 """
 
+import math
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -364,6 +365,8 @@ def check_parameter(name: str, value: Any) -> Value:
         raise InvalidInput(name, f"expected {'an' if kind == 'integer' else 'a'} {kind}", value)
     if kind in ("integer", "number"):
         least, most = form.get("minimum", 0), form.get("maximum", np.inf)
+        if not math.isfinite(given):
+            raise InvalidInput(name, "expected a finite number", value)
         if not least <= value <= most:
             limit = f"at least {least:,}" if value < least else f"at most {most:,}"
             raise InvalidInput(name, f"expected {limit}", value)
