@@ -4,6 +4,7 @@ The library keeps a file for each worker in the folder that `PROMETHEUS_MULTIPRO
 the library is imported; without it the numbers are those of this process.
 """
 
+import logging
 import os
 import platform
 import resource
@@ -45,6 +46,7 @@ GAUGES = {
     "price": ("name", "Prices that an estimate is computed with now, in wei; margins and ratios as they are"),
 }
 
+_log = logging.getLogger("feemodel.calls")
 _calls = Counter("feemodel_calls", "JSON-RPC calls by method and error code, 0 for none", ["method", "code"])
 _seconds = Histogram("feemodel_call_seconds", "Time to answer a call", ["method"], buckets=BUCKETS)
 _estimates = Counter("feemodel_estimates", "Gas estimates by the engine that executed", ["engine"])
@@ -73,6 +75,12 @@ def observe(method: str, code: int, seconds: float) -> None:
     if timer is None:
         timer = _timed[method] = _seconds.labels(method)
     timer.observe(seconds)
+
+
+def observe_and_log(method: str, code: int, seconds: float) -> None:
+    """Count a call, and write a line of the request log, which has neither parameters nor results."""
+    observe(method, code, seconds)
+    _log.info("call of %s: code %d, %.3f ms", method, code, seconds * 1_000)
 
 
 def count_estimate(estimate: GasEstimate) -> None:

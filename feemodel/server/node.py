@@ -10,7 +10,7 @@ from feemodel.ethereum.quantities import hash_bytes, to_hex, to_quantity
 from feemodel.io.async_node import AsyncNode, Call
 from feemodel.ledger.store import Block
 from feemodel.server.dispatch import METHOD_NOT_FOUND, CallError
-from feemodel.server.prices import ChainId, Head, Polled
+from feemodel.server.prices import ChainId, Head, OtherChain, Polled
 from feemodel.server.settings import Settings
 
 CHAIN_ID: Call = ("eth_chainId", [])
@@ -47,6 +47,7 @@ class Upstream:
         assert settings.node is not None
         self._pass_methods, self._held = frozenset(settings.pass_methods), held
         self.chain_id, self.node = ChainId(chain_id), opened_node(settings, settings.node)
+        self.refusal: OtherChain | None = None  #: why the node is not asked
         self.nodes = [self.node]
         if settings.costs == "record" and settings.fallback_node is not None:
             self.nodes.append(opened_node(settings, settings.fallback_node))
@@ -62,9 +63,15 @@ class Upstream:
             raise CallError(METHOD_NOT_FOUND, f"{method} is not forwarded to the node")
         if self.chain_id.known is None:
             await self.refresh()
-        if self.chain_id.refusal is not None:
-            raise self.chain_id.refusal
+        await self.check()
         return await self.node.forward(method, params)
+
+    async def check(self) -> None:
+        """Raise `OtherChain` while the node is of another chain; one that was is looked at again."""
+        if self.refusal is not None:
+            await self.head.refresh()
+        if self.refusal is not None:
+            raise self.refusal
 
     async def ask(self, method: str, params: list[Any]) -> Any:
         """Return the node's answer as a value."""
@@ -81,18 +88,23 @@ class Upstream:
         if self._held is not None:
             asked.append(("eth_getBlockByNumber", [to_quantity(self._held.number), False]))
         chain_id, head, history, *block = await node.outcomes(asked)
-        self.chain_id.check(node.own(chain_id))
-        if self._held is not None and isinstance(block[0], Mapping):
-            _check_hash(self._held, block[0])
+        try:
+            self.chain_id.check(node.own(chain_id))
+            if self._held is not None and isinstance(block[0], Mapping):
+                _check_hash(self._held, block[0])
+        except OtherChain as error:
+            self.refusal = error
+            raise
+        self.refusal = None
         return Head.parse(node.own(head), history)
 
 
 def _check_hash(held: Block, block: Mapping[str, Any]) -> None:
-    """Raise `UpstreamError` where a node has another block of the number of the ledger's head."""
+    """Raise `OtherChain` where a node has another block of the number of the ledger's head."""
     try:
         found = hash_bytes(block["hash"], "hash")
     except (InvalidInput, KeyError) as error:
         raise UpstreamError(f"the node: eth_getBlockByNumber: {error}") from None
     if found != held.hash:
         ours = to_hex(held.hash or b"")
-        raise UpstreamError(f"the node: its block {held.number} has the hash {to_hex(found)}, the ledger's has {ours}")
+        raise OtherChain(f"the node: its block {held.number} has the hash {to_hex(found)}, the ledger's has {ours}")

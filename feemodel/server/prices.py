@@ -38,7 +38,6 @@ class ChainId:
 
     def __init__(self, known: int | None = None) -> None:
         self.known = known
-        self.refusal: OtherChain | None = None  #: why the node is not asked at present
 
     def check(self, answer: Any) -> int:
         """Return the id in an answer; raises `UpstreamError` for no id, `OtherChain` for another chain's."""
@@ -49,9 +48,8 @@ class ChainId:
         if found >= MAX_CHAIN_ID:
             raise UpstreamError("the node: eth_chainId: expected at most 32 bytes")
         if self.known not in (None, found):
-            self.refusal = OtherChain(f"the node: its chain id is {found}, the chain that is served has {self.known}")
-            raise self.refusal
-        self.known, self.refusal = found, None
+            raise OtherChain(f"the node: its chain id is {found}, the chain that is served has {self.known}")
+        self.known = found
         return found
 
 

@@ -25,7 +25,7 @@ from feemodel.server.calls import Address, CallObject, EstimateOption, Quantity,
 from feemodel.server.dispatch import INTERNAL_ERROR, INVALID_PARAMS, SERVER_ERROR, UNAVAILABLE, CallError, Method
 from feemodel.server.eth import Executor, OverrideLimits
 from feemodel.server.node import CHAIN_ID, NEWEST_BLOCK, NEXT_BASE_FEE, Upstream
-from feemodel.server.prices import Head, Pricing
+from feemodel.server.prices import Head, OtherChain, Pricing
 
 PRODUCTION_PREFIX = "linea"  # under which today's clients call the two methods
 _log = logging.getLogger(__name__)
@@ -152,6 +152,7 @@ class NodeEstimates:
         sender, nonce = request.call.sender, request.call.nonce or 0
         if sender is not None and request.call.nonce is None:
             calls.append(("eth_getTransactionCount", [to_hex(sender), block]))
+        await self._upstream.check()
         found, gas, head, history, *count = await self._node.outcomes(calls)
         try:
             chain_id = self._upstream.chain_id.check(self._node.own(found))
@@ -161,6 +162,8 @@ class NodeEstimates:
         except UpstreamError as error:
             if not isinstance(error, NodeError):
                 self._upstream.head.fail(error)
+            if isinstance(error, OtherChain):
+                self._upstream.refusal = error
             raise
         if count:
             nonce = _quantity("eth_getTransactionCount", self._node.own(count[0]))

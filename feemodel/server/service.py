@@ -96,7 +96,7 @@ class Service:
         limits = BatchLimits(settings.batch_limit, settings.batch_seconds, settings.batch_bytes)
         return Dispatcher(
             self.methods, forward=None if self.upstream is None else self.upstream.forward, reasons=reasons,
-            limits=limits, observe=metrics.observe,
+            limits=limits, observe=metrics.observe_and_log if settings.log == "requests" else metrics.observe,
         )  # fmt: skip
 
     def _pricing(self) -> Pricing:

@@ -149,9 +149,10 @@ def _text(text: str) -> str:
 
 
 def set_up_log(kind: str) -> None:
-    """Log as the setting says: "requests" and "errors" write warnings and worse, "off" nothing."""
+    """Log as the setting says: "errors" writes warnings and worse, "requests" calls too, "off" nothing."""
     root = logging.getLogger()
     handler: logging.Handler = logging.NullHandler() if kind == "off" else logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
+    logging.getLogger("feemodel.calls").setLevel(logging.INFO if kind == "requests" else logging.WARNING)

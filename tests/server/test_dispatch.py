@@ -1,0 +1,118 @@
+"""JSON-RPC 2.0: requests, batches and their limits, and what the log and the caller are told of errors."""
+
+import asyncio
+import json
+import logging
+
+import pytest
+
+from feemodel.errors import InvalidInput, LimitExceeded, UpstreamError
+from feemodel.server.dispatch import BatchLimits, Dispatcher, Method
+from tests.server.parts import request
+
+
+def subtract(minuend: int, subtrahend: int) -> int:
+    """Return a difference."""
+    return minuend - subtrahend
+
+
+async def later(value: int) -> int:
+    """Return a value."""
+    await asyncio.sleep(0)
+    return value
+
+
+def unforeseen() -> None:
+    """Fail."""
+    raise RuntimeError("s3cret")
+
+
+METHODS = {"subtract": Method(subtract), "later": Method(later), "unforeseen": Method(unforeseen)}
+
+
+def respond(body, **options):
+    answer = asyncio.run(Dispatcher(METHODS, **options).answer(body if isinstance(body, bytes) else body.encode()))
+    return None if answer is None else json.loads(answer)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (request("subtract", 42, 23), {"jsonrpc": "2.0", "id": 1, "result": 19}),
+        ('{"jsonrpc": "2.0", "method": "subtract", "params": {"subtrahend": 23, "minuend": 42}, "id": "a"}',
+         {"jsonrpc": "2.0", "id": "a", "result": 19}),
+        ('{"jsonrpc": "2.0", "method": "subtract", "params": [42, 23]}', None),
+        (request("later", 5), {"jsonrpc": "2.0", "id": 1, "result": 5}),
+        (b"[%b, %b]" % (request("later", 1), request("subtract", 5, 3)),
+         [{"jsonrpc": "2.0", "id": 1, "result": 1}, {"jsonrpc": "2.0", "id": 1, "result": 2}]),
+        (b'[{"jsonrpc": "2.0", "method": "later", "params": [1]}]', None),
+    ],
+)  # fmt: skip
+def test_calls_notifications_and_batches(body, expected):
+    assert expected == respond(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"{", -32700), (b"\xff", -32700), (b"[" * 100_000, -32700), (b'{"a": 1, "a": 1}', -32700),
+        (b'{"\\u0061": 1, "a": 1}', -32700), (b"1", -32600), (b"{}", -32600), (b"[]", -32600),
+        (b'{"jsonrpc": "1.0", "id": 1, "method": "later"}', -32600),
+        (b'{"jsonrpc": "2.0", "id": true, "method": "later"}', -32600),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "later", "params": 5}', -32600),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "nothing"}', -32601),
+        (request("later"), -32602), (request("later", 1, 2), -32602), (request("later", "x"), -32602),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "later", "params": {"other": 1}}', -32602),
+    ],
+)  # fmt: skip
+def test_what_is_not_a_call_is_refused_by_the_specification(body, code):
+    assert code == respond(body)["error"]["code"]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(InvalidInput("gas", "expected less", 5), -32602), (LimitExceeded("too much"), -32005),
+     (UpstreamError("gone"), -32002)],
+)  # fmt: skip
+def test_errors_of_the_package_keep_their_message(error, code):
+    def fail():
+        raise error
+
+    answer = asyncio.run(Dispatcher({"fail": Method(fail)}).answer(request("fail")))
+    assert {"code": code, "message": str(error)} == json.loads(answer)["error"]
+
+
+def test_the_log_has_the_unforeseen_and_the_caller_its_identifier(caplog):
+    with caplog.at_level(logging.ERROR):
+        error = respond(request("unforeseen"))["error"]
+    assert (error["code"], error["message"]) == (-32603, "Internal error")
+    assert error["data"]["id"] in caplog.text
+    assert "s3cret" not in json.dumps(error)
+
+
+def test_a_batch_has_limits():
+    three = b"[%b]" % b",".join([request("later", 10**6)] * 3)
+    assert respond(three, limits=BatchLimits(calls=2))["error"]["code"] == -32600
+    codes = [one.get("error", {}).get("code") for one in respond(three, limits=BatchLimits(answer_bytes=1))]
+    assert codes == [None, -32005, -32005]
+    codes = [one.get("error", {}).get("code") for one in respond(three, limits=BatchLimits(seconds=0.0))]
+    assert codes == [-32005] * 3
+
+
+def test_other_methods_are_forwarded_and_reads_of_a_batch_together():
+    under_way = []
+
+    async def forward(method, params):
+        under_way.append(method)
+        await asyncio.sleep(0)
+        return len(under_way)
+
+    batch = b"[%b]" % b",".join(request(name) for name in ("eth_a", "eth_b", "eth_sendRawTransaction", "eth_c"))
+    assert [one["result"] for one in respond(batch, forward=forward)] == [2, 2, 3, 4]
+
+
+def test_every_call_is_observed():
+    seen = []
+    respond(request("nothing"), observe=lambda *call: seen.append(call[:2]))
+    respond(request("later", 1), observe=lambda *call: seen.append(call[:2]))
+    assert seen == [("unknown", -32601), ("later", 0)]

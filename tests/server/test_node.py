@@ -1,0 +1,418 @@
+"""What a server says of the chain behind it: the base fee, its age, which chain it is."""
+
+import json
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from feemodel.cli import main
+from feemodel.errors import UpstreamError
+from feemodel.estimates.chain import development_genesis
+from feemodel.estimates.prices import reward, suggested_tip
+from feemodel.ethereum.fee_market import next_base_fee
+from feemodel.ethereum.quantities import to_hex
+from feemodel.ledger import Store, import_block, import_genesis
+from feemodel.ledger.blocks import GenesisAccount
+from feemodel.linea.node import node_checks
+from feemodel.server.prices import ChainId, Head, configured_prices
+from feemodel.server.settings import Settings
+from tests import node_server
+from tests.conftest import ROOT
+from tests.ledger_blocks import address, block, block_hash, change, fields
+from tests.server.parts import PATIENCE, head_block, opened
+from tests.server.wire import TRANSFER
+
+GWEI = 10**9
+CONFIG = {"chainId": 1337, "londonBlock": 0}
+YEAR_2020 = hex(1_577_836_800)
+
+
+@pytest.fixture
+def node():
+    with node_server.running() as node:
+        answering(node)
+        yield node
+
+
+def answering(node, **results):
+    known = {
+        "eth_chainId": "0x539", "eth_estimateGas": "0x5208", "eth_getTransactionCount": "0x0", "eth_blockNumber": "0x5",
+        "net_version": "1337", "eth_getBlockByNumber": lambda params: head_block(),
+    }  # fmt: skip
+    node.always = node_server.results(**known | results)
+
+
+@contextmanager
+def on(node, **settings):
+    with opened(Settings(node=node.url, **{"poll_seconds": PATIENCE, "node_timeout": PATIENCE, **settings})) as client:
+        yield client
+
+
+def numbers(client):
+    """The base fee in each answer that has one."""
+    explained = client.result("feemodel_explain", {**TRANSFER, "gas": "0x5208"})
+    return {
+        "estimate": client.result("rollup_estimateGas", TRANSFER)["baseFeePerGas"],
+        "pricing": client.result("feemodel_pricing")["baseFee"],
+        "explain": explained["feePerGas"]["base"],
+        "fee": client.result("feemodel_fee", {"compressedSize": 49, "gas": "0x5208"})["feePerGas"]["base"],
+        "other form": client.result(
+            "feemodel_fee",
+            {"pricing": "verification-cost", "minGasPrice": hex(2 * GWEI), "compressedSize": 49, "gas": "0x5208"},
+        )["feePerGas"]["base"],
+        "explorer": client.result("feemodel_presets")["server"]["baseFee"],
+    }
+
+
+# The base fee
+
+
+@pytest.mark.parametrize(
+    ("fee", "used", "expected"),
+    [
+        (GWEI, 0, 875_000_000),
+        (GWEI, 15_000_000, GWEI),
+        (GWEI, 30_000_000, 1_125_000_000),
+        (7, 0, 7),  # 7 / 8 is no wei
+        (7, 30_000_000, 8),
+        (0, 30_000_000, 7),  # the next block's is 1, and 7 is more
+        (5, 0, 7),
+    ],
+)
+def test_every_answer_has_the_nodes_next_base_fee_or_7_wei(node, fee, used, expected):
+    answering(node, eth_getBlockByNumber=head_block(baseFeePerGas=hex(fee), gasUsed=hex(used)))
+    with on(node) as client:
+        assert {hex(expected)} == set(numbers(client).values())
+
+
+@pytest.mark.parametrize(
+    ("history", "expected"),
+    [
+        ({"oldestBlock": "0x5", "baseFeePerGas": [hex(GWEI), hex(GWEI)]}, GWEI),  # a chain with a rule of its own
+        ({"oldestBlock": "0x5", "baseFeePerGas": [hex(GWEI), "0x3"]}, 7),
+        ({"oldestBlock": "0x6", "baseFeePerGas": [hex(GWEI), "0x9"]}, 875_000_000),  # of another block
+        ({"oldestBlock": "0x5", "baseFeePerGas": [hex(GWEI)]}, 875_000_000),
+        ({"oldestBlock": "0x5", "baseFeePerGas": "0x1"}, 875_000_000),
+        (None, 875_000_000),
+    ],
+)
+def test_the_next_base_fee_is_the_one_that_the_node_announces(node, history, expected):
+    head = head_block(baseFeePerGas=hex(GWEI))
+    answering(node, eth_getBlockByNumber=head, eth_feeHistory=history)
+    with on(node) as client:
+        assert {hex(expected)} == set(numbers(client).values())
+
+
+def test_a_chain_without_base_fees_is_served_where_the_node_says_so(node):
+    history = {"oldestBlock": "0x5", "baseFeePerGas": ["0x0", "0x0"]}
+    answering(node, eth_getBlockByNumber=head_block(baseFeePerGas=None), eth_feeHistory=history)
+    with on(node) as client:
+        assert {"0x7"} == set(numbers(client).values())
+
+
+def test_an_estimate_has_the_base_fee_of_the_block_that_came_with_it(node):
+    with on(node) as client:
+        assert client.result("rollup_estimateGas", TRANSFER)["baseFeePerGas"] == "0x7"
+        answering(node, eth_getBlockByNumber=head_block(baseFeePerGas=hex(GWEI), gasUsed=hex(15_000_000)))
+        assert {hex(GWEI)} == set(numbers(client).values()), "without waiting for the next poll"
+
+
+def test_a_fixed_base_fee_stays_whatever_the_chains_is(node, tmp_path):
+    answering(node, eth_getBlockByNumber=head_block(baseFeePerGas=hex(GWEI)))
+    with on(node, base_fee=9) as client:
+        assert {"0x9"} == set(numbers(client).values())
+    with on_genesis(tmp_path, baseFeePerGas=hex(GWEI), settings={"base_fee": 9}) as client:
+        assert {"0x9"} == set(numbers(client).values())
+
+
+@contextmanager
+def on_genesis(folder, settings=None, **fields):
+    document = {**development_genesis(), **fields}
+    path = folder / "genesis.json"
+    path.write_text(json.dumps({name: value for name, value in document.items() if value is not None}))
+    with opened(Settings(genesis=str(path), **settings or {}), started=False) as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"baseFeePerGas": hex(GWEI)}, 875_000_000),
+        ({"baseFeePerGas": None}, 875_000_000),  # as geth has it: 1 gwei where London holds
+        ({"baseFeePerGas": None, "config": {"chainId": 1337, "berlinBlock": 0}}, 7),
+        ({"baseFeePerGas": None, "config": CONFIG}, 875_000_000),
+        ({"baseFeePerGas": "0x3"}, 7),
+        ({}, 7),
+    ],
+)
+def test_every_answer_on_a_genesis_has_its_next_base_fee_or_7_wei(tmp_path, fields, expected):
+    with on_genesis(tmp_path, **fields) as client:
+        assert {hex(expected)} == set(numbers(client).values())
+        history = client.result("eth_feeHistory", "0x1", "latest", [50])
+        assert hex(expected) == history["baseFeePerGas"][-1]
+        tip = int(client.result("eth_maxPriorityFeePerGas"), 16)
+        assert expected + tip == int(client.result("eth_gasPrice"), 16)
+
+
+def test_a_form_that_has_no_fee_at_the_base_fee_says_so_and_is_not_ready(node):
+    answering(node, eth_getBlockByNumber=head_block(baseFeePerGas=hex(GWEI)))
+    with on(node, pricing="verification-cost") as client:
+        error = client.error("rollup_estimateGas", TRANSFER)
+        assert (
+            error["code"],
+            error["message"].partition(": expected")[0],
+        ) == (-32002, "no fee at the chain's next base fee, 875,000,000 wei: min_gas_price")
+        assert client.http("GET", "/ready").status == 503
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"timestamp": None}, "the newest block: timestamp: expected a quantity"),
+        ({"number": "5"}, "the newest block: number: expected a quantity"),
+        ({"timestamp": "0x" + "f" * 40}, "the newest block: timestamp: expected at most 2**63 - 1"),
+        ({"baseFeePerGas": None}, "the newest block has no baseFeePerGas"),
+        ({"baseFeePerGas": "0x" + "f" * 70}, "the newest block: baseFeePerGas: expected at most 2**63 - 1"),
+        ({"gasUsed": None}, "the newest block: gasUsed: expected a quantity"),
+        ({"gasUsed": "0xffffffff"}, "the newest block: gas_used: expected at most the gas limit"),
+        ({"gasLimit": "0x0"}, "the newest block: gas_limit: expected"),
+    ],
+)
+def test_a_newest_block_that_says_too_little_or_nonsense_is_refused(node, fields, message):
+    answering(node, eth_getBlockByNumber=head_block(**fields))
+    with on(node) as client:
+        error = client.error("rollup_estimateGas", TRANSFER)
+        assert (error["code"], error["message"][: len(message)]) == (-32002, message)
+        assert client.http("GET", "/ready").status == 503
+
+
+# Tips
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"preset": "linea-mainnet-2025-02"},
+        {"variable_cost": 10**11},  # far above what the announced price was made from
+        {"fixed_cost": 10**9},
+        {"margin": 3.0},
+        {"pricing": "verification-cost"},
+        {"pricing": "verification-cost", "gas_price_ratio": 500.0},
+    ],
+    ids=str,
+)
+def test_what_wallets_are_told_to_tip_is_accepted_by_the_same_prices(settings):
+    prices = configured_prices(Settings(**settings))
+    sample = {"compressed_size": 125, "gas": 21_000}
+    asked = {stage.name: prices.form.parts(**sample, margin=stage.margin).total for stage in node_checks(prices.preset)}
+    assert reward(prices) >= asked["estimate"]
+    assert suggested_tip(prices) >= asked["selection, after execution"] >= asked["pool"]
+
+
+def test_the_sample_asks_more_than_nine_in_ten_real_transactions():
+    rows = (ROOT / "data" / "linea_transactions.csv").read_text().splitlines()
+    names = rows[0].split(",")
+    cells = [dict(zip(names, row.split(","), strict=True)) for row in rows[1:]]
+    below = sum(int(row["zstd"]) / int(row["gas_used"] or row["gas_limit"]) < 125 / 21_000 for row in cells)
+    assert below > 0.9 * len(cells)
+
+
+# Age
+
+
+def test_a_node_that_stands_still_is_refused_although_it_answers(node):
+    with on(node) as client:
+        assert client.http("GET", "/ready").status == 200
+        answering(node, eth_getBlockByNumber=head_block(timestamp=YEAR_2020))
+        error = client.error("rollup_estimateGas", TRANSFER)
+        assert (error["code"], error["message"].endswith(" s old, more than max_age, 600 s")) == (-32002, True)
+        ready = client.http("GET", "/ready")
+        assert (ready.status, ready.json()["reasons"]) == (503, [error["message"]])
+        seen = client.http("GET", "/health").json()["node"]
+        assert seen["reachable"]
+        assert seen["ageSeconds"] > 5 * 365 * 86_400
+        assert 0 <= seen["pollAgeSeconds"] < PATIENCE
+        assert (seen["block"], seen["chainId"]) == (5, 1337)
+        assert client.result("eth_blockNumber") == "0x5", "what is passed on is the node's own word"
+        answering(node)
+        assert client.result("rollup_estimateGas", TRANSFER)["gasLimit"] == "0x5208"
+
+
+def test_a_node_ahead_of_the_clock_is_refused(node):
+    answering(node, eth_getBlockByNumber=head_block(age=-10_000))
+    with on(node) as client:
+        assert "s ahead of this clock" in client.error("rollup_estimateGas", TRANSFER)["message"]
+    with on(node, max_age=20_000.0) as client:
+        assert client.result("rollup_estimateGas", TRANSFER)["gasLimit"] == "0x5208"
+        assert client.http("GET", "/health").json()["node"]["ageSeconds"] < -9_000
+
+
+def test_costs_of_l1_are_as_old_as_its_newest_block(node):
+    history = {"oldestBlock": "0x10", "baseFeePerGas": ["0x1"] * 2, "gasUsedRatio": [0.5]}
+    settings = Settings(costs="l1", l1_node=node.url, poll_seconds=PATIENCE)
+    answering(node, eth_feeHistory=history, eth_getBlockByNumber=head_block(number="0x10", timestamp=YEAR_2020))
+    with opened(settings) as client:
+        error = client.error("rollup_estimateGas", TRANSFER)
+        assert (error["code"], "s old, more than max_age, 600 s" in error["message"]) == (-32002, True)
+        assert client.http("GET", "/ready").status == 503
+        assert client.http("GET", "/health").json()["pricing"]["ageSeconds"] > 5 * 365 * 86_400
+    answering(node, eth_feeHistory=history, eth_getBlockByNumber=head_block(number="0x11"))
+    with opened(settings) as client:
+        assert "asked for block 16, it answered with 17" in client.error("feemodel_pricing")["message"]
+
+
+# The chain
+
+
+def test_a_node_that_comes_back_with_another_chain_is_refused_until_it_has_the_right_one(node):
+    with on(node, poll_seconds=0.05) as client:
+        assert client.result("eth_chainId") == "0x539"
+        answering(node, eth_chainId="0x1")
+        message = "the node: its chain id is 1, the chain that is served has 1337"
+        for method, params in (("rollup_estimateGas", [TRANSFER]), ("eth_chainId", []), ("eth_blockNumber", [])):
+            assert {"code": -32002, "message": message} == client.error(method, *params)
+        assert client.http("GET", "/ready").status == 503
+        seen = client.http("GET", "/health").json()["node"]
+        assert (seen["reachable"], seen["error"], seen["chainId"], seen["ageSeconds"]) == (False, message, 1337, None)
+        answering(node)
+        end = time.monotonic() + PATIENCE
+        while client.http("GET", "/ready").status != 200:
+            assert time.monotonic() < end
+            client.wait(0.02)
+        assert client.result("eth_blockNumber") == "0x5"
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    """A ledger of chain 1337 with one block behind its genesis."""
+    path = tmp_path / "ledger.db"
+    with Store(path) as store:
+        import_genesis(store, [GenesisAccount(address(1), balance=1)])
+        import_block(store, block(1, change(2, None, fields(balance=5))))
+        store.set_chain_id(1337)
+        store.finalize(1)
+    return path
+
+
+def serve_check(capsys, node, ledger, *more):
+    """The exit code of a start with a node and a ledger, and what was said."""
+    code = main(["serve", "--node", node.url, "--store", str(ledger), "--check", *more])
+    printed = capsys.readouterr()
+    return code, printed.out + printed.err
+
+
+def test_a_ledger_of_another_chain_than_the_node_is_refused_at_the_start(node, ledger, capsys):
+    blocks = {"0x1": head_block(number="0x1", hash=to_hex(block_hash(1)))}
+
+    def by_number(params):
+        return blocks.get(params[0], None if params[0].startswith("0x") else head_block())
+
+    answering(node, eth_getBlockByNumber=by_number)
+    assert serve_check(capsys, node, ledger)[0] == 0
+    answering(node, eth_getBlockByNumber=by_number, eth_chainId="0x1")
+    code, said = serve_check(capsys, node, ledger)
+    assert (code, "its chain id is 1, the chain that is served has 1337" in said) == (1, True)
+    answering(node, eth_getBlockByNumber=by_number)
+    blocks["0x1"]["hash"] = to_hex(block_hash(7))
+    code, said = serve_check(capsys, node, ledger)
+    assert (code, f"its block 1 has the hash {to_hex(block_hash(7))}" in said) == (1, True)
+    del blocks["0x1"]  # a node that is behind, or keeps no old blocks
+    assert serve_check(capsys, node, ledger)[0] == 0
+
+
+def test_a_node_that_was_down_at_the_start_is_compared_with_the_ledger_when_it_is_there(node, ledger):
+    settings = Settings(node=node.url, store=str(ledger), poll_seconds=0.05, node_timeout=PATIENCE)
+    wrong = lambda params: head_block(hash=to_hex(block_hash(7)))  # noqa: E731
+    answers = (
+        ({"eth_chainId": "0x1"}, "the node: its chain id is 1, the chain that is served has 1337"),
+        ({"eth_getBlockByNumber": wrong}, f"the node: its block 1 has the hash {to_hex(block_hash(7))}, the ledger's"),
+    )
+    for changed, message in answers:
+        answering(node, **changed)
+        with opened(settings, store=ledger) as client:
+            assert client.error("rollup_estimateGas", TRANSFER)["message"].startswith(message)
+            assert client.http("GET", "/ready").status == 503
+            assert "accountProof" in client.result("rollup_getProof", to_hex(address(2)), [], "finalized")
+    answering(node, eth_getBlockByNumber=lambda params: head_block(hash=to_hex(block_hash(1))))
+    with opened(settings, store=ledger) as client:
+        assert client.result("rollup_estimateGas", TRANSFER)["gasLimit"] == "0x5208"
+
+
+def test_an_l1_node_of_another_chain_is_refused(node):
+    history = {"oldestBlock": "0x5", "baseFeePerGas": ["0x1"] * 2, "gasUsedRatio": [0.5]}
+    answering(node, eth_feeHistory=history)
+    with opened(Settings(costs="l1", l1_node=node.url, poll_seconds=0.05)) as client:
+        assert client.http("GET", "/ready").status == 200
+        answering(node, eth_feeHistory=history, eth_chainId="0xaa36a7")
+        end = time.monotonic() + PATIENCE
+        while client.http("GET", "/ready").status == 200:
+            assert time.monotonic() < end
+            client.wait(0.02)
+        assert "its chain id is 11155111" in client.error("rollup_estimateGas", TRANSFER)["message"]
+
+
+@pytest.mark.parametrize("answer", [None, 1, "1", "0x", "0x" + "f" * 64])
+def test_what_is_no_chain_id_is_no_answer(answer):
+    with pytest.raises(UpstreamError, match="the node: eth_chainId: expected"):
+        ChainId().check(answer)
+
+
+def test_the_chain_of_the_node_is_what_an_explanation_measures(node):
+    with on(node) as client:
+        call = {**TRANSFER, "gas": "0x5208", "maxFeePerGas": "0x9", "maxPriorityFeePerGas": "0x1"}
+        short = client.result("feemodel_explain", call)["measuredBytes"]
+    answering(node, eth_chainId=hex(2**100))
+    with on(node) as client:
+        assert short + 11 == client.result("feemodel_explain", call)["measuredBytes"]  # 13 bytes and their length, or 2
+
+
+# Without batches
+
+
+def test_a_node_without_batches_answers_estimates_and_its_refusal_is_nobody_elses(node):
+    answering(node)
+    honest = node.always
+
+    def refusing(handler, payload):
+        if isinstance(payload, list):
+            error = {"code": -32600, "message": "Invalid Request"}
+            handler.send(200, json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode())
+        else:
+            honest(handler, payload)
+
+    node.always = refusing
+    with on(node) as client:
+        assert client.result("rollup_estimateGas", TRANSFER)["gasLimit"] == "0x5208"
+
+
+def test_the_refusal_of_a_call_of_the_servers_own_is_not_the_callers_fault(node):
+    def refusing(handler, payload):
+        calls = payload if isinstance(payload, list) else [payload]
+        replies = [
+            {"jsonrpc": "2.0", "id": call["id"], "error": {"code": -32601, "message": "no counts"}}
+            if call["method"] == "eth_getTransactionCount"
+            else {"jsonrpc": "2.0", "id": call["id"], "result": answers[call["method"]]}
+            for call in calls
+        ]
+        handler.send(200, json.dumps(replies if isinstance(payload, list) else replies[0]).encode())
+
+    answers = {
+        "eth_chainId": "0x539",
+        "eth_estimateGas": "0x5208",
+        "eth_getBlockByNumber": head_block(),
+        "eth_feeHistory": None,
+    }
+    node.always = refusing
+    with on(node) as client:
+        expected = "the node: eth_getTransactionCount: no counts (code -32601)"
+        assert {"code": -32002, "message": expected} == client.error("rollup_estimateGas", TRANSFER)
+
+
+# Addresses
+
+
+def test_the_formula_of_the_head_is_eip_1559():
+    head = Head.parse(head_block(baseFeePerGas=hex(GWEI), gasUsed=hex(20_000_000)))
+    assert next_base_fee(GWEI, 20_000_000, 30_000_000) == head.next_base_fee()
