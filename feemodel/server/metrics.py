@@ -60,6 +60,8 @@ _cpu = Gauge("feemodel_process_cpu_seconds", "Processor time of a worker", multi
 _files = Gauge("feemodel_process_open_fds", "Open files of a worker", multiprocess_mode="liveall")
 _counted: dict[tuple[str, int], Counter] = {}
 _timed: dict[str, Histogram] = {}
+_engines: dict[str, Counter] = {}
+_executed, _proven = _limits.labels("executed"), _limits.labels("proven")
 
 
 def observe(method: str, code: int, seconds: float) -> None:
@@ -85,9 +87,12 @@ def observe_and_log(method: str, code: int, seconds: float) -> None:
 
 def count_estimate(estimate: GasEstimate) -> None:
     """Count an estimate by the engine that executed it, and the gas limits that its search tried."""
-    _estimates.labels(estimate.engine).inc()
-    _limits.labels("executed").inc(estimate.executions)
-    _limits.labels("proven").inc(estimate.proven)
+    by_engine = _engines.get(estimate.engine)
+    if by_engine is None:
+        by_engine = _engines[estimate.engine] = _estimates.labels(estimate.engine)
+    by_engine.inc()
+    _executed.inc(estimate.executions)
+    _proven.inc(estimate.proven)
 
 
 def count_refusal(status: int) -> None:
