@@ -365,7 +365,7 @@ def check_parameter(name: str, value: Any) -> Value:
         raise InvalidInput(name, f"expected {'an' if kind == 'integer' else 'a'} {kind}", value)
     if kind in ("integer", "number"):
         least, most = form.get("minimum", 0), form.get("maximum", np.inf)
-        if not math.isfinite(given):
+        if isinstance(given, float) and not math.isfinite(given):
             raise InvalidInput(name, "expected a finite number", value)
         if not least <= value <= most:
             limit = f"at least {least:,}" if value < least else f"at most {most:,}"

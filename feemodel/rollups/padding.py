@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from feemodel.checks import EMPTY, check_table, sequence, whole, whole_scalar
+from feemodel.checks import EMPTY, above_zero, check_table, mapping, sequence, whole, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import LOWEST_BASE_FEE
 from feemodel.rollups import balance
@@ -65,14 +65,19 @@ def padding_table(
     """
     check_table("l1_fees", l1_fees, ("base_fee", "blob_base_fee"))
     fees = {name: np.atleast_1d(whole(name, l1_fees[name])) for name in ("base_fee", "blob_base_fee")}
-    ahead = [whole_scalar("blocks", number, minimum=1) for number in sequence("blocks", list(blocks), "numbers")]
+    shapes = {name: column.shape for name, column in fees.items()}
+    if len({*shapes.values()}) != 1 or len(shapes["base_fee"]) != 1:
+        raise InvalidInput("l1_fees", "expected columns of one length", shapes)
+    row = {name: whole_scalar(f"transaction.{name}", one) for name, one in mapping("transaction", transaction).items()}
+    tried = [above_zero("wallets", factor) for factor in sequence("wallets", wallets, "numbers")]
+    ahead = [whole_scalar("blocks", number, minimum=1) for number in sequence("blocks", blocks, "numbers")]
     if len(fees["base_fee"]) < 2:
         raise InvalidInput("l1_fees", "expected at least two samples", len(fees["base_fee"]))
     rows = []
     for one in rules_at(at, chains=chains, parameters=parameters)[0]:
-        if missing := [name for name in one.columns if name not in transaction]:
-            raise InvalidInput("transaction", f"expected the columns {', '.join(missing)}", [*transaction])
-        rows += [_row(one, number, fees, transaction, wallets) for number in ahead]
+        if missing := [name for name in one.columns if name not in row]:
+            raise InvalidInput("transaction", f"expected the columns {', '.join(missing)}", [*row])
+        rows += [_row(one, number, fees, row, tried) for number in ahead]
     return pd.DataFrame(rows)
 
 
@@ -85,6 +90,8 @@ def _row(
         reason = f"expected more than {step:,} samples, for {blocks:,} blocks"
         raise InvalidInput("l1_fees", reason, len(fees["base_fee"]))
     total = _total(rule.fees(transaction, **fees), fees)
+    if not total.all():
+        raise InvalidInput("transaction", f"expected a fee above 0 on {rule.chain}", dict(transaction))
     highest = _highest(rule, blocks, fees, transaction)
     bound = None if highest is None else highest / total
     ratio = total[step:] / total[:-step]

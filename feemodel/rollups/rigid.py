@@ -17,6 +17,7 @@ from typing import Any
 
 from feemodel.checks import choice, instance
 from feemodel.rollups import optimism
+from feemodel.rollups.chains import Parameters
 from feemodel.rollups.factors import Rule
 
 BASE_FEE, BLOB_BASE_FEE, GAS = "0", "1", "4"  # standard variables
@@ -194,7 +195,7 @@ def export_rigid(rule: Rule) -> dict[str, Any]:
     >>> export_rigid(rule("op-mainnet/fjord"))["fees"][0]["formula"]
     '100 200 * 201 max 201 - 202 max 101 203 * 0 * 102 1 * + * 204 /'
     """
-    family = instance("rule", rule, Rule).parameters.chain.family
+    family = instance("rule.parameters", instance("rule", rule, Rule).parameters, Parameters).chain.family
     made = Declaration(rule)
     formulas = FORMULAS[choice("family", family, FORMULAS)](made)
     token = ETH if rule.token == "ETH" else OTHER_TOKEN
