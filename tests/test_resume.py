@@ -149,7 +149,7 @@ def test_a_function_that_differs_in_a_value_is_refused(tmp_path, one, other):
     samples = grid(gas=[1, 2], size=3) if isinstance(one, partial) else grid(gas=[1, 2])
     sweep(one, samples, finished=BlockFolder(tmp_path))
 
-    with pytest.raises(InvalidInput, match="it differs in function"):
+    with pytest.raises(InvalidInput, match=r"it differs in function"):
         sweep(other, samples, finished=BlockFolder(tmp_path))
 
 
@@ -157,7 +157,7 @@ def test_blocks_of_another_version_are_refused(tmp_path):
     sweep(fees, SAMPLES, finished=BlockFolder(tmp_path))
     held = json.loads((tmp_path / "experiment.json").read_text())
     old = json.loads(held["experiment"])
-    old["versions"]["numpy"] = "1.0"
+    old["versions[numpy]"] = "1.0"
     (tmp_path / "experiment.json").write_text(json.dumps(held | {"experiment": json.dumps(old)}))
 
     with pytest.raises(InvalidInput, match="it differs in versions"):
@@ -172,17 +172,10 @@ def test_the_built_in_formulas_are_kept_too(tmp_path):
     assert found[0].identical(sweep(priority_fee, samples))
 
 
-class Called:
-    def __call__(self, gas):
-        return gas
-
-
 def test_what_cannot_be_kept_is_named(tmp_path):
     samples = grid(gas=[1, 2])
-    with pytest.raises(InvalidInput, match="expected a plain function: finished blocks are kept"):
-        sweep(Called(), samples, finished=BlockFolder(tmp_path))
     generator = (each for each in ())
-    with pytest.raises(InvalidInput, match="closes over values that can be compared"):
+    with pytest.raises(InvalidInput, match="closure generator: expected what can be described"):
         sweep(lambda gas: gas + len(list(generator)), samples, finished=BlockFolder(tmp_path))
     with pytest.raises(InvalidInput, match=r"finished: expected a store of finished blocks, such as BlockFolder"):
         sweep(fees, SAMPLES, finished=PathFolder(tmp_path))

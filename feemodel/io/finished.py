@@ -18,6 +18,8 @@ from feemodel.io.files import PathLike, reading, written_whole
 Finished = tuple[NDArray[np.float64], dict[str, float], NDArray[np.float64] | None]
 
 EXPERIMENT = "experiment.json"
+CHECKSUM = "sha256"
+SHOWN = 3  # differences that a refusal names
 BLOCK_FILE = re.compile(r"block-(\d{7,})\.npz")
 
 
@@ -36,12 +38,14 @@ class FinishedFolder:
 
     def __init__(self, folder: PathLike) -> None:
         self.folder = Path(folder)
+        self._experiment = ""  # its digest, once it is opened
         if not self.folder.is_dir():
             raise InvalidInput("folder", "expected a folder that exists", str(folder))
 
     def open(self, experiment: str) -> None:
         """Take an experiment's description; raises `InvalidInput` where the folder holds parts of another one."""
         path = self.folder / EXPERIMENT
+        self._experiment = hashlib.sha256(experiment.encode()).hexdigest()
         if not path.exists():
             if any(self.folder.iterdir()):
                 raise InvalidInput("folder", "expected an empty folder, or one of this experiment", str(self.folder))
@@ -64,13 +68,26 @@ class FinishedFolder:
     def _read(self, number: int) -> dict[str, Any]:
         file = self._file(number)
         try:
-            return read_arrays(file)
+            columns = read_arrays(file)
+            if CHECKSUM not in columns or str(columns.pop(CHECKSUM)) != self._checksum(number, columns):
+                raise UnreadableFile("its checksum is not that of what it holds")
+            return columns
         except UnreadableFile as error:
             raise UnreadableFile(f"{file}: no finished {self.part} ({error}); remove it") from None
 
     def _write(self, number: int, columns: Mapping[str, Any]) -> None:
+        arrays: dict[str, Any] = {name: np.asarray(values) for name, values in columns.items()}
+        arrays[CHECKSUM] = np.array(self._checksum(number, arrays))
         with written_whole(self._file(number)) as file:
-            np.savez(file, **columns)
+            np.savez(file, **arrays)
+
+    def _checksum(self, number: int, columns: Mapping[str, NDArray[Any]]) -> str:
+        """Of the experiment, the part's number, and every array with its name, type and shape."""
+        sha = hashlib.sha256(f"{self._experiment} {number}".encode())
+        for name in sorted(columns):
+            array = np.ascontiguousarray(columns[name])
+            sha.update(f"{name} {array.dtype.str} {columns[name].shape} ".encode() + array.tobytes())
+        return sha.hexdigest()
 
 
 class PathFolder(FinishedFolder):
@@ -140,4 +157,7 @@ def _differing(held: str, wanted: str) -> str:
         return ""
     if not isinstance(one, dict) or not isinstance(other, dict):
         return ""
-    return f" (it differs in {', '.join(key for key in other if one.get(key) != other[key])})"
+    keys = [key for key in {**one, **other} if one.get(key) != other.get(key)]
+    shown = [f"{key}: {one.get(key, 'nothing')} there, {other.get(key, 'nothing')} here" for key in keys[:SHOWN]]
+    more = f"; and {len(keys) - SHOWN:,} more" if len(keys) > SHOWN else ""
+    return f" (it differs in {'; '.join(shown)}{more})"

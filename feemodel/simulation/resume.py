@@ -1,21 +1,17 @@
 """What a sweep keeps of its finished blocks, and how it recognises that they are its own."""
 
 import hashlib
-import inspect
 import json
-import pickle
 from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import closing
-from functools import partial
-from types import CodeType
 from typing import Any, NamedTuple, Protocol
 
 from numpy.typing import NDArray
 
-from feemodel.errors import InvalidInput
 from feemodel.simulation.axes import DRAW_BLOCK, Axis, Inputs
 from feemodel.simulation.blocks import Blocks
 from feemodel.simulation.executors import Selected, Where, in_order
+from feemodel.simulation.fingerprint import description, package_source
 from feemodel.simulation.metadata import versions
 from feemodel.simulation.reduce import Moments, Over
 from feemodel.simulation.samples import Samples
@@ -81,22 +77,22 @@ def _piece(arrays: Mapping[str, NDArray[Any]]) -> Piece:
     return Piece(kinds["results"], moments, kinds["inputs"])
 
 
-def description(function: Callable[..., Any], samples: Samples, blocks: Blocks, reduce: Over | None) -> str:
+def described_sweep(function: Callable[..., Any], samples: Samples, blocks: Blocks, reduce: Over | None) -> str:
     """All that decides a sweep's result, as JSON.
 
-    Raises `InvalidInput` for a function that cannot be recognised again: one that is no plain function, no
-    `functools.partial` of one and not compiled by `numba.njit`.
+    Raises `InvalidInput` for a function or a distribution that cannot be described.
     """
-    told = None if reduce is None else [reduce.dims, reduce.statistics, reduce.edges.tolist(), reduce.levels]
-    found = {
-        "function": recognised(function),
-        "inputs": {axis.dim: [axis.names, len(axis), _digest(axis)] for axis in samples.axes},
-        "constants": {name: repr(value) for name, value in samples.constants.items()},
-        "chunk": [blocks.shape, blocks.split, blocks.step],
-        "reduce": told,
-        "versions": versions(),
-    }
-    return json.dumps(found, sort_keys=True)
+    told = description(
+        function=function,
+        inputs={axis.dim: axis for axis in samples.axes},
+        drawn={axis.dim: _digest(axis) for axis in samples.axes if axis.generated},
+        constants=dict(samples.constants),
+        chunk=[blocks.shape, blocks.split, blocks.step],
+        reduce=reduce,
+        versions=versions(),
+        package=package_source("feemodel.simulation.sweep"),
+    )
+    return json.dumps(told)
 
 
 def _digest(axis: Axis) -> str:
@@ -110,47 +106,3 @@ def _digest(axis: Axis) -> str:
             sha.update(f"{name} {column.dtype} {column.shape}".encode())
             sha.update(column.tobytes())
     return sha.hexdigest()
-
-
-def recognised(function: Any) -> str:
-    """A function's name, and a digest of its code, its defaults and the values that it closes over.
-
-    >>> def double(gas):
-    ...     return 2 * gas
-    >>> before = recognised(double)
-    >>> def double(gas):
-    ...     return 3 * gas
-    >>> recognised(double) == before
-    False
-    """
-    if isinstance(function, partial):
-        return f"{recognised(function.func)} {_pickled(function, [function.args, function.keywords])}"
-    plain = inspect.unwrap(function)
-    plain = getattr(plain, "py_func", plain)  # what numba compiled
-    if not inspect.isfunction(plain):
-        reason = "expected a plain function: finished blocks are kept for one that can be recognised again"
-        raise InvalidInput("function", reason, function)
-    cells = [] if plain.__closure__ is None else [cell.cell_contents for cell in plain.__closure__]
-    closed = [recognised(value) if inspect.isfunction(value) else _pickled(function, value) for value in cells]
-    code = hashlib.sha256("\n".join(_instructions(plain.__code__)).encode()).hexdigest()
-    defaults = _pickled(function, [plain.__defaults__, plain.__kwdefaults__])
-    return f"{plain.__module__}.{plain.__qualname__} {code} {defaults} {' '.join(closed)}".rstrip()
-
-
-def _pickled(function: Any, values: Any) -> str:
-    try:
-        return hashlib.sha256(pickle.dumps(values)).hexdigest()
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        reason = f"expected one that closes over values that can be compared, to keep finished blocks ({error})"
-        raise InvalidInput("function", reason, function) from None
-
-
-def _instructions(code: CodeType) -> list[str]:
-    """What a code object does, without its line numbers; sets are sorted."""
-    told = [code.co_code.hex(), repr(code.co_names), repr(code.co_varnames)]
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            told += _instructions(constant)
-        else:
-            told.append(repr(sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant))
-    return told

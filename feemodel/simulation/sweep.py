@@ -24,7 +24,7 @@ from feemodel.simulation.blocks import Blocks, blocks_of, inputs_of, part_of, sh
 from feemodel.simulation.executors import THREADS, Where
 from feemodel.simulation.metadata import versions, with_metadata
 from feemodel.simulation.reduce import LEVELS, Over, Table, level_coordinates
-from feemodel.simulation.resume import FinishedBlocks, Piece, description, pieces
+from feemodel.simulation.resume import FinishedBlocks, Piece, described_sweep, pieces
 from feemodel.simulation.samples import Samples
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ def sweep(
     chunk : evaluations at a time; by default between 65,536 and 1,048,576.
     units : of results and inputs that are not the package's own.
     finished : where blocks of `chunk` evaluations are kept as they come, such as a `feemodel.io.BlockFolder`: an
-        interrupted sweep, called again with the same arguments, computes the others. What a function reads besides its
-        inputs is not compared.
+        interrupted sweep, called again with the same arguments, computes the others. The function is compared by its
+        code and by what it reaches by name; files that it reads are not.
     progress : `True` for a bar, or a function that takes the number of evaluations done since it was last called.
 
     Returns
@@ -108,7 +108,7 @@ def sweep(
     if finished is not None:
         if not callable(getattr(finished, "numbers", None)):
             raise InvalidInput("finished", "expected a store of finished blocks, such as BlockFolder(folder)", finished)
-        finished.open(description(function, samples, blocks, reduce))
+        finished.open(described_sweep(function, samples, blocks, reduce))
     with (
         reporting(progress, samples.size, "evaluations") as report,
         closing(pieces(work, blocks.count, finished, executor=executor, workers=workers)) as found,

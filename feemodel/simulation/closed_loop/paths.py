@@ -45,6 +45,7 @@ from feemodel.simulation.closed_loop.l1_steps import (
 from feemodel.simulation.closed_loop.observations import Setting
 from feemodel.simulation.closed_loop.policies import MOST_LAG, LineaPricing, Pricing
 from feemodel.simulation.closed_loop.results import PathResult, summarized
+from feemodel.simulation.fingerprint import description, package_source
 from feemodel.simulation.l1_columns import FEES, RATIOS, TIP
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import (
@@ -398,19 +399,30 @@ class PathJob:
 
     @property
     def description(self) -> str:
-        """All that decides the result, as text."""
-        values = [self.l1_fees[name].to_numpy() for name in sorted(map(str, self.l1_fees.data_vars))]
-        digest = [float(np.sum(one * np.arange(1, one.size + 1).reshape(one.shape))) for one in values]
-        return json.dumps([self.attributes, digest, self.steps, self.record], sort_keys=True, default=str)
+        """All that decides the result, as JSON."""
+        told = description(
+            l1_fees=self.l1_fees, pricing=self.pricing, start=started(self.pricing, self.setting),
+            read={name: getattr(self.pricing, name, None) for name in OPTIONAL},
+            posting=self.posting, demand=self.demand, costs=self.costs, step=self.step, bootstrap=self.bootstrap,
+            days=self.days, record=self.record, seed=self.seed, versions=self.attributes["versions"],
+            package=package_source("feemodel.simulation.closed_loop.simulator"),
+        )  # fmt: skip
+        return json.dumps(told)
 
 
 def described(value: Any) -> str:
-    """A class and its fields as JSON.
+    """A class and its fields, or its attributes, as JSON.
 
     >>> described(Bootstrap(paths=2))
     '{"kind": "Bootstrap", "paths": 2, "block_seconds": 86400.0, "horizon": null, "method": "stationary"}'
     """
-    terms = asdict(value) if is_dataclass(value) and not isinstance(value, type) else {}
+    if is_dataclass(value) and not isinstance(value, type):
+        terms = asdict(value)
+    else:  # an object of the user's own
+        terms = {
+            name: getattr(value, name) for name in [*getattr(value, "__dict__", ()), *OPTIONAL] if hasattr(value, name)
+        }
+        terms = {name: one.tolist() if isinstance(one, np.ndarray) else one for name, one in terms.items()}
     return json.dumps({"kind": type(value).__name__, **terms}, default=str)
 
 
