@@ -36,6 +36,9 @@ from feemodel.sizes.lzss import Lzss
 from tests.fuzz.netcdf import run as fuzz_netcdf
 
 DATA = Path(__file__).with_name("data")
+LONG = pa.schema(
+    [*((name, pa.int64()) for name in ("block_number", "timestamp", "gas_used")), ("extra_data", pa.binary())]
+)
 MOST = 1 << 20  # bytes of the tests that lower the bound
 RAISED = f"the environment variable {BYTES} "
 
@@ -186,6 +189,24 @@ def test_a_parquet_file_of_more_rows_than_fit_is_refused_by_its_description(tmp_
 
     with pytest.raises(UnreadableFile, match="holds more than 16,777,216 rows once unpacked"):
         read_l1_fees(path)
+
+
+def test_long_values_of_a_parquet_file_that_all_differ_are_refused_in_bounded_memory(tmp_path, monkeypatch):
+    """Two hundred mebibytes in some kilobytes: each value is a number and a mebibyte of zeros."""
+    path, count = tmp_path / "blocks.parquet", 50
+    with pq.ParquetWriter(path, LONG, compression="zstd", use_dictionary=False) as writer:
+        for group in range(4):
+            numbers = np.arange(count * group, count * (group + 1))
+            values = [number.tobytes() + bytes(1 << 20) for number in numbers]
+            writer.write_table(pa.table({**dict.fromkeys(LONG.names[:3], numbers), "extra_data": values}, LONG))
+    assert path.stat().st_size < 1 << 18
+    monkeypatch.setenv(BYTES, str(1 << 24))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    with pytest.raises(UnreadableFile, match="holds more than 16,777,216 bytes once unpacked"):
+        read_blocks(path)
+
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 17  # KiB
 
 
 def test_the_text_of_a_parquet_file_is_read_as_before(tmp_path):

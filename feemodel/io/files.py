@@ -26,7 +26,8 @@ BOM = b"\xef\xbb\xbf"  # that some editors put before UTF-8
 _NAME = re.compile(rb'"?[A-Za-z_][A-Za-z0-9_]*"?\Z')  # the header of a CSV file of one column
 _OTHER_SEPARATORS = {b";": "semicolons", b"\t": "tabs", b"|": "bars"}
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-BATCH, NESTED_BATCH = 1 << 16, 1 << 10  # rows of Parquet that are read at a time, of lists in which fewer
+BATCH, SMALL_BATCH = 1 << 16, 1 << 10  # rows of Parquet that are read at a time, fewer where they may have any size
+BATCHES_IN_BOUND = 4  # of rows of the mean size
 CSV_BLOCK = 1 << 26  # bytes: a row must fit, and calldata of megabytes is two digits a byte
 
 
@@ -118,11 +119,14 @@ def _read_parquet(path: PathLike, names: Sequence[str]) -> pa.Table:
         columns = [file.schema.column(place) for place in range(len(file.schema))]
         wanted = [column for column in columns if column.path.split(".")[0] in names]
         repeated = [column.path for column in wanted if column.physical_type == "BYTE_ARRAY"]
-        nested = any(column.max_repetition_level for column in wanted)
+        any_size = any(column.max_repetition_level or "BYTE_ARRAY" in column.physical_type for column in wanted)
+        groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+        longest = max((group.total_byte_size // max(1, group.num_rows) for group in groups), default=0)  # mean of rows
+        rows_at_once = min(SMALL_BATCH if any_size else BATCH, max(1, most // BATCHES_IN_BOUND // max(1, longest)))
     batches, size, rows = [], 0, 0
     with pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=repeated) as file:
         try:
-            for batch in file.iter_batches(NESTED_BATCH if nested else BATCH, columns=list(names)):
+            for batch in file.iter_batches(rows_at_once, columns=list(names)):
                 size, rows = size + sum(_unpacked(column) for column in batch.columns), rows + batch.num_rows
                 check_rows(path, rows)
                 if size > most:
