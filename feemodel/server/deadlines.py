@@ -17,12 +17,14 @@ from websockets.frames import Frame
 HEAD_BYTES = 65_536  # of a request's first line and headers, and of the framing of a body
 HEADERS = 100  # of a request
 LOOK = 0.5  # pause between two looks at the connections [s]
-SLICE = 4_096  # bytes that are parsed before other connections have their turn
-PIPELINED_SLICE = 512  # the same of a connection that sends requests before it has read responses
-WEBSOCKET_SLICE = 1_024
-FRAMES = 1_024  # control frames, fragments and tiny messages of a WebSocket in `FRAME_SECONDS`
+SLICE = 4_096  # bytes of a body that are parsed before other connections have their turn
+HEAD_SLICE = 1_024  # the same of a first line and headers
+PIPELINED_SLICE = 128  # the same of a connection that sends requests before it has read responses
+WEBSOCKET_SLICE = 512
+FRAMES = 256  # control frames, small fragments and tiny messages of a WebSocket in `FRAME_SECONDS`
 FRAME_SECONDS = 10.0
 TINY = 16  # bytes of a message that cannot be a request
+SMALL = 1_024  # bytes of a fragment
 
 
 class ConnectionLimits(msgspec.Struct, frozen=True):
@@ -84,11 +86,11 @@ class _Sliced:
 
     def __init__(self, parse: Callable[[bytes], None], may_parse: Callable[[], bool], size: int) -> None:
         self._parse, self._may_parse, self.size = parse, may_parse, size
-        self._left, self._is_scheduled = b"", False
+        self._left, self._at, self._is_scheduled = b"", 0, False  # bytes, and how many of them are parsed
 
     def feed(self, data: bytes) -> None:
         """Parse the first slice now, and the others later."""
-        self._left = self._left + data if self._left else data
+        self._left, self._at = self._left[self._at :] + data if self._left else data, 0
         if not self._is_scheduled:
             self.resume()
 
@@ -96,7 +98,10 @@ class _Sliced:
         """Parse the next slice if that may be."""
         self._is_scheduled = False
         if self._left and self._may_parse():
-            data, self._left = self._left[: self.size], self._left[self.size :]
+            start, self._at = self._at, self._at + self.size
+            data = self._left[start : self._at]
+            if self._at >= len(self._left):
+                self._left, self._at = b"", 0
             self._parse(data)
             if self._left:
                 self._is_scheduled = True
@@ -107,7 +112,7 @@ class _Sliced:
 
     def clear(self) -> None:
         """Forget what is not parsed."""
-        self._left = b""
+        self._left, self._at = b"", 0
 
 
 class Http(HttpToolsProtocol):
@@ -120,7 +125,8 @@ class Http(HttpToolsProtocol):
         self.reading_since: float | None = None  #: of a request that has not arrived as a whole
         self.paused_at: float | None = None  #: when the client stopped reading
         self.request_bytes, self.is_head = 0, True  #: of the request that is being read
-        self.received = _Sliced(self._parse, self._may_parse, SLICE)
+        self.is_pipelined = False
+        self.received = _Sliced(self._parse, self._may_parse, HEAD_SLICE)
         if self.open.has_room():
             self.open.http[self] = None
         else:
@@ -158,7 +164,8 @@ class Http(HttpToolsProtocol):
         self.request_bytes += len(data)
         super().data_received(data)
         if self.pipeline:
-            self.received.size = PIPELINED_SLICE
+            self.is_pipelined = True
+        self.received.size = PIPELINED_SLICE if self.is_pipelined else HEAD_SLICE if self.is_head else SLICE
         if self.transport.is_closing():
             return
         if self.is_head and self.request_bytes > HEAD_BYTES:
@@ -287,7 +294,8 @@ class WebSocket(WebSocketsSansIOProtocol):
         super().handle_pong(event)
 
     def handle_cont(self, event: Frame) -> None:
-        self._count()
+        if len(event.data) < SMALL:
+            self._count()
         super().handle_cont(event)
 
     def handle_text(self, event: Frame) -> None:
