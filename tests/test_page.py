@@ -220,11 +220,9 @@ def test_a_server_that_is_too_busy_is_asked_again(open_tab):
 
 
 def test_a_server_that_goes_away_and_comes_back(page_browser):
-    """The page stands under the path of its key, and asks there."""
-    key = "a-key-for-the-page-only"
-    flags = ("--workers", "1", "--api-key", key)
+    flags = ("--workers", "1")
     with serving(*flags) as away:
-        tab = Tab(page_browser, away.address, f"v3/{key}")
+        tab = Tab(page_browser, away.address)
     tab.page.locator("#field-gas").fill("30000")
     tab.page.locator("#banner").wait_for()
     assert tab.text("#banner").startswith("The server does not answer. This page shows its last answer")

@@ -170,8 +170,6 @@ const scenarios = {
     gasTooHigh: () => estimateGas(client, { account: holder.address, to: stranger, gas: 30_000_001n }),
     badAddress: () => client.request({ method: 'rollup_estimateGas', params: [{ from: '0x12' }] }),
     noMethod: () => client.request({ method: 'eth_nothing', params: [] }),
-    wrongKey: () => createPublicClient({ transport: http(`${address}x`, { retryCount: 0 }) }).getChainId(),
-    noKey: () => createPublicClient({ transport: http(new URL(address).origin, { retryCount: 0 }) }).getChainId(),
   },
   // The server asks a node, to which a transaction made of its answers is sent.
   behind: {

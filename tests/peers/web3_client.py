@@ -109,9 +109,8 @@ def contracts(w3: Web3, holder: str, stranger: str) -> Steps:
         "callRevert": lambda: too_much.call({"from": holder}),
         "customError": lambda: pool.functions.quote(stranger, 5).call(),
         "panic": lambda: records.functions.valueAt(10**9).call(),
-        "noMethod": lambda: w3.eth.get_storage_at(holder, 0),
+        "noMethod": lambda: w3.eth.get_logs({}),
         "sent": lambda: w3.eth.send_raw_transaction(b"\x02\xc0"),
-        "wrongKey": lambda: HTTPProvider(f"{w3.provider.endpoint_uri}x").make_request("eth_chainId", []),
     }
 
 

@@ -18,7 +18,6 @@ from feemodel.io import read_replay
 from tests.anvil import PEERS, needed
 from tests.development import HOLDERS
 
-KEY = "4f2d8a6e91c7"  # of the servers that ask for one
 HOLDER, STRANGER = to_hex(HOLDERS[0]), "0x57a49e4057a49e4057a49e4057a49e4057a49e40"
 #: A replay, and an account that has funds and no code at its end.
 REPLAYS = {
@@ -38,10 +37,14 @@ def require(*installed: Path | str | None) -> None:
         (pytest.fail if needed() else pytest.skip)(reason)
 
 
-def told(command: Sequence[str | Path], address: str, scenario: str, **parameters: Any) -> Told:
-    """Of each step of a script: `value`, or what says how it failed."""
+def told(
+    command: Sequence[str | Path], address: str, scenario: str, *, trusted: Path | None = None, **parameters: Any
+) -> Told:
+    """Return of each step of a script its `value`, or how it failed; `trusted` is a certificate for TLS."""
     # Proxies are for the state outside: these servers are on this machine.
     environment = os.environ | {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
+    if trusted is not None:
+        environment |= {"NODE_EXTRA_CA_CERTS": str(trusted), "SSL_CERT_FILE": str(trusted)}
     arguments = [*command, address, scenario, json.dumps(parameters)]
     completed = subprocess.run(arguments, capture_output=True, text=True, timeout=120, env=environment)
     assert (completed.returncode, completed.stderr) == (0, ""), completed.stderr

@@ -10,6 +10,7 @@ import pytest
 from tests import anvil
 from tests.anvil import PEERS
 from tests.serving import serving
+from tests.system import nginx
 from tests.system.clients import require, script, told, value
 
 CHAIN_ID = 31_337  # anvil's own
@@ -89,15 +90,45 @@ def test_hardhat_deploys_and_tests(server, tmp_path):
     assert "1 passing" in said
 
 
-@pytest.mark.parametrize("client", ["viem", "ethers", "viemWebSocket", "ethersWebSocket"])
-def test_a_wallet_deploys_writes_and_watches(server, contract, client):
-    steps = told(["node", script("sending.mjs")], server.address, client, contract=contract, chainId=CHAIN_ID)
+@pytest.fixture(scope="module")
+def front(server, node, tmp_path_factory):
+    """nginx as it is shipped, in front of the server and of the node's WebSocket."""
+    require(nginx.BINARY)
+    folder = tmp_path_factory.mktemp("nginx")
+    with nginx.shipped(folder, *(address.removeprefix("http://") for address in (server.address, node.url))) as front:
+        yield front
+
+
+def check_wallet(steps):
     assert value(steps, "deployed") in ("success", 1)
     assert value(steps, "written") in (["success", 1, 1], [1, 1, 1])
     assert value(steps, "watchedBlocks") is True
     assert value(steps, "watchedEvents") == 2
+
+
+@pytest.mark.parametrize("client", ["viem", "ethers"])
+def test_a_wallet_deploys_writes_and_watches(server, contract, client):
+    steps = told(["node", script("sending.mjs")], server.address, client, contract=contract, chainId=CHAIN_ID)
+    check_wallet(steps)
     assert value(steps, "prices")["pricing"] == "cost-per-byte"
     assert value(steps, "accounts") == []
+
+
+@pytest.mark.parametrize("client", ["viem", "ethers"])
+def test_a_wallet_does_so_through_the_gateway_with_a_key(front, contract, client):
+    address = f"https://localhost:{front.port}/v3/{nginx.KEYS['wallet']}"
+    steps = told(["node", script("sending.mjs")], address, client, trusted=front.certificate, contract=contract,
+                 chainId=CHAIN_ID)  # fmt: skip
+    check_wallet(steps)
+    assert value(steps, "prices")["pricing"] == "cost-per-byte"
+
+
+@pytest.mark.parametrize("client", ["viemWebSocket", "ethersWebSocket"])
+def test_a_wallet_subscribes_through_the_gateway_to_the_node(front, contract, client):
+    address = f"https://localhost:{front.port}/ws/{nginx.KEYS['wallet']}"
+    steps = told(["node", script("sending.mjs")], address, client, trusted=front.certificate, contract=contract,
+                 chainId=CHAIN_ID)  # fmt: skip
+    check_wallet(steps)
 
 
 def test_web3_deploys_writes_and_filters(server, contract):
@@ -109,8 +140,9 @@ def test_web3_deploys_writes_and_filters(server, contract):
     assert value(steps, "accounts") == []
 
 
-def test_web3_subscribes(server):
+def test_web3_subscribes_through_the_gateway_to_the_node(front):
     require(PYTHON)
-    steps = told([PYTHON, script("web3_sending.py")], server.address, "websocket")
+    address = f"https://localhost:{front.port}/ws/{nginx.KEYS['wallet']}"
+    steps = told([PYTHON, script("web3_sending.py")], address, "websocket", trusted=front.certificate)
     assert value(steps, "subscribed") is True
     assert value(steps, "unsubscribed") is True
