@@ -170,3 +170,9 @@ def test_a_tip_that_only_a_price_cap_pays_is_said_to_have_no_effect(capsys):
     assert main(["simulate", "--tip", "constant"]) == 0
 
     assert "warning: --tip constant has no effect: only --posting price-cap" in capsys.readouterr().err
+
+
+def test_a_fixed_price_that_is_fitted_says_so(capsys):
+    assert main(["simulate", "--pricing", "fixed"]) == 0
+
+    assert "price: fitted: " in capsys.readouterr().out

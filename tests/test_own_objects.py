@@ -10,6 +10,7 @@ from feemodel.simulation import Costs, Demand, Experiment, Fixed, Posting, simul
 from feemodel.simulation.closed_loop import policy_kernels
 from feemodel.simulation.closed_loop.l1_steps import cheapest_step, rolling_quantile
 from feemodel.simulation.scenarios import replay
+from feemodel.simulation.sensitivity import sobol_indices
 
 ROWS = {"timestamp": [12 * k for k in range(100)], "base_fee": [7e7] * 100, "blob_base_fee": [4e6] * 100}
 FEES = replay(ROWS, source="by hand")
@@ -192,3 +193,21 @@ def test_windows_and_quantiles_out_of_range_are_refused():
             rolling_quantile(np.array([3.0, 1.0, 2.0]), window, quantile)
     with pytest.raises(InvalidInput, match="window"):
         cheapest_step(np.array([3.0, 1.0]), -1)
+
+
+@numba.vectorize
+def vectorized(gas, price):
+    return gas * price + 1
+
+
+def test_a_function_of_numba_vectorize_is_swept():
+    found = sweep(vectorized, grid(price=[3, 4], gas=[10, 20]))
+
+    assert found["vectorized"].values.tolist() == [[31, 61], [41, 81]]
+
+
+def test_a_count_that_is_given_by_name_is_named():
+    with pytest.raises(InvalidInput) as caught:
+        sobol_indices(lambda x: x, count=1_024, x=(0.0, 1.0))
+
+    assert (caught.value.name, caught.value.value) == ("count", 1_024)

@@ -126,6 +126,9 @@ def run(options: argparse.Namespace) -> int:
         workers=options.workers, finished=finished,
         progress=not options.json,
     )  # fmt: skip
+    if options.pricing == "fixed" and "price" not in tables.get("pricing-fields", {}):
+        said = f"fitted: {made.pricing.price:,.6g} wei / byte, at which this history breaks even at elasticity 0"
+        found = found.assign_attrs(price=said)
     finality = None
     if made.posting.kind in ("price-cap", "clairvoyant"):
         finality = price_of_finality(made.l1_fees, made.posting, step=options.step)
@@ -248,6 +251,8 @@ def _say(options: argparse.Namespace, found: "xarray.Dataset", finality: Any, ma
     print_table(f"{title}{paths:,} path{'s' * (paths > 1)} of {days:,.2f} days", columns, rows)
     for name in ("l1_fees", "l1_fees_assumed", "tips", "bootstrap", "not_counted"):
         print(f"{name.replace('_', ' ')}: {found.attrs[name]}")
+    if "price" in found.attrs:
+        print(f"price: {found.attrs['price']}")
 
 
 def _quantiles(found: "xarray.Dataset", variable: str) -> dict[str, float | None]:

@@ -42,7 +42,7 @@ class Indices(NamedTuple):
 
 def sobol_indices(
     function: Callable[..., Any],
-    count: int,
+    count: int | None = None,
     /,
     *,
     rng: Rng = None,
@@ -68,7 +68,7 @@ def sobol_indices(
     Parameters
     ----------
     function : takes the inputs by name, as arrays, and returns an array or a mapping from names to arrays.
-    count : rows of the design, a power of two.
+    count : rows of the design, a power of two; the second argument, without a name.
     rng : of the design and of the bootstrap.
     confidence : of the intervals [1].
     resamples : of the bootstrap, 2 to 1,000,000.
@@ -76,7 +76,8 @@ def sobol_indices(
     second_order : whether second orders are computed, which needs the extra `sensitivity`.
     executor, workers : as in `feemodel.sweep`.
     ranges : as in `feemodel.sobol`: a pair (low, high), a frozen `scipy.stats` distribution, `rows`, which count
-        as one input, or a number that stays the same.
+        as one input, or a number that stays the same. An input that is named as an option here, such as `workers`,
+        needs another name in the function.
 
     Returns
     -------
@@ -96,6 +97,9 @@ def sobol_indices(
     >>> indices.first_order.round(2).values.tolist()
     [0.8, 0.2]
     """
+    if count is None:
+        reason = "expected the rows of the design as the second argument, without a name, such as 1_024"
+        raise InvalidInput("count", reason, ranges.get("count"))
     level = share("confidence", confidence)
     draws, widest_accepted = whole_scalar("resamples", resamples, minimum=2), real_scalar("tolerance", tolerance)
     samples, points = _points(count, rng, ranges)

@@ -223,6 +223,8 @@ class _Job:
         for value in given.values():
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
+        if hasattr(self.function, "_dispatcher"):  # of `numba.vectorize`, which takes no keywords
+            return _named(self.function, self.function(*(given[name] for name in _parameters(self.function))))
         return _named(self.function, self.function(**given))
 
     def _evaluated(self, inputs: dict[str, Any], shape: tuple[int, ...], into: Inputs | None = None) -> Inputs:
@@ -355,6 +357,10 @@ def _check_inputs(function: Callable[..., Any], samples: Samples) -> None:
     needed = [p.name for p in parameters if p.name in taken and p.default is p.empty]
     if missing := [name for name in needed if name not in samples.names]:
         raise InvalidInput("samples", f"expected {', '.join(missing)} too", list(samples.names))
+
+
+def _parameters(function: Callable[..., Any]) -> list[str]:
+    return [*inspect.signature(function).parameters]
 
 
 def _check_dims(samples: Samples, reduce: Over | None) -> None:
