@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from numpy.typing import NDArray
 
+from feemodel.errors import InvalidInput
 from feemodel.simulation.axes import DRAW_BLOCK, Axis, Inputs
 from feemodel.simulation.blocks import Blocks
 from feemodel.simulation.executors import Selected, Where, in_order
@@ -42,15 +43,23 @@ class FinishedBlocks(Protocol):
 
 
 def pieces(
-    job: Callable[[int], Piece], count: int, finished: FinishedBlocks | None, *, executor: Where, workers: int | None
+    job: Callable[[int], Piece],
+    count: int,
+    finished: FinishedBlocks | None,
+    *,
+    check: Callable[[int, Piece], None],
+    executor: Where,
+    workers: int | None,
 ) -> Generator[Piece, None, None]:
-    """Every piece in order: what is kept is read, what is missing is computed and kept."""
+    """Every piece in order: stored ones are read and checked, missing ones are computed and stored."""
     held = frozenset() if finished is None else frozenset(finished.numbers())
     missing = tuple(number for number in range(count) if number not in held)
     with closing(in_order(Selected(job, missing), len(missing), executor=executor, workers=workers)) as computed:
         for number in range(count):
             if finished is not None and number in held:
-                yield _piece(finished.get(number))
+                piece = _piece(number, finished.get(number))
+                check(number, piece)
+                yield piece
                 continue
             piece = next(computed)
             if finished is not None:
@@ -66,14 +75,21 @@ def _arrays(piece: Piece) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def _piece(arrays: Mapping[str, NDArray[Any]]) -> Piece:
+def _piece(number: int, arrays: Mapping[str, NDArray[Any]]) -> Piece:
     kinds: dict[str, Inputs] = {"results": {}, "inputs": {}, "moments": {}}
     for key, values in arrays.items():
         kind, _, name = key.partition("/")
+        if kind not in kinds:
+            raise InvalidInput("finished", f"expected the arrays of block {number}", key)
         kinds[kind][name] = values
     first, *others = Moments._fields
     names = [key.partition("/")[2] for key in kinds["moments"] if key.startswith(f"{first}/")]
-    moments = {name: Moments(*(kinds["moments"][f"{field}/{name}"] for field in (first, *others))) for name in names}
+    try:
+        moments = {
+            name: Moments(*(kinds["moments"][f"{field}/{name}"] for field in (first, *others))) for name in names
+        }
+    except KeyError as error:
+        raise InvalidInput("finished", f"expected the array {error} in block {number}", [*arrays]) from None
     return Piece(kinds["results"], moments, kinds["inputs"])
 
 

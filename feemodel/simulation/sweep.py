@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -105,13 +106,14 @@ def sweep(
     # Threads write to the result itself; workers elsewhere send pieces back, which are copied into it.
     in_place = finished is None and (executor is None or (isinstance(executor, str) and executor == THREADS))
     work = replace(job, names=tuple(types[0]), shared=(kept.results, kept.inputs) if in_place else None)
+    check = partial(work.check, types[0])
     if finished is not None:
         if not callable(getattr(finished, "numbers", None)):
             raise InvalidInput("finished", "expected a store of finished blocks, such as BlockFolder(folder)", finished)
         finished.open(described_sweep(function, samples, blocks, reduce))
     with (
         reporting(progress, samples.size, "evaluations") as report,
-        closing(pieces(work, blocks.count, finished, executor=executor, workers=workers)) as found,
+        closing(pieces(work, blocks.count, finished, check=check, executor=executor, workers=workers)) as found,
     ):
         for number, piece in enumerate(found):
             block = blocks.block(number)
@@ -188,6 +190,30 @@ class _Job:
         axes = tuple(self.samples.dims.index(dim) for dim in self.reduce.dims)
         moments = {name: self.reduce.moments(values, axes) for name, values in found.items()}
         return Piece(found if self.reduce.holds_values and not into else {}, moments, generated)
+
+    def check(self, kinds: Mapping[str, Any], number: int, piece: Piece) -> None:
+        """Check that a stored piece has the names, types and shapes of this block; raises `InvalidInput`."""
+        block = self.blocks.block(number)
+        shape = shape_of(block)
+        expected: dict[str, tuple[Any, ...]] = {}
+        if self.reduce is None or self.reduce.holds_values:
+            expected |= {name: (dtype, shape) for name, dtype in kinds.items()}
+        if self.reduce is not None:
+            axes = tuple(self.samples.dims.index(dim) for dim in self.reduce.dims)
+            sums = self.reduce.moments(np.zeros(shape), axes)._asdict().items()
+            expected |= {f"{field} of {name}": (one.dtype, one.shape) for name in kinds for field, one in sums}
+        for index in self.kept:
+            axis, count = self.samples.axes[index], shape[index]
+            if axis.generated:
+                expected |= {f"input {name}": (one.dtype, (count,)) for name, one in axis.example().items()}
+        stored = {name: (one.dtype, one.shape) for name, one in piece.results.items()}
+        for name, moments in piece.moments.items():
+            stored |= {f"{field} of {name}": (one.dtype, one.shape) for field, one in moments._asdict().items()}
+        stored |= {f"input {name}": (one.dtype, one.shape) for name, one in piece.inputs.items()}
+        for name in [*expected, *stored]:
+            if expected.get(name) != stored.get(name):
+                reason = f"expected {name} of block {number} as {expected.get(name, 'nothing')}"
+                raise InvalidInput("finished", reason, stored.get(name, "nothing"))
 
     def types(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Types of the results and of generated inputs, from one evaluation; what is wrong with a function shows."""

@@ -44,7 +44,7 @@ from feemodel.simulation.closed_loop.l1_steps import (
 )
 from feemodel.simulation.closed_loop.observations import Setting
 from feemodel.simulation.closed_loop.policies import MOST_LAG, LineaPricing, Pricing
-from feemodel.simulation.closed_loop.results import PathResult, summarized
+from feemodel.simulation.closed_loop.results import OF_PATH, PathResult, summarized
 from feemodel.simulation.fingerprint import description, package_source
 from feemodel.simulation.l1_columns import FEES, RATIOS, TIP
 from feemodel.simulation.posting import Posting
@@ -397,6 +397,16 @@ class PathJob:
         }
         return ", ".join(name for name, counted in lines.items() if not counted) or "nothing"
 
+    def checked(self, path: int, stored: PathResult) -> PathResult:
+        """A path as a store holds it; raises `InvalidInput` where its arrays are not those of this path."""
+        days = (self.steps + self.day_offset - 1) // self.day_steps + 1
+        expected = {"days": (days, loop.COLUMNS), "series": (loop.RECORDED, self.steps) if path < self.record else None}
+        series = None if stored.series is None else np.shape(stored.series)
+        found = {"days": np.shape(stored.days), "series": series}
+        if found != expected or {*stored.summary} != {*OF_PATH}:
+            raise InvalidInput("finished", f"expected path {path} with arrays of the shapes {expected}", found)
+        return stored
+
     @property
     def description(self) -> str:
         """All that decides the result, as JSON."""
@@ -419,9 +429,10 @@ def described(value: Any) -> str:
     if is_dataclass(value) and not isinstance(value, type):
         terms = asdict(value)
     else:  # an object of the user's own
-        terms = {
-            name: getattr(value, name) for name in [*getattr(value, "__dict__", ()), *OPTIONAL] if hasattr(value, name)
-        }
+        of_class = {name for kind in type(value).__mro__[:-1] for name in vars(kind) if not name.startswith("_")}
+        of_class = {name for name in of_class if not callable(getattr(value, name))}
+        names = [*getattr(value, "__dict__", ()), *OPTIONAL, *sorted(of_class)]
+        terms = {name: getattr(value, name) for name in names if hasattr(value, name)}
         terms = {name: one.tolist() if isinstance(one, np.ndarray) else one for name, one in terms.items()}
     return json.dumps({"kind": type(value).__name__, **terms}, default=str)
 

@@ -14,7 +14,7 @@ from feemodel.progress import Progress, reporting
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.closed_loop.costs import Costs
 from feemodel.simulation.closed_loop.demand import Demand
-from feemodel.simulation.closed_loop.paths import Bootstrap, path_job
+from feemodel.simulation.closed_loop.paths import OPTIONAL, Bootstrap, path_job
 from feemodel.simulation.closed_loop.policies import Pricing
 from feemodel.simulation.closed_loop.results import OF_PATH, PathResult, dataset
 from feemodel.simulation.executors import Selected, Where, in_order
@@ -105,7 +105,7 @@ def simulate(
     ):
         for path in range(job.paths):
             kept = None if finished is None else finished.get(path)
-            result = next(found) if kept is None else PathResult(*kept)
+            result = next(found) if kept is None else job.checked(path, PathResult(*kept))
             if finished is not None and kept is None:
                 finished.put(path, result)
             results.append(result)
@@ -209,4 +209,7 @@ def with_parameters(record: Any, changed: dict[str, Any]) -> Any:
         ):
             reason = "expected an attribute of that name, to make the object anew with other parameters"
             raise InvalidInput(f"{type(record).__name__}.{name}", reason, record)
-    return type(record)(**{name: getattr(record, name) for name in parameters(record)} | changed)
+    made = type(record)(**{name: getattr(record, name) for name in parameters(record)} | changed)
+    for name in {*OPTIONAL} & {*getattr(record, "__dict__", {})} - {*parameters(record)}:
+        setattr(made, name, getattr(record, name))  # which was set after the object was made
+    return made
