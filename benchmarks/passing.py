@@ -1,23 +1,20 @@
-"""Calls that are passed on beside nginx and the node asked directly, and pushes to a thousand WebSockets.
+"""Calls that are passed on beside nginx and the node asked directly.
 
 Throughput and latency over HTTP of the same calls, asked of a node, through nginx in front of it as a plain reverse
 proxy, and through a server in front of it, one after the other in every round. The nodes are geth, as operators have
 it, and anvil, which answers most calls from memory in less time than any proxy takes. Client, node and proxy share the
-processors, so that nginx shows what a proxy costs there. Then WebSockets that are subscribed to new blocks, each of
-which is told of every block: the times from the first of them that is told to the last, and from the block to the last.
+processors, so that nginx shows what a proxy costs there.
 Needs anvil by `scripts/install-peers`, and nginx, of Debian's package of that name; geth is built from its Go module,
 in minutes the first time; without Go anvil alone is measured.
 """
 
 import asyncio
-import base64
 import itertools
 import json
-import os
 import shutil
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -98,16 +95,16 @@ def main() -> None:
                 measured(f"geth {GETH_VERSION}", node)
     with anvil.running(GENESIS) as node:
         node.ask("anvil_autoImpersonateAccount", True)
-        measured(f"anvil {anvil.VERSION}", node, pushes=True)
+        measured(f"anvil {anvil.VERSION}", node)
 
 
-def measured(name: str, node: anvil.Node, *, pushes: bool = False) -> None:
-    """All calls asked of a node and of what is in front of it; `pushes` says that WebSockets are told of its blocks."""
+def measured(name: str, node: anvil.Node) -> None:
+    """All calls asked of a node and of what is in front of it."""
     for number in range(TRANSFERS):
         wait_for_receipt(node, node.ask("eth_sendTransaction", transfer(number))["result"])
     with (
         proxied(node) as port,
-        serving("--node", node.url, "--workers", str(WORKERS), "--watch-seconds", "0.02") as server,
+        serving("--node", node.url, "--workers", str(WORKERS)) as server,
     ):
         ports = {DIRECT: port_of(node.url), PROXY: port, SERVER: port_of(server.address)}
         for asked in ASKED.values():
@@ -117,8 +114,6 @@ def measured(name: str, node: anvil.Node, *, pushes: bool = False) -> None:
         for connections, (what, request) in itertools.product((1, CONNECTIONS), ASKED.items()):
             rows.append([what, str(connections), *beside(request, ports, connections, server.pid)])
         print(table(rows))
-        if pushes:
-            pushed(node, port_of(server.address))
 
 
 def with_system_contracts() -> dict[str, Any]:
@@ -200,63 +195,6 @@ async def load(port: int, request: Callable[[int], bytes], connections: int, sec
 
     await asyncio.gather(*map(client, range(connections)))
     return times
-
-
-class Told(asyncio.Protocol):
-    """A WebSocket that notes when it is told of a block."""
-
-    def __init__(self, number: int, told: Callable[[float], None]) -> None:
-        self._told, self.is_subscribed, self._data = told, asyncio.get_running_loop().create_future(), b""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        key = base64.b64encode(os.urandom(16)).decode()
-        transport.write(  # type: ignore[attr-defined]
-            f"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n\r\n".encode()
-        )
-        body = b'{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["newHeads"]}'
-        transport.write(bytes([0x81, 0x80 | len(body)]) + bytes(4) + body)  # type: ignore[attr-defined]
-
-    def data_received(self, data: bytes) -> None:
-        now = time.perf_counter()
-        if b'"result":"0x' in data and not self.is_subscribed.done():
-            self.is_subscribed.set_result(None)
-        elif b"eth_subscription" in data:
-            self._told(now)
-
-
-def pushed(node: anvil.Node, port: int) -> None:
-    """How long it takes until the last WebSocket is told of a block."""
-    spread, late = run(push(node, port))
-    for what, times in (("the first to the last WebSocket", spread), ("the block to the last WebSocket", late)):
-        shown = f"{1e3 * statistics.median(times):.0f} ms ({1e3 * min(times):.0f} to {1e3 * max(times):.0f})"
-        print(f"  {SOCKETS:,} WebSockets, {len(times)} blocks, from {what}: {shown}")
-
-
-async def push(node: anvil.Node, port: int) -> tuple[Sequence[float], Sequence[float]]:
-    """Seconds from the first to the last, and from the block to the last, for each block."""
-    loop, times = asyncio.get_running_loop(), []
-    sockets = [
-        (await loop.create_connection(lambda number=number: Told(number, times.append), "127.0.0.1", port))
-        for number in range(SOCKETS)
-    ]
-    async with asyncio.timeout(PATIENCE):
-        await asyncio.gather(*(socket.is_subscribed for _, socket in sockets))
-    await asyncio.sleep(1)
-    spread, late = [], []
-    for _ in range(BLOCKS):
-        times.clear()
-        began = time.perf_counter()
-        await asyncio.to_thread(node.ask, "evm_mine")
-        async with asyncio.timeout(PATIENCE):
-            while len(times) < SOCKETS:
-                await asyncio.sleep(0.005)
-        spread.append(max(times) - min(times))
-        late.append(max(times) - began)
-        await asyncio.sleep(0.5)
-    for transport, _ in sockets:
-        transport.abort()
-    return spread, late
 
 
 if __name__ == "__main__":
