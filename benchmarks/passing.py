@@ -33,7 +33,6 @@ from tests.system.processes import serving_time
 
 WORKERS, CONNECTIONS, ROUNDS, SECONDS, WARM_UP = 2, 16, 5, 0.4, 0.2
 TRANSFERS, BATCH = 64, 10  # blocks with a log each; calls of a batch
-SOCKETS, BLOCKS = 1_000, 10
 #: EIP-7002 and EIP-7251.
 SYSTEM_CONTRACTS = ("0x00000961ef480eb55e80d19ad83579a64c007002", "0x0000bbddc7ce488642fb579f8b00f3a590007251")
 SETTLE = 5.0  # seconds in which a server compiles what it needs beside the calls
