@@ -219,8 +219,9 @@ def test_few_open_files_reset_no_connection_and_end_nothing():
         used = sum(worker.cpu_times().user for worker in workers(server.pid))
         time.sleep(2.0)
         idle = sum(worker.cpu_times().user for worker in workers(server.pid)) - used
+        log = server.log()[-2_000:]
 
-    assert found.keys() <= {"ok", "HTTP 503", "HTTP 503 -32005", "closed", "no answer"}, server.log()[-2_000:]
+    assert found.keys() <= {"ok", "HTTP 503", "HTTP 503 -32005", "closed", "no answer"}, log
     assert found["ok"] > 0
     assert after == {"ok": 20}
     assert same
