@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(BINARY is None, reason="needs nginx, of Debian's
 WARM_UP = 3.0  # seconds in which the server loads what the innocent caller needs
 #: What nginx answers in place of the server: too many requests or connections, and requests that it cannot read.
 REFUSALS = frozenset(
-    {"HTTP 400", "HTTP 408", "HTTP 413", "HTTP 414", "HTTP 429", "HTTP 494", "HTTP 501", "closed", "open"}
+    {"HTTP 400", "HTTP 401", "HTTP 408", "HTTP 413", "HTTP 414", "HTTP 429", "HTTP 494", "HTTP 501", "closed", "open"}
 )
 
 
