@@ -237,9 +237,12 @@ def check_plausible(name: str, value: float | None, hint: str, *, least: float =
     Traceback (most recent call last):
     feemodel.errors.InvalidInput: target_delay: expected at least 60 (in seconds; 16 h are 57,600), got 16.0
     """
-    if not value or least <= value <= most:
+    if value is None:
         return
-    expected = f"at least {least:,.16g}" if value < least else f"at most {most:,.16g}"
+    number = real_scalar(name, value, minimum=None)
+    if number == 0.0 or least <= number <= most:
+        return
+    expected = f"at least {least:,.16g}" if number < least else f"at most {most:,.16g}"
     raise InvalidInput(name, f"expected {expected} ({hint})", value)
 
 

@@ -31,6 +31,7 @@ LISTED = (
 BY_MODULE = ("feemodel.simulation", "feemodel.sizes")
 INSIDE = {  # modules whose names nobody outside their room calls
     "feemodel.simulation.axes", "feemodel.simulation.blocks", "feemodel.simulation.executors",
+    "feemodel.simulation.fingerprint", "feemodel.simulation.l1_columns",
     "feemodel.simulation.path_brackets", "feemodel.simulation.closed_loop.execution_prices",
     "feemodel.simulation.closed_loop.l1_steps",
     "feemodel.simulation.closed_loop.loop", "feemodel.simulation.closed_loop.observations",

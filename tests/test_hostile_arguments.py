@@ -38,7 +38,7 @@ NOT_CALLED = {
     "feemodel.simulation.posting": {"PriceCap"},
     "feemodel.simulation.reduce": {"Over"},
     "feemodel.simulation.samples": {"Samples"},
-    "feemodel.simulation.scenarios": {"check_scenario"},
+    "feemodel.simulation.scenarios": {"check_block_seconds", "check_scenario"},
 }  # fmt: skip
 #: What `backtest` refuses, `calibrate` hands to it, at 0.1 s a call.
 PARTS_TRIED_ELSEWHERE = {"calibrate"}

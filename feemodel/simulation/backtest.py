@@ -131,7 +131,8 @@ def resampling(rate: float) -> str:
     >>> resampling(1.45)
     'times of transactions are not used: they are drawn with replacement onto L1 time at 1.45 a second'
     """
-    return f"times of transactions are not used: they are drawn with replacement onto L1 time at {rate:g} a second"
+    told = f"{real_scalar('rate', rate):g} a second"
+    return f"times of transactions are not used: they are drawn with replacement onto L1 time at {told}"
 
 
 def path_ticks(l1_fees: xr.Dataset, rule: PricingRule, rate: float) -> int:

@@ -184,7 +184,8 @@ def check_block_seconds(block_seconds: float, step: float) -> None:
     Traceback (most recent call last):
     feemodel.errors.InvalidInput: block_seconds: expected at least 600 (in seconds; 24 h are 86,400), or a step ...
     """
-    if block_seconds != step and block_seconds < LEAST_SECONDS:
+    shortest, seconds = real_scalar("step", step, unit="s"), real_scalar("block_seconds", block_seconds, unit="s")
+    if seconds != shortest and seconds < LEAST_SECONDS:
         bound = f"at least {LEAST_SECONDS:g} ({IN_SECONDS})"
         reason = f"expected {bound}, or a step of {step:g} for rows drawn one by one"
         raise InvalidInput("block_seconds", reason, block_seconds)

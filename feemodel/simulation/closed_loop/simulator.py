@@ -170,20 +170,20 @@ class Experiment:
         changed: dict[str, dict[str, Any]] = {part: {} for part in PARTS}
         for name, value in values.items():
             part, _, term = name.partition("_")
-            if part not in PARTS or term not in parameters(getattr(self, part)):
+            if part not in PARTS or term not in _parameters(getattr(self, part)):
                 raise InvalidInput("inputs", "expected a field as part_field, such as demand_elasticity", name)
             held, number = getattr(getattr(self, part), term), value.item()
             # A drawn input is a double; a field that counts takes it where it is whole.
             whole = isinstance(held, int) and not isinstance(held, bool) and float(number).is_integer()
             changed[part][term] = int(number) if whole else number
-        made = {part: with_parameters(getattr(self, part), given) for part, given in changed.items()}
+        made = {part: _with_parameters(getattr(self, part), given) for part, given in changed.items()}
         return path_job(self.l1_fees, **made, step=self.step, rng=self.rng)(0).summary
 
 
-def parameters(record: Any) -> tuple[str, ...]:
+def _parameters(record: Any) -> tuple[str, ...]:
     """The fields of a dataclass; of another object its constructor's parameters that are its attributes too.
 
-    >>> parameters(Costs())[0]
+    >>> _parameters(Costs())[0]
     'finalization_gas'
     """
     if is_dataclass(record):
@@ -191,12 +191,12 @@ def parameters(record: Any) -> tuple[str, ...]:
     return tuple(name for name in inspect.signature(type(record)).parameters if hasattr(record, name))
 
 
-def with_parameters(record: Any, changed: dict[str, Any]) -> Any:
+def _with_parameters(record: Any, changed: dict[str, Any]) -> Any:
     """An object like another one, made anew with some parameters changed.
 
     Raises `InvalidInput` where the constructor needs a parameter that is no attribute.
 
-    >>> with_parameters(Costs(), {"proving_per_byte": 3.0}).proving_per_byte
+    >>> _with_parameters(Costs(), {"proving_per_byte": 3.0}).proving_per_byte
     3.0
     """
     if is_dataclass(record) and not isinstance(record, type):
@@ -209,7 +209,7 @@ def with_parameters(record: Any, changed: dict[str, Any]) -> Any:
         ):
             reason = "expected an attribute of that name, to make the object anew with other parameters"
             raise InvalidInput(f"{type(record).__name__}.{name}", reason, record)
-    made = type(record)(**{name: getattr(record, name) for name in parameters(record)} | changed)
-    for name in {*OPTIONAL} & {*getattr(record, "__dict__", {})} - {*parameters(record)}:
+    made = type(record)(**{name: getattr(record, name) for name in _parameters(record)} | changed)
+    for name in {*OPTIONAL} & {*getattr(record, "__dict__", {})} - {*_parameters(record)}:
         setattr(made, name, getattr(record, name))  # which was set after the object was made
     return made
