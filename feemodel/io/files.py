@@ -134,6 +134,8 @@ def _read_parquet(path: PathLike, names: Sequence[str]) -> pa.Table:
                 batches.append(batch)
         except KeyError as error:  # names of columns that differ between the parts of a damaged file
             raise UnreadableFile(f"{path}: damaged: no column {error}") from None
+        if rows != file.metadata.num_rows:
+            raise UnreadableFile(f"{path}: damaged: {rows:,} of {file.metadata.num_rows:,} rows can be read")
         return pa.Table.from_batches(batches, None if batches else _schema(file, names)).combine_chunks()
 
 

@@ -36,7 +36,7 @@ TRANSFER: Mapping[str, int] = {
 
 def padding_table(
     l1_fees: Mapping[str, Any] | pd.DataFrame, *, blocks: Sequence[int] = BLOCKS, wallets: Sequence[float] = WALLETS,
-    transaction: Mapping[str, int] = TRANSFER, at: When | None = None, chains: Mapping[str, Chain] = CHAINS,
+    transaction: Mapping[str, int] | None = None, at: When | None = None, chains: Mapping[str, Chain] = CHAINS,
     parameters: Mapping[str, Mapping[str, Any]] = EMPTY,
 ) -> pd.DataFrame:  # fmt: skip
     """The factors that are enough, for each chain whose parameters are known and each number of blocks.
@@ -63,6 +63,7 @@ def padding_table(
     >>> found.loc["taiko", ["bound", "quantile", "fails_1.1"]].tolist()
     [1.25, 1.0, 0.0]
     """
+    transaction = TRANSFER if transaction is None else transaction
     check_table("l1_fees", l1_fees, ("base_fee", "blob_base_fee"))
     fees = {name: np.atleast_1d(whole(name, l1_fees[name])) for name in ("base_fee", "blob_base_fee")}
     shapes = {name: column.shape for name, column in fees.items()}
