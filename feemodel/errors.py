@@ -50,7 +50,8 @@ class UnknownParameter(InvalidInput):
     @property
     def brief(self) -> str:
         """A few words for a row of a table."""
-        return f"unknown since {self.since}: {', '.join(self.parameters)}"
+        since = "" if self.since == "unknown" else f" since {self.since}"
+        return f"unknown{since}: {', '.join(self.parameters)}"
 
     def __str__(self) -> str:
         example = ", ".join(f'"{name}": …' for name in self.parameters)

@@ -32,7 +32,8 @@ def test_a_signed_transaction_is_explained(open_tab):
     assert checks == ["… less than the node suggests", "✓ accepted", "✓ accepted"]
     answer = tab.page.evaluate("told.answer")
     compared = tab.page.evaluate("told.compared.result")
-    assert len(compared["rules"]) == tab.page.locator("#told .rule-bar > div").count()
+    priced = [one for one in compared["rules"] if "error" not in one]
+    assert len(priced) == tab.page.locator("#told .rule-bar > div").count()
     tab.page.locator("#gas-used").fill("41309")
     tab.page.locator("#explain").click()
     tab.told()
@@ -123,3 +124,22 @@ def test_a_hash_is_looked_up_at_the_node(page_browser, page_server):
     alone.told()
     assert alone.text("#subject-error").startswith("subject: expected no hash: there is no node to ask")
     alone.close()
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+def test_a_chain_whose_parameters_are_unknown_says_so_at_every_width(open_tab, width):
+    tab = open_tab(viewport={"width": width, "height": 800})
+    tab.page.locator("#at").fill("2024-06-14")
+    tab.page.locator("[data-example=signed]").click()
+    tab.told()
+    compared = tab.page.evaluate("told.compared.result")
+    unpriced = [one for one in compared["rules"] if "error" in one]
+    cells = tab.page.locator("#told td.no-fee div")
+
+    assert {"mode", "zksync-era"} <= {one["rule"] for one in unpriced}
+    assert [one["error"] for one in unpriced] == cells.all_text_contents()
+    assert all(one.is_visible() for one in cells.all())
+    inside = "(cell) => cell.getBoundingClientRect().right <= cell.closest('.scroll').getBoundingClientRect().right + 1"
+    assert all(one.evaluate(inside) for one in cells.all())
+    sources = tab.page.locator("#told details li").all_text_contents()
+    assert len(sources) == len({one["rule"] for one in compared["rules"]} | set(compared["without"])) + 1

@@ -413,3 +413,11 @@ def test_new_chains_are_compared_in_their_tokens_and_in_eth(capsys):
         == 0
     )
     assert "MNT = " in capsys.readouterr().out
+
+
+def test_an_unknown_time_is_not_named_as_one():
+    with pytest.raises(UnknownParameter) as refused:
+        rollups.rule("zksync-era", at="2024-06-14")
+
+    assert refused.value.brief.startswith("unknown: minimal_l2_gas_price, ")
+    assert "since unknown" not in str(refused.value)

@@ -298,7 +298,8 @@ def _unknown_error(chain_name: str, missing: Mapping[str, Parameter]) -> Unknown
         groups.setdefault((one.since, one.cause), []).append(name)
     texts = []
     for (since, cause), names in groups.items():
-        text = f"no source gives {', '.join(names)} of {chain_name} since {since}" + (f" ({cause})" if cause else "")
+        text = f"no source gives {', '.join(names)} of {chain_name}" + ("" if since == UNKNOWN else f" since {since}")
+        text += f" ({cause})" if cause else ""
         known = [f"{name} {shown(last.value)} of {last.since}" for name in names if (last := missing[name].last)]
         texts.append(text + (f", before: {', '.join(known)}" if known else ""))
     since = min(one.since for one in missing.values())
