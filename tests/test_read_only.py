@@ -12,7 +12,6 @@ import urllib3
 
 from tests.conftest import ROOT
 from tests.serving import START
-from tests.test_rpc_logs_metrics import JSON, request
 
 COMPILED = 4 * START  # seconds for a first proof where the worker compiles the hashing anew
 IMAGE = (ROOT / "deploy" / "Containerfile").read_text(encoding="utf-8")
@@ -101,17 +100,14 @@ def test_a_read_only_root_serves_without_kernels(image):
                 line = server.stdout.readline()
                 assert line, server.stderr.read()
                 text += line
-            asked = request("rollup_getProof", "0x" + "11" * 20, [], "latest")
-            reply = pool.request("POST", json.loads(text)["address"], body=asked, headers=JSON).json()
+            asked = {"jsonrpc": "2.0", "id": 1, "method": "rollup_getProof", "params": ["0x" + "11" * 20, [], "latest"]}
+            reply = pool.request("POST", json.loads(text)["address"], json=asked).json()
         finally:
             server.terminate()
             server.wait(START)
         said = server.stderr.read()
     assert reply["result"]["accountProof"]
-    lines = [json.loads(line) for line in said.splitlines()]
-    assert server.returncode == 0
-    assert [line["level"] for line in lines] == ["info"] * len(lines), said
-    assert lines[-1]["event"] == "stopped"
+    assert (server.returncode, said) == (0, "")  # it logs warnings and errors only
 
 
 def test_the_documented_command_is_the_one_that_is_tried():
