@@ -10,7 +10,10 @@ from pathlib import Path
 
 #: Top-level module → the extra that installs it. A server estimates gas, so its extra comes with an engine.
 EXTRAS = {
-    **dict.fromkeys(("uvloop", "msgspec", "prometheus_client", "httptools", "websockets"), "serve,execution"),
+    **dict.fromkeys(
+        ("uvicorn", "httptools", "uvloop", "websockets", "starlette", "aiohttp", "msgspec", "prometheus_client"),
+        "serve,execution",
+    ),
     **dict.fromkeys(("distributed", "dask"), "dask"),
     **dict.fromkeys(("nbclient", "nbformat", "ipykernel"), "notebooks"),
     "ethereum": "execution",

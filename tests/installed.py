@@ -16,8 +16,11 @@ import feemodel
 CALL = '{"to": "0x1111111111111111111111111111111111111111", "value": "0x1"}'
 FEE = ("fee", "--size", "128", "--gas", "21000", "--json")
 # What the extras bring: a module that needs one of these is not of the core.
-EXTRAS = {"SALib", "distributed", "ethereum", "httptools", "msgspec", "prometheus_client", "uvloop", "websockets"}
-MAY_NEED_EXTRAS = ("feemodel.execution.", "feemodel.server.")
+EXTRAS = {
+    "SALib", "aiohttp", "distributed", "ethereum", "httptools", "msgspec", "prometheus_client", "starlette", "uvicorn",
+    "uvloop", "websockets",
+}  # fmt: skip
+MAY_NEED_EXTRAS = ("feemodel.execution.", "feemodel.io.async_node", "feemodel.server.")
 SHIPPED = (
     "py.typed", "explorer/page.html", "simulation/corpus/linea.json", "data/linea_transactions.csv",
     "data/l1_fees_2026-01-07_2026-02-06.csv", "data/rollup_transactions.csv",

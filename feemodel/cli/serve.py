@@ -9,17 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import msgspec
-
 from feemodel.cli.output import print_json
 from feemodel.errors import InvalidInput
-from feemodel.server.settings import DEFAULTS, HELP, SECRET, SECTIONS, Settings, is_list, load_settings
 
 if TYPE_CHECKING:
     from feemodel.ledger.store import Store
     from feemodel.server.loaded import Loaded
+    from feemodel.server.settings import Settings
 
-PACKAGES = ("uvicorn", "httptools", "starlette", "aiohttp", "websockets", "prometheus_client")
+PACKAGES = ("uvicorn", "httptools", "websockets", "starlette", "aiohttp", "msgspec", "prometheus_client")
 EPILOG = """\
 Each setting may also be in the file, or in the environment as FEEMODEL_NAME; flags take precedence.
 
@@ -32,6 +30,11 @@ exit codes of --check and --check-settings:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    for package in PACKAGES:
+        if find_spec(package) is None:  # which is reported here once, and not by every worker
+            raise ModuleNotFoundError(name=package)
+    from feemodel.server.settings import DEFAULTS, HELP, SECTIONS, is_list
+
     parser.add_argument("--config", metavar="FILE", help="settings in TOML, a table for each group below")
     check = parser.add_mutually_exclusive_group()
     check.add_argument(
@@ -61,15 +64,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from feemodel.server.settings import SECTIONS, load_settings
+
     names = [name for section in SECTIONS.values() for name in section]
     flags = {name: _joined(getattr(options, name)) for name in names}
     file = os.environ.get("FEEMODEL_CONFIG") if options.config is None else options.config
     if file == "":
         raise InvalidInput("FEEMODEL_CONFIG" if options.config is None else "--config", "expected a file", file)
     settings = load_settings(file=file, environment=os.environ, flags=flags)
-    for package in PACKAGES:
-        if find_spec(package) is None:  # which is reported here once, and not by every worker
-            raise ModuleNotFoundError(name=package)
     from feemodel.server.loaded import load
     from feemodel.server.workers import serve
 
@@ -87,13 +89,13 @@ def _joined(value: Any) -> Any:
     return ",".join(value) if isinstance(value, list) else value
 
 
-def _ledger(settings: Settings) -> AbstractContextManager[str | None]:
+def _ledger(settings: "Settings") -> AbstractContextManager[str | None]:
     """Return a temporary folder for the ledger of a genesis, where the settings name no file."""
     needed = settings.store is None and settings.node is None and settings.replay is None
     return tempfile.TemporaryDirectory(prefix="feemodel-") if needed else nullcontext()
 
 
-def _store(settings: Settings, folder: str | None) -> Path | None:
+def _store(settings: "Settings", folder: str | None) -> Path | None:
     """Return the ledger that proves: the one that is named, or a new one of the genesis; `None` for neither."""
     if settings.store is not None:
         from feemodel.ledger.store import Store
@@ -128,6 +130,8 @@ def _check_genesis(genesis: str, store: "Store") -> None:
 def _checked(loaded: "Loaded", *, ask_nodes: bool) -> dict[str, Any]:
     """Open what would be served, and return what that is; what cannot be served is an error here, not of a worker."""
     import asyncio
+
+    import msgspec
 
     from feemodel.server.service import Service
 
@@ -167,7 +171,7 @@ def _announce(address: str, loaded: "Loaded", options: argparse.Namespace) -> No
         print(f"{address}: {_source(loaded.settings)}. Stop with Ctrl-C.", flush=True)
 
 
-def _source(settings: Settings) -> str:
+def _source(settings: "Settings") -> str:
     for name in ("node", "replay", "genesis", "store"):
         value = getattr(settings, name)
         if value is not None:
@@ -177,6 +181,8 @@ def _source(settings: Settings) -> str:
 
 def _hidden(name: str, value: Any) -> Any:
     """Return a setting as it may be shown: of an address no more than scheme, host and port."""
+    from feemodel.server.settings import SECRET
+
     if value is None or name not in SECRET:
         return value
     address = urlsplit(value)
