@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import Frame
@@ -48,19 +49,25 @@ class Connections:
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
-        self.http: dict[Http, None] = {}  # in the order of their opening
+        self.http: set[Http] = set()
+        self.idle: dict[Http, None] = {}  #: those without a request, the longest idle first
         self.websockets: set[WebSocket] = set()
 
     def has_room(self) -> bool:
         """Return whether there is room for one more, after the longest idle connection was closed if needed."""
         if len(self.http) + len(self.websockets) < self.limits.connections:
             return True
-        idle = min((one for one in self.http if one.is_idle), key=lambda one: one.active_at, default=None)
+        idle = next(iter(self.idle), None)
         if idle is None:
             return False
-        self.http.pop(idle)
+        self.forget(idle)
         idle.transport.abort()
         return True
+
+    def forget(self, one: "Http") -> None:
+        """Count a connection no more."""
+        self.http.discard(one)
+        self.idle.pop(one, None)
 
     async def watch(self) -> None:
         """Close connections that take too long, for ever."""
@@ -115,6 +122,24 @@ class _Sliced:
         self._left, self._at = b"", 0
 
 
+class _Flow(FlowControl):
+    """Reads on only when everything that was received is parsed: a request that is answered or read ends no pause.
+
+    Parameters
+    ----------
+    transport : of the connection.
+    received : what is not parsed.
+    """
+
+    def __init__(self, transport: asyncio.Transport, received: _Sliced) -> None:
+        super().__init__(transport)
+        self._received = received
+
+    def resume_reading(self) -> None:
+        if not self._received:
+            super().resume_reading()
+
+
 class Http(HttpToolsProtocol):
     """One connection."""
 
@@ -127,13 +152,15 @@ class Http(HttpToolsProtocol):
         self.request_bytes, self.is_head = 0, True  #: of the request that is being read
         self.is_pipelined = False
         self.received = _Sliced(self._parse, self._may_parse, HEAD_SLICE)
+        self.flow = _Flow(transport, self.received)
         if self.open.has_room():
-            self.open.http[self] = None
+            self.open.http.add(self)
+            self._note_idle()
         else:
             self._refuse(b"503 Service Unavailable", b"retry-after: 1\r\n")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.open.http.pop(self, None)
+        self.open.forget(self)
         self.received.clear()
         super().connection_lost(exc)
 
@@ -141,6 +168,12 @@ class Http(HttpToolsProtocol):
     def is_idle(self) -> bool:
         """Whether no request is being read or answered."""
         return self.reading_since is None and (self.cycle is None or self.cycle.response_complete)
+
+    def _note_idle(self) -> None:
+        """Tell whether the connection is idle, after each change of that."""
+        self.open.idle.pop(self, None)
+        if self.is_idle and self in self.open.http:
+            self.open.idle[self] = None
 
     def is_late(self, now: float, limits: ConnectionLimits) -> bool:
         """Return whether the connection must be closed."""
@@ -161,6 +194,7 @@ class Http(HttpToolsProtocol):
     def _parse(self, data: bytes) -> None:
         if self.reading_since is None:
             self.reading_since = self.loop.time()
+            self._note_idle()
         self.request_bytes += len(data)
         super().data_received(data)
         if self.pipeline:
@@ -195,16 +229,18 @@ class Http(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         self.request_bytes, self.is_head, self.reading_since = 0, True, None
         super().on_message_complete()
+        self._note_idle()
 
     def on_response_complete(self) -> None:
         self.active_at = self.loop.time()
         super().on_response_complete()
+        self._note_idle()
         if self.received:
             self.flow.pause_reading()
             self.loop.call_soon(self.received.resume)
 
     def handle_websocket_upgrade(self) -> None:
-        self.open.http.pop(self, None)
+        self.open.forget(self)
         self.received.clear()
         if len(self.open.websockets) >= self.open.limits.websockets:
             self._refuse(b"503 Service Unavailable", b"retry-after: 5\r\n")
@@ -271,6 +307,8 @@ class WebSocket(WebSocketsSansIOProtocol):
         super().data_received(data)
         if not self.frames and not self.conn.reader.buffer:
             self.reading_since = None
+        # In the middle of a large frame there is nothing to do for a slice but to keep it.
+        self.received.size = SLICE if len(self.conn.reader.buffer) >= SLICE else WEBSOCKET_SLICE
         if not self.received and self.queue.empty() and self.read_paused and not self.transport.is_closing():
             self.read_paused = False
             self.transport.resume_reading()

@@ -101,8 +101,9 @@ def count_refusal(status: int) -> None:
 
 
 def begin() -> None:
-    """Note when this process began."""
+    """Note when this process began, and open the file of each kind: later there may be no room for an open file."""
     _started.set(time.time())
+    _seconds.labels("unknown")
     note_process()
 
 
