@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.system.attack import WAIT
 from tests.system.start import Started, started
 
 HERE = Path(__file__).parent
@@ -12,8 +13,9 @@ WORKERS = ("--workers", "2")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--attack-seconds`."""
+    """Add `--attack-seconds` and `--attack-bound`."""
     parser.addoption("--attack-seconds", type=float, default=1.5, help="duration of each attack [s]")
+    parser.addoption("--attack-bound", type=float, default=WAIT, help="wait that an innocent caller may have [s]")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -21,12 +23,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.system)
+            if item.path.name.startswith("test_attacks"):
+                item.add_marker(pytest.mark.attack)
 
 
 @pytest.fixture(scope="session")
 def seconds(request: pytest.FixtureRequest) -> float:
     """Duration of each attack [s]."""
     return float(request.config.getoption("--attack-seconds"))
+
+
+@pytest.fixture(scope="session")
+def bound(request: pytest.FixtureRequest) -> float:
+    """Wait that an innocent caller may have [s]."""
+    return float(request.config.getoption("--attack-bound"))
 
 
 @pytest.fixture(scope="module")

@@ -22,11 +22,11 @@ def field(server):
 
 
 @pytest.mark.parametrize("attack", [*call_attacks(), *http_attacks(), *websocket_attacks()], ids=lambda one: one.name)
-def test_others_are_answered_and_no_worker_grows_or_dies(field: Field, attack: Attack, seconds: float):
-    damage = field.attack(attack, seconds)
+def test_others_are_answered_and_no_worker_grows_or_dies(field: Field, attack: Attack, seconds: float, bound: float):
+    damage = field.attack(attack, seconds, bound)
 
     print(damage)
-    assert damage.failures() == []
+    assert damage.failures(bound) == []
 
 
 def test_no_internal_error_was_logged(server, field):

@@ -41,8 +41,8 @@ def field(tmp_path_factory):
     [*http_attacks(), *websocket_attacks(), *large_requests(), *batches(), *refused()],
     ids=lambda one: one.name,
 )
-def test_others_are_answered_and_no_worker_grows_or_dies(field: Field, attack: Attack, seconds: float):
-    damage = field.attack(attack, seconds)
+def test_others_are_answered_and_no_worker_grows_or_dies(field: Field, attack: Attack, seconds: float, bound: float):
+    damage = field.attack(attack, seconds, bound)
 
     print(damage)
-    assert damage.failures(REFUSALS) == []
+    assert damage.failures(bound, REFUSALS) == []
