@@ -309,6 +309,11 @@ def _value(spelled: str, name: str, value: Any) -> Any:
     return _checked(spelled, name, value, strict=not is_text)
 
 
+#: A bound of a whole number as msgspec writes it, and in the words of the other verbs.
+_BOUND = re.compile(r"`int` (>=|<=) (-?\d+)$")
+_BOUNDS = {">=": "an integer of at least", "<=": "at most"}
+
+
 def _checked(spelled: str, name: str, value: Any, *, strict: bool) -> Any:
     """Return a value of the setting's type; raises `InvalidInput`."""
     try:
@@ -317,6 +322,7 @@ def _checked(spelled: str, name: str, value: Any, *, strict: bool) -> Any:
         reason = str(error).partition(" - at")[0].partition(", got")[0]
         if "matching regex" in reason:
             reason = "expected text without space at its ends and without control characters"
+        reason = _BOUND.sub(lambda found: f"{_BOUNDS[found[1]]} {int(found[2]):,}", reason)
         raise InvalidInput(spelled, reason[:1].lower() + reason[1:], HIDDEN if name in SECRET else value) from None
     if name in _CHECKS and found is not None:
         for one in found if isinstance(found, tuple) else (found,):
