@@ -233,3 +233,15 @@ def test_rows_count_as_one_input():
 def test_what_cannot_be_screened_is_named(call, error, named):
     with pytest.raises(error, match=named):
         call()
+
+
+def test_inputs_named_as_options_are_given_in_a_mapping():
+    def total(tolerance, workers, x):
+        return 2.0 * tolerance + 2.0 * workers + x
+
+    inputs = {"tolerance": (0.0, 1.0), "workers": (0.0, 1.0)}
+    found = sobol_indices(total, 1_024, rng=1, inputs=inputs, x=(0.0, 1.0))
+    assert found.input.values.tolist() == ["tolerance", "workers", "x"]
+    assert found.first_order.round(1).values.tolist() == [0.4, 0.4, 0.1]
+    with pytest.raises(InvalidInput, match="inputs: expected a name that is not given elsewhere, got 'x'"):
+        sobol_indices(total, 64, inputs=inputs | {"x": (0.0, 1.0)}, x=(0.0, 1.0))

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import RealArray, check_limit, flag, raise_first, real_scalar, share, whole_scalar
+from feemodel.checks import (
+    EMPTY,
+    RealArray,
+    check_limit,
+    flag,
+    mapping,
+    raise_first,
+    real_scalar,
+    share,
+    text,
+    whole_scalar,
+)
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.extras import install_command
 from feemodel.records import compared_by_value
@@ -52,6 +63,7 @@ def sobol_indices(
     second_order: bool = False,
     executor: "Where" = None,
     workers: int | None = None,
+    inputs: Mapping[str, Any] = EMPTY,
     **ranges: Any,
 ) -> "xarray.Dataset":
     """The share of a result's variance that each input explains, alone and with all others.
@@ -75,9 +87,9 @@ def sobol_indices(
     tolerance : the width of an interval from which `NotConverged` is warned [1].
     second_order : whether second orders are computed, which needs the extra `sensitivity`.
     executor, workers : as in `feemodel.sweep`.
+    inputs : ranges of inputs whose names are options here, such as `{"workers": (1, 8)}`.
     ranges : as in `feemodel.sobol`: a pair (low, high), a frozen `scipy.stats` distribution, `rows`, which count
-        as one input, or a number that stays the same. An input that is named as an option here, such as `workers`,
-        needs another name in the function.
+        as one input, or a number that stays the same.
 
     Returns
     -------
@@ -102,7 +114,7 @@ def sobol_indices(
         raise InvalidInput("count", reason, ranges.get("count"))
     level = share("confidence", confidence)
     draws, widest_accepted = whole_scalar("resamples", resamples, minimum=2), real_scalar("tolerance", tolerance)
-    samples, points = _points(count, rng, ranges)
+    samples, points = _points(count, rng, _all_ranges(inputs, ranges))
     if draws > MOST_RESAMPLES or draws * len(points) > LARGEST_BOOTSTRAP:
         limits = f"{MOST_RESAMPLES:,} resamples, or {LARGEST_BOOTSTRAP:,} rows drawn"
         raise LimitExceeded(f"{draws:,} resamples of {len(points):,} rows are more than {limits}: take fewer")
@@ -123,6 +135,15 @@ def sobol_indices(
     attributes = {"evaluations": evaluated.sizes[SAMPLE], "confidence": level, "resamples": draws}
     attributes |= {"widest_interval": widest, "converged": int(widest <= widest_accepted)}
     return _dataset(found, pairs, names, points).assign_attrs({**evaluated.attrs, **points.attributes(), **attributes})
+
+
+def _all_ranges(inputs: Mapping[str, Any], ranges: Mapping[str, Any]) -> dict[str, Any]:
+    """Ranges by name; raises `InvalidInput` for a name that is given twice, and for `rng`, which no input can be."""
+    given = mapping("inputs", inputs)
+    for name in given:
+        if text("inputs", name) in ranges or name == "rng":
+            raise InvalidInput("inputs", "expected a name that is not given elsewhere", name)
+    return {**given, **ranges}
 
 
 def _points(count: int, rng: Rng, ranges: Mapping[str, Any]) -> tuple[Samples, SobolPoints]:
@@ -277,6 +298,7 @@ def morris_screening(
     resamples: int = 1_000,
     executor: "Where" = None,
     workers: int | None = None,
+    inputs: Mapping[str, Any] = EMPTY,
     **ranges: Any,
 ) -> "xarray.Dataset":
     """Elementary effects of each input: how much a result moves when one input moves across its range, and how evenly.
@@ -295,7 +317,7 @@ def morris_screening(
     confidence : of the interval of `mu_star` [1].
     resamples : of the bootstrap.
     executor, workers : as in `feemodel.sweep`.
-    ranges : as in `feemodel.sobol_indices`.
+    inputs, ranges : as in `feemodel.sobol_indices`.
 
     Returns
     -------
@@ -322,12 +344,16 @@ def morris_screening(
         raise InvalidInput("levels", "expected an even number", levels)
     level, draws = share("confidence", confidence), whole_scalar("resamples", resamples, minimum=2)
     check_limit(draws, "resamples", MOST_RESAMPLES)
-    samples, points = _points(1, rng, ranges)
+    samples, points = _points(1, rng, _all_ranges(inputs, ranges))
     sample, analyze = _salib()
-    inputs = list(points.ranges)
-    size = count * (len(inputs) + 1) * len(points.names)
+    names_of_inputs = list(points.ranges)
+    size = count * (len(names_of_inputs) + 1) * len(points.names)
     check_limit(size, "numbers of a design", LARGEST_DESIGN, ": take fewer trajectories")
-    problem = {"num_vars": len(inputs), "names": inputs, "bounds": [[0.0, 1.0]] * len(inputs)}
+    problem = {
+        "num_vars": len(names_of_inputs),
+        "names": names_of_inputs,
+        "bounds": [[0.0, 1.0]] * len(names_of_inputs),
+    }
     design = sample(problem, count, num_levels=grid_levels, seed=stream_of(points.seed, 0))
     columns: dict[str, Any] = {}
     for place, (name, within) in enumerate(points.ranges.items()):
@@ -352,7 +378,7 @@ def morris_screening(
     unit = evaluated[names[0]].attrs.get("units")
     made = described_dataset(
         {key: (("result", "input"), np.array(values), unit) for key, values in found.items()},
-        {"result": names, "input": inputs},
+        {"result": names, "input": names_of_inputs},
         {**evaluated.attrs, **points.attributes(), "sampling": described, "confidence": level, "resamples": draws},
     )
     return made if len(names) > 1 else made.squeeze("result")
