@@ -240,7 +240,7 @@ def test_inputs_named_as_options_are_given_in_a_mapping():
         return 2.0 * tolerance + 2.0 * workers + x
 
     inputs = {"tolerance": (0.0, 1.0), "workers": (0.0, 1.0)}
-    found = sobol_indices(total, 1_024, rng=1, inputs=inputs, x=(0.0, 1.0))
+    found = sobol_indices(total, 1_024, rng=1, tolerance=1.0, inputs=inputs, x=(0.0, 1.0))
     assert found.input.values.tolist() == ["tolerance", "workers", "x"]
     assert found.first_order.round(1).values.tolist() == [0.4, 0.4, 0.1]
     with pytest.raises(InvalidInput, match="inputs: expected a name that is not given elsewhere, got 'x'"):
