@@ -34,7 +34,11 @@ class Above(NamedTuple):
 #: Attacks that do not hold the bounds of 0.5 s and 200 MiB yet: about what was measured on a busy machine of two cores.
 ABOVE = {
     "3,000 connections, each answered once": Above(wait=2.0),  # 1.5 s
+    "3,000 idle connections": Above(wait=1.0),  # 0.6 s
     "an object of 90,000 names": Above(wait=2.5),  # 1.8 s
+    "requests without Host, pipelined": Above(wait=2.0),  # 1.5 s
+    "13 MB responses that nobody reads, WebSocket": Above(wait=1.0),  # 0.51 s
+    "1,500 idle WebSockets": Above(wait=12.0, growth=500 * MIB),  # 7.4 s and 353 MiB: each handshake costs milliseconds
 }
 
 Throw = Callable[[Target, float], Awaitable[Counter[str]]]  # a target, seconds → outcomes

@@ -263,7 +263,7 @@ def flooding(first: bytes, more: bytes) -> Throw:
             connection.abort()
 
     async def again(target: Target, until: float) -> Counter[str]:
-        ends = Counter[str]()
+        ends = Counter([await one(target)])  # at least one, however late it is
         while time.perf_counter() < until:
             ends[await one(target)] += 1
         return ends
