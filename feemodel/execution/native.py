@@ -58,11 +58,15 @@ _ENDINGS = (
     (Status.OUT_OF_GAS, "out of gas: max initcode size exceeded: code size {detail} limit 49152"),
 )
 _INVALID_OPCODE = 4
-_FAULTS = (native.MissingHash, native.TooLarge, native.BalanceOverflow, native.Exceeded, native.NativeError)
 _NO_FIELDS = (AttributeError, TypeError, ValueError, OverflowError)  # of values that are no fields of an input
 
 _Function: TypeAlias = "Callable[[native.State, native.Block, native.Message, int, float | None], Answer]"
 _Answer = tuple[int, int, int, int, bytes, int, str]  # ending, gas used, refund, floor, output, detail, fault
+
+
+def _faults() -> tuple[type[Exception], ...]:
+    """The errors of the package, which need not be installed when this module is imported."""
+    return native.MissingHash, native.TooLarge, native.BalanceOverflow, native.Exceeded, native.NativeError
 
 
 class Native:
@@ -158,7 +162,7 @@ class _Machine:
             raise Unproven(str(error)) from None
         except (TypeError, ValueError, OverflowError) as error:
             raise InvalidInput("search", str(error), search) from None
-        except _FAULTS as error:
+        except _faults() as error:
             raise self._failure(error) from None
         outcome = REFUSED if answer is None else _outcome(answer)
         return Searched(gas_limit, outcome, executed, proven, spent)
@@ -179,7 +183,7 @@ class _Machine:
         check_executable(self._call_state, message, gas_limit, self._blob_cost)
         try:
             return function(self._state, self._block, given, gas_limit, self._left())
-        except _FAULTS as error:
+        except _faults() as error:
             raise self._failure(error) from None
 
     def _prepared(self, message: Message) -> native.Message:

@@ -88,6 +88,8 @@ def installed(module: str) -> str | None:
     (True, None)
     """
     top = module.partition(".")[0]
+    if top == "__main__":  # of a script or a notebook, also where an installed tool runs it
+        return None
     if top == "feemodel":
         return f"feemodel {package_source(module)}"
     loaded = sys.modules.get(module) or sys.modules.get(top)
