@@ -274,8 +274,8 @@ class Service:
                 state["finalizedBlock"] = store.finalized
                 if (note := self._unlike_ledger(store)) is not None:
                     state["note"] = note
-            except CallError as error:
-                state |= {"status": "degraded", "ledger": error.message}
+            except Exception as error:  # whatever a damaged file makes of a read, the process is alive
+                state |= {"status": "degraded", "ledger": str(error) or type(error).__name__}
         return state
 
     def _unlike_ledger(self, store: Store) -> str | None:
