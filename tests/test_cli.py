@@ -268,7 +268,7 @@ def test_compare_one_transaction_under_every_rule(tmp_path, capsys):
 
 
 def test_compare_takes_the_first_rule_as_reference_where_linea_is_not_among_them(capsys):
-    found = answer(capsys, "compare", RAW, "--rules", "op-mainnet/jovian,taiko")["rules"]
+    found = answer(capsys, "compare", RAW, "--only", "op-mainnet/jovian,taiko")["rules"]
 
     assert (found[0]["rule"], found[0]["ratio"]) == ("op-mainnet/jovian", 1.0)
     assert found[1]["ratio"] == pytest.approx(found[1]["total"] / found[0]["total"])
@@ -285,8 +285,8 @@ def test_max_send_says_what_is_held_back(capsys):
 
 
 def test_compare_a_file_and_a_call(transactions, capsys):
-    two, one = (answer(capsys, "compare", subject, "--rules", "taiko,linea") for subject in (transactions, RAW))
-    call = answer(capsys, "compare", json.dumps(CALL), "--rules", "linea,op-mainnet/regolith")
+    two, one = (answer(capsys, "compare", subject, "--only", "taiko,linea") for subject in (transactions, RAW))
+    call = answer(capsys, "compare", json.dumps(CALL), "--only", "linea,op-mainnet/regolith")
 
     assert two["rules"][0]["total"] == 2 * one["rules"][0]["total"]
     assert [row["rule"] for row in call["rules"]] == ["linea", "op-mainnet/regolith"]
@@ -404,8 +404,8 @@ BAD = [
     (["max-send", "linea", "{", "--balance", "1", "--base-fee", "1"], 2, "call: not JSON"),
     (["max-send", "linea", "[]", "--balance", "1", "--base-fee", "1"], 2, "call: expected a mapping"),
     (["max-send", "moon", "{}", "--balance", "1", "--base-fee", "1"], 2, "rule: expected a chain or CHAIN/UPGRADE"),
-    (["compare", RAW, "--rules", "linea,arbitrum"], 2, "rule: expected a chain or CHAIN/UPGRADE"),
-    (["compare", RAW, "--rules", "taiko", "--reference", "linea"], 2, "reference: expected one of taiko, got 'linea'"),
+    (["compare", RAW, "--only", "linea,arbitrum"], 2, "rule: expected a chain or CHAIN/UPGRADE"),
+    (["compare", RAW, "--only", "taiko", "--reference", "linea"], 2, "reference: expected one of taiko, got 'linea'"),
     (
         ["compare", RAW, "--l1-base-fee", "30"],
         2,

@@ -88,7 +88,7 @@ compare raw.txt --at 2024-13-01
   2 at: expected a time such as 2024-06-14, 2024-06-14T12:00:00 or Unix seconds, got '2024-13-01'
 compare raw.txt --out c.xyz
   2 --out: expected a name that ends in .png or .svg or .pdf, got 'c.xyz'
-compare raw.txt --rules taiko --reference linea
+compare raw.txt --only taiko --reference linea
   2 reference: expected one of taiko, got 'linea'
 backtest --hours 0
   2 --hours: expected a number above 0, got 0 (feemodel backtest --help)

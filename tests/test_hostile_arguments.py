@@ -20,7 +20,7 @@ NOT_CALLED = {
     "feemodel.rollups.arbitrum": {"Version"},
     "feemodel.rollups.arbitrum_l2_pricing": {"GasConstraint"},
     "feemodel.rollups.chains": {"Chain", "Parameter", "Row"},
-    "feemodel.rollups.chain_files": {"parse_chain", "read_chain", "read_chains"},
+    "feemodel.rollups.chain_files": {"parse_chain", "read_chain", "read_chains", "read_text"},
     "feemodel.rollups.factors": {"Rule"},
     "feemodel.rollups.optimism": {"Upgrade"},
     "feemodel.rollups.optimism_operator": {"TransactionMix"},
@@ -29,6 +29,7 @@ NOT_CALLED = {
     "feemodel.rollups.rigid": {"Declaration"},
     "feemodel.rollups.starknet": {"starknet_rule"},
     "feemodel.rollups.taiko": {"Chain"},
+    "feemodel.rollups.what_if": {"WhatIf", "read_rules"},
     "feemodel.simulation.attacks.denial": {"Victim"},
     "feemodel.simulation.closed_loop.policies": {
         "ArbitrumPricing", "Fixed", "LineaPricing", "OpStackPricing", "VaultEip1559", "VaultPricing",

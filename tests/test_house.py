@@ -88,7 +88,7 @@ FORMULAS = [
     for path in MODULES
     if path.relative_to(PACKAGE).parts[0] in {"ethereum", "linea", "integers.py", "rollups"}
     and path.stem not in {"transaction_table", "measure", "tables"}  # tables of transactions in
-    and path.stem not in {"chains", "chain_files", "padding"}  # files of chains in; a table out
+    and path.stem not in {"chains", "chain_files", "what_if", "padding"}  # files of chains in; a table out
 ]
 
 

@@ -98,3 +98,18 @@ def test_the_figure_has_a_dot_for_every_row():
     ax = plot_padding(table)
     assert [len(line.get_xdata()) for line in ax.get_lines()[:2]] == [len(table)] * 2
     ax.figure.clear()
+
+
+def test_starknet_s_bound_is_of_full_blocks():
+    """A block of 5.8 · 10⁹ gas at a target of 1.04 · 10⁹ raises the price by 4.76 / 1.04 / 48."""
+    parameters = {"starknet": {"eth_to_fri_rate": 30_000 * 10**18}}
+    row = padding_table(FEES, blocks=[2], chains={"starknet": chain("starknet")}, parameters=parameters).iloc[0]
+    price = 8 * 10**9
+    for _ in range(2):
+        price += price * 4_760_000_000 // (1_040_000_000 * 48)
+    now = rule("starknet", parameters=parameters["starknet"])
+    highest = [
+        sum(now.fees(TRANSFER, base_fee=1, blob_base_fee=balance.l1_fee_bounds(1, 10**7, 3)[1]))
+        + 1_100_000 * (price - 8 * 10**9)
+    ]
+    assert row["bound"] == pytest.approx(highest[0] / sum(now.fees(TRANSFER, base_fee=1, blob_base_fee=10**7)))

@@ -374,14 +374,14 @@ def test_the_verb_compares_it_where_it_is_carried(capsys, tmp_path):
     assert (code, answer["signedBytes"]) == (0, len(RAW))
     assert [row["rule"] for row in answer["rules"]] == [one.name for one in rules_at()[0] if one.no_set_code is None]
     assert answer["without"]["zksync-era"] == "its node refuses their encoding"
-    code, _, error = run(capsys, "compare", to_hex(RAW), "--rules", "linea,taiko")
+    code, _, error = run(capsys, "compare", to_hex(RAW), "--only", "linea,taiko")
     assert (code, "linea prices no transactions of type 4" in error) == (2, True)
     path = tmp_path / "two.jsonl"
     path.write_text("\n".join(json.dumps(row) for row in (SENT, SENT | {"type": "0x2", "authorizationList": []})))
     for rules, count in (("op-mainnet/isthmus", 2), ("op-mainnet/isthmus,linea", 1)):
-        code, out, _ = run(capsys, "compare", path, "--rules", rules, "--json")
+        code, out, _ = run(capsys, "compare", path, "--only", rules, "--json")
         assert (code, json.loads(out)["transactions"]) == (0, count)
-    code, out, _ = run(capsys, "compare", json.dumps(CALL | {"gas": hex(GAS)}), "--rules", "base/jovian", "--json")
+    code, out, _ = run(capsys, "compare", json.dumps(CALL | {"gas": hex(GAS)}), "--only", "base/jovian", "--json")
     placed = fill(parse_call(CALL), gas=GAS, chain_id=59_144, set_code=True).with_placeholder_signature()
     assert (code, json.loads(out)["signedBytes"]) == (0, len(placed.signed()))
     code, _, error = run(capsys, "explain", to_hex(RAW))

@@ -5,7 +5,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from feemodel.cli.options import above_0, add_codec, count, number, read_codec, whole_from_0
+from feemodel.cli.options import (
+    above_0,
+    add_codec,
+    add_rules,
+    count,
+    number,
+    read_codec,
+    read_rules_option,
+    whole_from_0,
+)
 from feemodel.cli.output import add_out, checked_out, print_json, print_table
 from feemodel.cli.subjects import FILE_HELP, add_transaction_file, read_columns, read_transaction_file
 from feemodel.errors import InvalidInput, UnreadableFile
@@ -14,6 +23,7 @@ from feemodel.ethereum.quantities import WEI_PER_ETH
 if TYPE_CHECKING:
     import xarray
 
+    from feemodel.rollups.what_if import WhatIf
     from feemodel.simulation.reduce import Over
     from feemodel.simulation.surfaces import Workload
 
@@ -109,6 +119,7 @@ def add_experiment(parser: argparse.ArgumentParser, *, scenario: str, paths: int
     )
     traffic.add_argument("--seed", type=whole_from_0, default=1, help="of all draws")
     _add_rule(parser)
+    add_rules(parser)
 
 
 def _add_rule(parser: argparse.ArgumentParser) -> None:
@@ -150,9 +161,38 @@ def read_experiment(options: argparse.Namespace) -> Experiment:
         reason = "expected a column calldata_bytes, which --calldata-pressure needs"
         raise InvalidInput("--transactions", reason, options.transactions)
     pressure, calldata = (CalldataPressure(), workload.calldata) if options.calldata_pressure else (None, None)
-    rule = PricingRule(**{name: getattr(options, name) for name in OF_RULE}, tip=float(tip), pressure=pressure)
-    posting = Posting(submission=Submission(tip=tip), deadline=options.deadline, stream_ratio=options.stream_ratio)
-    return Experiment(workload, _scenario(options), rule, posting, options.arrival_rate, calldata, options.seed)
+    what_if = read_rules_option(options)
+    gas = {} if what_if is None else submission_gas(what_if)
+    if what_if is not None and not gas and options.scenario != "demand":
+        reason = "expected tables [[linea.rows]], or --scenario demand, in which a blob schedule acts"
+        raise InvalidInput("--rules", reason, options.rules)
+    rule = PricingRule(**{name: getattr(options, name) for name in OF_RULE}, tip=float(tip), pressure=pressure, **gas)
+    submission = Submission(tip=tip, **gas)
+    posting = Posting(submission=submission, deadline=options.deadline, stream_ratio=options.stream_ratio)
+    l1_fees = _scenario(options, what_if)
+    return Experiment(workload, l1_fees, rule, posting, options.arrival_rate, calldata, options.seed)
+
+
+SUBMISSION_GAS = ("execution_gas", "blob_gas")
+
+
+def submission_gas(what_if: "WhatIf") -> dict[str, int]:
+    """Gas and blob gas of Linea's submissions by rules of one's own; empty where they do not change Linea.
+
+    Raises `InvalidInput` for parameters that do not act in a simulation.
+    """
+    from feemodel.rollups.rules import parameters_of
+
+    for chain, names in what_if.changed.items():
+        if chain not in ("linea", "ethereum"):
+            raise InvalidInput("--rules", "expected tables [[linea.rows]] or [[ethereum.rows]] in a simulation", chain)
+        for name in names if chain == "linea" else ():
+            if name not in SUBMISSION_GAS:
+                expected = f"expected {' and '.join(SUBMISSION_GAS)} alone of Linea: other terms are options"
+                raise InvalidInput("--rules", expected, name)
+    if "linea" not in what_if.changed:
+        return {}
+    return parameters_of(what_if.chains["linea"]).known(*SUBMISSION_GAS)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -251,7 +291,8 @@ def _read_workload(options: argparse.Namespace) -> "Workload":
     return replace(workload, name="; ".join([workload.name, *left_out]))
 
 
-def _scenario(options: argparse.Namespace) -> "xarray.Dataset":
+def _scenario(options: argparse.Namespace, what_if: "WhatIf | None") -> "xarray.Dataset":
+    from feemodel.ethereum.fee_market import MAINNET
     from feemodel.simulation import l1_demand, scenarios
 
     if options.scenario != "bootstrap" and options.block_hours != BLOCK_HOURS:
@@ -267,12 +308,17 @@ def _scenario(options: argparse.Namespace) -> "xarray.Dataset":
         return scenarios.bootstrap(history, paths=options.paths, block_seconds=block, horizon=horizon, rng=options.seed)
     begin = int(history["time"].to_numpy()[0].astype("datetime64[s]").astype(int))
     model = l1_demand.fit(history)
+    schedule = MAINNET
+    if what_if is not None and "ethereum" in what_if.changed:
+        schedule = what_if.schedule
+        begin = max(begin, schedule.rows[-1].timestamp)
     return l1_demand.simulate(
         model,
         paths=options.paths,
         horizon=horizon or scenarios.duration(history),
         timestamp=begin,
         blocks_per_step=5,
+        schedule=schedule,
         rng=options.seed,
     )
 

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from feemodel.cli.options import (
     add_codec,
+    add_rules,
     count,
     given_parameters,
     l1_base_fee,
     read_codec,
+    read_rules_option,
     whole_from_0,
     whole_numbers,
 )
@@ -33,7 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--l1-base-fee", type=l1_base_fee, metavar="WEI", help="(median of the shipped month or of --at)"
     )
     parser.add_argument("--blob-base-fee", type=whole_from_0, metavar="WEI", help="(the same)")
-    parser.add_argument("--rules", metavar="NAME,…", help="which rules (today's); `all` for every upgrade")
+    parser.add_argument("--only", metavar="NAME,…", help="which rules (today's); `all` for every upgrade")
+    add_rules(parser)
     parser.add_argument(
         "--starknet-gas", metavar="DATA,L2", help="L1 data gas and L2 gas of the same action on Starknet"
     )
@@ -53,20 +56,20 @@ def run(options: argparse.Namespace) -> int:
     from feemodel.rollups.tables import comparison, sizes_table
 
     out = checked_out(options, (".png", ".svg", ".pdf"))
-    rules, without = _rules(options)
+    rules, without, of_file = _rules(options)
     carried = [one for one in rules if one.no_set_code is None]
     transactions, gas, senders, said = _transactions(options, set_code=carried == rules)
-    if options.rules is None and carried and any(one.type == SET_CODE for one in transactions):
+    if options.only is None and carried and any(one.type == SET_CODE for one in transactions):
         without |= {one.name: one.no_set_code for one in rules if one.no_set_code is not None}
         rules = carried
-    said += [f"{one.name}: {remark}" for one in rules for remark in one.remarks]
+    said += of_file + [f"{one.name}: {remark}" for one in rules for remark in one.remarks]
     table = sizes_table(
         transactions, gas=gas, senders=senders, pubdata=options.pubdata, linea_codec=read_codec(options)
     )
     if options.starknet_gas is not None:
         table = table.assign(**_starknet_gas(options.starknet_gas))
     missing = {one.name: [column for column in one.columns if column not in table] for one in rules}
-    if options.rules is None:
+    if options.only is None:
         without |= {name: f"it needs {' and '.join(columns)}" for name, columns in missing.items() if columns}
         rules = [one for one in rules if not missing[one.name]]
     base_fee, blob_base_fee = _l1_fees(options)
@@ -115,21 +118,32 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _rules(options: argparse.Namespace) -> "tuple[list[Rule], dict[str, InvalidInput | str]]":
-    """The rules that are compared, and why some that are by default are not."""
+def _rules(options: argparse.Namespace) -> "tuple[list[Rule], dict[str, InvalidInput | str], list[str]]":
+    """The rules that are compared, why some that are by default are not, and what is said about a file of rules."""
     from feemodel.rollups.chain_files import read_chains
     from feemodel.rollups.chains import CHAINS
     from feemodel.rollups.rules import all_rules, rule, rules_at
 
     own = {} if options.chains is None else read_chains(options.chains)
+    what_if, said = read_rules_option(options, {**CHAINS, **own}), []
+    if what_if is not None:
+        own = {**own, **{name: what_if.chains[name] for name in what_if.changed if name in what_if.chains}}
+        said = [f"{what_if.name}: {what_if.note}"] if what_if.note else []
+        if "ethereum" in what_if.changed:
+            blobs = what_if.schedule.rows[-1].name
+            said.append(f"{what_if.name}: the blobs of {blobs} change no fee at given L1 fees; `feemodel backtest "
+                        "--scenario demand` takes them too")  # fmt: skip
     given = given_by_chain(options.set)
-    if options.rules is None:
+    if options.only is None:
         found, without = rules_at(options.at, chains={**CHAINS, **own}, parameters=given)
-        return list(found), dict(without)
-    if options.rules == "all" and options.at is None:
-        return list(all_rules().values()), {}
-    names = options.rules.split(",")
-    return [rule(own.get(one, one), at=options.at, parameters=given.get(one, {})) for one in names], {}
+        return list(found), dict(without), said
+    if options.only == "all" and options.at is None:
+        if what_if is not None:
+            raise InvalidInput("--only", "expected no all together with --rules: upgrades of the past stay", "all")
+        return list(all_rules().values()), {}, said
+    names = options.only.split(",")
+    chosen = [rule(own.get(one, one), at=options.at, parameters=given.get(one, {})) for one in names]
+    return chosen, {}, said
 
 
 def given_by_chain(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -190,17 +204,13 @@ def _file(
 
 
 def _l1_fees(options: argparse.Namespace) -> tuple[int, int]:
-    from feemodel.io.shipped import day_l1_fees, read_shipped_l1_fees
+    from feemodel.io.shipped import day_l1_fees, median_l1_fees
     from feemodel.rollups.chains import timestamp
 
     given = options.l1_base_fee, options.blob_base_fee
     if None not in given:
         return given
-    if options.at is not None:
-        medians = day_l1_fees("--at", timestamp("at", options.at))
-    else:
-        fees = read_shipped_l1_fees()[["base_fee", "blob_base_fee"]].median()
-        medians = round(fees["base_fee"]), round(fees["blob_base_fee"])
+    medians = median_l1_fees() if options.at is None else day_l1_fees("--at", timestamp("at", options.at))
     base_fee, blob_base_fee = (m if fee is None else fee for fee, m in zip(given, medians, strict=True))
     return base_fee, blob_base_fee
 

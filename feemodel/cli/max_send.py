@@ -2,7 +2,16 @@
 
 import argparse
 
-from feemodel.cli.options import MissingOption, add_parameters, count, given_parameters, l1_base_fee, whole_from_0
+from feemodel.cli.options import (
+    MissingOption,
+    add_parameters,
+    add_rules,
+    count,
+    given_parameters,
+    l1_base_fee,
+    read_rules_option,
+    whole_from_0,
+)
 from feemodel.cli.output import print_json, print_table
 from feemodel.ethereum.quantities import WEI_PER_ETH
 
@@ -23,9 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-fee", type=whole_from_0, metavar="WEI", help="offered (the largest base fee by then)")
     parser.add_argument("--at", metavar="DATE", help="the rule of that day (the newest)")
     add_parameters(parser)
+    add_rules(parser)
 
 
 def run(options: argparse.Namespace) -> int:
+    from feemodel.ethereum.fee_market import MAINNET
     from feemodel.io.documents import parse_json
     from feemodel.rollups import Now, max_send
     from feemodel.rollups.factors import token_per_eth
@@ -33,7 +44,9 @@ def run(options: argparse.Namespace) -> int:
     from feemodel.rollups.sending import needs_l1_fees
 
     call = parse_json(options.call, "call")
-    if needs_l1_fees(options.chain, options.price_per_unit):
+    what_if = read_rules_option(options)
+    chain = options.chain if what_if is None else what_if.chains.get(options.chain, options.chain)
+    if needs_l1_fees(chain, options.price_per_unit):
         for name in ("l1_base_fee", "blob_base_fee"):
             if getattr(options, name) is None:
                 option = "--" + name.replace("_", "-")
@@ -44,20 +57,22 @@ def run(options: argparse.Namespace) -> int:
         price_per_unit=options.price_per_unit,
     )  # fmt: skip
     given = given_parameters(options.set)
-    terms = parameters_of(options.chain, at=options.at, parameters=given)
+    terms = parameters_of(chain, at=options.at, parameters=given)
     found = max_send(
-        options.chain, options.balance, call, now=now, gas_limit=options.gas, blocks_ahead=options.blocks_ahead,
+        chain, options.balance, call, now=now, gas_limit=options.gas, blocks_ahead=options.blocks_ahead,
         max_priority_fee=options.priority_fee, max_fee_per_gas=options.max_fee, at=options.at,
-        parameters=given,
+        parameters=given, schedule=MAINNET if what_if is None else what_if.schedule,
     )  # fmt: skip
     if options.json:
         print_json({
+            **({} if what_if is None else {"rules": what_if.name}),
             "chain": options.chain, "token": terms.chain.token, "maxValue": found.max_value,
             "held": found.held, "gasLimit": found.gas_limit, "maxFeePerGas": found.max_fee_per_gas,
             "l1Fee": found.l1_fee, "operatorFee": found.operator_fee,
         })  # fmt: skip
         return 0
-    title = f"{options.chain}, blocks ahead: {options.blocks_ahead:,}; gas limit {found.gas_limit:,}, "
+    title = "" if what_if is None else f"{what_if.name}: "
+    title += f"{options.chain}, blocks ahead: {options.blocks_ahead:,}; gas limit {found.gas_limit:,}, "
     title += f"max fee {found.max_fee_per_gas:,} wei per gas"
     gas = found.held - found.l1_fee - found.operator_fee
     rows = [("balance", options.balance), ("gas limit · max fee", gas), ("data fee (L1 part)", found.l1_fee),

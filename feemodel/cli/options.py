@@ -3,7 +3,7 @@
 import argparse
 import math
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,6 +17,8 @@ from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS, LineaPreset
 from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost, form_of
 
 if TYPE_CHECKING:
+    from feemodel.rollups.chains import Chain
+    from feemodel.rollups.what_if import WhatIf
     from feemodel.sizes.codecs import Codec
 
 
@@ -47,9 +49,9 @@ def add_pricing(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--gas-price-ratio", type=number, metavar="L1/L2", help="verification-cost form")
 
 
-def read_pricing(options: argparse.Namespace) -> tuple[LineaPreset, Form]:
-    """The preset with the margin and record of the options, and the form with their costs."""
-    preset = linea_preset(options.preset)
+def read_pricing(options: argparse.Namespace, preset: LineaPreset | None = None) -> tuple[LineaPreset, Form]:
+    """The preset of the options, or this one, with their margin and record, and the form with their costs."""
+    preset = linea_preset(options.preset) if preset is None else preset
     if options.record is not None:
         record = PricingRecord.from_bytes(from_hex(options.record, "--record"))
         preset = replace(preset, **asdict(record))
@@ -213,6 +215,21 @@ def add_parameters(parser: argparse.ArgumentParser) -> None:
         "--set", metavar="PARAMETER=VALUE", action="append", default=[],
         help="a parameter of the chain in place of the known or unknown one; may be repeated",
     )  # fmt: skip
+
+
+def add_rules(parser: "argparse.ArgumentParser | argparse._ArgumentGroup") -> None:
+    """The option that names a file of rules of one's own."""
+    parser.add_argument(
+        "--rules", metavar="FILE", help="a blob schedule, a gas repricing or scalars of one's own; see data/rules/"
+    )
+
+
+def read_rules_option(options: argparse.Namespace, chains: "Mapping[str, Chain] | None" = None) -> "WhatIf | None":
+    """The rules of the file that `--rules` names, on top of the shipped chains or of these; `None` without it."""
+    from feemodel.rollups.chains import CHAINS
+    from feemodel.rollups.what_if import read_rules
+
+    return None if options.rules is None else read_rules(options.rules, chains=CHAINS if chains is None else chains)
 
 
 def given_parameters(texts: Iterable[str]) -> dict[str, Any]:

@@ -8,8 +8,18 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from feemodel.cli.backtest import HOUR, l1_history
-from feemodel.cli.options import above_0, add_resume, check_known, checked_resume, count, number, whole_from_0
+from feemodel.cli.backtest import HOUR, l1_history, submission_gas
+from feemodel.cli.options import (
+    above_0,
+    add_resume,
+    add_rules,
+    check_known,
+    checked_resume,
+    count,
+    number,
+    read_rules_option,
+    whole_from_0,
+)
 from feemodel.cli.output import add_out, checked_out, print_json, print_table
 from feemodel.cli.subjects import read_columns
 from feemodel.errors import InvalidInput
@@ -18,6 +28,8 @@ from feemodel.simulation.closed_loop.choices import POSTINGS, PRICINGS, WITH_SLA
 
 if TYPE_CHECKING:
     import xarray
+
+    from feemodel.simulation.surfaces import Submission
 
 
 FIT = "fit"
@@ -103,6 +115,7 @@ def _add_experiment(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--finalization-gas", type=_at_least_0, metavar="GAS",
                        help="L1 gas of finalization for each blob; on Linea some 66500 (0)")  # fmt: skip
     group.add_argument("--seed", type=whole_from_0, help="of all draws (1)")
+    add_rules(group)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -161,6 +174,12 @@ def read_experiment(options: argparse.Namespace, tables: dict[str, Any]) -> Expe
         warnings.warn("--tip constant has no effect: only --posting price-cap pays a tip of its own", stacklevel=2)
     sla = (SLA_HOURS if options.sla is None else options.sla) * HOUR
     posting = baseline_posting(options.posting, sla=sla, tip=options.tip)
+    what_if = read_rules_option(options)
+    gas = {} if what_if is None else submission_gas(what_if)
+    if what_if is not None and not gas:
+        raise InvalidInput("--rules", "expected tables [[linea.rows]]: L1 fees are a history here", options.rules)
+    submission = replace(posting.submission, **gas)
+    posting = replace(posting, submission=submission)
     posting = with_fields("posting-fields", posting, tables.get("posting-fields", {}))
     demand = with_fields("demand", Demand(rate=options.arrival_rate, poisson=options.poisson), tables.get("demand", {}))
     costs = Costs()
@@ -168,18 +187,34 @@ def read_experiment(options: argparse.Namespace, tables: dict[str, Any]) -> Expe
         costs = Costs(finalization_gas=options.finalization_gas, finalize_blobs=1)
     costs = with_fields("costs", costs, tables.get("costs", {}))
     l1_fees = unweighted(l1_history(options.l1, read_columns(options.l1_columns or [])))
-    even = break_even(l1_fees, Posting(), demand, step=options.step)
+    even = break_even(l1_fees, Posting(submission=submission), demand, step=options.step)
     reference = even.price * demand.bytes_per_transaction
     answering = replace(demand, elasticity=options.elasticity or demand.elasticity,
                         reference_fee=demand.reference_fee or reference)  # fmt: skip
     blocks = WINDOW_BLOCKS if options.window is None else options.window
     pricing = baseline_pricing(options.pricing, even, window_blocks=blocks, step=options.step)
+    if gas:
+        pricing = _repriced(pricing, submission)
     pricing = with_fields("pricing-fields", pricing, tables.get("pricing-fields", {}))
     if options.level == FIT:
         pricing = fitted(l1_fees, pricing, posting, answering, step=options.step)
     elif options.level != 1.0:
         pricing = replace(pricing, level=options.level)  # type: ignore[type-var]
     return Experiment(l1_fees, pricing, posting, answering, costs)
+
+
+def _repriced(pricing: Any, submission: "Submission") -> Any:
+    """A policy that knows the gas of these submissions, where it computes with it."""
+    from feemodel.simulation.closed_loop.policies import LineaPricing, VaultPricing
+
+    if isinstance(pricing, LineaPricing):
+        return replace(pricing, execution_gas=submission.execution_gas, blob_gas=submission.blob_gas)
+    if isinstance(pricing, VaultPricing):
+        return replace(
+            pricing, gas_per_byte=submission.execution_gas / submission.capacity,
+            blob_gas_per_byte=submission.blob_gas / submission.capacity,
+        )  # fmt: skip
+    return pricing
 
 
 def _merged(options: argparse.Namespace) -> dict[str, Any]:
@@ -189,8 +224,9 @@ def _merged(options: argparse.Namespace) -> dict[str, Any]:
     known = {action.dest.replace("_", "-"): action for action in parser._actions if action.dest != "l1_columns"}
     said = {} if options.spec is None else read_toml(options.spec)
     spec = {name: _value(name, value, known) for name, value in said.items()}
-    if "l1" in spec and options.l1 is None:
-        spec["l1"] = str(Path(options.spec).parent / spec["l1"])
+    for name in ("l1", "rules"):
+        if name in spec and getattr(options, name) is None:
+            spec[name] = str(Path(options.spec).parent / spec[name])
     options.given = set()
     for action in known.values():
         name = action.dest

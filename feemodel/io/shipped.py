@@ -67,3 +67,13 @@ def read_shipped_l1_fees() -> "pd.DataFrame":
     import pandas as pd
 
     return pd.read_csv(shipped_path(L1_FEES), parse_dates=["time"])
+
+
+def median_l1_fees() -> tuple[int, int]:
+    """The median L1 base fee and blob base fee of the shipped thirty days [wei / gas].
+
+    >>> median_l1_fees()[1]
+    4002739
+    """
+    fees = read_shipped_l1_fees()[["base_fee", "blob_base_fee"]].median()
+    return round(fees["base_fee"]), round(fees["blob_base_fee"])

@@ -18,6 +18,8 @@ A file:
     unknown = ["gas_limit"]         # parameters that no source gives from then on
     assumed = []                    # parameters of this row whose values are assumptions
     keeps = []                      # of an upgrade: parameters that its specification leaves as they are
+
+A file of rules, which `feemodel.rollups.read_rules` reads, has such rows for any number of chains: `[[linea.rows]]`.
 """
 
 import re
@@ -51,43 +53,50 @@ def read_chains(folder: str | Path) -> dict[str, Chain]:
 
 def read_chain(path: Path) -> Chain:
     """A chain from its file; raises `UnreadableFile`, which names the line, for a file that is not valid."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise unreadable(path, error) from None
-    except UnicodeDecodeError:
-        raise UnreadableFile(f"{path}: expected UTF-8 text") from None
-    return parse_chain(path.stem, text, str(path))
+    return parse_chain(path.stem, read_text(path), str(path))
 
 
 def parse_chain(name: str, text: str, path: str) -> Chain:
     """A chain from the text of its file; `path` is what errors name."""
+    return ChainFile(path, text).chain(name)
+
+
+def read_text(path: Path) -> str:
+    """The text of a file of a chain or of rules; raises `UnreadableFile`."""
     try:
-        found = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        line = re.search(r"line (\d+)", str(error))
-        raise UnreadableFile(f"{path}, line {line[1] if line else text.count(chr(10)) + 1}: {error}") from None
-    return _File(path, text).chain(name, found)
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except UnicodeDecodeError:
+        raise UnreadableFile(f"{path}: expected UTF-8 text") from None
 
 
-class _File:
-    """A file of a chain, for errors that name a line of it."""
+class ChainFile:
+    """A file of a chain or of rules, parsed; its errors name a line.
+
+    Parameters
+    ----------
+    path : that errors name.
+    text : TOML.
+
+    Raises `UnreadableFile` for text that is not TOML.
+    """
 
     def __init__(self, path: str, text: str) -> None:
         self.path, self.lines = path, text.splitlines()
+        try:
+            self.found = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            line = re.search(r"line (\d+)", str(error))
+            raise UnreadableFile(f"{path}, line {line[1] if line else text.count(chr(10)) + 1}: {error}") from None
 
-    def chain(self, name: str, found: Mapping[str, Any]) -> Chain:
-        """The chain that the parsed file describes."""
+    def chain(self, name: str) -> Chain:
+        """The chain that the file describes."""
+        found = self.found
         self.check_fields(found, FIELDS, ("family", "token", "rows"), "", 0)
-        rows = tuple(self.row(place, row, found) for place, row in enumerate(found["rows"]))
-        if not rows:
-            self.fail("rows", "expected at least one", "", 0)
+        rows = self.rows("rows", found["rows"])
         if rows[-1].timestamp is None:
             self.fail("since", "expected a date in the last row", "rows", len(rows) - 1)
-        times = [(place, row.timestamp) for place, row in enumerate(rows) if row.timestamp is not None]
-        for (_, before), (place, time) in pairwise(times):
-            if before > time:
-                self.fail("since", "expected rows in order of time", "rows", place)
         confirmed = found.get("confirmed", {})
         for parameter, day in confirmed.items():
             if parameter not in schema():
@@ -101,34 +110,48 @@ class _File:
             confirmed=MappingProxyType({parameter: _iso(day) for parameter, day in confirmed.items()}),
         )  # fmt: skip
 
-    def row(self, place: int, row: Mapping[str, Any], found: Mapping[str, Any]) -> Row:
-        """A row of the parsed file."""
+    def rows(self, table: str, given: list[Any]) -> tuple[Row, ...]:
+        """The rows of a table, in order of time."""
+        if not given:
+            self.fail(table.partition(".")[0], f"expected at least one [[{table}]]", "", 0)
+        for row in given:
+            if not isinstance(row, dict):
+                self.fail(table.partition(".")[0], f"expected tables [[{table}]], got {row!r}", "", 0)
+        rows = tuple(self.row(table, place, row) for place, row in enumerate(given))
+        times = [(place, row.timestamp) for place, row in enumerate(rows) if row.timestamp is not None]
+        for (_, before), (place, time) in pairwise(times):
+            if before > time:
+                self.fail("since", "expected rows in order of time", table, place)
+        return rows
+
+    def row(self, table: str, place: int, row: Mapping[str, Any]) -> Row:
+        """A row of a table."""
         own = {field: value for field, value in row.items() if field in ROW_FIELDS}
-        self.check_fields(own, ROW_FIELDS, ("since", "source"), "rows", place)
-        checked = own.get("checked", found.get("checked"))
+        self.check_fields(own, ROW_FIELDS, ("since", "source"), table, place)
+        checked = own.get("checked", self.found.get("checked"))
         if checked is None:
-            self.fail("checked", "expected a day, here or for the whole file", "rows", place)
+            self.fail("checked", "expected a day, here or for the whole file", table, place)
         since = _iso(own["since"])
         if since != UNKNOWN:
             try:
                 timestamp("since", since)
             except InvalidInput:
-                self.fail("since", f'expected a time, a day or "unknown", got {since!r}', "rows", place)
+                self.fail("since", f'expected a time, a day or "unknown", got {since!r}', table, place)
         values = {field: value for field, value in row.items() if field not in ROW_FIELDS}
         for parameter, value in values.items():
             try:
                 check_parameter(parameter, value)
             except InvalidInput as error:
                 reason = str(error) if parameter in schema() else "not a parameter of schema.toml"
-                self.fail(parameter, reason.removeprefix(f"{parameter}: "), "rows", place)
+                self.fail(parameter, reason.removeprefix(f"{parameter}: "), table, place)
         lists = {field: tuple(own.get(field, ())) for field in ("assumed", "unknown", "keeps")}
         for field, names in lists.items():
             for parameter in names:
                 if parameter not in schema():
-                    self.fail(field, f"{parameter!r} is not a parameter of schema.toml", "rows", place)
+                    self.fail(field, f"{parameter!r} is not a parameter of schema.toml", table, place)
                 if (field == "assumed") != (parameter in values):
                     where = "a value" if field == "assumed" else "no value"
-                    self.fail(field, f"expected {where} of {parameter} in the same row", "rows", place)
+                    self.fail(field, f"expected {where} of {parameter} in the same row", table, place)
         return Row(
             since=since, values=MappingProxyType(values), source=own["source"], checked=_iso(checked),
             note=own.get("note", ""), **lists,
@@ -155,11 +178,13 @@ class _File:
         raise UnreadableFile(f"{self.path}, line {self.line(name, table, place)}: {name}: {reason}")
 
     def line(self, name: str, table: str, place: int) -> int:
-        """Line of a field of the so-many-th table of a name."""
+        """Line of a field of the so-many-th table of a name; without a table, of a field or table of the file."""
         header, count, inside = 1, -1, table == ""
         for number, line in enumerate(self.lines, 1):
             text = line.strip()
             if text.startswith("["):
+                if table == "" and text.strip("[] ").partition(".")[0] == name:
+                    return number
                 inside = text.strip("[] ") == table
                 count += inside
                 inside = inside and count == place

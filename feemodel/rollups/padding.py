@@ -13,14 +13,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from feemodel.checks import EMPTY, above_zero, check_table, mapping, sequence, whole, whole_scalar
+from feemodel.checks import EMPTY, above_zero, check_table, instance, mapping, sequence, whole, whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.fee_market import LOWEST_BASE_FEE
+from feemodel.ethereum.fee_market import LOWEST_BASE_FEE, MAINNET, BlobRules, Schedule
 from feemodel.rollups import balance
 from feemodel.rollups.chains import CHAINS, Chain, When
 from feemodel.rollups.factors import Fees, Rule
 from feemodel.rollups.rules import PUBDATA, rules_at
 from feemodel.rollups.sending import Now, l1_blocks_until, max_base_fee
+from feemodel.rollups.what_if import blobs_at
 
 BLOCKS = (1, 5, 20, 100)
 WALLETS = (1.1, 1.2, 1.25, 1.7)  # flat factors of wallets: 10 %, 20 %, 25 %, 1.7 ×
@@ -37,7 +38,7 @@ TRANSFER: Mapping[str, int] = {
 def padding_table(
     l1_fees: Mapping[str, Any] | pd.DataFrame, *, blocks: Sequence[int] = BLOCKS, wallets: Sequence[float] = WALLETS,
     transaction: Mapping[str, int] | None = None, at: When | None = None, chains: Mapping[str, Chain] = CHAINS,
-    parameters: Mapping[str, Mapping[str, Any]] = EMPTY,
+    parameters: Mapping[str, Mapping[str, Any]] = EMPTY, schedule: Schedule = MAINNET,
 ) -> pd.DataFrame:  # fmt: skip
     """The factors that are enough, for each chain whose parameters are known and each number of blocks.
 
@@ -48,6 +49,7 @@ def padding_table(
     wallets : flat factors that are tried.
     transaction : one value for each column that the rules read; a transfer unless given.
     at, chains, parameters : as in `feemodel.rollups.rules_at`.
+    schedule : of Ethereum's blobs, which bound the blob base fee; see `feemodel.rollups.read_rules`.
 
     Returns
     -------
@@ -74,16 +76,17 @@ def padding_table(
     ahead = [whole_scalar("blocks", number, minimum=1) for number in sequence("blocks", blocks, "numbers")]
     if len(fees["base_fee"]) < 2:
         raise InvalidInput("l1_fees", "expected at least two samples", len(fees["base_fee"]))
-    rows = []
+    blobs, rows = blobs_at(instance("schedule", schedule, Schedule), at), []
     for one in rules_at(at, chains=chains, parameters=parameters)[0]:
         if missing := [name for name in one.columns if name not in row]:
             raise InvalidInput("transaction", f"expected the columns {', '.join(missing)}", [*row])
-        rows += [_row(one, number, fees, row, tried) for number in ahead]
+        rows += [_row(one, number, fees, row, tried, blobs) for number in ahead]
     return pd.DataFrame(rows)
 
 
 def _row(
-    rule: Rule, blocks: int, fees: Mapping[str, Any], transaction: Mapping[str, int], wallets: Sequence[float]
+    rule: Rule, blocks: int, fees: Mapping[str, Any], transaction: Mapping[str, int], wallets: Sequence[float],
+    blobs: BlobRules,
 ) -> dict[str, Any]:  # fmt: skip
     milliseconds = rule.parameters.get("block_milliseconds")
     step = 1 if milliseconds is None else max(1, -(-blocks * milliseconds // SAMPLE_MILLISECONDS))
@@ -93,7 +96,7 @@ def _row(
     total = _total(rule.fees(transaction, **fees), fees)
     if not total.all():
         raise InvalidInput("transaction", f"expected a fee above 0 on {rule.chain}", dict(transaction))
-    highest = _highest(rule, blocks, fees, transaction)
+    highest = _highest(rule, blocks, fees, transaction, blobs)
     bound = None if highest is None else highest / total
     ratio = total[step:] / total[:-step]
     ratio = ratio if bound is None else np.minimum(ratio, bound[:-step])
@@ -109,9 +112,12 @@ def _row(
 
 
 def _highest(
-    rule: Rule, blocks: int, fees: Mapping[str, Any], transaction: Mapping[str, int]
+    rule: Rule, blocks: int, fees: Mapping[str, Any], transaction: Mapping[str, int], blobs: BlobRules
 ) -> NDArray[np.float64] | None:
-    """The largest fee so many blocks after each sample; `None` where the chain has no published bound."""
+    """The largest fee so many blocks after each sample; `None` where the chain has no published bound.
+
+    The 10 % by which a proposer of Starknet may be off in its L1 prices are not counted.
+    """
     price = rule.factors(transaction, **fees).gas_price
     own = LOWEST_BASE_FEE if rule.chain == "linea" else int(np.max(price))  # of Linea the base fee alone moves
     try:
@@ -120,14 +126,15 @@ def _highest(
         return None
     count = l1_blocks_until(rule.parameters, blocks)
     pairs = zip(fees["base_fee"].tolist(), fees["blob_base_fee"].tolist(), strict=True)
-    bounds = [balance.l1_fee_bounds(*pair, count) for pair in pairs]
+    bounds = [balance.l1_fee_bounds(*pair, count, blobs) for pair in pairs]
     try:
         base_fee, blob_base_fee = np.array(bounds, dtype=np.int64).T
         later = _total(rule.fees(transaction, base_fee=base_fee, blob_base_fee=blob_base_fee), fees)
     except OverflowError:  # bounds of many L1 blocks pass 64 bits: one by one, as Python ints
         paid = [rule.fees(transaction, base_fee=base, blob_base_fee=blob) for base, blob in bounds]
         later = np.array([float(one.l1 + one.l2) for one in paid])
-    return later + float(transaction["gas"] * rise)
+    gas = transaction["l2_gas" if "l2_gas" in rule.columns else "gas"]
+    return later + float(gas * rise)
 
 
 def _total(paid: Fees, fees: Mapping[str, Any]) -> NDArray[np.float64]:

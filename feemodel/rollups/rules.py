@@ -35,6 +35,32 @@ from feemodel.rollups.factors import Columns, Factors, Rule, with_margin
 from feemodel.rollups.mantle import mantle_rule
 from feemodel.rollups.starknet import starknet_rule
 
+OF_VARIABLE_COST = ("execution_gas", "blob_gas", "bytes_per_submission", "priority_fee", "pricing_margin",
+                    "lower_bound", "upper_bound")  # fmt: skip
+
+
+def linea_variable_cost(parameters: Parameters, base_fee: Whole, blob_base_fee: Whole) -> Whole:
+    """The variable cost that Linea's pricing record would hold at these L1 fees [wei / byte].
+
+    Parameters
+    ----------
+    parameters : of the chain.
+    base_fee, blob_base_fee : of L1 [wei / gas].
+
+    (1 gwei · 65,250 + 1 gwei · 131,072) / 131,072 is 1.498 gwei, above the upper bound:
+
+    >>> linea_variable_cost(CHAINS["linea"].at(), 10**9, 10**9)
+    1000000000
+    """
+    terms = instance("parameters", parameters, Parameters).known(*OF_VARIABLE_COST)
+    cost = coordinator.variable_cost(
+        base_fee, terms["priority_fee"], blob_base_fee, execution_gas=terms["execution_gas"],
+        blob_gas=terms["blob_gas"], bytes_per_submission=terms["bytes_per_submission"],
+        margin=terms["pricing_margin"], lower_bound=terms["lower_bound"], upper_bound=terms["upper_bound"],
+    )  # fmt: skip
+    found: Whole = recorded_cost(cost)
+    return found
+
 
 def linea_rule(parameters: Parameters) -> Rule:
     """Linea's cost-per-byte form at the variable cost that its coordinator would publish at these L1 fees.
@@ -45,21 +71,15 @@ def linea_rule(parameters: Parameters) -> Rule:
     Fees(l1=153599985000, l2=756000147000)
     """
     terms = instance("parameters", parameters, Parameters).known(
-        "fixed_cost", "execution_gas", "blob_gas", "bytes_per_submission", "priority_fee", "pricing_margin",
-        "lower_bound", "upper_bound", "estimate_margin", "l2_gas_price",
-    )  # fmt: skip
+        "fixed_cost", *OF_VARIABLE_COST, "estimate_margin", "l2_gas_price"
+    )
     fixed, margin = terms["fixed_cost"], terms["estimate_margin"]
 
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         require("gas", "expected at least 1: a fee per gas", columns["gas"], columns["gas"] > 0)
-        cost = coordinator.variable_cost(
-            base_fee, terms["priority_fee"], blob_base_fee, execution_gas=terms["execution_gas"],
-            blob_gas=terms["blob_gas"], bytes_per_submission=terms["bytes_per_submission"],
-            margin=terms["pricing_margin"], lower_bound=terms["lower_bound"], upper_bound=terms["upper_bound"],
-        )  # fmt: skip
         base = add("gas_price", with_margin(fixed, margin), terms["l2_gas_price"])
         gas = columns["gas"]
-        price: FixedPoint = FixedPoint(recorded_cost(cost), 0)
+        price: FixedPoint = FixedPoint(linea_variable_cost(parameters, base_fee, blob_base_fee), 0)
         return Factors(columns["linea_size"], price, gas, gas, base, step=gas, fixed=fixed, margin=margin)
 
     return Rule.of(parameters, ("gas", "linea_size"), terms, taken_apart)

@@ -7,13 +7,14 @@ from typing import Any
 from feemodel.checks import EMPTY, UINT256_MAX, function, instance, mapping, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import parse_call
-from feemodel.ethereum.fee_market import GAS_PER_BLOB
+from feemodel.ethereum.fee_market import GAS_PER_BLOB, MAINNET, Schedule
 from feemodel.ethereum.transaction import Transaction, check_no_blobs, fill
-from feemodel.rollups import arbitrum, arbitrum_l1_pricing, balance, optimism, taiko
+from feemodel.rollups import arbitrum, arbitrum_l1_pricing, balance, optimism, starknet, taiko
 from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, PRICING_INERTIA, GasConstraint
 from feemodel.rollups.balance import Sendable
 from feemodel.rollups.chains import Chain, Parameters, When
 from feemodel.rollups.rules import FAMILIES, parameters_of
+from feemodel.rollups.what_if import blobs_at
 from feemodel.sizes.codecs import SCROLL_ZSTD, Brotli, FastLz
 
 L1_BLOCK_MILLISECONDS = 12_000
@@ -49,6 +50,7 @@ def max_send(
     at: When | None = None,
     sign: Sign | None = None,
     parameters: Mapping[str, Any] = EMPTY,
+    schedule: Schedule = MAINNET,
 ) -> Sendable:
     """The largest value that a call can carry and still be valid `blocks_ahead` blocks from now, whatever fees do.
 
@@ -69,6 +71,7 @@ def max_send(
     sign : signs a transaction; without it the size is the largest that a signature can give, and the value a few wei
         of L1 fee too small where the fee depends on the bytes.
     parameters : values that replace those of the chain, known or unknown.
+    schedule : of Ethereum's blobs, which bound the blob base fee; see `feemodel.rollups.read_rules`.
 
     Returns
     -------
@@ -105,7 +108,8 @@ def max_send(
     else:
         fee = whole_scalar("max_fee_per_gas", max_fee_per_gas, minimum=tip, unit="wei")
     unsigned = _transaction(call, terms, gas_limit, fee, tip)
-    l1_fees = balance.l1_fee_bounds(now.l1_base_fee, now.blob_base_fee, l1_blocks_until(terms, blocks))
+    blobs = blobs_at(instance("schedule", schedule, Schedule), at)
+    l1_fees = balance.l1_fee_bounds(now.l1_base_fee, now.blob_base_fee, l1_blocks_until(terms, blocks), blobs)
     if family == "arbitrum":
         return _on_arbitrum(balance_wei, unsigned, sign, now, l1_fees, terms, fee)
     if family not in PAYS_FOR_DATA:
@@ -218,6 +222,12 @@ def max_base_fee(parameters: Parameters, now: Now, blocks: int) -> int:
     if family == "zksync-os":
         per_gas = parameters.known("native_per_gas")["native_per_gas"]
         return balance.zksync_os_base_fee_bound(base_fee, blocks, native_per_gas=per_gas)
+    if family == "starknet":  # full blocks; the floor of SNIP-35 lifts the price by less
+        terms = parameters.known("gas_target", "max_block_size", "min_gas_price")
+        rise = {"gas_target": terms["gas_target"], "min_gas_price": terms["min_gas_price"]}
+        for _ in range(blocks):
+            base_fee = starknet.next_l2_gas_price(base_fee, terms["max_block_size"], **rise)
+        return base_fee
     reason = f"expected a price in wei: no bound of the base fee of {parameters.chain.name} is published"
     raise InvalidInput("max_fee_per_gas", reason, None)
 
