@@ -25,7 +25,6 @@ MOVED = {
     "feemodel.fees.forms": "feemodel.linea.pricing_forms",
     "feemodel.fees.formula": "feemodel.formula",
     "feemodel.fees.from_l1": "feemodel.linea.from_l1",
-    "feemodel.fees.glamsterdam_draft": "feemodel.ethereum.glamsterdam_draft",
     "feemodel.fees.integers": "feemodel.integers",
     "feemodel.fees.kernels": "feemodel.linea.kernels",
     "feemodel.fees.l1_market": "feemodel.ethereum.fee_market",

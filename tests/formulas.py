@@ -19,7 +19,6 @@ import feemodel.ethereum
 import feemodel.linea
 import feemodel.rollups
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.glamsterdam_draft import KINDS
 from feemodel.linea import priority
 from feemodel.rollups import arbitrum, optimism, zksync
 from feemodel.rollups.rules import all_rules
@@ -27,8 +26,6 @@ from feemodel.rollups.rules import all_rules
 OPTIMISM_UPGRADES = [row.name for row in reversed(optimism.UPGRADES)]  # the last one fits every formula
 CHOICES: dict[str, list[Any]] = {
     "upgrade": OPTIMISM_UPGRADES,
-    "kind": [*KINDS],
-    "has_value": [False, True],
     "feemodel.linea.priority.version": [*priority.VERSIONS],
     "feemodel.rollups.arbitrum.version": [row.name for row in arbitrum.VERSIONS],
     "mode": [*zksync.PUBDATA_MODES],

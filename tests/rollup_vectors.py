@@ -8,7 +8,6 @@ from typing import Any
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
-from feemodel.ethereum import glamsterdam_draft as draft
 from feemodel.ethereum.quantities import from_hex
 from feemodel.rollups import (
     arbitrum_l1_pricing,
@@ -28,6 +27,7 @@ from feemodel.rollups import (
 from feemodel.rollups import arbitrum_l2_pricing as l2_pricing
 from feemodel.rollups.chains import chain
 from feemodel.sizes.codecs import SCROLL_ZSTD, FastLz
+from tests.glamsterdam import draft
 
 Inputs = Mapping[str, Any]
 

@@ -10,7 +10,6 @@ from matplotlib import pyplot as plt
 
 from feemodel import rollups
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.glamsterdam_draft import posting_gas
 from feemodel.io.shipped import shipped_path
 from feemodel.plots.figures import plot_days, plot_posting, plot_surge
 from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS
@@ -59,21 +58,12 @@ def test_days_without_fees_are_refused(transactions, l1_fees, message):
         rollups.compare_days(transactions, l1_fees)
 
 
-def test_posting_under_the_draft_by_hand():
-    """EIP-2780: 15,000 for 21,000; EIP-7976: 64 a byte for 40; a new slot 110,020 for 22,100, a changed one 12,100."""
-    assert posting_gas() == (21_000, 15_000)
-    assert posting_gas(new_slots=1, changed_slots=1) == (21_000 + 22_100 + 5_000, 15_000 + 110_020 + 12_100)
-    assert posting_gas(nonzero_bytes=1_000) == (61_000, 79_000)
-    assert posting_gas(zero_bytes=1_000) == (31_000, 79_000)
-    assert posting_gas(nonzero_bytes=1_000, other_gas=10**6) == (1_037_000, 1_031_000)
-
-
 def test_the_figures_are_of_the_numbers(transactions):
     paths = {"old": surge_path(Surge()), "new": surge_path(Surge(), constraints=DIA_CONSTRAINTS)}
     figure, axes = plt.subplots(3)
     plot_surge({name: path.base_fees for name, path in paths.items()}, axes[0])
     plot_days(rollups.compare_days(transactions, DAYS), axes[1], transactions=len(transactions))
-    plot_posting([("blobs", *posting_gas())], axes[2])
+    plot_posting([("blobs", 21_000, 15_000)], axes[2])
 
     drawn = [line.get_ydata() for line in axes[0].get_lines() if len(line.get_ydata()) > 1]
     assert [fees.max() * 10**9 for fees in drawn] == pytest.approx([path.peak for path in paths.values()])
@@ -92,4 +82,4 @@ def test_the_script_says_which_l1_fees_are_given(tmp_path):
     said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     assert "given, not recorded" not in said
-    assert {path.name for path in tmp_path.glob("*.png")} == {"surge.png", "days.png", "glamsterdam_draft.png"}
+    assert {path.name for path in tmp_path.glob("*.png")} == {"surge.png", "days.png"}

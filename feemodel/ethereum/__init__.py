@@ -4,7 +4,6 @@ next_base_fee, blob_base_fee, next_excess_blob_gas : EIP-1559, EIP-4844 and its 
 calldata_gas, calldata_floor_gas, intrinsic_gas : gas before the first instruction
 parse_call, parse_transaction, Call, Transaction : what was text becomes a value, once
 to_quantity, from_quantity, to_hex, from_hex : JSON-RPC's numbers and bytes
-glamsterdam_draft : gas rules of an upgrade that is not final
 
 >>> from feemodel import ethereum
 >>> ethereum.blob_base_fee(2_314_058, 1_710_338_135)

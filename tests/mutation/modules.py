@@ -4,7 +4,6 @@ TESTS: dict[str, list[str]] = {
     "integers": ["tests/test_integers.py", "feemodel/integers.py"],
     "ethereum/fee_market": ["tests/test_fee_market.py", "feemodel/ethereum/fee_market.py"],
     "ethereum/fee_market_kernels": ["feemodel/ethereum/fee_market_kernels.py", "tests/test_fee_market.py"],
-    "ethereum/glamsterdam_draft": ["tests/test_glamsterdam_draft.py", "feemodel/ethereum/glamsterdam_draft.py"],
     "ledger/hashing": ["feemodel/ledger/hashing.py", "tests/ledger/test_hashing.py"],
     "ledger/_hash_kernels": ["feemodel/ledger/_hash_kernels.py", "tests/ledger/test_hashing.py"],
     "linea/coordinator": ["tests/test_pricing.py", "feemodel/linea/coordinator.py"],

@@ -1,10 +1,10 @@
 """The draft gas of Ethereum's next upgrade, against the tables of its proposals and go-ethereum's tests."""
 
-import numpy as np
 import pytest
 
-from feemodel.errors import InvalidInput
-from feemodel.ethereum import glamsterdam_draft as draft
+from feemodel.rollups import read_rules
+from tests.conftest import ROOT
+from tests.glamsterdam import draft
 
 # kind, value, recipient exists, delegated -> intrinsic, runtime execution, runtime state: EIP-2780's reference table
 RECIPIENTS = [
@@ -33,8 +33,6 @@ INTRINSIC = [
 @pytest.mark.parametrize(("terms", "expected"), INTRINSIC)
 def test_intrinsic_gas_is_go_ethereum_s(terms, expected):
     assert draft.intrinsic_gas(has_value=False, **terms) == expected
-    arrays = {name: np.array([value]) for name, value in terms.items() if name != "kind"}
-    assert draft.intrinsic_gas(kind=terms["kind"], has_value=False, **arrays).tolist() == [expected]
 
 
 @pytest.mark.parametrize(("length", "addresses", "keys", "expected"), [
@@ -127,13 +125,17 @@ def test_code_is_hashed_by_the_word(size, words):
     assert draft.deposited_code_gas(size) == (1_530 * size, 6 * words)
 
 
-@pytest.mark.parametrize(("call", "message"), [
-    (lambda: draft.recipient_gas(kind="send", has_value=True), "kind: expected one of call, self, create"),
-    (lambda: draft.split_gas_limit(20_000, 21_000), "gas_limit: expected at least the intrinsic 21,000 gas"),
-    (lambda: draft.storage_gas(0, [-1]), r"values\[0\]: expected an integer of at least 0, got -1"),
-    (lambda: draft.transaction_gas(1, gas_left=2, reservoir=0, refund_counter=0, state_gas=0, floor=0), "gas_left"),
-    (lambda: draft.transaction_gas(9, gas_left=0, reservoir=0, refund_counter=0, state_gas=10, floor=0), "state_gas"),
-])  # fmt: skip
-def test_what_is_no_transaction_is_refused(call, message):
-    with pytest.raises(InvalidInput, match=message):
-        call()
+def test_posting_under_the_draft_by_hand():
+    """EIP-2780: 15,000 for 21,000; EIP-7976: 64 a byte for 40; a new slot 110,020 for 22,100, a changed one 12,100."""
+    assert draft.posting_gas() == (21_000, 15_000)
+    assert draft.posting_gas(new_slots=1, changed_slots=1) == (21_000 + 22_100 + 5_000, 15_000 + 110_020 + 12_100)
+    assert draft.posting_gas(nonzero_bytes=1_000) == (61_000, 79_000)
+    assert draft.posting_gas(zero_bytes=1_000) == (31_000, 79_000)
+    assert draft.posting_gas(nonzero_bytes=1_000, other_gas=10**6) == (1_037_000, 1_031_000)
+
+
+def test_the_shipped_file_of_rules_has_the_gas_of_a_submission_with_one_new_slot():
+    today, then = draft.posting_gas(new_slots=1, other_gas=65_250 - 21_000 - 22_100)
+    found = read_rules(ROOT / "data" / "rules" / "glamsterdam-draft.toml")
+
+    assert (today, then) == (65_250, found.chains["linea"].at()["execution_gas"])
