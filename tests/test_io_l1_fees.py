@@ -68,6 +68,16 @@ def test_blob_counts_become_blob_gas(tmp_path: Path) -> None:
     assert fees[["base_fee", "blob_base_fee"]].isna().all(axis=None)
 
 
+def test_whole_columns_in_another_unit_are_read_up_to_64_bits(tmp_path: Path) -> None:
+    path, largest = tmp_path / "fees.parquet", (2**63 - 1) // 131_072
+    rows = {"timestamp": [12, 24, 36], "excess_blob_gas": [0, 0, 0]}
+    pq.write_table(pa.table(rows | {"blob_count": [1, 2, largest]}), path)
+    assert read_l1_fees(path)["blob_gas_used"].to_list() == [131_072, 262_144, largest * 131_072]
+    pq.write_table(pa.table(rows | {"blob_count": [1, 2, largest + 1]}), path)
+    with pytest.raises(UnreadableFile, match=rf"row 3: blob_count: .* 2\*\*63 - 1, got {largest + 1}"):
+        read_l1_fees(path)
+
+
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [

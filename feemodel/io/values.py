@@ -95,6 +95,13 @@ def column(kind: Kind, array: Arrow, name: str, scale: Fraction = ONE) -> Arrow 
             if (row := _first(whole, pc.greater(whole, most))) is not None:
                 cell(kind, whole[row].as_py(), f"row {row + 1}: {name}")  # says what is wrong with it
             return whole
+        case "whole" | "fee" if scale.denominator == 1 and _is_plain(array):
+            whole, factor = _whole_column(array, name), scale.numerator
+            if (row := _first(whole, pc.greater(whole, INT64_MAX // factor))) is not None:
+                _of_column(
+                    kind, whole[row].as_py(), f"row {row + 1}: {name}", scale=scale
+                )  # says what is wrong with it
+            return pc.multiply(whole, factor)
         case "whole" | "time" | "type":
             return pa.array(_each(array, name, partial(_of_column, kind, scale=scale)), pa.int64())
         case "fee" | "real":
