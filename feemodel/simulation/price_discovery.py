@@ -1,0 +1,71 @@
+"""Blobs near their maximum, block by block, until the blob base fee reaches a price: the time of price discovery.
+
+In doubles a block of `used` blobs multiplies the fee by e^((used − target) · 131,072 / update_fraction). A rise from
+1 wei takes ln(price) · update_fraction / (131,072 · (used − target)) blocks. The paths here are the integers of
+EIP-4844 and EIP-7918.
+
+Source: the motivations of EIP-7762 (Resnick, Crapis, Dietrichs, 2024-08-31) and EIP-7918 (Elowsson, Adams, D'Amato,
+2025-03-25).
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feemodel.checks import check_limit, instance, sequence, whole_scalar
+from feemodel.errors import InvalidInput
+from feemodel.ethereum.fee_market import GAS_PER_BLOB, blob_base_fee, next_excess_blob_gas
+from feemodel.simulation.attacks.saturation import MOST_BLOCKS, L1State, moved_base_fee
+
+HIGHEST_PRICE = 2**62  # of a rise [wei / gas]; the fee after its last block still fits 64 bits
+
+
+def price_discovery(price: int, l1: L1State, *, blobs: Sequence[int] | None = None) -> NDArray[np.int64]:
+    """Return the blob base fee block by block, from that of `l1` until it is at least a price.
+
+    Parameters
+    ----------
+    price : that the blob base fee has to reach, at least 1 and at most 2**62 [wei / gas].
+    l1 : the rules and fees at the start; `other_blobs` is not used, and the base fee moves with `gas_used_ratio`.
+    blobs : shape (any,), in each block, repeated from its first; full blocks unless given [blob].
+
+    Returns
+    -------
+    Fees, shape (blocks + 1,) [wei / gas]: the start, then after each block.
+
+    Raises
+    ------
+    InvalidInput : no block, more blobs than the maximum, or blobs with which the fee stops below the price.
+    LimitExceeded : more than 1,000,000 blocks.
+
+    A full block of 3/6 adds three blobs' gas, so the 63,070,646 gas of excess in EIP-7762's rationale take
+    63,070,646 / 393,216 = 160.4 blocks, and the fee is there after 161:
+
+    >>> from feemodel.simulation.attacks.saturation import upgrade
+    >>> path = price_discovery(160_217_286, L1State(rules=upgrade("Cancun")))
+    >>> len(path) - 1, int(path[-2]) < 160_217_286 <= int(path[-1])
+    (161, True)
+    """
+    asked = whole_scalar("price", price, minimum=1, maximum=HIGHEST_PRICE, unit="wei")
+    rules = instance("l1", l1, L1State).rules
+    given = (rules.maximum,) if blobs is None else tuple(sequence("blobs", blobs))
+    if not given:
+        raise InvalidInput("blobs", "expected at least one block", blobs)
+    used = [whole_scalar("blobs", one, maximum=rules.maximum, unit="blobs") * GAS_PER_BLOB for one in given]
+    excess, base_fee, schedule = l1.excess_blob_gas, l1.base_fee, l1.schedule
+    fees = [blob_base_fee(excess, 0, schedule)]
+    begun = (excess, base_fee)  # of this round of `blobs`
+    while fees[-1] < asked:
+        blocks = len(fees) - 1
+        check_limit(blocks + 1, "blocks until the price", MOST_BLOCKS)
+        excess = next_excess_blob_gas(excess, used[blocks % len(used)], base_fee, 0, schedule)
+        base_fee = moved_base_fee(base_fee, l1.gas_used_ratio)
+        fees.append(blob_base_fee(excess, 0, schedule))
+        if (blocks + 1) % len(used) == 0:
+            if excess <= begun[0] and base_fee <= begun[1]:  # a round that adds nothing will not add more later
+                raise InvalidInput(
+                    "blobs", f"expected enough blobs to reach {asked:,} wei, stops at {max(fees):,}", blobs
+                )
+            begun = (excess, base_fee)
+    return np.array(fees, dtype=np.int64)
