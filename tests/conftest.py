@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.inputs import ROOT as ROOT
+from tests.inputs import SMALL, inputs
+
 # No test is timed: the first example of a property may compile a kernel. Where a check must give the same answer
 # twice, the examples are the same too; elsewhere every run looks at new ones.
 settings.register_profile(
@@ -15,20 +18,21 @@ settings.register_profile(
 )
 settings.load_profile("untimed")
 
-ROOT = Path(__file__).resolve().parents[1]
 collect_ignore = ["mutation/run.py"]  # it imports cosmic-ray, which only the environment of scripts/mutate has
 
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of real inputs and expected outputs; where FEEMODEL_SHARED names it, it must be there."""
-    named = os.environ.get("FEEMODEL_SHARED")
-    folder = Path(named) if named else ROOT.parent / "shared"
-    if not (folder / "vectors").is_dir():
-        if named:
-            pytest.fail(f"FEEMODEL_SHARED={named}: no folder vectors/ there")
-        pytest.skip("needs the shared inputs: set FEEMODEL_SHARED to their folder")
-    return folder
+    """Folder of published vectors and real inputs: the full set, or the part in `tests/data` without it."""
+    return inputs()
+
+
+@pytest.fixture(scope="session")
+def full_inputs(shared: Path) -> Path:
+    """Folder of all inputs, for tests that need files too large for the repository."""
+    if shared == SMALL:
+        pytest.skip("needs inputs that are too large for the repository: set FEEMODEL_SHARED to their folder")
+    return shared
 
 
 @pytest.fixture(scope="module")  # it keeps the thread's event loop, which other tests need

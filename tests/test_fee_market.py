@@ -233,9 +233,9 @@ def test_calldata_gas_and_its_floor() -> None:
         calldata_gas([0], [2**60])
 
 
-def test_every_blob_block_of_mainnet_follows_the_rules(shared: Path) -> None:
+def test_every_blob_block_of_mainnet_follows_the_rules(full_inputs: Path) -> None:
     """5,039,067 consecutive blocks: exact before Osaka, one of the two branches after it."""
-    blocks = pq.read_table(shared / "data" / "l1_blobs_19426587_24465653.parquet")
+    blocks = pq.read_table(full_inputs / "data" / "l1_blobs_19426587_24465653.parquet")
     time, blobs, excess = (
         blocks[name].to_numpy().astype(np.int64) for name in ("timestamp", "blob_count", "excess_blob_gas")
     )
@@ -257,9 +257,9 @@ def test_every_blob_block_of_mainnet_follows_the_rules(shared: Path) -> None:
     assert shares == [29.54, 76.91, 84.85]  # per cent: Osaka, BPO1, BPO2
 
 
-def test_blob_fees_of_every_block_add_up(shared: Path) -> None:
+def test_blob_fees_of_every_block_add_up(full_inputs: Path) -> None:
     """What all blobs since Cancun have cost [ETH], the dearest block [gwei], the share of Cancun's blocks at 1 wei."""
-    blocks = pq.read_table(shared / "data" / "l1_blobs_19426587_24465653.parquet")
+    blocks = pq.read_table(full_inputs / "data" / "l1_blobs_19426587_24465653.parquet")
     fees = blob_base_fee(blocks["excess_blob_gas"].to_numpy().astype(np.int64), blocks["timestamp"].to_numpy())
     paid = (fees * (blocks["blob_count"].to_numpy().astype(np.int64) * GAS_PER_BLOB)).astype(float).sum() / 1e18
     cancun = blocks["timestamp"].to_numpy() < MAINNET.rows[1].timestamp
@@ -267,12 +267,12 @@ def test_blob_fees_of_every_block_add_up(shared: Path) -> None:
     assert figures == (4_728.12, 8_405.02, 51.3)
 
 
-def test_the_branch_of_every_tenth_block_is_right(shared: Path) -> None:
+def test_the_branch_of_every_tenth_block_is_right(full_inputs: Path) -> None:
     """21,600 blocks with known base fees: excess of the next block, and the blob base fee, to the wei."""
-    with gzip.open(shared / "data" / "l1_fees_every10_24183321_24399311.csv.gz", "rt") as file:
+    with gzip.open(full_inputs / "data" / "l1_fees_every10_24183321_24399311.csv.gz", "rt") as file:
         rows = list(csv.DictReader(file))
     known = {name: np.array([int(row[name]) for row in rows]) for name in rows[0]}
-    blocks = pq.read_table(shared / "data" / "l1_blobs_19426587_24465653.parquet")
+    blocks = pq.read_table(full_inputs / "data" / "l1_blobs_19426587_24465653.parquet")
     child = known["block_number"] - 19_426_587 + 1
     time = blocks["timestamp"].to_numpy().astype(np.int64)[child]
     parent = known["excess_blob_gas"], known["blob_gas_used"], known["base_fee_per_gas"]

@@ -157,8 +157,8 @@ def test_shared_month_of_fees(shared: Path) -> None:
     assert table.iloc[:, :6].notna().all(axis=None)
 
 
-def test_shared_five_million_blocks(shared: Path) -> None:
-    table = read_l1_fees(shared / "data" / "l1_blobs_19426587_24465653.parquet")
+def test_shared_five_million_blocks(full_inputs: Path) -> None:
+    table = read_l1_fees(full_inputs / "data" / "l1_blobs_19426587_24465653.parquet")
     assert len(table) == 5_039_067
     assert (np.diff(table["block_number"]) == 1).all()
     assert int(table["blob_gas_used"].max()) == 131_072 * 21

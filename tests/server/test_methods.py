@@ -348,11 +348,12 @@ def answer_of(vector):
     }  # fmt: skip
 
 
-def test_fifteen_fees_on_the_chain_are_answered_to_the_wei(shared, published):
+def test_fifteen_fees_on_the_chain_are_answered_to_the_wei(full_inputs, published):
     """Each on the state just before it: Besu's search, the record of its block, LZSS of the signed form, packed."""
-    replay = read_replay(shared / "data" / "replays" / "28279135-28279249.mainnet.json.gz")
+    replay = read_replay(full_inputs / "data" / "replays" / "28279135-28279249.mainnet.json.gz")
     measuring = {
-        "codec": Lzss.from_file(shared / "data" / "linea-dict-2025-04-21.bin"), "measured": "signed", "packed": True,
+        "codec": Lzss.from_file(full_inputs / "data" / "linea-dict-2025-04-21.bin"),
+        "measured": "signed", "packed": True,
     }  # fmt: skip
     for vector in published:
         chain = replay_chain(before(replay, vector["block"], vector["txIndex"]))
@@ -362,9 +363,9 @@ def test_fifteen_fees_on_the_chain_are_answered_to_the_wei(shared, published):
     assert len(published) == 15
 
 
-def test_a_server_of_a_replay_file_answers_the_fee_that_stands_on_the_chain(shared, published, tmp_path):
+def test_a_server_of_a_replay_file_answers_the_fee_that_stands_on_the_chain(full_inputs, published, tmp_path):
     vector = published[0]
-    captured = shared / "data" / "replays" / "28279135-28279249.mainnet.json.gz"
+    captured = full_inputs / "data" / "replays" / "28279135-28279249.mainnet.json.gz"
     document = json.loads(gzip.decompress(captured.read_bytes()))
     (first,) = [block for block in document["blocks"] if block["header"]["number"] == vector["block"]]
     document["blocks"] = [first | {"txs": first["txs"][: vector["txIndex"]]}]
@@ -372,7 +373,7 @@ def test_a_server_of_a_replay_file_answers_the_fee_that_stands_on_the_chain(shar
     path.write_text(json.dumps(document))
     settings = Settings(
         replay=str(path), costs="record", codec="lzss", measured="signed", packed=True,
-        dictionary=str(shared / "data" / "linea-dict-2025-04-21.bin"),
+        dictionary=str(full_inputs / "data" / "linea-dict-2025-04-21.bin"),
     )  # fmt: skip
     with opened(settings, started=False) as client:
         assert client.result("rollup_estimateGas", vector["call"]) == answer_of(vector)

@@ -1,7 +1,6 @@
 """Formulas with a judge that is others' own code: how inputs are drawn, what is asked, and this package's answer."""
 
 import json
-import os
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -42,6 +41,7 @@ from feemodel.sizes.codecs import FastLz
 from feemodel.sizes.lzss import Lzss
 from feemodel.sizes.lzss_format import LONGEST_INPUT
 from tests.execution_programs import POOR, SENDER, STRANGER, call_state, message
+from tests.inputs import inputs
 
 UINT32, INT63, UINT64, UINT128 = 2**32 - 1, 2**63 - 1, 2**64 - 1, 2**128 - 1
 GWEI = 10**9
@@ -393,8 +393,7 @@ for row in fee_market.MAINNET.rows:
 @cache
 def dictionary() -> Path:
     """The published dictionary of the compressor."""
-    shared = os.environ.get("FEEMODEL_SHARED") or Path(__file__).resolve().parents[3] / "shared"
-    return Path(shared) / "data" / "linea-dict-2025-04-21.bin"
+    return inputs() / "data" / "linea-dict-2025-04-21.bin"
 
 
 @cache

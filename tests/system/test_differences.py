@@ -3,7 +3,7 @@
 import pytest
 
 from tests.system.differences import differences
-from tests.system.formulas import FORMULAS, dictionary
+from tests.system.formulas import FORMULAS
 from tests.system.programs import MissingGo, built
 
 pytestmark = pytest.mark.system
@@ -13,8 +13,6 @@ INPUTS, SEED = 1_000, 7
 @pytest.mark.parametrize("name", FORMULAS)
 def test_nothing_differs(name: str) -> None:
     formula = FORMULAS[name]
-    if formula.program == "consensys" and not dictionary().is_file():
-        pytest.skip("needs the shared inputs: set FEEMODEL_SHARED to their folder")
     try:
         built(formula.program)
     except MissingGo as error:

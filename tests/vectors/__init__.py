@@ -22,6 +22,11 @@ class Case(NamedTuple):
     detail: str = ""
 
 
+def files_of(folder: Path) -> list[Path]:
+    """Files of published vectors in a folder of inputs; notes for readers are left out."""
+    return [path for path in sorted((folder / "vectors").glob("*/*.json")) if path.name != "notes.json"]
+
+
 def run_file(path: Path) -> list[Case]:
     """Every vector of a file, run."""
     from tests import state_vectors

@@ -1,15 +1,13 @@
 import sys
 from pathlib import Path
 
-from tests.vectors import run_file
+from tests.inputs import inputs
+from tests.vectors import files_of, run_file
 
 
 def main(files: list[str]) -> int:
-    if not files:
-        print("usage: check-vectors FILE...", file=sys.stderr)
-        return 2
     passed = failed = 0
-    for file in files:
+    for file in files or files_of(inputs()):
         cases = run_file(Path(file))
         wrong = [case for case in cases if not case.passed]
         passed, failed = passed + len(cases) - len(wrong), failed + len(wrong)

@@ -1,7 +1,6 @@
 """Runners for the sections of `linea/fees.json`; one function a section, named after it."""
 
 import hashlib
-import os
 import random
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -16,7 +15,7 @@ from feemodel.linea import coordinator, node, priority
 from feemodel.linea.extra_data import PricingRecord, latest_variable_cost
 from feemodel.linea.measure import fee_transaction
 from feemodel.sizes.lzss import Lzss, packed_size
-from tests.conftest import ROOT
+from tests.inputs import inputs
 from tests.vectors import Case, compare, guarded, refused
 
 Row = dict[str, Any]
@@ -327,10 +326,9 @@ SECTIONS: dict[str, Callable[[str, Row], Iterator[Case]]] = {
 
 @lru_cache
 def load_lzss(dictionary: str, near: Path) -> Lzss:
-    """The production compressor with a published dictionary, from FEEMODEL_SHARED or from beside the vectors."""
+    """Production compressor with a published dictionary, found beside the vectors or among all inputs."""
     file, expected = DICTIONARIES[dictionary]
-    named = os.environ.get("FEEMODEL_SHARED")
-    folders = [Path(named)] if named else [near.resolve().parents[2], ROOT.parent / "shared"]
+    folders = [near.resolve().parents[2], inputs()]
     for folder in folders:
         path = folder / "data" / file
         if path.is_file():
@@ -338,7 +336,7 @@ def load_lzss(dictionary: str, near: Path) -> Lzss:
             if found != expected:
                 raise InvalidInput(str(path), f"expected the dictionary with sha256 {expected}", found)
             return Lzss(path.read_bytes())
-    raise InvalidInput(file, "expected in the folder data/ of FEEMODEL_SHARED", [str(folder) for folder in folders])
+    raise InvalidInput(file, "expected in the folder data/ beside the vectors", [str(folder) for folder in folders])
 
 
 def _zstd_size(data: bytes) -> int:
