@@ -21,7 +21,7 @@ import numba
 import numpy as np
 import xarray as xr
 
-from feemodel.io import PathFolder
+from feemodel.io import FinishedFolder
 from feemodel.processors import cores
 from feemodel.simulation import Bootstrap, Demand, Fixed, LineaPricing, simulate
 from feemodel.simulation.scenarios import replay
@@ -105,7 +105,7 @@ def _same(history: xr.Dataset, answering: Demand) -> None:
             if done:
                 raise KeyboardInterrupt
 
-        kept = PathFolder(paths)
+        kept = FinishedFolder(paths)
         try:
             run(Fixed(price=1e8), finished=kept, progress=interrupt)
         except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""Records that hold arrays, compared by value and printed as a table.
+"""Records that hold arrays, compared by value and printed as a table; the digest of an array.
 
 Python's own `==` compares fields and gets an array for an answer. What `print` shows is a small table, one line a
 field; `repr` stays what it was.
@@ -10,6 +10,7 @@ from dataclasses import fields
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 Record = TypeVar("Record", bound=type)
 
@@ -42,6 +43,16 @@ def compared_by_value(cls: Record) -> Record:
     cls.__eq__ = equal  # type: ignore[assignment,method-assign]
     cls.__ne__ = object.__ne__  # type: ignore[assignment]  # the opposite of `__eq__`; a tuple has its own
     return cls
+
+
+def array_digest(array: NDArray[Any]) -> str:
+    """Return the type, the shape and the SHA-256 of the elements of an array, in text.
+
+    >>> array_digest(np.array([7, 8], dtype=np.int64))[:25]
+    '<i8 (2,) 1f281a4e0796fb60'
+    """
+    kind = array.dtype.descr if array.dtype.names else array.dtype.str
+    return f"{kind} {array.shape} {hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()}"
 
 
 def summary(numbers: Sequence[Any]) -> str:

@@ -81,7 +81,7 @@ def test_several_paths_have_quantiles_and_go_on_where_they_stopped(capsys, tmp_p
 
     assert once == again
     assert once["quantiles"]["recovery"]["p5"] <= once["quantiles"]["recovery"]["p95"]
-    assert len(list(tmp_path.glob("path-*.npz"))) == 3
+    assert len(list(tmp_path.glob("part-*.npz"))) == 3
 
 
 def test_results_and_a_figure_are_written(capsys, tmp_path):

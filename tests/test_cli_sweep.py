@@ -238,7 +238,7 @@ def test_a_sweep_goes_on_from_the_blocks_that_are_kept(capsys, tmp_path):
         answers.append(json.loads(capsys.readouterr().out) | {"seconds": None})
 
     assert answers[0] == answers[1]
-    assert [file.name for file in (tmp_path / "kept").glob("block-*.npz")] == ["block-0000000.npz"]
+    assert [file.name for file in (tmp_path / "kept").glob("part-*.npz")] == ["part-0000000.npz"]
 
     (tmp_path / "spec.toml").write_text(KEPT.replace("MARGIN", "1.3"))
     assert main(arguments) == 2

@@ -9,7 +9,7 @@ import pytest
 import feemodel
 from feemodel import simulation
 from feemodel.errors import InvalidInput
-from feemodel.io import PathFolder
+from feemodel.io import FinishedFolder
 from feemodel.simulation.announced import PricingRule, announced_variable_cost
 from feemodel.simulation.backtest import backtest
 from feemodel.simulation.closed_loop.baseline import BreakEven, baseline_pricing, break_even, fitted
@@ -47,7 +47,7 @@ def of_path(found, name):
 ], ids=lambda posting: posting.kind)  # fmt: skip
 def test_every_byte_is_posted_once_and_carries_its_cost(posting):
     costs = Costs(finalization_gas=66_500.0, finalize_blobs=2)
-    found = simulate(HISTORY, Fixed(price=1e8), posting, costs=costs)
+    found = simulate(HISTORY, Fixed(price=1.0), posting, costs=costs)
     data_cost = sum(float(found[line].sum()) for line in DATA_LINES)
     finalization = float((found["finalization_base_fee"] + found["finalization_tip"]).sum())
 
@@ -218,14 +218,14 @@ def test_an_interrupted_run_goes_on_with_the_same_result(tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        simulate(HISTORY, LineaPricing(), finished=PathFolder(tmp_path), progress=interrupted, **drawn)
-    kept = len(list(tmp_path.glob("path-*.npz")))
-    resumed = simulate(HISTORY, LineaPricing(), finished=PathFolder(tmp_path), **drawn)
+        simulate(HISTORY, LineaPricing(), finished=FinishedFolder(tmp_path), progress=interrupted, **drawn)
+    kept = len(list(tmp_path.glob("part-*.npz")))
+    resumed = simulate(HISTORY, LineaPricing(), finished=FinishedFolder(tmp_path), **drawn)
 
     assert kept == 2
     assert whole.identical(resumed)
     with pytest.raises(InvalidInput, match="another's"):
-        simulate(HISTORY, LineaPricing(margin=2.0), finished=PathFolder(tmp_path), **drawn)
+        simulate(HISTORY, LineaPricing(margin=2.0), finished=FinishedFolder(tmp_path), **drawn)
 
 
 def test_the_break_even_price_breaks_even_and_levels_fit():

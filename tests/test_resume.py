@@ -12,7 +12,7 @@ from scipy import stats
 
 from feemodel import priority_fee
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.io import BlockFolder, PathFolder
+from feemodel.io import FinishedFolder
 from feemodel.simulation.reduce import over
 from feemodel.simulation.samples import grid, monte_carlo
 from feemodel.simulation.sweep import sweep
@@ -48,7 +48,7 @@ def stopped(count, calls):
 def test_an_interrupted_sweep_goes_on_with_the_same_result(tmp_path, reduce, executor):
     reduce = REDUCTIONS[reduce]
     whole = sweep(fees, SAMPLES, reduce=reduce, chunk=30)
-    kept = BlockFolder(tmp_path)
+    kept = FinishedFolder(tmp_path)
     with pytest.raises(KeyboardInterrupt):
         sweep(fees, SAMPLES, reduce=reduce, chunk=30, finished=kept, progress=stopped(2, []))
     before = kept.numbers()
@@ -66,10 +66,10 @@ def test_what_is_kept_is_not_computed_again(tmp_path):
         return gas * 2
 
     (tmp_path / "blocks").mkdir()
-    samples, kept = grid(gas=range(100)), BlockFolder(tmp_path / "blocks")
+    samples, kept = grid(gas=range(100)), FinishedFolder(tmp_path / "blocks")
     first = sweep(counted, samples, chunk=10, finished=kept)
     calls = len((tmp_path / "calls").read_text())
-    (tmp_path / "blocks" / "block-0000003.npz").unlink()
+    (tmp_path / "blocks" / "part-0000003.npz").unlink()
     again = sweep(counted, samples, chunk=10, finished=kept)
 
     assert first.identical(again)
@@ -79,13 +79,14 @@ def test_what_is_kept_is_not_computed_again(tmp_path):
 KILLED = """
 import sys, time
 from feemodel import grid, sweep
-from feemodel.io import BlockFolder
+from feemodel.io import FinishedFolder
 
 def slow(gas, margin):
     time.sleep(0.05)
     return gas * margin / 7
 
-sweep(slow, grid(gas=range(40), margin=[1.0, 1.3]), chunk=2, finished=BlockFolder(sys.argv[1])).to_netcdf(sys.argv[2])
+samples = grid(gas=range(40), margin=[1.0, 1.3])
+sweep(slow, samples, chunk=2, finished=FinishedFolder(sys.argv[1])).to_netcdf(sys.argv[2])
 """
 
 
@@ -95,10 +96,10 @@ def test_a_killed_sweep_goes_on_in_another_process(tmp_path):
     script.write_text(KILLED)
     command = [sys.executable, str(script), str(tmp_path / "blocks"), str(tmp_path / "out.nc")]
     with subprocess.Popen(command, cwd=ROOT) as process:
-        while len(list((tmp_path / "blocks").glob("block-*.npz"))) < 5 and process.poll() is None:
+        while len(list((tmp_path / "blocks").glob("part-*.npz"))) < 5 and process.poll() is None:
             pass
         process.send_signal(signal.SIGKILL)
-    kept = len(list((tmp_path / "blocks").glob("block-*.npz")))
+    kept = len(list((tmp_path / "blocks").glob("part-*.npz")))
     subprocess.run(command, cwd=ROOT, check=True)
     import xarray
 
@@ -128,10 +129,10 @@ OTHERS = {
 @pytest.mark.parametrize(("changed", "named"), OTHERS.values(), ids=OTHERS)
 def test_blocks_of_another_sweep_are_refused_by_what_differs(tmp_path, changed, named):
     arguments = {"function": fees, "samples": SAMPLES, "chunk": 30}
-    sweep(**arguments, finished=BlockFolder(tmp_path))
+    sweep(**arguments, finished=FinishedFolder(tmp_path))
 
     with pytest.raises(InvalidInput, match=rf"it holds another's \(it differs in .*{named}"):
-        sweep(**arguments | changed, finished=BlockFolder(tmp_path))
+        sweep(**arguments | changed, finished=FinishedFolder(tmp_path))
 
 
 def factor(by):
@@ -147,26 +148,26 @@ FUNCTIONS = {
 @pytest.mark.parametrize(("one", "other"), FUNCTIONS.values(), ids=FUNCTIONS)
 def test_a_function_that_differs_in_a_value_is_refused(tmp_path, one, other):
     samples = grid(gas=[1, 2], size=3) if isinstance(one, partial) else grid(gas=[1, 2])
-    sweep(one, samples, finished=BlockFolder(tmp_path))
+    sweep(one, samples, finished=FinishedFolder(tmp_path))
 
     with pytest.raises(InvalidInput, match=r"it differs in function"):
-        sweep(other, samples, finished=BlockFolder(tmp_path))
+        sweep(other, samples, finished=FinishedFolder(tmp_path))
 
 
 def test_blocks_of_another_version_are_refused(tmp_path):
-    sweep(fees, SAMPLES, finished=BlockFolder(tmp_path))
+    sweep(fees, SAMPLES, finished=FinishedFolder(tmp_path))
     held = json.loads((tmp_path / "experiment.json").read_text())
     old = json.loads(held["experiment"])
     old["versions[numpy]"] = "1.0"
     (tmp_path / "experiment.json").write_text(json.dumps(held | {"experiment": json.dumps(old)}))
 
     with pytest.raises(InvalidInput, match="it differs in versions"):
-        sweep(fees, SAMPLES, finished=BlockFolder(tmp_path))
+        sweep(fees, SAMPLES, finished=FinishedFolder(tmp_path))
 
 
 def test_the_built_in_formulas_are_kept_too(tmp_path):
     samples = grid(compressed_size=range(100, 200), gas=21_000, variable_cost=10**9, margin=[1.0, 1.2])
-    found = [sweep(priority_fee, samples, chunk=50, finished=BlockFolder(tmp_path)) for _ in range(2)]
+    found = [sweep(priority_fee, samples, chunk=50, finished=FinishedFolder(tmp_path)) for _ in range(2)]
 
     assert found[0].identical(found[1])
     assert found[0].identical(sweep(priority_fee, samples))
@@ -176,21 +177,21 @@ def test_what_cannot_be_kept_is_named(tmp_path):
     samples = grid(gas=[1, 2])
     generator = (each for each in ())
     with pytest.raises(InvalidInput, match="closure generator: expected what can be described"):
-        sweep(lambda gas: gas + len(list(generator)), samples, finished=BlockFolder(tmp_path))
-    with pytest.raises(InvalidInput, match=r"finished: expected a store of finished blocks, such as BlockFolder"):
-        sweep(fees, SAMPLES, finished=PathFolder(tmp_path))
+        sweep(lambda gas: gas + len(list(generator)), samples, finished=FinishedFolder(tmp_path))
+    with pytest.raises(InvalidInput, match="finished: expected a store of finished parts"):
+        sweep(fees, SAMPLES, finished=tmp_path)
     with pytest.raises(InvalidInput, match="folder: expected a folder that exists"):
-        BlockFolder(tmp_path / "nowhere")
+        FinishedFolder(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize("damage", ["cut", "emptied", "overwritten"])
 def test_a_damaged_block_is_named(tmp_path, damage):
-    sweep(fees, SAMPLES, chunk=30, finished=BlockFolder(tmp_path))
-    file = tmp_path / "block-0000002.npz"
+    sweep(fees, SAMPLES, chunk=30, finished=FinishedFolder(tmp_path))
+    file = tmp_path / "part-0000002.npz"
     whole = file.read_bytes()
     file.write_bytes({"cut": whole[: len(whole) // 2], "emptied": b"", "overwritten": b"x" * len(whole)}[damage])
 
-    with pytest.raises(UnreadableFile, match=r"block-0000002\.npz: no finished block .*; remove it"):
-        sweep(fees, SAMPLES, chunk=30, finished=BlockFolder(tmp_path))
+    with pytest.raises(UnreadableFile, match=r"part-0000002\.npz: no finished part .*; remove it"):
+        sweep(fees, SAMPLES, chunk=30, finished=FinishedFolder(tmp_path))
     file.unlink()
-    assert sweep(fees, SAMPLES, chunk=30, finished=BlockFolder(tmp_path)).identical(sweep(fees, SAMPLES))
+    assert sweep(fees, SAMPLES, chunk=30, finished=FinishedFolder(tmp_path)).identical(sweep(fees, SAMPLES))

@@ -14,7 +14,7 @@ import pytest
 
 from feemodel import grid, sweep
 from feemodel.errors import InvalidInput
-from feemodel.io import BlockFolder, PathFolder
+from feemodel.io import FinishedFolder
 from feemodel.simulation import Demand, Posting, simulate
 from feemodel.simulation.fingerprint import description
 from feemodel.simulation.reduce import over
@@ -123,7 +123,7 @@ def blocks(tmp_path):
 
 def swept(own, folder, **changed):
     given = {"samples": grid(gas=[1.0, 2.0, 3.0]), "chunk": 2} | changed
-    return sweep(own.fee, given.pop("samples"), finished=BlockFolder(folder), **given)
+    return sweep(own.fee, given.pop("samples"), finished=FinishedFolder(folder), **given)
 
 
 ROWS = {"timestamp": [0, 12, 24], "base_fee": [7e7, 8e7, 8e7], "blob_base_fee": [4e6, 5e6, 5e6]}
@@ -133,7 +133,7 @@ def followed(own, folder, **changed):
     given = {"rows": ROWS, "pricing": own.Policy(3.0), "posting": Posting(), "demand": Demand()} | changed
     fees = replay(given.pop("rows"), source="by hand")
     return simulate(fees, given.pop("pricing"), given.pop("posting"), given.pop("demand"),
-                    finished=PathFolder(folder), **given)  # fmt: skip
+                    finished=FinishedFolder(folder), **given)  # fmt: skip
 
 
 @pytest.mark.parametrize("run", [swept, followed])
@@ -186,7 +186,7 @@ SCRIPT = """
 import sys
 import numba
 from feemodel import grid, sweep
-from feemodel.io import BlockFolder
+from feemodel.io import FinishedFolder
 import scipy.stats
 names = {"b", "a", "c"}
 law = scipy.stats.norm(1.0, 2.0)
@@ -199,7 +199,7 @@ class Held:
 held = Held()
 def fee(gas):
     return gas * len(names) * law.mean() * twice(1.0) * held.rate
-print(sweep(fee, grid(gas=range(4)), chunk=2, finished=BlockFolder(sys.argv[1])).fee.values.tolist())
+print(sweep(fee, grid(gas=range(4)), chunk=2, finished=FinishedFolder(sys.argv[1])).fee.values.tolist())
 """
 
 
@@ -252,14 +252,18 @@ def test_arrays_of_other_shapes_and_types_are_refused(load, reduce):
             changed = {one: each for one, each in store.held[0].items() if one != name}
             kept = Memory()
             kept.held = store.held | {0: changed if other is None else changed | {name: other}}
-            with pytest.raises(InvalidInput, match=r"finished: expected .*block 0"):
+            with pytest.raises(InvalidInput, match=r"finished: expected the array .* of part 0"):
                 sweep(fee, samples, reduce=reduce, chunk=2, finished=kept)
 
     paths = Memory()
     simulate(replay(ROWS, source="by hand"), own.Policy(3.0), finished=paths)
-    days, summary, series = paths.held[0]
-    paths.held[0] = days[:, :-1], summary, series
-    with pytest.raises(InvalidInput, match="finished: expected path 0 with arrays of the shapes"):
+    for name, wrong in {"days": paths.held[0]["days"][:, :-1], "summary": paths.held[0]["summary"].tolist()}.items():
+        changed = Memory()
+        changed.held = {0: paths.held[0] | {name: wrong}}
+        with pytest.raises(InvalidInput, match=f"finished: expected the array {name} of part 0 as float64"):
+            simulate(replay(ROWS, source="by hand"), own.Policy(3.0), finished=changed)
+    paths.held[0] = None
+    with pytest.raises(InvalidInput, match="finished: expected the arrays of part 0 by their names"):
         simulate(replay(ROWS, source="by hand"), own.Policy(3.0), finished=paths)
 
 

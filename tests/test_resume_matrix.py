@@ -10,7 +10,7 @@ import pytest
 
 from feemodel import grid, sweep
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.io import BlockFolder, PathFolder
+from feemodel.io import FinishedFolder
 from feemodel.simulation import Demand, simulate
 from feemodel.simulation.scenarios import replay
 
@@ -145,11 +145,11 @@ def fees(factor=1.0, start=0):
 
 
 def swept(found, folder, values=(1.0, 2.0)):
-    return sweep(found.total, grid(x=[*values]), finished=BlockFolder(folder))
+    return sweep(found.total, grid(x=[*values]), finished=FinishedFolder(folder))
 
 
 def simulated(found, folder, l1_fees=None, demand=None, **options):
-    return simulate(l1_fees or fees(), found.policy, demand=demand, finished=PathFolder(folder), **options)
+    return simulate(l1_fees or fees(), found.policy, demand=demand, finished=FinishedFolder(folder), **options)
 
 
 KINDS = {"sweep": swept, "paths": simulated}
@@ -224,11 +224,11 @@ def test_altered_values_are_refused(tmp_path, parts, run):
 
 def test_a_part_of_another_number_is_refused(tmp_path, parts):
     found, samples = module(tmp_path), grid(x=[1.0, 2.0, 3.0, 4.0])
-    sweep(found.total, samples, chunk=2, finished=BlockFolder(parts))
-    (parts / "block-0000001.npz").write_bytes((parts / "block-0000000.npz").read_bytes())
+    sweep(found.total, samples, chunk=2, finished=FinishedFolder(parts))
+    (parts / "part-0000001.npz").write_bytes((parts / "part-0000000.npz").read_bytes())
 
-    with pytest.raises(UnreadableFile, match="block-0000001"):
-        sweep(found.total, samples, chunk=2, finished=BlockFolder(parts))
+    with pytest.raises(UnreadableFile, match="part-0000001"):
+        sweep(found.total, samples, chunk=2, finished=FinishedFolder(parts))
 
 
 def test_the_result_says_the_parameters_of_an_own_policy(tmp_path):

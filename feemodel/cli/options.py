@@ -3,11 +3,11 @@
 import argparse
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_units import IN_WEI, LEAST
@@ -17,6 +17,7 @@ from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS, LineaPreset
 from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost, form_of
 
 if TYPE_CHECKING:
+    from feemodel.io.finished import FinishedFolder
     from feemodel.rollups.chains import Chain
     from feemodel.rollups.what_if import WhatIf
     from feemodel.sizes.codecs import Codec
@@ -27,9 +28,6 @@ class MissingOption(InvalidInput):
 
     def __str__(self) -> str:
         return f"{self.name}: {self.reason}"
-
-
-Store = TypeVar("Store")
 
 
 def add_pricing(parser: argparse.ArgumentParser) -> None:
@@ -111,13 +109,15 @@ def add_resume(parser: argparse.ArgumentParser, parts: str) -> None:
     parser.add_argument("--resume", metavar="FOLDER", help=told)
 
 
-def checked_resume(options: argparse.Namespace, store: Callable[[str], Store]) -> Store | None:
-    """The store of the folder, if one is given; raises `InvalidInput` where it is not there."""
+def checked_resume(options: argparse.Namespace) -> "FinishedFolder | None":
+    """Return the folder of finished parts, if one is given; raises `InvalidInput` where it is not there."""
+    from feemodel.io.finished import FinishedFolder
+
     if options.resume is None:
         return None
     if not Path(options.resume).is_dir():
         raise InvalidInput("--resume", "expected a folder that exists", options.resume)
-    return store(options.resume)
+    return FinishedFolder(options.resume)
 
 
 def whole_number(text: str) -> int:

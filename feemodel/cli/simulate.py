@@ -119,7 +119,6 @@ def _add_experiment(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from feemodel.io import PathFolder
     from feemodel.io.datasets import write_dataset
     from feemodel.simulation.closed_loop.finality import price_of_finality
     from feemodel.simulation.closed_loop.paths import Bootstrap
@@ -127,7 +126,7 @@ def run(options: argparse.Namespace) -> int:
 
     tables = _merged(options)
     out, figure = checked_out(options, (".nc",)), checked_out(options, FIGURES, option="--figure")
-    finished = checked_resume(options, PathFolder)
+    finished = checked_resume(options)
     made = read_experiment(options, tables)
     if options.block_hours is not None and options.paths == 1 and "block_hours" in options.given:
         raise InvalidInput("--block-hours", "expected only with --paths of more than 1", options.block_hours)

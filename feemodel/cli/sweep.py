@@ -25,12 +25,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from feemodel.cli.sweep_spec import read_sweep_spec
-    from feemodel.io import BlockFolder
     from feemodel.io.datasets import DATASET_SUFFIXES, write_dataset
     from feemodel.simulation.sweep import planned, sweep
 
     out = checked_out(options, DATASET_SUFFIXES)  # before hours of work
-    finished = checked_resume(options, BlockFolder)
+    finished = checked_resume(options)
     spec = read_sweep_spec(options.spec)
     plan = planned(spec.formula, spec.samples, spec.reduce)
     if out is not None and out.suffix.lower() != ".nc" and plan.levels:

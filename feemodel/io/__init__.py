@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from feemodel.io.fetch import fetch_blocks as fetch_blocks
     from feemodel.io.fetch import get_blocks as get_blocks
     from feemodel.io.fetch import parse_block_range as parse_block_range
-    from feemodel.io.finished import BlockFolder as BlockFolder
-    from feemodel.io.finished import PathFolder as PathFolder
+    from feemodel.io.finished import FinishedFolder as FinishedFolder
     from feemodel.io.l1_fees import FeeHistory as FeeHistory
     from feemodel.io.l1_fees import parse_fee_history as parse_fee_history
     from feemodel.io.l1_fees import read_l1_fees as read_l1_fees

@@ -13,28 +13,29 @@ from numpy.typing import NDArray
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.io.arrays import read_arrays
 from feemodel.io.files import PathLike, reading, written_whole
-
-#: Sums of the days, the statistics by their names, and the series over steps where they were recorded.
-Finished = tuple[NDArray[np.float64], dict[str, float], NDArray[np.float64] | None]
+from feemodel.records import array_digest
 
 EXPERIMENT = "experiment.json"
 CHECKSUM = "sha256"
 SHOWN = 3  # differences that a refusal names
-BLOCK_FILE = re.compile(r"block-(\d{7,})\.npz")
+PART_FILE = re.compile(r"part-(\d{7,})\.npz")
 
 
 class FinishedFolder:
-    """What `PathFolder` and `BlockFolder` share: a folder that belongs to one experiment, with a file for each part.
+    """A folder of one experiment, with a file for each finished block of `sweep` or path of `simulate`.
+
+    A file appears whole or not at all, and has a checksum.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     BlockFolder(folder).open("an experiment")
-    ...     BlockFolder(folder).open("another")  # doctest: +ELLIPSIS
+    ...     parts = FinishedFolder(folder)
+    ...     parts.open("an experiment")
+    ...     parts.put(2, {"results/fee": np.array([7, 8])})
+    ...     print(parts.numbers(), parts.get(2)["results/fee"].tolist())
+    ...     parts.open("another")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     feemodel.errors.InvalidInput: folder: expected the folder of this experiment, it holds another's, got '...'
     """
-
-    part = ""  # what a file holds
 
     def __init__(self, folder: PathLike) -> None:
         self.folder = Path(folder)
@@ -50,8 +51,7 @@ class FinishedFolder:
             if any(self.folder.iterdir()):
                 raise InvalidInput("folder", "expected an empty folder, or one of this experiment", str(self.folder))
             with written_whole(path) as file:
-                digest = hashlib.sha256(experiment.encode()).hexdigest()
-                file.write(json.dumps({"sha256": digest, "experiment": experiment}).encode())
+                file.write(json.dumps({"sha256": self._experiment, "experiment": experiment}).encode())
             return
         with reading(path):
             try:
@@ -62,10 +62,13 @@ class FinishedFolder:
             reason = f"expected the folder of this experiment, it holds another's{_differing(held, experiment)}"
             raise InvalidInput("folder", reason, str(self.folder))
 
-    def _file(self, number: int) -> Path:
-        return self.folder / f"{self.part}-{number:07d}.npz"
+    def numbers(self) -> list[int]:
+        """Return the numbers of the parts that are there, in order."""
+        found = (PART_FILE.fullmatch(file.name) for file in self.folder.iterdir())
+        return sorted(int(match[1]) for match in found if match)
 
-    def _read(self, number: int) -> dict[str, Any]:
+    def get(self, number: int) -> dict[str, NDArray[Any]]:
+        """Return the arrays of a part, by name; raises `UnreadableFile` where it is not there or not whole."""
         file = self._file(number)
         try:
             columns = read_arrays(file)
@@ -73,80 +76,21 @@ class FinishedFolder:
                 raise UnreadableFile("its checksum is not that of what it holds")
             return columns
         except UnreadableFile as error:
-            raise UnreadableFile(f"{file}: no finished {self.part} ({error}); remove it") from None
+            raise UnreadableFile(f"{file}: no finished part ({error}); remove it") from None
 
-    def _write(self, number: int, columns: Mapping[str, Any]) -> None:
-        arrays: dict[str, Any] = {name: np.asarray(values) for name, values in columns.items()}
-        arrays[CHECKSUM] = np.array(self._checksum(number, arrays))
+    def put(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Write the arrays of a finished part."""
+        columns: dict[str, Any] = {**arrays, CHECKSUM: np.array(self._checksum(number, arrays))}
         with written_whole(self._file(number)) as file:
-            np.savez(file, **arrays)
+            np.savez(file, **columns)
 
-    def _checksum(self, number: int, columns: Mapping[str, NDArray[Any]]) -> str:
+    def _file(self, number: int) -> Path:
+        return self.folder / f"part-{number:07d}.npz"
+
+    def _checksum(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> str:
         """Of the experiment, the part's number, and every array with its name, type and shape."""
-        sha = hashlib.sha256(f"{self._experiment} {number}".encode())
-        for name in sorted(columns):
-            array = np.ascontiguousarray(columns[name])
-            sha.update(f"{name} {array.dtype.str} {columns[name].shape} ".encode() + array.tobytes())
-        return sha.hexdigest()
-
-
-class PathFolder(FinishedFolder):
-    """A folder with one file for each finished path of `simulate`; each appears whole or not at all.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     paths = PathFolder(folder)
-    ...     paths.open("an experiment")
-    ...     print(paths.get(0))
-    None
-    """
-
-    part = "path"
-
-    def get(self, path: int) -> Finished | None:
-        """A finished path, `None` where it is not there."""
-        if not self._file(path).exists():
-            return None
-        held = self._read(path)
-        try:
-            summary = dict(zip(held["names"].tolist(), held["values"].tolist(), strict=True))
-            return held["days"], summary, held.get("series")
-        except (ValueError, KeyError) as error:
-            raise UnreadableFile(f"{self._file(path)}: no finished path ({error}); remove it") from None
-
-    def put(self, path: int, finished: Finished) -> None:
-        """Keep a finished path."""
-        days, summary, series = finished
-        columns: dict[str, Any] = {"days": days, "names": [*summary], "values": [*summary.values()]}
-        self._write(path, columns if series is None else columns | {"series": series})
-
-
-class BlockFolder(FinishedFolder):
-    """A folder with one file for each finished block of `sweep`; each appears whole or not at all.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     blocks = BlockFolder(folder)
-    ...     blocks.open("an experiment")
-    ...     blocks.put(2, {"results/fee": np.array([7, 8])})
-    ...     print(blocks.numbers(), blocks.get(2)["results/fee"].tolist())
-    [2] [7, 8]
-    """
-
-    part = "block"
-
-    def numbers(self) -> list[int]:
-        """Which blocks are there, in order."""
-        found = (BLOCK_FILE.fullmatch(file.name) for file in self.folder.iterdir())
-        return sorted(int(match[1]) for match in found if match)
-
-    def get(self, block: int) -> dict[str, NDArray[Any]]:
-        """The arrays of a block, by name; raises `UnreadableFile` where it is not there or not whole."""
-        return self._read(block)
-
-    def put(self, block: int, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Keep the arrays of a finished block."""
-        self._write(block, arrays)
+        told = [self._experiment, number, *((name, array_digest(arrays[name])) for name in sorted(arrays))]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 
 def _differing(held: str, wanted: str) -> str:

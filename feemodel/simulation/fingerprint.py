@@ -25,6 +25,7 @@ import xarray as xr
 from feemodel import __version__
 from feemodel.compiled import _sources
 from feemodel.errors import InvalidInput
+from feemodel.records import array_digest
 from feemodel.simulation.axes import is_frozen
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, type(Ellipsis), type(NotImplemented))
@@ -136,10 +137,10 @@ class _Description:
 
     def _object(self, path: str, value: Any) -> None:
         table: Any = sys.modules.get("pandas")
-        if hasattr(value, "py_func") or hasattr(value, "_dispatcher"):  # what numba compiled
-            dispatcher = value if hasattr(value, "py_func") else value._dispatcher
-            self.parts[path] = f"compiled with {dispatcher.targetoptions}"
-            self.add(f"{path} function", dispatcher.py_func)
+        compiled = getattr(value, "gufunc_builder", value)  # of `numba.guvectorize`
+        if hasattr(compiled, "targetoptions"):  # of `numba.njit` and `numba.vectorize` too
+            self.parts[path] = f"compiled with {compiled.targetoptions} {getattr(value, 'signature', '')}".rstrip()
+            self.add(f"{path} function", value.__wrapped__)
         elif isinstance(value, FunctionType):
             self._function(path, value)
         elif isinstance(value, MethodType):
@@ -199,11 +200,10 @@ class _Description:
             self._items(path, "masked array", {"data": value.data, "mask": np.ma.getmaskarray(value)})
             return
         array = np.asarray(value)
-        shape = f"{array.dtype.descr if array.dtype.names else array.dtype.str} {array.shape}"
         if array.dtype.hasobject:
-            self._items(path, f"array {shape}", dict(enumerate(array.ravel().tolist())))
+            self._items(path, f"array {array.dtype} {array.shape}", dict(enumerate(array.ravel().tolist())))
         else:
-            self.parts[path] = f"array {shape} {_sha(np.ascontiguousarray(array).tobytes())}"
+            self.parts[path] = f"array {array_digest(array)}"
 
     def _labelled(self, path: str, value: Any) -> None:
         self.parts[path] = type(value).__name__

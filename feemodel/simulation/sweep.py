@@ -5,11 +5,11 @@ reduced to a table holds the table and those blocks, however many evaluations th
 """
 
 import inspect
+import json
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,12 +20,13 @@ from feemodel.checks import check_limit, mapping, text, whole_scalar
 from feemodel.checks import function as checked_function
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.progress import Progress, reporting
-from feemodel.simulation.axes import Constant, Inputs
+from feemodel.simulation.axes import DRAW_BLOCK, Axis, Constant, Inputs
 from feemodel.simulation.blocks import Blocks, blocks_of, inputs_of, part_of, shape_of
 from feemodel.simulation.executors import THREADS, Where
+from feemodel.simulation.fingerprint import description, package_source
 from feemodel.simulation.metadata import versions, with_metadata
-from feemodel.simulation.reduce import LEVELS, Over, Table, level_coordinates
-from feemodel.simulation.resume import FinishedBlocks, Piece, described_sweep, pieces
+from feemodel.simulation.reduce import LEVELS, Moments, Over, Table, level_coordinates
+from feemodel.simulation.resume import Finished, Layout, parts
 from feemodel.simulation.samples import Samples
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def sweep(
     workers: int | None = None,
     chunk: int | None = None,
     units: Mapping[str, str] | None = None,
-    finished: "FinishedBlocks | None" = None,
+    finished: "Finished | None" = None,
     progress: Progress = None,
 ) -> "xarray.Dataset":
     """A function evaluated on samples, into a Dataset whose coordinates are its inputs.
@@ -71,7 +72,7 @@ def sweep(
     workers : how many threads or processes; as many as there are processors.
     chunk : evaluations at a time; by default between 65,536 and 1,048,576.
     units : of results and inputs that are not the package's own.
-    finished : where blocks of `chunk` evaluations are kept as they come, such as a `feemodel.io.BlockFolder`: an
+    finished : where blocks of `chunk` evaluations are kept as they come, such as a `feemodel.io.FinishedFolder`: an
         interrupted sweep, called again with the same arguments, computes the others. The function is compared by its
         code and by what it reaches by name; files that it reads are not.
     progress : `True` for a bar, or a function that takes the number of evaluations done since it was last called.
@@ -98,25 +99,20 @@ def sweep(
     job = _checked_job(function, samples, reduce, chunk)
     given = {} if units is None else mapping("units", units)
     named_units = {text("units", name): text(f"units[{name}]", unit) for name, unit in given.items()}
-    blocks, types = job.blocks, job.types()
+    types = job.types()
     try:
         kept = _Kept(job, *types)
     except MemoryError as error:
         raise LimitExceeded(f"not enough memory for the result: {error}") from None
     # Threads write to the result itself; workers elsewhere send pieces back, which are copied into it.
     in_place = finished is None and (executor is None or (isinstance(executor, str) and executor == THREADS))
-    work = replace(job, names=tuple(types[0]), shared=(kept.results, kept.inputs) if in_place else None)
-    check = partial(work.check, types[0])
-    if finished is not None:
-        if not callable(getattr(finished, "numbers", None)):
-            raise InvalidInput("finished", "expected a store of finished blocks, such as BlockFolder(folder)", finished)
-        finished.open(described_sweep(function, samples, blocks, reduce))
+    work = replace(job, types_of_results=types[0], shared=(kept.results, kept.inputs) if in_place else None)
     with (
         reporting(progress, samples.size, "evaluations") as report,
-        closing(pieces(work, blocks.count, finished, check=check, executor=executor, workers=workers)) as found,
+        closing(parts(work, job.blocks.count, finished, executor=executor, workers=workers)) as found,
     ):
         for number, piece in enumerate(found):
-            block = blocks.block(number)
+            block = job.blocks.block(number)
             kept.put(block, piece)
             report(int(np.prod(shape_of(block))))
     return kept.dataset(UNITS | named_units)
@@ -159,6 +155,14 @@ def planned(function: Callable[..., Any], samples: Samples, reduce: Over | None 
     return Plan(_result_name(function), samples.size, dimensions, held, reduce is not None and bool(reduce.coordinates))
 
 
+class _Piece(NamedTuple):
+    """What a worker gives back for a block, where it could not write it to where it is kept."""
+
+    results: Mapping[str, NDArray[Any]]
+    moments: Mapping[str, Moments]  #: of the results, where they are reduced
+    inputs: Inputs  #: those generated for it
+
+
 @dataclass(frozen=True, eq=False)
 class _Job:
     """The evaluation of a block by its number; what workers are sent."""
@@ -167,7 +171,7 @@ class _Job:
     samples: Samples
     blocks: Blocks
     reduce: Over | None
-    names: tuple[str, ...] = ()  #: of the results, once they are known
+    types_of_results: Mapping[str, np.dtype[Any]] = field(default_factory=dict)  #: by name, once they are known
     shared: tuple[Inputs, Inputs] | None = None  #: results and generated inputs to write to, where memory is shared
 
     @property
@@ -176,7 +180,7 @@ class _Job:
         reduced = () if self.reduce is None else self.reduce.dims
         return [place for place, dim in enumerate(self.samples.dims) if dim not in reduced]
 
-    def __call__(self, number: int) -> Piece:
+    def __call__(self, number: int) -> _Piece:
         block = self.blocks.block(number)
         inputs, generated = inputs_of(self.samples, block, {} if self.shared is None else self.shared[1])
         if self.shared is not None:
@@ -186,34 +190,63 @@ class _Job:
         into = None if self.shared is None else {name: part_of(whole, block) for name, whole in self.shared[0].items()}
         found = self._evaluated(inputs, shape_of(block), into or None)
         if self.reduce is None:
-            return Piece({} if into else found, {}, generated)
+            return _Piece({} if into else found, {}, generated)
         axes = tuple(self.samples.dims.index(dim) for dim in self.reduce.dims)
         moments = {name: self.reduce.moments(values, axes) for name, values in found.items()}
-        return Piece(found if self.reduce.holds_values and not into else {}, moments, generated)
+        return _Piece(found if self.reduce.holds_values and not into else {}, moments, generated)
 
-    def check(self, kinds: Mapping[str, Any], number: int, piece: Piece) -> None:
-        """Check that a stored piece has the names, types and shapes of this block; raises `InvalidInput`."""
-        block = self.blocks.block(number)
-        shape = shape_of(block)
-        expected: dict[str, tuple[Any, ...]] = {}
-        if self.reduce is None or self.reduce.holds_values:
-            expected |= {name: (dtype, shape) for name, dtype in kinds.items()}
-        if self.reduce is not None:
-            axes = tuple(self.samples.dims.index(dim) for dim in self.reduce.dims)
-            sums = self.reduce.moments(np.zeros(shape), axes)._asdict().items()
-            expected |= {f"{field} of {name}": (one.dtype, one.shape) for name in kinds for field, one in sums}
+    @property
+    def description(self) -> str:
+        """All that decides the result, as JSON.
+
+        Raises `InvalidInput` for a function or a distribution that cannot be described.
+        """
+        blocks, axes = self.blocks, self.samples.axes
+        told = description(
+            function=self.function,
+            inputs={axis.dim: axis for axis in axes},
+            drawn={axis.dim: _ends(axis) for axis in axes if axis.generated},
+            constants=dict(self.samples.constants),
+            chunk=[blocks.shape, blocks.split, blocks.step],
+            reduce=self.reduce,
+            versions=versions(),
+            package=package_source(__name__),
+        )
+        return json.dumps(told)
+
+    def layout(self, number: int) -> Layout:
+        """Types and shapes of the arrays that are stored of a block."""
+        shape = shape_of(self.blocks.block(number))
+        reduce, results = self.reduce, self.types_of_results
+        found: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {}
+        if reduce is None or reduce.holds_values:
+            found |= {f"results/{name}": (dtype, shape) for name, dtype in results.items()}
         for index in self.kept:
             axis, count = self.samples.axes[index], shape[index]
             if axis.generated:
-                expected |= {f"input {name}": (one.dtype, (count,)) for name, one in axis.example().items()}
-        stored = {name: (one.dtype, one.shape) for name, one in piece.results.items()}
-        for name, moments in piece.moments.items():
-            stored |= {f"{field} of {name}": (one.dtype, one.shape) for field, one in moments._asdict().items()}
-        stored |= {f"input {name}": (one.dtype, one.shape) for name, one in piece.inputs.items()}
-        for name in [*expected, *stored]:
-            if expected.get(name) != stored.get(name):
-                reason = f"expected {name} of block {number} as {expected.get(name, 'nothing')}"
-                raise InvalidInput("finished", reason, stored.get(name, "nothing"))
+                found |= {f"inputs/{name}": (one.dtype, (count,)) for name, one in axis.example().items()}
+        if reduce is not None:
+            axes = tuple(self.samples.dims.index(dim) for dim in reduce.dims)
+            sums = reduce.moments(np.zeros(shape), axes)._asdict().items()
+            found |= {f"{term}/{name}": (one.dtype, one.shape) for name in results for term, one in sums}
+        return found
+
+    def to_arrays(self, part: _Piece) -> dict[str, NDArray[Any]]:
+        """The arrays of a block's results, of its generated inputs and of its moments, by kind and name."""
+        found = {f"results/{name}": values for name, values in part.results.items()}
+        found |= {f"inputs/{name}": values for name, values in part.inputs.items()}
+        for name, moments in part.moments.items():
+            found |= {f"{term}/{name}": values for term, values in moments._asdict().items()}
+        return found
+
+    def from_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> _Piece:
+        """The block that has these arrays."""
+        kinds: dict[str, Inputs] = {kind: {} for kind in ("results", "inputs", *Moments._fields)}
+        for key, values in arrays.items():
+            kind, _, name = key.partition("/")
+            kinds[kind][name] = values
+        moments = {name: Moments(*(kinds[term][name] for term in Moments._fields)) for name in kinds["evaluations"]}
+        return _Piece(kinds["results"], moments, kinds["inputs"])
 
     def types(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Types of the results and of generated inputs, from one evaluation; what is wrong with a function shows."""
@@ -249,17 +282,18 @@ class _Job:
         for value in given.values():
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
-        if hasattr(self.function, "_dispatcher"):  # of `numba.vectorize`, which takes no keywords
-            return _named(self.function, self.function(*(given[name] for name in _parameters(self.function))))
-        return _named(self.function, self.function(**given))
+        bound = inspect.signature(self.function).bind(**given)  # a function of `numba.vectorize` takes no keywords
+        return _named(self.function, self.function(*bound.args, **bound.kwargs))
 
     def _evaluated(self, inputs: dict[str, Any], shape: tuple[int, ...], into: Inputs | None = None) -> Inputs:
         by_kernel = self._by_kernel(inputs, shape, into)
         if by_kernel is not None:
             return by_kernel
         values = self._by_function(inputs)
-        if set(values) != set(self.names):
-            raise InvalidInput("function", f"expected the results {', '.join(self.names)} every time", [*values])
+        if set(values) != set(self.types_of_results):
+            raise InvalidInput(
+                "function", f"expected the results {', '.join(self.types_of_results)} every time", [*values]
+            )
         found = {name: _of_shape(name, value, shape) for name, value in values.items()}
         if into is not None:
             for name, value in found.items():
@@ -285,7 +319,7 @@ class _Kept:
         lengths = {name: len(axis) for axis in self._axes for name in axis.names}
         self.inputs: Inputs = {name: np.empty(lengths[name], dtype=dtype) for name, dtype in input_types.items()}
 
-    def put(self, block: tuple[slice, ...], piece: Piece) -> None:
+    def put(self, block: tuple[slice, ...], piece: _Piece) -> None:
         """A piece where it belongs."""
         cells = tuple(block[place] for place in self._job.kept)
         for name, found in piece.results.items():  # of the samples' shape, reduced or not
@@ -385,8 +419,10 @@ def _check_inputs(function: Callable[..., Any], samples: Samples) -> None:
         raise InvalidInput("samples", f"expected {', '.join(missing)} too", list(samples.names))
 
 
-def _parameters(function: Callable[..., Any]) -> list[str]:
-    return [*inspect.signature(function).parameters]
+def _ends(axis: Axis) -> list[Inputs]:
+    """The first and the last values of a generated axis, which its seed and its distributions decide."""
+    count = len(axis)
+    return [axis.values(0, min(count, DRAW_BLOCK)), axis.values(max(count - 1_024, 0), count)]
 
 
 def _check_dims(samples: Samples, reduce: Over | None) -> None:

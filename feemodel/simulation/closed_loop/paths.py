@@ -2,8 +2,8 @@
 
 import json
 import platform
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, TypeVar
@@ -43,11 +43,13 @@ from feemodel.simulation.closed_loop.l1_steps import (
     price_percentiles,
 )
 from feemodel.simulation.closed_loop.observations import Setting
+from feemodel.simulation.closed_loop.parameters import OPTIONAL, described
 from feemodel.simulation.closed_loop.policies import MOST_LAG, LineaPricing, Pricing
 from feemodel.simulation.closed_loop.results import OF_PATH, PathResult, summarized
 from feemodel.simulation.fingerprint import description, package_source
 from feemodel.simulation.l1_columns import FEES, RATIOS, TIP
 from feemodel.simulation.posting import Posting
+from feemodel.simulation.resume import Layout
 from feemodel.simulation.scenarios import (
     IN_SECONDS,
     LEAST_SECONDS,
@@ -64,7 +66,6 @@ MOST_SUBMISSIONS = 100_000_000  # on a path
 MOST_PATHS = 10_000_000
 LONGEST_WAIT = 1 << 15  # steps that the distribution of waits distinguishes
 DAYS = ("elapsed", "utc")
-OPTIONAL = ("level", "l1_lag", "balance_lag", "target_balance")  # attributes that a policy may leave out
 ALIKE = 0.75  # how similar a name is that was probably meant as one of them, by `difflib`
 
 Checked = TypeVar("Checked")
@@ -397,15 +398,22 @@ class PathJob:
         }
         return ", ".join(name for name, counted in lines.items() if not counted) or "nothing"
 
-    def checked(self, path: int, stored: PathResult) -> PathResult:
-        """A path as a store holds it; raises `InvalidInput` where its arrays are not those of this path."""
+    def layout(self, path: int) -> Layout:
+        """Types and shapes of the arrays that are stored of a path."""
         days = (self.steps + self.day_offset - 1) // self.day_steps + 1
-        expected = {"days": (days, loop.COLUMNS), "series": (loop.RECORDED, self.steps) if path < self.record else None}
-        series = None if stored.series is None else np.shape(stored.series)
-        found = {"days": np.shape(stored.days), "series": series}
-        if found != expected or {*stored.summary} != {*OF_PATH}:
-            raise InvalidInput("finished", f"expected path {path} with arrays of the shapes {expected}", found)
-        return stored
+        real = np.dtype(np.float64)
+        found: Layout = {"days": (real, (days, loop.COLUMNS)), "summary": (real, (len(OF_PATH),))}
+        return found if path >= self.record else {**found, "series": (real, (loop.RECORDED, self.steps))}
+
+    def to_arrays(self, part: PathResult) -> dict[str, NDArray[Any]]:
+        """The arrays of a path: its days, its statistics in the order of `OF_PATH`, its series where it has them."""
+        found = {"days": part.days, "summary": np.array([part.summary[name] for name in OF_PATH], dtype=np.float64)}
+        return found if part.series is None else found | {"series": part.series}
+
+    def from_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> PathResult:
+        """The path that has these arrays."""
+        summary = dict(zip(OF_PATH, arrays["summary"].tolist(), strict=True))
+        return PathResult(arrays["days"], summary, arrays.get("series"))
 
     @property
     def description(self) -> str:
@@ -418,23 +426,6 @@ class PathJob:
             package=package_source("feemodel.simulation.closed_loop.simulator"),
         )  # fmt: skip
         return json.dumps(told)
-
-
-def described(value: Any) -> str:
-    """A class and its fields, or its attributes, as JSON.
-
-    >>> described(Bootstrap(paths=2))
-    '{"kind": "Bootstrap", "paths": 2, "block_seconds": 86400.0, "horizon": null, "method": "stationary"}'
-    """
-    if is_dataclass(value) and not isinstance(value, type):
-        terms = asdict(value)
-    else:  # an object of the user's own
-        of_class = {name for kind in type(value).__mro__[:-1] for name in vars(kind) if not name.startswith("_")}
-        of_class = {name for name in of_class if not callable(getattr(value, name))}
-        names = [*getattr(value, "__dict__", ()), *OPTIONAL, *sorted(of_class)]
-        terms = {name: getattr(value, name) for name in names if hasattr(value, name)}
-        terms = {name: one.tolist() if isinstance(one, np.ndarray) else one for name, one in terms.items()}
-    return json.dumps({"kind": type(value).__name__, **terms}, default=str)
 
 
 def _seed_sequence(rng: Rng) -> SeedSequence:

@@ -1,9 +1,8 @@
 """A rollup simulated in a closed loop, and the same simulation as a function of its numbers for sweeps."""
 
-import inspect
 from contextlib import closing
-from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -14,25 +13,14 @@ from feemodel.progress import Progress, reporting
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.closed_loop.costs import Costs
 from feemodel.simulation.closed_loop.demand import Demand
-from feemodel.simulation.closed_loop.paths import OPTIONAL, Bootstrap, path_job
+from feemodel.simulation.closed_loop.parameters import parameters, with_parameters
+from feemodel.simulation.closed_loop.paths import Bootstrap, path_job
 from feemodel.simulation.closed_loop.policies import Pricing
 from feemodel.simulation.closed_loop.results import OF_PATH, PathResult, dataset
-from feemodel.simulation.executors import Selected, Where, in_order
+from feemodel.simulation.executors import Where
 from feemodel.simulation.posting import Posting
+from feemodel.simulation.resume import Finished, parts
 from feemodel.simulation.scenarios import Rng
-
-
-class FinishedPaths(Protocol):
-    """Where finished paths are kept, so that an interrupted run goes on; `feemodel.io.PathFolder` is one."""
-
-    def open(self, experiment: str) -> None:
-        """Take an experiment's description; raises where another one's paths are kept."""
-
-    def get(self, path: int) -> tuple[RealArray, dict[str, float], RealArray | None] | None:
-        """A finished path."""
-
-    def put(self, path: int, finished: tuple[RealArray, dict[str, float], RealArray | None]) -> None:
-        """Keep a finished path."""
 
 
 def simulate(
@@ -49,7 +37,7 @@ def simulate(
     rng: "Rng" = 1,
     executor: "Where" = None,
     workers: int | None = None,
-    finished: "FinishedPaths | None" = None,
+    finished: "Finished | None" = None,
     progress: "Progress" = None,
 ) -> xr.Dataset:
     """A rollup in a closed loop with L1, its users and its operator, path by path.
@@ -69,7 +57,8 @@ def simulate(
     record : of how many paths the series over steps are kept.
     rng : seed, SeedSequence or Generator; each path has its own stream.
     executor, workers : as in `feemodel.sweep`; the result is the same to the bit.
-    finished : where paths are kept as they come, so that an interrupted run goes on.
+    finished : where paths are kept as they come, such as a `feemodel.io.FinishedFolder`, so that an interrupted run
+        goes on.
     progress : see `feemodel.progress`.
 
     Returns
@@ -93,21 +82,12 @@ def simulate(
     """
     job = path_job(l1_fees, pricing, posting, demand, costs, step=step, bootstrap=bootstrap, days=days,
                    record=record, rng=rng)  # fmt: skip
-    if finished is not None:
-        if not callable(getattr(finished, "open", None)):
-            raise InvalidInput("finished", "expected a store of finished paths, with open, get and put", finished)
-        finished.open(job.description)
     results: list[PathResult] = []
-    missing = [path for path in range(job.paths) if finished is None or finished.get(path) is None]
     with (
         reporting(progress, job.paths, "paths") as advance,
-        closing(in_order(Selected(job, tuple(missing)), len(missing), executor=executor, workers=workers)) as found,
+        closing(parts(job, job.paths, finished, executor=executor, workers=workers)) as found,
     ):
-        for path in range(job.paths):
-            kept = None if finished is None else finished.get(path)
-            result = next(found) if kept is None else job.checked(path, PathResult(*kept))
-            if finished is not None and kept is None:
-                finished.put(path, result)
+        for result in found:
             results.append(result)
             advance(1)
     made = dataset(results, day_steps=job.day_steps, step=job.step, recorded=job.record)
@@ -133,7 +113,7 @@ class Experiment:
     >>> from feemodel.simulation.closed_loop.policies import Fixed
     >>> from feemodel.simulation.scenarios import replay
     >>> rows = {"timestamp": [0, 86_400], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2}
-    >>> run = Experiment(l1_fees=replay(rows, source="by hand"), pricing=Fixed(price=1.0))
+    >>> run = Experiment(l1_fees=replay(rows, source="by hand"), pricing=Fixed(price=1e8))
     >>> found = run(pricing_price=np.array([9e7, 18e7]))["recovery"]
     >>> round(float(found[1] / found[0]), 9)
     2.0
@@ -170,46 +150,11 @@ class Experiment:
         changed: dict[str, dict[str, Any]] = {part: {} for part in PARTS}
         for name, value in values.items():
             part, _, term = name.partition("_")
-            if part not in PARTS or term not in _parameters(getattr(self, part)):
+            if part not in PARTS or term not in parameters(getattr(self, part)):
                 raise InvalidInput("inputs", "expected a field as part_field, such as demand_elasticity", name)
             held, number = getattr(getattr(self, part), term), value.item()
             # A drawn input is a double; a field that counts takes it where it is whole.
             whole = isinstance(held, int) and not isinstance(held, bool) and float(number).is_integer()
             changed[part][term] = int(number) if whole else number
-        made = {part: _with_parameters(getattr(self, part), given) for part, given in changed.items()}
+        made = {part: with_parameters(getattr(self, part), given) for part, given in changed.items()}
         return path_job(self.l1_fees, **made, step=self.step, rng=self.rng)(0).summary
-
-
-def _parameters(record: Any) -> tuple[str, ...]:
-    """The fields of a dataclass; of another object its constructor's parameters that are its attributes too.
-
-    >>> _parameters(Costs())[0]
-    'finalization_gas'
-    """
-    if is_dataclass(record):
-        return tuple(one.name for one in fields(record) if one.init)
-    return tuple(name for name in inspect.signature(type(record)).parameters if hasattr(record, name))
-
-
-def _with_parameters(record: Any, changed: dict[str, Any]) -> Any:
-    """An object like another one, made anew with some parameters changed.
-
-    Raises `InvalidInput` where the constructor needs a parameter that is no attribute.
-
-    >>> _with_parameters(Costs(), {"proving_per_byte": 3.0}).proving_per_byte
-    3.0
-    """
-    if is_dataclass(record) and not isinstance(record, type):
-        return replace(record, **changed)
-    if not changed:
-        return record
-    for name, one in inspect.signature(type(record)).parameters.items():
-        if not hasattr(record, name) and (
-            one.default is one.empty or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
-        ):
-            reason = "expected an attribute of that name, to make the object anew with other parameters"
-            raise InvalidInput(f"{type(record).__name__}.{name}", reason, record)
-    made = type(record)(**{name: getattr(record, name) for name in _parameters(record)} | changed)
-    for name in {*OPTIONAL} & {*getattr(record, "__dict__", {})} - {*_parameters(record)}:
-        setattr(made, name, getattr(record, name))  # which was set after the object was made
-    return made
