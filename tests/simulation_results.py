@@ -195,7 +195,7 @@ LOOPED = {
     "loop, own compiled policy": lambda: loop(Own(), demand=answering(poisson=True)),
     "loop, own Python policy": lambda: simulate(month(), OwnPython(), Posting(), answering(), step=600.0),
     "loop, as a function of its fields": lambda: Experiment(
-        l1_fees=month(), pricing=Fixed(price=1.0), demand=answering(), outputs=("recovery", "mean_wait")
+        l1_fees=month(), pricing=Fixed(price=1e8), demand=answering(), outputs=("recovery", "mean_wait")
     )(pricing_price=np.array([9e7, 2e8])),
     "finality, price cap": lambda: price_of_finality(month(), Posting(kind="price-cap")),
     "finality, clairvoyant": lambda: price_of_finality(month(), replace(Posting(kind="clairvoyant", deadline=3_600.0))),

@@ -103,7 +103,7 @@ def test_the_fee_falls_as_far_as_the_reserve(l1, blobs, cooling):
 def test_a_full_block_multiplies_the_blob_fee_by_the_same_on_every_schedule(name):
     """e^((max − target) · 131,072 / fraction) = 1.0817, with the reserve in force and without."""
     row = upgrade(name)
-    for base_fee in (1, 10**12):
+    for base_fee in (1_000, 10**12):
         found = denial(
             replace(VICTIMS["Base"], block_blobs=7), 50, L1State(rules=row, base_fee=base_fee, blob_base_fee=10**9)
         )
@@ -212,11 +212,11 @@ def test_a_base_fee_moves_by_the_gas_that_blocks_use():
 
 def test_the_fee_that_l1_starts_from_is_the_least_excess_that_gives_it():
     for fee in (1, 2, 1_000, 4_000_000):
-        state = L1State(blob_base_fee=fee, other_blobs=21, gas_used_ratio=1.0, base_fee=160)
+        state = L1State(blob_base_fee=fee, other_blobs=21, gas_used_ratio=1.0, base_fee=16_000)
         below = max(0, state.excess_blob_gas - 1)
         assert blob_base_fee(state.excess_blob_gas, 0, state.schedule) >= fee
         assert fee == 1 or blob_base_fee(below, 0, state.schedule) < fee
-        assert state.reserve == 10  # a sixteenth
+        assert state.reserve == 1_000  # a sixteenth
     assert L1State(blob_base_fee=1).excess_blob_gas == 0
     assert L1State(rules=upgrade("Prague")).reserve == 0
 

@@ -161,11 +161,11 @@ def test_filled_blobs_leave_when_they_are_full():
 
 
 def test_a_deadline_posts_what_there_is():
-    stream = np.array([100.0, 100.0, 100.0, 100.0, 200.0, 200.0])  # in the first tick of 10 s and in the fifth
-    posting = Posting(submission=Submission(capacity=1_000), deadline=15.0)
-    posted = post(stream, 10.0, posting, FLAT)
+    stream = np.array([100.0, 100.0, 100.0, 100.0, 200.0, 200.0])  # in the first tick of 100 s and in the fifth
+    posting = Posting(submission=Submission(capacity=1_000), deadline=150.0)
+    posted = post(stream, 100.0, posting, FLAT)
 
-    assert posted.time.tolist() == [15.0, 55.0]
+    assert posted.time.tolist() == [150.0, 550.0]
     assert posted.end.tolist() == [100.0, 200.0]
 
 
@@ -180,7 +180,7 @@ def test_fees_are_those_of_the_moment_of_posting():
 @given(
     arrivals=st.lists(st.integers(0, 400), min_size=1, max_size=60).filter(any),
     capacity=st.integers(1, 1_000),
-    deadline=st.none() | st.integers(10, 300),
+    deadline=st.none() | st.integers(60, 300),
 )
 def test_every_byte_is_posted_once_and_in_time(arrivals, capacity, deadline):
     stream, edges = np.cumsum(np.array(arrivals, dtype=float)), np.arange(len(arrivals) + 1) * 10.0
@@ -215,8 +215,8 @@ def test_a_policy_that_cannot_be_is_refused(change, message):
 
 
 def test_a_deadline_finer_than_arrivals_is_refused():
-    with pytest.raises(InvalidInput, match="deadline: expected at least a tick of 12 s, got 5"):
-        backtest(ONE_KIND, FLAT, posting=Posting(deadline=5.0), arrival_rate=1.0, rng=1)
+    with pytest.raises(InvalidInput, match="deadline: expected at least a tick of 100 s, got 60"):
+        post(np.array([100.0, 200.0]), 100.0, Posting(deadline=60.0), FLAT)
 
 
 # The whole
@@ -383,13 +383,13 @@ def test_a_workload_that_has_no_price_is_refused(sizes, gas, message):
 
 def test_settings_may_be_numbers_of_numpy():
     rule, submission = (
-        PricingRule(fixed_cost=200, base_fee=200),
+        PricingRule(fixed_cost=60_000, base_fee=200),
         Submission(execution_gas=200, capacity=200, tip=60_000),
     )
     narrow = {name: np.uint8(200) for name in ("execution_gas", "capacity")} | {"tip": np.uint16(60_000)}
     expected = backtest(ONE_KIND, FLAT, rule, Posting(submission=submission), arrival_rate=1.0, rng=1)
     found = backtest(
-        ONE_KIND, FLAT, PricingRule(fixed_cost=np.uint8(200), base_fee=np.int64(200)),
+        ONE_KIND, FLAT, PricingRule(fixed_cost=np.uint16(60_000), base_fee=np.int64(200)),
         Posting(submission=Submission(**narrow)), arrival_rate=np.uint8(1), rng=np.int64(1),
     )  # fmt: skip
     assert found.identical(expected)

@@ -47,7 +47,7 @@ def of_path(found, name):
 ], ids=lambda posting: posting.kind)  # fmt: skip
 def test_every_byte_is_posted_once_and_carries_its_cost(posting):
     costs = Costs(finalization_gas=66_500.0, finalize_blobs=2)
-    found = simulate(HISTORY, Fixed(price=1.0), posting, costs=costs)
+    found = simulate(HISTORY, Fixed(price=1e8), posting, costs=costs)
     data_cost = sum(float(found[line].sum()) for line in DATA_LINES)
     finalization = float((found["finalization_base_fee"] + found["finalization_tip"]).sum())
 
@@ -61,7 +61,7 @@ def test_every_byte_is_posted_once_and_carries_its_cost(posting):
 
 def test_clairvoyance_costs_least_and_waiting_for_a_price_less_than_not_waiting():
     cost = {
-        kind: of_path(simulate(HISTORY, Fixed(price=1.0), posting), "data_cost")
+        kind: of_path(simulate(HISTORY, Fixed(price=1e8), posting), "data_cost")
         for kind, posting in {
             "fill": Posting(), "clairvoyant": Posting(kind="clairvoyant", deadline=7_200.0),
             "cap": Posting(kind="price-cap", cap=PriceCap(target_delay=7_200.0)),
@@ -96,16 +96,16 @@ def test_backtest_and_simulate_agree_on_revenue_and_cost():
 
 
 def test_a_whole_deadline_posts_parts_of_blobs():
-    found = simulate(FLAT, Fixed(price=1.0), Posting(deadline=120.0))
+    found = simulate(FLAT, Fixed(price=1e8), Posting(deadline=120.0))
 
     assert of_path(found, "wait_p99") == 120.0
     assert pytest.approx(of_path(found, "deadline_share"), abs=1e-3) == 1.0
 
 
 def test_demand_answers_the_price_up_to_the_choke():
-    still = float(simulate(FLAT, Fixed(price=100.0))["transactions"].sum())
-    demand = Demand(elasticity=0.5, reference_fee=119.42 * 25.0)
-    halved = simulate(FLAT, Fixed(price=100.0), demand=demand)
+    still = float(simulate(FLAT, Fixed(price=1e6))["transactions"].sum())
+    demand = Demand(elasticity=0.5, reference_fee=119.42 * 0.25e6)
+    halved = simulate(FLAT, Fixed(price=1e6), demand=demand)
     free = simulate(FLAT, Fixed(price=0.0), demand=demand)
 
     assert float(halved["transactions"].sum()) == pytest.approx(still / 2.0)
@@ -125,7 +125,7 @@ def test_users_who_look_late_answer_an_old_price():
 
 def test_a_cycle_and_congestion_move_demand():
     hours = tuple(float(hour % 2) for hour in range(24))
-    found = simulate(HISTORY, Fixed(price=1.0), demand=Demand(cycle=hours, l1_correlation=0.4), record=1)
+    found = simulate(HISTORY, Fixed(price=1e8), demand=Demand(cycle=hours, l1_correlation=0.4), record=1)
     number = found["transactions_in_step"].to_numpy()[0]
     odd = (COLUMNS["timestamp"] // 3_600) % 2 == 1
     expected = 17.4 * (COLUMNS["base_fee"] / np.median(COLUMNS["base_fee"])) ** 0.4
@@ -134,21 +134,21 @@ def test_a_cycle_and_congestion_move_demand():
 
 
 def test_poisson_arrivals_keep_the_mean_and_their_stream():
-    once, again = (simulate(FLAT, Fixed(price=1.0), demand=Demand(poisson=True), rng=5) for _ in range(2))
+    once, again = (simulate(FLAT, Fixed(price=1e8), demand=Demand(poisson=True), rng=5) for _ in range(2))
 
     assert float(once["transactions"].sum()) == pytest.approx(17.4 * STEPS, rel=5e-3)
     assert once.identical(again)
 
 
 def test_finalization_by_the_clock_pays_each_time():
-    found = simulate(FLAT, Fixed(price=1.0), costs=Costs(finalization_gas=1e6, finalize_seconds=3_600.0))
+    found = simulate(FLAT, Fixed(price=1e8), costs=Costs(finalization_gas=1e6, finalize_seconds=3_600.0))
 
     assert float(found["finalizations"].sum()) == 50.0
     assert pytest.approx(float(found["finalization_base_fee"].sum())) == 50 * 1e6 * 7e7
 
 
 def test_days_from_midnight_begin_in_the_middle_of_one():
-    found = simulate(FLAT, Fixed(price=1.0), days="utc")
+    found = simulate(FLAT, Fixed(price=1e8), days="utc")
 
     assert str(found["date"].to_numpy()[0])[:19] == "2026-01-07T00:00:00"
     assert round((1.0 - float(found["covered"][0])) * 7_200) == 1_767_795_167 % 86_400 // 12
@@ -310,20 +310,20 @@ def test_a_simulation_is_a_function_that_sweeps_and_sensitivity_indices_take():
 
 
 WRONG = [
-    (lambda: simulate(1, Fixed(price=1.0)), "l1_fees"),
+    (lambda: simulate(1, Fixed(price=1e8)), "l1_fees"),
     (lambda: simulate(FLAT, 7), "pricing"),
     (lambda: simulate(FLAT, Fixed), "pricing"),
-    (lambda: simulate(FLAT, Fixed(price=1.0), Demand()), "posting"),
-    (lambda: simulate(FLAT, Fixed(price=1.0), None, Costs()), "demand"),
-    (lambda: simulate(FLAT, Fixed(price=1.0), costs=Demand()), "costs"),
-    (lambda: simulate(FLAT, Fixed(price=1.0), step=0.0), "step"),
-    (lambda: simulate(FLAT, Fixed(price=1.0), step=7.0), "step"),
-    (lambda: simulate(FLAT, Fixed(price=1.0), record=2), "record"),
-    (lambda: simulate(FLAT, Fixed(price=1.0), days="week"), "days"),
-    (lambda: simulate(FLAT, Fixed(price=1.0), rng=-1), "rng"),
-    (lambda: simulate(FLAT, Fixed(price=1.0), bootstrap=3), "bootstrap"),
-    (lambda: simulation.Experiment(l1_fees=FLAT, pricing=Fixed(price=1.0), outputs=("profit",)), "outputs"),
-    (lambda: simulation.Experiment(l1_fees=FLAT, pricing=Fixed(price=1.0))(demand_rates=np.ones(1)), "inputs"),
+    (lambda: simulate(FLAT, Fixed(price=1e8), Demand()), "posting"),
+    (lambda: simulate(FLAT, Fixed(price=1e8), None, Costs()), "demand"),
+    (lambda: simulate(FLAT, Fixed(price=1e8), costs=Demand()), "costs"),
+    (lambda: simulate(FLAT, Fixed(price=1e8), step=0.0), "step"),
+    (lambda: simulate(FLAT, Fixed(price=1e8), step=7.0), "step"),
+    (lambda: simulate(FLAT, Fixed(price=1e8), record=2), "record"),
+    (lambda: simulate(FLAT, Fixed(price=1e8), days="week"), "days"),
+    (lambda: simulate(FLAT, Fixed(price=1e8), rng=-1), "rng"),
+    (lambda: simulate(FLAT, Fixed(price=1e8), bootstrap=3), "bootstrap"),
+    (lambda: simulation.Experiment(l1_fees=FLAT, pricing=Fixed(price=1e8), outputs=("profit",)), "outputs"),
+    (lambda: simulation.Experiment(l1_fees=FLAT, pricing=Fixed(price=1e8))(demand_rates=np.ones(1)), "inputs"),
     (lambda: Demand(elasticity=1.0), "reference_fee"),
     (lambda: Demand(rate=-1.0), "rate"),
     (lambda: Demand(cycle=(1.0,) * 23), "cycle"),

@@ -52,7 +52,7 @@ def driven(pricing, steps, *, base_fee=FEES, blob_base_fee=BLOB_FEES, setting=SE
 def test_a_fixed_price_stays():
     execution = FixedExecution(per_gas=30.0, per_transaction=5.0)
 
-    assert driven(Fixed(price=7.0, execution=execution), 3).tolist() == [[7.0, 30.0, 5.0]] * 3
+    assert driven(Fixed(price=7e6, execution=execution), 3).tolist() == [[7e6, 30.0, 5.0]] * 3
 
 
 def test_linea_announces_the_record_of_its_average_exactly():
@@ -166,7 +166,7 @@ def test_arbitrum_reports_move_the_price_as_the_node_does():
 
 def test_arbitrum_l2_backlogs_price_gas_second_by_second_exactly():
     gas = RNG.integers(0, 12 * 120_000_000, 300)
-    found = driven(ArbitrumPricing(price=1.0, execution=ArbitrumExecution()), 300,
+    found = driven(ArbitrumPricing(price=1e8, execution=ArbitrumExecution()), 300,
                    settled={at.GAS_USED: gas.astype(float)})[:, 1]  # fmt: skip
     seconds = np.repeat((gas / 12).astype(np.int64), 12)
     expected = arbitrum_l2_pricing.base_fees(seconds, np.arange(1, len(seconds) + 1), parent_timestamp=0).base_fees
@@ -208,15 +208,15 @@ def test_the_vault_multiplies_its_price_at_each_posting():
     ("make", "name"),
     [
         (lambda: Fixed(price=-1.0), "price"),
-        (lambda: Fixed(price=1.0, l1_lag=-1), "l1_lag"),
-        (lambda: Fixed(price=1.0, execution=3), "execution"),
+        (lambda: Fixed(price=1e8, l1_lag=-1), "l1_lag"),
+        (lambda: Fixed(price=1e8, execution=3), "execution"),
         (lambda: LineaPricing(level=float("nan")), "level"),
         (lambda: LineaPricing(window=3.0).start(SETTING), "window"),
         (lambda: OpStackPricing(base_fee_scalar=1.5), "base_fee_scalar"),
-        (lambda: ArbitrumPricing(price=1.0, inertia=0.0), "inertia"),
+        (lambda: ArbitrumPricing(price=1e8, inertia=0.0), "inertia"),
         (lambda: VaultPricing(kp=1.0), "target_balance"),
-        (lambda: VaultPricing(min_price=2.0, max_price=1.0), "max_price"),
-        (lambda: VaultEip1559(price=1.0), "target_balance"),
+        (lambda: VaultPricing(min_price=2e6, max_price=1e6), "max_price"),
+        (lambda: VaultEip1559(price=1e8), "target_balance"),
         (lambda: Eip1559(block_time=5.0).start(SETTING), "step"),
         (lambda: TaikoPricing(base_fee=1), "base_fee"),
         (lambda: ArbitrumExecution(constraints=(1,)), "constraints"),

@@ -167,15 +167,15 @@ def test_arbitrums_shortest_constraint_has_the_same_threshold(lag):
 
 @pytest.mark.parametrize(
     ("posting", "elasticity", "settles"),
-    [(Posting(), 0.5, True), (Posting(), 2.0, True), (Posting(deadline=STEP), 0.5, True),
-     (Posting(deadline=STEP), 2.0, False)],
+    [(Posting(), 0.5, True), (Posting(), 2.0, True), (Posting(deadline=4 * STEP), 0.5, True),
+     (Posting(deadline=4 * STEP), 2.0, False)],
     ids=["a byte costs, 0.5", "a byte costs, 2", "the clock costs, 0.5", "the clock costs, 2"],
 )  # fmt: skip
 def test_a_controller_on_the_balance_runs_away_where_a_higher_price_earns_less(posting, elasticity, settles):
     """Where costs do not shrink with bytes and demand is elastic, dS/dp = λs · (1 − ε) turns the controller's sign."""
     by_clock = posting.deadline is not None
     size = 0.1 * BLOB if by_clock else BLOB  # of a step
-    submitted = 2.0 * size if by_clock else BLOB  # what has waited a step leaves with what came since
+    submitted = 5.0 * size if by_clock else BLOB  # what has waited four steps leaves with what came since
     cost = COST * BLOB / submitted
     demand = Demand(rate=size / STEP, bytes_per_transaction=1.0, elasticity=elasticity, reference_fee=cost)
     target = 1_000 * size * cost

@@ -140,7 +140,7 @@ def test_built_in_rules_take_no_state_of_others():
     """A state says where its parts are: a wrong one sends compiled code outside of the array."""
     rules = {"announce": staticmethod(policy_kernels.announce), "settle": staticmethod(policy_kernels.settle)}
     own = type("Borrowed", (Own,), {**rules, "start": lambda self, setting: np.array([2.0, 1e12])})()
-    derived = type("Derived", (Fixed,), {"data_rule": lambda self, setting: (2, [1e12] * 9)})(price=1.0)
+    derived = type("Derived", (Fixed,), {"data_rule": lambda self, setting: (2, [1e12] * 9)})(price=1e8)
 
     for pricing in (own, derived):
         with pytest.raises(InvalidInput, match="expected announce and settle of its own"):
@@ -162,7 +162,7 @@ def test_subclasses_of_what_the_loop_reads_are_refused():
     crowd = Crowd(l1_correlation=1.0)
     for given in ({"demand": crowd}, {"costs": Free()}, {"posting": Other()}):
         with pytest.raises(InvalidInput, match=f"^{next(iter(given))}: expected a "):
-            simulate(FEES, Fixed(price=1.0), **given)
+            simulate(FEES, Fixed(price=1e8), **given)
 
 
 def test_a_policy_of_ones_own_is_swept_by_its_constructors_parameters():

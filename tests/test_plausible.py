@@ -1,5 +1,7 @@
 """Parameters in another unit than theirs are refused with a hint at the unit."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,19 +9,26 @@ import feemodel
 from feemodel.errors import InvalidInput
 from feemodel.simulation import l1_demand, samples
 from feemodel.simulation.announced import PricingRule
-from feemodel.simulation.attacks.saturation import L1State
+from feemodel.simulation.attacks.denial import PUBLISHED, finality_delay, published_finality_delay
+from feemodel.simulation.attacks.saturation import L1State, published_saturation, saturate
+from feemodel.simulation.attacks.surge import Surge, sustained_use
 from feemodel.simulation.backtest import backtest
 from feemodel.simulation.closed_loop.costs import Costs
 from feemodel.simulation.closed_loop.demand import Demand
+from feemodel.simulation.closed_loop.execution_prices import Eip1559, FixedExecution, TaikoPricing
+from feemodel.simulation.closed_loop.finality import price_of_finality
 from feemodel.simulation.closed_loop.paths import Bootstrap
-from feemodel.simulation.closed_loop.policies import Fixed
+from feemodel.simulation.closed_loop.policies import ArbitrumPricing, Fixed, LineaPricing, VaultEip1559, VaultPricing
 from feemodel.simulation.closed_loop.simulator import simulate
+from feemodel.simulation.demand import Attack, attack_cost, pressure_path
 from feemodel.simulation.posting import Posting, PriceCap
 from feemodel.simulation.scenarios import bootstrap, replay
 from feemodel.simulation.surfaces import Submission, Workload
 
 SECONDS = 12 * np.arange(1_000)
 FEES = replay({"timestamp": SECONDS, "base_fee": np.full(1_000, 7e7), "blob_base_fee": np.full(1_000, 4e6)})
+TRANSFERS = Workload("transfers", np.array([128]), np.array([21_000]))
+CAP = Posting(kind="price-cap")
 WAVE = {name: 1e8 * np.exp(np.sin(np.arange(1_200) / 40)) for name in ("base_fee", "blob_base_fee")}
 
 SLIPS = {
@@ -61,6 +70,57 @@ SLIPS = {
         "reference_fee: .*300 gwei are 3e11",
     ),
     "gwei of an attack": (lambda: L1State(tip=2), "tip: .*in wei"),
+    "gwei of an attacked base fee": (lambda: L1State(base_fee=30), "base_fee: .*in wei"),
+    "hours of a deadline": (lambda: Posting(deadline=16.0), "deadline: .*in seconds; 16 h are 57,600"),
+    "hours between submissions": (lambda: price_of_finality(FEES, CAP, interval=1.0), "interval: .*in seconds"),
+    "days before the first": (lambda: price_of_finality(FEES, CAP, first_due=7.0), "first_due: .*7 days are 604,800"),
+    "gwei of a fixed price": (lambda: Fixed(price=0.1), "price: .*in wei; 0.1 gwei are 100,000,000"),
+    "whole gwei of a fixed price": (lambda: Fixed(price=2), "price: .*in wei"),
+    "gwei of a first price": (lambda: ArbitrumPricing(price=0.1), "price: .*in wei"),
+    "gwei of a vault": (lambda: VaultPricing(max_price=3.0), "max_price: .*in wei"),
+    "gwei of a vault's price": (lambda: VaultEip1559(price=0.1, target_balance=1e18), "price: .*in wei"),
+    "ETH of a balance": (
+        lambda: simulate(FEES, VaultEip1559(price=1e8, target_balance=10.0)),
+        "target_balance: .*1 ETH",
+    ),
+    "ETH of Linea's balance": (
+        lambda: simulate(FEES, LineaPricing(target_balance=10.0)),
+        "target_balance: .*1 ETH",
+    ),
+    "gwei of execution": (lambda: FixedExecution(per_gas=0.05), "per_gas: .*in wei"),
+    "gwei of a gas's proof": (lambda: Costs(proving_per_gas=0.05), "proving_per_gas: .*in wei"),
+    "milliseconds of a block": (lambda: Eip1559(block_time=2_000.0), "block_time: .*in seconds; 250 ms are 0.25"),
+    "millions of a gas limit": (lambda: Eip1559(gas_limit=40), "gas_limit: .*in gas; 30 Mgas are"),
+    "milliseconds of Taiko's": (lambda: TaikoPricing(block_time=2_000), "block_time: .*in seconds"),
+    "transactions of a day": (lambda: Demand(rate=125_280.0), "rate: .*a second; 125,280 a day are 1.45"),
+    "thousands of gas": (lambda: Demand(gas_per_transaction=165.0), "gas_per_transaction: .*165 kgas are"),
+    "minutes of a window": (lambda: PricingRule(window=10.0), "window: .*in seconds"),
+    "gwei of a fixed cost": (lambda: PricingRule(fixed_cost=30), "fixed_cost: .*in wei"),
+    "gwei of a victim": (lambda: replace(PUBLISHED[0], gas_price=0.039), "gas_price: .*in wei"),
+    "ETH of a budget": (lambda: saturate(10), "budget: .*in wei; 1 ETH are"),
+    "ETH of a published budget": (lambda: published_saturation(10.0), "budget: .*in wei; 1 ETH are"),
+    "ETH of a delay": (lambda: finality_delay(PUBLISHED[0], 10), "budget: .*in wei; 1 ETH are"),
+    "ETH of a published delay": (lambda: published_finality_delay(PUBLISHED[0], 10.0), "budget: .*in wei"),
+    "per cent of growth": (lambda: published_saturation(1e18, growth=115.0), "growth: .*15 % more are 1.15"),
+    "millions of a surge": (lambda: Surge(demand=200), "demand: .*in gas a second; 7 Mgas are"),
+    "millions of sustained use": (lambda: sustained_use(120.0, 0.5, min_base_fee=10**7), "gas_per_second: .*in gas"),
+    "gwei of calldata pressure": (lambda: pressure_path([1], variable_cost=0.1), "variable_cost: .*in wei"),
+    "gwei of an attack's L1": (
+        lambda: attack_cost(
+            Attack(),
+            hours=0.5,
+            variable_cost=1e9,
+            fixed_cost=30_000_000,
+            margin=1.0,
+            l1_base_fee=0.07,
+            l1_blob_base_fee=4e6,
+        ),
+        "l1_base_fee: .*in wei",
+    ),
+    "transactions of a day in a backtest": (
+        lambda: backtest(TRANSFERS, FEES, arrival_rate=125_280.0, rng=1),
+        "rate: .*a second; 125,280 a day are 1.45",
+    ),
 }
 
 
@@ -79,10 +139,9 @@ def test_a_parameter_in_another_unit_is_refused_with_the_unit(slip):
 
 def test_the_search_for_a_margin_may_pass_what_a_user_is_taken_to_mean():
     free = PricingRule(lower_bound=None, upper_bound=None, fixed_cost=0, base_fee=0)
-    transfers = Workload("transfers", np.array([128]), np.array([21_000]))
     poor = Posting(submission=Submission(capacity=1_000))
     found = feemodel.calibrate(
-        transfers, bootstrap(FEES, paths=2, block_seconds=600.0, rng=1), free, poor,
+        TRANSFERS, bootstrap(FEES, paths=2, block_seconds=600.0, rng=1), free, poor,
         loss_probability=0.4, arrival_rate=0.05, rng=1, vary="margin", confidence=0.5,
     )  # fmt: skip
 
@@ -102,10 +161,10 @@ def test_a_value_that_an_axis_has_twice_is_refused(values):
 
 def test_the_stream_ratio_has_one_meaning():
     """It turns sizes taken one by one into those of the stream; demand in a loop is counted in the stream already."""
-    transfers, half = Workload("transfers", np.array([128]), np.array([21_000])), Posting(stream_ratio=0.5)
+    half = Posting(stream_ratio=0.5)
     with pytest.raises(InvalidInput, match=r"posting.stream_ratio: expected 1: bytes_per_transaction of the demand"):
         simulate(FEES, Fixed(price=1e8), half)
 
-    full, less = (backtest(transfers, FEES, posting=one, arrival_rate=5.0, rng=1) for one in (Posting(), half))
+    full, less = (backtest(TRANSFERS, FEES, posting=one, arrival_rate=5.0, rng=1) for one in (Posting(), half))
     assert less.submissions.item() < full.submissions.item()
     assert '"stream_ratio": 0.5' in less.attrs["posting"]

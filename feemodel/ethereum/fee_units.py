@@ -24,6 +24,9 @@ SCALES = {"wei": 1, "kwei": 10**3, "gwei": 10**9, "eth": 10**18}  #: [wei]
 #: For parameters that are prices in wei, of which some may be 0.
 LEAST_PRICE = 1_000.0
 IN_WEI = "in wei; 0.1 gwei are 100,000,000"
+#: For parameters that are amounts in wei, of which some may be 0.
+LEAST_AMOUNT = 100_000.0
+IN_WEI_OF_ETH = "in wei; 1 ETH are 10**18"
 
 
 class Implausible(NamedTuple):

@@ -91,6 +91,8 @@ class PricingRule:
         check_fields(self, above_zero=positive, minimum=least, maximum=most)
         for name in ("margin", "estimate_margin"):
             check_plausible(name, getattr(self, name), "a factor; 20 % more are 1.2", most=MOST_MARGIN)
+        check_plausible("window", self.window, "in seconds; 1 h are 3,600", least=12.0)
+        check_plausible("fixed_cost", self.fixed_cost, IN_WEI, least=LEAST_PRICE)
         for name in ("tip", "lower_bound", "upper_bound"):
             check_plausible(name, getattr(self, name), IN_WEI, least=LEAST_PRICE)
         if self.pressure is not None and not isinstance(self.pressure, CalldataPressure):

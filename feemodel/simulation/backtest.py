@@ -14,7 +14,17 @@ import xarray as xr
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from feemodel.checks import INT64_MAX, RealArray, WholeArray, check_limit, instance, real_scalar, whole, whole_scalar
+from feemodel.checks import (
+    INT64_MAX,
+    RealArray,
+    WholeArray,
+    check_limit,
+    check_plausible,
+    instance,
+    real_scalar,
+    whole,
+    whole_scalar,
+)
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.ethereum.quantities import WEI_PER_GWEI
 from feemodel.linea.priority import priority_fee
@@ -24,7 +34,7 @@ from feemodel.simulation.announced import PricingRule, announced_variable_cost
 from feemodel.simulation.l1_columns import RATIOS, TIP
 from feemodel.simulation.metadata import with_metadata
 from feemodel.simulation.posting import Posting, post
-from feemodel.simulation.scenarios import Rng, check_scenario, duration, generator_of
+from feemodel.simulation.scenarios import MOST_PER_SECOND, PER_SECOND, Rng, check_scenario, duration, generator_of
 from feemodel.simulation.surfaces import Workload
 
 if TYPE_CHECKING:
@@ -147,7 +157,7 @@ def path_ticks(l1_fees: xr.Dataset, rule: PricingRule, rate: float) -> int:
     """
     length = duration(l1_fees)
     instance("rule", rule, PricingRule)
-    real_scalar("rate", rate)
+    check_plausible("rate", real_scalar("rate", rate), PER_SECOND, most=MOST_PER_SECOND)
     check_limit(length / rule.tick, "ticks of a path", LARGEST_PATH)
     check_limit(length * rate, "transactions of a path", LARGEST_PATH)
     return int(length // rule.tick)

@@ -10,9 +10,19 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import WholeArray, above_zero, check_limit, instance, real_scalar, whole, whole_scalar
+from feemodel.checks import (
+    WholeArray,
+    above_zero,
+    check_limit,
+    check_plausible,
+    instance,
+    real_scalar,
+    whole,
+    whole_scalar,
+)
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum.fee_market import calldata_floor_gas
+from feemodel.ethereum.fee_units import IN_WEI, LEAST_PRICE, implausible
 from feemodel.integers import add
 from feemodel.linea.extra_data import recorded_cost
 from feemodel.linea.parameters import COORDINATOR, NODE
@@ -107,6 +117,7 @@ def pressure_path(
         raise InvalidInput("calldata", "expected sums of less than 2**53 bytes", int(blocks.max()))
     check_limit(terms.block_count, "blocks looked back on", MOST_BLOCKS)
     cost = latest = real_scalar("variable_cost", variable_cost)
+    check_plausible("variable_cost", cost, IN_WEI, least=LEAST_PRICE)
     if latest_variable_cost is not None:
         latest = real_scalar("latest_variable_cost", latest_variable_cost)
     growth = np.zeros(len(blocks))  # without blocks to look back on, L1's cost alone counts
@@ -167,6 +178,9 @@ def attack_cost(
     posted = Submission() if submission is None else instance("submission", submission, Submission)
     rollup_base_fee = whole_scalar("base_fee", base_fee, unit="wei")
     l1_fees = real_scalar("l1_base_fee", l1_base_fee), real_scalar("l1_blob_base_fee", l1_blob_base_fee)
+    for name, fee in zip(("base_fee", "blob_base_fee"), l1_fees, strict=True):
+        if fee and (wrong := implausible(name, np.array([fee]))):
+            raise InvalidInput(f"l1_{name}", f"expected {wrong.expected} ({IN_WEI})", fee)
     path = pressure_path(np.full(blocks, attack.calldata), variable_cost=variable_cost, pressure=pressure)
     steady = recorded_cost(real_scalar("variable_cost", variable_cost, unit="wei"))
     pressed = np.append(steady, path["variable_cost"].to_numpy()[:-1])

@@ -80,6 +80,7 @@ class Posting:
     def __post_init__(self) -> None:
         instance("submission", self.submission, Submission)
         check_fields(self, above_zero=("deadline", "stream_ratio", "blobs"), maximum={"blobs": MOST_BLOBS})
+        check_plausible("deadline", self.deadline, "in seconds; 16 h are 57,600", least=60.0)
         check_plausible("stream_ratio", self.stream_ratio, "a factor; 52 % are 0.52", most=10.0)
         check_plausible("layer_cost_per_mib", self.layer_cost_per_mib, IN_WEI, least=LEAST_PRICE)
         if choice("kind", self.kind, KINDS) == "fill" and self.deadline is not None:

@@ -53,6 +53,8 @@ UNIT_SAID = "fees_said_to_be_in"  # the attribute of a scenario whose fees are n
 LARGEST_SCENARIO = 1 << 27  # steps on all paths: 1 GiB a column
 LEAST_SECONDS = 600.0  # of blocks and horizons: fewer are probably hours or days
 IN_SECONDS = "in seconds; 24 h are 86,400"
+MOST_PER_SECOND = 100_000.0  # transactions; more are probably those of a day
+PER_SECOND = "a second; 125,280 a day are 1.45"
 LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999)
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import INT64_MAX, check_fields, check_limit, instance, real_scalar, whole_scalar
+from feemodel.checks import INT64_MAX, check_fields, check_limit, check_plausible, instance, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum.fee_market import (
     GAS_PER_BLOB,
@@ -23,6 +23,7 @@ from feemodel.ethereum.fee_market import (
     blob_base_fee,
     next_excess_blob_gas,
 )
+from feemodel.ethereum.fee_units import IN_WEI, IN_WEI_OF_ETH, LEAST_AMOUNT, LEAST_PRICE
 from feemodel.ethereum.quantities import WEI_PER_GWEI
 from feemodel.records import printed_as_table
 from feemodel.simulation.announced import PricingRule
@@ -62,6 +63,8 @@ class Victim:
     def __post_init__(self) -> None:
         gas = dict.fromkeys(("commit_gas", "block_transactions", "calldata_gas"), INT64_MAX)
         check_fields(self, above_zero=("block_time", "batch_blobs", "block_blobs"), maximum=gas)
+        for name in ("gas_price", "priority_fee", "variable_cost"):
+            check_plausible(name, getattr(self, name), IN_WEI, least=LEAST_PRICE)
         if self.blocks < 1:
             raise InvalidInput(
                 "block_time", f"expected at most the {L1_BLOCK_TIME:g} s of an L1 block", self.block_time
@@ -180,6 +183,7 @@ def published_finality_delay(victim: Victim, budget: float) -> int:
     2.73
     """
     attacked, held = instance("victim", victim, Victim), real_scalar("budget", budget)
+    check_plausible("budget", held, IN_WEI_OF_ETH, least=LEAST_AMOUNT)
     blocks = L1_BLOCK_TIME / attacked.block_time
     filled = blocks * attacked.block_blobs // attacked.batch_blobs
     if not filled <= INT64_MAX:
@@ -247,6 +251,7 @@ def denial(
     free = state.rules.maximum - state.other_blobs
     if free == 0:
         raise InvalidInput("other_blobs", "expected room for a blob of the rollup", state.other_blobs)
+    check_plausible("budget", budget, IN_WEI_OF_ETH, least=LEAST_AMOUNT)
     held = math.inf if budget is None else whole_scalar("budget", budget, unit="wei")
     most = LARGEST_EXPONENT * state.rules.update_fraction
     excess, base_fee, waiting, backlog, spent = state.excess_blob_gas, state.base_fee, 0.0, 0.0, 0.0

@@ -34,7 +34,7 @@ from feemodel.ethereum.fee_market import (
     next_base_fee,
     next_excess_blob_gas,
 )
-from feemodel.ethereum.fee_units import IN_WEI, LEAST_PRICE
+from feemodel.ethereum.fee_units import IN_WEI, IN_WEI_OF_ETH, LEAST_AMOUNT, LEAST_PRICE
 from feemodel.records import printed_as_table
 
 PUBLISHED_GROWTH = 1.15  # of the blob base fee in a full block [1]
@@ -69,7 +69,8 @@ class L1State:
 
     def __post_init__(self) -> None:
         instance("rules", self.rules, BlobRules)
-        check_plausible("tip", self.tip, IN_WEI, least=LEAST_PRICE)
+        for name in ("tip", "base_fee"):
+            check_plausible(name, getattr(self, name), IN_WEI, least=LEAST_PRICE)
         most = {"base_fee": INT64_MAX, "tip": INT64_MAX, "gas_used_ratio": 1.0}
         check_fields(self, above_zero=("blob_base_fee",), maximum=most)
         if self.other_blobs > self.rules.maximum:
@@ -123,6 +124,8 @@ def published_saturation(
     [182, 199, 215]
     """
     held, factor = real_scalar("budget", budget), real_scalar("growth", growth)
+    check_plausible("budget", held, IN_WEI_OF_ETH, least=LEAST_AMOUNT)
+    check_plausible("growth", factor, "a factor; 15 % more are 1.15", most=10.0)
     if factor <= 1.0:
         raise InvalidInput("growth", "expected above 1", growth)
     gas = whole_scalar("blobs", blobs, minimum=1, maximum=INT64_MAX) * GAS_PER_BLOB
@@ -157,6 +160,7 @@ def saturate(budget: int, l1: L1State | None = None, *, blobs_while_cooling: int
     >>> found.blocks, found.cooling
     (113, 53)
     """
+    check_plausible("budget", budget, IN_WEI_OF_ETH, least=LEAST_AMOUNT)
     held, state = whole_scalar("budget", budget, unit="wei"), L1State() if l1 is None else instance("l1", l1, L1State)
     rules, quiet = state.rules, whole_scalar("blobs_while_cooling", blobs_while_cooling)
     if quiet > rules.maximum:

@@ -19,6 +19,7 @@ from feemodel.checks import (
     check_fields,
     check_int64,
     check_limit,
+    check_plausible,
     instance,
     real_scalar,
     sequence,
@@ -38,6 +39,8 @@ from feemodel.simulation.metadata import described_dataset
 
 LEGACY_SPEED_LIMIT = 7_000_000  # gas / s
 LONGEST_SURGE = 100_000
+LEAST_GAS_A_SECOND = 10_000  # less is probably in millions
+GAS_A_SECOND = "in gas a second; 7 Mgas are 7,000,000"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,7 @@ class Surge:
         check_fields(self, above_zero=("ramp", "throughput"))
         for name in ("demand", "throughput"):
             check_int64(name, getattr(self, name))
+            check_plausible(name, getattr(self, name), GAS_A_SECOND, least=LEAST_GAS_A_SECOND)
         check_limit(self.duration + self.ramp, "seconds of a surge", LONGEST_SURGE)
 
 
@@ -190,6 +194,7 @@ def sustained_use(
     23480000.0
     """
     gas = int(real_scalar("gas_per_second", gas_per_second, unit="gas"))
+    check_plausible("gas_per_second", gas_per_second, GAS_A_SECOND, least=LEAST_GAS_A_SECOND)
     seconds = int(real_scalar("hours", hours) * 3_600)
     if not 1 <= seconds <= MOST_SECONDS:
         raise LimitExceeded(f"{seconds:,} seconds are not between 1 and {MOST_SECONDS:,}")

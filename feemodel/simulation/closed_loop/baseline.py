@@ -68,7 +68,7 @@ def break_even(l1_fees: xr.Dataset, posting: Posting, demand: Demand, *, step: f
     still = replace(instance("demand", demand, Demand), elasticity=0.0, poisson=False)
     if still.rate == 0.0:
         raise InvalidInput("demand", "expected a rate above 0, from which a price follows", demand.rate)
-    found = simulate(l1_fees, Fixed(price=1.0), posting, still, step=step)
+    found = simulate(l1_fees, Fixed(price=0.0), posting, still, step=step)
     days = float(found["covered"].sum())
     cost, size = float(found["data_cost"][0]), float(found["bytes"][0].sum())
     return BreakEven(cost / size, cost / days, size / days)

@@ -6,6 +6,7 @@ import numpy as np
 
 from feemodel.checks import RealArray, check_fields, check_plausible
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.fee_units import IN_WEI, IN_WEI_OF_ETH, LEAST_AMOUNT
 
 #: Cost lines, in the order of the compiled loop; all in wei.
 LINES = (
@@ -37,7 +38,9 @@ class Costs:
     def __post_init__(self) -> None:
         check_fields(self, above_zero=("finalize_blobs", "finalize_seconds"))
         check_plausible("finalize_seconds", self.finalize_seconds, "in seconds; 6 h are 21,600", least=60.0)
-        check_plausible("overhead_per_month", self.overhead_per_month, "in wei; 1 ETH are 10**18", least=1e9)
+        check_plausible("overhead_per_month", self.overhead_per_month, IN_WEI_OF_ETH, least=LEAST_AMOUNT)
+        for name in ("proving_per_gas", "proving_per_byte"):
+            check_plausible(name, getattr(self, name), IN_WEI, least=1.0)
         if self.finalizes and (self.finalize_blobs is None) == (self.finalize_seconds is None):
             reason = "expected it, or finalize_seconds, with finalization gas"
             raise InvalidInput("finalize_blobs", reason, self.finalize_blobs)

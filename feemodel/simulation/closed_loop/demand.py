@@ -8,6 +8,7 @@ import numpy as np
 from feemodel.checks import RealArray, check_fields, check_limit, check_plausible, choice, real
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_units import LEAST_PRICE
+from feemodel.simulation.scenarios import MOST_PER_SECOND, PER_SECOND
 
 HOURS = (24, 168)  # lengths of a cycle: a day, or a week from Monday on
 MOST_RATE = 1e9  # transactions a second
@@ -49,6 +50,8 @@ class Demand:
             minimum={"l1_correlation": -MOST_ELASTICITY},
             maximum={"rate": MOST_RATE, "elasticity": MOST_ELASTICITY, "l1_correlation": MOST_ELASTICITY},
         )
+        check_plausible("rate", self.rate, PER_SECOND, most=MOST_PER_SECOND)
+        check_plausible("gas_per_transaction", self.gas_per_transaction, "in gas; 165 kgas are 165,000", least=1_000.0)
         check_plausible("reference_fee", self.reference_fee, "in wei; 300 gwei are 3e11", least=LEAST_PRICE)
         if self.elasticity and self.reference_fee is None:
             raise InvalidInput("reference_fee", "expected a fee where elasticity is not 0", None)

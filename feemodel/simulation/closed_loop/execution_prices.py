@@ -9,13 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from feemodel.checks import RealArray, check_fields, instance, sequence, whole_scalar
+from feemodel.checks import RealArray, check_fields, check_plausible, instance, sequence, whole_scalar
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.fee_units import IN_WEI
 from feemodel.rollups import taiko
 from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, GasConstraint
 from feemodel.simulation.closed_loop import policy_kernels as kernels
 from feemodel.simulation.closed_loop.observations import Setting
 
+LONGEST_BLOCK = 60.0  # seconds; more are probably milliseconds
+LEAST_LIMIT = 21_000  # gas of a block: a transfer; less is probably in millions
+IN_GAS = "in gas; 30 Mgas are 30,000,000"
 MOST_PRICE = 2**53  # [wei / gas]: whole numbers that a double counts one by one
 
 
@@ -58,6 +62,8 @@ class FixedExecution(_Execution):
 
     def __post_init__(self) -> None:
         check_fields(self)
+        for name in ("per_gas", "per_transaction"):
+            check_plausible(name, getattr(self, name), IN_WEI, least=1.0)
 
     def execution_state(self, setting: Setting) -> RealArray:
         return np.array([kernels.FIXED_EXECUTION, self.per_gas, 0.0, self.per_transaction])
@@ -87,6 +93,8 @@ class Eip1559(_Execution):
     def __post_init__(self) -> None:
         check_fields(self, above_zero=("elasticity", "denominator", "block_time"))
         whole_scalar("gas_limit", self.gas_limit, minimum=self.elasticity)
+        check_plausible("block_time", self.block_time, "in seconds; 250 ms are 0.25", most=LONGEST_BLOCK)
+        check_plausible("gas_limit", self.gas_limit, IN_GAS, least=LEAST_LIMIT)
         if not self.min_base_fee <= self.max_base_fee <= MOST_PRICE:
             raise InvalidInput("max_base_fee", "expected from min_base_fee to 2**53", self.max_base_fee)
         if not self.min_base_fee <= self.base_fee <= self.max_base_fee:
@@ -117,6 +125,8 @@ class TaikoPricing(_Execution):
 
     def __post_init__(self) -> None:
         check_fields(self, above_zero=("block_time",), minimum={"gas_limit": taiko.ELASTICITY})
+        check_plausible("block_time", self.block_time, "in seconds; 2,000 ms are 2", most=LONGEST_BLOCK)
+        check_plausible("gas_limit", self.gas_limit, IN_GAS, least=LEAST_LIMIT)
         if not self.min_base_fee <= self.base_fee <= self.max_base_fee:
             raise InvalidInput("base_fee", "expected from min_base_fee to max_base_fee", self.base_fee)
 

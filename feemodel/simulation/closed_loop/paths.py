@@ -27,6 +27,7 @@ from feemodel.checks import (
     whole_scalar,
 )
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.fee_units import IN_WEI_OF_ETH, LEAST_AMOUNT
 from feemodel.ethereum.quantities import WEI_PER_GWEI
 from feemodel.linea import price_cap
 from feemodel.simulation.announced import PricingRule
@@ -169,6 +170,8 @@ def checked_pricing(pricing: Any) -> Pricing:
             raise InvalidInput("pricing", "expected a policy with start, announce and settle", pricing)
     for name in ("level", "target_balance"):
         real_scalar(f"pricing.{name}", getattr(pricing, name, 0.0))
+    balance = getattr(pricing, "target_balance", 0.0)
+    check_plausible("pricing.target_balance", balance, IN_WEI_OF_ETH, least=LEAST_AMOUNT)
     for name in ("l1_lag", "balance_lag"):
         whole_scalar(f"pricing.{name}", getattr(pricing, name, 0), maximum=MOST_LAG)
     if not _starts_as_built_in(pricing):
@@ -220,8 +223,8 @@ def started(pricing: Pricing, setting: Setting) -> RealArray:
     """The state of a policy at the start of a path, as an array of its own.
 
     >>> from feemodel.simulation.closed_loop.policies import Fixed
-    >>> started(Fixed(price=7.0), Setting(12.0, 119.42, 165_000.0, 0.0, False))[2].item()
-    7.0
+    >>> started(Fixed(price=7e6), Setting(12.0, 119.42, 165_000.0, 0.0, False))[2].item()
+    7000000.0
     """
     state = np.asarray(pricing.start(setting))
     if state.ndim != 1 or state.dtype.kind not in "iuf" or np.isnan(state).any():

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from feemodel.checks import RealArray, check_fields, check_limit
+from feemodel.checks import RealArray, check_fields, check_limit, check_plausible
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
+from feemodel.ethereum.fee_units import IN_WEI, LEAST_PRICE
 from feemodel.linea.parameters import COORDINATOR, NODE
 from feemodel.rollups.optimism import MIN_SCALED_SIZE
 from feemodel.simulation.announced import PricingRule
@@ -61,6 +62,9 @@ class _BuiltIn(ABC):
 
     def _check(self, **limits: Any) -> None:
         check_fields(self, **limits)
+        for name in ("price", "min_price", "max_price"):
+            if (price := getattr(self, name, None)) != math.inf:
+                check_plausible(name, price, IN_WEI, least=LEAST_PRICE)
         for name in ("l1_lag", "balance_lag"):
             check_limit(getattr(self, name), f"steps of {name}", MOST_LAG)
         if self.execution is not None and not isinstance(self.execution, _Execution):
