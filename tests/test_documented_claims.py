@@ -1,15 +1,21 @@
 """Figures and sentences of the guides that no page executes itself."""
 
+import importlib.util
+import json
 import re
+import shlex
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
 
+from feemodel.cli import verb_parser
 from feemodel.io import read_shipped_transactions
 from tests.conftest import ROOT
+from tests.estimates.test_replay import CAPTURES
 
-SIZES = Path(ROOT, "docs", "guide", "sizes.md").read_text(encoding="utf-8")
+GUIDE = Path(ROOT, "docs", "guide")
+SIZES = Path(GUIDE, "sizes.md").read_text(encoding="utf-8")
 NAMES = {
     "zstd level 3 (default)": "zstd",
     "deflate level 6": "deflate",
@@ -53,3 +59,43 @@ def test_the_sets_of_the_table_of_sizes_are_those_that_ship():
     counts = read_shipped_transactions()["set"].value_counts()
 
     assert f"| {counts['replays']:,} transactions, 2023–2026 | {counts['blob']:,} of one blob, 2025 |" in SIZES
+
+
+EVIDENCE = Path(GUIDE, "evidence.md").read_text(encoding="utf-8")
+SPEED = Path(GUIDE, "speed.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("named", sorted(set(re.findall(r"`([^`]+)`", EVIDENCE))))
+def test_whatever_repeats_a_check_is_there(named):
+    program = named.split()[0]
+    if module := re.match(r"python -m (tests\.[\w.]+)", named):
+        assert importlib.util.find_spec(module[1])
+    elif program.startswith("test_"):
+        assert Path(ROOT, "tests", "system", program).is_file()
+    elif "/" in program and not program.startswith("."):
+        assert Path(ROOT, program).exists()
+
+
+def test_figures_of_the_evidence_are_those_of_its_tests(shared):
+    vectors = json.loads(Path(shared, "vectors", "linea", "fees.json").read_bytes())
+
+    assert f"{len(vectors['mainnet_exact_priority_fee']['items'])} of 15 transactions" in EVIDENCE
+    assert f"{len(vectors['lzss_sizes']['items'])} of 69 published payloads" in EVIDENCE
+    assert f"{sum(count for _, _, count in CAPTURES)} of 820 transactions in captured blocks" in EVIDENCE
+
+
+def test_every_figure_of_speed_has_its_benchmark():
+    named = set(re.findall(r"\| `(\w+)` \|$", SPEED, re.MULTILINE)) | {*re.findall(r"`scripts/bench (\w+)`", SPEED)}
+
+    assert {name for name in named if not Path(ROOT, "benchmarks", f"{name}.py").is_file()} == {"NAME"} & named
+    assert all(row.endswith("` |") for row in re.findall(r"^\| .*\d.* \|$", SPEED.split("## Large")[0], re.MULTILINE))
+
+
+COMMANDS = re.findall(r"^    (feemodel .*)$", Path(GUIDE, "ledger.md").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_of_the_ledger_page_is_taken(command):
+    words = shlex.split(command)[1:]
+
+    assert verb_parser(words).parse_args(words)
