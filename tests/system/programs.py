@@ -1,7 +1,7 @@
 """Others' own code, built from its Go module and asked formulas: the judge of the differential tests.
 
-Each folder below `nodes/` is a program that reads a formula and its arguments on each line and writes the value on each
-line. Its `go.mod` pins the versions by name.
+Each folder below `nodes/` but `lines/` is a program that reads a formula and its arguments on each line and writes the
+value on each line. Its `go.mod` pins the versions by name.
 """
 
 import shutil
@@ -13,6 +13,7 @@ from pathlib import Path
 from feemodel.errors import FeeModelError
 
 SOURCES = Path(__file__).with_name("nodes")
+SHARED = "lines"  # the package that reads questions and writes answers
 BUILT = Path(__file__).resolve().parents[2] / "out" / "nodes"
 
 
@@ -26,7 +27,8 @@ def built(program: str) -> Path:
     if shutil.which("go") is None:
         raise MissingGo("the nodes' own code needs go on PATH")
     folder = BUILT / program
-    shutil.copytree(SOURCES / program, folder, dirs_exist_ok=True)
+    for name in (program, SHARED):
+        shutil.copytree(SOURCES / name, BUILT / name, dirs_exist_ok=True)
     command = ["go", "build", "-mod=mod", "-o", "answers", "."]
     found = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if found.returncode:

@@ -10,7 +10,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
@@ -18,8 +17,8 @@ import (
 	"log"
 	"os"
 	"strconv"
-	"strings"
 
+	"feemodel/nodes/lines"
 	"github.com/consensys/compress/lzss"
 	"github.com/consensys/gnark-crypto/ecc/bls12-377/fr/mimc"
 	"github.com/consensys/gnark-crypto/field/koalabear"
@@ -31,14 +30,6 @@ const (
 	elementBytes   = 4
 	blockBytes     = digestElements * elementBytes
 )
-
-func data(text string) []byte {
-	found, err := hex.DecodeString(text)
-	if err != nil {
-		log.Fatal(err)
-	}
-	return found
-}
 
 var permutation = poseidon2.NewDefaultPermutation()
 
@@ -84,10 +75,10 @@ func proof(words []string) string {
 	if err != nil {
 		log.Fatal(err)
 	}
-	top, leaf, between := data(words[2]), data(words[len(words)-1]), words[3:len(words)-1]
+	top, leaf, between := lines.Bytes(words[2]), lines.Bytes(words[len(words)-1]), words[3:len(words)-1]
 	node := hash(leaf)
 	for height := range between {
-		sibling := data(between[len(between)-1-height])
+		sibling := lines.Bytes(between[len(between)-1-height])
 		if height > 0 || len(sibling) > blockBytes {
 			sibling = hash(sibling)
 		}
@@ -112,27 +103,16 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	formulas := map[string]func([]string) string{
+	lines.Answer(map[string]func([]string) string{
 		"lzss": func(words []string) string {
-			size, err := compressor.CompressedSize256k(data(words[0]))
+			size, err := compressor.CompressedSize256k(lines.Bytes(words[0]))
 			if err != nil {
 				return err.Error()
 			}
 			return strconv.Itoa(size)
 		},
-		"poseidon2": func(words []string) string { return hex.EncodeToString(hashed(data(words[0]))) },
-		"mimc":      func(words []string) string { return hex.EncodeToString(mimcHashed(data(words[0]))) },
+		"poseidon2": func(words []string) string { return hex.EncodeToString(hashed(lines.Bytes(words[0]))) },
+		"mimc":      func(words []string) string { return hex.EncodeToString(mimcHashed(lines.Bytes(words[0]))) },
 		"proof":     proof,
-	}
-	out := bufio.NewWriter(os.Stdout)
-	lines := bufio.NewScanner(os.Stdin)
-	lines.Buffer(nil, 1<<26)
-	for lines.Scan() {
-		words := strings.Split(lines.Text(), " ")
-		fmt.Fprintln(out, formulas[words[0]](words[1:]))
-	}
-	if err := lines.Err(); err != nil {
-		log.Fatal(err)
-	}
-	out.Flush()
+	})
 }

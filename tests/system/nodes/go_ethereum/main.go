@@ -12,19 +12,17 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log"
 	"math/big"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
+	"feemodel/nodes/lines"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/consensus"
@@ -67,50 +65,26 @@ func rules(fork string) *params.ChainConfig {
 	return &config
 }
 
-func whole(text string) *big.Int {
-	number, fine := new(big.Int).SetString(text, 10)
-	if !fine {
-		log.Fatalf("not a number: %s", text)
-	}
-	return number
-}
-
-func small(text string) uint64 {
-	number, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		log.Fatal(err)
-	}
-	return number
-}
-
-func data(text string) []byte {
-	found, err := hex.DecodeString(text)
-	if err != nil {
-		log.Fatal(err)
-	}
-	return found
-}
-
 func baseFee(arguments []string) string {
 	parent := &types.Header{
-		Number: big.NewInt(20_000_000), BaseFee: whole(arguments[0]), GasUsed: small(arguments[1]),
-		GasLimit: small(arguments[2]),
+		Number: big.NewInt(20_000_000), BaseFee: lines.Whole(arguments[0]), GasUsed: lines.Small(arguments[1]),
+		GasLimit: lines.Small(arguments[2]),
 	}
 	return eip1559.CalcBaseFee(params.MainnetChainConfig, parent).String()
 }
 
 func blobBaseFee(arguments []string) string {
-	excess := small(arguments[1])
-	header := &types.Header{Number: big.NewInt(20_000_000), Time: small(arguments[0]), ExcessBlobGas: &excess}
+	excess := lines.Small(arguments[1])
+	header := &types.Header{Number: big.NewInt(20_000_000), Time: lines.Small(arguments[0]), ExcessBlobGas: &excess}
 	return eip4844.CalcBlobFee(params.MainnetChainConfig, header).String()
 }
 
 func excessBlobGas(arguments []string) string {
-	excess, used := small(arguments[1]), small(arguments[2])
+	excess, used := lines.Small(arguments[1]), lines.Small(arguments[2])
 	parent := &types.Header{
-		Number: big.NewInt(20_000_000), ExcessBlobGas: &excess, BlobGasUsed: &used, BaseFee: whole(arguments[3]),
+		Number: big.NewInt(20_000_000), ExcessBlobGas: &excess, BlobGasUsed: &used, BaseFee: lines.Whole(arguments[3]),
 	}
-	return strconv.FormatUint(eip4844.CalcExcessBlobGas(params.MainnetChainConfig, parent, small(arguments[0])), 10)
+	return strconv.FormatUint(eip4844.CalcExcessBlobGas(params.MainnetChainConfig, parent, lines.Small(arguments[0])), 10)
 }
 
 func intrinsicGas(arguments []string) string {
@@ -119,7 +93,7 @@ func intrinsicGas(arguments []string) string {
 		to = nil
 	}
 	var listed types.AccessList
-	addresses, slots := small(arguments[3]), small(arguments[4])
+	addresses, slots := lines.Small(arguments[3]), lines.Small(arguments[4])
 	for place := range addresses {
 		tuple := types.AccessTuple{}
 		if place == 0 {
@@ -127,12 +101,12 @@ func intrinsicGas(arguments []string) string {
 		}
 		listed = append(listed, tuple)
 	}
-	signed := make([]types.SetCodeAuthorization, small(arguments[5]))
+	signed := make([]types.SetCodeAuthorization, lines.Small(arguments[5]))
 	if len(signed) == 0 {
 		signed = nil
 	}
 	config := rules(arguments[0]).Rules(big.NewInt(1), true, 1)
-	gas, err := core.IntrinsicGas(data(arguments[2]), listed, signed, common.Address{}, to, new(uint256.Int), config)
+	gas, err := core.IntrinsicGas(lines.Bytes(arguments[2]), listed, signed, common.Address{}, to, new(uint256.Int), config)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -142,7 +116,7 @@ func intrinsicGas(arguments []string) string {
 func floorGas(arguments []string) string {
 	config := rules(arguments[0]).Rules(big.NewInt(1), true, 1)
 	to := &common.Address{1}
-	gas, err := core.FloorDataGas(config, common.Address{}, to, new(uint256.Int), data(arguments[1]), nil)
+	gas, err := core.FloorDataGas(config, common.Address{}, to, new(uint256.Int), lines.Bytes(arguments[1]), nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -214,7 +188,7 @@ func estimate(text string) string {
 			world.SetCode(address, held.Code, tracing.CodeChangeUnspecified)
 		}
 		for slot, value := range held.Storage {
-			world.SetState(address, common.BigToHash(whole(slot)), common.BigToHash(value.ToInt()))
+			world.SetState(address, common.BigToHash(lines.Whole(slot)), common.BigToHash(value.ToInt()))
 		}
 	}
 	root, err := world.Commit(config.Rules(new(big.Int), true, 0), asked.Number-1)
@@ -252,23 +226,12 @@ func estimate(text string) string {
 }
 
 func main() {
-	formulas := map[string]func([]string) string{
+	lines.Answer(map[string]func([]string) string{
 		"base_fee":        baseFee,
 		"blob_base_fee":   blobBaseFee,
 		"excess_blob_gas": excessBlobGas,
 		"intrinsic_gas":   intrinsicGas,
 		"floor_gas":       floorGas,
 		"estimate":        func(arguments []string) string { return estimate(strings.Join(arguments, " ")) },
-	}
-	out := bufio.NewWriter(os.Stdout)
-	lines := bufio.NewScanner(os.Stdin)
-	lines.Buffer(nil, 1<<26)
-	for lines.Scan() {
-		words := strings.Split(lines.Text(), " ")
-		fmt.Fprintln(out, formulas[words[0]](words[1:]))
-	}
-	if err := lines.Err(); err != nil {
-		log.Fatal(err)
-	}
-	out.Flush()
+	})
 }

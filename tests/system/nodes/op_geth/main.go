@@ -11,16 +11,13 @@
 package main
 
 import (
-	"bufio"
-	"encoding/hex"
 	"fmt"
 	"log"
 	"math/big"
-	"os"
 	"slices"
 	"strconv"
-	"strings"
 
+	"feemodel/nodes/lines"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/consensus/misc/eip1559"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -69,42 +66,18 @@ type slots map[common.Hash]common.Hash
 
 func (s slots) GetState(_ common.Address, slot common.Hash) common.Hash { return s[slot] }
 
-func whole(text string) *big.Int {
-	number, fine := new(big.Int).SetString(text, 10)
-	if !fine {
-		log.Fatalf("not a number: %s", text)
-	}
-	return number
-}
-
-func small(text string) uint64 {
-	number, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		log.Fatal(err)
-	}
-	return number
-}
-
-func data(text string) []byte {
-	found, err := hex.DecodeString(strings.TrimPrefix(text, "0x"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	return found
-}
-
 func l1Fee(arguments []string) string {
 	config := chain(arguments[0])
-	size := types.RollupCostData{Zeroes: small(arguments[1]), Ones: small(arguments[2]), FastLzSize: small(arguments[3])}
+	size := types.RollupCostData{Zeroes: lines.Small(arguments[1]), Ones: lines.Small(arguments[2]), FastLzSize: lines.Small(arguments[3])}
 	var scalars common.Hash // the two scalars of Ecotone lie side by side in one slot
-	whole(arguments[6]).FillBytes(scalars[16:20])
-	whole(arguments[7]).FillBytes(scalars[20:24])
+	lines.Whole(arguments[6]).FillBytes(scalars[16:20])
+	lines.Whole(arguments[7]).FillBytes(scalars[20:24])
 	state := slots{
-		types.L1BaseFeeSlot:     common.BigToHash(whole(arguments[4])),
-		types.L1BlobBaseFeeSlot: common.BigToHash(whole(arguments[5])),
+		types.L1BaseFeeSlot:     common.BigToHash(lines.Whole(arguments[4])),
+		types.L1BlobBaseFeeSlot: common.BigToHash(lines.Whole(arguments[5])),
 		types.L1FeeScalarsSlot:  scalars,
-		types.OverheadSlot:      common.BigToHash(whole(arguments[8])),
-		types.ScalarSlot:        common.BigToHash(whole(arguments[9])),
+		types.OverheadSlot:      common.BigToHash(lines.Whole(arguments[8])),
+		types.ScalarSlot:        common.BigToHash(lines.Whole(arguments[9])),
 	}
 	return types.NewL1CostFunc(config, state)(size, time).String()
 }
@@ -112,13 +85,13 @@ func l1Fee(arguments []string) string {
 // mantleL1Fee is Fjord's fee times the ratio of Mantle's token, the last argument.
 func mantleL1Fee(arguments []string) string {
 	last := len(arguments) - 1
-	fee := whole(l1Fee(append([]string{"fjord", "0", "1"}, arguments[:last]...)))
-	return fee.Mul(fee, whole(arguments[last])).String()
+	fee := lines.Whole(l1Fee(append([]string{"fjord", "0", "1"}, arguments[:last]...)))
+	return fee.Mul(fee, lines.Whole(arguments[last])).String()
 }
 
 func l1Gas(arguments []string) string {
 	nothing := new(big.Int)
-	size := types.RollupCostData{FastLzSize: small(arguments[0])}
+	size := types.RollupCostData{FastLzSize: lines.Small(arguments[0])}
 	_, gas := types.NewL1CostFuncFjord(nothing, nothing, nothing, nothing)(size)
 	return gas.String()
 }
@@ -126,20 +99,20 @@ func l1Gas(arguments []string) string {
 func operatorFee(arguments []string) string {
 	config := chain(arguments[0])
 	var parameters common.Hash
-	whole(arguments[2]).FillBytes(parameters[20:24])
-	whole(arguments[3]).FillBytes(parameters[24:32])
+	lines.Whole(arguments[2]).FillBytes(parameters[20:24])
+	lines.Whole(arguments[3]).FillBytes(parameters[24:32])
 	state := slots{types.OperatorFeeParamsSlot: parameters}
-	return types.NewOperatorCostFunc(config, state)(small(arguments[1]), time).Dec()
+	return types.NewOperatorCostFunc(config, state)(lines.Small(arguments[1]), time).Dec()
 }
 
 func daFootprint(arguments []string) string {
 	attributes := make([]byte, types.JovianL1AttributesLen)
 	copy(attributes, types.JovianL1AttributesSelector)
-	whole(arguments[0]).FillBytes(attributes[types.JovianL1AttributesLen-2:])
+	lines.Whole(arguments[0]).FillBytes(attributes[types.JovianL1AttributesLen-2:])
 	block := []*types.Transaction{types.NewTx(&types.DepositTx{Data: attributes})}
 	for _, raw := range arguments[1:] {
 		transaction := new(types.Transaction)
-		if err := transaction.UnmarshalBinary(data(raw)); err != nil {
+		if err := transaction.UnmarshalBinary(lines.Bytes(raw)); err != nil {
 			log.Fatal(err)
 		}
 		block = append(block, transaction)
@@ -153,14 +126,14 @@ func daFootprint(arguments []string) string {
 
 func baseFee(arguments []string) string {
 	config := chain(arguments[0])
-	elasticity, denominator, floor := small(arguments[4]), small(arguments[5]), small(arguments[7])
+	elasticity, denominator, floor := lines.Small(arguments[4]), lines.Small(arguments[5]), lines.Small(arguments[7])
 	config.Optimism.EIP1559Elasticity = elasticity
 	config.Optimism.EIP1559Denominator = denominator
 	config.Optimism.EIP1559DenominatorCanyon = &denominator
-	footprint := small(arguments[6])
+	footprint := lines.Small(arguments[6])
 	parent := &types.Header{
-		Number: big.NewInt(1), Time: time, BaseFee: whole(arguments[1]), GasUsed: small(arguments[2]),
-		GasLimit: small(arguments[3]), BlobGasUsed: &footprint,
+		Number: big.NewInt(1), Time: time, BaseFee: lines.Whole(arguments[1]), GasUsed: lines.Small(arguments[2]),
+		GasLimit: lines.Small(arguments[3]), BlobGasUsed: &footprint,
 	}
 	if config.IsOptimismHolocene(time) {
 		var least *uint64
@@ -173,24 +146,13 @@ func baseFee(arguments []string) string {
 }
 
 func main() {
-	formulas := map[string]func([]string) string{
-		"fastlz":       func(arguments []string) string { return fmt.Sprint(types.FlzCompressLen(data(arguments[0]))) },
+	lines.Answer(map[string]func([]string) string{
+		"fastlz":       func(arguments []string) string { return fmt.Sprint(types.FlzCompressLen(lines.Bytes(arguments[0]))) },
 		"l1_fee":       l1Fee,
 		"l1_gas":       l1Gas,
 		"mantle_l1":    mantleL1Fee,
 		"operator_fee": operatorFee,
 		"da_footprint": daFootprint,
 		"base_fee":     baseFee,
-	}
-	out := bufio.NewWriter(os.Stdout)
-	lines := bufio.NewScanner(os.Stdin)
-	lines.Buffer(nil, 1<<26)
-	for lines.Scan() {
-		words := strings.Split(lines.Text(), " ")
-		fmt.Fprintln(out, formulas[words[0]](words[1:]))
-	}
-	if err := lines.Err(); err != nil {
-		log.Fatal(err)
-	}
-	out.Flush()
+	})
 }

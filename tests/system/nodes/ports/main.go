@@ -21,33 +21,17 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"log"
 	"math"
 	"math/big"
 	"math/bits"
-	"os"
 	"strconv"
 	"strings"
+
+	"feemodel/nodes/lines"
 )
-
-func whole(text string) *big.Int {
-	number, fine := new(big.Int).SetString(text, 10)
-	if !fine {
-		log.Fatalf("not a number: %s", text)
-	}
-	return number
-}
-
-func small(text string) uint64 {
-	number, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		log.Fatal(err)
-	}
-	return number
-}
 
 func double(text string) float64 {
 	number, err := strconv.ParseFloat(text, 64)
@@ -83,8 +67,8 @@ type polygon struct {
 
 func polygonOf(words []string) polygon {
 	return polygon{
-		zeros: small(words[0]), nonzeros: small(words[1]), gas: small(words[2]), price: whole(words[3]),
-		l1Price: small(words[4]), l1Factor: double(words[5]), profit: double(words[6]), transferPrice: small(words[7]),
+		zeros: lines.Small(words[0]), nonzeros: lines.Small(words[1]), gas: lines.Small(words[2]), price: lines.Whole(words[3]),
+		l1Price: lines.Small(words[4]), l1Factor: double(words[5]), profit: double(words[6]), transferPrice: lines.Small(words[7]),
 		l1Transfer: double(words[8]),
 	}
 }
@@ -122,7 +106,7 @@ func polygonBreakEven(words []string) string {
 
 // The last word is the suggested L2 gas price.
 func polygonEffective(words []string) string {
-	p, suggested := polygonOf(words[:9]), new(big.Float).SetUint64(small(words[9]))
+	p, suggested := polygonOf(words[:9]), new(big.Float).SetUint64(lines.Small(words[9]))
 	breakEven := p.breakEven()
 	if breakEven == nil {
 		return wraps
@@ -136,7 +120,7 @@ func polygonEffective(words []string) string {
 }
 
 func polygonPercentage(words []string) string {
-	price, effective := whole(words[0]), whole(words[1])
+	price, effective := lines.Whole(words[0]), lines.Whole(words[1])
 	if price.Cmp(effective) <= 0 {
 		return "255"
 	}
@@ -198,12 +182,12 @@ func scaled(minimum *big.Int, exponent int64) *big.Int {
 }
 
 func arbitrumLegacy(words []string) string {
-	backlog, limit, inertia, tolerance := small(words[0]), small(words[2]), small(words[3]), small(words[4])
+	backlog, limit, inertia, tolerance := lines.Small(words[0]), lines.Small(words[2]), lines.Small(words[3]), lines.Small(words[4])
 	if backlog <= tolerance*limit {
 		return words[1]
 	}
 	excess := signed(backlog - tolerance*limit)
-	return scaled(whole(words[1]), bips(excess)/signed(saturatingProduct(inertia, limit))).String()
+	return scaled(lines.Whole(words[1]), bips(excess)/signed(saturatingProduct(inertia, limit))).String()
 }
 
 type constraint struct {
@@ -260,7 +244,7 @@ func arbitrumConstraints(words []string) string {
 			total = signed(saturatingSum(uint64(total), uint64(exponent)))
 		}
 	}
-	return scaled(whole(b.Minimum), total).String() + " " + b.backlogs()
+	return scaled(lines.Whole(b.Minimum), total).String() + " " + b.backlogs()
 }
 
 // The base fee for the next header, the fee of each kind, the backlogs, the refund.
@@ -281,7 +265,7 @@ func arbitrumMultiGas(words []string) string {
 			}
 		}
 	}
-	minimum := whole(b.Minimum)
+	minimum := lines.Whole(b.Minimum)
 	stored, fees, texts := minimum, [kinds]*big.Int{}, []string{}
 	for kind, exponent := range exponents {
 		fees[kind] = scaled(minimum, exponent)
@@ -298,7 +282,7 @@ func arbitrumMultiGas(words []string) string {
 		}
 		cost = sum(cost, times(unsigned(amount), fee))
 	}
-	refund := less(times(whole(b.Header), unsigned(b.GasUsed)), cost)
+	refund := less(times(lines.Whole(b.Header), unsigned(b.GasUsed)), cost)
 	if refund.Sign() < 0 {
 		refund = new(big.Int)
 	}
@@ -322,10 +306,10 @@ func arbitrumBacklog(words []string) string {
 
 // The controller of the L1 price after a batch report: price, units, fees, due to posters, due for rewards, surplus.
 func arbitrumReport(words []string) string {
-	price, units, fees, posters := whole(words[0]), small(words[1]), whole(words[2]), whole(words[3])
-	rewards, lastSurplus, last := whole(words[4]), whole(words[5]), small(words[6])
-	updated, now, spent, l1BaseFee := small(words[7]), small(words[8]), whole(words[9]), whole(words[10])
-	capBips, perUnit, equilibration, inertia := small(words[11]), unsigned(small(words[12])), whole(words[13]), whole(words[14])
+	price, units, fees, posters := lines.Whole(words[0]), lines.Small(words[1]), lines.Whole(words[2]), lines.Whole(words[3])
+	rewards, lastSurplus, last := lines.Whole(words[4]), lines.Whole(words[5]), lines.Small(words[6])
+	updated, now, spent, l1BaseFee := lines.Small(words[7]), lines.Small(words[8]), lines.Whole(words[9]), lines.Whole(words[10])
+	capBips, perUnit, equilibration, inertia := lines.Small(words[11]), unsigned(lines.Small(words[12])), lines.Whole(words[13]), lines.Whole(words[14])
 	if last == 0 && updated > 0 {
 		last = updated - 1
 	}
@@ -368,15 +352,15 @@ func gasFor(cost, price *big.Int) string {
 
 // The gas for the bytes of a transaction: compressed size, price per unit, gas price.
 func arbitrumPoster(words []string) string {
-	return gasFor(times(whole(words[1]), unsigned(small(words[0])*16)), whole(words[2]))
+	return gasFor(times(lines.Whole(words[1]), unsigned(lines.Small(words[0])*16)), lines.Whole(words[2]))
 }
 
 // The same of an estimate; words as before, and the minimum base fee.
 func arbitrumEstimate(words []string) string {
-	units := (small(words[0])*16 + 16*16) * 10_100 / 10_000
-	cost := divided(times(times(whole(words[1]), unsigned(units)), big.NewInt(11_000)), big.NewInt(10_000))
-	price := divided(times(whole(words[2]), big.NewInt(7)), big.NewInt(8))
-	if least := whole(words[3]); price.Cmp(least) < 0 {
+	units := (lines.Small(words[0])*16 + 16*16) * 10_100 / 10_000
+	cost := divided(times(times(lines.Whole(words[1]), unsigned(units)), big.NewInt(11_000)), big.NewInt(10_000))
+	price := divided(times(lines.Whole(words[2]), big.NewInt(7)), big.NewInt(8))
+	if least := lines.Whole(words[3]); price.Cmp(least) < 0 {
 		price = least
 	}
 	return gasFor(cost, price)
@@ -384,11 +368,11 @@ func arbitrumEstimate(words []string) string {
 
 // The gas of a batch: zero and other bytes, gas of the version, extra gas, whether there is a floor, gas per token of it.
 func arbitrumBatch(words []string) string {
-	length, nonzeros := small(words[0])+small(words[1]), small(words[1])
+	length, nonzeros := lines.Small(words[0])+lines.Small(words[1]), lines.Small(words[1])
 	gas := 4*(length-nonzeros) + 16*nonzeros + 30 + (length+31)/32*6 + 2*20_000
-	gas += small(words[2]) + small(words[3])
+	gas += lines.Small(words[2]) + lines.Small(words[3])
 	if words[4] == "1" {
-		gas = max(gas, small(words[5])*(length+nonzeros*3+172)+21_000)
+		gas = max(gas, lines.Small(words[5])*(length+nonzeros*3+172)+21_000)
 	}
 	return strconv.FormatUint(gas, 10)
 }
@@ -430,23 +414,23 @@ var nano = big.NewInt(1_000_000_000)
 func capped(fee *big.Int) string { return lower(fee, unsigned(math.MaxUint64)).String() }
 
 func scrollPreCurie(words []string) string {
-	gas := unsigned(4*small(words[0]) + 16*(small(words[1])+4))
-	return capped(divided(times(times(sum(gas, whole(words[3])), whole(words[2])), whole(words[4])), nano))
+	gas := unsigned(4*lines.Small(words[0]) + 16*(lines.Small(words[1])+4))
+	return capped(divided(times(times(sum(gas, lines.Whole(words[3])), lines.Whole(words[2])), lines.Whole(words[4])), nano))
 }
 
 func scrollCurie(words []string) string {
-	commitment := times(whole(words[3]), whole(words[1]))
-	blob := times(times(whole(words[0]), whole(words[2])), whole(words[4]))
+	commitment := times(lines.Whole(words[3]), lines.Whole(words[1]))
+	blob := times(times(lines.Whole(words[0]), lines.Whole(words[2])), lines.Whole(words[4]))
 	return capped(divided(sum(commitment, blob), nano))
 }
 
 func scrollPerByte(words []string) *big.Int {
-	return sum(times(whole(words[2]), whole(words[0])), times(whole(words[3]), whole(words[1])))
+	return sum(times(lines.Whole(words[2]), lines.Whole(words[0])), times(lines.Whole(words[3]), lines.Whole(words[1])))
 }
 
 // length, calldata length, compressed calldata length; then prices, scalars, threshold, factor
 func scrollFeynman(words []string) string {
-	plain, compressed := whole(words[1]), whole(words[2])
+	plain, compressed := lines.Whole(words[1]), lines.Whole(words[2])
 	ratio := less(new(big.Int).Lsh(big.NewInt(1), 256), big.NewInt(1))
 	if plain.Sign() > 0 {
 		ratio = nano
@@ -455,15 +439,15 @@ func scrollFeynman(words []string) string {
 		}
 	}
 	penalty := nano
-	if ratio.Cmp(whole(words[7])) < 0 {
-		penalty = whole(words[8])
+	if ratio.Cmp(lines.Whole(words[7])) < 0 {
+		penalty = lines.Whole(words[8])
 	}
-	fee := times(times(scrollPerByte(words[3:7]), whole(words[0])), penalty)
+	fee := times(times(scrollPerByte(words[3:7]), lines.Whole(words[0])), penalty)
 	return capped(divided(divided(fee, nano), nano))
 }
 
 func scrollGalileo(words []string) string {
-	size, factor := whole(words[0]), whole(words[5])
+	size, factor := lines.Whole(words[0]), lines.Whole(words[5])
 	if factor.Sign() == 0 {
 		factor = big.NewInt(1)
 	}
@@ -488,29 +472,29 @@ var scrollMost = big.NewInt(10_000_000_000)
 
 // L1 base fee, scalar, overhead.
 func scrollL2Curie(words []string) string {
-	fee := sum(divided(times(whole(words[0]), whole(words[1])), times(nano, nano)), whole(words[2]))
+	fee := sum(divided(times(lines.Whole(words[0]), lines.Whole(words[1])), times(nano, nano)), lines.Whole(words[2]))
 	return lower(fee, scrollMost).String()
 }
 
 // Base fee, gas used, gas limit, overhead.
 func scrollL2Feynman(words []string) string {
-	overhead := whole(words[3])
-	market := higher(less(whole(words[0]), overhead), new(big.Int))
-	fee := sum(eip1559(market, small(words[1]), small(words[2]), 2, 8), overhead)
+	overhead := lines.Whole(words[3])
+	market := higher(less(lines.Whole(words[0]), overhead), new(big.Int))
+	fee := sum(eip1559(market, lines.Small(words[1]), lines.Small(words[2]), 2, 8), overhead)
 	return lower(fee, scrollMost).String()
 }
 
 // Mantle before Arsia: data gas, overhead, L1 base fee, scalar, token ratio.
 func mantleBeforeArsia(words []string) string {
-	fee := times(sum(whole(words[0]), whole(words[1])), whole(words[2]))
-	return divided(times(times(fee, whole(words[3])), whole(words[4])), big.NewInt(1_000_000)).String()
+	fee := times(sum(lines.Whole(words[0]), lines.Whole(words[1])), lines.Whole(words[2]))
+	return divided(times(times(fee, lines.Whole(words[3])), lines.Whole(words[4])), big.NewInt(1_000_000)).String()
 }
 
 // Starknet
 
 // Price, gas used, gas target, minimum.
 func starknetPrice(words []string) string {
-	price, used, target, least := whole(words[0]), small(words[1]), small(words[2]), whole(words[3])
+	price, used, target, least := lines.Whole(words[0]), lines.Small(words[1]), lines.Small(words[2]), lines.Whole(words[3])
 	if price.Cmp(least) < 0 {
 		return lower(sum(price, divided(price, big.NewInt(333))), least).String()
 	}
@@ -524,7 +508,7 @@ func starknetPrice(words []string) string {
 
 // The fee target of a rate, and the proposal next to a median: rate, median.
 func starknetProposal(words []string) string {
-	rate, median, thousand := whole(words[0]), whole(words[1]), big.NewInt(1_000)
+	rate, median, thousand := lines.Whole(words[0]), lines.Whole(words[1]), big.NewInt(1_000)
 	if rate.Sign() == 0 {
 		return "None " + median.String()
 	}
@@ -538,15 +522,15 @@ func starknetProposal(words []string) string {
 // The prices of L1 gas and data gas from mean fees of L1.
 func starknetL1(words []string) string {
 	trillion := times(nano, big.NewInt(1_000))
-	gas := higher(nano, lower(sum(whole(words[0]), nano), trillion))
-	data := divided(times(whole(words[1]), big.NewInt(135)), big.NewInt(1_000))
+	gas := higher(nano, lower(sum(lines.Whole(words[0]), nano), trillion))
+	data := divided(times(lines.Whole(words[1]), big.NewInt(135)), big.NewInt(1_000))
 	return gas.String() + " " + higher(big.NewInt(1), lower(data, trillion)).String()
 }
 
 // Taiko
 
 func taikoBaseFee(words []string) string {
-	fee, used, limit, seconds := whole(words[0]), small(words[1]), small(words[2]), small(words[3])
+	fee, used, limit, seconds := lines.Whole(words[0]), lines.Small(words[1]), lines.Small(words[2]), lines.Small(words[3])
 	target := limit / 2
 	adjusted := min(target*seconds/2, limit*95/100)
 	if used != adjusted {
@@ -560,7 +544,7 @@ func taikoBaseFee(words []string) string {
 			fee = sum(fee, step)
 		}
 	}
-	if least := whole(words[4]); fee.Cmp(least) < 0 {
+	if least := lines.Whole(words[4]); fee.Cmp(least) < 0 {
 		fee = least
 	}
 	return lower(fee, big.NewInt(1_000_000_000)).String()
@@ -572,11 +556,11 @@ func ceiling(a, b *big.Int) *big.Int { return divided(less(sum(a, b), big.NewInt
 
 // The prices of a batch, and of them its base fee and gas per pubdata.
 func zksyncBatch(words []string) string {
-	gasPrice := uint64(float64(small(words[0])) * double(words[6]))
-	pubdataPrice := uint64(float64(small(words[1])) * double(words[7]))
-	overhead := times(unsigned(gasPrice), whole(words[3]))
-	fairGas := small(words[2]) + uint64(float64(ceiling(overhead, whole(words[4])).Uint64())*double(words[8]))
-	fairPubdata := pubdataPrice + uint64(float64(ceiling(overhead, whole(words[5])).Uint64())*double(words[9]))
+	gasPrice := uint64(float64(lines.Small(words[0])) * double(words[6]))
+	pubdataPrice := uint64(float64(lines.Small(words[1])) * double(words[7]))
+	overhead := times(unsigned(gasPrice), lines.Whole(words[3]))
+	fairGas := lines.Small(words[2]) + uint64(float64(ceiling(overhead, lines.Whole(words[4])).Uint64())*double(words[8]))
+	fairPubdata := pubdataPrice + uint64(float64(ceiling(overhead, lines.Whole(words[5])).Uint64())*double(words[9]))
 	fairGas, fairPubdata = min(fairGas, 10_000_000_000_000), min(fairPubdata, 1_000_000_000_000_000)
 	base := max(fairGas, (fairPubdata+49_999)/50_000)
 	return fmt.Sprint(gasPrice, fairGas, fairPubdata, base, (fairPubdata+base-1)/base)
@@ -600,7 +584,7 @@ func blobFee(excess uint64) *big.Int {
 
 // The blob base fee that is expected: the fee, pending blobs, L1 blocks. Nothing where 64 bits do not hold it.
 func zksyncPredicted(words []string) string {
-	fee, blobs, blocks := whole(words[0]), small(words[1]), max(small(words[2]), 1)
+	fee, blobs, blocks := lines.Whole(words[0]), lines.Small(words[1]), max(lines.Small(words[2]), 1)
 	if blobs == 0 {
 		return fee.String()
 	}
@@ -641,7 +625,9 @@ type osPrices struct {
 	Cap       string    `json:"pubdata_price_cap"`
 }
 
-func ratio(words [2]string) *big.Rat { return new(big.Rat).SetFrac(whole(words[0]), whole(words[1])) }
+func ratio(words [2]string) *big.Rat {
+	return new(big.Rat).SetFrac(lines.Whole(words[0]), lines.Whole(words[1]))
+}
 
 func roundedUp(number *big.Rat) *big.Int { return ceiling(number.Num(), number.Denom()) }
 
@@ -660,30 +646,30 @@ func zksyncOS(words []string) string {
 	one, token := big.NewInt(1), ratio(asked.TokenUSD)
 	native := roundedUp(new(big.Rat).Quo(ratio(asked.NativeUSD), token))
 	if asked.BeforeOne != "" {
-		before := whole(asked.BeforeOne)
+		before := lines.Whole(asked.BeforeOne)
 		step := divided(before, big.NewInt(8))
 		native = lower(higher(native, less(before, step)), sum(before, higher(step, one)))
 	}
-	base := times(native, whole(asked.PerGas))
+	base := times(native, lines.Whole(asked.PerGas))
 	exchange := new(big.Rat).Quo(ratio(asked.LayerUSD), token)
-	price := roundedUp(new(big.Rat).Mul(new(big.Rat).SetInt(whole(asked.Pubdata)), exchange))
+	price := roundedUp(new(big.Rat).Mul(new(big.Rat).SetInt(lines.Whole(asked.Pubdata)), exchange))
 	if asked.Blobs {
 		price = sum(price, times(native, big.NewInt(50_000_000/(4_095*31))))
-		price = divided(times(price, whole(asked.Fill[1])), whole(asked.Fill[0]))
+		price = divided(times(price, lines.Whole(asked.Fill[1])), lines.Whole(asked.Fill[0]))
 	}
 	if asked.BeforeTwo != "" {
-		before := whole(asked.BeforeTwo)
+		before := lines.Whole(asked.BeforeTwo)
 		price = lower(price, sum(before, higher(divided(before, big.NewInt(2)), one)))
 	}
 	if asked.Cap != "" {
-		price = lower(price, whole(asked.Cap))
+		price = lower(price, lines.Whole(asked.Cap))
 	}
 	most := less(new(big.Int).Lsh(one, 256), one)
 	return fmt.Sprint(lower(base, most), lower(native, most), lower(price, most))
 }
 
 func main() {
-	formulas := map[string]func([]string) string{
+	lines.Answer(map[string]func([]string) string{
 		"polygon_break_even":   polygonBreakEven,
 		"polygon_effective":    polygonEffective,
 		"polygon_percentage":   polygonPercentage,
@@ -710,16 +696,5 @@ func main() {
 		"zksync_batch":         zksyncBatch,
 		"zksync_predicted":     zksyncPredicted,
 		"zksync_os_prices":     zksyncOS,
-	}
-	out := bufio.NewWriter(os.Stdout)
-	lines := bufio.NewScanner(os.Stdin)
-	lines.Buffer(nil, 1<<26)
-	for lines.Scan() {
-		words := strings.Split(lines.Text(), " ")
-		fmt.Fprintln(out, formulas[words[0]](words[1:]))
-	}
-	if err := lines.Err(); err != nil {
-		log.Fatal(err)
-	}
-	out.Flush()
+	})
 }

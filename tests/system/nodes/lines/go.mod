@@ -1,0 +1,3 @@
+module feemodel/nodes/lines
+
+go 1.24
