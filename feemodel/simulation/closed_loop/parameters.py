@@ -66,8 +66,8 @@ def described(record: Any) -> str:
     """Return a class and the attributes of its object, as JSON.
 
     >>> from feemodel.simulation.closed_loop.costs import Costs
-    >>> described(Costs())[:43]
-    '{"kind": "Costs", "finalization_gas": null,'
+    >>> described(Costs())[:42]
+    '{"kind": "Costs", "finalization_gas": 0.0,'
     """
     told = asdict(record) if is_dataclass(record) and not isinstance(record, type) else attributes(record)
     shown = {name: one.tolist() if isinstance(one, np.ndarray) else one for name, one in told.items()}
