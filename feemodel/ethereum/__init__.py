@@ -1,4 +1,4 @@
-"""What every EVM chain shares: quantities, calls, transactions, hashes, and the fee market of L1.
+"""Parts shared by every EVM chain: quantities, calls, transactions, hashes, and the fee market of L1.
 
 next_base_fee, blob_base_fee, next_excess_blob_gas : EIP-1559, EIP-4844 and its successors; MAINNET has the dated rules
 calldata_gas, calldata_floor_gas, intrinsic_gas : gas before the first instruction

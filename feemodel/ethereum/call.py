@@ -29,7 +29,7 @@ _ACCESS_ENTRY = {"address", "storageKeys", "storage_keys"}
 
 
 class Call(NamedTuple):
-    """What `eth_call` and `rollup_estimateGas` take; every field may be absent."""
+    """Call object of `eth_call` and `rollup_estimateGas`; every field may be absent."""
 
     sender: bytes | None = None  #: `from`, 20 bytes
     to: bytes | None = None

@@ -1,4 +1,4 @@
-"""What Ethereum charges a rollup: the base fee, the blob base fee, the gas of calldata.
+"""Fee market of L1 as a rollup pays it: base fee, blob base fee, gas of calldata.
 
 The rules of blobs change with the upgrades of L1, which are dated rows here; `MAINNET.with_row(...)` adds one.
 Integers throughout, as the nodes compute them; scalars are Python ints of any size, arrays are int64.
@@ -175,7 +175,7 @@ MAINNET = Schedule(
 
 @compared_by_value
 class ExcessBranches(NamedTuple, Generic[Part]):
-    """What the next excess blob gas is under either branch of EIP-7918 [gas]; below the target both are 0."""
+    """Next excess blob gas under each branch of EIP-7918 [gas]; below the target both are 0."""
 
     classic: Part  #: excess + used − target
     reserve: Part  #: excess + used · (maximum − target) // maximum, where blobs are cheaper than their reserve
@@ -446,7 +446,7 @@ def calldata_gas(zero_bytes: int, nonzero_bytes: int) -> int: ...
 def calldata_gas(zero_bytes: Numbers[Wholes], nonzero_bytes: Numbers[Wholes]) -> Wholes: ...
 @formula
 def calldata_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike) -> Whole:
-    """What L1 charges for calldata: 4 gas for a zero byte, 16 for any other (EIP-2028).
+    """Gas of calldata on L1: 4 for a zero byte, 16 for any other byte (EIP-2028).
 
     >>> calldata_gas(3, 2)
     44

@@ -134,7 +134,7 @@ def _is_given(cell: Any) -> bool:
 
 
 def assumptions(table: "pd.DataFrame", sent: list[Sent], *, chain_id: int = LINEA_CHAIN_ID) -> list[str]:
-    """What is assumed of transactions where their table does not say it, a phrase each."""
+    """Return the assumptions made about transactions whose table lacks a column, one phrase each."""
     columns = _columns(table)
     if not sent or {RAW, UNSIGNED} & {*table.columns}:
         return []

@@ -154,14 +154,14 @@ class Database:
             raise self._named(error) from None
 
     def all(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        """All rows."""
+        """Return all rows."""
         try:
             return self._connection.execute(query, values).fetchall()
         except (sqlite3.Error, OverflowError) as error:
             raise self._named(error) from None
 
     def each(self, query: str, size: int) -> Iterator[list[Any]]:
-        """All rows, some at a time."""
+        """Yield all rows in batches."""
         try:
             cursor = self._connection.execute(query)
             while part := cursor.fetchmany(size):
@@ -182,7 +182,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All that is written inside becomes durable together, or not at all."""
+        """Context of one transaction: everything written inside becomes durable together, or nothing does."""
         self.run("BEGIN IMMEDIATE")
         try:
             yield

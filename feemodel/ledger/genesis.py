@@ -493,7 +493,7 @@ class _Waiting:
         self._records.append(records[order])
 
     def chunks(self) -> Iterator[_Chunk]:
-        """All accounts in the order of their hashes. Raises `InvalidInput` for an address that is there twice."""
+        """Return all accounts in the order of their hashes. Raises `InvalidInput` for a duplicate address."""
         together = max(1, RANGES * CHUNK // max(len(self), 1))
         for place in range(0, RANGES, together):
             after = min(place + together, RANGES)

@@ -199,7 +199,7 @@ class _Live:
         return int(before - self._database.one(count)[0])
 
     def _columns(self, query: str, count: int) -> Numbers:
-        """All rows of a table, after one of zeros."""
+        """Return all rows of a table, preceded by a row of zeros."""
         parts = [np.zeros((1, count), dtype=np.int64)]
         parts += [np.array(rows, dtype=np.int64) for rows in self._database.each(query, CHUNK)]
         return np.concatenate(parts)

@@ -53,7 +53,7 @@ class Block(NamedTuple):
 
 
 class _Chain(NamedTuple):
-    """The one row of the table `chain`."""
+    """Single row of the table `chain`."""
 
     hashing: str
     finalized: int | None = None
@@ -263,7 +263,7 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All that is written inside becomes durable together, or not at all.
+        """Context of one transaction: everything written inside becomes durable together, or nothing does.
 
         Raises `UnreadableFile` with SQLite's reason where it cannot: no room, a disk that fails, another writer.
         """

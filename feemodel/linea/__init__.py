@@ -1,4 +1,4 @@
-"""What Linea charges: its fee formulas, parameters, and the checks of its nodes.
+"""Linea's fees: formulas, parameters, and the checks of its nodes.
 
 priority_fee, breakdown, profitable, CostPerByte : the cost-per-byte form, which nodes compute since May 2024
 verification_priority_fee, verification_breakdown, verification_margin, VerificationCost : the form before it

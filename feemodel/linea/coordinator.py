@@ -101,7 +101,7 @@ def variable_cost(
     lower_bound: ArrayLike | None = None,
     upper_bound: ArrayLike | None = None,
 ) -> Real:
-    """What one compressed byte costs on L1.
+    """Cost of one compressed byte on L1.
 
         ((base_fee + priority_fee) · execution_gas + blob_base_fee · blob_gas) · margin / bytes_per_submission
 

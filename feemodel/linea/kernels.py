@@ -335,7 +335,7 @@ def _as_array(value: Any, ndim: int, dtype: Any) -> NDArray[Any]:
 
 
 def _by_row(value: NDArray[Any], out: WholeArray) -> NDArray[Any]:
-    """What does not vary along the last axis, as one number a row."""
+    """Return values that are constant along the last axis as one number per row."""
     return np.ascontiguousarray(np.broadcast_to(value[..., 0], out.shape[:-1])).reshape(-1)
 
 

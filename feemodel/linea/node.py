@@ -1,4 +1,4 @@
-"""Where a node compares a transaction's price with its fee: estimate, pool admission, block selection.
+"""Comparisons of a transaction's price with its fee in a node: estimate, pool admission, block selection.
 
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12), linea-besu/plugins/linea-sequencer: LineaEstimateGas,
 ProfitabilityValidator, ProfitableTransactionSelector.

@@ -29,7 +29,7 @@ class NodeParameters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerificationParameters:
-    """What the verification-cost form prices with: defaults of the sequencer's options until V2."""
+    """Parameters of the verification-cost form: defaults of the sequencer's options until V2."""
 
     gas_cost: int = 1_200_000  #: that verifies one submission on L1 [gas]
     capacity: int = 90_000  #: bytes that one submission verifies [byte]
@@ -40,7 +40,10 @@ class VerificationParameters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorParameters:
-    """How the coordinator turns L1 fees into the costs of the pricing record; production's bounds are not published."""
+    """Parameters with which the coordinator turns L1 fees into the costs of the pricing record.
+
+    Production's lower and upper bounds are not published.
+    """
 
     execution_gas: int = 65_250  #: of a submission: `blob-submission-expected-execution-gas` [gas]
     blob_gas: int = GAS_PER_BLOB  #: of a submission of one blob: `l1-blob-gas` [gas]
@@ -71,7 +74,7 @@ MEASURED_STREAM_RATIO = 128_734 / 247_579
 
 @dataclass(frozen=True, slots=True)
 class LineaPreset:
-    """What a node of this chain prices with; the three costs come from the pricing record of its blocks."""
+    """Pricing parameters of a node of this chain; the three costs come from the pricing record of its blocks."""
 
     name: str
     fixed_cost: int  #: [wei / gas]

@@ -15,7 +15,7 @@ Fee = TypeVar("Fee", int, WholeArray)
 
 
 class Form(ABC):
-    """What prices a transaction: everything but the transaction's own size and gas, and the margin of the check."""
+    """Inputs of a transaction's price other than its own size and gas and the margin of the check."""
 
     __slots__ = ()
     name: ClassVar[str]
@@ -36,7 +36,7 @@ class Form(ABC):
 
     @abstractmethod
     def required_price(self, fee: Fee) -> Fee:
-        """What a transaction must offer for a priority fee [wei / gas]."""
+        """Return the price that a transaction must offer for a priority fee [wei / gas]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class CostPerByte(Form):
         )
 
     def required_price(self, fee: Fee) -> Fee:
-        """What a transaction must offer for a priority fee: the base fee comes on top [wei / gas]."""
+        """Return the price that a transaction must offer: the priority fee plus the base fee [wei / gas]."""
         price: Fee = add("base_fee + priority fee", self.base_fee, fee)  # type: ignore[assignment]  # of the fee's type
         return price
 
@@ -95,12 +95,12 @@ class VerificationCost(Form):
         )
 
     def required_price(self, fee: Fee) -> Fee:
-        """What a transaction must offer for a priority fee: nodes of that time did not add the base fee [wei / gas]."""
+        """Return the price that a transaction must offer: nodes of that time did not add the base fee [wei / gas]."""
         return fee
 
     @property
     def cost_per_byte(self) -> float:
-        """What one byte costs to verify on L1 [wei / byte], which is what the fee recovers at a margin of 1."""
+        """Return the cost of verifying one byte on L1 [wei / byte], which the fee recovers at a margin of 1."""
         l1_gas_price = self.gas_price_ratio * self.min_gas_price
         return l1_gas_price * self.verification_gas_cost / self.verification_capacity
 

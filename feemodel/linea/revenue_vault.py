@@ -1,4 +1,4 @@
-"""How Linea's surplus is spent: costs are paid first; 20 % of the rest is burned as ETH, 80 % buys LINEA.
+"""Use of Linea's surplus: costs are paid first; 20 % of the rest is burned as ETH, 80 % buys LINEA.
 
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12), contracts/src/operational/RollupRevenueVault.sol:
 `submitInvoice` and `burnAndBridge`. Integers as the contract computes them: `scripts/check-revenue-vault` executes it.

@@ -13,7 +13,7 @@ from feemodel.records import printed_as_table
 
 
 class Wallet(NamedTuple):
-    """How a wallet scales the two fees of an estimate."""
+    """Factors by which a wallet scales the two fees of an estimate."""
 
     name: str
     priority_multiplier: Decimal
@@ -22,7 +22,7 @@ class Wallet(NamedTuple):
 
 @printed_as_table
 class WalletFees(NamedTuple):
-    """What a wallet would put into a transaction [wei / gas]."""
+    """Fees that a wallet would put into a transaction [wei / gas]."""
 
     wallet: Wallet
     max_priority_fee: int

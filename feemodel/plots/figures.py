@@ -34,7 +34,7 @@ def plot_recovery(
     margin: float,
     observed: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
 ) -> Axes:
-    """How far revenue covers posting, over L1 base fee and blob base fee, both logarithmic.
+    """Plot the share of posting costs that revenue covers, over L1 base fee and blob base fee (log axes).
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def plot_fee_by_size(
     *,
     cost_per_byte: Mapping[str, float],
 ) -> Axes:
-    """What each transaction pays against its compressed size, and what its bytes cost, both logarithmic.
+    """Plot each transaction's fee and the cost of its bytes against its compressed size (log axes).
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def plot_fee_by_size(
 
 
 def plot_verification_surface(surface: "xarray.Dataset", ax: Axes | None = None, *, margin: float) -> Axes:
-    """How far fees cover verification over its cost and the price ratio, with lines of the median transaction's fee.
+    """Plot the share of verification costs that fees cover, with lines of the median transaction's fee.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def plot_distributions(
 
 
 def plot_comparison(rows: Sequence[tuple[str, float, float]], ax: Axes | None = None) -> Axes:
-    """What each rule takes, as dots over a logarithmic axis, cheapest on top.
+    """Plot the fee under each rule as dots on a logarithmic axis, cheapest on top.
 
     Parameters
     ----------

@@ -66,7 +66,7 @@ def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, *,
 
 
 def plot_charges(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
-    """How many transactions paid which multiple of what their bytes cost; those that paid less stand out.
+    """Plot a histogram of fees as multiples of the cost of the bytes; multiples below 1 are highlighted.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def plot_fee_fan(
 
 
 def plot_tornado(swings: "xarray.Dataset", ax: Axes | None = None, *, label: str, logarithmic: bool = False) -> Axes:
-    """What each input alone does to a result, the largest swing on top.
+    """Plot the effect of each input alone on a result, largest swing on top.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ SMALLEST_DICTIONARY = 256  # bytes, ZDICT_DICTSIZE_MIN
 
 
 class Codec(Protocol):
-    """What measures payloads: a name, the size of one payload, the sizes of many."""
+    """Measure of payloads: a name, the size of one payload, the sizes of many."""
 
     @property
     def name(self) -> str: ...

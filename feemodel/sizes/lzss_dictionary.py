@@ -64,7 +64,7 @@ def index_dictionary(dictionary: bytes) -> DictionaryIndex:
 
 @kept(nogil=True)
 def _runs(data: Data) -> Places:
-    """How many bytes from each place on equal the one there."""
+    """Return, for each index, the number of bytes from it on that equal the byte there."""
     runs = np.empty(len(data), dtype=np.int32)
     for i in range(len(data) - 1, -1, -1):
         runs[i] = runs[i + 1] + 1 if i + 1 < len(data) and data[i] == data[i + 1] else 1
@@ -193,7 +193,7 @@ def longest_in_dictionary(dictionary: DictionaryIndex, payload: Workspace, i: in
 def _suffixes_of_key(
     dictionary: DictionaryIndex, key: np.uint64, payload: Workspace, i: int, shared: int, limit: int, known: int
 ) -> tuple[int, int, int]:
-    """Where in the order the suffixes of a key begin and end: those that share so many bytes with the payload's.
+    """Return the start and end, in sorted order, of the suffixes that share a key with the payload.
 
     Where that is one, nothing remains to be searched: how long its match is, if more than `known`.
     """

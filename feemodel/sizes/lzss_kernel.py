@@ -125,7 +125,7 @@ def _count_bits(payload: Workspace, length: int, dictionary: DictionaryIndex, pa
 
 @njit(inline="always")
 def _run_at(payload: Workspace, i: int, length: int) -> int:
-    """How many equal bytes begin at a place; 0 for fewer than `SHORTEST_NEAR`."""
+    """Return the number of equal bytes from an index on; 0 for fewer than `SHORTEST_NEAR`."""
     if i + SHORTEST_NEAR <= length and all_equal(load_word(payload.data, i), SHORTEST_NEAR):
         return int(payload.runs[unsigned(i)])
     return 0
@@ -135,7 +135,7 @@ def _run_at(payload: Workspace, i: int, length: int) -> int:
 def _savings_at(
     payload: Workspace, i: int, length: int, dictionary: DictionaryIndex, tabulated: bool, floor: int
 ) -> tuple[int, int]:
-    """What the best reference at a place saves [bits], exact where more than `floor`; and the comparisons it took."""
+    """Return the bits saved by the best reference at an index, exact above `floor`, and the comparisons made."""
     if i >= length:
         return NO_MATCH, 0
     if tabulated:
@@ -215,7 +215,7 @@ def _longest_before(payload: Workspace, i: int, limit: int, known: int) -> tuple
 
 @njit(inline="always")
 def _rarest_key(payload: Workspace, i: int, length: int) -> int:
-    """How far behind `i` the key begins, of those within `length + 1` bytes, that has the fewest places before.
+    """Return the offset, within `length + 1` bytes behind `i`, of the key with the fewest earlier indices.
 
     A run's key says where it ends, which may be further on: only that at `i` counts, whose run has been exceeded.
     """
@@ -231,7 +231,7 @@ def _rarest_key(payload: Workspace, i: int, length: int) -> int:
 
 @njit(inline="always")
 def _short_before(payload: Workspace, i: int, limit: int) -> tuple[int, int, int]:
-    """As `_longest_before`, at a reserved byte of which there is no match of `SHORTEST_NEAR` bytes."""
+    """Return the longest earlier match at a reserved byte that has no match of `SHORTEST_NEAR` bytes."""
     latest, comparisons = payload.previous_pair[unsigned(i)] if limit >= 2 else -1, 0
     candidate = latest if limit >= 3 else -1
     while candidate >= 0:

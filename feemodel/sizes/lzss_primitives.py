@@ -114,7 +114,7 @@ def load_word(_typing: Any, data: Any, place: Any) -> Any:
 
 @njit(inline="always")
 def common_prefix(a_data: Data, a: int, b_data: Data, b: int, limit: int) -> int:
-    """How many bytes from `a` on equal those from `b` on; `limit` at most. Both are followed by `PADDING` zeros."""
+    """Return the number of equal bytes from `a` and from `b` on, at most `limit`. Both end in `PADDING` zeros."""
     length = 0
     while length < limit:
         difference = load_word(a_data, a + length) ^ load_word(b_data, b + length)

@@ -1,4 +1,4 @@
-"""What is measured: payloads, checked to be bytes."""
+"""Payloads to be measured, checked to be bytes."""
 
 from collections.abc import Iterable
 from typing import Any, TypeAlias
