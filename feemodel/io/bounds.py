@@ -49,7 +49,7 @@ def most_json_bytes() -> int:
 
 
 def most_seconds() -> int:
-    """How long a NetCDF file may take to be read [s].
+    """Return the longest time that reading a NetCDF file may take [s].
 
     >>> most_seconds()
     30
@@ -77,7 +77,7 @@ def too_large(path: object, most: int, what: str = "bytes") -> UnreadableFile:
 
 
 def raised_by() -> str:
-    """How the bound on bytes is raised, for an error.
+    """Return the sentence of an error that says how to raise the bound on bytes.
 
     >>> raised_by()
     'the environment variable FEEMODEL_MAX_FILE_BYTES (536,870,912 bytes) raises the bound'

@@ -1,4 +1,4 @@
-"""What rollups earned and paid L1 day by day, under the column names of growthepie and of Dune's rollup_economics.
+"""Daily revenue and L1 costs of rollups, under the column names of growthepie and of Dune's rollup_economics.
 
 | here [ETH]       | rollup_economics          | growthepie (`metric_key`)                       |
 |------------------|---------------------------|-------------------------------------------------|

@@ -94,7 +94,7 @@ class FinishedFolder:
 
 
 def _differing(held: str, wanted: str) -> str:
-    """What two descriptions differ in, where both are objects of JSON."""
+    """Return the differences between two descriptions that are both JSON objects."""
     try:
         one, other = json.loads(held), json.loads(wanted)
     except (ValueError, TypeError):

@@ -40,7 +40,7 @@ LOSSY_VALUES = ("value_f64", "value_f32", "value_float")
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How an extractor names the columns of a table, where it does not name them as the table does."""
+    """Column names of an extractor, where they differ from those of the table."""
 
     name: str
     reader: str  #: the function that reads it
@@ -54,7 +54,7 @@ class Format:
         return self.names.get(column, (column,))
 
     def missing(self, found: Sequence[str], given: Mapping[str, Any] = MappingProxyType({})) -> list[str]:
-        """What a file with these columns lacks to be of this format, where `given` names other columns."""
+        """Return the columns that a file lacks to be of this format, where `given` names other columns."""
         needed = [column.name for column in self.columns if column.presence != "optional"]
         return [
             " or ".join(self.source_names(column))
@@ -139,7 +139,7 @@ COUNTED_BY = {"blob_count": Fraction(GAS_PER_BLOB)}
 
 
 class Source(NamedTuple):
-    """Where a column of ours comes from."""
+    """Source of a column of the table."""
 
     name: str
     scale: Fraction  #: of its unit in ours
@@ -186,7 +186,7 @@ def parse_columns(given: Mapping[str, str] | None, form: Format) -> dict[str, So
 def sources(
     found: Sequence[str], form: Format, given: Mapping[str, Source], values: Mapping[str, Any] | None = None
 ) -> dict[str, Source]:
-    """Which name of a file each column of ours has; those that it has not are left out.
+    """Return the name in the file of each column of the table; missing columns are left out.
 
     Several names for one column are refused, but where `values`, of the one row that is asked about, are the same.
     """

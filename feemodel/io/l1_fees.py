@@ -1,4 +1,4 @@
-"""What L1 charged: fee histories from files, and from the answer of `eth_feeHistory`."""
+"""Histories of L1 fees, from files and from the answer of `eth_feeHistory`."""
 
 import sys
 from collections.abc import Collection, Mapping

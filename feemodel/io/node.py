@@ -1,4 +1,4 @@
-"""The one client of upstream nodes: JSON-RPC 2.0 over HTTP, pooled, with time-outs and bounded retries."""
+"""Client of upstream nodes: JSON-RPC 2.0 over HTTP, pooled, with time-outs and bounded retries."""
 
 import itertools
 import json
@@ -286,7 +286,7 @@ class Node:
         return reply
 
     def _failure(self, error: HTTPError) -> Exception:
-        """What went wrong in the words of this package: those of urllib3 may quote the whole address."""
+        """Return a failure in the words of this package: those of urllib3 may quote the whole address."""
         match error:
             case ConnectTimeoutError() if not isinstance(error, NewConnectionError):
                 reason, again, received = f"no connection in {self.timeout:g} s", True, False

@@ -100,7 +100,7 @@ class VerificationCost(Form):
 
     @property
     def cost_per_byte(self) -> float:
-        """Return the cost of verifying one byte on L1 [wei / byte], which the fee recovers at a margin of 1."""
+        """Cost of verifying one byte on L1 [wei / byte], which the fee recovers at a margin of 1."""
         l1_gas_price = self.gas_price_ratio * self.min_gas_price
         return l1_gas_price * self.verification_gas_cost / self.verification_capacity
 

@@ -63,7 +63,7 @@ _BY_NAME = {row.name: row for row in VERSIONS}
 @compared_by_value
 @printed_as_table
 class PosterCharge(NamedTuple, Generic[Part]):
-    """What a transaction pays for its bytes."""
+    """Charge for a transaction's bytes."""
 
     units: Part  #: [unit]
     gas: Part  #: added to the gas used, at most 2**64 − 1 [gas]
@@ -101,7 +101,7 @@ def poster_charge(
 ) -> PosterCharge[Wholes]: ...
 @formula
 def poster_charge(brotli_size: ArrayLike, *, price_per_unit: ArrayLike, gas_price: ArrayLike) -> PosterCharge:
-    """What a posted transaction pays for its bytes: price_per_unit · units, rounded down to whole gas.
+    """Charge for a posted transaction's bytes: price_per_unit · units, rounded down to whole gas.
 
     Parameters
     ----------

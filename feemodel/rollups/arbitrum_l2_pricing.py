@@ -169,7 +169,7 @@ def constraint_base_fee(exponent: int, *, min_base_fee: int) -> int:
 def update_pricing(
     backlogs: Sequence[int], seconds: int, *, constraints: Sequence[GasConstraint], min_base_fee: int
 ) -> PricingUpdate:
-    """What the internal transaction at the start of a block does: pay off the backlogs, then price what is left.
+    """Apply the internal transaction at the start of a block: pay off the backlogs, then price what is left.
 
     Parameters
     ----------
@@ -353,7 +353,7 @@ class MultiGasConstraint:
 
 @printed_as_table
 class MultiGasUpdate(NamedTuple):
-    """What the start of a block makes of multi-gas backlogs."""
+    """Multi-gas backlogs and prices after the start of a block."""
 
     base_fee: int  #: for the header of the next block [wei / gas]
     fees: dict[str, int]  #: of each kind, the minimum base fee where no constraint raises it [wei / gas]

@@ -1,4 +1,4 @@
-"""What a balance can send: the largest value that leaves enough for every fee, and how far fees can rise until then.
+"""Largest value that a balance can send, leaving enough for every fee, and how far fees may rise until then.
 
 A transaction is valid in a block while the base fee is at most its `maxFeePerGas` and the sender has
 
@@ -34,7 +34,7 @@ MOST_BLOCKS = 100_000  # to look ahead: two weeks of Ethereum
 
 @printed_as_table
 class Sendable(NamedTuple):
-    """What can be sent, and what is held back for it."""
+    """Largest value that can be sent, and the amount held back for fees."""
 
     max_value: int | None  #: `None`: the balance does not cover what is held back [wei]
     held: int  #: [wei]
@@ -76,7 +76,7 @@ def arbitrum_sendable(
     price_per_unit: int,
     lowest_base_fee: int,
 ) -> Sendable:
-    """What can be sent on Arbitrum, whose gas limit covers the gas that pays for L1.
+    """Largest value that can be sent on Arbitrum, whose gas limit covers the gas that pays for L1.
 
     That gas is price_per_unit · 16 · brotli_size // base fee: it grows when the base fee falls. So the gas limit is
     sized at the lowest base fee that may hold, while the max fee is for the highest.

@@ -98,7 +98,7 @@ CELO = Rate(1, 1)
 
 
 def compare_fees(one: int, other: int, *, rate: Rate = CELO, other_rate: Rate = CELO) -> int:
-    """Which of two amounts in two currencies is larger, without rounding: −1, 0 or 1.
+    """Compare two amounts in two currencies without rounding: −1, 0 or 1.
 
     >>> compare_fees(47, 45, rate=Rate(47, 100), other_rate=Rate(45, 100))
     0

@@ -59,7 +59,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What changed on a chain at one time."""
+    """Parameters that changed on a chain at one time."""
 
     since: str  #: ISO 8601, UTC: a time where it is exact, a day where only that is known, `UNKNOWN`
     values: Mapping[str, Any] = field(hash=False)  #: parameter → value from then on
@@ -173,7 +173,7 @@ class Parameters:
         return f"{chain.name} carries them since {row.since}" + (f" ({row.upgrade})" if row.upgrade else "")
 
     def remarks(self, *names: str) -> tuple[str, ...]:
-        """What a reader of these values should know: which are assumptions, and which are older than an upgrade.
+        """Return remarks on these values: which are assumptions, and which are older than an upgrade.
 
         >>> chain("base").at().remarks("base_fee_scalar")
         ('older than denim: base_fee_scalar 2,269 since 2024-07-10, shown by sources until 2026-08-20',)

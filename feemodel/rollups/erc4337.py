@@ -109,7 +109,7 @@ def rundler_gas(
     intrinsic_gas: int = TRANSACTION_GAS, deploy_overhead: int = 0, authorization_gas: int = 0, aggregator_gas: int = 0,
     data_gas: int = 0,
 ) -> int:  # fmt: skip
-    """What rundler asks.
+    """Gas that rundler asks.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def op_stack_data_gas(
 
 
 class ArbitrumDataGas(NamedTuple):
-    """What rundler keeps of an operation on Arbitrum, and its data gas now."""
+    """Values that rundler keeps of an operation on Arbitrum, and its data gas now."""
 
     units: int  #: [10⁻⁶ unit]
     gas: int  #: [gas]

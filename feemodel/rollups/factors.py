@@ -1,4 +1,4 @@
-"""What every chain's rule looks like: a transaction and a sample of L1 fees in, the two parts of the fee out.
+"""Common form of every chain's rule: a transaction and a sample of L1 fees in, the two parts of the fee out.
 
 Each rule is units(transaction) × price(L1 fees) // divisor. It is written once, as these factors: `evaluate` multiplies
 them out exactly, and `feemodel.rollups.kernels` does so for millions of transactions at thousands of L1 fee samples.
@@ -95,7 +95,7 @@ class Rule:
 
     @property
     def token_per_eth(self) -> float | None:
-        """What one ETH is worth in the token; `None` where the chain's parameters do not say it."""
+        """Value of one ETH in the token; `None` where the chain's parameters do not say it."""
         return token_per_eth(self.parameters)
 
     def factors(self, transactions: Mapping[str, Any], *, base_fee: ArrayLike, blob_base_fee: ArrayLike) -> Factors:
@@ -119,7 +119,7 @@ class Rule:
         return self.taken_apart(columns, *fees)
 
     def fees(self, transactions: Mapping[str, Any], *, base_fee: ArrayLike, blob_base_fee: ArrayLike) -> Fees:
-        """What transactions pay at samples of L1 fees, to the wei.
+        """Fees of transactions at samples of L1 fees, to the wei.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class Rule:
 
 
 def token_per_eth(parameters: Parameters) -> float | None:
-    """What one ETH is worth in a chain's token; `None` where its parameters do not say it.
+    """Value of one ETH in a chain's token; `None` where its parameters do not say it.
 
     >>> from feemodel.rollups.chains import chain
     >>> token_per_eth(chain("base").at()), token_per_eth(chain("mantle").at().given({"token_ratio": 3_114}))

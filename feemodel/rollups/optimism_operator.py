@@ -1,4 +1,4 @@
-"""What the operator of an OP Stack chain sets: L1 scalars for a margin, their encoding, the data footprint's scalar.
+"""Values that the operator of an OP Stack chain sets: L1 scalars for a margin, their encoding, the footprint's scalar.
 
 Sources: ethereum-optimism/docs at bbe7f1e (2025-11-21): utils/calculator-helpers.ts, utils/transaction-types.ts;
 base/contract-deployments at 15ac105 (2026-08-20): README and archive; ethereum-optimism/specs at fd72cf7 (Ecotone).
@@ -71,7 +71,7 @@ class Scalars(NamedTuple):
 
 @printed_as_table
 class PostingPlan(NamedTuple):
-    """How a day's transactions would be posted, as the published calculator assumes."""
+    """Posting of a day's transactions, as the published calculator assumes it."""
 
     blobs: float  #: a day
     fullness: float  #: of each blob [1]
@@ -108,7 +108,7 @@ def measured_mix(name: str, fastlz_sizes: ArrayLike, posted_bytes: int) -> Trans
 
 @printed_as_table
 class Recovery(NamedTuple):
-    """What the L1 fees of a channel's transactions pay of its posting."""
+    """Share of a channel's posting cost that the L1 fees of its transactions pay."""
 
     revenue: int  #: [wei]
     cost: int  #: [wei]

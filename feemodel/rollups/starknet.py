@@ -229,7 +229,7 @@ def proposal_accepted(proposal: int, fee_actual_now: int, margin_ppt: int = MARG
 
 
 def fee_proposal(target: int | None, fee_actual_now: int, margin_ppt: int = MARGIN_PPT) -> int:
-    """What an honest proposer proposes: the target within the bounds, or the median without a target.
+    """Proposal of an honest proposer: the target within the bounds, or the median without a target.
 
     >>> fee_proposal(2_000, 1_000), fee_proposal(None, 1_000)
     (1002, 1000)

@@ -236,7 +236,7 @@ def comparison(
     reference: str | None = None,
     at: When | None = None,
 ) -> list[Row]:
-    """What each rule takes for all the transactions at one block of L1, and its ratio to the reference rule.
+    """Total fee of all the transactions at one L1 block under each rule, and its ratio to the reference rule.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ OTHER = Chain(name="taiko-other", min_base_fee=5_000_000)
 @compared_by_value
 @printed_as_table
 class SharedFee(NamedTuple, Generic[Part]):
-    """Who gets a base fee [wei]."""
+    """Shares of a base fee by recipient [wei]."""
 
     proposer: Part
     treasury: Part

@@ -181,7 +181,7 @@ def transaction_fee(
 ) -> Fee[Wholes]: ...
 @formula
 def transaction_fee(gas: ArrayLike, pubdata: ArrayLike, *, base_fee: ArrayLike, gas_per_pubdata: ArrayLike) -> Fee:
-    """What a transaction pays: base_fee · (gas + pubdata · gas_per_pubdata), in its two parts.
+    """Fee of a transaction in its two parts: base_fee · (gas + pubdata · gas_per_pubdata).
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def l1_pubdata_price(
     multiplier: float = 1.0,
     max_blob_base_fee: int | None = None,
 ) -> Whole:
-    """What L1 charges for a byte of pubdata: in blobs 1 blob gas, in calldata 17 gas, in a validium nothing.
+    """Price of a byte of pubdata on L1: in blobs 1 blob gas, in calldata 17 gas, in a validium nothing.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ class CalldataPressure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PricingRule:
-    """How announced costs follow L1, and what users pay on top.
+    """Rule by which announced costs follow L1, and the margin that users pay on top.
 
     The defaults are those of `feemodel.linea.parameters`; production's own bounds are not published.
 

@@ -50,7 +50,7 @@ class Listed:
         return self.values(0, 1)
 
     def attributes(self) -> dict[str, Constant]:
-        """What describes the axis where its values are not kept."""
+        """Return attributes that describe the axis where its values are not kept."""
         return {f"{self.dim}_values": self.described}
 
 
@@ -92,7 +92,7 @@ def _rounded(values: Any) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class GeneratedAxes:
-    """What drawn and Sobol axes share: a number of samples, what each input is taken from, and a seed."""
+    """Base of drawn and Sobol axes: a number of samples, the distribution of each input, and a seed."""
 
     count: int
     ranges: Mapping[str, Any]  #: ranges, distributions, choices or rows
@@ -113,7 +113,7 @@ class GeneratedAxes:
         return self.count
 
     def attributes(self) -> dict[str, Constant]:
-        """What a result says of them: how and from what they were sampled, and the seed."""
+        """Return a result's attributes: the sampling method, the distributions, and the seed."""
         described = {f"{name}_{self.taken}": described_values(of) for name, of in self.ranges.items()}
         # As text, because a seed may be longer than 64 bits.
         key = ", ".join(map(str, self.seed.spawn_key))
@@ -226,7 +226,7 @@ def stream_of(seed: np.random.SeedSequence, *key: int) -> np.random.Generator:
 
 
 def finite_numbers(name: str, within: Any, make: Callable[[], Any], count: int) -> NDArray[Any]:
-    """What a distribution gives, checked: so many finite numbers.
+    """Return the values drawn from a distribution, checked to be that many finite numbers.
 
     Raises `InvalidInput` with the distribution for anything else, and for a distribution that refuses its parameters.
     """

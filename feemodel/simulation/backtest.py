@@ -1,4 +1,4 @@
-"""What users paid, and what posting their transactions cost, as L1 fees moved.
+"""Fees that users paid and costs of posting their transactions, as L1 fees moved.
 
 The times of transactions are not used: transactions are drawn with replacement onto the time of the L1 fees, whatever
 their own dates are. Every result says so in its attribute `resampling`, and its other assumptions in the attributes
@@ -233,7 +233,7 @@ def _charges(
 def _paid(
     workload: Workload, kind: NDArray[Any], announced: WholeArray, rule: PricingRule
 ) -> tuple[RealArray, RealArray]:
-    """What each transaction pays in all, and what its size adds to that [wei]."""
+    """Return each transaction's total fee, and the part that its size adds [wei]."""
     gas, margin = workload.gas[kind], rule.estimate_margin
     size = workload.compressed_size[kind]
     fee = priority_fee(size, gas, variable_cost=announced, fixed_cost=rule.fixed_cost, margin=margin)
@@ -243,7 +243,7 @@ def _paid(
 
 
 def posted_bytes(workload: Workload, traffic: Traffic, posting: Posting) -> RealArray:
-    """How long the posted stream is before the first transaction and after each one [byte].
+    """Return the length of the posted stream before the first transaction and after each one [byte].
 
     >>> traffic = Traffic(np.array([0, 1, 0]), np.array([2, 3]))
     >>> posted_bytes(Workload("two", np.array([10, 30]), np.array([1, 1])), traffic, Posting(stream_ratio=0.5)).tolist()

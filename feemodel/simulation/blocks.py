@@ -34,7 +34,7 @@ class Blocks:
         return -(-self.shape[self.split] // self.step) if self.shape else 1
 
     def block(self, number: int) -> tuple[slice, ...]:
-        """What the block with a number takes of each axis."""
+        """Return the slice of each axis in the block with a given number."""
         if not self.shape:
             return ()
         leading, place = divmod(number, self._steps)
@@ -98,5 +98,5 @@ def part_of(array: NDArray[Any], block: tuple[slice, ...]) -> NDArray[Any]:
 
 
 def shape_of(block: tuple[slice, ...]) -> tuple[int, ...]:
-    """How many evaluations a block has along each axis."""
+    """Return the number of evaluations of a block along each axis."""
     return tuple(part.stop - part.start for part in block)

@@ -47,7 +47,7 @@ MOST_PATHS = 1 << 24  # whose break-even margins are held
 
 @printed_as_table
 class Calibration(NamedTuple):
-    """What was found; a margin is `None` where none does, and `reason` says why."""
+    """Result of a calibration; a margin is `None` where none suffices, and `reason` says why."""
 
     margin: float | None  #: the smallest at which no more than the allowed share of paths loses [1]
     low: float | None  #: of the interval: below it the probability of a loss is above the bound [1]
@@ -370,7 +370,7 @@ def smallest_margin(
 
 
 class _Search:
-    """What is known of each path's break-even margin, so that no path is tried where the answer follows."""
+    """Bounds known of each path's break-even margin, so that paths with a known answer are not run again."""
 
     def __init__(
         self, surplus: Callable[[int, float], float], paths: int, brackets: Sequence[Bracket] | None = None
@@ -383,7 +383,7 @@ class _Search:
             self.loses_at, self.pays_at = (np.array(ends, dtype=np.float64) for ends in zip(*brackets, strict=True))
 
     def losing(self, margin: float) -> int:
-        """How many paths lose at a margin."""
+        """Return the number of paths that lose at a margin."""
         for path in np.flatnonzero((self.loses_at < margin) & (margin < self.pays_at)).tolist():
             self.evaluations += 1
             surplus = real_scalar("surplus", self.surplus(path, margin), minimum=None)

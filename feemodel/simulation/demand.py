@@ -145,7 +145,7 @@ def attack_cost(
     l1_base_fee: float,
     l1_blob_base_fee: float,
 ) -> xr.Dataset:
-    """What an attacker pays for keeping blocks full of calldata, with calldata pressure and without it.
+    """Return the cost of keeping blocks full of calldata, with calldata pressure and without it.
 
     Each of the attack's transactions pays the priority fee at the variable cost announced after the block before.
 

@@ -376,7 +376,7 @@ def _imports(code: CodeType) -> list[tuple[str, int]]:
 
 
 def _instructions(code: CodeType, documentation: str | None = None) -> list[Any]:
-    """What a code object does, without its line numbers and its docstring; sets are sorted."""
+    """Return the instructions of a code object without line numbers and docstring; sets are sorted."""
     constants = list(code.co_consts)
     if documentation is not None and constants[:1] == [documentation]:
         constants = constants[1:]

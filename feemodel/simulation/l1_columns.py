@@ -24,14 +24,14 @@ LATEST_SECOND = 9_223_372_036  # whose nanoseconds 64 bits hold: in the year 226
 
 
 class HasTable(Protocol):
-    """What makes a table of itself, such as `feemodel.io.FeeHistory`."""
+    """Object with a method that returns its table, such as `feemodel.io.FeeHistory`."""
 
     def as_table(self) -> Mapping[str, Any]:
         """Its columns."""
 
 
 class L1Columns(NamedTuple):
-    """What a table says of L1, one element a row."""
+    """Columns of a table of L1 fees, one element per row."""
 
     fees: dict[str, RealArray]  #: fees and tips [wei / gas], usage ratios [1], as far as they are known
     seconds: RealArray  #: when each block began [s]

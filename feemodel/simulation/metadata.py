@@ -1,4 +1,4 @@
-"""What every result says of itself: the meaning of its variables, its seed, and the versions that made it."""
+"""Metadata of every result: the meaning of its variables, its seed, and the versions that made it."""
 
 import platform
 from collections.abc import Mapping

@@ -26,7 +26,7 @@ FINEST = 1e-5  # of a bracket that bisection finds, relative
 
 
 class Bracket(NamedTuple):
-    """Where a path's break-even margin lies: it loses at `loses` and pays at `pays` [1]."""
+    """Bounds of a path's break-even margin: it loses at `loses` and pays at `pays` [1]."""
 
     loses: float
     pays: float  #: infinite where no margin that was tried is enough
@@ -71,7 +71,7 @@ class PathBrackets:
         return self._of_cost_margin(size_part, gas, cost)
 
     def _bounds(self, size_part: float, gas: float, estimate_margin: float) -> tuple[float, float]:
-        """What is counted is at least and at most so much [wei]."""
+        """Return the lower and upper bound of a counted amount [wei]."""
         scaled = estimate_margin * size_part
         if self.counted == "revenue":
             scaled += (self.rule.base_fee + estimate_margin * self.rule.fixed_cost) * gas

@@ -1,4 +1,4 @@
-"""When compressed bytes are posted to L1, and what that costs: fill the blob, post at a deadline, wait for a price."""
+"""Policies of posting compressed bytes to L1 and their costs: fill the blob, meet a deadline, wait for a price."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -54,7 +54,7 @@ class PriceCap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posting:
-    """How the stream of compressed bytes reaches L1.
+    """Policy by which the stream of compressed bytes is posted to L1.
 
     `kind` says when a submission leaves: "fill", when its blobs are full; "deadline", then or when its first byte has
     waited that long; "price-cap", when it is full and the cap covers L1's fees; "blob-or-calldata", when it is full, as
@@ -103,7 +103,7 @@ class Posted(NamedTuple):
     cost: RealArray  #: [wei]
 
     def cost_up_to(self, byte: RealArray) -> RealArray:
-        """What all bytes before a place in the stream cost; within a submission every byte costs the same [wei].
+        """Return the cost of all bytes before an index of the stream; bytes of one submission cost the same [wei].
 
         >>> Posted(np.array([60.0, 90.0]), np.array([100.0, 150.0]), np.array([5.0, 10.0])).cost_up_to(np.array([125]))
         array([10.])
@@ -185,7 +185,7 @@ def _dated(edges: RealArray, arrived: RealArray, posting: Posting) -> tuple[Real
 
 
 def _reached(edges: RealArray, arrived: RealArray, byte: RealArray) -> RealArray:
-    """When the stream was so long first."""
+    """Return the time at which the stream first reached a length."""
     after = np.searchsorted(arrived, byte, side="left")
     return _within(edges, arrived, after, byte)
 

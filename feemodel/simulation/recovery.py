@@ -13,7 +13,7 @@ from feemodel.records import printed_as_table
 
 @printed_as_table
 class Revenue(NamedTuple):
-    """What transactions pay in all, by the part of the fee that it comes from [wei]."""
+    """Revenue from all transactions, by part of the fee [wei]."""
 
     base: int  #: the base fee
     fixed: int

@@ -1,4 +1,4 @@
-"""What a sweep evaluates: products of listed axes, Sobol points, Monte Carlo draws and transactions."""
+"""Samples of a sweep: products of listed axes, Sobol points, Monte Carlo draws and transactions."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -66,7 +66,7 @@ class Samples:
 
     @property
     def size(self) -> int:
-        """How many evaluations they ask for."""
+        """Number of evaluations."""
         return prod(self.shape)
 
     @property

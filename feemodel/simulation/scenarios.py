@@ -194,7 +194,7 @@ def check_block_seconds(block_seconds: float, step: float) -> None:
 
 
 def assumed_of_rows(history: xr.Dataset) -> str:
-    """What is assumed of a history whose rows are put end to end, a median step apart.
+    """Return the assumptions made about a history whose rows are put end to end, a median step apart.
 
     >>> rows = {"timestamp": [0, 12, 24, 7_200], "base_fee": [7e7] * 4, "blob_base_fee": [4e6] * 4}
     >>> assumed_of_rows(replay(rows, source="by hand"))
@@ -317,7 +317,7 @@ def duration(found: xr.Dataset) -> float:
 
 
 def begins(found: xr.Dataset) -> RealArray:
-    """When each step begins, since the first, also in a part of a scenario [s].
+    """Return the start of each step since the first one, also in a part of a scenario [s].
 
     >>> rows = {"timestamp": [0, 12, 36], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}
     >>> begins(replay(rows, source="by hand").isel(step=slice(1, 3)))
@@ -407,7 +407,7 @@ def autocorrelation(values: NDArray[Any], lag: int) -> RealArray:
 
 
 def _begins(name: str, found: xr.Dataset) -> RealArray:
-    """When each step begins, checked [s]."""
+    """Return the checked start of each step [s]."""
     if not isinstance(found, xr.Dataset) or "elapsed" not in found.variables or found["elapsed"].dims != ("step",):
         raise InvalidInput(name, "expected a scenario, as replay or bootstrap makes one", found)
     elapsed = np.asarray(real(f"{name}.elapsed", found["elapsed"].to_numpy()))
@@ -418,7 +418,7 @@ def _begins(name: str, found: xr.Dataset) -> RealArray:
 
 
 def drawn_rows(stream: Generator, rows: int, steps: int, length: int, method: str) -> WholeArray:
-    """Which row of a history each step of a block bootstrap takes.
+    """Return the row of the history that each step of a block bootstrap takes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What transactions pay and what covers L1, over the factors of either form of the fee.
+"""Fees of transactions and coverage of L1 costs, over the factors of either form of the fee.
 
 Every result is a Dataset whose coordinates are its inputs, with units; transactions are reduced as they are priced.
 """
@@ -139,7 +139,7 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """How compressed bytes reach L1: one blob a transaction, filled."""
+    """Submission of compressed bytes to L1: one full blob per transaction."""
 
     execution_gas: int = COORDINATOR.execution_gas  #: L1 gas of the transaction that carries the blob [gas]
     blob_gas: int = COORDINATOR.blob_gas  #: [gas]
@@ -154,7 +154,7 @@ class Submission:
             object.__setattr__(self, "tip", self.tip.item())
 
     def cost(self, base_fee: RealArray, tip: RealArray | float, blob_base_fee: RealArray) -> RealArray:
-        """What one costs at L1 fees, whatever it carries: (base_fee + tip) · execution_gas + blob_base_fee · blob_gas.
+        """Return the cost of one submission: (base_fee + tip) · execution_gas + blob_base_fee · blob_gas.
 
         >>> Submission().cost(np.array([7.0e7]), 1.0e8, np.array([4.0e6])).tolist()
         [11616788000000.0]
@@ -162,7 +162,7 @@ class Submission:
         return (base_fee + tip) * self.execution_gas + blob_base_fee * self.blob_gas
 
     def cost_per_byte(self, base_fee: Fees, blob_base_fee: Fees) -> Fees:
-        """What a compressed byte costs to post [wei / byte]: the cost of a submission over the bytes that it carries.
+        """Return the cost of posting a byte [wei / byte]: the cost of a submission over the bytes that it carries.
 
         The coordinator's variable cost is a little less: it divides by `COORDINATOR.bytes_per_submission`.
 
@@ -245,7 +245,7 @@ def verification_surface(
     gas_price_ratio: NDArray[np.float64],
     margin: NDArray[np.float64],
 ) -> "xarray.Dataset":
-    """What each transaction pays, and what all recover, in the verification-cost form.
+    """Return each transaction's fee and the share of costs recovered, in the verification-cost form.
 
     Parameters
     ----------

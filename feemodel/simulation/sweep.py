@@ -156,7 +156,7 @@ def planned(function: Callable[..., Any], samples: Samples, reduce: Over | None 
 
 
 class _Piece(NamedTuple):
-    """What a worker gives back for a block, where it could not write it to where it is kept."""
+    """Result that a worker returns for a block when it could not write it to the store."""
 
     results: Mapping[str, NDArray[Any]]
     moments: Mapping[str, Moments]  #: of the results, where they are reduced
@@ -302,7 +302,7 @@ class _Job:
 
 
 class _Kept:
-    """What is kept of a sweep: results or tables, and the coordinates that are generated."""
+    """Stored arrays of a sweep: results or tables, and the generated coordinates."""
 
     def __init__(self, job: _Job, result_types: Mapping[str, Any], input_types: Mapping[str, Any]) -> None:
         self._job = job
@@ -396,7 +396,7 @@ def _checked_job(function: Callable[..., Any], samples: Samples, reduce: Over | 
 
 
 def _sums(reduce: Over) -> int:
-    """How many numbers a reduction holds of each cell."""
+    """Return the number of values that a reduction holds for each cell."""
     return 6 + reduce.bins + len(reduce.below) + sum(len(getattr(reduce, name)) for name in LEVELS)
 
 

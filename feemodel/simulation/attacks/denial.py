@@ -82,7 +82,7 @@ class Victim:
 
     @property
     def execution(self) -> float:
-        """What the attacker pays for L2 gas in an L1 block's time, whatever L1 costs [wei]."""
+        """Attacker's cost of L2 gas for one L1 block's time, whatever L1 costs [wei]."""
         price = self.gas_price + self.priority_fee
         transactions = self.blocks * self.block_transactions * TRANSACTION_GAS if self.pays_transaction_gas else 0
         return (self.blobs * self.calldata_gas + transactions) * price
@@ -163,7 +163,7 @@ def published_denial(
 
 
 def _published_execution(victim: Victim) -> float:
-    """As `Victim.execution`, but Era's transactions pay the priority fee of the others."""
+    """Return `Victim.execution` with the priority fee of the other chains for Era's transactions."""
     if victim.priority_fee:
         return victim.execution
     return victim.execution + victim.blocks * victim.block_transactions * TRANSACTION_GAS * 200_000_000.0
@@ -285,7 +285,7 @@ def denial(
 
 @printed_as_table
 class FinalityDelay(NamedTuple):
-    """What a budget does to a rollup's finality, and what the same money does to L1's blob space; in L1 blocks."""
+    """Delay that a budget causes to a rollup's finality, and to L1's blob space for the same money [L1 blocks]."""
 
     attack: int  #: that the budget keeps the rollup's blocks full
     clearing: int  #: that L1 then needs to take what waits: the longest that a batch waits; 0 where L1 keeps up
@@ -293,7 +293,7 @@ class FinalityDelay(NamedTuple):
 
 
 def finality_delay(victim: Victim, budget: int, l1: L1State | None = None) -> FinalityDelay:
-    """How long a budget keeps a rollup's blocks full by the protocol's rules, and what then waits for L1.
+    """Return how long a budget keeps a rollup's blocks full under the protocol's rules, and the data then waiting.
 
     Parameters
     ----------
@@ -311,7 +311,7 @@ def finality_delay(victim: Victim, budget: int, l1: L1State | None = None) -> Fi
 
 
 def _data(victim: Victim, batches: float, rule: PricingRule, gas_price: int, blob_fee: int) -> float:
-    """What the attacker pays for an L1 block's time of data at the prices that the rollup has seen [wei]."""
+    """Return the attacker's cost of data for one L1 block's time at the prices that the rollup has seen [wei]."""
     if victim.variable_cost is None:
         return victim.blobs * GAS_PER_BLOB * blob_fee + batches * victim.commit_gas * gas_price
     return victim.blobs * GAS_PER_BLOB * float(rule.variable_cost(gas_price, 0, blob_fee))

@@ -88,7 +88,7 @@ class L1State:
 
     @property
     def reserve(self) -> int:
-        """What EIP-7918 holds the blob base fee above, base_fee / 16 [wei / gas]; 0 where the rules have no reserve.
+        """Floor of the blob base fee under EIP-7918, base_fee / 16 [wei / gas]; 0 without a reserve.
 
         >>> L1State(base_fee=1_000_000_000).reserve
         62500000

@@ -63,7 +63,7 @@ class Surge:
 @compared_by_value
 @printed_as_table
 class SurgePath(NamedTuple):
-    """What a surge did, second by second."""
+    """Course of a surge, second by second."""
 
     base_fees: NDArray[np.int64]  #: after each second [wei / gas]
     gas_used: NDArray[np.int64]  #: in each second [gas]

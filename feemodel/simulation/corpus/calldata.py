@@ -120,7 +120,7 @@ def draw_calldata(
 
 
 class _Layout(NamedTuple):
-    """Where each calldata's words are: row numbers of its first word and of the one after its last."""
+    """Row numbers of the first word of each calldata and of the one after its last."""
 
     starts: Indices
     ends: Indices

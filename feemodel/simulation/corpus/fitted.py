@@ -1,4 +1,4 @@
-"""What the corpus generator takes from real transactions: the numbers of a fit, and how they are drawn from."""
+"""Numbers that the corpus generator takes from real transactions, and draws from them."""
 
 import json
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ class ShapeFit:
 
 @dataclass(frozen=True)
 class WordFit:
-    """What integers, amounts and packed bytes look like inside a word; each a share, or shares by number of bytes."""
+    """Shares of integers, amounts and packed bytes inside a word, each a number or one per number of bytes."""
 
     offsets_in_tiny: float
     counts_in_tiny: float
