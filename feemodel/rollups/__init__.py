@@ -8,7 +8,8 @@ optimism, arbitrum, scroll, zksync, zksync_os, taiko, polygon_zkevm, mantle, cel
     as its nodes compute them
 padding_table : by which factor the fee of now covers a later one
 rigid : rules as RIP-7993 declares gas markets
-preverification_gas : what bundlers of ERC-4337 ask; erc4337 has their formulas
+preverification_gas : what bundlers of ERC-4337 ask; erc4337 has their formulas, user_operation the bytes they measure
+arbitrum_node : what its node says that a call pays for its bytes
 arbitrum_l1_pricing, arbitrum_l2_pricing : Arbitrum's price of L1 data, its L2 base fee
 optimism_operator : what the operator of an OP Stack chain sets
 max_send : the largest value that a balance can send, some blocks ahead; balance has its formulas

@@ -1,28 +1,48 @@
-"""preVerificationGas of ERC-4337: what two public bundlers ask for a user operation, family by family.
+"""preVerificationGas of ERC-4337: what three public bundlers ask for a user operation, family by family.
 
 rundler    4 · zero + 16 · nonzero + 4 · words + per operation + ⌈21,000 / bundle⌉ + authorization + data gas
 alto       4 · (zero + 4 · nonzero) + 21,000 + 9,830 + 7,260 + ⌈calldata / 32⌉ · 9.2 + L2 component
+Voltaire   4 · zero + 16 · nonzero + 21,000 + 18,300 + 4 · words + L1 gas
 
-The bytes are those of the ABI-encoded operation, see `encode`. Neither bundler counts an operator fee, and alto's rule
-of Mantle is the one before Arsia.
+The bytes that are counted are those of the ABI-encoded operation: rundler's as it is, alto's and Voltaire's with
+placeholders. The data gas is of the whole bundle: rundler compresses its transaction itself on the OP Stack and asks
+Arbitrum's node, alto and Voltaire ask the chain's oracle. `feemodel.rollups.user_operation` makes these bytes.
+
+No bundler counts an operator fee, and alto's rule of Mantle is the one before Arsia. An answer of theirs differs where
+they draw at random: rundler the beneficiary, alto gas limits and the signature of an estimate. alto and Voltaire divide
+by the gas price that they suggest, which is taken to be the operation's offer; Voltaire adds 1,000 gas to an estimate.
 
 Sources: alchemyplatform/rundler at 6db381f (2026-08-06): crates/types/src/chain.rs and user_operation/mod.rs,
-crates/provider/src/alloy/da/local; pimlicolabs/alto at b2bc09c (2026-08-21):
-src/rpc/estimation/preVerificationGasCalculator.ts. No numbers are published for either.
+crates/provider/src/alloy/da/local and entry_point; pimlicolabs/alto at b2bc09c (2026-08-21):
+src/rpc/estimation/preVerificationGasCalculator.ts; candidelabs/voltaire at 21e7845: voltaire_bundler/gas. No numbers
+are published for any of them.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from feemodel.checks import EMPTY, UINT256_MAX, check_fields, choice, flag, instance, whole_scalar
+from feemodel.checks import EMPTY, check_fields, choice, flag, instance, whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.rollups import arbitrum, optimism
+from feemodel.rollups import optimism
+from feemodel.rollups.arbitrum_node import node_interface_gas
 from feemodel.rollups.chains import Chain, Parameters, When
 from feemodel.rollups.rules import parameters_of
-from feemodel.sizes.codecs import Brotli, FastLz
+from feemodel.rollups.user_operation import (
+    ENTRY_POINTS,
+    WORD,
+    UserOperation,
+    alto_filled,
+    alto_transaction,
+    encode,
+    handle_ops,
+    rundler_transaction,
+    voltaire_filled,
+    voltaire_measured,
+)
+from feemodel.sizes.codecs import FastLz
 
-WORD = 32
 PER_OPERATION = {"0.6": 18_300, "0.7": 19_500}  # of rundler, by the version of the entry point [gas]
 WORD_GAS = 4
 TRANSACTION_GAS = 21_000
@@ -35,38 +55,10 @@ FLOOR_GAS = {"zero": 10, "nonzero": 40}  # of EIP-7623, a byte
 SIGNATURE_SIZE = 68  # added to FastLZ sizes, as for an unsigned transaction
 SCALE = 10**6
 ETHERLINK_BYTES, ETHERLINK_BYTE_PRICE = 150, 4 * 10**12
-BUNDLERS = ("rundler", "alto")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserOperation:
-    """A user operation; of entry point 0.7 with packed gas fields."""
-
-    sender: bytes  #: 20 bytes
-    nonce: int = 0
-    init_code: bytes = b""  #: factory and its data
-    call_data: bytes = b""
-    call_gas_limit: int = 0  #: [gas]
-    verification_gas_limit: int = 0  #: [gas]
-    pre_verification_gas: int = 0  #: [gas]
-    max_fee_per_gas: int = 0  #: [wei / gas]
-    max_priority_fee_per_gas: int = 0  #: [wei / gas]
-    paymaster_and_data: bytes = b""
-    signature: bytes = b""
-    entry_point: str = "0.7"
-    authorization: bool = False  #: whether an authorization of EIP-7702 comes with it
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.sender, bytes) or len(self.sender) != 20:
-            raise InvalidInput("sender", "expected 20 bytes", self.sender)
-        for name in ("init_code", "call_data", "paymaster_and_data", "signature"):
-            if not isinstance(getattr(self, name), bytes):
-                raise InvalidInput(name, "expected bytes", getattr(self, name))
-        for name in ("nonce", "call_gas_limit", "verification_gas_limit", "pre_verification_gas", "max_fee_per_gas",
-                     "max_priority_fee_per_gas"):  # fmt: skip
-            whole_scalar(name, getattr(self, name), maximum=UINT256_MAX if name == "nonce" else 2**128 - 1)
-        choice("entry_point", self.entry_point, PER_OPERATION)
-        flag("authorization", self.authorization)
+VOLTAIRE_OPERATION_GAS = 18_300
+VOLTAIRE_OP_STACK = ("op-mainnet", "base", "world-chain")  # whose oracle Voltaire asks; Arbitrum One's too
+NO_DATA_FEE = ("taiko", "linea")  # families without a data fee besides the gas
+BUNDLERS = ("rundler", "alto", "voltaire")
 
 
 class PreVerificationGas(NamedTuple):
@@ -75,33 +67,6 @@ class PreVerificationGas(NamedTuple):
     gas: int
     execution: int  #: what the chain's execution of the bundle needs
     data: int  #: for the L1 data fee, at the gas price that is offered
-
-
-def encode(operation: UserOperation) -> bytes:
-    """The ABI encoding of a user operation: its fields as one tuple, as `handleOps` takes them.
-
-    >>> len(encode(UserOperation(sender=bytes(20)))), len(encode(UserOperation(sender=bytes(20), entry_point="0.6")))
-    (448, 512)
-    """
-    op = instance("operation", operation, UserOperation)
-    if op.entry_point == "0.6":
-        gas: tuple[int | bytes, ...] = (
-            op.call_gas_limit, op.verification_gas_limit, op.pre_verification_gas, op.max_fee_per_gas,
-            op.max_priority_fee_per_gas,
-        )  # fmt: skip
-    else:
-        limits = op.verification_gas_limit << 128 | op.call_gas_limit
-        gas = (limits, op.pre_verification_gas, op.max_priority_fee_per_gas << 128 | op.max_fee_per_gas)
-    fields = (int.from_bytes(op.sender, "big"), op.nonce, op.init_code, op.call_data, *gas, op.paymaster_and_data,
-              op.signature)  # fmt: skip
-    head, tail = b"", b""
-    for field in fields:
-        if isinstance(field, bytes):
-            head += (WORD * len(fields) + len(tail)).to_bytes(WORD, "big")
-            tail += len(field).to_bytes(WORD, "big") + field + bytes(-len(field) % WORD)
-        else:
-            head += field.to_bytes(WORD, "big")
-    return WORD.to_bytes(WORD, "big") + head + tail
 
 
 def rundler_gas(
@@ -232,7 +197,8 @@ def alto_gas(
     zero_bytes, nonzero_bytes : counts in the ABI-encoded operation [byte].
     call_data_bytes : length of its calldata [byte].
     authorization : whether an authorization of EIP-7702 comes with it.
-    execute_user_op : whether the account is called through `executeUserOp`.
+    execute_user_op : whether the account is called through `executeUserOp`; the words of the whole operation count
+        then, not those of the calldata.
     calldata_floor : whether the chain has EIP-7623.
     assumed_gas_used : a tenth of the limits of the call and of postOp [gas].
 
@@ -245,6 +211,7 @@ def alto_gas(
     words = -(-whole_scalar("call_data_bytes", call_data_bytes) // WORD)
     operation = ALTO_OPERATION_GAS + words * ALTO_WORD_MILLIGAS // 1000
     if flag("execute_user_op", execute_user_op):
+        words = -(-(zero_bytes + nonzero_bytes) // WORD)
         operation = ALTO_OPERATION_GAS + ALTO_EXECUTE_GAS + words * ALTO_EXECUTE_WORD_MILLIGAS // 1000
     operation += AUTHORIZATION_GAS if flag("authorization", authorization) else 0
     used = 4 * tokens + ALTO_FIXED_GAS + operation
@@ -252,6 +219,23 @@ def alto_gas(
         assumed = whole_scalar("assumed_gas_used", assumed_gas_used)
         used = max(used + assumed, 10 * tokens) - assumed
     return TRANSACTION_GAS + used
+
+
+def voltaire_gas(zero_bytes: int, nonzero_bytes: int) -> int:
+    """Voltaire's gas without L1: 4 · zero + 16 · nonzero + 39,300 + 4 · words.
+
+    Parameters
+    ----------
+    zero_bytes, nonzero_bytes : counts in the encoded operation, without the offset of its tuple [byte].
+
+    Words are ⌈(bytes + 31) / 32⌉, one more than fit where the bytes are a multiple of 32:
+
+    >>> voltaire_gas(200, 280)
+    44644
+    """
+    zeros, others = whole_scalar("zero_bytes", zero_bytes), whole_scalar("nonzero_bytes", nonzero_bytes)
+    words = -(-(zeros + others + WORD - 1) // WORD)
+    return 4 * zeros + 16 * others + TRANSACTION_GAS + VOLTAIRE_OPERATION_GAS + WORD_GAS * words
 
 
 def alto_data_gas(l1_fee: int, *, max_fee_per_gas: int, max_priority_fee_per_gas: int, base_fee: int) -> int:
@@ -318,82 +302,133 @@ def preverification_gas(
 
     Parameters
     ----------
-    user_operation : with the limits and the fees that it offers.
+    user_operation : as it is sent, with the limits and the fees that it offers and its signature.
     chain : its name, or a chain of one's own.
     at : the time whose rule holds; `None`: the newest.
     fees : of the chain and of L1, as the bundler sees them.
-    bundler : "rundler" or "alto".
-    bundle_size : operations of a bundle; alto's is 1.
+    bundler : "rundler", "alto" or "voltaire".
+    bundle_size : operations of a bundle; alto's and Voltaire's is 1.
     parameters : values that replace those of the chain.
 
     Returns
     -------
     PreVerificationGas : with its parts. The calldata floor of EIP-7623 counts where the chain carries transactions of
-        type 4, which came with it.
+        type 4, which came with it; Voltaire has none.
 
     Raises
     ------
     UnknownParameter : a parameter that no source gives at that time.
     InvalidInput : a chain whose data fee the bundler has no rule for, an offer of 0.
 
-    480 bytes, 33 of them not 0: 4 · 447 + 16 · 33 + 4 · 15 + 19,500 + 21,000, and data gas:
+    448 bytes and 32 of calldata, 33 of them not 0: 4 · 447 + 16 · 33 + 4 · 15 + 19,500 + 21,000, and data gas:
 
     >>> operation = UserOperation(sender=b"\x11" * 20, call_data=bytes(4), max_fee_per_gas=10**7)
     >>> seen = Fees(base_fee=10**6, l1_base_fee=10**9, blob_base_fee=10**7)
     >>> preverification_gas(operation, "op-mainnet", fees=seen)
-    PreVerificationGas(gas=52253, execution=42876, data=9377)
+    PreVerificationGas(gas=57865, execution=42876, data=14989)
     """
     op = instance("user_operation", user_operation, UserOperation)
     seen = instance("fees", fees, Fees)
     terms = parameters_of(chain, at=at, parameters=parameters)
-    encoded = encode(op)
-    zeros = encoded.count(0)
-    others = len(encoded) - zeros
-    floor = bool(terms.get("set_code"))
     price = min(op.max_fee_per_gas, seen.base_fee + op.max_priority_fee_per_gas)
     if price < 1:
         raise InvalidInput("fees", "expected an offer of at least 1 wei", price)
-    if choice("bundler", bundler, BUNDLERS) == "alto":
-        post_operation = int.from_bytes(op.paymaster_and_data[36:52], "big") if op.entry_point == "0.7" else 0
-        execution = alto_gas(
-            zeros, others, call_data_bytes=len(op.call_data), authorization=op.authorization,
-            execute_user_op=op.call_data[:4] == EXECUTE_USER_OP, calldata_floor=floor,
-            assumed_gas_used=(op.call_gas_limit + post_operation) // 10,
-        )  # fmt: skip
+    has_floor = bool(terms.get("set_code"))
+    if choice("bundler", bundler, BUNDLERS) == "rundler":
+        execution = _rundler_execution(op, bundle_size, has_floor)
+        data = _rundler_data(op, terms, seen, price)
+    elif bundler == "alto":
+        execution = _alto_execution(op, has_floor)
+        data = _alto_data(op, terms, seen, price)
     else:
-        execution = rundler_gas(
-            zeros, others, entry_point=op.entry_point, bundle_size=bundle_size,
-            authorization_gas=AUTHORIZATION_GAS if op.authorization else 0,
-        )  # fmt: skip
-        if floor:
-            execution = rundler_floor(
-                execution, execution_gas_limit=op.call_gas_limit, verification_gas_limit=op.verification_gas_limit,
-                calldata_floor=FLOOR_GAS["zero"] * zeros + FLOOR_GAS["nonzero"] * others,
-            )  # fmt: skip
-    data = _data_gas(op, encoded, terms, seen, bundler, price)
+        execution = voltaire_gas(*_counts(encode(voltaire_filled(op))[WORD:]))
+        data = _voltaire_data(op, terms, seen, price)
     return PreVerificationGas(execution + data, execution, data)
 
 
-def _data_gas(
-    op: UserOperation, encoded: bytes, terms: Parameters, fees: Fees, bundler: str, price: int
-) -> int:  # fmt: skip
+def _counts(data: bytes) -> tuple[int, int]:
+    zeros = data.count(0)
+    return zeros, len(data) - zeros
+
+
+def _rundler_execution(op: UserOperation, bundle_size: int, has_floor: bool) -> int:
+    zeros, others = _counts(encode(op))
+    execution = rundler_gas(
+        zeros, others, entry_point=op.entry_point, bundle_size=bundle_size,
+        authorization_gas=AUTHORIZATION_GAS if op.delegate else 0,
+    )  # fmt: skip
+    if not has_floor:
+        return execution
+    return rundler_floor(
+        execution, execution_gas_limit=op.call_gas_limit + op.post_operation_gas_limit,
+        verification_gas_limit=op.verification_gas_limit + op.paymaster_verification_gas_limit,
+        calldata_floor=FLOOR_GAS["zero"] * zeros + FLOOR_GAS["nonzero"] * others,
+    )  # fmt: skip
+
+
+def _rundler_data(op: UserOperation, terms: Parameters, fees: Fees, price: int) -> int:
     family = terms.chain.family
-    if family in ("taiko", "linea"):  # which have no data fee besides the gas
+    if family in NO_DATA_FEE:
         return 0
-    if family == "op-stack" and optimism.upgrade_named(terms["upgrade"]).l1_rule == "fjord":
-        scalars = terms.known("base_fee_scalar", "blob_base_fee_scalar")
-        return op_stack_data_gas(
-            FastLz().size(encoded), l1_base_fee=fees.l1_base_fee, blob_base_fee=fees.blob_base_fee, gas_price=price,
-            **scalars,
-        )  # fmt: skip
+    if family in ("op-stack", "arbitrum"):
+        sent = rundler_transaction(op, gas_price=price, chain_id=terms.chain.chain_id or 0)
+        if family == "op-stack":
+            return _op_stack_fee_gas(sent, terms, fees, price)
+        return _arbitrum(sent, None, terms, fees)  # rundler asks as if the bundle created a contract
+    raise _no_rule("rundler", terms)
+
+
+def _alto_execution(op: UserOperation, has_floor: bool) -> int:
+    used = op.call_gas_limit + (op.verification_gas_limit if op.entry_point == "0.6" else op.post_operation_gas_limit)
+    return alto_gas(
+        *_counts(encode(alto_filled(op))), call_data_bytes=len(op.call_data), authorization=bool(op.delegate),
+        execute_user_op=op.call_data[:4] == EXECUTE_USER_OP, calldata_floor=has_floor, assumed_gas_used=used // 10,
+    )  # fmt: skip
+
+
+def _alto_data(op: UserOperation, terms: Parameters, fees: Fees, price: int) -> int:
+    family, chain_id = terms.chain.family, terms.chain.chain_id or 0
+    if family in NO_DATA_FEE:
+        return 0
+    if family == "op-stack":
+        return _op_stack_fee_gas(alto_transaction(op, chain_id=chain_id), terms, fees, price)
     if family == "arbitrum":
-        unit = whole_scalar("fees.price_per_unit", fees.price_per_unit, unit="wei")
-        charge = arbitrum.poster_charge(Brotli().size(encoded), price_per_unit=unit, gas_price=max(fees.base_fee, 1))
-        return int(charge.gas)
-    if family == "mantle" and bundler == "alto":
-        mantle = terms.known("token_ratio", "scalar")
-        gas = 4 * encoded.count(0) + 16 * (len(encoded) - encoded.count(0))
-        return alto_mantle_data_gas(
-            gas, l1_base_fee=fees.l1_base_fee, max_fee_per_gas=op.max_fee_per_gas, **mantle
-        )  # fmt: skip
-    raise InvalidInput("chain", f"expected one whose data fee {bundler} has a rule for", terms.chain.name)
+        return _arbitrum(alto_transaction(op, chain_id=chain_id), ENTRY_POINTS[op.entry_point], terms, fees)
+    if family == "mantle":
+        mantle = terms.known("token_ratio", "scalar", "overhead")
+        zeros, others = _counts(alto_transaction(alto_filled(op), chain_id=chain_id))
+        gas = 4 * zeros + 16 * others + mantle.pop("overhead") + 16 * SIGNATURE_SIZE
+        return alto_mantle_data_gas(gas, l1_base_fee=fees.l1_base_fee, max_fee_per_gas=op.max_fee_per_gas, **mantle)
+    raise _no_rule("alto", terms)
+
+
+def _voltaire_data(op: UserOperation, terms: Parameters, fees: Fees, price: int) -> int:
+    data = handle_ops(voltaire_measured(op))
+    if op.entry_point == "0.6":
+        return 0
+    if terms.chain.name in VOLTAIRE_OP_STACK:
+        return math.ceil(_op_stack_fee_gas(data, terms, fees, 1) / price)
+    if terms.chain.name == "arbitrum-one":  # as if a first operation created a contract
+        return _arbitrum(data, ENTRY_POINTS[op.entry_point] if op.nonce else None, terms, fees)
+    return 0
+
+
+def _op_stack_fee_gas(sent: bytes, terms: Parameters, fees: Fees, price: int) -> int:
+    """Fjord's fee of these bytes and a signature, over a gas price."""
+    if optimism.upgrade_named(terms["upgrade"]).l1_rule != "fjord":
+        reason = f"expected a time since Fjord, the rule that bundlers have of {terms.chain.name}"
+        raise InvalidInput("at", reason, terms.since)
+    return op_stack_data_gas(
+        FastLz().size(sent), l1_base_fee=fees.l1_base_fee, blob_base_fee=fees.blob_base_fee, gas_price=price,
+        **terms.known("base_fee_scalar", "blob_base_fee_scalar"),
+    )  # fmt: skip
+
+
+def _arbitrum(sent: bytes, to: bytes | None, terms: Parameters, fees: Fees) -> int:
+    unit = whole_scalar("fees.price_per_unit", fees.price_per_unit, unit="wei")
+    price = max(fees.base_fee, 1)
+    return node_interface_gas(sent, to=to, price_per_unit=unit, base_fee=price, **terms.known("version"))
+
+
+def _no_rule(bundler: str, terms: Parameters) -> InvalidInput:
+    return InvalidInput("chain", f"expected one whose data fee {bundler} has a rule for", terms.chain.name)
