@@ -32,6 +32,10 @@ BY_MODULE = ("feemodel.simulation", "feemodel.sizes")
 INSIDE = {  # modules whose names nobody outside their room calls
     "feemodel.simulation.axes", "feemodel.simulation.blocks", "feemodel.simulation.executors",
     "feemodel.simulation.fingerprint", "feemodel.simulation.l1_columns",
+    "feemodel.simulation.forecast.combination", "feemodel.simulation.forecast.conformal",
+    "feemodel.simulation.forecast.features", "feemodel.simulation.forecast.methods",
+    "feemodel.simulation.forecast.path_kernels", "feemodel.simulation.forecast.paths",
+    "feemodel.simulation.forecast.quantile_regression", "feemodel.simulation.forecast.series",
     "feemodel.simulation.path_brackets", "feemodel.simulation.closed_loop.execution_prices",
     "feemodel.simulation.closed_loop.l1_steps",
     "feemodel.simulation.closed_loop.loop", "feemodel.simulation.closed_loop.observations",

@@ -60,6 +60,7 @@ TESTS: dict[str, list[str]] = {
     ],
     "simulation/closed_loop/policy_kernels": ["tests/test_closed_loop_policies.py"],
     "simulation/closed_loop/profit": ["feemodel/simulation/closed_loop/profit.py", "tests/test_closed_loop_profit.py"],
+    "simulation/forecast/path_kernels": ["tests/simulation/test_forecast_paths.py"],
     "simulation/path_kernels": ["tests/test_scenarios.py", "tests/test_backtest.py"],
     "simulation/recovery": ["feemodel/simulation/recovery.py", "tests/test_backtest.py"],
     "simulation/reduce": ["feemodel/simulation/reduce.py", "tests/test_statistics.py", "tests/test_sweep.py"],

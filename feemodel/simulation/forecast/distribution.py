@@ -1,0 +1,245 @@
+"""Distribution of L1 fees ahead: quantiles at horizons, and joint sample paths that obey the protocol."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+import xarray as xr
+
+from feemodel.checks import (
+    RealArray,
+    WholeArray,
+    check_int64,
+    choice,
+    instance,
+    raise_first,
+    real,
+    sequence,
+    whole_scalar,
+)
+from feemodel.errors import InvalidInput
+from feemodel.ethereum.fee_market import MAINNET, excess_behind, next_base_fee
+from feemodel.simulation.forecast.methods import METHODS, Method, rolling_quantiles
+from feemodel.simulation.forecast.paths import GAS_LIMIT, SLOT, Beginning, driven, moved, past_changes
+from feemodel.simulation.forecast.series import BIN, DAY, FeeSeries, binned
+from feemodel.simulation.l1_columns import HasTable
+from feemodel.simulation.metadata import described_dataset
+from feemodel.simulation.scenarios import Rng, check_scenario, check_scenario_size, generator_of, replay
+from feemodel.simulation.surfaces import Submission
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Horizon: TypeAlias = float | str
+
+_LENGTH = re.compile(r"([0-9]{1,9}) ?(min|h|d)")
+SECONDS = {"min": 60, "h": 3_600, "d": 86_400}
+
+HORIZONS = ("10min", "1h", "6h", "24h")
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+FEES = ("base_fee", "blob_base_fee")
+LONGEST_HORIZON = 7 * DAY  # [bins]
+BLOCKS_PER_STEP = 50  # ten minutes
+MOST_BLOCKS_PER_STEP = 7_200  # a day
+SUBMISSION = Submission()
+KNOTS = (1, 6, 36, 144)  # bins at which paths are held to quantiles, besides the horizons that are asked for
+
+
+class History(NamedTuple):
+    """L1 fees up to an origin, as a forecast reads them."""
+
+    series: Mapping[str, FeeSeries]  #: by the names of `FEES`, in the same bins
+    newest: float  #: time of the newest row [s since 1970]
+    fees: Mapping[str, float]  #: of the newest row, by the names of `FEES` [wei / gas]
+    gas_used_ratio: float | None  #: of the newest row, where it is known [1]
+    tip: float | None  #: median of the newest day, where tips are known [wei / gas]
+    source: str  #: of the rows
+    assumed: str  #: what the rows did not say
+
+
+def forecast(
+    l1: "Mapping[str, Any] | pd.DataFrame | HasTable | xr.Dataset",
+    *,
+    horizons: Sequence[Horizon] = HORIZONS,
+    quantiles: Sequence[float] = QUANTILES,
+    method: Method = "auto",
+    paths: int = 1_000,
+    rng: Rng = 0,
+    submission: Submission = SUBMISSION,
+    blocks_per_step: int = BLOCKS_PER_STEP,
+) -> xr.Dataset:
+    """The distribution of L1 fees ahead of the newest row of a history.
+
+    A quantile is that of the mean fee (of its logarithm) in the ten minutes that begin `horizon` after the ten minutes
+    of the newest row. Nothing after the newest row enters.
+
+    Parameters
+    ----------
+    l1 : a table of `feemodel.io.read_l1_fees`, or another that `feemodel.simulation.scenarios.replay` takes, with
+        times; or a scenario of one path with times. Six days or more, and about a month for good forecasts.
+    horizons : whole multiples of ten minutes, up to seven days: seconds, or text such as "6h".
+    quantiles : rising, above 0 and below 1.
+    method : "auto", or a baseline: "climatology", "persistence", "seasonal" or "blend".
+    paths : joint sample paths of both fees, up to the longest horizon; 0 for none, and no quantiles of costs then.
+    rng : seed, SeedSequence or Generator of the paths.
+    submission : whose cost is forecast; its tip gives way to the median of the newest day where tips are known.
+    blocks_per_step : L1 blocks between two steps of the paths.
+
+    Returns
+    -------
+    Dataset over `horizon` [s] and `quantile`: `base_fee_quantile` and `blob_base_fee_quantile` [wei / gas]; and with
+    paths `cost_quantile` [wei], and over `path` and `step`: `base_fee` and `blob_base_fee` [wei / gas] of the first
+    block of each step, which follow from the newest row by the rules of L1, and `cost` [wei]; with the coordinates
+    `elapsed` [s] and `time`. `found[["base_fee", "blob_base_fee"]]` is a scenario of these paths.
+
+    Raises
+    ------
+    InvalidInput : a history that is too short or that `replay` refuses, a horizon that is no multiple of ten minutes,
+        quantiles that do not rise, blobs before they existed.
+
+    >>> times = np.arange(0, 8 * 86_400, 600) + 1_770_000_000
+    >>> wave = 1e8 * np.exp(np.sin(2 * np.pi * times / 86_400))
+    >>> l1 = {"timestamp": times, "base_fee": wave, "blob_base_fee": wave / 16}
+    >>> found = forecast(l1, horizons=["24h"], paths=4, rng=1)
+    >>> found.base_fee.sizes["path"], float(found.base_fee_quantile.sel(quantile=0.5)[0].round(-6))
+    (4, 184000000.0)
+    """
+    history = history_of(l1)
+    bins = horizon_bins(horizons)
+    levels = checked_quantiles(quantiles)
+    chosen = choice("method", method, METHODS)
+    count = whole_scalar("paths", paths)
+    every = whole_scalar("blocks_per_step", blocks_per_step, minimum=1, maximum=MOST_BLOCKS_PER_STEP)
+    for name in ("execution_gas", "blob_gas"):
+        check_int64(f"submission.{name}", getattr(instance("submission", submission, Submission), name))
+    generator = generator_of(rng)
+    check_scenario_size(count, int(bins[-1] + 1) * BIN // int(SLOT))
+
+    def quantiles_at(name: str, horizon: int, wanted: RealArray) -> RealArray:
+        newest: RealArray = rolling_quantiles(history.series[name], horizon, method=chosen, quantiles=wanted)[0]
+        return newest
+
+    # The paths are held to the usual quantiles too, so that a single asked one does not shape them.
+    held = np.union1d(levels, QUANTILES)
+    knots = np.union1d(bins, [knot for knot in KNOTS if knot <= bins[-1]]) if count else bins
+    found = {name: np.stack([quantiles_at(name, int(knot), held) for knot in knots]) for name in FEES}
+    asked = np.ix_(np.isin(knots, bins), np.isin(held, levels))
+    variables: dict[str, Any] = {
+        f"{name}_quantile": (("horizon", "quantile"), np.exp(found[name][asked]), "wei / gas") for name in FEES
+    }
+    coordinates: dict[str, Any] = {
+        "horizon": ("horizon", bins * float(BIN), "s"),
+        "quantile": ("quantile", levels, "1"),
+    }
+    if count:
+        moving, noise = generator.spawn(2)
+        changes = past_changes(history.series, int(bins[-1]), count, moving)
+        prices = {name: moved(changes[name], knots, found[name], held) for name in FEES}
+        rules = MAINNET.at(int(history.newest))
+        sampled = driven(prices, _beginning(history, rules.update_fraction), rules, every=every, stream=noise)
+        tip = submission.tip if history.tip is None else history.tip
+        cost = submission.cost(sampled.base_fee.astype(float), tip, sampled.blob_base_fee.astype(float))
+        at = np.searchsorted(sampled.elapsed, bins * float(BIN)).clip(max=len(sampled.elapsed) - 1)
+        variables |= {
+            "cost_quantile": (("horizon", "quantile"), np.quantile(cost[:, at], levels, axis=0).T, "wei"),
+            "base_fee": (("path", "step"), sampled.base_fee, "wei / gas"),
+            "blob_base_fee": (("path", "step"), sampled.blob_base_fee, "wei / gas"),
+            "cost": (("path", "step"), cost, "wei"),
+        }
+        times = ((history.newest + sampled.elapsed) * 1e9).astype("datetime64[ns]")
+        coordinates |= {
+            "path": np.arange(count),
+            "elapsed": ("step", sampled.elapsed, "s"),
+            "time": ("step", times, None, "date and time, UTC"),
+        }
+    attributes = {
+        "source": f"forecast by {chosen} from {history.source}",
+        "assumed": history.assumed,
+        "method": chosen,
+        "origin": np.datetime_as_string(np.datetime64(int(history.newest), "s"), timezone="UTC"),
+    }
+    return described_dataset(variables, coordinates, attributes)
+
+
+def history_of(l1: Any) -> History:
+    """The series of both fees from a table or a scenario, and its newest row.
+
+    Raises `InvalidInput` for what `forecast` refuses of a history.
+
+    >>> found = history_of({"timestamp": [0, 600], "base_fee": [7e7, 8e7], "blob_base_fee": [4e6, 4e6]})
+    >>> len(found.series["base_fee"]), found.newest, found.fees["base_fee"]
+    (2, 600.0, 80000000.0)
+    """
+    if isinstance(l1, xr.Dataset):
+        check_scenario("l1", l1)
+        found = l1
+    else:
+        found = replay(l1)
+    if found.sizes["path"] != 1 or "time" not in found.coords:
+        raise InvalidInput("l1", "expected one path with times", dict(found.sizes))
+    times = found["time"].to_numpy()
+    if times.dtype.kind != "M" or np.isnat(times).any() or (np.diff(times) <= np.timedelta64(0)).any():
+        raise InvalidInput("l1.time", "expected datetimes that rise", times)
+    seconds = times.astype("datetime64[ns]").astype(np.int64) / 1e9
+    columns = {name: found[name].to_numpy()[0].astype(np.float64) for name in (*FEES, "tip") if name in found}
+    ratio = found["gas_used_ratio"].to_numpy()[0, -1] if "gas_used_ratio" in found else np.nan
+    recent = seconds > seconds[-1] - DAY * BIN
+    return History(
+        series={name: binned(seconds, columns[name]) for name in FEES},
+        newest=float(seconds[-1]),
+        fees={name: float(columns[name][-1]) for name in FEES},
+        gas_used_ratio=float(ratio) if 0.0 <= ratio <= 1.0 else None,
+        tip=float(np.median(columns["tip"][recent])) if "tip" in columns else None,
+        source=found.attrs["source"],
+        assumed=str(found.attrs.get("assumed", "nothing")),
+    )
+
+
+def horizon_bins(horizons: Sequence[Horizon]) -> WholeArray:
+    """Horizons as whole numbers of bins, rising.
+
+    Raises `InvalidInput` for a horizon that is no multiple of ten minutes, or not between ten minutes and seven days.
+
+    >>> horizon_bins(["6h", 600])
+    array([ 1, 36])
+    """
+    found = []
+    for horizon in sequence("horizons", horizons):
+        if isinstance(horizon, str):
+            if (parts := _LENGTH.fullmatch(horizon)) is None:
+                raise InvalidInput("horizons", "expected seconds, or a length such as 10min, 6h or 1d", horizon)
+            seconds: Any = int(parts[1]) * SECONDS[parts[2]]
+        else:
+            seconds = real("horizons", horizon, unit="s")
+        if not isinstance(seconds, float | int) or seconds % BIN or not BIN <= seconds <= LONGEST_HORIZON * BIN:
+            raise InvalidInput("horizons", "expected multiples of ten minutes, at most seven days", horizon)
+        found.append(int(seconds) // BIN)
+    if not found:
+        raise InvalidInput("horizons", "expected at least one", horizons)
+    return np.unique(found)
+
+
+def checked_quantiles(quantiles: Any) -> RealArray:
+    """Quantiles as an array; raises `InvalidInput` unless they rise, above 0 and below 1.
+
+    >>> checked_quantiles([0.1, 0.9])
+    array([0.1, 0.9])
+    """
+    found = np.asarray(real("quantiles", quantiles))
+    if found.ndim != 1 or not found.size:
+        raise InvalidInput("quantiles", "expected a list of numbers", quantiles)
+    if (outside := ~((found > 0.0) & (found < 1.0))).any():
+        raise_first("quantiles", "expected numbers above 0 and below 1", found, outside)
+    if (falls := np.append(False, np.diff(found) <= 0)).any():
+        raise_first("quantiles", "expected numbers that rise", found, falls)
+    return found
+
+
+def _beginning(history: History, update_fraction: int) -> Beginning:
+    """The block after the newest row, whose base fee follows where the gas of that row is known."""
+    fee = max(1, round(history.fees["base_fee"]))
+    if history.gas_used_ratio is not None:
+        fee = next_base_fee(fee, round(history.gas_used_ratio * GAS_LIMIT), GAS_LIMIT)
+    excess = excess_behind(max(1, round(history.fees["blob_base_fee"])), update_fraction)
+    return Beginning(elapsed=BIN - history.newest % BIN, base_fee=fee, excess=excess)

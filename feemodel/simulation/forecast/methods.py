@@ -1,0 +1,135 @@
+"""Quantile forecasts of a series from rolling origins: the named baselines and `auto`.
+
+Every method is refitted once a day, on targets that lie before the day's first origin, and reads nothing after an
+origin. The definitions of the baselines are those of the table on the page "Forecasts of L1 fees".
+"""
+
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from feemodel.checks import RealArray
+from feemodel.errors import InvalidInput
+from feemodel.simulation.forecast.combination import combined
+from feemodel.simulation.forecast.conformal import calibrated
+from feemodel.simulation.forecast.features import SIX_HOURS, anchors, features
+from feemodel.simulation.forecast.quantile_regression import RIDGE, fit_quantiles
+from feemodel.simulation.forecast.series import DAY, WEEK, FeeSeries
+
+Method: TypeAlias = Literal["climatology", "persistence", "seasonal", "blend", "auto"]
+METHODS: tuple[str, ...] = get_args(Method)
+BASELINES = METHODS[:-1]
+
+SKIPPED = 2 * DAY  # origins at the beginning of a series that no method is fitted on [bins]
+LONGEST_FIT = 45 * DAY  # newest targets that the regressions are fitted on [bins]
+WARM_UP = WEEK  # origins before the first one, which `auto` learns its weights and widths from [bins]
+LARGEST_STRIDE = 6  # bins between fitted targets from six hours ahead on, where neighbours tell much the same; else 2
+LEAST_ROWS = DAY  # targets that a method is fitted on [bins]
+
+
+def least_bins(horizon: int, *, method: str = "auto") -> int:
+    """The shortest series that a method forecasts at a horizon [bins].
+
+    >>> least_bins(144) / 144, least_bins(144, method="seasonal") / 144
+    (6.0, 4.0)
+    """
+    return SKIPPED + horizon + LEAST_ROWS + (2 * DAY if method == "auto" else 0)
+
+
+def rolling_quantiles(
+    series: FeeSeries, horizon: int, *, method: str, quantiles: RealArray, first: int | None = None
+) -> RealArray:
+    """Quantiles of the mean logarithm of a fee, `horizon` bins after each origin.
+
+    Parameters
+    ----------
+    series : the fee.
+    horizon : at least 1 [bins].
+    method : one of `METHODS`.
+    quantiles : (q), rising, above 0 and below 1.
+    first : place of the first origin; the newest bin, which is the only origin then, unless given.
+
+    Returns
+    -------
+    Array (origins, q), for every origin from the first to the newest bin of the series [log(wei / gas)].
+
+    Raises
+    ------
+    InvalidInput : a series that is too short for an origin so early.
+
+    >>> from feemodel.simulation.forecast.series import binned
+    >>> series = binned(600.0 * np.arange(1_000), np.full(1_000, 1e9))
+    >>> rolling_quantiles(series, 6, method="persistence", quantiles=np.array([0.1, 0.9])).round(6)
+    array([[20.723266, 20.723266]])
+    """
+    begin = len(series) - 1 if first is None else first
+    least = least_bins(horizon, method=method)
+    if begin + 1 < least:
+        reason = f"expected at least {least / DAY:.1f} days before the first origin, at a horizon of {horizon / 6:g} h"
+        raise InvalidInput("l1", reason, f"{(begin + 1) / DAY:.1f} days")
+    if method != "auto":
+        return _baseline(series, horizon, method, quantiles, begin)
+    return _auto(series, horizon, quantiles, begin)
+
+
+def _auto(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> RealArray:
+    """Quantile regressions on three anchors and the baselines, weighted by recent losses, and calibrated."""
+    warm = max(begin - WARM_UP, least_bins(horizon, method="seasonal"))
+    warm = begin - (begin - warm) // DAY * DAY  # so that refits fall on the same times of day
+    levels = np.unique(np.append(quantiles, 0.5))
+    experts = [_baseline(series, horizon, name, levels, warm) for name in BASELINES]
+    experts += _regressions(series, horizon, levels, warm)
+    targets = series.means[warm + horizon :]
+    mixed = combined(np.stack(experts), targets, levels, horizon)
+    found = calibrated(mixed, targets, levels, horizon)
+    return found[begin - warm :, np.isin(levels, quantiles)]
+
+
+def _days(begin: int, end: int) -> list[slice]:
+    """The origins from `begin` on, one slice a day."""
+    return [slice(day, min(day + DAY, end)) for day in range(begin, end, DAY)]
+
+
+def _baseline(series: FeeSeries, horizon: int, method: str, quantiles: RealArray, begin: int) -> RealArray:
+    values, found = series.means, np.empty((len(series) - begin, len(quantiles)))
+    seasonal = anchors(series, horizon)["seasonal"]
+    for day in _days(begin, len(series)):
+        origins = slice(day.start - begin, day.stop - begin)
+        if method == "climatology":
+            found[origins] = np.quantile(values[: day.start], quantiles)
+            continue
+        fitted = np.arange(SKIPPED, day.start - horizon)
+        fitted = fitted[~np.isnan(seasonal[fitted])]
+        if method == "blend":
+            design = np.column_stack((values, seasonal, np.ones_like(values)))
+            middle = design @ np.linalg.lstsq(design[fitted], values[fitted + horizon], rcond=None)[0]
+        else:
+            middle = values if method == "persistence" else seasonal
+        errors = np.quantile(values[fitted + horizon] - middle[fitted], quantiles)
+        found[origins] = middle[day][:, None] + errors
+    return found
+
+
+def _regressions(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> list[RealArray]:
+    """Quantile regressions of the distance from each anchor; a ridge penalty draws them towards it."""
+    table, values = features(series, horizon), series.means
+    complete = np.isfinite(table.sum(axis=1))
+    stride = 2 if horizon < SIX_HOURS else LARGEST_STRIDE
+    results = []
+    for anchor in anchors(series, horizon).values():
+        found, start = np.empty((len(series) - begin, len(quantiles))), None
+        for day in _days(begin, len(series)):
+            newest = day.start - horizon
+            fitted = np.arange(newest - 1, max(SKIPPED, newest - LONGEST_FIT) - 1, -stride)[::-1]
+            fitted = fitted[complete[fitted] & ~np.isnan(anchor[fitted])]
+            mean, deviation = table[fitted].mean(axis=0), table[fitted].std(axis=0)
+            deviation = np.where(deviation > 0.0, deviation, 1.0)
+            regressors = (table[fitted] - mean) / deviation
+            distance = values[fitted + horizon] - anchor[fitted]
+            start = fit_quantiles(regressors, distance, quantiles, start=start, ridge=RIDGE / stride)
+            # A line that fits a range says nothing of what is beyond it.
+            standard = np.clip((table[day] - mean) / deviation, regressors.min(axis=0), regressors.max(axis=0))
+            predicted = anchor[day][:, None] + standard @ start[:, :-1].T + start[:, -1]
+            found[day.start - begin : day.stop - begin] = np.sort(predicted, axis=1)
+        results.append(found)
+    return results

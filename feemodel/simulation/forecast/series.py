@@ -1,0 +1,79 @@
+"""Ten-minute means of the logarithm of a fee: the series that every method forecasts."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feemodel.checks import RealArray
+from feemodel.errors import InvalidInput
+
+BIN = 600  # [s]
+DAY = 144  # [bins]
+WEEK = 7 * DAY  # [bins]
+LONGEST = 10 * 366 * DAY  # [bins]
+
+
+@dataclass(frozen=True, slots=True)
+class FeeSeries:
+    """A fee in bins of ten minutes, as its logarithm."""
+
+    first_bin: int  #: number of the first bin since 1970 [10 min]
+    means: RealArray  #: (bins), mean logarithm; a bin without rows repeats the bin before it [log(wei / gas)]
+    newest: RealArray  #: (bins), logarithm of the newest fee at the end of each bin [log(wei / gas)]
+    interpolated: RealArray  #: (bins), as `means`, a bin without rows on the line between its neighbours
+    empty: NDArray[np.bool_]  #: (bins), whether a bin has no rows
+
+    def __len__(self) -> int:
+        return len(self.means)
+
+    def times(self) -> NDArray[np.datetime64]:
+        """The beginning of each bin, UTC; shape (bins)."""
+        return ((self.first_bin + np.arange(len(self))) * BIN).astype("datetime64[s]")
+
+
+def binned(seconds: RealArray, fees: RealArray) -> FeeSeries:
+    """Means of the logarithm of fees over ten minutes.
+
+    A method may read `means` and `newest` up to its origin: a bin without rows repeats what was known before it, and
+    reads nothing that came later. `interpolated` is what a score compares with.
+
+    Parameters
+    ----------
+    seconds : (rows), times that rise [s since 1970].
+    fees : (rows), above 0 [wei / gas].
+
+    Returns
+    -------
+    FeeSeries from the bin of the first row to that of the last.
+
+    Raises
+    ------
+    InvalidInput : rows that span more than ten years.
+
+    >>> found = binned(np.array([0.0, 300.0, 1_800.0]), np.exp([1.0, 3.0, 5.0]))
+    >>> found.means, found.newest, found.interpolated.round(6)
+    (array([2., 2., 2., 5.]), array([3., 3., 3., 5.]), array([2., 3., 4., 5.]))
+    """
+    bins = (seconds // BIN).astype(np.int64)
+    count = int(bins[-1] - bins[0]) + 1
+    if count > LONGEST:
+        raise InvalidInput("l1", f"expected at most ten years, {LONGEST:,} bins of {BIN} s", count)
+    logs, place = np.log(fees), bins - bins[0]
+    rows = np.bincount(place, minlength=count)
+    empty = rows == 0
+    means = np.bincount(place, logs, minlength=count) / np.maximum(rows, 1)
+    known, every = np.flatnonzero(~empty), np.arange(count)
+    carried = np.maximum.accumulate(np.where(empty, 0, every))  # the newest bin with rows
+    last_row = np.searchsorted(place, every, side="right") - 1
+    interpolated = np.interp(every, known, means[known])
+    return FeeSeries(int(bins[0]), means[carried], logs[last_row], interpolated, empty)
+
+
+def days_before(horizon: int) -> int:
+    """The whole days between the newest value at a target's time of day and the target [bins].
+
+    >>> days_before(1), days_before(144), days_before(145)
+    (144, 144, 288)
+    """
+    return -(-horizon // DAY) * DAY

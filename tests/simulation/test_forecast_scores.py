@@ -1,0 +1,73 @@
+"""Scores: hand-worked numbers, analytic distributions, and an interval that covers."""
+
+import math
+
+import numpy as np
+import pytest
+
+from feemodel.errors import InvalidInput
+from feemodel.simulation.forecast import scores
+
+
+def test_the_score_of_a_large_normal_sample_is_that_of_the_normal_distribution():
+    random = np.random.default_rng(1)
+    sample = random.standard_normal((1, 200_000))
+    # CRPS of N(0, 1) at y: y (2Φ(y) − 1) + 2φ(y) − 1/√π, Gneiting and Raftery 2007, section 4.2
+    expected = 2 / math.sqrt(2 * math.pi) - 1 / math.sqrt(math.pi)
+
+    assert scores.crps_of_sample(np.zeros(1), sample)[0] == pytest.approx(expected, abs=2e-3)
+
+
+def test_the_score_of_many_quantiles_is_that_of_the_sample():
+    levels = (np.arange(2_000) + 0.5) / 2_000
+    from scipy.special import ndtri
+
+    quantiles, targets = np.tile(ndtri(levels), (3, 1)), np.array([-2.0, 0.0, 1.0])
+
+    assert scores.crps_of_quantiles(targets, quantiles, levels) == pytest.approx(
+        scores.crps_of_sample(targets, quantiles), abs=1e-3
+    )
+
+
+def test_the_interval_of_a_true_difference_covers_it_about_as_often_as_it_says():
+    random, inside = np.random.default_rng(1), 0
+    for trial in range(200):
+        found = scores.diebold_mariano(random.standard_normal(400) + 0.3, np.zeros(400), block=20, draws=200, rng=trial)
+        inside += found.low <= 0.3 <= found.high
+
+    assert 0.88 <= inside / 200 <= 0.99
+
+
+def test_no_difference_is_not_told_from_none():
+    random = np.random.default_rng(2)
+    one, other = random.standard_normal((2, 1_000))
+
+    found = scores.diebold_mariano(one, other, block=20, rng=1)
+
+    assert found.low < 0.0 < found.high
+    assert found.p_value > 0.05
+
+
+def test_a_higher_price_loses_less_and_overcharges_more():
+    costs = np.exp(np.random.default_rng(1).standard_normal(1_440))
+
+    found = scores.operator_loss(costs, np.tile([1.0, 2.0, 4.0], (1_440, 1)), day=144)
+
+    assert (np.diff(found.under_recovered) < 0).all()
+    assert (np.diff(found.overcharged) > 0).all()
+    assert (np.diff(found.losing_days) <= 0).all()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: scores.pinball(np.zeros(3), np.zeros((2, 2)), np.array([0.1, 0.9])),
+        lambda: scores.crps_of_sample(np.zeros(3), np.zeros((2, 2))),
+        lambda: scores.interval_score(np.zeros(1), np.zeros(1), np.ones(1), 1.0),
+        lambda: scores.diebold_mariano(np.zeros(3), np.zeros(3), block=4, rng=1),
+        lambda: scores.operator_loss(np.zeros(3), np.zeros(3), day=1),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(call):
+    with pytest.raises(InvalidInput):
+        call()
