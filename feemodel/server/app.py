@@ -66,8 +66,8 @@ class App:
         self._service, self._dispatcher = service, service.dispatcher()
         self.connections = Connections(
             ConnectionLimits(
-                settings.connections, settings.websockets, settings.body_limit, settings.idle_seconds,
-                settings.body_seconds, settings.write_seconds,
+                settings.connections, settings.websockets, settings.body_limit, settings.body_seconds,
+                settings.write_seconds,
             )
         )  # fmt: skip
         self._hosts = frozenset(map(str.lower, (*LOOPBACK, settings.host, *settings.allowed_hosts)))
@@ -209,11 +209,15 @@ class App:
                 message = await websocket.receive()
                 if message["type"] == "websocket.disconnect":
                     return
-                body = message["text"].encode() if message.get("text") is not None else message["bytes"]
-                answer = await self._dispatcher.answer(body)
-                if answer is not None:
-                    await websocket.send_text(answer.decode())
+                await self._reply(websocket, message)
                 await asyncio.sleep(0)  # messages that have arrived already do not delay other connections
+
+    async def _reply(self, websocket: WebSocket, message: Message) -> None:
+        """Answer one message."""
+        body = message["text"].encode() if message.get("text") is not None else message["bytes"]
+        answer = await self._dispatcher.answer(body)
+        if answer is not None:
+            await websocket.send_text(answer.decode())
 
     async def _page(self, request: Request) -> Response:
         body, policy = page()

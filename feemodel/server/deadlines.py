@@ -1,31 +1,24 @@
-"""uvicorn's protocols with the limits that uvicorn does not have: on time, on connections and on small frames.
+"""uvicorn's protocols with the limits that uvicorn does not have: on time, on connections and on bytes per turn.
 
-A connection is closed when its request does not arrive in time, when it is idle, and when its client does not read an
-answer. One task looks at all connections of a worker.
+A connection is closed when its request does not arrive in time and when its client does not read an answer. Each one
+reads a slice and then lets the others have their turn; what it has not read stays in the kernel.
 """
 
 import asyncio
-from asyncio.transports import BaseTransport
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from websockets.frames import Frame
 
 HEAD_BYTES = 65_536  # of a request's first line and headers, and of the framing of a body
 HEADERS = 100  # of a request
 LOOK = 0.5  # pause between two looks at the connections [s]
-SLICE = 4_096  # bytes of a body that are parsed before other connections have their turn
-HEAD_SLICE = 1_024  # the same of a first line and headers
-PIPELINED_SLICE = 128  # the same of a connection that sends requests before it has read responses
-WEBSOCKET_SLICE = 512
-FRAMES = 256  # control frames, small fragments and tiny messages of a WebSocket in `FRAME_SECONDS`
-FRAME_SECONDS = 10.0
-TINY = 16  # bytes of a message that cannot be a request
-SMALL = 1_024  # bytes of a fragment
+HEAD_SLICE = 1_024  # bytes of a first line and headers that are read before other connections have their turn
+FRAME_SLICE = 256  # the same of a WebSocket, which may have a frame in each two bytes
+SLICE = 4_096  # the same in the middle of a body or of a frame, which are only stored
+UNSENT = 48 << 20  # bytes of answers that clients have not read, above which the one that waits longest is closed
+_BUFFER = memoryview(bytearray(SLICE))  # of all connections: what is read is parsed before anything else happens
 
 
 class ConnectionLimits(msgspec.Struct, frozen=True):
@@ -34,8 +27,7 @@ class ConnectionLimits(msgspec.Struct, frozen=True):
     connections: int = 1_000
     websockets: int = 64
     request_bytes: int = 1 << 20  #: of a request's body
-    idle_seconds: float = 15.0
-    read_seconds: float = 10.0  #: for a whole request
+    read_seconds: float = 10.0  #: for a whole request, the first from the beginning of the connection
     write_seconds: float = 20.0  #: in which a client must read something of an answer
 
 
@@ -49,317 +41,221 @@ class Connections:
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
-        self.http: set[Http] = set()
-        self.idle: dict[Http, None] = {}  #: those without a request, the longest idle first
-        self.websockets: set[WebSocket] = set()
+        self.open: dict[asyncio.BaseTransport, Connection] = {}  #: the one that was silent for longest first
+        self.websockets = 0
 
     def has_room(self) -> bool:
         """Return whether there is room for one more, after the longest idle connection was closed if needed."""
-        if len(self.http) + len(self.websockets) < self.limits.connections:
+        if len(self.open) < self.limits.connections:
             return True
-        idle = next(iter(self.idle), None)
-        if idle is None:
-            return False
-        self.forget(idle)
-        idle.transport.abort()
-        return True
+        idle = next((one for one in self.open.values() if one.protocol.is_idle), None)
+        if idle is not None:
+            del self.open[idle.transport]
+            idle.transport.abort()
+        return idle is not None
 
-    def forget(self, one: "Http") -> None:
-        """Count a connection no more."""
-        self.http.discard(one)
-        self.idle.pop(one, None)
+    def limit_unsent(self) -> None:
+        """Close connections that hold the oldest answers while all that are not read take too much memory."""
+        waiting = [(one.unread_since, one) for one in self.open.values() if one.unread_since is not None]
+        waiting.sort(key=lambda pair: pair[0])
+        size = sum(one.transport.get_write_buffer_size() for _, one in waiting)
+        for _, one in waiting[:-1]:
+            if size > UNSENT:
+                size -= one.transport.get_write_buffer_size()
+                one.transport.abort()
 
     async def watch(self) -> None:
         """Close connections that take too long, for ever."""
-        loop = asyncio.get_running_loop()
         while True:
-            await asyncio.sleep(min(LOOK, self.limits.read_seconds / 4, self.limits.idle_seconds / 4))
-            now = loop.time()
-            connections: list[Http | WebSocket] = [*self.http, *self.websockets]
-            for one in connections:
-                if one.is_late(now, self.limits):
-                    one.transport.abort()
+            await asyncio.sleep(min(LOOK, self.limits.read_seconds / 4, self.limits.write_seconds / 4))
+            for one in list(self.open.values()):
+                one.end_if_late()
 
 
-class _Sliced:
-    """Bytes that are parsed in slices, so that other connections have their turn in between.
+class Connection(asyncio.BufferedProtocol):
+    """A connection, which gives what it reads to one of uvicorn's protocols.
 
     Parameters
     ----------
-    parse : takes one slice.
-    may_parse : whether the next slice may be parsed now.
-    size : bytes of a slice.
+    protocol : of HTTP or WebSocket.
+    connections : of the worker.
     """
 
-    def __init__(self, parse: Callable[[bytes], None], may_parse: Callable[[], bool], size: int) -> None:
-        self._parse, self._may_parse, self.size = parse, may_parse, size
-        self._left, self._at, self._is_scheduled = b"", 0, False  # bytes, and how many of them are parsed
+    transport: asyncio.Transport
 
-    def feed(self, data: bytes) -> None:
-        """Parse the first slice now, and the others later."""
-        self._left, self._at = self._left[self._at :] + data if self._left else data, 0
-        if not self._is_scheduled:
-            self.resume()
+    def __init__(self, protocol: "Http | WebSocket", connections: Connections) -> None:
+        self.protocol, self._all, self._loop = protocol, connections, asyncio.get_running_loop()
+        self._slice = 0  # bytes that were asked for
+        self.unread_since: float | None = None  #: when the client stopped reading
 
-    def resume(self) -> None:
-        """Parse the next slice if that may be."""
-        self._is_scheduled = False
-        if self._left and self._may_parse():
-            start, self._at = self._at, self._at + self.size
-            data = self._left[start : self._at]
-            if self._at >= len(self._left):
-                self._left, self._at = b"", 0
-            self._parse(data)
-            if self._left:
-                self._is_scheduled = True
-                asyncio.get_running_loop().call_soon(self.resume)
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self.transport = transport
+        has_room = transport in self._all.open or self._all.has_room()  # a WebSocket was an HTTP connection
+        self.protocol.connection_made(transport)
+        if has_room:
+            self._all.open[transport] = self
+        else:
+            refuse(transport, b"503 Service Unavailable")
 
-    def __bool__(self) -> bool:
-        return bool(self._left)
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._all.open.pop(self.transport, None)
+        self.protocol.connection_lost(exc)
 
-    def clear(self) -> None:
-        """Forget what is not parsed."""
-        self._left, self._at = b"", 0
+    def get_buffer(self, sizehint: int) -> memoryview:
+        self._slice = self.protocol.slice
+        return _BUFFER[: self._slice]
 
+    def buffer_updated(self, nbytes: int) -> None:
+        self.data_received(bytes(_BUFFER[:nbytes]))
+        if nbytes == self._slice and not self.transport.is_closing():  # more may have arrived
+            self.transport.pause_reading()
+            self._loop.call_soon(self._resume)
 
-class _Flow(FlowControl):
-    """Reads on only when everything that was received is parsed: a request that is answered or read ends no pause.
+    def data_received(self, data: bytes) -> None:
+        """Take what a client sent; uvicorn gives a WebSocket its first bytes, too."""
+        if self._all.open.pop(self.transport, None) is not None:
+            self._all.open[self.transport] = self  # as the last one
+            if self.protocol.reading_since is None:
+                self.protocol.reading_since = self._loop.time()
+            self.protocol.data_received(data)
 
-    Parameters
-    ----------
-    transport : of the connection.
-    received : what is not parsed.
-    """
+    def _resume(self) -> None:
+        if not self.protocol.is_read_paused and self.unread_since is None and not self.transport.is_closing():
+            self.transport.resume_reading()
 
-    def __init__(self, transport: asyncio.Transport, received: _Sliced) -> None:
-        super().__init__(transport)
-        self._received = received
+    def end_if_late(self) -> None:
+        """Close the connection if its client sends or reads too slowly."""
+        now, limits, since = self._loop.time(), self._all.limits, self.protocol.reading_since
+        if since is not None and self.protocol.is_read_paused:
+            self.protocol.reading_since = since = now  # the client waits for an answer
+        is_slow = since is not None and now - since > limits.read_seconds
+        if is_slow or (self.unread_since is not None and now - self.unread_since > limits.write_seconds):
+            self.transport.abort()
 
-    def resume_reading(self) -> None:
-        if not self._received:
-            super().resume_reading()
+    def pause_writing(self) -> None:
+        self.unread_since = self._loop.time()
+        self.transport.pause_reading()
+        self.protocol.pause_writing()
+        self._all.limit_unsent()
+
+    def resume_writing(self) -> None:
+        self.unread_since = None
+        self.protocol.resume_writing()
+        self._resume()
 
 
 class Http(HttpToolsProtocol):
-    """One connection."""
+    """Requests of a connection, with limits on their bytes and headers."""
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self.open: Connections = self.config.loaded_app.connections
-        self.active_at = self.loop.time()  #: when it last received something or ended an answer
-        self.reading_since: float | None = None  #: of a request that has not arrived as a whole
-        self.paused_at: float | None = None  #: when the client stopped reading
-        self.request_bytes, self.is_head = 0, True  #: of the request that is being read
-        self.is_pipelined = False
-        self.received = _Sliced(self._parse, self._may_parse, HEAD_SLICE)
-        self.flow = _Flow(transport, self.received)
-        if self.open.has_room():
-            self.open.http.add(self)
-            self._note_idle()
-        else:
-            self._refuse(b"503 Service Unavailable", b"retry-after: 1\r\n")
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.open.forget(self)
-        self.received.clear()
-        super().connection_lost(exc)
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._all: Connections = self.config.loaded_app.connections
+        self.reading_since: float | None = self.loop.time()  #: of a request that has not arrived as a whole
+        self._request_bytes, self._is_head = 0, True  # of the request that is being read
 
     @property
     def is_idle(self) -> bool:
         """Whether no request is being read or answered."""
-        return self.reading_since is None and (self.cycle is None or self.cycle.response_complete)
+        return self._request_bytes == 0 and (self.cycle is None or self.cycle.response_complete)
 
-    def _note_idle(self) -> None:
-        """Tell whether the connection is idle, after each change of that."""
-        self.open.idle.pop(self, None)
-        if self.is_idle and self in self.open.http:
-            self.open.idle[self] = None
+    @property
+    def slice(self) -> int:
+        """Bytes to read next."""
+        return HEAD_SLICE if self._is_head else SLICE
 
-    def is_late(self, now: float, limits: ConnectionLimits) -> bool:
-        """Return whether the connection must be closed."""
-        if self.paused_at is not None and now - self.paused_at > limits.write_seconds:
-            return True
-        if self.reading_since is not None and not self.pipeline:
-            return now - self.reading_since > limits.read_seconds
-        return self.is_idle and now - self.active_at > limits.idle_seconds
+    @property
+    def is_read_paused(self) -> bool:
+        """Whether uvicorn reads no further."""
+        return self.flow.read_paused
 
     def data_received(self, data: bytes) -> None:
-        self.received.feed(data)
-        if self.received:
-            self.flow.pause_reading()
-
-    def _may_parse(self) -> bool:
-        return not self.pipeline and not self.flow.write_paused and not self.transport.is_closing()
-
-    def _parse(self, data: bytes) -> None:
-        if self.reading_since is None:
-            self.reading_since = self.loop.time()
-            self._note_idle()
-        self.request_bytes += len(data)
+        self._request_bytes += len(data)
         super().data_received(data)
-        if self.pipeline:
-            self.is_pipelined = True
-        self.received.size = PIPELINED_SLICE if self.is_pipelined else HEAD_SLICE if self.is_head else SLICE
         if self.transport.is_closing():
             return
-        if self.is_head and self.request_bytes > HEAD_BYTES:
-            self._refuse(b"431 Request Header Fields Too Large")
-        elif self.request_bytes > self.open.limits.request_bytes + HEAD_BYTES:
-            self._refuse(b"413 Content Too Large")
-        elif not self.received and not self.pipeline:
-            self.flow.resume_reading()
-
-    def on_message_begin(self) -> None:
-        self.is_head = True
-        super().on_message_begin()
+        if self._is_head and self._request_bytes > HEAD_BYTES:
+            refuse(self.transport, b"431 Request Header Fields Too Large")
+        elif self._request_bytes > self._all.limits.request_bytes + HEAD_BYTES:
+            refuse(self.transport, b"413 Content Too Large")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if not self.is_head:
+        if not self._is_head:
             return  # a trailer
         if len(self.headers) >= HEADERS:
             raise ValueError(f"expected at most {HEADERS} headers")
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        self.is_head = False
+        self._is_head = False
         if not self.url.startswith(b"/"):  # the host of an absolute target counts, and not the header that is checked
             raise ValueError("expected a path as the target of a request")
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        self.request_bytes, self.is_head, self.reading_since = 0, True, None
+        self._request_bytes, self._is_head, self.reading_since = 0, True, None
         super().on_message_complete()
-        self._note_idle()
 
     def on_response_complete(self) -> None:
-        self.active_at = self.loop.time()
         super().on_response_complete()
-        self._note_idle()
-        if self.received:
-            self.flow.pause_reading()
-            self.loop.call_soon(self.received.resume)
+        if self.pipeline and not self.transport.is_closing():
+            self.flow.pause_reading()  # until all that was read is answered
 
     def handle_websocket_upgrade(self) -> None:
-        self.open.forget(self)
-        self.received.clear()
-        if len(self.open.websockets) >= self.open.limits.websockets:
-            self._refuse(b"503 Service Unavailable", b"retry-after: 5\r\n")
-        else:
+        if self._all.websockets < self._all.limits.websockets:
             super().handle_websocket_upgrade()
-
-    def pause_writing(self) -> None:
-        self.paused_at = self.loop.time()
-        super().pause_writing()
-
-    def resume_writing(self) -> None:
-        self.paused_at = None
-        super().resume_writing()
-        self.received.resume()
-
-    def _refuse(self, status: bytes, headers: bytes = b"") -> None:
-        self.received.clear()
-        self.transport.write(b"HTTP/1.1 %b\r\n%bcontent-length: 0\r\nconnection: close\r\n\r\n" % (status, headers))
-        self.transport.close()
+        else:
+            refuse(self.transport, b"503 Service Unavailable")
 
 
 class WebSocket(WebSocketsSansIOProtocol):
-    """One WebSocket."""
+    """Messages of a WebSocket."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.open: Connections = self.config.loaded_app.connections
+        self._all: Connections = self.config.loaded_app.connections
+        self._all.websockets += 1
         self.reading_since: float | None = None  #: of a message that has not arrived as a whole
-        self.paused_at: float | None = None  #: when the client stopped reading
-        self.counted_since, self.counted = self.loop.time(), 0
-        self.received = _Sliced(self._parse, self._may_parse, WEBSOCKET_SLICE)
+        self.is_idle = False  #: a WebSocket is not closed to make room
 
-    def connection_made(self, transport: BaseTransport) -> None:
-        super().connection_made(transport)
-        self.open.websockets.add(self)
+    @property
+    def slice(self) -> int:
+        """Bytes to read next."""
+        return SLICE if len(self.conn.reader.buffer) >= FRAME_SLICE else FRAME_SLICE
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.open.websockets.discard(self)
-        self.received.clear()
-        super().connection_lost(exc)
-
-    def is_late(self, now: float, limits: ConnectionLimits) -> bool:
-        """Return whether the connection must be closed."""
-        if self.paused_at is not None and now - self.paused_at > limits.write_seconds:
-            return True
-        return self.reading_since is not None and now - self.reading_since > limits.read_seconds
+    @property
+    def is_read_paused(self) -> bool:
+        """Whether uvicorn reads no further."""
+        return self.read_paused
 
     def data_received(self, data: bytes) -> None:
-        self.received.feed(data)
-        if self.received:
-            self._pause()
-
-    def _may_parse(self) -> bool:
-        return self.queue.empty() and not self.transport.is_closing()
-
-    def _pause(self) -> None:
-        if not self.read_paused:
-            self.read_paused = True
-            self.transport.pause_reading()
-
-    def _parse(self, data: bytes) -> None:
-        if self.reading_since is None:
-            self.reading_since = self.loop.time()
         super().data_received(data)
         if not self.frames and not self.conn.reader.buffer:
             self.reading_since = None
-        # In the middle of a large frame there is nothing to do for a slice but to keep it.
-        self.received.size = SLICE if len(self.conn.reader.buffer) >= SLICE else WEBSOCKET_SLICE
-        if not self.received and self.queue.empty() and self.read_paused and not self.transport.is_closing():
-            self.read_paused = False
-            self.transport.resume_reading()
 
     async def receive(self) -> Any:
-        message = await self.queue.get()
-        if self.queue.empty():
-            if self.received:
-                self.loop.call_soon(self.received.resume)
-            elif self.read_paused and not self.transport.is_closing():
-                self.read_paused = False
-                self.transport.resume_reading()
-        return message
+        await self.writable.wait()  # a client that does not read an answer gets no other one
+        return await super().receive()
 
-    def handle_ping(self) -> None:
-        self._count()
-        super().handle_ping()
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._all.websockets -= 1
+        while not self.queue.empty():  # nobody waits for their answers any more
+            self.queue.get_nowait()
+        super().connection_lost(exc)
 
-    def handle_pong(self, event: Frame) -> None:
-        self._count()
-        super().handle_pong(event)
 
-    def handle_cont(self, event: Frame) -> None:
-        if len(event.data) < SMALL:
-            self._count()
-        super().handle_cont(event)
+def http(*arguments: Any, **options: Any) -> Connection:
+    """Return a new HTTP connection, for uvicorn's `http` option."""
+    protocol = Http(*arguments, **options)
+    return Connection(protocol, protocol.config.loaded_app.connections)
 
-    def handle_text(self, event: Frame) -> None:
-        if len(event.data) < TINY:
-            self._count()
-        super().handle_text(event)
 
-    def handle_bytes(self, event: Frame) -> None:
-        if len(event.data) < TINY:
-            self._count()
-        super().handle_bytes(event)
+def websocket(*arguments: Any, **options: Any) -> Connection:
+    """Return a WebSocket, for uvicorn's `ws` option."""
+    protocol = WebSocket(*arguments, **options)
+    return Connection(protocol, protocol.config.loaded_app.connections)
 
-    def _count(self) -> None:
-        """Close a connection that sends too many frames which cannot be requests."""
-        now = self.loop.time()
-        if now - self.counted_since > FRAME_SECONDS:
-            self.counted_since, self.counted = now, 0
-        self.counted += 1
-        if self.counted > FRAMES:
-            self.received.clear()
-            self.transport.abort()
 
-    def pause_writing(self) -> None:
-        self.paused_at = self.loop.time()
-        super().pause_writing()
-
-    def resume_writing(self) -> None:
-        self.paused_at = None
-        super().resume_writing()
+def refuse(transport: asyncio.Transport, status: bytes) -> None:
+    """Answer with a status, and close the connection."""
+    transport.write(b"HTTP/1.1 %b\r\nretry-after: 5\r\ncontent-length: 0\r\nconnection: close\r\n\r\n" % status)
+    transport.close()

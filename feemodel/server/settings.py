@@ -144,7 +144,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     connections: Count = _setting("limits", "connections", 1_000, "open at a time, in each worker")
     websockets: Count = _setting("limits", "websockets", 64, "of these WebSockets, in each worker")
     requests: Count = _setting("limits", "requests", 256, "answered at the same time, in each worker")
-    idle_seconds: Seconds = _setting("limits", "idle_seconds", 15.0, "a connection may be idle [s]")
+    idle_seconds: Annotated[int, Meta(ge=1, le=3_600)] = _setting(
+        "limits", "idle_seconds", 15, "a connection may be idle after an answer [s]")
     body_seconds: Seconds = _setting("limits", "body_seconds", 10.0, "until a request has arrived as a whole [s]")
     write_seconds: Seconds = _setting("limits", "write_seconds", 20.0, "a client may not read its answer [s]")
     stop_seconds: Annotated[int, Meta(ge=1, le=3_600)] = _setting(

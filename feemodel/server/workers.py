@@ -19,7 +19,6 @@ from uvicorn.config import Config
 from uvicorn.supervisors import Multiprocess
 
 from feemodel.errors import FeeModelError
-from feemodel.server.deadlines import Http, WebSocket
 from feemodel.server.loaded import Loaded
 from feemodel.server.service import Service
 
@@ -74,8 +73,8 @@ def config_of(loaded: Loaded) -> Config:
         host=settings.host,
         port=settings.port,
         workers=settings.workers,
-        http=Http,
-        ws=WebSocket,
+        http="feemodel.server.deadlines:http",
+        ws="feemodel.server.deadlines:websocket",
         ws_max_size=settings.body_limit,
         ws_per_message_deflate=False,
         lifespan="on",
@@ -84,7 +83,7 @@ def config_of(loaded: Loaded) -> Config:
         proxy_headers=False,
         server_header=False,
         backlog=BACKLOG,
-        timeout_keep_alive=int(settings.idle_seconds) + 1,
+        timeout_keep_alive=settings.idle_seconds,
         timeout_graceful_shutdown=settings.stop_seconds,
         timeout_worker_healthcheck=PING_SECONDS,
     )
@@ -156,3 +155,6 @@ def set_up_log(kind: str) -> None:
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
     logging.getLogger("feemodel.calls").setLevel(logging.INFO if kind == "requests" else logging.WARNING)
+    requests = logging.getLogger("uvicorn.error")  # a line for each malformed request would fill a disk
+    requests.setLevel(logging.ERROR)
+    requests.addFilter(lambda record: not str(record.msg).startswith("Invalid UTF-8"))  # in a WebSocket's text

@@ -1,20 +1,24 @@
 """An innocent caller in a process of its own: the longest that it waits while others attack.
 
-    python -m tests.system.prober TARGET
+    python -m tests.system.prober TARGET CERTIFICATE WORKER...
 
 sends a quick call every 20 ms, whether the calls before have been answered or not, in turns on a new connection and on
 a persistent one. For each line on standard input it prints a line of JSON with what it has seen since the last one.
+
+A machine that is busy with other programs delays every answer. The time that all workers, or the caller itself, waited
+for a processor during a call is therefore taken off its wait.
 """
 
 import asyncio
 import json
+import os
 import random
 import ssl
 import subprocess
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,6 +27,7 @@ from feemodel.ethereum.quantities import to_hex
 from tests.development import HOLDERS
 from tests.system.calls import balance, token, transfer
 from tests.system.client import Connection, Latencies, Target, run, timed
+from tests.system.processes import unscheduled
 
 EVERY = 0.02  # seconds between two calls
 PATIENCE = 30.0  # seconds after which a call is given up
@@ -36,7 +41,7 @@ class Seen:
     p50: float  #: [s]
     p99: float  #: [s]
     longest: float  #: [s]
-    late: float  #: delay of the caller's own timer, at most: the machine's share of `longest` [s]
+    waited: float  #: longest without the time for which the machine was busy [s]
     failures: dict[str, int]  #: outcomes other than "ok"
 
 
@@ -52,16 +57,22 @@ def requests(target: Target) -> Iterator[bytes]:
 
 
 class Prober:
-    """Calls a server at a fixed rate, and counts."""
+    """Calls a server at a fixed rate, and counts.
 
-    def __init__(self, target: Target) -> None:
-        self._target, self._requests = target, requests(target)
+    Parameters
+    ----------
+    target : the server.
+    workers : process ids of its workers.
+    """
+
+    def __init__(self, target: Target, workers: Sequence[int]) -> None:
+        self._target, self._requests, self._workers = target, requests(target), workers
         self._kept: deque[Connection] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._reset()
 
     def _reset(self) -> None:
-        self._times, self._late, self._failures = Latencies(), 0.0, Counter[str]()
+        self._times, self._waited, self._failures = Latencies(), 0.0, Counter[str]()
 
     async def run(self) -> None:
         """Send a call at each tick, for ever."""
@@ -75,15 +86,17 @@ class Prober:
             task.add_done_callback(self._tasks.discard)
             due += EVERY
             await asyncio.sleep(due - time.perf_counter())
-            self._late = max(self._late, time.perf_counter() - due)
             due = max(due, time.perf_counter() - EVERY)  # ticks that the machine missed are not made up for
 
     async def _ask(self, connection: Connection, *, keep: bool) -> None:
         request, was_open = next(self._requests), connection.is_open
+        before = self._unscheduled()
         outcome, seconds, _ = await timed(connection, request, patience=PATIENCE)
         if outcome == "closed" and was_open:  # closed while it was idle: as every HTTP client, try a new one
             outcome, more, _ = await timed(connection, request, patience=PATIENCE)
             seconds += more
+        own, *workers = (now - then for now, then in zip(self._unscheduled(), before, strict=True))
+        self._waited = max(self._waited, seconds - max(own, min(workers, default=0.0)))
         self._times.add(seconds)
         if outcome != "ok":
             self._failures[outcome] += 1
@@ -92,13 +105,16 @@ class Prober:
         else:
             connection.close()
 
+    def _unscheduled(self) -> list[float]:
+        return [unscheduled(pid) for pid in (os.getpid(), *self._workers)]
+
     async def seen(self) -> Seen:
         """Return what was seen since the last time, including the calls that are under way now."""
         if pending := self._tasks.copy():
             await asyncio.wait(pending)
         times = self._times
         found = Seen(
-            times.count, times.quantile(0.5), times.quantile(0.99), times.longest, self._late, dict(self._failures)
+            times.count, times.quantile(0.5), times.quantile(0.99), times.longest, self._waited, dict(self._failures)
         )
         self._reset()
         return found
@@ -120,10 +136,17 @@ class Probing:
 
 
 @contextmanager
-def probing(target: Target, trusted: Path | None = None) -> Iterator[Probing]:
-    """Run a prober of a server until the block ends; `trusted` is the certificate with which it checks TLS."""
+def probing(target: Target, workers: Sequence[int] = (), trusted: Path | None = None) -> Iterator[Probing]:
+    """Run a prober of a server until the block ends.
+
+    Parameters
+    ----------
+    target : the server, as the innocent caller sees it.
+    workers : process ids of its workers.
+    trusted : certificate with which TLS is checked.
+    """
     about = {"port": target.port, "path": target.path, "source": target.source}
-    line = [sys.executable, "-m", "tests.system.prober", json.dumps(about), *([str(trusted)] if trusted else [])]
+    line = [sys.executable, "-m", "tests.system.prober", json.dumps(about), str(trusted or ""), *map(str, workers)]
     with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield Probing(process)
@@ -131,9 +154,9 @@ def probing(target: Target, trusted: Path | None = None) -> Iterator[Probing]:
             process.kill()
 
 
-async def main(about: str, trusted: str | None = None) -> None:
-    tls = None if trusted is None else ssl.create_default_context(cafile=trusted)
-    prober = Prober(Target(**json.loads(about), tls=tls))
+async def main(about: str, trusted: str, *workers: str) -> None:
+    tls = ssl.create_default_context(cafile=trusted) if trusted else None
+    prober = Prober(Target(**json.loads(about), tls=tls), [int(pid) for pid in workers])
     reader = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     calling = asyncio.create_task(prober.run())

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 
@@ -48,6 +49,13 @@ def memory(process: psutil.Process) -> int:
     with suppress(psutil.NoSuchProcess):
         return int(process.memory_info().rss)
     return 0
+
+
+def unscheduled(pid: int) -> float:
+    """Return how long the first thread of a process has waited for a processor; 0 where Linux does not tell [s]."""
+    with suppress(OSError):
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+    return 0.0
 
 
 def held(pid: int) -> Held:

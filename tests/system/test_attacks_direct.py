@@ -8,6 +8,7 @@ from tests.system.attack import Attack, Field
 from tests.system.call_attacks import call_attacks
 from tests.system.http_attacks import http_attacks
 from tests.system.prober import probing
+from tests.system.processes import workers
 from tests.system.websocket_attacks import websocket_attacks
 
 WARM_UP = 3.0  # seconds in which the server loads what the innocent caller needs
@@ -16,7 +17,7 @@ WARM_UP = 3.0  # seconds in which the server loads what the innocent caller need
 @pytest.fixture(scope="module")
 def field(server):
     """The server, and an innocent caller."""
-    with probing(server.target) as prober:
+    with probing(server.target, [each.pid for each in workers(server.pid)]) as prober:
         time.sleep(WARM_UP)
         yield Field(server.pid, server.target, prober)
 

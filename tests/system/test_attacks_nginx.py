@@ -12,6 +12,7 @@ from tests.system.call_attacks import batches, large_requests, refused
 from tests.system.http_attacks import http_attacks
 from tests.system.nginx import BINARY, shipped
 from tests.system.prober import probing
+from tests.system.processes import workers
 from tests.system.start import started
 from tests.system.websocket_attacks import websocket_attacks
 
@@ -30,7 +31,9 @@ def field(tmp_path_factory):
     with (
         started("--workers", "2") as server,
         shipped(tmp_path_factory.mktemp("nginx"), f"127.0.0.1:{server.port}") as front,
-        probing(front.target("wallet", "127.0.0.2"), front.certificate) as prober,
+        probing(
+            front.target("wallet", "127.0.0.2"), [each.pid for each in workers(server.pid)], front.certificate
+        ) as prober,
     ):
         time.sleep(WARM_UP)
         yield Field(server.pid, front.target("attacker"), prober)

@@ -6,6 +6,8 @@ import time
 from contextlib import suppress
 
 import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
 
 from tests.system.client import rpc
 from tests.system.start import Started
@@ -175,3 +177,19 @@ def test_a_connection_ends_after_the_deadline_of_its_head_its_body_or_silence(se
             while connection.recv(1 << 16):
                 pass
         assert time.monotonic() - began < 30
+
+
+def test_no_client_can_put_a_line_into_the_log(server: Started):
+    """Text that is not UTF-8 on a WebSocket, a request that is not HTTP, and an upgrade to another protocol."""
+    upgrade = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n"
+    with connect(f"ws://127.0.0.1:{server.port}") as websocket:
+        websocket.socket.sendall(b"\x81\x81\x00\x00\x00\x00\xff")
+        with pytest.raises(ConnectionClosed):
+            websocket.recv(timeout=60)
+    for data in (b"\x00\r\n\r\n", upgrade):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+            connection.sendall(data)
+            connection.recv(1 << 16)
+
+    assert websocket.close_code == 1007
+    assert server.log() == ""

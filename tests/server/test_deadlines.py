@@ -1,0 +1,142 @@
+"""Limits on the connections of a worker, on sockets of its own."""
+
+import socket
+import time
+from contextlib import suppress
+from types import SimpleNamespace
+
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+
+from feemodel.server import deadlines
+from feemodel.server.deadlines import HEAD_BYTES, HEADERS, ConnectionLimits, Connections
+from feemodel.server.settings import Settings
+from tests.server.parts import behind, request
+
+SOON = 10.0  # seconds, of which a busy machine takes some
+HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+BEGUN = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A server with room for three connections, of which one may be a WebSocket; gives its address."""
+    settings = Settings(port=0, connections=3, websockets=1, body_seconds=3.0, write_seconds=3.0, idle_seconds=60)
+    with behind(settings) as address:
+        yield address
+
+
+def dial(address: str, data: bytes = b"") -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])), timeout=SOON)
+    connection.sendall(data)
+    return connection
+
+
+def status(connection: socket.socket) -> str:
+    """Status of the next response; "closed" where the connection ends instead."""
+    with suppress(ConnectionResetError):
+        return connection.recv(1 << 16)[9:12].decode() or "closed"
+    return "closed"
+
+
+def is_open(connection: socket.socket) -> bool:
+    connection.settimeout(0.2)
+    try:
+        return connection.recv(1) != b""
+    except TimeoutError:
+        return True
+    except ConnectionResetError:
+        return False
+
+
+@pytest.mark.parametrize("data", [b"", b"POST /", BEGUN], ids=["nothing", "half a line", "half a body"])
+def test_a_request_that_does_not_arrive_in_time_ends_its_connection(server, data):
+    with dial(server, data) as connection:
+        began = time.monotonic()
+        assert status(connection) == "closed"
+        assert 2.5 < time.monotonic() - began < SOON
+
+
+def test_a_connection_that_was_answered_may_be_idle_for_longer(server):
+    with dial(server, HEALTH) as connection:
+        assert status(connection) == "200"
+        time.sleep(4.0)
+        connection.sendall(HEALTH)
+        assert status(connection) == "200"
+
+
+def test_the_longest_idle_connection_makes_room_for_a_new_one(server):
+    with dial(server, HEALTH) as first, dial(server, HEALTH) as second, dial(server, HEALTH) as third:
+        assert [status(first), status(second), status(third)] == ["200"] * 3
+        first.sendall(HEALTH)
+        assert status(first) == "200"
+        with dial(server, HEALTH) as fourth:
+            assert status(fourth) == "200"
+            assert [is_open(first), is_open(second), is_open(third)] == [True, False, True]
+
+
+def test_a_connection_above_the_limit_is_refused_while_none_is_idle(server):
+    with dial(server, BEGUN), dial(server, BEGUN), dial(server, BEGUN):
+        time.sleep(0.2)
+        with dial(server) as fourth:
+            answer = fourth.recv(1 << 16)
+    assert answer.startswith(b"HTTP/1.1 503 ")
+    assert b"\r\nretry-after: " in answer
+
+
+def test_a_second_websocket_is_refused_and_the_first_one_goes_on(server):
+    address = server.replace("http", "ws")
+    with connect(address, compression=None) as first:
+        with pytest.raises(InvalidStatus) as refused, connect(address):
+            pass
+        first.send(request("web3_clientVersion").decode())
+        assert "feemodel" in str(first.recv(timeout=SOON))
+    assert refused.value.response.status_code == 503
+
+
+@pytest.mark.parametrize("size", [1, 2], ids=["one frame", "two frames"])
+def test_a_message_that_does_not_end_ends_its_websocket(server, size):
+    with connect(server.replace("http", "ws")) as one:
+        one.socket.sendall(b"\x01\x81\x00\x00\x00\x00{" * (size == 2) + b"\x80\x85\x00\x00\x00\x00{")
+        with pytest.raises(ConnectionClosed):
+            one.recv(timeout=SOON)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * (HEAD_BYTES + 2_000), "431"),
+        (b"GET /health HTTP/1.1\r\nHost: localhost\r\n" + b"X: 1\r\n" * HEADERS + b"\r\n", "400"),
+        (b"GET /health HTTP/1.1\r\nHost: localhost\r\n" + b"X: 1\r\n" * (HEADERS - 1) + b"\r\n", "200"),
+    ],
+    ids=["bytes", "one header too many", "as many headers as may be"],
+)
+def test_a_head_has_a_limit(server, data, expected):
+    with dial(server, data) as connection:
+        assert status(connection) == expected
+
+
+def test_requests_that_are_sent_at_once_are_answered_in_order(server):
+    calls = [request("web3_clientVersion", id=number) for number in range(200)]
+    head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    received = b""
+    with dial(server, b"".join(head % len(call) + call for call in calls)) as connection:
+        while received.count(b'"result"') < 200:
+            received += connection.recv(1 << 16)
+
+    places = [received.index(b'"id":%d,' % number) for number in range(200)]
+    assert places == sorted(places)
+
+
+def test_answers_that_are_not_read_are_limited_for_all_connections_together(monkeypatch):
+    monkeypatch.setattr(deadlines, "UNSENT", 100)
+    closed: list[int] = []
+    connections = Connections(ConnectionLimits())
+    for number, since in enumerate([3.0, 1.0, None, 2.0, 4.0]):
+        transport = SimpleNamespace(get_write_buffer_size=lambda: 60, abort=lambda number=number: closed.append(number))
+        connections.open[number] = SimpleNamespace(unread_since=since, transport=transport)
+
+    connections.limit_unsent()
+
+    assert closed == [1, 3, 0]  # the longest unread first, until the newest alone is left
