@@ -1,4 +1,4 @@
-"""Compiled kernels that are kept on disk, where numba finds a folder for them."""
+"""Compiled kernels that are kept on disk, where numba finds a folder for them; plain functions without numba."""
 
 import re
 import sys
@@ -8,7 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import numba
+from feemodel.extras import has_numba
 
 Kernel = Callable[..., Any]
 #: At the top of a module, where what is imported is there in every process: `import a`, or names from `a`.
@@ -20,7 +20,8 @@ def kept(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kernel], Ker
 
     numba keeps it in the folder that NUMBA_CACHE_DIR names, in `__pycache__` next to the module, or in the user's cache
     folder. It refuses to define a kernel where none of them can be written, as with a read-only installation and no
-    home: there every process compiles the kernel again at its first call.
+    home: there every process compiles the kernel again at its first call. Where numba is not installed, the function is
+    returned as it is.
 
     What was kept counts while the module and all that it imports of its package are the same. numba looks at the module
     only, and would go on with the old code of a function, or the old value of a constant, of another one.
@@ -34,6 +35,10 @@ def kept(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kernel], Ker
     options |= {} if makes_arrays else {"_nrt": False}
 
     def define(function: Kernel) -> Kernel:
+        if not has_numba():
+            return function
+        import numba
+
         try:
             kernel = numba.njit(cache=True, **options)(function)
             kept_in = kernel._cache._cache_file  # numba has no public name for what it compares
@@ -41,6 +46,20 @@ def kept(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kernel], Ker
         except RuntimeError:  # what numba raises for want of a folder, and for nothing else
             kernel = numba.njit(**options)(function)
         defined: Kernel = kernel
+        return defined
+
+    return define
+
+
+def inlined(**options: Any) -> Callable[[Kernel], Kernel]:
+    """Compile a function as a part of the kernels that call it; without numba it is returned as it is."""
+
+    def define(function: Kernel) -> Kernel:
+        if not has_numba():
+            return function
+        import numba
+
+        defined: Kernel = numba.njit(inline="always", **options)(function)
         return defined
 
     return define

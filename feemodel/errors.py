@@ -100,6 +100,24 @@ class UnreadableFile(FeeModelError, ValueError):
     """A file that is missing, truncated or not of the stated format; the message names the file and the place."""
 
 
+class MissingExtra(FeeModelError, ModuleNotFoundError):
+    """A name that needs a package which is not installed; the message has the command that installs it.
+
+    Parameters
+    ----------
+    needed_by : the name that was asked for.
+    package : the missing top-level package.
+    command : the shell command that installs the extra which has it.
+    """
+
+    def __init__(self, needed_by: str, package: str, command: str) -> None:
+        super().__init__(f"{needed_by} needs the package {package}: {command}", name=package)
+        self.needed_by, self.package, self.command = needed_by, package, command
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.needed_by, self.package, self.command)
+
+
 class LedgerDamaged(UnreadableFile):
     """A ledger whose file is damaged: what it holds contradicts its own hashes, or SQLite cannot read it."""
 

@@ -8,12 +8,19 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from feemodel.errors import MissingExtra
+
 #: Top-level module → the extra that installs it. A server estimates gas, so its extra comes with an engine.
 EXTRAS = {
     **dict.fromkeys(
         ("uvicorn", "httptools", "uvloop", "websockets", "starlette", "aiohttp", "msgspec", "prometheus_client"),
         "serve,execution",
     ),
+    **dict.fromkeys(
+        ("pandas", "pyarrow", "xarray", "scipy", "numba", "llvmlite", "h5netcdf", "h5py", "urllib3", "tqdm"),
+        "simulation",
+    ),
+    "matplotlib": "plots",
     **dict.fromkeys(("distributed", "dask"), "dask"),
     **dict.fromkeys(("nbclient", "nbformat", "ipykernel"), "notebooks"),
     "ethereum": "execution",
@@ -24,6 +31,30 @@ EXTRAS = {
 
 #: Instructions that `native/.cargo/config.toml` compiles for, as far as a processor may lack them.
 NEEDED_FLAGS = frozenset(("avx2", "bmi2", "fma"))
+
+
+@cache
+def has_numba() -> bool:
+    """Whether kernels are compiled; without numba their plain form runs."""
+    return find_spec("numba") is not None
+
+
+def need(needed_by: str, *packages: str) -> None:
+    """Raise `MissingExtra` for the first of these packages that is not installed.
+
+    >>> need("a sum", "numpy")
+    """
+    for package in packages:
+        if find_spec(package) is None:
+            raise MissingExtra(needed_by, package, install_command(package))
+
+
+def missing_extra(needed_by: str, error: ModuleNotFoundError) -> ModuleNotFoundError:
+    """The error to raise for a module that was not found: `MissingExtra` where an extra has it, else the same error."""
+    package = (error.name or "").partition(".")[0]
+    if isinstance(error, MissingExtra) or package not in EXTRAS:
+        return error
+    return MissingExtra(needed_by, package, install_command(package))
 
 
 @cache

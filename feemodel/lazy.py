@@ -30,10 +30,15 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
         if name == "__all__":
             return sorted(homes())
         if not name.startswith("__"):
-            if name in homes():
-                return getattr(import_module(homes()[name]), name)
-            if find_spec(f"{package}.{name}") is not None:
-                return import_module(f"{package}.{name}")
+            try:
+                if name in homes():
+                    return getattr(import_module(homes()[name]), name)
+                if find_spec(f"{package}.{name}") is not None:
+                    return import_module(f"{package}.{name}")
+            except ModuleNotFoundError as error:
+                from feemodel.extras import missing_extra
+
+                raise missing_extra(f"{package}.{name}", error) from None
             return renamed(package, name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 

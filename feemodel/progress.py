@@ -1,5 +1,6 @@
 """Progress of long work: a bar on a terminal, the caller's own function, or nothing."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeAlias
@@ -22,15 +23,10 @@ def reporting(progress: Progress, total: int | None, what: str) -> Iterator[Call
     if callable(progress):
         yield progress
     elif progress is True:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-        from rich.progress import Progress as ProgressBar
+        from tqdm import tqdm
 
-        console = Console(stderr=True)
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with ProgressBar(*columns, console=console, disable=not console.is_terminal) as bar:
-            task = bar.add_task(what, total=total)
-            yield lambda count: bar.advance(task, count)
+        with tqdm(total=total, desc=what, disable=None, file=sys.stderr) as bar:  # None: unless that is a terminal
+            yield bar.update
     elif progress is None or progress is False:
         yield lambda count: None
     else:

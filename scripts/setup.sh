@@ -1,5 +1,5 @@
-# Sourced by the other scripts: `setup core` or `setup test` makes .venv hold what requirements/<name>.txt pins, and
-# this package. Does nothing where that is so already.
+# Sourced by the other scripts: `setup core`, `setup simulation` or `setup test` makes .venv hold what
+# requirements/<name>.txt pins, and this package. Does nothing where that is so already.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -23,12 +23,12 @@ setup() {
     if [ ! -x .venv/bin/python ]; then
         "$python" -m venv .venv || { echo "could not make .venv: is Python's venv module installed?" >&2; return 1; }
     fi
-    # The tests' pins contain the core's, so either satisfies `core`.
-    if [ "$installed" != "$stamp" ] && ! { [ "$1" = core ] && [ "${installed%% *}" = test ]; }; then
+    # The tests' pins contain those of the others.
+    if [ "$installed" != "$stamp" ] && { [ "${installed%% *}" != test ] || [ "$1" = test ]; }; then
         echo "Installing the pinned requirements into .venv ..." >&2
         install=(.venv/bin/python -m pip install --quiet --disable-pip-version-check)
         "${install[@]}" -r "requirements/$1.txt" >&2
-        [ "$1" = core ] || "${install[@]}" --no-deps -r requirements/execution.txt >&2
+        [ "$1" != test ] || "${install[@]}" --no-deps -r requirements/execution.txt >&2
         "${install[@]}" --no-deps --editable . >&2
         echo "$stamp" >.venv/installed
     fi

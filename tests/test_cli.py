@@ -455,7 +455,9 @@ def test_a_package_of_an_extra_that_is_not_installed_is_named(capsys, monkeypatc
         ("nbclient", "-e '.[notebooks]'", "'feemodel[notebooks]'"),
         ("ethereum.state", "-e '.[execution]'", "'feemodel[execution]'"),
         ("feemodel_native", "./native", "'feemodel[native]'"),
-        ("pandas", "pandas", "pandas"),
+        ("pandas", "-e '.[simulation]'", "'feemodel[simulation]'"),
+        ("matplotlib", "-e '.[plots]'", "'feemodel[plots]'"),
+        ("cryo", "cryo", "cryo"),
     ],
 )
 def test_every_package_has_a_command_that_works_from_where_one_stands(

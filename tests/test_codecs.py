@@ -3,6 +3,7 @@
 import gzip
 import json
 import pickle
+import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -215,7 +216,7 @@ def test_a_progress_bar_is_silent_where_there_is_no_terminal(capsys: pytest.Capt
 def test_a_progress_bar_counts_the_payloads_on_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     compressed_sizes([bytes(1000)] * 30, progress=True)
 
     assert "30/30" in capsys.readouterr().err

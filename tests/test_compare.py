@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from feemodel.errors import InvalidInput, LimitExceeded
@@ -17,6 +16,9 @@ from feemodel.io.shipped import shipped_path
 from feemodel.rollups import optimism, rules
 from feemodel.rollups import tables as module
 from feemodel.rollups.tables import compare, compare_sums, comparison, sizes_table
+from tests.optional import optional
+
+pd = optional("pandas")
 
 EVERY = tuple(rules.all_rules())
 

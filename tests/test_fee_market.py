@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,6 +27,9 @@ from feemodel.ethereum.fee_market import (
     next_excess_blob_gas,
     reserve_binds,
 )
+from tests.optional import optional
+
+pq = optional("pyarrow.parquet")
 
 CANCUN, OSAKA = MAINNET.rows[0].timestamp, MAINNET.rows[2].timestamp
 

@@ -9,19 +9,22 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
 import pytest
-import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import feemodel
 from feemodel.errors import FeeModelError, Int64Overflow, InvalidInput
-from feemodel.linea import kernels
-from feemodel.simulation.sweep import compiled_kernels
+from feemodel.extras import has_numba
 from tests.conftest import ROOT
 from tests.formulas import FORMULAS, Formula, array_parameters, functions
+from tests.optional import optional
+
+pd = optional("pandas")
+pa = optional("pyarrow")
+xr = optional("xarray")
+kernels = optional("feemodel.linea.kernels")
+compiled_kernels = optional("feemodel.simulation.sweep", "compiled_kernels")
 
 ROWS = 4
 LIMITS = [
@@ -120,7 +123,7 @@ def check_together(found: Any, rows: list[Any], shape: tuple[int, ...]) -> None:
             assert same(expected, row)
 
 
-@pytest.mark.parametrize("function", compiled_kernels(), ids=lambda function: function.__name__)
+@pytest.mark.parametrize("function", compiled_kernels() if has_numba() else [], ids=lambda function: function.__name__)
 @given(data=st.data())
 @settings(max_examples=100, deadline=None)
 def test_compiled_formulas_give_the_same_or_leave_it_to_the_formula(function, data):

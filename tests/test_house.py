@@ -20,10 +20,10 @@ GROUND = {
 }  # fmt: skip
 MAY_IMPORT = {
     "errors": set(),
-    "compiled": set(),
-    "lazy": {"moved"},
+    "compiled": {"extras"},
+    "lazy": {"extras", "moved"},
     "moved": set(),
-    "extras": set(),
+    "extras": {"errors"},
     "processors": set(),
     "progress": {"errors"},
     "records": set(),

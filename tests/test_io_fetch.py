@@ -262,7 +262,7 @@ def test_nothing_is_shown_without_a_terminal(
 def test_bar_is_shown_on_a_terminal(
     server: NodeServer, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TTY_COMPATIBLE", "1")  # rich: treat what is there as a terminal
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     fetch_blocks(server.url, range(30), tmp_path / "blocks.parquet")
     captured = capfd.readouterr()
     assert captured.out == ""

@@ -17,14 +17,21 @@ from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded, Unreadab
 from feemodel.ethereum.transaction import measured_form, parse_transaction
 from feemodel.sizes import lzss
 from feemodel.sizes.codecs import compressed_sizes
-from feemodel.sizes.lzss import PUBLISHED_DICTIONARIES, Lzss, UnknownDictionary, packed_size
-from feemodel.sizes.lzss_dictionary import index_dictionary
-from feemodel.sizes.lzss_kernel import lzss_sizes
-from feemodel.sizes.lzss_suffixes import suffix_order
-from tests.lzss_reference import compressed_length
+from feemodel.sizes.lzss import PUBLISHED_DICTIONARIES, Lzss, UnknownDictionary, complete_dictionary, packed_size
+from feemodel.sizes.lzss_plain import lzss_size
+from tests.optional import optional
+
+index_dictionary = optional("feemodel.sizes.lzss_dictionary", "index_dictionary")
+lzss_sizes = optional("feemodel.sizes.lzss_kernel", "lzss_sizes")
+suffix_order = optional("feemodel.sizes.lzss_suffixes", "suffix_order")
 
 NEVER, AT_ONCE = 2**40, -1  # patience: matches searched one by one to the end, or tabulated from the start
 WINDOW = 2**14
+
+
+def compressed_length(payload: bytes, dictionary: bytes) -> int:
+    """The size by the plain form."""
+    return lzss_size(payload, complete_dictionary(dictionary))
 
 
 def seeded(seed: int, length: int, below: int = 256) -> bytes:

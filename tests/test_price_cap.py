@@ -32,7 +32,12 @@ def test_the_constants_are_those_of_the_source():
     assert (price_cap.MOST_FINALIZATION_FEE, price_cap.MOST_FINALIZATION_TIP) == (200 * GWEI, 40 * GWEI)
 
 
-@pytest.mark.parametrize("form", [cap_multiplier, cap_multiplier.py_func], ids=["compiled", "plain"])
+def forms(function):
+    """A compiled function and the plain one that it is made of; without numba they are the same."""
+    return [function, getattr(function, "py_func", function)]
+
+
+@pytest.mark.parametrize("form", forms(cap_multiplier), ids=["compiled", "plain"])
 @pytest.mark.parametrize(
     ("elapsed", "target", "factor", "multiplier"),
     [
@@ -68,7 +73,7 @@ TIPS = [
 ]
 
 
-@pytest.mark.parametrize("form", [tip_within_caps, tip_within_caps.py_func], ids=["compiled", "plain"])
+@pytest.mark.parametrize("form", forms(tip_within_caps), ids=["compiled", "plain"])
 def test_a_submission_leaves_where_nine_tenths_of_the_caps_cover_the_fees(form):
     found = [form(*map(float, (*fees, *caps)), 0.9, *map(float, bounds)) for fees, caps, bounds, _ in TIPS]
 

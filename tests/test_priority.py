@@ -10,7 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from feemodel.errors import Int64Overflow, InvalidInput
-from feemodel.linea import kernels, priority
+from feemodel.extras import has_numba
+from feemodel.linea import priority
 from feemodel.linea.priority import (
     breakdown,
     compatibility_priority_fee,
@@ -20,6 +21,10 @@ from feemodel.linea.priority import (
     verification_margin,
     verification_priority_fee,
 )
+from tests.optional import optional
+
+kernels = optional("feemodel.linea.kernels")
+BLOCK = kernels.BLOCK if has_numba() else 1 << 18
 
 # variable cost [wei / byte], compressed size [byte], gas, fixed cost [wei / gas], margin -> wei / gas
 PUBLISHED = [
@@ -122,8 +127,8 @@ def test_large_arrays_name_the_element_that_is_out_of_range(place, value, messag
 # Sizes on both sides of every place where a large array is treated differently: where the compiled kernel takes over,
 # and where its blocks end.
 PATH_SIZES = [
-    1, 2, kernels.BLOCK - 1, kernels.BLOCK, kernels.BLOCK + 1, priority.KERNEL_THRESHOLD - 1, priority.KERNEL_THRESHOLD,
-    4 * kernels.BLOCK - 1, 4 * kernels.BLOCK, 4 * kernels.BLOCK + 1,
+    1, 2, BLOCK - 1, BLOCK, BLOCK + 1, priority.KERNEL_THRESHOLD - 1, priority.KERNEL_THRESHOLD,
+    4 * BLOCK - 1, 4 * BLOCK, 4 * BLOCK + 1,
 ]  # fmt: skip
 OVERFLOWS = [  # size, gas, costs, and what the error names
     (1, 1, {"variable_cost": 2**63 - 2048, "fixed_cost": 4096}, r"size part \+ fixed_cost"),

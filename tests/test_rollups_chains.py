@@ -5,7 +5,6 @@ import pickle
 from datetime import UTC, date, datetime
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from feemodel import rollups
@@ -14,6 +13,9 @@ from feemodel.errors import InvalidInput, UnknownParameter, UnreadableFile
 from feemodel.rollups.chain_files import parse_chain, read_chains
 from feemodel.rollups.chains import CHAINS, UNKNOWN, UPGRADE_FIELDS, chain, rows_older_than, schema, timestamp
 from feemodel.rollups.rules import FAMILIES, rules_at
+from tests.optional import optional
+
+pd = optional("pandas")
 
 # chain, Unix seconds -> parameters in force: superchain-registry, superchain-ops, base/contract-deployments
 IN_FORCE = [
@@ -106,11 +108,16 @@ def test_a_time_has_many_forms(when):
     assert rollups.rule("op-mainnet", at=when).name == "op-mainnet/ecotone"
 
 
-@pytest.mark.parametrize("when", ["14 June", "", True, 1.5, None, np.datetime64("NaT"), pd.NaT, -1,
+@pytest.mark.parametrize("when", ["14 June", "", True, 1.5, None, np.datetime64("NaT"), -1,
                                   1_718_323_200_000])  # fmt: skip
 def test_what_is_no_time_is_refused(when):
     with pytest.raises(InvalidInput, match="at: expected"):
         timestamp("at", when)
+
+
+def test_no_time_of_pandas_is_refused():
+    with pytest.raises(InvalidInput, match="at: expected"):
+        timestamp("at", pd.NaT)
 
 
 @pytest.mark.parametrize("name", CHAINS)

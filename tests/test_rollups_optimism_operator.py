@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +19,9 @@ from feemodel.rollups.optimism_operator import (
     recovery,
     scalars_for_margin,
 )
+from tests.optional import optional
+
+pd = optional("pandas")
 
 # gas limit, elasticity, target blobs, seconds -> scalar: base/contract-deployments, worked examples set on chain
 FOOTPRINTS = [

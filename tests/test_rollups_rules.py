@@ -27,7 +27,9 @@ from feemodel.rollups import (
 from feemodel.rollups.chains import CHAINS
 from feemodel.rollups.factors import Factors, evaluate, with_margin
 from feemodel.rollups.rules import all_rules, rule, rules_at
-from feemodel.simulation.announced import PricingRule
+from tests.optional import optional
+
+PricingRule = optional("feemodel.simulation.announced", "PricingRule")
 
 COLUMNS = (
     "gas", "zero_bytes", "nonzero_bytes", "length", "fastlz_size", "brotli_size", "zstd_size", "data_length",

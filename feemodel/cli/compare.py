@@ -53,7 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from feemodel.rollups.tables import comparison, sizes_table
+    import numpy as np
+
+    from feemodel.rollups.tables import comparison, measured_sizes
 
     out = checked_out(options, (".png", ".svg", ".pdf"))
     rules, without, of_file = _rules(options)
@@ -63,11 +65,11 @@ def run(options: argparse.Namespace) -> int:
         without |= {one.name: one.no_set_code for one in rules if one.no_set_code is not None}
         rules = carried
     said += of_file + [f"{one.name}: {remark}" for one in rules for remark in one.remarks]
-    table = sizes_table(
+    table = measured_sizes(
         transactions, gas=gas, senders=senders, pubdata=options.pubdata, linea_codec=read_codec(options)
     )
     if options.starknet_gas is not None:
-        table = table.assign(**_starknet_gas(options.starknet_gas))
+        table |= {name: np.full(len(transactions), gas) for name, gas in _starknet_gas(options.starknet_gas).items()}
     missing = {one.name: [column for column in one.columns if column not in table] for one in rules}
     if options.only is None:
         without |= {name: f"it needs {' and '.join(columns)}" for name, columns in missing.items() if columns}
@@ -77,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     answer = {
         **({} if options.at is None else {"at": options.at}),
         **({} if options.at is None and not without else {"without": {n: str(why) for n, why in without.items()}}),
-        "transactions": len(table),
+        "transactions": len(transactions),
         "gas": int(table["gas"].sum()),
         "signedBytes": int(table["length"].sum()),
         "l1BaseFee": base_fee,
@@ -204,13 +206,13 @@ def _file(
 
 
 def _l1_fees(options: argparse.Namespace) -> tuple[int, int]:
-    from feemodel.io.shipped import day_l1_fees, median_l1_fees
+    from feemodel.io.shipped import day_l1_fees, month_l1_fees
     from feemodel.rollups.chains import timestamp
 
     given = options.l1_base_fee, options.blob_base_fee
     if None not in given:
         return given
-    medians = median_l1_fees() if options.at is None else day_l1_fees("--at", timestamp("at", options.at))
+    medians = month_l1_fees() if options.at is None else day_l1_fees("--at", timestamp("at", options.at))
     base_fee, blob_base_fee = (m if fee is None else fee for fee, m in zip(given, medians, strict=True))
     return base_fee, blob_base_fee
 

@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _preset(options: argparse.Namespace) -> "LineaPreset | None":
     """Linea's costs and margin by the rules of a file, at L1 fees; `None` without a file."""
-    from feemodel.io.shipped import median_l1_fees
+    from feemodel.io.shipped import month_l1_fees
     from feemodel.linea.parameters import linea_preset
     from feemodel.rollups.rules import linea_variable_cost, parameters_of
 
@@ -70,7 +70,7 @@ def _preset(options: argparse.Namespace) -> "LineaPreset | None":
     for name in ("pricing", "record"):
         if getattr(options, name) not in (CostPerByte.name, None):
             raise InvalidInput(f"--{name}", "expected none together with --rules", getattr(options, name))
-    base_fee, blob_base_fee = (m if fee is None else fee for fee, m in zip(fees, median_l1_fees(), strict=True))
+    base_fee, blob_base_fee = (m if fee is None else fee for fee, m in zip(fees, month_l1_fees(), strict=True))
     parameters = parameters_of(what_if.chains["linea"])
     terms = parameters.known("fixed_cost", "estimate_margin")
     return replace(

@@ -43,21 +43,18 @@ def print_json(answer: Any, *, flush: bool = False) -> None:
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, right_from: int = 1) -> None:
     """A table; columns from `right_from` on hold numbers and are set to the right."""
-    from rich import box
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
+    from tabulate import DataRow, TableFormat, tabulate
 
-    table = Table(title=escape(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
-    for place, column in enumerate(columns):
-        table.add_column(escape(column), justify="right" if place >= right_from else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*(escape(str(cell)) for cell in row))
-    console = Console(highlight=False)
     # A number that is cut is a wrong number: on a narrow terminal the lines run over.
-    unbounded = console.options.update(width=10_000)
-    console.width = max(console.width, console.measure(table, options=unbounded).maximum)
-    console.print(table)
+    row = DataRow("", " ", "")
+    plain = TableFormat(None, None, None, None, headerrow=row, datarow=row, padding=1, with_header_hide=None)
+    alignment = ["right" if place >= right_from else "left" for place in range(len(columns))]
+    cells = [[str(cell) for cell in one] for one in (columns, *rows)]
+    # The names of columns are a row like any other: tabulate makes columns wider than the names of a head.
+    table = tabulate(cells, tablefmt=plain, disable_numparse=True, colalign=alignment, preserve_whitespace=True)
+    head, *lines = table.split("\n")
+    width = max(map(len, (head, *lines)))
+    print(title, head, f" {'─' * (width - 1)}", *lines, "", sep="\n")
 
 
 def in_gwei(wei: float) -> str:

@@ -6,17 +6,20 @@ import os
 import re
 import secrets
 import stat
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypeAlias
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias
 
 from feemodel.errors import InvalidInput, UnreadableFile, unreadable
+from feemodel.extras import need
 from feemodel.io.bounds import check_rows, most_bytes, too_large
 from feemodel.io.documents import GZIP_MAGIC, encoded, opened, parse_json
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 PathLike: TypeAlias = str | os.PathLike[str]
 Container: TypeAlias = Literal["parquet", "csv", "json", "lines"]
@@ -42,8 +45,14 @@ def reading(path: PathLike) -> Iterator[None]:
         raise UnreadableFile(f"{path}: not UTF-8 text: {error.reason} at byte {error.start:,}") from None
     except OSError as error:
         raise unreadable(path, error) from None
-    except (InvalidInput, csv.Error, pa.ArrowException) as error:
+    except _errors_of_content() as error:
         raise UnreadableFile(f"{path}: {error}") from None
+
+
+def _errors_of_content() -> tuple[type[Exception], ...]:
+    """Errors about a file's content; pyarrow's where it is loaded, since only Parquet and CSV files need it."""
+    arrow = sys.modules.get("pyarrow")
+    return (InvalidInput, csv.Error) if arrow is None else (InvalidInput, csv.Error, arrow.ArrowException)
 
 
 def container_of(path: PathLike) -> Container:
@@ -104,13 +113,15 @@ def column_units(path: PathLike) -> dict[str, str]:
     return {name: unit.decode(errors="replace") for name, unit in found.items() if unit is not None}
 
 
-def read_columns(path: PathLike, container: Container, names: Sequence[str]) -> pa.Table:
+def read_columns(path: PathLike, container: Container, names: Sequence[str]) -> "pa.Table":
     """The named columns of a Parquet or CSV file as an Arrow table; those of a CSV file are text."""
+    need(f"reading {path}", "pyarrow")
     return _read_parquet(path, names) if container == "parquet" else _read_csv(path, names)
 
 
-def _read_parquet(path: PathLike, names: Sequence[str]) -> pa.Table:
+def _read_parquet(path: PathLike, names: Sequence[str]) -> "pa.Table":
     """Columns of bytes and text come as dictionaries, in which a value that is repeated takes memory once."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     most = most_bytes()
@@ -139,12 +150,15 @@ def _read_parquet(path: PathLike, names: Sequence[str]) -> pa.Table:
         return pa.Table.from_batches(batches, None if batches else _schema(file, names)).combine_chunks()
 
 
-def _schema(file: Any, names: Sequence[str]) -> pa.Schema:
+def _schema(file: Any, names: Sequence[str]) -> "pa.Schema":
+    import pyarrow as pa
+
     return pa.schema([file.schema_arrow.field(name) for name in names])
 
 
-def _unpacked(array: pa.Array) -> int:
+def _unpacked(array: "pa.Array") -> int:
     """The bytes of a column when every value is written out."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     if not pa.types.is_dictionary(array.type):
@@ -153,7 +167,8 @@ def _unpacked(array: pa.Array) -> int:
     return int(pc.sum(pc.cast(lengths, pa.int64())).as_py() or 0)
 
 
-def _read_csv(path: PathLike, names: Sequence[str]) -> pa.Table:
+def _read_csv(path: PathLike, names: Sequence[str]) -> "pa.Table":
+    import pyarrow as pa
     import pyarrow.csv as arrow_csv
 
     wrong: list[Any] = []

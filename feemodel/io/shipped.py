@@ -1,14 +1,35 @@
 """The data that ships with the project; `data/README.md` describes every column, its source and how it was made."""
 
+import csv
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.extras import need
 
 if TYPE_CHECKING:
     import pandas as pd
 
 TRANSACTIONS, L1_FEES = "linea_transactions.csv", "l1_fees_2026-01-07_2026-02-06.csv"
+
+
+class L1Fees(NamedTuple):
+    """The fees of L1 at one time [wei / gas]."""
+
+    base_fee: int
+    blob_base_fee: int
+
+
+class L1Sample(NamedTuple):
+    """Means of ten minutes of L1 [wei / gas]."""
+
+    day: str  #: UTC, ISO 8601
+    base_fee: float
+    blob_base_fee: float
 
 
 def shipped_path(name: str) -> Path:
@@ -26,12 +47,13 @@ def read_shipped_transactions() -> "pd.DataFrame":
     >>> len(read_shipped_transactions())
     2282
     """
-    import pandas as pd  # where a file's path is all that is asked for, it is not needed
+    need("read_shipped_transactions", "pandas")
+    import pandas as pd
 
     return pd.read_csv(shipped_path(TRANSACTIONS)).convert_dtypes()
 
 
-def day_l1_fees(name: str, timestamp: int) -> tuple[int, int]:
+def day_l1_fees(name: str, timestamp: int) -> L1Fees:
     """The median L1 base fee and blob base fee of a day (UTC) of the shipped thirty days [wei / gas].
 
     Parameters
@@ -42,19 +64,45 @@ def day_l1_fees(name: str, timestamp: int) -> tuple[int, int]:
     Raises `InvalidInput` for another day.
 
     >>> day_l1_fees("at", 1_769_904_000)
-    (153278231, 8284247)
+    L1Fees(base_fee=153278231, blob_base_fee=8284247)
     """
-    from datetime import UTC, datetime
+    day = datetime.fromtimestamp(timestamp, UTC).date().isoformat()
+    samples = shipped_l1_samples()
+    of_day = [one for one in samples if one.day == day]
+    if not of_day:
+        reason = f"expected a day from {samples[0].day} to {samples[-1].day}, or both L1 fees given"
+        raise InvalidInput(name, reason, day)
+    return fees_at(of_day, 0.5)
 
-    fees = read_shipped_l1_fees()
-    day = datetime.fromtimestamp(timestamp, UTC).date()
-    days = fees["time"].dt.date
-    fees = fees[days == day]
-    if fees.empty:
-        reason = f"expected a day from {days.min()} to {days.max()}, or both L1 fees given"
-        raise InvalidInput(name, reason, day.isoformat())
-    base_fee, blob_base_fee = fees[["base_fee", "blob_base_fee"]].median()
-    return round(base_fee), round(blob_base_fee)
+
+def month_l1_fees(quantile: float = 0.5) -> L1Fees:
+    """The median L1 base fee and blob base fee of the shipped thirty days, or another quantile of each [wei / gas].
+
+    >>> month_l1_fees()
+    L1Fees(base_fee=69335406, blob_base_fee=4002699)
+    """
+    return fees_at(shipped_l1_samples(), quantile)
+
+
+def fees_at(samples: Sequence[L1Sample], quantile: float) -> L1Fees:
+    """A quantile of each fee over samples, between two samples by straight line, rounded to whole wei."""
+    base_fees = np.array([one.base_fee for one in samples])
+    blob_base_fees = np.array([one.blob_base_fee for one in samples])
+    return L1Fees(round(np.quantile(base_fees, quantile)), round(np.quantile(blob_base_fees, quantile)))
+
+
+def shipped_l1_samples() -> list[L1Sample]:
+    """The samples of `read_shipped_l1_fees`, which need no pandas.
+
+    >>> samples = shipped_l1_samples()
+    >>> len(samples), samples[0].day
+    (4341, '2026-01-07')
+    """
+    with shipped_path(L1_FEES).open(encoding="utf-8", newline="") as file:
+        return [
+            L1Sample(row["time"][:10], float(row["base_fee"]), float(row["blob_base_fee"]))
+            for row in csv.DictReader(file)
+        ]
 
 
 def read_shipped_l1_fees() -> "pd.DataFrame":
@@ -64,16 +112,7 @@ def read_shipped_l1_fees() -> "pd.DataFrame":
     >>> len(fees), fees["time"].iloc[1] - fees["time"].iloc[0]
     (4341, Timedelta('0 days 00:10:00'))
     """
+    need("read_shipped_l1_fees", "pandas")
     import pandas as pd
 
     return pd.read_csv(shipped_path(L1_FEES), parse_dates=["time"])
-
-
-def median_l1_fees() -> tuple[int, int]:
-    """The median L1 base fee and blob base fee of the shipped thirty days [wei / gas].
-
-    >>> median_l1_fees()[1]
-    4002739
-    """
-    fees = read_shipped_l1_fees()[["base_fee", "blob_base_fee"]].median()
-    return round(fees["base_fee"]), round(fees["blob_base_fee"])

@@ -1,4 +1,4 @@
-"""The two hashes of the state tree, computed by the compiled package or, without it, by numba's kernels.
+"""The two hashes of the state tree: by the compiled package, without it by numba, without both in plain Python.
 
 Poseidon2 over the KoalaBear field is the hash since the end of March 2026, MiMC over the scalar field of BLS12-377 the
 one before. Both cut a message into blocks of 32 bytes and absorb one after the other into a state of 32 bytes:
@@ -19,10 +19,9 @@ from functools import cached_property
 from itertools import islice
 from typing import NoReturn, Protocol
 
-from Crypto.Hash import keccak
-
 from feemodel.errors import InvalidInput
-from feemodel.extras import has_native
+from feemodel.ethereum.hashes import keccak256
+from feemodel.extras import has_native, has_numba
 
 BLOCK_SIZE = 32  # bytes, of a digest too
 
@@ -199,10 +198,12 @@ class _PlainHash:
 
 
 def _plain_hash(name: str) -> _PlainHash:
-    """Return a hash that numba compiles at its first use."""
-    from feemodel.ledger import _hash_kernels
-
-    return _PlainHash(_hash_kernels.poseidon2_digests if name == "poseidon2" else _hash_kernels.mimc_digests)
+    """Return a hash that numba compiles at its first use, or the plain one without numba."""
+    if has_numba():
+        from feemodel.ledger._hash_kernels import mimc_digests, poseidon2_digests
+    else:
+        from feemodel.ledger._plain_hashes import mimc_digests, poseidon2_digests
+    return _PlainHash(poseidon2_digests if name == "poseidon2" else mimc_digests)
 
 
 def pieces(data: bytes, size: int) -> list[bytes]:
@@ -222,9 +223,9 @@ def seeded_elements(seed: bytes, order: int, count: int) -> list[int]:
     """
 
     def hashes() -> Iterator[int]:
-        state = keccak.new(digest_bits=256, data=seed).digest()
+        state = keccak256(seed)
         while True:
-            state = keccak.new(digest_bits=256, data=state).digest()
+            state = keccak256(state)
             yield int.from_bytes(state) % order
 
     return list(islice(hashes(), count))

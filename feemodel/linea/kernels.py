@@ -12,12 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from math import prod
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from feemodel.checks import INT64_MAX, WholeArray, real
-from feemodel.compiled import kept
+from feemodel.compiled import inlined, kept
 from feemodel.linea import extra_data
 from feemodel.linea.parameters import COORDINATOR, NODE, VERIFICATION
 from feemodel.processors import cores
@@ -29,7 +28,7 @@ PROVEN = 2.0**52  # below it the double quotient is at most one off and truncati
 PRODUCT_LIMIT = 2.0**62  # of a double that stands for a 64-bit product: rounding does not reach 2**63
 
 
-@numba.njit(inline="always", error_model="numpy")  # a zero divisor is reported, not raised
+@inlined(error_model="numpy")  # a zero divisor is reported, not raised
 def _before_margin(size, gas, variable_cost, fixed_cost):  # type: ignore[no-untyped-def]
     # A 64-bit integer division has no vector form. The quotient of the doubles is off by one at most where the sum is
     # below 2**52, and the integer remainder puts it right.
@@ -50,14 +49,14 @@ def _before_margin(size, gas, variable_cost, fixed_cost):  # type: ignore[no-unt
     return before_margin, proven
 
 
-@numba.njit(inline="always", error_model="numpy")
+@inlined(error_model="numpy")
 def _fee(size, gas, variable_cost, fixed_cost, margin):  # type: ignore[no-untyped-def]
     before_margin, proven = _before_margin(size, gas, variable_cost, fixed_cost)
     fee = margin * np.float64(before_margin)
     return np.int64(fee), proven & (margin >= 0.0) & (fee < PROVEN)
 
 
-recorded = numba.njit(inline="always")(extra_data.recorded)
+recorded = inlined()(extra_data.recorded)
 
 
 @kept(nogil=True, error_model="numpy")
@@ -100,7 +99,7 @@ def _scaled_rows(rows, row_of, factor, out):  # type: ignore[no-untyped-def]
             out[r, i] = np.int64(by * rows[row, i])
 
 
-@numba.njit(inline="always", error_model="numpy")
+@inlined(error_model="numpy")
 def _recorded_cost(base_fee, tip, blob_base_fee, margin, execution_gas, blob_gas, capacity):  # type: ignore[no-untyped-def]
     cost = ((base_fee + tip) * execution_gas + blob_base_fee * blob_gas) * margin / capacity
     # False for NaN too; and no infinity passes, because products and sums of such are not below infinity.

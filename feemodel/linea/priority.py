@@ -37,6 +37,7 @@ from feemodel.checks import (
     whole_scalar,
 )
 from feemodel.errors import Int64Overflow, InvalidInput
+from feemodel.extras import has_numba
 from feemodel.formula import formula
 from feemodel.integers import Truth, Whole, add, maximum, multiply, multiply_divide, require
 from feemodel.linea.parameters import NODE, VERIFICATION
@@ -129,6 +130,7 @@ def priority_fee(
         and isinstance(cost, int)
         and isinstance(fixed, int)
         and isinstance(factor, float)
+        and has_numba()
     ):
         from feemodel.linea import kernels
 

@@ -3,7 +3,8 @@
 rule, rules_at : a chain's rule by name and date; those of all chains
 chains, read_chains, chains_table : chains as dated rows from files, one's own files, every row as a table
 read_rules : rules of one's own, such as a blob schedule, from a file on top of those of the chains
-sizes_table, compare, compare_sums, comparison, compare_days : the same transactions under many rules, on many days
+measured_sizes, comparison : every size of transactions that a rule reads; the fees of each rule
+sizes_table, compare, compare_sums, compare_days : the same as tables, at many L1 fees, on many days
 optimism, arbitrum, scroll, zksync, zksync_os, taiko, polygon_zkevm, mantle, celo, starknet, base : a chain's formulas,
     as its nodes compute them
 padding_table : by which factor the fee of now covers a later one
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from feemodel.rollups.tables import compare_days as compare_days
     from feemodel.rollups.tables import compare_sums as compare_sums
     from feemodel.rollups.tables import comparison as comparison
+    from feemodel.rollups.tables import measured_sizes as measured_sizes
     from feemodel.rollups.tables import sizes_table as sizes_table
     from feemodel.rollups.what_if import WhatIf as WhatIf
     from feemodel.rollups.what_if import read_rules as read_rules

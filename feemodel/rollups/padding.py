@@ -7,21 +7,24 @@ taken, cut at the bound.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from feemodel.checks import EMPTY, above_zero, check_table, instance, mapping, sequence, whole, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import LOWEST_BASE_FEE, MAINNET, BlobRules, Schedule
+from feemodel.extras import need
 from feemodel.rollups import balance
 from feemodel.rollups.chains import CHAINS, Chain, When
 from feemodel.rollups.factors import Fees, Rule
 from feemodel.rollups.rules import PUBDATA, rules_at
 from feemodel.rollups.sending import Now, l1_blocks_until, max_base_fee
 from feemodel.rollups.what_if import blobs_at
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BLOCKS = (1, 5, 20, 100)
 WALLETS = (1.1, 1.2, 1.25, 1.7)  # flat factors of wallets: 10 %, 20 %, 25 %, 1.7 ×
@@ -36,10 +39,10 @@ TRANSFER: Mapping[str, int] = {
 
 
 def padding_table(
-    l1_fees: Mapping[str, Any] | pd.DataFrame, *, blocks: Sequence[int] = BLOCKS, wallets: Sequence[float] = WALLETS,
+    l1_fees: "Mapping[str, Any] | pd.DataFrame", *, blocks: Sequence[int] = BLOCKS, wallets: Sequence[float] = WALLETS,
     transaction: Mapping[str, int] | None = None, at: When | None = None, chains: Mapping[str, Chain] = CHAINS,
     parameters: Mapping[str, Mapping[str, Any]] = EMPTY, schedule: Schedule = MAINNET,
-) -> pd.DataFrame:  # fmt: skip
+) -> "pd.DataFrame":  # fmt: skip
     """The factors that are enough, for each chain whose parameters are known and each number of blocks.
 
     Parameters
@@ -65,6 +68,9 @@ def padding_table(
     >>> found.loc["taiko", ["bound", "quantile", "fails_1.1"]].tolist()
     [1.25, 1.0, 0.0]
     """
+    need("padding_table", "pandas")
+    import pandas as pd
+
     transaction = TRANSFER if transaction is None else transaction
     check_table("l1_fees", l1_fees, ("base_fee", "blob_base_fee"))
     fees = {name: np.atleast_1d(whole(name, l1_fees[name])) for name in ("base_fee", "blob_base_fee")}

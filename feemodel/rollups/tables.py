@@ -2,11 +2,9 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
-import pandas as pd
-import xarray as xr
 from numpy.typing import ArrayLike
 
 from feemodel.checks import (
@@ -23,12 +21,18 @@ from feemodel.checks import (
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum.transaction import Transaction, parse_transaction
 from feemodel.ethereum.transaction_fee import TransactionFee, transaction_fee
-from feemodel.ethereum.transaction_table import is_transaction_table, known_column, transactions_of
-from feemodel.rollups import kernels
+from feemodel.ethereum.transaction_table import is_table, is_transaction_table, known_column, transactions_of
+from feemodel.extras import need
 from feemodel.rollups.chains import CHAINS, Chain, When, shown
 from feemodel.rollups.factors import Factors, Rule
 from feemodel.rollups.rules import PUBDATA, rule, rules_at
 from feemodel.sizes.codecs import SCROLL_ZSTD, Brotli, Codec, FastLz, compressed_sizes
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+    from feemodel.rollups import kernels
 
 LARGEST_CUBE = 50_000_000  # fees that `compare` holds at once: 0.8 GB in both parts
 BLOCK = 1_000_000  # fees computed at a time
@@ -54,15 +58,15 @@ class Row(NamedTuple):
         return transaction_fee(total=self.total, data_fee=self.l1_fee)
 
 
-def sizes_table(
+def measured_sizes(
     signed_transactions: "Iterable[Transaction | bytes | str] | pd.DataFrame",
     *,
     gas: Sequence[int] | None = None,
     senders: Sequence[bytes] | None = None,
     pubdata: ArrayLike = PUBDATA,
     linea_codec: str | Codec = "zstd",
-) -> pd.DataFrame:
-    """Every size that a rule of `feemodel.rollups.rules` reads, one row a transaction.
+) -> dict[str, WholeArray]:
+    """Every size that a rule of `feemodel.rollups.rules` reads, by column, one value a transaction.
 
     Parameters
     ----------
@@ -81,11 +85,13 @@ def sizes_table(
         different indexes.
 
     >>> transfer = Transaction(gas_limit=21_000, to=b"\\x11" * 20).with_placeholder_signature()
-    >>> sizes_table([transfer])[["gas", "length", "fastlz_size"]].to_dict("records")
-    [{'gas': 21000, 'length': 97, 'fastlz_size': 85}]
+    >>> sizes = measured_sizes([transfer])
+    >>> sizes["length"].tolist(), sizes["fastlz_size"].tolist()
+    ([97], [85])
     """
     check_indexes({"signed_transactions": signed_transactions, "gas": gas, "senders": senders, "pubdata": pubdata})
-    if isinstance(signed_transactions, pd.DataFrame):
+    if is_table(signed_transactions):
+        signed_transactions = cast("pd.DataFrame", signed_transactions)
         sent = transactions_of(signed_transactions, set_code=True)
         gas = known_column(signed_transactions, "gas_used") if gas is None else gas
         if senders is None and all(one.sender is not None for one in sent):
@@ -93,7 +99,8 @@ def sizes_table(
         signed_transactions = [one.signed() for one in sent]
     if not isinstance(signed_transactions, Iterable):
         raise InvalidInput("signed_transactions", "expected a list of them", signed_transactions)
-    transactions = [one if isinstance(one, Transaction) else parse_transaction(one) for one in signed_transactions]
+    each: Iterable[Any] = signed_transactions
+    transactions = [one if isinstance(one, Transaction) else parse_transaction(one) for one in each]
     count = len(transactions)
     if not count:
         raise InvalidInput("signed_transactions", "expected at least one", [])
@@ -118,31 +125,54 @@ def sizes_table(
     zeros = np.array([encoding.count(0) for encoding in signed], dtype=np.int64)
     lengths = np.array([len(encoding) for encoding in signed], dtype=np.int64)
     used = [transaction.gas_limit for transaction in transactions] if gas is None else gas
-    return pd.DataFrame(
-        {
-            "transaction_type": np.array([transaction.type for transaction in transactions], dtype=np.int64),
-            "gas": whole("gas", np.asarray(used), unit="gas"),
-            "length": lengths,
-            "zero_bytes": zeros,
-            "nonzero_bytes": lengths - zeros,
-            "fastlz_size": compressed_sizes(signed, FastLz()),
-            "brotli_size": compressed_sizes(signed, Brotli()),
-            "zstd_size": compressed_sizes(signed, SCROLL_ZSTD),
-            "data_length": np.array([len(payload) for payload in data], dtype=np.int64),
-            "zstd_data_size": compressed_sizes(data, SCROLL_ZSTD),
-            "linea_size": compressed_sizes(measured, linea_codec),
-            "pubdata": np.broadcast_to(published, (count,)),
-        }
-    )
+    return {
+        "transaction_type": np.array([transaction.type for transaction in transactions], dtype=np.int64),
+        "gas": np.asarray(whole("gas", np.asarray(used), unit="gas")),
+        "length": lengths,
+        "zero_bytes": zeros,
+        "nonzero_bytes": lengths - zeros,
+        "fastlz_size": compressed_sizes(signed, FastLz()),
+        "brotli_size": compressed_sizes(signed, Brotli()),
+        "zstd_size": compressed_sizes(signed, SCROLL_ZSTD),
+        "data_length": np.array([len(payload) for payload in data], dtype=np.int64),
+        "zstd_data_size": compressed_sizes(data, SCROLL_ZSTD),
+        "linea_size": compressed_sizes(measured, linea_codec),
+        "pubdata": np.broadcast_to(published, (count,)),
+    }
+
+
+def sizes_table(
+    signed_transactions: "Iterable[Transaction | bytes | str] | pd.DataFrame",
+    *,
+    gas: Sequence[int] | None = None,
+    senders: Sequence[bytes] | None = None,
+    pubdata: ArrayLike = PUBDATA,
+    linea_codec: str | Codec = "zstd",
+) -> "pd.DataFrame":
+    """The sizes of `measured_sizes` as a DataFrame, one row a transaction; parameters and errors as there.
+
+    Raises `MissingExtra` without pandas.
+
+    >>> transfer = Transaction(gas_limit=21_000, to=b"\\x11" * 20).with_placeholder_signature()
+    >>> sizes_table([transfer])[["gas", "length", "fastlz_size"]].to_dict("records")
+    [{'gas': 21000, 'length': 97, 'fastlz_size': 85}]
+    """
+    need("sizes_table", "pandas")
+    import pandas as pd
+
+    sizes = measured_sizes(
+        signed_transactions, gas=gas, senders=senders, pubdata=pubdata, linea_codec=linea_codec
+    )  # fmt: skip
+    return pd.DataFrame(sizes)
 
 
 def compare(
-    transactions: Mapping[str, Any] | pd.DataFrame,
-    l1_fees: Mapping[str, Any] | pd.DataFrame,
+    transactions: "Mapping[str, Any] | pd.DataFrame",
+    l1_fees: "Mapping[str, Any] | pd.DataFrame",
     rules: Sequence[str | Rule] | None = None,
     *,
     at: When | None = None,
-) -> xr.Dataset:
+) -> "xr.Dataset":
     """Every fee, rule × transaction × L1 fee sample (dimension `moment`), to the wei.
 
     Parameters
@@ -170,6 +200,7 @@ def compare(
     >>> fees.l1_fee.sel(rule="op-mainnet/jovian").values.tolist()
     [[8363200101, 83632000101]]
     """
+    need("compare", "xarray")
     chosen, table, moments = _inputs(transactions, l1_fees, rules, at)
     shape = (len(chosen), _rows(table), _rows(moments))
     if np.prod(shape, dtype=float) > LARGEST_CUBE:
@@ -188,12 +219,12 @@ def compare(
 
 
 def compare_sums(
-    transactions: Mapping[str, Any] | pd.DataFrame,
-    l1_fees: Mapping[str, Any] | pd.DataFrame,
+    transactions: "Mapping[str, Any] | pd.DataFrame",
+    l1_fees: "Mapping[str, Any] | pd.DataFrame",
     rules: Sequence[str | Rule] | None = None,
     *,
     at: When | None = None,
-) -> xr.Dataset:
+) -> "xr.Dataset":
     """The fees summed over transactions and over L1 fee samples; their product is never held.
 
     Parameters and errors as `compare`, without its limit; every fee is exact, the sums are doubles.
@@ -208,6 +239,9 @@ def compare_sums(
     >>> sums.l1_fee_of_moment.values.tolist()
     [[16726400202.0, 167264000202.0]]
     """
+    need("compare_sums", "xarray", "numba")
+    from feemodel.rollups import kernels
+
     chosen, table, moments = _inputs(transactions, l1_fees, rules, at)
     counts = {"transaction": _rows(table), "moment": _rows(moments)}
     fees_of_l1 = {name: moments[name] for name in ("base_fee", "blob_base_fee")}
@@ -228,7 +262,7 @@ def compare_sums(
 
 
 def comparison(
-    transactions: Mapping[str, Any] | pd.DataFrame,
+    transactions: "Mapping[str, Any] | pd.DataFrame",
     *,
     base_fee: int,
     blob_base_fee: int,
@@ -252,7 +286,7 @@ def comparison(
     [('linea', 832464822000, 1.0), ('op-mainnet/jovian', 29363200101, 0.035)]
     """
     if is_transaction_table(transactions):
-        transactions = sizes_table(cast(pd.DataFrame, transactions))
+        transactions = measured_sizes(cast("pd.DataFrame", transactions))
     base_fee = whole_scalar("base_fee", base_fee, unit="wei")
     blob_base_fee = whole_scalar("blob_base_fee", blob_base_fee, unit="wei")
     fees_of_l1 = {"base_fee": [base_fee], "blob_base_fee": [blob_base_fee]}
@@ -292,8 +326,8 @@ def _in_eth(total: int, one: Rule) -> int | None:
 
 
 def compare_days(
-    transactions: Mapping[str, Any] | pd.DataFrame, l1_fees: Mapping[str, Any] | pd.DataFrame
-) -> pd.DataFrame:
+    transactions: "Mapping[str, Any] | pd.DataFrame", l1_fees: "Mapping[str, Any] | pd.DataFrame"
+) -> "pd.DataFrame":
     """The same transactions on several days, each under the rules and the L1 fees of that day.
 
     Parameters
@@ -316,8 +350,11 @@ def compare_days(
     >>> compare_days(transfer, fees)[["rule", "data_fee"]].head(2).to_dict("list")
     {'rule': ['op-mainnet/ecotone', 'base/ecotone'], 'data_fee': [27360000101, 22020000082]}
     """
+    need("compare_days", "pandas")
+    import pandas as pd
+
     if is_transaction_table(transactions):
-        transactions = sizes_table(cast(pd.DataFrame, transactions))
+        transactions = measured_sizes(cast("pd.DataFrame", transactions))
     names, rows = ("day", "base_fee", "blob_base_fee", "source"), []
     check_table("l1_fees", l1_fees, names)
     known_fees = {name: np.atleast_1d(whole(name, l1_fees[name], unit="wei")) for name in names[1:3]}
@@ -340,12 +377,15 @@ def compare_days(
     return pd.DataFrame(rows, columns=pd.Index(columns), dtype=object)
 
 
-def chains_table(chains: Mapping[str, Chain] = CHAINS) -> pd.DataFrame:
+def chains_table(chains: Mapping[str, Chain] = CHAINS) -> "pd.DataFrame":
     """Every dated row of every chain: `chain`, `family`, `token`, `since`, `values`, `unknown`, `source`, `checked`, ….
 
     >>> chains_table().query("chain == 'soneium'").since.tolist()[:2]
     ['2024-12-02T10:19:11', '2025-02-03T09:00:00']
     """
+    need("chains_table", "pandas")
+    import pandas as pd
+
     return pd.DataFrame(
         {
             "chain": one.name,
@@ -366,14 +406,14 @@ def chains_table(chains: Mapping[str, Chain] = CHAINS) -> pd.DataFrame:
 
 
 def _inputs(
-    transactions: Mapping[str, Any] | pd.DataFrame,
-    l1_fees: Mapping[str, Any] | pd.DataFrame,
+    transactions: "Mapping[str, Any] | pd.DataFrame",
+    l1_fees: "Mapping[str, Any] | pd.DataFrame",
     rules: Sequence[str | Rule] | None,
     at: When | None,
     more: Sequence[str] = (),
 ) -> tuple[list[Rule], dict[str, WholeArray], dict[str, WholeArray]]:
     if is_transaction_table(transactions):
-        transactions = sizes_table(cast(pd.DataFrame, transactions))
+        transactions = measured_sizes(cast("pd.DataFrame", transactions))
     check_table("transactions", transactions)
     check_table("l1_fees", l1_fees, ("base_fee", "blob_base_fee"))
     if rules is None:
@@ -395,7 +435,9 @@ def _inputs(
     return chosen, table, moments
 
 
-def _l2_sums(factors: Factors, transactions: int, moments: int) -> kernels.Sums:
+def _l2_sums(factors: Factors, transactions: int, moments: int) -> "kernels.Sums":
+    from feemodel.rollups import kernels
+
     # gas · gas_price + extra is linear: its sums follow from the sums of its factors.
     gas, extra = (np.broadcast_to(value, (transactions,)).astype(float) for value in (factors.gas, factors.extra))
     price = np.broadcast_to(factors.gas_price, (moments,)).astype(float)
@@ -407,7 +449,7 @@ def _dataset(
     rules: Sequence[Rule],
     table: Mapping[str, WholeArray],
     moments: Mapping[str, WholeArray],
-) -> xr.Dataset:
+) -> "xr.Dataset":
     coordinates: dict[str, Any] = {
         "rule": [one.name for one in rules],
         "source": ("rule", [one.parameters.source for one in rules]),
@@ -419,6 +461,8 @@ def _dataset(
     for name in ("transaction_type", "block_number"):
         if name in coordinates:
             coordinates[name][2]["units"] = "1"
+    import xarray as xr
+
     found = xr.Dataset(variables, coordinates)
     for name in variables:
         found[name].attrs["units"] = "wei"

@@ -27,6 +27,7 @@ import zstandard
 from feemodel.checks import whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.transaction_table import is_table, transactions_of
+from feemodel.extras import has_numba
 from feemodel.processors import cores, map_in_order
 from feemodel.progress import Progress, reporting
 from feemodel.sizes.payloads import Payload, Sizes, lengths_of, payload_bytes, payload_list
@@ -106,7 +107,8 @@ class Zstd:
 
     def size(self, data: Payload) -> int:
         """Size [bytes] of one payload."""
-        data = payload_bytes(data)
+        if type(data) is not bytes:
+            data = payload_bytes(data)
         length = len(_this_thread.compressor(self).compress(data))
         return min(length, len(data)) if self.capped else length
 
@@ -243,7 +245,8 @@ class FastLz:
         chunk = payload_list(payloads)
         bounds = np.zeros(len(chunk) + 1, dtype=np.int64)
         np.cumsum(lengths_of(chunk), out=bounds[1:])
-        measured: Sizes = fastlz_lengths(np.frombuffer(b"".join(chunk), dtype=np.uint8), bounds)
+        joined = b"".join(chunk)
+        measured: Sizes = fastlz_lengths(np.frombuffer(joined, dtype=np.uint8) if has_numba() else joined, bounds)
         return measured
 
 

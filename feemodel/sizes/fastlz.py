@@ -9,6 +9,8 @@ The measure is that of `FlzCompressLen`, which advances before it tests for the 
 Source: ariya/FastLZ (format); ethereum-optimism/op-geth v1.101702.3, core/types/rollup_cost.go (measure).
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,10 +26,11 @@ SHORT_MATCH, LONGEST_MATCH = 6, 262  # lengths less 3 at which a token takes a t
 
 
 @kept(nogil=True)
-def fastlz_lengths(data: NDArray[np.uint8], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+def fastlz_lengths(data: Any, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
     """Lengths [bytes] of the FastLZ forms of `data[bounds[k]:bounds[k + 1]]`, one for each k.
 
-    One table serves all payloads: an entry from before a payload stands for the payload's first byte, as an empty entry
+    `data` is a uint8 array for the compiled function, `bytes` for the plain one, whose elements are Python ints. One
+    table serves all payloads: an entry from before a payload stands for the payload's first byte, as an empty entry
     does in FastLZ, so nothing is reset in between.
     """
     lengths = np.empty(len(bounds) - 1, dtype=np.int64)

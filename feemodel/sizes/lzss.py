@@ -21,6 +21,7 @@ import numpy as np
 
 from feemodel.checks import WholeArray, raise_first, whole
 from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded, unreadable
+from feemodel.extras import has_numba
 from feemodel.sizes.lzss_format import HEADER_BYTES, LONGEST_DICTIONARY, LONGEST_INPUT, RESERVED
 from feemodel.sizes.payloads import Payload, Sizes, lengths_of, payload_bytes, payload_list
 
@@ -52,7 +53,8 @@ class Lzss:
     ----------
     dictionary : bytes that payloads often share with it; `from_file` reads a published one.
 
-    May be used from any number of threads. The first size compiles the kernel, some seconds once per installation.
+    May be used from any number of threads. The first size compiles the kernel, some seconds once per installation;
+    without numba a plain form measures, milliseconds for each payload.
     Raises `InvalidInput` for a dictionary that is not bytes, `LimitExceeded` for one of more than 1,835,008 bytes.
     Source: Consensys/compress v0.2.5, lzss, `CompressedSize256k`.
 
@@ -122,21 +124,30 @@ class Lzss:
         return np.concatenate(measured)
 
     def _raw_sizes(self, payloads: list[Payload]) -> Sizes:
-        from feemodel.sizes.lzss_kernel import lzss_sizes  # compiled at its first use
-
         bounds = np.zeros(len(payloads) + 1, dtype=np.int64)
         np.cumsum(lengths_of(payloads), out=bounds[1:])
         longest = int(np.diff(bounds).max())
         if longest > LONGEST_INPUT:
             raise LimitExceeded(f"a payload of {longest:,} bytes, more than the {LONGEST_INPUT:,} of the compressor")
+        if not has_numba():
+            from feemodel.sizes.lzss_plain import lzss_size
+
+            dictionary = complete_dictionary(self.dictionary)
+            return np.array([lzss_size(bytes(one), dictionary) for one in payloads], dtype=np.int64)
+        from feemodel.sizes.lzss_kernel import lzss_sizes  # compiled at its first use
+
         return lzss_sizes(np.frombuffer(b"".join(payloads), dtype=np.uint8), bounds, self._index)
 
     @cached_property
     def _index(self) -> "DictionaryIndex":
         from feemodel.sizes.lzss_dictionary import index_dictionary
 
-        complete = all(byte in self.dictionary for byte in RESERVED)
-        return index_dictionary(self.dictionary if complete else self.dictionary + RESERVED)
+        return index_dictionary(complete_dictionary(self.dictionary))
+
+
+def complete_dictionary(dictionary: bytes) -> bytes:
+    """A dictionary that holds both reserved bytes: the compressor appends them where one is missing."""
+    return dictionary if all(byte in dictionary for byte in RESERVED) else dictionary + RESERVED
 
 
 @overload

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from feemodel import extras
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.quantities import slot_bytes
-from feemodel.ledger import _hash_kernels
-from feemodel.ledger.hashing import Hash, _plain_hash, mimc, poseidon2
+from feemodel.ledger import _hash_kernels, _plain_hashes
+from feemodel.ledger.hashing import Hash, _plain_hash, _PlainHash, mimc, poseidon2
 from feemodel.ledger.scheme import (
     DEPTH,
     FIRST_FREE,
@@ -21,7 +21,6 @@ from feemodel.ledger.scheme import (
     account_hash,
     scheme_of,
 )
-from tests import poseidon2_plain
 from tests.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 
 SMALL = "".join(f"{value:08x}" for value in (*range(20, 100, 10), *range(120, 200, 10), *range(320, 400, 10)))
@@ -55,11 +54,21 @@ class Plain(Hash):
         return _plain_hash(self.name)
 
 
+class InPython(Hash):
+    """A hash without the compiled package and without numba."""
+
+    @property
+    def compiled(self):
+        return _PlainHash(getattr(_plain_hashes, f"{self.name}_digests"))
+
+
 PLAIN = {hash_.name: Plain(hash_.name, hash_.order, hash_.element_size) for hash_ in (poseidon2, mimc)}
+IN_PYTHON = {hash_.name: InPython(hash_.name, hash_.order, hash_.element_size) for hash_ in (poseidon2, mimc)}
 EACH = [
     pytest.param(poseidon2, id="poseidon2", marks=pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)),
     pytest.param(mimc, id="mimc", marks=pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)),
     *(pytest.param(hash_, id=f"{name} by numba") for name, hash_ in PLAIN.items()),
+    *(pytest.param(hash_, id=f"{name} in Python") for name, hash_ in IN_PYTHON.items()),
 ]
 of_each = pytest.mark.parametrize("hash_", EACH)
 of_poseidon2 = pytest.mark.parametrize("hash_", EACH[::2])
@@ -72,6 +81,11 @@ elements = st.integers(0, poseidon2.order - 1) | st.sampled_from(
 def message(hash_, numbers):
     """Elements as bytes."""
     return b"".join(number.to_bytes(hash_.element_size) for number in numbers)
+
+
+def plain_poseidon2(data):
+    """Poseidon2 of one message by the plain form."""
+    return _plain_hashes.poseidon2_digests(data, len(data)) if data else bytes(32)
 
 
 def mimc_digest(values):
@@ -118,7 +132,7 @@ def test_poseidon2_equals_the_plain_twin_in_every_lane(hash_, count, blocks, dat
     joined = message(hash_, [some[i * i % len(some)] for i in range(count * blocks * 8)])
     digests = hash_.digests(joined, size)
     for place in {0, count // 2, count - 1}:
-        expected = poseidon2_plain.digest(joined[place * size : (place + 1) * size])
+        expected = plain_poseidon2(joined[place * size : (place + 1) * size])
         assert digests[place * 32 : (place + 1) * 32] == expected
 
 
@@ -144,7 +158,7 @@ def test_a_batch_on_all_cores_is_as_its_messages_one_by_one(hash_):
     data = message(hash_, [number * 7919 % hash_.order for number in range(IN_LANES * 16)])
     digests = hash_.digests(data, 64)
     for place in (0, 1, IN_LANES // 2 - 1, IN_LANES // 2, IN_LANES - 1):
-        assert digests[place * 32 : (place + 1) * 32] == poseidon2_plain.digest(data[place * 64 : (place + 1) * 64])
+        assert digests[place * 32 : (place + 1) * 32] == plain_poseidon2(data[place * 64 : (place + 1) * 64])
 
     wrong = data[:-4] + hash_.order.to_bytes(4)
     with pytest.raises(InvalidInput, match=rf"data\[{IN_LANES - 1}, 15\]"):
@@ -155,9 +169,9 @@ def test_a_batch_on_all_cores_is_as_its_messages_one_by_one(hash_):
 @settings(max_examples=50, deadline=None)
 @given(st.binary(max_size=150).map(lambda data: bytes(byte & 0x7E for byte in data)))
 def test_a_short_last_block_is_padded_on_the_left(hash_, data):
-    assert hash_.digest(data) == poseidon2_plain.digest(data)
+    assert hash_.digest(data) == plain_poseidon2(data)
     if data:
-        assert hash_.digests(3 * data, len(data)) == 3 * poseidon2_plain.digest(data)
+        assert hash_.digests(3 * data, len(data)) == 3 * plain_poseidon2(data)
 
 
 @of_poseidon2
@@ -165,7 +179,7 @@ def test_a_short_last_block_is_padded_on_the_left(hash_, data):
 def test_extreme_elements_do_not_overflow(hash_, element):
     data = element.to_bytes(4) * 16
     for count in (1, 64, 100):
-        assert hash_.digests(count * data, 64) == count * poseidon2_plain.digest(data)
+        assert hash_.digests(count * data, 64) == count * plain_poseidon2(data)
 
 
 @of_each
