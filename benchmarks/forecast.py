@@ -1,0 +1,228 @@
+"""Forecasts of L1 fees: scores of every method from rolling origins, on fixed splits.
+
+`scripts/bench forecast --help` lists the options; docs/how-to/forecast-benchmark.md describes the tables.
+"""
+
+import argparse
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from feemodel.checks import RealArray
+from feemodel.errors import InvalidInput
+from feemodel.ethereum.fee_market import MAINNET
+from feemodel.io import read_l1_fees
+from feemodel.io.shipped import L1_FEES, shipped_path
+from feemodel.simulation.forecast import scores
+from feemodel.simulation.forecast.methods import BASELINES, METHODS, rolling_quantiles
+from feemodel.simulation.forecast.series import BIN, DAY, FeeSeries, binned
+from feemodel.simulation.l1_columns import FEES, l1_columns
+
+HORIZONS = {"10min": 1, "1h": 6, "6h": 36, "24h": 144}  # [bins]
+QUANTILES = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
+COLUMNS = [f"q{round(100 * quantile):02}" for quantile in QUANTILES]
+FIRST_DAY = 15  # of the first origin
+COVERAGE = 0.9  # nominal, of the outer quantiles
+BACK = 0.88  # share of a day's targets within the interval, from which coverage counts as back
+GWEI = np.log(1e9)
+SHARED = Path(os.environ.get("FEEMODEL_SHARED", Path(__file__).resolve().parents[1].parent / "shared")) / "data"
+MONTH, BLOBS = "l1_fees_every10_24183321_24399311.csv.gz", "l1_blobs_19426587_24465653.parquet"
+
+
+class Run(NamedTuple):
+    """Forecasts of one method for one horizon, from every origin that has a target."""
+
+    method: str
+    horizon: str
+    origins: np.ndarray  #: (n), beginning of the newest bin that is known, UTC
+    targets: RealArray  #: (n), mean logarithm of the fee [log(wei / gas)]
+    forecasts: RealArray  #: (n, 5) [log(wei / gas)]
+
+
+def series_of(path: Path, fee: str = "base_fee") -> FeeSeries:
+    """The fee of a file in bins of ten minutes."""
+    found = l1_columns(read_l1_fees(path))
+    return binned(found.seconds, found.fees[fee])
+
+
+def blob_series(path: Path) -> FeeSeries:
+    """The blob base fee of a file with excess blob gas, at least 1 wei by the rule itself."""
+    table = pd.read_parquet(path, columns=["timestamp", "excess_blob_gas"])
+    fees = l1_columns(table.assign(base_fee=10**9)).fees["blob_base_fee"]
+    return binned(table["timestamp"].to_numpy(np.float64), fees)
+
+
+def runs(series: FeeSeries, first: int, methods: Sequence[str] = METHODS) -> Iterator[Run]:
+    """Every method at every horizon; raises `InvalidInput` where no origin has a target a day ahead."""
+    longest = max(HORIZONS.values())
+    if len(series) <= first + longest:
+        reason = (
+            f"expected more than {(first + longest) / DAY:g} days: the first origin and a day (--first-day moves it)"
+        )
+        raise InvalidInput("l1", reason, f"{len(series) / DAY:.2f} days")
+    for label, horizon in HORIZONS.items():
+        targets = series.interpolated[first + horizon :]
+        origins = series.times()[first : len(series) - horizon]
+        for method in methods:
+            found = rolling_quantiles(series, horizon, method=method, quantiles=QUANTILES, first=first)
+            yield Run(method, label, origins, targets, found[: len(targets)])
+
+
+def forecast_rows(found: Sequence[Run]) -> pd.DataFrame:
+    """Every forecast as a row: origin, horizon, method and quantiles [wei / gas]."""
+    parts = []
+    for run in found:
+        named = {"origin": np.datetime_as_string(run.origins, timezone="UTC"), "horizon": run.horizon}
+        values = pd.DataFrame(np.exp(run.forecasts), columns=COLUMNS)
+        parts.append(pd.DataFrame(named | {"method": run.method}).join(values))
+    return pd.concat(parts, ignore_index=True)
+
+
+def score_rows(name: str, split: str, found: Sequence[Run], kept: dict[str, np.ndarray]) -> list[dict[str, object]]:
+    """A row of scores for each run, over the origins kept of its horizon."""
+    losses = {
+        (run.horizon, run.method): scores.pinball(run.targets[:, None], run.forecasts, QUANTILES)
+        .mean(axis=1)[kept[run.horizon]]
+        for run in found
+    }  # fmt: skip
+    rows = []
+    for run in found:
+        here = kept[run.horizon]
+        count = int(here.sum())
+        if not count:
+            continue
+        targets, values = run.targets[here], run.forecasts[here]
+        loss = losses[run.horizon, run.method]
+        row: dict[str, object] = {
+            "series": name, "split": split, "horizon": run.horizon, "method": run.method, "origins": count,
+            "pinball": loss.mean(),
+            "crps": scores.crps_of_quantiles(targets, values, QUANTILES).mean(),
+            "interval_score": scores.interval_score(targets, values[:, 0], values[:, -1], COVERAGE).mean(),
+            "coverage": np.mean((targets >= values[:, 0]) & (targets <= values[:, -1])),
+        }  # fmt: skip
+        bounds = ["below_q05", *(f"to_{column}" for column in COLUMNS[1:]), "above_q95"]
+        row |= dict(zip(bounds, scores.shares_between(targets, values), strict=True))
+        for baseline in BASELINES:
+            difference = scores.diebold_mariano(loss, losses[run.horizon, baseline], block=min(DAY, count), rng=1)
+            row |= {f"against_{baseline}_{part}": value for part, value in difference._asdict().items()}
+        rows.append(row)
+    return rows
+
+
+def operator_rows(name: str, found: Sequence[Run]) -> list[dict[str, object]]:
+    """The operator's loss when the price is a quantile of the forecast, for each quantile [wei / gas]."""
+    rows = []
+    for run in found:
+        loss = scores.operator_loss(np.exp(run.targets), np.exp(run.forecasts), day=DAY)
+        for place, quantile in enumerate(QUANTILES):
+            row = {"series": name, "horizon": run.horizon, "method": run.method, "quantile": quantile}
+            rows.append(row | {part: values[place] for part, values in loss._asdict().items()})
+    return rows
+
+
+def everything(found: Sequence[Run]) -> dict[str, np.ndarray]:
+    """All origins of each horizon."""
+    return {run.horizon: np.ones(len(run.targets), bool) for run in found}
+
+
+def regimes(found: Sequence[Run]) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
+    """The splits of the blob series: each upgrade, the week from each change, and prices above 1 gwei."""
+    rows = MAINNET.rows
+    for place, rules in enumerate(rows):
+        end = rows[place + 1].timestamp if place + 1 < len(rows) else np.inf
+        yield rules.name, {run.horizon: _between(run, rules.timestamp, end) for run in found}
+    for rules in rows[1:]:
+        week = rules.timestamp + 7 * 86_400
+        yield f"first week of {rules.name}", {run.horizon: _between(run, rules.timestamp, week) for run in found}
+    yield "above 1 gwei", {run.horizon: run.targets > GWEI for run in found}
+
+
+def _between(run: Run, begin: float, end: float) -> np.ndarray:
+    seconds = _target_seconds(run)
+    return (seconds >= begin) & (seconds < end)
+
+
+def _target_seconds(run: Run) -> RealArray:
+    return run.origins.astype(np.int64) + float(HORIZONS[run.horizon] * BIN)
+
+
+def recovery_rows(found: Sequence[Run]) -> list[dict[str, object]]:
+    """How many days after each change of the blob rules a day's coverage is back, for `auto`."""
+    rows = []
+    for run in found:
+        if run.method != "auto":
+            continue
+        inside = (run.targets >= run.forecasts[:, 0]) & (run.targets <= run.forecasts[:, -1])
+        seconds = _target_seconds(run)
+        for rules in MAINNET.rows[1:]:
+            later = inside[seconds >= rules.timestamp]
+            daily = later[: len(later) // DAY * DAY].reshape(-1, DAY).mean(axis=1)
+            back = np.flatnonzero(daily >= BACK)
+            rows.append(
+                {
+                    "change": rules.name,
+                    "horizon": run.horizon,
+                    "first_day": daily[0],
+                    "days": back[0] if back.size else "",
+                }
+            )
+    return rows
+
+
+def main(arguments: Sequence[str] = ()) -> None:
+    options = parser().parse_args(arguments)
+    first = round(options.first_day * DAY)
+    if options.l1 is not None:
+        series = {options.l1.name: series_of(options.l1, options.fee)}
+    else:
+        series = {"shipped month": series_of(shipped_path(L1_FEES))}
+        if (SHARED / MONTH).is_file():
+            series["full month"] = series_of(SHARED / MONTH)
+    table, losses, written = [], [], []
+    for name, one in series.items():
+        found = list(runs(one, first))
+        table += score_rows(name, "all", found, everything(found))
+        losses += operator_rows(name, found)
+        written.append(forecast_rows(found))
+    if options.blobs is not None:
+        found = list(runs(blob_series(options.blobs), first))
+        for split, kept in regimes(found):
+            table += score_rows("blob base fee", split, found, kept)
+        _print("days until a day's coverage is back", pd.DataFrame(recovery_rows(found)))
+    scored = pd.DataFrame(table)
+    for split, rows in scored.groupby(["series", "split"], sort=False):
+        _print(", ".join(split), rows[["horizon", "method", "origins", "pinball", "crps", "coverage"]])
+    for path, frame in (
+        (options.forecasts, pd.concat(written, ignore_index=True)),
+        (options.scores, scored),
+        (options.operator_loss, pd.DataFrame(losses)),
+    ):
+        if path is not None:
+            frame.to_csv(path, index=False, float_format="%.10g")
+            print(f"   {path}: {len(frame):,} rows")
+
+
+def _print(title: str, rows: pd.DataFrame) -> None:
+    print(f"\n   {title}")
+    print(rows.to_string(index=False, float_format=lambda number: f"{number:.4f}"), flush=True)
+
+
+def _path(text: str) -> Path:
+    """A file named on the command line, in the folder where scripts/bench was begun."""
+    return Path(os.environ.get("BENCH_FOLDER", "")) / text
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="scripts/bench forecast", description=(__doc__ or "").splitlines()[0])
+    made.add_argument("--l1", type=_path, metavar="FILE", help="L1 fees to forecast; the shipped month unless given")
+    made.add_argument("--fee", choices=FEES, default="base_fee", help="the column of --l1 that is forecast")
+    made.add_argument("--blobs", type=_path, metavar="FILE", help=f"the blob series by regime, such as {BLOBS}")
+    made.add_argument("--first-day", type=float, default=FIRST_DAY, metavar="DAYS", help="before the first origin; 15")
+    made.add_argument("--forecasts", type=_path, metavar="OUT.csv", help="write every forecast")
+    made.add_argument("--scores", type=_path, metavar="OUT.csv", help="write the scores")
+    made.add_argument("--operator-loss", type=_path, metavar="OUT.csv", help="write the operator's loss")
+    return made
