@@ -16,6 +16,12 @@ def add_out(parser: argparse.ArgumentParser, metavar: str, text: str, *, require
     parser.add_argument("--overwrite", action="store_true", help="replace the file if it is there")
 
 
+def add_figure(parser: argparse.ArgumentParser, text: str) -> None:
+    """`--figure` and `--overwrite`; `checked_out` reads them."""
+    parser.add_argument("--figure", metavar="FILE.png", help=f"{text}, into a .png, .svg or .pdf file")
+    parser.add_argument("--overwrite", action="store_true", help="replace the file if it is there")
+
+
 def checked_out(options: argparse.Namespace, suffixes: Collection[str] = (), *, option: str = "--out") -> Path | None:
     """The file that an option names, checked before any work: its suffix is known, it does not exist, its folder does.
 

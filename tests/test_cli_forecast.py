@@ -1,0 +1,45 @@
+"""`feemodel forecast`: a table, JSON, and a figure of a file's fees."""
+
+import json
+
+import pytest
+
+from feemodel.cli import main
+
+SMALL = ("--method", "seasonal", "--paths", "20", "--horizon", "1h", "--horizon", "10min")
+
+
+def test_json_has_quantiles_that_rise_at_every_horizon(capsys):
+    assert main(["forecast", *SMALL, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+
+    assert (found["method"], found["origin"]) == ("seasonal", "2026-02-06T17:30:00Z")
+    assert list(found["horizons"]) == ["10min", "1h"]
+    for one in found["horizons"].values():
+        assert set(one) == {"baseFee", "blobBaseFee", "submissionCost"}
+        for quantiles in one.values():
+            assert list(quantiles) == ["q05", "q25", "q50", "q75", "q95"]
+            assert sorted(quantiles.values()) == list(quantiles.values())
+
+
+def test_the_table_has_a_row_for_each_horizon(capsys):
+    assert main(["forecast", *SMALL]) == 0
+
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith(" 1")] == [
+        "10min",
+        "1h",
+    ] * 3
+
+
+def test_a_figure_is_written_once(capsys, tmp_path):
+    figure = str(tmp_path / "fan.png")
+
+    assert main(["forecast", *SMALL, "--figure", figure]) == 0
+    assert (tmp_path / "fan.png").stat().st_size > 10_000
+    assert main(["forecast", *SMALL, "--figure", figure]) == 2
+
+
+@pytest.mark.parametrize("horizon", ["5min", "8d", "soon"])
+def test_a_horizon_that_is_none_is_bad_input(horizon, capsys):
+    assert main(["forecast", "--horizon", horizon]) == 2
+    assert "horizons" in capsys.readouterr().err
