@@ -52,7 +52,6 @@ FILE = "reads a file as a function shows on its content: "
 WITHOUT_DOCTEST = {
     "feemodel.estimates.compare_transactions": "executes captured blocks: tests/estimates/test_replay.py",
     "feemodel.estimates.state_before": "the state of a capture: tests/estimates/test_replay.py",
-    "feemodel.execution.parse_message": "shown by feemodel.execution.estimate_gas, which parses the same objects",
     "feemodel.io.Node": NODE,
     "feemodel.io.fetch_blocks": NODE,
     "feemodel.io.get_blocks": NODE,

@@ -5,10 +5,11 @@ import random
 import pytest
 
 from feemodel.ethereum.quantities import to_hex
+from feemodel.execution.clients import parse_message
 from feemodel.execution.engines import engine_named
 from feemodel.execution.estimate import estimate_gas
 from feemodel.execution.forks import fork_named
-from feemodel.execution.message import Message, parse_message
+from feemodel.execution.message import Message
 from feemodel.execution.state import Account, CallState
 from tests.execution_engines import ENGINES, address
 from tests.gas_families import BALANCE, FAMILIES, family_calls, with_fork

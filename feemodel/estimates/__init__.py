@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from feemodel.estimates.comparison import Comparison as Comparison
     from feemodel.estimates.comparison import compare_transactions as compare_transactions
     from feemodel.estimates.replay import state_before as state_before
-    from feemodel.estimates.rollup import Estimator as Estimator
     from feemodel.estimates.rollup import Measuring as Measuring
     from feemodel.estimates.rollup import RollupEstimate as RollupEstimate
     from feemodel.estimates.rollup import rollup_estimate as rollup_estimate

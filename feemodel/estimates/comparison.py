@@ -16,10 +16,12 @@ from feemodel.estimates.replay import (
     same_outcome,
     steps,
 )
-from feemodel.estimates.rollup import Estimator, Measuring, RollupEstimate, priced
+from feemodel.estimates.rollup import Measuring, RollupEstimate, priced
 from feemodel.ethereum.transaction import DYNAMIC_FEE, Transaction, fill, measured_form
+from feemodel.execution.clients import Node, node_named
 from feemodel.execution.engines import Engine, engine_of
-from feemodel.execution.estimate import GasEstimate
+from feemodel.execution.estimate import GasEstimate, check_tolerance, gas_estimate
+from feemodel.execution.limits import DEFAULT_LIMITS
 from feemodel.execution.outcome import Outcome
 from feemodel.execution.search import TOLERANCE
 from feemodel.io.replay import Replay, ReplayBlock, ReplayTransaction
@@ -117,13 +119,13 @@ def compare_transactions(
     InvalidInput : rules, an engine, a search or a tolerance that are none.
     """
     runner, margins = engine_of(engine), preset or linea_preset()
-    estimator = Estimator(search=search, tolerance=tolerance, measuring=Measuring(codec, measured, packed))
-    measuring = estimator.measuring
+    node, checked = node_named(search), check_tolerance(tolerance)
+    measuring = Measuring(codec, measured, packed)
     for step in steps(replay, fork=fork):
         transaction, form = step.transaction, pricing_form(step.block)
         executed, refusal = _tried(partial(execute_again, step, runner))
         outcome, name = executed or (None, None)
-        gas, failure = _tried(partial(_estimated, step, estimator, runner))
+        gas, failure = _tried(partial(_estimated, step, node, checked, runner))
         size = None
         if transaction.type <= DYNAMIC_FEE:
             signed = measured_form(_signed(replay, transaction), measuring.form, sender=transaction.sender)
@@ -143,9 +145,10 @@ def compare_transactions(
         yield Comparison(step, outcome, name, refusal, gas, failure, estimate, size, wallet, stages)
 
 
-def _estimated(step: Step, estimator: Estimator, engine: Engine) -> GasEstimate:
-    """The gas limit that a node would have answered to the wallet."""
-    return estimator.gas(estimate_request(step.transaction), step.call_state, engine)
+def _estimated(step: Step, node: Node, tolerance: float, engine: Engine) -> GasEstimate:
+    """Return the gas limit that a node would have answered to the wallet."""
+    request = estimate_request(step.transaction)
+    return gas_estimate(node.prepare(request, step.call_state, tolerance=tolerance, limits=DEFAULT_LIMITS), engine)
 
 
 def _tried(task: Callable[[], Found]) -> tuple[Found | None, str | None]:

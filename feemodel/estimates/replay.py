@@ -13,9 +13,10 @@ from feemodel.checks import UINT64_MAX
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import BLOB, SET_CODE, Call
 from feemodel.ethereum.transaction import created_address
+from feemodel.execution.clients import parse_message
 from feemodel.execution.engines import Engine
 from feemodel.execution.forks import Fork, fork_named
-from feemodel.execution.message import Message, Request, parse_message
+from feemodel.execution.message import Message, Request
 from feemodel.execution.outcome import Outcome
 from feemodel.execution.state import EMPTY, Account, Block, CallState
 from feemodel.io.replay import Replay, ReplayBlock, ReplayState, ReplayTransaction

@@ -8,19 +8,20 @@ from feemodel.checks import choice, flag
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import Call
 from feemodel.ethereum.quantities import to_quantity
-from feemodel.ethereum.transaction import FORMS
-from feemodel.execution.clients import Node, node_named
+from feemodel.ethereum.transaction import FORMS, ZERO_ADDRESS, encoded, filled
+from feemodel.execution.clients import node_named
 from feemodel.execution.engines import Engine, engine_of
-from feemodel.execution.estimate import GasEstimate, check_tolerance, estimated
+from feemodel.execution.estimate import GasEstimate, check_tolerance, gas_estimate
 from feemodel.execution.limits import DEFAULT_LIMITS, Limits
 from feemodel.execution.message import Request, parse_request
 from feemodel.execution.search import TOLERANCE
 from feemodel.execution.state import CallState
-from feemodel.linea.measure import call_size
+from feemodel.linea.measure import fee_transaction
 from feemodel.linea.pricing_forms import Form
 from feemodel.linea.priority import Breakdown
 from feemodel.records import printed_as_table
 from feemodel.sizes.codecs import Codec, get_codec
+from feemodel.sizes.lzss import packed_size
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,28 @@ class Measuring:
         object.__setattr__(self, "form", choice("form", form, FORMS))
         object.__setattr__(self, "packed", flag("packed", packed))
 
+    def size(self, call: Call, *, gas: int, nonce: int, base_fee: int, chain_id: int) -> int:
+        """Return the compressed size of a call that was not sent, as `feemodel.linea.measure.fee_size` has it [byte].
+
+        Parameters
+        ----------
+        gas, nonce, base_fee, chain_id : as in `feemodel.linea.measure.fee_transaction`, but not checked.
+
+        >>> Measuring().size(Call(to=b"\x11" * 20, value=1), gas=21_000, nonce=0, base_fee=7, chain_id=59_144)
+        25
+        """
+        if self.form == "signed":
+            measured = fee_transaction(call, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id, form=self.form)
+        else:
+            fields = filled(call, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id)
+            if self.form == "unsigned":
+                measured = encoded(fields)
+            else:
+                absent = fields if fields.to is not None else fields._replace(to=ZERO_ADDRESS)
+                measured = (call.sender or ZERO_ADDRESS) + encoded(absent)
+        size = self.codec.size(measured)
+        return int(packed_size(size)) if self.packed else size
+
 
 @printed_as_table
 class RollupEstimate(NamedTuple):
@@ -59,68 +82,6 @@ class RollupEstimate(NamedTuple):
             "baseFeePerGas": to_quantity(self.base_fee),
             "priorityFeePerGas": to_quantity(int(self.fee.total)),
         }
-
-
-class Estimator:
-    """Estimates with settings that are checked once.
-
-    Parameters
-    ----------
-    search, tolerance, limits : as in `feemodel.execution.estimate_gas`.
-    measuring : of the fee transaction.
-
-    Raises `InvalidInput` for a search or a tolerance that is none.
-
-    >>> from feemodel.execution.engines import engine_named
-    >>> request = parse_request({"to": "0x" + "22" * 20})
-    >>> Estimator(search="geth").gas(request, CallState(accounts={}), engine_named("auto")).gas_limit
-    21000
-    """
-
-    def __init__(
-        self,
-        *,
-        search: str = "besu",
-        tolerance: float = TOLERANCE,
-        limits: Limits = DEFAULT_LIMITS,
-        measuring: Measuring | None = None,
-    ) -> None:
-        self._node: Node = node_named(search)
-        self._tolerance, self.limits = check_tolerance(tolerance), limits
-        self.measuring = measuring or Measuring()
-
-    def gas(self, request: Request, call_state: CallState, engine: Engine) -> GasEstimate:
-        """The gas limit that a request needs on a state; raises as `feemodel.execution.estimate_gas`."""
-        return estimated(
-            self._node, request, call_state, engine, tolerance=self._tolerance, limits=self.limits
-        )  # fmt: skip
-
-    def rollup(
-        self,
-        request: Request,
-        call_state: CallState,
-        engine: Engine,
-        *,
-        form: Form,
-        margin: float,
-        nonce: int | None = None,
-    ) -> RollupEstimate:
-        """The gas limit, the base fee, and the priority fee on the measured size.
-
-        Parameters
-        ----------
-        form : of the fee, with its costs and the base fee.
-        margin : of an estimate [1].
-        nonce : that is measured of a call that names none; without one it is the sender's on the state.
-        """
-        call = request.call
-        check_rollup_call(call, self.limits)
-        gas = self.gas(request, call_state, engine)
-        if nonce is None:
-            nonce = 0 if call.sender is None or call.nonce is not None else call_state.account(call.sender).nonce
-        return priced(
-            gas, call, form=form, margin=margin, nonce=nonce, chain_id=call_state.chain_id, measuring=self.measuring
-        )
 
 
 def rollup_estimate(
@@ -158,21 +119,21 @@ def rollup_estimate(
     >>> estimate.compressed_size, estimate.fee.total, estimate.reply()["gasLimit"]
     (25, 37428571, '0x5208')
     """
-    estimator = Estimator(
-        search=search, tolerance=tolerance, limits=limits, measuring=Measuring(codec, measured, packed)
-    )  # fmt: skip
-    request = parse_request(call)
-    sender = request.call.sender
-    return estimator.rollup(
-        request, call_state.overridden(overrides), engine_of(engine), form=form, margin=margin,
-        nonce=0 if sender is None else call_state.account(sender).nonce,
+    measuring, request, checked = Measuring(codec, measured, packed), parse_request(call), check_tolerance(tolerance)
+    node, runner, sender = node_named(search), engine_of(engine), request.call.sender
+    check_rollup_call(request.call, limits)
+    prepared = node.prepare(request, call_state.overridden(overrides), tolerance=checked, limits=limits)
+    return priced(
+        gas_estimate(prepared, runner), request.call, form=form, margin=margin,
+        nonce=0 if sender is None else call_state.account(sender).nonce, chain_id=call_state.chain_id,
+        measuring=measuring,
     )  # fmt: skip
 
 
 def priced(
     gas: GasEstimate, call: Call, *, form: Form, margin: float, nonce: int, chain_id: int, measuring: Measuring
 ) -> RollupEstimate:
-    """The priority fee of a call whose gas is known.
+    """Return the priority fee of a call whose gas is known.
 
     Parameters
     ----------
@@ -181,10 +142,7 @@ def priced(
     nonce, chain_id : of a call that names none.
     measuring : of the fee transaction.
     """
-    size = call_size(
-        call, codec=measuring.codec, form=measuring.form, packed=measuring.packed, gas=gas.gas_limit, nonce=nonce,
-        base_fee=form.base_fee, chain_id=chain_id,
-    )  # fmt: skip
+    size = measuring.size(call, gas=gas.gas_limit, nonce=nonce, base_fee=form.base_fee, chain_id=chain_id)
     return RollupEstimate(gas, form.base_fee, form.parts(size, gas.gas_limit, margin), size)
 
 

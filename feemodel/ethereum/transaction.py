@@ -149,15 +149,13 @@ class Transaction:
 
     def unsigned(self) -> bytes:
         """The bytes whose hash is signed: for a typed transaction its type, then the list of its fields."""
-        return unsigned_bytes(self)
+        return encoded(self)
 
     def signed(self) -> bytes:
         """The signed EIP-2718 encoding, as `eth_sendRawTransaction` takes it."""
         if self.signature is None:
             raise InvalidInput("signature", "expected a signed transaction", None)
-        values = (self.signature.v, self.signature.r, self.signature.s)
-        body = rlp.encode(_items(self) + [minimal_bytes(value) for value in values])
-        return body if self.type == LEGACY else bytes([self.type]) + body
+        return encoded(self, self.signature)
 
     def network(self) -> bytes:
         """The signed encoding as a block carries it: a typed transaction is wrapped as an RLP byte string."""
@@ -210,34 +208,29 @@ def filled(call: Call, *, gas: int, nonce: int, base_fee: int, chain_id: int) ->
     )  # fmt: skip
 
 
-def unsigned_bytes(transaction: Transaction | Filled) -> bytes:
-    """The bytes whose hash is signed: for a typed transaction its type, then the list of its fields.
+def encoded(transaction: Transaction | Filled, signature: Signature | None = None) -> bytes:
+    """Return the EIP-2718 encoding with a signature; without one, the bytes whose hash is signed.
 
-    >>> unsigned_bytes(Transaction(gas_limit=21_000, to=bytes(20))).hex()
+    >>> encoded(Transaction(gas_limit=21_000, to=bytes(20))).hex()
     'dc80808252089400000000000000000000000000000000000000008080'
     """
-    items = _items(transaction)
-    if transaction.type != LEGACY:
-        return bytes([transaction.type]) + rlp.encode(items)
-    if transaction.chain_id is not None:
-        items += [minimal_bytes(transaction.chain_id), b"", b""]  # EIP-155
-    return rlp.encode(items)
-
-
-def _items(transaction: Transaction | Filled) -> list[Any]:
-    """The fields in the order of the RLP list, without the signature."""
-    found: list[Any] = []
+    items: list[Any] = []
     for name in _FIELDS[transaction.type]:
         value = getattr(transaction, name)
         if name == "to":
-            found.append(value or b"")
+            items.append(value or b"")
         elif name == "access_list":
-            found.append([[address, list(keys)] for address, keys in value])
+            items.append([[address, list(keys)] for address, keys in value])
         elif name == "authorizations":
-            found.append([[*map(_item, one)] for one in value])
+            items.append([[*map(_item, one)] for one in value])
         else:
-            found.append(_item(value))
-    return found
+            items.append(value if isinstance(value, bytes) else value.to_bytes((value.bit_length() + 7) // 8))
+    if signature is not None:
+        items += map(minimal_bytes, (signature.v, signature.r, signature.s))
+    elif transaction.type == LEGACY and transaction.chain_id is not None:
+        items += [minimal_bytes(transaction.chain_id), b"", b""]  # EIP-155
+    body = rlp.encode(items)
+    return body if transaction.type == LEGACY else bytes([transaction.type]) + body
 
 
 def fill(

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 from feemodel.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from feemodel.execution.clients import parse_message as parse_message
     from feemodel.execution.engines import engine_named as engine_named
     from feemodel.execution.estimate import GasEstimate as GasEstimate
     from feemodel.execution.estimate import estimate_gas as estimate_gas
     from feemodel.execution.estimate import execute_call as execute_call
     from feemodel.execution.limits import Limits as Limits
     from feemodel.execution.message import Message as Message
-    from feemodel.execution.message import parse_message as parse_message
     from feemodel.execution.native import Native as Native
     from feemodel.execution.outcome import Outcome as Outcome
     from feemodel.execution.outcome import Status as Status

@@ -12,18 +12,20 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
+from ethereum_rlp import rlp
+
 from feemodel.checks import UINT64_MAX
 from feemodel.errors import ExecutionFailed, InvalidInput
-from feemodel.ethereum.call import AccessList, Call
+from feemodel.ethereum.call import ACCESS_LIST, BLOB, DYNAMIC_FEE, LEGACY, SET_CODE, AccessList, Call
 from feemodel.ethereum.hashes import keccak256
-from feemodel.ethereum.quantities import to_hex, to_quantity
+from feemodel.ethereum.quantities import minimal_bytes, to_hex, to_quantity
 from feemodel.ethereum.transaction import ZERO_ADDRESS, created_address
-from feemodel.execution.clients import Geth
+from feemodel.execution.clients import Geth, check_chain
 from feemodel.execution.engines import Engine, Execute, engine_of
 from feemodel.execution.forks import Fork
 from feemodel.execution.gas_parts import too_little_gas
 from feemodel.execution.limits import DEFAULT_LIMITS, Budget, Limits
-from feemodel.execution.message import Message, Request, encoded_transaction, parse_request
+from feemodel.execution.message import Message, Request, parse_request
 from feemodel.execution.outcome import Outcome, Status
 from feemodel.execution.state import CallState, blob_base_fee
 
@@ -87,7 +89,7 @@ def create_access_list(
     gas_limit = limits.gas_cap if given.gas is None else min(given.gas, limits.gas_cap)
     nonce = changed.account(given.sender or ZERO_ADDRESS).nonce if given.nonce is None else given.nonce
     request = request._replace(call=given._replace(gas=gas_limit, nonce=nonce))
-    _CLIENT.check_chain(request, changed)
+    check_chain(_CLIENT, request.call, changed)
     excluded = warm_accounts(request, changed)
     listed = _outside(request.call.access_list or (), excluded)
     try:
@@ -101,7 +103,7 @@ def create_access_list(
     except ExecutionFailed as error:
         # By its hash, as if it were a transaction without a signature, geth names what it could not execute.
         call = request.call._replace(access_list=listed, chain_id=call_state.chain_id)
-        digest = to_hex(keccak256(encoded_transaction(request._replace(call=call))))
+        digest = to_hex(keccak256(_encoded_transaction(request._replace(call=call))))
         raise ExecutionFailed(f"failed to apply transaction: {digest} err: {error.message}") from None
     return found
 
@@ -197,3 +199,31 @@ def _with_fees(request: Request, call_state: CallState, tip: int) -> Request:
         words = f"maxFeePerGas ({to_quantity(cap)}) < maxPriorityFeePerGas ({to_quantity(priority)})"
         raise ExecutionFailed(words)
     return request._replace(call=call._replace(max_fee=cap, max_priority_fee=priority))
+
+
+def _transaction_type(request: Request) -> int:
+    """Return the type that geth gives a call: of the dynamic fee, unless it says otherwise."""
+    if request.call.gas_price is not None:
+        return LEGACY if request.call.access_list is None else ACCESS_LIST
+    if request.authorizations:
+        return SET_CODE
+    return BLOB if request.blob_hashes else DYNAMIC_FEE
+
+
+def _encoded_transaction(request: Request) -> bytes:
+    """Return the call as a transaction whose signature is zeros, EIP-2718."""
+    call, kind = request.call, _transaction_type(request)
+    gas, target, value = minimal_bytes(call.gas or 0), call.to or b"", minimal_bytes(call.value or 0)
+    common = [gas, target, value, call.data]
+    if kind == LEGACY:
+        return rlp.encode([minimal_bytes(call.nonce or 0), minimal_bytes(call.gas_price or 0), *common, b"", b"", b""])
+    prices = (call.gas_price or 0,) if kind == ACCESS_LIST else (call.max_priority_fee or 0, call.max_fee or 0)
+    numbers = (call.chain_id or 0, call.nonce or 0, *prices)
+    listed = [[address, list(keys)] for address, keys in call.access_list or ()]
+    items: list[Any] = [*map(minimal_bytes, numbers), *common, listed]
+    if kind == BLOB:
+        items += [minimal_bytes(call.max_fee_per_blob_gas or 0), list(request.blob_hashes)]
+    elif kind == SET_CODE:
+        entries = request.authorizations
+        items.append([[one if isinstance(one, bytes) else minimal_bytes(one) for one in entry] for entry in entries])
+    return bytes([kind]) + rlp.encode([*items, b"", b"", b""])

@@ -1,4 +1,4 @@
-"""What a node makes of a call before it executes it: its price, what it refuses, the upper bound of the search.
+"""Calls as a node prepares them for execution: their price, what it refuses, the upper bound of the search.
 
 The balance is the overridden one in both, which Besu does not do: a state override that funds an account is of no use
 otherwise.
@@ -7,8 +7,10 @@ Source: ethereum/go-ethereum at v1.17.10, internal/ethapi, eth/gasestimator, cor
 hyperledger/besu at 3fd224e (2026-03-29), AbstractEstimateGas, EthEstimateGas, TransactionSimulator.
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from math import inf
-from typing import TypeAlias
+from typing import Any, ClassVar, NamedTuple
 
 from feemodel.checks import UINT64_MAX, choice
 from feemodel.errors import ExecutionFailed
@@ -17,22 +19,120 @@ from feemodel.ethereum.fee_market import GAS_PER_BLOB, TRANSACTION_GAS
 from feemodel.ethereum.hashes import keccak256
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ethereum.transaction import ZERO_ADDRESS
-from feemodel.execution.failures import UPFRONT_COST
-from feemodel.execution.message import Message, Request, fee_cap, parse_message, tip_cap
-from feemodel.execution.search import BESU, GETH
-from feemodel.execution.state import CallState, blob_base_fee
+from feemodel.execution.failures import UPFRONT_COST, failure
+from feemodel.execution.gas_parts import FLOOR_WORDS, too_little_gas
+from feemodel.execution.limits import Limits
+from feemodel.execution.message import Message, Request, parse_request
+from feemodel.execution.outcome import Outcome, Status
+from feemodel.execution.search import BESU, GETH, Search, SearchRules
+from feemodel.execution.state import Account, CallState, blob_base_fee
 
 
-class Geth:
-    """go-ethereum: the price and the upper bound of a call [wei / gas; gas], and what is refused, `ExecutionFailed`."""
+class Node(ABC):
+    """Habits of a node: the price and the upper bound of a call, and what it refuses, `ExecutionFailed`."""
+
+    rules: ClassVar[SearchRules]
+    names_floor: ClassVar[bool]  #: whether an estimate names the floor of calldata, or that the allowance is exceeded
+    other_chain: ClassVar[str]  #: the error for a call of another chain
+
+    @abstractmethod
+    def upper_bound(self, request: Request, call_state: CallState, sender: Account, gas_cap: int) -> int:
+        """Return the largest gas limit that an estimate tries [gas].
+
+        Parameters
+        ----------
+        sender : the account of the call's sender.
+        gas_cap : of the node [gas].
+        """
+
+    @abstractmethod
+    def message(self, request: Request, call_state: CallState) -> Message:
+        """Return the message of a call, with its price."""
+
+    @abstractmethod
+    def unpayable(self, message: Message, request: Request, call_state: CallState, gas_limit: int) -> str:
+        """Return the error for a sender who cannot pay for this gas limit, the value and the blobs."""
+
+    @abstractmethod
+    def refused(self, reason: str, gas_limit: int) -> str:
+        """Return the answer of an estimate to a call that is not executed with this gas limit."""
+
+    def prepare(self, request: Request, call_state: CallState, *, tolerance: float, limits: Limits) -> "Prepared":
+        """Return a call as the node would execute it for an estimate; the parameters are not checked.
+
+        Parameters
+        ----------
+        tolerance, limits : as in `feemodel.execution.estimate_gas`.
+
+        >>> request = Request(Call(to=bytes(20)))
+        >>> NODES["besu"].prepare(request, CallState(accounts={}), tolerance=0, limits=Limits()).message.gas_price
+        7
+        """
+        call, fork = request.call, call_state.fork
+        if call.chain_id is not None and call.chain_id != call_state.chain_id:
+            raise ExecutionFailed(self.other_chain.format(have=call.chain_id, want=call_state.chain_id))
+        sender = call_state.account(call.sender or ZERO_ADDRESS)
+        upper = self.upper_bound(request, call_state, sender, limits.gas_cap)
+        try:
+            message = self.message(request, call_state)
+            if sender.nonce == UINT64_MAX:
+                check_nonce(message.sender, call_state)
+            if message.to is None:
+                check_init_code(message, call_state)
+        except ExecutionFailed as error:
+            raise ExecutionFailed(self.refused(error.message, upper)) from None
+        spare = sender.balance - message.value
+        if request.blob_hashes:
+            spare -= _blob_cost(request)
+        price = (call.max_fee or message.gas_price) if message.pays else 0
+        payable = -1 if spare < 0 else spare // price if price else inf
+        most = payable if fork.max_transaction_gas is None else min(fork.max_transaction_gas, payable)
+        transfer = message.to is not None and not message.data
+        if transfer and not self.rules.transfer_to_code:
+            transfer = not call_state.account(message.to or ZERO_ADDRESS).code
+        has_code = message.pays and bool(sender.code)
+        search = Search(self.rules, upper, most, tolerance, transfer, limits, sender_has_code=has_code)
+        return Prepared(self, request, call_state, message, search, payable)
+
+
+class Prepared(NamedTuple):
+    """A call as a node would execute it, and the search for its gas limit."""
+
+    node: Node
+    request: Request
+    call_state: CallState
+    message: Message
+    search: Search
+    payable: float  #: the largest gas limit that the sender can pay for; below 0 it can pay for none [gas]
+
+    def failure(self, outcome: Outcome) -> ExecutionFailed:
+        """Return the error for a call that fails at the upper bound."""
+        node, message, upper, fork = self.node, self.message, self.search.upper, self.call_state.fork
+        if outcome.status is Status.REFUSED and upper > self.payable:
+            words = node.unpayable(message, self.request, self.call_state, upper)
+            return ExecutionFailed(node.refused(words, upper))
+        if outcome.status is Status.REFUSED:
+            words = f"transaction gas limit too high (cap: {fork.max_transaction_gas}, tx: {upper})"
+            return ExecutionFailed(words)
+        if outcome.status is Status.INTRINSIC and node.names_floor:
+            error = too_little_gas(message, outcome, upper, fork)
+            if error.message.startswith(FLOOR_WORDS):
+                return ExecutionFailed(node.refused(error.message, upper))
+        return failure(outcome, upper, estimating=True)
+
+
+class Geth(Node):
+    """go-ethereum."""
 
     rules = GETH
-    names_floor = True  #: whether an estimate names the floor of calldata, or says that the allowance is exceeded
+    names_floor = True
+    other_chain = "chainId does not match node's (have={have}, want={want})"
 
     def message(self, request: Request, call_state: CallState) -> Message:
-        """A call without a price pays nothing and reads a base fee of zero."""
+        """Return the message of a call; one without a price pays nothing and reads a base fee of zero."""
         call, base_fee = request.call, call_state.block.base_fee
-        cap, tip = fee_cap(call), tip_cap(call)
+        cap = call.gas_price or call.max_fee or 0
+        tip = cap if call.gas_price is not None else call.max_priority_fee or 0
         if tip > cap:
             raise ExecutionFailed(
                 f"max priority fee per gas higher than max fee per gas: {named(call)}, "
@@ -45,21 +145,17 @@ class Geth:
         if request.blob_hashes:
             _check_blob_fee(request, call_state)
         price = min(cap, tip + base_fee)
-        return parse_message(request, gas_price=price, base_fee=base_fee if price else 0, pays=True)
+        return _message(request, price, base_fee if price else 0, pays=True)
 
-    def check_chain(self, request: Request, call_state: CallState) -> None:
-        """Refuse a call of another chain."""
-        _check_chain(request.call, call_state, "chainId does not match node's (have={have}, want={want})")
-
-    def upper_bound(self, request: Request, call_state: CallState, gas_cap: int) -> int:
-        """The call's own `gas`, or the block's limit; then what the balance can pay for."""
+    def upper_bound(self, request: Request, call_state: CallState, sender: Account, gas_cap: int) -> int:
+        """Return the call's own `gas`, or the block's limit; at most what the balance can pay for."""
         call = request.call
         upper = call.gas if call.gas is not None and call.gas >= TRANSACTION_GAS else call_state.block.gas_limit
         if call_state.fork.max_transaction_gas is not None:
             upper = min(upper, call_state.fork.max_transaction_gas)
-        cap = fee_cap(call)
+        cap = call.gas_price or call.max_fee or 0
         if cap:
-            available, value = call_state.account(call.sender or ZERO_ADDRESS).balance, call.value or 0
+            available, value = sender.balance, call.value or 0
             if value >= available:
                 raise ExecutionFailed("insufficient funds for transfer")
             available -= value
@@ -70,71 +166,64 @@ class Geth:
             upper = min(upper, available // cap)
         return min(upper, gas_cap)
 
-    def price(self, request: Request, call_state: CallState) -> int:
-        """What the sender must be able to pay for each unit of the gas limit [wei / gas]."""
-        return fee_cap(request.call)
-
-    def unpayable(self, request: Request, call_state: CallState, gas_limit: int) -> str:
-        """The error for a sender who cannot pay for this gas limit, the value and the blobs."""
-        have, want = _balance(request, call_state), gas_limit * self.price(request, call_state) + fixed_cost(request)
+    def unpayable(self, message: Message, request: Request, call_state: CallState, gas_limit: int) -> str:
+        have, want = _have_and_want(message, request, call_state, gas_limit)
         return f"insufficient funds for gas * price + value: {named(request.call)} have {have} want {want}"
 
     def refused(self, reason: str, gas_limit: int) -> str:
-        """What an estimate answers where a call with this gas limit is not executed."""
         return f"failed with {gas_limit} gas: {reason}"
 
     def admitted(self, request: Request, call_state: CallState, gas_limit: int) -> Message:
-        """The message with its price, where geth would begin to execute it with this gas limit.
+        """Return the message with its price, where geth would begin to execute it with this gas limit.
 
-        Raises `ExecutionFailed` for the first reason, in the order of its checks, why it would not.
+        Raises `ExecutionFailed` for the first reason, in the order of geth's checks, why it would not.
         """
         check_nonce(request.call.sender or ZERO_ADDRESS, call_state)
         message = self.message(request, call_state)
-        if gas_limit > payable_gas(self, request, call_state):
-            raise ExecutionFailed(self.unpayable(request, call_state, gas_limit))
+        have, want = _have_and_want(message, request, call_state, gas_limit)
+        if want > have:
+            raise ExecutionFailed(self.unpayable(message, request, call_state, gas_limit))
         check_init_code(message, call_state)
         return message
 
 
-class Besu:
-    """Besu, and with it Linea's nodes; methods as of `Geth`."""
+class Besu(Node):
+    """Besu, and with it Linea's nodes."""
 
     rules = BESU
     names_floor = False
-
-    def check_chain(self, request: Request, call_state: CallState) -> None:
-        words = "transaction was meant for chain id {have} and not this chain id {want}"
-        _check_chain(request.call, call_state, words)
+    other_chain = "transaction was meant for chain id {have} and not this chain id {want}"
 
     def message(self, request: Request, call_state: CallState) -> Message:
-        """A call without a price is executed at the base fee; only a sender that is named pays for its gas."""
+        """Return the message of a call; one without a price is executed at the base fee, and paid by a named sender."""
         call, base_fee = request.call, call_state.block.base_fee
-        if tip_cap(call) > fee_cap(call):
-            raise ExecutionFailed("max priority fee per gas cannot be greater than max fee per gas")
-        _check_blob_fee(request, call_state)
-        return parse_message(request, gas_price=_besu_price(call, base_fee), base_fee=base_fee)
+        price = base_fee
+        if call.gas_price is not None:
+            price = call.gas_price
+        elif call.max_fee is not None or call.max_priority_fee is not None:
+            cap, tip = call.max_fee or 0, call.max_priority_fee or 0
+            if tip > cap:
+                raise ExecutionFailed("max priority fee per gas cannot be greater than max fee per gas")
+            price = min(cap, tip + base_fee)
+        if request.blob_hashes:
+            _check_blob_fee(request, call_state)
+        return _message(request, price, base_fee, pays=call.sender is not None)
 
-    def upper_bound(self, request: Request, call_state: CallState, gas_cap: int) -> int:
-        """The block's limit, then what the balance can pay for; the call's own `gas` is not looked at."""
+    def upper_bound(self, request: Request, call_state: CallState, sender: Account, gas_cap: int) -> int:
+        """Return the block's limit, at most what the balance can pay for, whatever the call's own `gas`."""
         call = request.call
         upper = min(call_state.block.gas_limit, gas_cap)
         if call_state.fork.max_transaction_gas is not None:
             upper = min(upper, call_state.fork.max_transaction_gas)
-        if call.sender is not None and fee_cap(call):
-            spare = max(call_state.account(call.sender).balance - (call.value or 0), 0)
-            upper = min(upper, spare // fee_cap(call))
+        cap = call.gas_price or call.max_fee or 0
+        if call.sender is not None and cap:
+            upper = min(upper, max(sender.balance - (call.value or 0), 0) // cap)
         if upper < TRANSACTION_GAS:
             raise ExecutionFailed("Upfront cost exceeds account balance", UPFRONT_COST)
         return upper
 
-    def price(self, request: Request, call_state: CallState) -> int:
-        """What the sender must be able to pay for each unit of the gas limit [wei / gas]."""
-        call = request.call
-        return 0 if call.sender is None else max(fee_cap(call), _besu_price(call, call_state.block.base_fee))
-
-    def unpayable(self, request: Request, call_state: CallState, gas_limit: int) -> str:
-        """The error for a sender who cannot pay for this gas limit, the value and the blobs."""
-        balance, cost = _balance(request, call_state), gas_limit * self.price(request, call_state) + fixed_cost(request)
+    def unpayable(self, message: Message, request: Request, call_state: CallState, gas_limit: int) -> str:
+        balance, cost = _have_and_want(message, request, call_state, gas_limit)
         return (
             f"transaction up-front cost {cost:#x} exceeds transaction sender account balance {balance:#x} "
             f"for sender {to_hex(request.call.sender or ZERO_ADDRESS)}"
@@ -144,7 +233,6 @@ class Besu:
         return reason
 
 
-Node: TypeAlias = Geth | Besu
 NODES: dict[str, Node] = {node.rules.name: node for node in (Geth(), Besu())}
 
 
@@ -155,21 +243,6 @@ def node_named(name: str) -> Node:
     'besu'
     """
     return NODES[choice("search", name, NODES)]
-
-
-def payable_gas(node: Node, request: Request, call_state: CallState) -> float:
-    """The largest gas limit that the sender can pay for, besides value and blobs; negative if not even these [gas]."""
-    spare = call_state.account(request.call.sender or ZERO_ADDRESS).balance - fixed_cost(request)
-    if spare < 0:
-        return -1
-    price = node.price(request, call_state)
-    return spare // price if price else inf
-
-
-def check_rules(message: Message, call_state: CallState) -> None:
-    """Refuse what no transaction may be by the rules of the chain, whatever it pays: EIP-2681, EIP-3860."""
-    check_nonce(message.sender, call_state)
-    check_init_code(message, call_state)
 
 
 def check_nonce(sender: bytes, call_state: CallState) -> None:
@@ -199,14 +272,39 @@ def checksummed(address: bytes) -> str:
     )
 
 
-def fixed_cost(request: Request) -> int:
-    """What the sender must be able to pay whatever the gas limit is: the value, and the blobs at most [wei]."""
-    value = request.call.value or 0
-    return value + _blob_cost(request) if request.blob_hashes else value
+def _have_and_want(message: Message, request: Request, call_state: CallState, gas_limit: int) -> tuple[int, int]:
+    """Return the sender's balance, and what it must be able to pay for this gas limit, value and blobs [wei]."""
+    price = (request.call.max_fee or message.gas_price) if message.pays else 0
+    blobs = _blob_cost(request) if request.blob_hashes else 0
+    return call_state.account(message.sender).balance, gas_limit * price + message.value + blobs
 
 
-def _balance(request: Request, call_state: CallState) -> int:
-    return call_state.account(request.call.sender or ZERO_ADDRESS).balance
+def parse_message(
+    call: Request | Call | Mapping[str, Any], *, gas_price: int = 0, base_fee: int = 0, pays: bool | None = None
+) -> Message:
+    """Return the message of a call.
+
+    Parameters
+    ----------
+    call : as in `feemodel.execution.message.parse_request`.
+    gas_price, base_fee : at which it is executed [wei / gas].
+    pays : whether the gas limit is paid for in advance; a sender that is named pays, unless this says otherwise.
+
+    Raises `InvalidInput` for a call that cannot be read.
+
+    >>> parse_message({"to": "0x" + "11" * 20, "value": "0x5"}, gas_price=7).value
+    5
+    """
+    request = parse_request(call)
+    return _message(request, gas_price, base_fee, pays=request.call.sender is not None if pays is None else pays)
+
+
+def _message(request: Request, gas_price: int, base_fee: int, *, pays: bool) -> Message:
+    call = request.call
+    return Message(  # by position: by name it takes twice the time
+        call.sender or ZERO_ADDRESS, call.to, call.value or 0, call.data, gas_price, base_fee, call.access_list or (),
+        request.authorizations, request.blob_hashes, pays, bool(request.blob_hashes and call.max_fee_per_blob_gas),
+    )  # fmt: skip
 
 
 def named(call: Call) -> str:
@@ -214,9 +312,10 @@ def named(call: Call) -> str:
     return f"address {checksummed(call.sender or ZERO_ADDRESS)}"
 
 
-def _check_chain(call: Call, call_state: CallState, words: str) -> None:
+def check_chain(node: Node, call: Call, call_state: CallState) -> None:
+    """Refuse a call of another chain."""
     if call.chain_id is not None and call.chain_id != call_state.chain_id:
-        raise ExecutionFailed(words.format(have=call.chain_id, want=call_state.chain_id))
+        raise ExecutionFailed(node.other_chain.format(have=call.chain_id, want=call_state.chain_id))
 
 
 def _check_blob_fee(request: Request, call_state: CallState) -> None:
@@ -228,14 +327,6 @@ def _check_blob_fee(request: Request, call_state: CallState) -> None:
             f"max fee per blob gas less than block blob gas fee: {named(request.call)} "
             f"blobGasFeeCap: {cap}, blobBaseFee: {blob_base_fee(call_state)}"
         )
-
-
-def _besu_price(call: Call, base_fee: int) -> int:
-    if call.gas_price is not None:
-        return call.gas_price
-    if call.max_fee is None and call.max_priority_fee is None:
-        return base_fee
-    return min(fee_cap(call), tip_cap(call) + base_fee)
 
 
 def _blob_cost(request: Request) -> int:

@@ -8,7 +8,7 @@ from feemodel.errors import ExecutionFailed
 from feemodel.ethereum.call import Call
 from feemodel.ethereum.quantities import to_quantity
 from feemodel.execution.access_list import AccessListFound, fixed_point, list_reply, warm_accounts, without
-from feemodel.execution.clients import check_rules, node_named
+from feemodel.execution.clients import node_named
 from feemodel.execution.engines import Engine, Execute, engine_of
 from feemodel.execution.failures import failure
 from feemodel.execution.gas_parts import GasParts, gas_parts
@@ -66,10 +66,8 @@ def gas_details(
     (4205, 4205, -2200)
     """
     node, request, changed = node_named(search), parse_request(call), call_state.overridden(overrides)
-    node.check_chain(request, changed)
-    message = node.message(request, changed)
-    check_rules(message, changed)
-    most = max(node.upper_bound(request, changed, limits.gas_cap), gas_limit)
+    prepared = node.prepare(request, changed, tolerance=0.0, limits=limits)
+    message, most = prepared.message, max(prepared.search.upper, gas_limit)
     excluded = warm_accounts(request, changed) if call_state.fork.access_lists else frozenset()
 
     def task(execute: Execute) -> GasDetails:

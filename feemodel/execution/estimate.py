@@ -6,15 +6,15 @@ from typing import Any, NamedTuple
 from feemodel.checks import real_scalar
 from feemodel.errors import ExecutionFailed, InvalidInput
 from feemodel.ethereum.call import Call
-from feemodel.ethereum.transaction import ZERO_ADDRESS
-from feemodel.execution.clients import Geth, Node, check_rules, node_named, payable_gas
+from feemodel.execution.clients import Geth, Prepared, check_chain, node_named
 from feemodel.execution.engines import Engine, Execute, engine_of
 from feemodel.execution.failures import failure, not_executed
-from feemodel.execution.gas_parts import FLOOR_WORDS, too_little_gas
+from feemodel.execution.forks import Fork
+from feemodel.execution.gas_parts import too_little_gas
 from feemodel.execution.limits import DEFAULT_LIMITS, Limits
-from feemodel.execution.message import Request, parse_request
+from feemodel.execution.message import Message, Request, parse_request
 from feemodel.execution.outcome import Outcome, Status
-from feemodel.execution.search import TOLERANCE, Search
+from feemodel.execution.search import TOLERANCE, Searched
 from feemodel.execution.state import CallState
 from feemodel.records import printed_as_table
 
@@ -64,23 +64,28 @@ def estimate_gas(
     >>> estimate_gas({"from": sender, "to": sender}, CallState(accounts={}), overrides=fund, engine="reference")
     GasEstimate(gas_limit=21000, gas_used=21000, executions=1, engine='reference', proven=0)
     """
-    node, request, changed = node_named(search), parse_request(call), call_state.overridden(overrides)
-    return estimated(node, request, changed, engine_of(engine), tolerance=check_tolerance(tolerance), limits=limits)
+    changed, checked = call_state.overridden(overrides), check_tolerance(tolerance)
+    prepared = node_named(search).prepare(parse_request(call), changed, tolerance=checked, limits=limits)
+    return gas_estimate(prepared, engine_of(engine))
 
 
-def estimated(
-    node: Node, request: Request, call_state: CallState, engine: Engine, *, tolerance: float, limits: Limits
-) -> GasEstimate:
-    """The gas limit that a request needs, as `estimate_gas` finds it; the parameters are not checked.
+def gas_estimate(prepared: Prepared, engine: Engine) -> GasEstimate:
+    """Return the gas limit that a prepared call needs; raises as `estimate_gas`.
 
     >>> from feemodel.execution.engines import engine_named
-    >>> besu, request = node_named("besu"), parse_request({"to": "0x" + "22" * 20})
-    >>> state = CallState(accounts={})
-    >>> estimated(besu, request, state, engine_named("auto"), tolerance=0, limits=DEFAULT_LIMITS).gas_limit
+    >>> request, state = parse_request({"to": "0x" + "22" * 20}), CallState(accounts={})
+    >>> prepared = node_named("besu").prepare(request, state, tolerance=0, limits=DEFAULT_LIMITS)
+    >>> gas_estimate(prepared, engine_named("auto")).gas_limit
     21000
     """
-    estimate = _Estimate(node, request, call_state, tolerance, limits)
-    return engine.run(call_state, estimate.found)
+
+    def task(execute: Execute) -> tuple[Searched, str]:
+        return execute.search(prepared.message, prepared.search), execute.engine
+
+    found, name = engine.run(prepared.call_state, task)
+    if found.gas_limit is None:
+        raise prepared.failure(found.outcome)
+    return GasEstimate(found.gas_limit, found.outcome.charged, found.executed, name, found.proven)
 
 
 def execute_call(
@@ -97,16 +102,31 @@ def execute_call(
     >>> execute_call({"to": "0x" + "22" * 20, "data": "0x" + "07" * 32}, CallState(accounts={}), overrides=echo)[:2]
     b'\\x07\\x07'
     """
-    node, request, changed = Geth(), parse_request(call), call_state.overridden(overrides)
-    node.check_chain(request, changed)
+    request, changed = parse_request(call), call_state.overridden(overrides)
+    message, gas = prepare_call(request, changed, limits)
+    return returned(message, engine_of(engine).run(changed, lambda execute: execute(message, gas)), gas, changed.fork)
+
+
+def prepare_call(request: Request, call_state: CallState, limits: Limits) -> tuple[Message, int]:
+    """Return the message of an `eth_call` and its gas limit [gas]; raises `ExecutionFailed` as geth refuses it."""
+    node = Geth()
+    check_chain(node, request.call, call_state)
     gas = limits.gas_cap if request.call.gas is None else min(request.call.gas, limits.gas_cap)
     try:
-        message = node.admitted(request, changed, gas)
+        return node.admitted(request, call_state, gas), gas
     except ExecutionFailed as error:
         raise not_executed(error, gas) from None
-    outcome = engine_of(engine).run(changed, lambda execute: execute(message, gas))
+
+
+def returned(message: Message, outcome: Outcome, gas: int, fork: Fork) -> bytes:
+    """Return the bytes that an execution returned; raises `ExecutionFailed` where it did not succeed.
+
+    Parameters
+    ----------
+    message, outcome, gas, fork : the execution with this gas limit, by the rules of a fork.
+    """
     if outcome.status is Status.INTRINSIC:
-        raise not_executed(too_little_gas(message, outcome, gas, changed.fork), gas)
+        raise not_executed(too_little_gas(message, outcome, gas, fork), gas)
     if not outcome.succeeded:
         raise failure(outcome, gas, estimating=False)
     return outcome.output
@@ -118,49 +138,3 @@ def check_tolerance(tolerance: float) -> float:
     if not is_fine and not 0 <= real_scalar("tolerance", tolerance) < 1:
         raise InvalidInput("tolerance", "expected a number from 0 to below 1", tolerance)
     return tolerance
-
-
-class _Estimate:
-    """A call as a node makes it a message, executed with the limits that the node would execute it with.
-
-    What takes too much is ended.
-    """
-
-    def __init__(self, node: Node, request: Request, call_state: CallState, tolerance: float, limits: Limits) -> None:
-        self._node, self._request, self._call_state = node, request, call_state
-        node.check_chain(request, call_state)
-        self._upper = node.upper_bound(request, call_state, limits.gas_cap)
-        try:
-            self._message = message = node.message(request, call_state)
-            check_rules(message, call_state)
-        except ExecutionFailed as error:
-            raise ExecutionFailed(node.refused(error.message, self._upper)) from None
-        self._payable, cap = payable_gas(node, request, call_state), call_state.fork.max_transaction_gas
-        most = self._payable if cap is None else min(cap, self._payable)  # of all limits [gas]
-        is_transfer = message.to is not None and not message.data
-        if is_transfer and not node.rules.transfer_to_code:
-            is_transfer = not call_state.account(message.to or ZERO_ADDRESS).code
-        self._search = Search(node.rules, self._upper, most, tolerance, is_transfer, limits)
-
-    def found(self, execute: Execute) -> GasEstimate:
-        """What the node's search finds with these executions; raises where the call fails at the upper bound."""
-        found = execute.search(self._message, self._search)
-        if found.gas_limit is None:
-            raise self._failure(found.outcome)
-        return GasEstimate(found.gas_limit, found.outcome.charged, found.executed, execute.engine, found.proven)
-
-    def _failure(self, outcome: Outcome) -> ExecutionFailed:
-        """The error for a call that fails at the upper bound."""
-        if outcome.status is Status.REFUSED:
-            return ExecutionFailed(self._refusal(self._upper))
-        if outcome.status is Status.INTRINSIC and self._node.names_floor:
-            error = too_little_gas(self._message, outcome, self._upper, self._call_state.fork)
-            if error.message.startswith(FLOOR_WORDS):
-                return ExecutionFailed(self._node.refused(error.message, self._upper))
-        return failure(outcome, self._upper, estimating=True)
-
-    def _refusal(self, gas_limit: int) -> str:
-        """What a node says to a limit that is too large."""
-        if gas_limit > self._payable:
-            return self._node.refused(self._node.unpayable(self._request, self._call_state, gas_limit), gas_limit)
-        return f"transaction gas limit too high (cap: {self._call_state.fork.max_transaction_gas}, tx: {gas_limit})"

@@ -1,19 +1,12 @@
-"""The message that an engine executes: a call with its price decided, and what a node refuses before executing it."""
+"""The message that an engine executes, and the reader of calls with authorizations and blobs."""
 
 from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from ethereum_rlp import rlp
-
 from feemodel.checks import UINT64_MAX, UINT256_MAX, sequence
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import (
-    ACCESS_LIST,
-    BLOB,
-    DYNAMIC_FEE,
-    LEGACY,
-    SET_CODE,
     AccessList,
     Call,
     as_bytes,
@@ -21,7 +14,7 @@ from feemodel.ethereum.call import (
     is_missing,
     parse_call,
 )
-from feemodel.ethereum.quantities import minimal_bytes, to_hex, to_quantity
+from feemodel.ethereum.quantities import to_hex, to_quantity
 from feemodel.ethereum.transaction import ZERO_ADDRESS, Authorization, read_authorizations
 from feemodel.ethereum.transaction_fields import FIELD_NAMES
 
@@ -111,64 +104,6 @@ def _check_numbers(call: Call) -> None:
         if value is not None and value > maximum:
             reason = f"expected a number below 2**{maximum.bit_length()}"
             raise InvalidInput(f"call.{wire}", reason, to_quantity(value))  # of any length, unlike its decimal digits
-
-
-def parse_message(
-    call: Request | Call | Mapping[str, Any], *, gas_price: int = 0, base_fee: int = 0, pays: bool | None = None
-) -> Message:
-    """The message of a call.
-
-    Parameters
-    ----------
-    call : as in `parse_request`.
-    gas_price, base_fee : that it is executed at [wei / gas].
-    pays : whether the gas limit is paid for in advance; a sender that is named pays, unless this says otherwise.
-    """
-    request = call if isinstance(call, Request) else parse_request(call)
-    parsed = request.call
-    return Message(  # by position: by name it takes twice the time
-        parsed.sender or ZERO_ADDRESS, parsed.to, parsed.value or 0, parsed.data, gas_price, base_fee,
-        parsed.access_list or (), request.authorizations, request.blob_hashes,
-        parsed.sender is not None if pays is None else pays, bool(request.blob_hashes and parsed.max_fee_per_blob_gas),
-    )  # fmt: skip
-
-
-def fee_cap(call: Call) -> int:
-    """The most that a call pays for its gas [wei / gas]."""
-    return call.gas_price if call.gas_price is not None else call.max_fee or 0
-
-
-def tip_cap(call: Call) -> int:
-    """What of that goes to the block's beneficiary at most [wei / gas]."""
-    return call.gas_price if call.gas_price is not None else call.max_priority_fee or 0
-
-
-def transaction_type(request: Request) -> int:
-    """The type that geth gives a call: of the dynamic fee, unless it says otherwise."""
-    if request.call.gas_price is not None:
-        return LEGACY if request.call.access_list is None else ACCESS_LIST
-    if request.authorizations:
-        return SET_CODE
-    return BLOB if request.blob_hashes else DYNAMIC_FEE
-
-
-def encoded_transaction(request: Request) -> bytes:
-    """The call as a transaction whose signature is zeros, EIP-2718."""
-    call, kind = request.call, transaction_type(request)
-    gas, target, value = minimal_bytes(call.gas or 0), call.to or b"", minimal_bytes(call.value or 0)
-    common = [gas, target, value, call.data]
-    if kind == LEGACY:
-        return rlp.encode([minimal_bytes(call.nonce or 0), minimal_bytes(call.gas_price or 0), *common, b"", b"", b""])
-    prices = (call.gas_price or 0,) if kind == ACCESS_LIST else (tip_cap(call), fee_cap(call))
-    numbers = (call.chain_id or 0, call.nonce or 0, *prices)
-    listed = [[address, list(keys)] for address, keys in call.access_list or ()]
-    items: list[Any] = [*map(minimal_bytes, numbers), *common, listed]
-    if kind == BLOB:
-        items += [minimal_bytes(call.max_fee_per_blob_gas or 0), list(request.blob_hashes)]
-    elif kind == SET_CODE:
-        entries = request.authorizations
-        items.append([[one if isinstance(one, bytes) else minimal_bytes(one) for one in entry] for entry in entries])
-    return bytes([kind]) + rlp.encode([*items, b"", b"", b""])
 
 
 def _blob_hashes(hashes: Any) -> tuple[bytes, ...]:

@@ -92,15 +92,16 @@ class Native:
         self._seconds = None if seconds is None else check_seconds("seconds", seconds)
         self._base: _Base | None = None
 
-    def run(self, call_state: CallState, task: Callable[[Execute], Found]) -> Found:
-        """What `task` makes of the executions that it asks for, see `feemodel.execution.engines.Engine`.
+    def run(self, call_state: CallState, task: Callable[[Execute], Found], *, inline_gas: int | None = None) -> Found:
+        """Return the result of a task that executes messages on a state, see `feemodel.execution.engines.Engine`.
 
-        Raises `LimitExceeded` where they take too long.
+        Parameters
+        ----------
+        inline_gas : that all executions of the task may take together in place of more, for as long as a trace proves
+            how more gas ends; without it every execution gets the gas that it asks for [gas].
+
+        Raises `LimitExceeded` where the executions take too long, and `Unproven` where `inline_gas` is too little.
         """
-        return task(self.on(call_state))
-
-    def on(self, call_state: CallState) -> Execute:
-        """What executes messages on a state, from now on for as long as a task may take."""
         base = self._base
         if base is None or (call_state is not base.call_state and not call_state.same_base(base.call_state)):
             base = self._base = _Base(call_state)
@@ -109,7 +110,7 @@ class Native:
             block = base.block if call_state.block is base.call_state.block else _block(call_state)
         except _NO_FIELDS as error:
             raise _wrong_state(call_state, error) from None
-        return _Machine(state, block, call_state, self._seconds)
+        return task(_Machine(state, block, call_state, self._seconds, inline_gas))
 
 
 class _Base:
@@ -127,32 +128,55 @@ class _Machine:
 
     engine = "native"
 
-    def __init__(self, state: native.State, block: native.Block, call_state: CallState, seconds: float | None) -> None:
+    def __init__(
+        self,
+        state: native.State,
+        block: native.Block,
+        call_state: CallState,
+        seconds: float | None,
+        inline_gas: int | None,
+    ) -> None:
         self._state, self._block, self._call_state = state, block, call_state
         self._seconds, self._until = seconds, None if seconds is None else monotonic() + seconds
-        self._message: Message | None = None
-        self._blob_cost = 0
+        self._inline_gas = inline_gas  # that is left
+        self._message: Message | None = None  # that was prepared last
+        self._given: native.Message
+        self._blob_cost, self._proves = 0, False
 
     def __call__(self, message: Message, gas_limit: int) -> Outcome:
         return self.trace(message, gas_limit).outcome
 
     def trace(self, message: Message, gas_limit: int) -> Traced:
-        """The execution with what it proves about other gas limits."""
+        """Return the execution with what it proves about other gas limits."""
+        left = self._inline_gas
+        if left is None or gas_limit <= left:
+            traced = self._traced(message, gas_limit)
+        else:
+            if message.pays and message.gas_price and self._call_state.account(message.sender).code:
+                raise Unproven("the sender's code may spend what is left of its balance")
+            traced = self._traced(message, left)
+            if not (traced.oblivious and traced.outcome.status in (Status.SUCCESS, Status.REVERT)):
+                raise Unproven(f"{left:,} gas do not tell how {gas_limit:,} end")
+        if left is not None:
+            self._inline_gas = left - traced.outcome.gas_used
+        return traced
+
+    def _traced(self, message: Message, gas_limit: int) -> Traced:
         answer, least, most, single_frame = self._executed(native.trace, message, gas_limit)
         outcome = _outcome(answer)
-        return Traced(outcome, least, most, single_frame) if self._proves(message) else Traced(outcome)
+        return Traced(outcome, least, most, single_frame) if self._proves else Traced(outcome)
 
     def search(self, message: Message, search: Search) -> Searched:
-        """The gas limit that a message needs, see `feemodel.execution.search.search_message`."""
+        """Return the gas limit that a message needs, see `feemodel.execution.search.search_message`."""
         given, limits = self._prepared(message), search.limits
-        if search.most_gas >= 0:
-            check_executable(self._call_state, message, 0, self._blob_cost)
+        inline_gas = search.inline_gas if self._inline_gas is None else self._inline_gas
         try:
             gas_limit, answer, executed, proven, spent = native.search(
                 self._state, self._block, given, rules=search.rules.name, upper=search.upper,
                 most=int(min(search.most_gas, MAX_GAS)), tolerance=search.tolerance, transfer=search.transfer,
-                proves=self._proves(message), total_gas=limits.total_gas, seconds=limits.seconds, left=self._left(),
-                inline_gas=search.inline_gas, sender_acts=search.sender_has_code and bool(message.gas_price),
+                proves=self._proves, total_gas=limits.total_gas, seconds=limits.seconds,
+                left=None if self._until is None else max(self._until - monotonic(), 0.0),
+                inline_gas=inline_gas, sender_acts=search.sender_has_code and bool(message.gas_price),
             )  # fmt: skip
         except native.SpentGas:
             raise too_much_gas(limits.total_gas) from None
@@ -163,17 +187,16 @@ class _Machine:
         except (TypeError, ValueError, OverflowError) as error:
             raise InvalidInput("search", str(error), search) from None
         except _faults() as error:
+            check_executable(self._call_state, message, 0, blob_cost(self._call_state, message))
             raise self._failure(error) from None
-        outcome = REFUSED if answer is None else _outcome(answer)
-        return Searched(gas_limit, outcome, executed, proven, spent)
-
-    def _proves(self, message: Message) -> bool:
-        """Whether an execution tells of others: a smaller limit leaves the payer more, which may be too much."""
-        pays = message.pays and message.gas_price
-        return not pays or self._call_state.account(message.sender).balance <= UINT256_MAX // 2
+        if self._inline_gas is not None:
+            self._inline_gas -= spent
+        return Searched(gas_limit, REFUSED if answer is None else _outcome(answer), executed, proven, spent)
 
     def inspect(self, message: Message, gas_limit: int) -> Inspected:
-        """The execution with its gas by contract, and what its code named."""
+        """Return the execution with its gas by contract, and what its code named."""
+        if self._inline_gas is not None:
+            raise Unproven("an inspection takes all its gas")
         answer, contracts, touched = self._executed(native.inspect, message, gas_limit)
         named = tuple((account, tuple(slots)) for account, slots in touched)
         return Inspected(_outcome(answer), tuple(contracts), named)
@@ -181,26 +204,41 @@ class _Machine:
     def _executed(self, function: _Function[Answer], message: Message, gas_limit: int) -> Answer:
         given = self._prepared(message)
         check_executable(self._call_state, message, gas_limit, self._blob_cost)
+        left = None if self._until is None else max(self._until - monotonic(), 0.0)
         try:
-            return function(self._state, self._block, given, gas_limit, self._left())
+            return function(self._state, self._block, given, gas_limit, left)
         except _faults() as error:
             raise self._failure(error) from None
 
     def _prepared(self, message: Message) -> native.Message:
-        """The message as the package has it, which is asked for again and again."""
-        if message is not self._message:
-            self._blob_cost = blob_cost(self._call_state, message)
-            try:
-                self._given, self._message = _given(message, self._call_state, self._blob_cost), message
-            except InvalidInput:
-                raise
-            except _NO_FIELDS as error:
-                check_message(message)
-                raise InvalidInput("message", f"expected fields of a transaction: {error}", message) from None
+        """Return the message as the package has it, which is asked for again and again."""
+        if message is self._message:
+            return self._given
+        fork = self._call_state.fork
+        self._blob_cost = blob_cost(self._call_state, message) if message.blob_hashes else 0
+        if message.authorizations and not fork.authorizations:
+            raise InvalidInput("fork", "expected Prague or later for a SetCodeTransaction", fork.name)
+        if message.access_list and not fork.access_lists:
+            raise InvalidInput("fork", "expected Berlin or later for a AccessListTransaction", fork.name)
+        try:
+            self._given = native.Message(
+                sender=message.sender, to=message.to, value=message.value.to_bytes(32), data=message.data,
+                gas_price=message.gas_price.to_bytes(32), base_fee=message.base_fee.to_bytes(32),
+                access_list=message.access_list,
+                authorizations=_authorizations(message.authorizations) if message.authorizations else [],
+                blob_hashes=message.blob_hashes, pays=message.pays, blob_cost=self._blob_cost.to_bytes(32),
+            )  # fmt: skip
+            # A smaller limit leaves the payer more, which may be too much for a balance: then no execution tells of
+            # others.
+            pays = message.pays and message.gas_price
+            self._proves = not pays or self._call_state.account(message.sender).balance <= UINT256_MAX // 2
+        except InvalidInput:
+            raise
+        except _NO_FIELDS as error:
+            check_message(message)
+            raise InvalidInput("message", f"expected fields of a transaction: {error}", message) from None
+        self._message = message
         return self._given
-
-    def _left(self) -> float | None:
-        return None if self._until is None else max(self._until - monotonic(), 0.0)
 
     def _failure(self, error: Exception) -> FeeModelError:
         """The error for an execution that has no outcome."""
@@ -319,24 +357,3 @@ def _authorizations(entries: Sequence[Authorization]) -> list[tuple[bytes, bytes
         )
         for entry in entries
     ]  # fmt: skip
-
-
-def _given(message: Message, call_state: CallState, blob_cost: int) -> native.Message:
-    fork = call_state.fork
-    if message.authorizations and not fork.authorizations:
-        raise InvalidInput("fork", "expected Prague or later for a SetCodeTransaction", fork.name)
-    if message.access_list and not fork.access_lists:
-        raise InvalidInput("fork", "expected Berlin or later for a AccessListTransaction", fork.name)
-    return native.Message(
-        sender=message.sender,
-        to=message.to,
-        value=message.value.to_bytes(32),
-        data=message.data,
-        gas_price=message.gas_price.to_bytes(32),
-        base_fee=message.base_fee.to_bytes(32),
-        access_list=message.access_list,
-        authorizations=_authorizations(message.authorizations) if message.authorizations else [],
-        blob_hashes=message.blob_hashes,
-        pays=message.pays,
-        blob_cost=blob_cost.to_bytes(32),
-    )  # fmt: skip

@@ -42,7 +42,7 @@ from feemodel.ledger.scheme import (
     Scheme,
     account_hash,
 )
-from feemodel.ledger.store import Store
+from feemodel.ledger.store import SEARCHED_BLOCKS, Store
 from feemodel.ledger.tree import ProvenLeaf, Tree, proven
 
 KEY_LIMIT = 1_024  # slots of one request, as geth has it for eth_getProof (internal/ethapi/api.go, 2024)
@@ -51,15 +51,16 @@ HEAD_TAGS = ("latest", "pending", "safe")
 
 
 def get_proof(
-    store: Store, address: str, storage_keys: Sequence[str], block: str, *, key_limit: int = KEY_LIMIT
+    store: Store, address: str | bytes, storage_keys: Sequence[str], block: str | bytes, *, key_limit: int = KEY_LIMIT
 ) -> dict[str, Any]:
     """The result object of `rollup_getProof`.
 
     Parameters
     ----------
-    address : 20 bytes, hexadecimal.
+    address : 20 bytes, or hexadecimal text.
     storage_keys : slots, each hexadecimal of up to 32 bytes; the order and duplicates are kept.
-    block : a quantity such as "0x5", or "finalized", "earliest", "latest", "pending", "safe".
+    block : a quantity such as "0x5", or "finalized", "earliest", "latest", "pending", "safe"; or the hash of one of the
+        newest 8,192 final blocks, 32 bytes.
     key_limit : the most slots that are answered.
 
     Raises `InvalidInput` for a malformed parameter, `LimitExceeded` for too many slots, `NotFinalized` for a block that
@@ -80,7 +81,7 @@ def get_proof(
 
 
 def proof_steps(
-    store: Store, address: str, storage_keys: Sequence[str], block: str, *, key_limit: int = KEY_LIMIT
+    store: Store, address: str | bytes, storage_keys: Sequence[str], block: str | bytes, *, key_limit: int = KEY_LIMIT
 ) -> Iterator[dict[str, Any]]:
     """The same object again and again while it is filled, a few slots at a time; whole when there is no further one.
 
@@ -100,11 +101,16 @@ def proof_steps(
         yield proof
 
 
-def final_block(store: Store, block: str) -> int:
+def final_block(store: Store, block: str | bytes) -> int:
     """The number of the final block that a parameter names.
 
     Raises `InvalidInput` for another text, `NotFinalized` for a block that is unknown or not final.
     """
+    if isinstance(block, bytes):
+        found = store.number_of(hash_bytes(block, "block"))
+        if found is None:
+            raise NotFinalized(f"block {to_hex(block)} is none of the newest {SEARCHED_BLOCKS:,} final blocks")
+        return found
     finalized = store.finalized
     newest = "no block is final yet" if finalized is None else f"the newest final block is {finalized}"
     if block == "finalized":

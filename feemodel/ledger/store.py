@@ -41,6 +41,7 @@ PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
 """
 KEPT = 4_096  # blocks, and tops of trees, in memory
+SEARCHED_BLOCKS = 8_192  # for a hash: a scan of two milliseconds
 MAX_CHAIN_ID = 2**63 - 1
 
 
@@ -173,6 +174,18 @@ class Store:
                 self._blocks.clear()
             self._blocks[number] = block
         return block
+
+    def number_of(self, block_hash: bytes) -> int | None:
+        """Return the number of the final block with a hash; `None` where the newest 8,192 final ones have another.
+
+        The stored blocks have no index by hash, and the search must not take long.
+        """
+        newest = self.finalized
+        if newest is None:
+            return None
+        query = "SELECT number FROM block WHERE number BETWEEN ? AND ? AND hash = ?"
+        row = self.database.one(query, (newest - SEARCHED_BLOCKS + 1, newest, block_hash))
+        return None if row is None else self.block(row[0]).number
 
     def accounts(self, number: int) -> Tree:
         """The account tree of a block.

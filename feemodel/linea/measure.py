@@ -11,11 +11,9 @@ from feemodel.ethereum.transaction import (
     LINEA_CHAIN_ID,
     ZERO_ADDRESS,
     fill,
-    filled,
     intrinsic_gas,
     measured_form,
     parse_transaction,
-    unsigned_bytes,
 )
 from feemodel.ethereum.transaction_table import RAW, UNSIGNED, Sent, raw_row, transactions_of
 from feemodel.linea.parameters import NODE
@@ -140,31 +138,6 @@ def fee_bytes(
     if gas is None:
         gas = call.gas if call.gas is not None else intrinsic_gas(call)
     return fee_transaction(call, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id, form=form)
-
-
-def call_size(
-    call: Call, *, codec: Codec, form: str, packed: bool, gas: int, nonce: int, base_fee: int, chain_id: int
-) -> int:
-    """The compressed size of a call that was not sent, as `fee_size` has it; the parameters are not checked.
-
-    >>> from feemodel.sizes.codecs import Zstd
-    >>> call = Call(to=b"\x11" * 20, value=1)
-    >>> call_size(
-    ...     call, codec=Zstd(), form="sender_unsigned", packed=False, gas=21_000, nonce=0, base_fee=7, chain_id=59_144
-    ... )
-    25
-    """
-    if form == "signed":
-        measured = fee_transaction(call, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id, form=form)
-    else:
-        fields = filled(call, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id)
-        if form == "unsigned":
-            measured = unsigned_bytes(fields)
-        else:
-            absent = fields if fields.to is not None else fields._replace(to=ZERO_ADDRESS)
-            measured = (call.sender or ZERO_ADDRESS) + unsigned_bytes(absent)
-    size = codec.size(measured)
-    return int(packed_size(size)) if packed else size
 
 
 def fee_size(

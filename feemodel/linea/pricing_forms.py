@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar, overload
 from feemodel.checks import ArrayLike, Numbers, WholeArray, Wholes, choice
 from feemodel.integers import add
 from feemodel.linea.parameters import NODE, VERIFICATION, LineaPreset
-from feemodel.linea.priority import Breakdown, breakdown, verification_breakdown
+from feemodel.linea.priority import Breakdown, breakdown, cost_per_byte, verification_breakdown
 
 Fee = TypeVar("Fee", int, WholeArray)
 
@@ -30,6 +30,10 @@ class Form(ABC):
     def parts(self, compressed_size: ArrayLike, gas: ArrayLike, margin: ArrayLike) -> Breakdown[Any]:
         """The priority fee in its parts, as `breakdown` or `verification_breakdown` of `feemodel.linea.priority`."""
         return self._parts(compressed_size, gas, margin)
+
+    def fee(self, compressed_size: int, gas: int, margin: float) -> int:
+        """Return the priority fee of one transaction [wei / gas]; the parameters are not checked, see `parts`."""
+        return int(self.parts(compressed_size, gas, margin).total)
 
     @abstractmethod
     def _parts(self, compressed_size: ArrayLike, gas: ArrayLike, margin: ArrayLike) -> Breakdown[Any]: ...
@@ -57,6 +61,14 @@ class CostPerByte(Form):
         return breakdown(
             compressed_size, gas, variable_cost=self.variable_cost, fixed_cost=self.fixed_cost, margin=margin
         )
+
+    def fee(self, compressed_size: int, gas: int, margin: float) -> int:
+        """Return the priority fee of one transaction [wei / gas]; the parameters are not checked, see `parts`.
+
+        >>> CostPerByte(variable_cost=1_000_000_000, fixed_cost=30_000_000).fee(128, 21_000, 1.2)
+        43314285
+        """
+        return int(cost_per_byte(compressed_size, gas, self.variable_cost, self.fixed_cost, margin)[1])
 
     def required_price(self, fee: Fee) -> Fee:
         """Return the price that a transaction must offer: the priority fee plus the base fee [wei / gas]."""

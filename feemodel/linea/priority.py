@@ -47,6 +47,7 @@ LARGEST_EXPONENT = 308  # of a multiplier: what a double has
 VERSIONS = ("V1e", "V1f")
 
 DOUBLE_EXACT = 2.0**53  # below it truncating a double and truncating its shortest decimal are the same
+_SIZE_PRODUCT, _SIZE_SUM = "variable_cost · compressed_size", "size part + fixed_cost"
 WOULD_WRAP = "expected at most 2**63 - 1, a node would wrap"
 KERNEL_THRESHOLD = 1_000_000  # elements; below it loading the compiled kernel costs more than it saves
 
@@ -141,7 +142,8 @@ def priority_fee(
         if fees is not None:
             return fees if out is None or out is direct else _written(fees, out)
         # An element is out of the kernel's range: the form below names it, or handles it.
-    fee = _scale(_before_margin(compressed_size, gas, cost, fixed), factor)
+    size, gas_ = whole("compressed_size", compressed_size, unit="bytes"), whole("gas", gas, minimum=1, unit="gas")
+    _, fee = cost_per_byte(size, gas_, cost, fixed, factor)
     return fee if out is None else _written(fee, out)
 
 
@@ -169,9 +171,37 @@ def breakdown(
     Breakdown(fixed=30000000, size=6095238, margin=7219047, floor=0)
     """
     fixed = whole("fixed_cost", fixed_cost, unit="wei")
-    before_margin = _before_margin(compressed_size, gas, whole("variable_cost", variable_cost, unit="wei"), fixed)
-    fee = _scale(before_margin, real("margin", margin))
+    size, gas_ = whole("compressed_size", compressed_size, unit="bytes"), whole("gas", gas, minimum=1, unit="gas")
+    cost = whole("variable_cost", variable_cost, unit="wei")
+    before_margin, fee = cost_per_byte(size, gas_, cost, fixed, real("margin", margin))
     return Breakdown(fixed=fixed, size=before_margin - fixed, margin=fee - before_margin)
+
+
+def cost_per_byte(size: Whole, gas: Whole, cost: Whole, fixed: Whole, margin: Real) -> tuple[Whole, Whole]:
+    """Return the cost-per-byte fee before and after its margin [wei / gas]; the parameters are not checked.
+
+    Parameters
+    ----------
+    size, gas, cost, fixed, margin : `compressed_size` [byte], `gas` [gas], `variable_cost` [wei / byte], `fixed_cost`
+        [wei / gas] and `margin` [1] of `priority_fee`: all int and float, or int64 and float64 arrays among them.
+
+    Raises `Int64Overflow` where a node would wrap, and `InvalidInput` for a fee that is not finite.
+
+    >>> cost_per_byte(128, 21_000, 1_000_000_000, 30_000_000, 1.2)
+    (36095238, 43314285)
+    """
+    if isinstance(size, int) and isinstance(gas, int) and isinstance(cost, int) and isinstance(fixed, int):
+        product = cost * size
+        if product > INT64_MAX:
+            raise Int64Overflow(_SIZE_PRODUCT, WOULD_WRAP, product)
+        before_margin: Whole = product // gas + fixed
+        if isinstance(before_margin, int) and before_margin > INT64_MAX:
+            raise Int64Overflow(_SIZE_SUM, WOULD_WRAP, before_margin)
+    else:
+        size_part = multiply(_SIZE_PRODUCT, cost, size, reason=WOULD_WRAP) // gas
+        before_margin = add(_SIZE_SUM, size_part, fixed, reason=WOULD_WRAP)
+    as_double = before_margin.astype(np.float64) if isinstance(before_margin, np.ndarray) else float(before_margin)
+    return before_margin, _truncate(margin * as_double)
 
 
 @overload
@@ -462,16 +492,6 @@ def _check_out(out: Any, *inputs: Any) -> None:
 def _written(fees: Whole, out: WholeArray) -> WholeArray:
     out[...] = fees
     return out
-
-
-def _before_margin(compressed_size: Any, gas: Any, cost: Whole, fixed: Whole) -> Whole:
-    size = whole("compressed_size", compressed_size, unit="bytes")
-    gas_ = whole("gas", gas, minimum=1, unit="gas")
-    return _sum("size part + fixed_cost", _product("variable_cost · compressed_size", cost, size) // gas_, fixed)
-
-
-def _scale(value: Whole, margin: Real) -> Whole:
-    return _truncate(margin * _as_double(value))
 
 
 def _as_double(value: Whole) -> Real:

@@ -4,13 +4,17 @@ A parameter becomes a typed value here, once; methods receive values that are kn
 """
 
 import re
+from abc import ABCMeta
+from binascii import unhexlify
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from feemodel.checks import UINT64_MAX, UINT256_MAX, flag, sequence
+from feemodel.checks import UINT64_MAX, UINT256_MAX, sequence
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import ACCESS_LIST as ACCESS_LIST_TYPE
 from feemodel.ethereum.call import BLOB, DYNAMIC_FEE, LEGACY, SET_CODE, Call, as_integer, read_access_list, read_type
@@ -22,11 +26,13 @@ from feemodel.execution.state import Override, parse_overrides
 Schema: TypeAlias = dict[str, Any]
 TAGS = ("latest", "pending", "safe", "finalized", "earliest")
 MAX_BLOCKS = 64  # of `blocks` in an estimate's options: base fees may rise by 1,700 times until then
-_OPTION_NAMES = {"blocks", "details"}
 _BLOCK_FIELDS = {"blockNumber", "blockHash", "requireCanonical"}  # EIP-1898
 _HASH_DIGITS = len("0x") + 2 * 32
 
 _QUANTITY = {"type": "string", "pattern": "^0x(0|[1-9a-fA-F][0-9a-fA-F]*)$", "title": "quantity"}
+_UINT64, _UINT256 = (
+    {**_QUANTITY, "pattern": f"^0x(0|[1-9a-fA-F][0-9a-fA-F]{{0,{digits - 1}}})$"} for digits in (16, 64)
+)
 _DATA = {"type": "string", "pattern": "^0x([0-9a-fA-F]{2})*$", "title": "data"}
 _ADDRESS = {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$", "title": "address"}
 _HASH = {"type": "string", "pattern": "^0x[0-9a-fA-F]{64}$", "title": "32 bytes"}
@@ -58,7 +64,6 @@ _OPTIONS: Schema = {
     "type": "object",
     "properties": {
         "blocks": {"oneOf": [{"type": "integer", "minimum": 1, "maximum": MAX_BLOCKS}, _QUANTITY]},
-        "details": {"type": "boolean"},
     },
     "additionalProperties": False,
     "minProperties": 1,
@@ -130,15 +135,24 @@ def _read_blob_hashes(value: Any) -> tuple[bytes, ...]:
     return tuple(found)
 
 
-class _AnyInstance(type):
-    """A type of parameters: msgspec asks whether what was read is an instance, and it is an int or bytes."""
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        return True
+_RESULTS = (int, bytes, str, float, tuple, list, dict, type(None), BlockId, StateOverride)  # of readers
 
 
-def _wire(read: Callable[[Any], Any], schema: Schema) -> Any:
-    return _AnyInstance("Wire", (), {"read": staticmethod(read), "schema": schema})
+def _wire(read: Callable[[Any], Any], schema: Schema, *, is_data: bool = False, size: int | None = None) -> Any:
+    """Return a type of parameters; msgspec takes what the reader returns as an instance of it.
+
+    Parameters
+    ----------
+    read : the reader of a value, which says what is wrong with it.
+    schema : of the OpenRPC document; of an integer with the pattern of its quantities.
+    is_data, size : whether it is hexadecimal data, and of how many bytes.
+    """
+    number = re.compile(schema["pattern"]) if schema.get("title") == "quantity" else None
+    names = {"read": staticmethod(read), "schema": schema, "number": number, "is_data": is_data, "size": size}
+    kind = ABCMeta("Wire", (), names)
+    for result in _RESULTS:
+        kind.register(result)
+    return kind
 
 
 if TYPE_CHECKING:
@@ -158,13 +172,13 @@ if TYPE_CHECKING:
     Quantity: TypeAlias = str
     HexData: TypeAlias = str
 else:
-    Address = _wire(address_bytes, _ADDRESS)
-    Target = _wire(_read_target, _ADDRESS)
-    Data = _wire(from_hex, _DATA)
-    Hash = _wire(_read_hash, _HASH)
-    Uint64 = _wire(_uint(UINT64_MAX), _QUANTITY)
-    Uint256 = _wire(_uint(UINT256_MAX), _QUANTITY)
-    Type = _wire(read_type, _QUANTITY)
+    Address = _wire(address_bytes, _ADDRESS, is_data=True, size=20)
+    Target = _wire(_read_target, _ADDRESS, is_data=True, size=20)
+    Data = _wire(from_hex, _DATA, is_data=True)
+    Hash = _wire(_read_hash, _HASH, is_data=True, size=32)
+    Uint64 = _wire(_uint(UINT64_MAX), _UINT64)
+    Uint256 = _wire(_uint(UINT256_MAX), _UINT256)
+    Type = _wire(read_type, {"type": "string", "title": "type"})
     AccessListEntries = _wire(partial(read_access_list, name=""), {"type": "array"})
     Authorizations = _wire(partial(read_authorizations, name=""), {"type": "array"})
     BlobHashes = _wire(_read_blob_hashes, {"type": "array", "items": _HASH})
@@ -242,14 +256,13 @@ class EstimateOptions(msgspec.Struct, frozen=True):
     block: BlockId | None = None
     overrides: StateOverride | None = None
     blocks: int | None = None  #: for which the fee must be enough
-    details: bool = False  #: whether the answer has gas by part and the access list
 
 
 def estimate_options(*given: Any) -> EstimateOptions:
     """Return the parameters after the call of an estimate: a block, a state override, options.
 
     They are `[overrides]` as the rollup method has it, or `[block, overrides]` as clients send them. Options are an
-    object of `blocks` and `details` after the others. Raises `InvalidInput`.
+    object of `blocks` after the others. Raises `InvalidInput`.
 
     >>> estimate_options("latest", {"blocks": 5}, None).blocks
     5
@@ -257,14 +270,11 @@ def estimate_options(*given: Any) -> EstimateOptions:
     named = list(given)
     while named and named[-1] is None:
         named.pop()
-    blocks, details = None, False
-    if named and isinstance(named[-1], Mapping) and named[-1] and named[-1].keys() <= _OPTION_NAMES:
-        options = named.pop()
-        if "blocks" in options:
-            blocks = as_integer("blocks", options["blocks"])
-            if not 1 <= blocks <= MAX_BLOCKS:
-                raise InvalidInput("blocks", f"expected 1 to {MAX_BLOCKS}", blocks)
-        details = flag("details", options.get("details", False))
+    blocks = None
+    if named and isinstance(named[-1], Mapping) and named[-1].keys() == {"blocks"}:
+        blocks = as_integer("blocks", named.pop()["blocks"])
+        if not 1 <= blocks <= MAX_BLOCKS:
+            raise InvalidInput("blocks", f"expected 1 to {MAX_BLOCKS}", blocks)
     if len(named) > 2:
         raise InvalidInput("parameter 4", 'expected options such as {"blocks": k}', named[-1])
     block, overrides = (*named, None, None)[:2]
@@ -273,14 +283,8 @@ def estimate_options(*given: Any) -> EstimateOptions:
             raise InvalidInput("parameter 3", "expected nothing after a state override", overrides)
         block, overrides = None, block
     return EstimateOptions(
-        None if block is None else read_block(block),
-        None if overrides is None else read_overrides(overrides),
-        blocks,
-        details,
+        None if block is None else read_block(block), None if overrides is None else read_overrides(overrides), blocks
     )
-
-
-_AT = re.compile(r"^(?P<reason>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
 
 
 def parse(name: str, value: Any, kind: Any) -> Any:
@@ -293,31 +297,55 @@ def parse(name: str, value: Any, kind: Any) -> Any:
     feemodel.errors.InvalidInput: call.gas: expected a quantity such as "0x5208", got '0x'
     """
     try:
-        return msgspec.convert(value, kind, dec_hook=_decoded)
+        return msgspec.convert(value, kind, dec_hook=decoded)
     except msgspec.ValidationError as error:
-        found = _AT.match(str(error))
-        path = (found and found["path"]) or ""
-        cause = error.__cause__
-        if isinstance(cause, InvalidInput):
-            if cause.name.startswith("overrides."):
-                raise cause from None
-            item = cause.name if cause.name.startswith("[") else ""
-            raise InvalidInput(name + path + item, cause.reason, cause.value) from None
-        reason = (found["reason"] if found else str(error)).partition(", got `")[0]
-        raise InvalidInput(name + path, reason[:1].lower() + reason[1:], value) from None
+        raise explained(name, value, error) from None
 
 
-def _schema(kind: Any) -> Schema:
-    return dict(kind.schema)
+_AT = re.compile(r"^(?P<reason>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
 
 
-def _decoded(kind: Any, value: Any) -> Any:
+def explained(name: str, value: Any, error: msgspec.ValidationError) -> InvalidInput:
+    """Return the error for a parameter that is not valid, which names the field and shows its value.
+
+    Parameters
+    ----------
+    name, value : the parameter.
+    error : of msgspec, whose message ends with the path to the field.
+    """
+    found = _AT.match(str(error))
+    path = (found and found["path"]) or ""
+    cause = error.__cause__
+    if isinstance(cause, InvalidInput):
+        if cause.name.startswith("overrides."):
+            return cause
+        item = cause.name if cause.name.startswith("[") else ""
+        return InvalidInput(name + path + item, cause.reason, cause.value)
+    reason = (found["reason"] if found else str(error)).partition(", got `")[0]
+    return InvalidInput(name + path, reason[:1].lower() + reason[1:], value)
+
+
+def decoded(kind: Any, value: Any) -> Any:
+    """Return a value of a wire type; hexadecimal text is converted here, anything else by the reader of the type.
+
+    >>> decoded(Uint64, "0x5208"), decoded(Uint64, 21_000), decoded(Data, "0xa9059cbb").hex()
+    (21000, 21000, 'a9059cbb')
+    """
+    if type(value) is str:
+        if kind.number is not None:
+            if kind.number.fullmatch(value):
+                return int(value, 16)
+        elif kind.is_data and value[:2] == "0x":
+            with suppress(ValueError):
+                data = unhexlify(value[2:])
+                if kind.size is None or len(data) == kind.size:
+                    return data
     return kind.read(value)
 
 
 def schemas(kinds: list[Any]) -> tuple[list[Schema], Schema]:
     """Return the JSON schemas of types, and the components that they refer to."""
     found, components = msgspec.json.schema_components(
-        kinds, schema_hook=_schema, ref_template="#/components/schemas/{name}"
+        kinds, schema_hook=attrgetter("schema"), ref_template="#/components/schemas/{name}"
     )
     return list(found), components

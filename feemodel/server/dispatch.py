@@ -11,8 +11,9 @@ import inspect
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
 from time import perf_counter
-from typing import Any, TypeAlias, get_type_hints
+from typing import Any, Literal, TypeAlias, get_type_hints
 
 import msgspec
 
@@ -20,7 +21,8 @@ import feemodel
 from feemodel.errors import ExecutionFailed, FeeModelError, InvalidInput, LimitExceeded, NotFinalized, UpstreamError
 from feemodel.io.documents import parse_json
 from feemodel.io.node import NodeError
-from feemodel.server.calls import parse, schemas
+from feemodel.server.calls import decoded, explained, schemas
+from feemodel.server.metrics import CALLS, SECONDS
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 SERVER_ERROR, UNAVAILABLE, LIMIT_EXCEEDED = -32000, -32002, -32005
@@ -47,10 +49,11 @@ FAILURES = (
     (-32700, "Parse error", "not JSON"),
 )
 
-Forward: TypeAlias = Callable[[str, Any], Awaitable[Any]]
-Observe: TypeAlias = Callable[[str, int, float], None]  # method, error code or 0, seconds
+_KNOWN_CODES = frozenset(code for code, _, _ in FAILURES)
 
-_log = logging.getLogger(__name__)
+Forward: TypeAlias = Callable[[str, Any], Awaitable[Any]]
+
+_log, _request_log = logging.getLogger(__name__), logging.getLogger("feemodel.calls")
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
@@ -105,8 +108,11 @@ class Method:
         for parameter, value in zip(self.parameters, params, strict=False):
             if value is None and not parameter.required:
                 found.append(None)
-            else:
-                found.append(value if parameter.kind is Any else parse(parameter.name, value, parameter.kind))
+                continue
+            try:
+                found.append(msgspec.convert(value, parameter.kind, dec_hook=decoded))
+            except msgspec.ValidationError as error:
+                raise explained(parameter.name, value, error) from None
         return found
 
     def _positional(self, params: Mapping[str, Any]) -> list[Any]:
@@ -122,16 +128,37 @@ class Method:
 
 
 class BatchLimits(msgspec.Struct, frozen=True):
-    """Limits on one batch."""
+    """Limits on one batch; beyond them no further call of it begins."""
 
     calls: int = 1_000
-    seconds: float = 30.0  #: after which no further call of the batch begins
-    answer_bytes: int = 16 << 20  #: of its answers, after which no further call begins
+    seconds: float = 30.0
+    answer_bytes: int = 16 << 20  #: of its answers
+    gas: int = 2_000_000_000  #: of the executions of its calls
     all_bytes: int = 48 << 20  #: of the answers to all batches of a process
 
 
+class GasMeter:
+    """The gas that the calls of one batch have executed."""
+
+    def __init__(self) -> None:
+        self.spent = 0
+
+
+#: The meter of the batch that the running task answers; `None` for a single call.
+BATCH_GAS: ContextVar[GasMeter | None] = ContextVar("BATCH_GAS", default=None)
+
+
+class _Call(msgspec.Struct):
+    """A call of JSON-RPC 2.0."""
+
+    jsonrpc: Literal["2.0"]
+    method: str
+    params: list[Any] | dict[str, Any] | None = None
+    id: int | float | str | msgspec.UnsetType | None = msgspec.UNSET  #: absent in a notification
+
+
 class Dispatcher:
-    """Answer requests with a table of methods.
+    """Answer requests with a table of methods, and count the calls.
 
     Parameters
     ----------
@@ -139,7 +166,7 @@ class Dispatcher:
     forward : takes every other method; `None` if there is no node.
     reasons : error messages for methods that are known but not served.
     limits : of a batch.
-    observe : called after each call; unknown methods are observed as "unknown".
+    log_calls : whether the log has a line for each call, with neither parameters nor result.
     """
 
     def __init__(
@@ -149,10 +176,13 @@ class Dispatcher:
         forward: Forward | None = None,
         reasons: Mapping[str, str] | None = None,
         limits: BatchLimits | None = None,
-        observe: Observe = lambda method, code, seconds: None,
+        log_calls: bool = False,
     ) -> None:
         self._methods, self._forward, self._reasons = methods, forward, reasons or {}
-        self._limits, self._observe = limits or BatchLimits(), observe
+        self._limits, self._log_calls = limits or BatchLimits(), log_calls
+        self._other = "unknown" if forward is None else "forwarded"  # label of methods that are not in the table
+        self._seconds = {name: SECONDS.labels(name) for name in (*methods, self._other)}
+        self._answered = {name: CALLS.labels(name, "0") for name in (*methods, self._other)}
         self._held = 0  # bytes of answers that wait for the end of their batch
         self._turn = asyncio.Lock()
 
@@ -161,33 +191,38 @@ class Dispatcher:
         try:
             request = _read(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InvalidInput) as error:
-            self._observe("", PARSE_ERROR, 0.0)
-            return _failed(None, CallError(PARSE_ERROR, f"Parse error: {error}"))
+            return _refused(CallError(PARSE_ERROR, f"Parse error: {error}"))
         if isinstance(request, list):
             return await self._answer_batch(request)
         return await self._answer_call(request)
 
-    async def _answer_call(self, call: Any) -> bytes | None:
+    async def _answer_call(self, given: Any) -> bytes | None:
         """Return the response to one call."""
-        if not _is_call(call):
-            self._observe("", INVALID_REQUEST, 0.0)
-            return _failed(None, CallError(INVALID_REQUEST, "Invalid Request"))
-        name, began, code = call["method"], perf_counter(), 0
-        method = self._methods.get(name)
         try:
-            params = call.get("params") or []
+            call = msgspec.convert(given, _Call)
+        except msgspec.ValidationError:
+            return _refused(CallError(INVALID_REQUEST, "Invalid Request"))
+        began, method = perf_counter(), self._methods.get(call.method)
+        label = self._other if method is None else call.method
+        identity = None if call.id is msgspec.UNSET else call.id
+        try:
+            params = call.params or []
             if method is None:
-                result = await self._elsewhere(name, params)
+                result = await self._elsewhere(call.method, params)
             elif method.is_async:
                 result = await method.function(*method.arguments(params))
             else:
                 result = method.function(*method.arguments(params))
-            response = _encode({"jsonrpc": "2.0", "id": call.get("id"), "result": result})
+            response, counter = _encode({"jsonrpc": "2.0", "id": identity, "result": result}), self._answered[label]
         except Exception as error:
             found = _as_call_error(error)
-            code, response = found.code, _failed(call.get("id"), found)
-        self._observe("unknown" if method is None and self._forward is None else name, code, perf_counter() - began)
-        return response if "id" in call else None
+            response, counter = _failed(identity, found), CALLS.labels(label, _code_label(found.code))
+        counter.inc()
+        seconds = perf_counter() - began
+        self._seconds[label].observe(seconds)
+        if self._log_calls:
+            _request_log.info("call of %s: %.3f ms, %s", label, seconds * 1_000, counter._labelvalues[1])
+        return None if call.id is msgspec.UNSET else response
 
     async def _elsewhere(self, name: str, params: Any) -> Any:
         """Return the node's answer to a method that this server does not have."""
@@ -199,57 +234,63 @@ class Dispatcher:
 
     async def _answer_batch(self, calls: list[Any]) -> bytes | None:
         if not calls or len(calls) > self._limits.calls:
-            self._observe("", INVALID_REQUEST, 0.0)
             reason = f"Invalid Request: a batch holds 1 to {self._limits.calls:,} calls, this one {len(calls):,}"
-            return _failed(None, CallError(INVALID_REQUEST, reason))
+            return _refused(CallError(INVALID_REQUEST, reason))
         answers: list[bytes] = []
-        size, began, place = 0, perf_counter(), 0
+        meter, began, size, index = GasMeter(), perf_counter(), 0, 0
+        token = BATCH_GAS.set(meter)
         try:
-            while place < len(calls):
-                excess = self._excess(size, perf_counter() - began)
-                count = 1 if excess is not None else self._together(calls, place)
+            while index < len(calls):
+                excess = self._excess(size, perf_counter() - began, meter.spent)
+                count = self._together(calls, index) if excess is None else 1
                 if excess is not None:
-                    found: Sequence[bytes | None] = [self._refused(calls[place], excess)]
+                    found: Sequence[bytes | None] = [_over_limit(calls[index], excess)]
                 elif count > 1:
-                    found = await asyncio.gather(*map(self._answer_call, calls[place : place + count]))
+                    found = await asyncio.gather(*map(self._answer_call, calls[index : index + count]))
                 else:
-                    found = [await self._answer_call(calls[place])]
-                place += count
-                for response in found:
-                    if response is not None:
-                        answers.append(response)
-                        size += len(response)
-                        self._held += len(response)
+                    found = [await self._answer_call(calls[index])]
+                index += count
+                for response in filter(None, found):
+                    answers.append(response)
+                    size += len(response)
+                    self._held += len(response)
                 async with self._turn:  # all batches take turns, so that they cannot delay single calls
                     await asyncio.sleep(0)
         finally:
+            BATCH_GAS.reset(token)
             self._held -= size
         return b"[%b]" % b",".join(answers) if answers else None
 
-    def _together(self, calls: list[Any], place: int) -> int:
+    def _together(self, calls: list[Any], index: int) -> int:
         """Return how many calls of a batch, from one on, are reads that the node can answer at the same time."""
         count = 0
-        for call in calls[place : place + FORWARDED_TOGETHER]:
+        for call in calls[index : index + FORWARDED_TOGETHER]:
             name = call.get("method") if isinstance(call, dict) else None
             if not isinstance(name, str) or name in self._methods or name.startswith("eth_send"):
                 break
             count += 1
         return max(count, 1) if self._forward is not None else 1
 
-    def _excess(self, size: int, seconds: float) -> str | None:
+    def _excess(self, size: int, seconds: float, gas: int) -> str | None:
         """Return why no further call of a batch begins; `None` if one may."""
         limits = self._limits
         if size > limits.answer_bytes:
             return f"the answers to a batch: at most {limits.answer_bytes:,} bytes"
         if self._held > limits.all_bytes:
             return f"the answers to all batches: at most {limits.all_bytes:,} bytes"
+        if gas > limits.gas:
+            return f"the calls of a batch: at most {limits.gas:,} gas"
         return f"the calls of a batch: at most {limits.seconds:g} s" if seconds > limits.seconds else None
 
-    def _refused(self, call: Any, reason: str) -> bytes | None:
-        if not _is_call(call):
-            return _failed(None, CallError(INVALID_REQUEST, "Invalid Request"))
-        self._observe(call["method"] if call["method"] in self._methods else "unknown", LIMIT_EXCEEDED, 0.0)
-        return _failed(call["id"], CallError(LIMIT_EXCEEDED, reason)) if "id" in call else None
+
+def _over_limit(given: Any, reason: str) -> bytes | None:
+    """Return the response to a call of a batch that does not begin."""
+    try:
+        call = msgspec.convert(given, _Call)
+    except msgspec.ValidationError:
+        return _refused(CallError(INVALID_REQUEST, "Invalid Request"))
+    CALLS.labels("unknown", str(LIMIT_EXCEEDED)).inc()
+    return None if call.id is msgspec.UNSET else _failed(call.id, CallError(LIMIT_EXCEEDED, reason))
 
 
 def _read(body: bytes) -> Any:
@@ -262,17 +303,6 @@ def _read(body: bytes) -> Any:
     if b"\\" in body or body.count(b'"') != _encode(value).count(b'"'):
         parse_json(body, "the request")
     return value
-
-
-def _is_call(call: Any) -> bool:
-    if not isinstance(call, dict) or call.get("jsonrpc") != "2.0" or not isinstance(call.get("method"), str):
-        return False
-    identity = call.get("id")
-    if not isinstance(call.get("params"), (list, dict, type(None))) or isinstance(identity, bool):
-        return False
-    if isinstance(identity, int):  # 64 bits are what the encoder writes
-        return -(2**63) <= identity < 2**64
-    return identity is None or isinstance(identity, (str, float))
 
 
 def _as_call_error(error: Exception) -> CallError:
@@ -297,6 +327,17 @@ def _failed(identity: Any, error: CallError) -> bytes:
         return _encode({"jsonrpc": "2.0", "id": identity, "error": fields})
     except Exception as unwritable:  # the words of a node may not be valid text, and its code may have any length
         return _failed(identity, _as_call_error(unwritable))
+
+
+def _refused(error: CallError) -> bytes:
+    """Count and return the response to what is no call."""
+    CALLS.labels("", str(error.code)).inc()
+    return _failed(None, error)
+
+
+def _code_label(code: int) -> str:
+    """Return an error's code as the counters have it: those of a node may be any."""
+    return str(code) if code in _KNOWN_CODES else "other"
 
 
 def document(methods: Mapping[str, Method]) -> bytes:

@@ -1,48 +1,26 @@
 """The `eth_`, `net_` and `web3_` methods on a chain that produces no blocks."""
 
-from collections import ChainMap
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 import feemodel
-from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.estimates.chain import Chain
+from feemodel.errors import InvalidInput
 from feemodel.estimates.prices import reward, suggested_tip
-from feemodel.ethereum.call import Call
 from feemodel.ethereum.fee_market import MIN_BLOB_BASE_FEE
 from feemodel.ethereum.quantities import slot_bytes, to_hex, to_quantity
-from feemodel.execution.engines import Engine
-from feemodel.execution.estimate import GasEstimate, estimate_gas, execute_call
-from feemodel.execution.limits import Limits
-from feemodel.execution.message import Request
-from feemodel.execution.state import EMPTY, CallState, blob_base_fee
-from feemodel.server.calls import (
-    Address,
-    Block,
-    BlockId,
-    CallObject,
-    Hash,
-    HexData,
-    Overrides,
-    Quantity,
-    StateOverride,
-    Uint64,
-)
-from feemodel.server.dispatch import SERVER_ERROR, CallError, Method
-from feemodel.server.execute import Runner, Work
+from feemodel.execution.clients import node_named
+from feemodel.execution.estimate import check_tolerance, prepare_call, returned
+from feemodel.execution.state import blob_base_fee
+from feemodel.server.calls import Address, Block, CallObject, Hash, HexData, Overrides, Quantity, Uint64
+from feemodel.server.dispatch import Method
+from feemodel.server.execute import Executor
 from feemodel.server.prices import Pricing
-
-Found = TypeVar("Found")
 
 MAX_HISTORY = 1_024  # blocks of one eth_feeHistory, as in geth
 MAX_PERCENTILES = 100
-FEW_BYTES = 8_192  # of calldata; a contract can do much work with more
-SLOT_BYTES = 64
-LAST_PRECOMPILE = 0x1FF  # EIP-7587: addresses above are no precompiles of Ethereum
-SHOWN = 100  # characters of an unknown block in an error
+_GETH = node_named("geth")
 
 
 class FeeHistory(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -56,101 +34,6 @@ class FeeHistory(msgspec.Struct, rename="camel", omit_defaults=True):
     reward: list[list[Quantity]] | None = None
 
 
-class OverrideLimits(msgspec.Struct, frozen=True):
-    """Limits on the size of a state override."""
-
-    accounts: int
-    slots: int
-
-    def check(self, overrides: StateOverride | None) -> None:
-        """Raise `LimitExceeded` for an override that is larger."""
-        if overrides is None:
-            return
-        if len(overrides.accounts) > self.accounts:
-            raise LimitExceeded(f"overrides: at most {self.accounts:,} accounts, got {len(overrides.accounts):,}")
-        count = sum(len(one.state or ()) + len(one.state_diff or ()) for one in overrides.accounts.values())
-        if count > self.slots:
-            raise LimitExceeded(f"overrides: at most {self.slots:,} slots, got {count:,}")
-
-
-class Executor:
-    """Execute calls on the chain: checks of block and override, the state, the place of execution.
-
-    Parameters
-    ----------
-    chain : whose newest block answers for "latest", "pending", "safe" and "finalized".
-    runner : that executes.
-    limits : of one call.
-    override_limits : on the size of a state override.
-    """
-
-    def __init__(self, chain: Chain, runner: Runner, limits: Limits, override_limits: OverrideLimits) -> None:
-        self.chain, self.limits, self._runner, self._override_limits = chain, limits, runner, override_limits
-
-    def state(self, block: BlockId | None, overrides: StateOverride | None) -> CallState:
-        """Return the state of a block with an override; raises an error like a node's for an unknown block."""
-        self.check_block(block)
-        call_state = self.chain.call_state
-        if overrides is None or not overrides.accounts:
-            return call_state
-        self._override_limits.check(overrides)
-        changes = {at: one.applied_to(call_state.account(at)) for at, one in overrides.accounts.items()}
-        return replace(call_state, changes=changes)
-
-    def check_block(self, block: BlockId | None) -> None:
-        """Raise the error of a node for a block whose state is not there; `None` is the newest block."""
-        if block is not None and not self.is_newest(block):
-            text = str(block.given)
-            shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
-            known = "" if self.chain.hash is None else f" ({to_hex(self.chain.hash)})"
-            newest = f"{self.chain.call_state.block.number:#x}{known}"
-            raise CallError(SERVER_ERROR, f"header not found: {shown}, the newest block is {newest}")
-
-    def is_newest(self, block: BlockId) -> bool:
-        """Return whether a parameter names the newest block."""
-        if block.hash is not None:
-            return block.hash == self.chain.hash
-        number = self.chain.call_state.block.number
-        if block.tag is not None:
-            return block.tag != "earliest" or number == 0
-        return block.number == number
-
-    async def run(self, task: Callable[[Engine], Found], request: Request, call_state: CallState) -> Found:
-        """Return what a task that executes a call returns."""
-        return await self._runner.run(task, work_of(request, call_state))
-
-
-def work_of(request: Request, call_state: CallState) -> Work:
-    """Return what is known of a call before it is executed."""
-    call = request.call
-    size = overridden = _overridden_bytes(call_state) if call_state.changes else 0
-    size += len(call.data)
-    if call.access_list:
-        size += SLOT_BYTES * sum(len(slots) for _, slots in call.access_list)
-    code = call.data if call.to is None else call_state.account(call.to).code
-    return Work(code, size, not (overridden or request.authorizations) and _is_known(call))
-
-
-def _is_known(call: Call) -> bool:
-    """Return whether a call executes code of the chain only, no precompile at length, and has little data."""
-    if call.to is None or len(call.data) > FEW_BYTES:
-        return False
-    return not (call.data and int.from_bytes(call.to) <= LAST_PRECOMPILE)
-
-
-def _overridden_bytes(call_state: CallState) -> int:
-    """Return the bytes of code and of slots that a state override has."""
-    size = 0
-    for address, account in call_state.changes.items():
-        before, storage = call_state.accounts.get(address, EMPTY), account.storage
-        if account.code != before.code:
-            size += len(account.code)
-        if storage is not before.storage:
-            written = storage.maps[0] if isinstance(storage, ChainMap) else storage
-            size += SLOT_BYTES * max(len(written), 1)
-    return size
-
-
 class ChainMethods:
     """The methods that are answered from one chain.
 
@@ -159,18 +42,11 @@ class ChainMethods:
     executor : of the chain.
     pricing : of the gas price that is announced.
     tolerance : of the gas limit search; 0 is exact [1].
-    count_estimate : called with every estimate.
     """
 
-    def __init__(
-        self,
-        executor: Executor,
-        pricing: Pricing,
-        tolerance: float,
-        count_estimate: Callable[[GasEstimate], None],
-    ) -> None:
+    def __init__(self, executor: Executor, pricing: Pricing, tolerance: float) -> None:
         self._executor, self._chain, self._pricing = executor, executor.chain, pricing
-        self._tolerance, self._count_estimate = tolerance, count_estimate
+        self._tolerance = check_tolerance(tolerance)
         self._block = self._chain.block()
 
     def methods(self) -> dict[str, Method]:
@@ -247,12 +123,10 @@ class ChainMethods:
     ) -> HexData:
         """Return what a call returns."""
         call_state = self._executor.state(block, overrides).in_block(blockOverrides)
-        request, limits = call.request(), self._executor.limits
-
-        def task(engine: Engine) -> bytes:
-            return execute_call(request, call_state, engine=engine, limits=limits)
-
-        return to_hex(await self._executor.run(task, request, call_state))
+        request = call.request()
+        message, gas = prepare_call(request, call_state, self._executor.limits)
+        outcome = await self._executor.execute(message, gas, request, call_state)
+        return to_hex(returned(message, outcome, gas, call_state.fork))
 
     async def estimate_gas(
         self,
@@ -263,25 +137,17 @@ class ChainMethods:
     ) -> Quantity:
         """Return the gas limit that a call needs."""
         call_state = self._executor.state(block, overrides).in_block(blockOverrides)
-        request, limits = call.request(), self._executor.limits
-
-        def task(engine: Engine) -> GasEstimate:
-            return estimate_gas(
-                request, call_state, search="geth", tolerance=self._tolerance, engine=engine, limits=limits
-            )
-
-        found = await self._executor.run(task, request, call_state)
-        self._count_estimate(found)
-        return to_quantity(found.gas_limit)
+        prepared = _GETH.prepare(call.request(), call_state, tolerance=self._tolerance, limits=self._executor.limits)
+        return to_quantity(await self._executor.gas_limit(prepared))
 
     def gas_price(self) -> Quantity:
         """Return the gas price that the rollup announces: the next base fee and the suggested priority fee."""
-        prices = self._pricing.current()
+        prices = self._pricing.now
         return to_quantity(prices.form.base_fee + suggested_tip(prices))
 
     def max_priority_fee(self) -> Quantity:
         """Return the priority fee of the announced gas price."""
-        return to_quantity(suggested_tip(self._pricing.current()))
+        return to_quantity(suggested_tip(self._pricing.now))
 
     def fee_history(
         self,
@@ -293,7 +159,7 @@ class ChainMethods:
         if not 0 < blockCount <= MAX_HISTORY:
             raise InvalidInput("blockCount", f"expected 1 to {MAX_HISTORY:,}", blockCount)
         self._executor.check_block(newestBlock)
-        block, prices = self._chain.call_state.block, self._pricing.current()
+        block, prices = self._chain.call_state.block, self._pricing.now
         rewards = None
         if rewardPercentiles is not None:
             _check_percentiles(rewardPercentiles)

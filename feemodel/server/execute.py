@@ -1,4 +1,4 @@
-"""Where calls are executed: short ones in the event loop, all others in threads that are waited for.
+"""Execution of calls on the server's chain: short ones in the event loop, all others in threads that are waited for.
 
 While the event loop executes, no other caller is answered. So the native engine executes there with little gas only,
 whatever limit the call may use. Most calls need no more gas, and their trace proves how they end with a larger limit.
@@ -7,28 +7,41 @@ holds it, and executes in child processes.
 """
 
 import asyncio
-from collections import OrderedDict
+from collections import ChainMap, OrderedDict
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from operator import methodcaller
 from time import monotonic
 from typing import TypeVar
 
 import msgspec
 
-from feemodel.errors import FeeModelError, LimitExceeded
+from feemodel.errors import LimitExceeded
+from feemodel.estimates.chain import Chain
+from feemodel.ethereum.quantities import to_hex
+from feemodel.execution.clients import Prepared
 from feemodel.execution.engines import Engine, Execute, check_installed, is_native
 from feemodel.execution.limits import Limits
-from feemodel.execution.message import Message
-from feemodel.execution.outcome import Inspected, Outcome, Status, Traced
+from feemodel.execution.message import Message, Request
+from feemodel.execution.native import Native
+from feemodel.execution.outcome import Outcome
 from feemodel.execution.pool import EnginePool
-from feemodel.execution.search import Search, Searched, Unproven
-from feemodel.execution.state import CallState
+from feemodel.execution.search import Searched, Unproven
+from feemodel.execution.state import EMPTY, CallState
+from feemodel.server.calls import BlockId, StateOverride
+from feemodel.server.dispatch import BATCH_GAS, SERVER_ERROR, CallError
+from feemodel.server.metrics import ESTIMATES, TRIED_LIMITS
 
 Found = TypeVar("Found")
 
 INLINE_GAS = 150_000  # of all executions of a call in the event loop: 20 ms at the 130 ns a gas of ECRECOVER
 INLINE_BYTES = 65_536  # of calldata, overridden code and slots: reading them costs no gas
+FEW_BYTES = 8_192  # of calldata; a contract can do much work with more
+SLOT_BYTES = 64
+SHOWN = 100  # characters of an unknown block in an error
+LAST_PRECOMPILE = 0x1FF  # EIP-7587: addresses above are no precompiles of Ethereum
 WAITS = 2  # times the seconds of a call that it may wait for a thread
 SLOW_SECONDS = 0.002  # that an execution in the event loop took in vain
 HEAVY_SECONDS = 0.5  # that an execution kept a thread
@@ -37,16 +50,53 @@ SLOW_FOR = 60.0  # maximum of that time [s]
 SLOW_CODES = 4_096  # that are remembered
 
 
+class OverrideLimits(msgspec.Struct, frozen=True):
+    """Limits on the size of a state override."""
+
+    accounts: int
+    slots: int
+
+    def check(self, overrides: StateOverride) -> None:
+        """Raise `LimitExceeded` for an override that is larger."""
+        if len(overrides.accounts) > self.accounts:
+            raise LimitExceeded(f"overrides: at most {self.accounts:,} accounts, got {len(overrides.accounts):,}")
+        count = sum(len(one.state or ()) + len(one.state_diff or ()) for one in overrides.accounts.values())
+        if count > self.slots:
+            raise LimitExceeded(f"overrides: at most {self.slots:,} slots, got {count:,}")
+
+
 class Work(msgspec.Struct, frozen=True):
-    """What is known of a call before it is executed."""
+    """The properties of a call that are known before it is executed."""
 
     code: bytes  #: that it executes first
     size: int  #: of its data, and of overridden code and slots [byte]
-    is_known: bool  #: whether it can only meet code and storage of the chain
+    is_known: bool  #: whether it can only meet code and storage of the chain, no precompile, with little data
 
 
-class TooLong(FeeModelError):
-    """A call that needs more than the event loop may execute."""
+def work_of(request: Request, call_state: CallState) -> Work:
+    """Return the properties of a call that are known before it is executed."""
+    call = request.call
+    overridden = _overridden_bytes(call_state) if call_state.changes else 0
+    size = overridden + len(call.data)
+    if call.access_list:
+        size += SLOT_BYTES * sum(len(slots) for _, slots in call.access_list)
+    if call.to is None:
+        return Work(call.data, size, is_known=False)
+    few = len(call.data) <= FEW_BYTES and not (call.data and int.from_bytes(call.to) <= LAST_PRECOMPILE)
+    return Work(call_state.account(call.to).code, size, few and not (overridden or request.authorizations))
+
+
+def _overridden_bytes(call_state: CallState) -> int:
+    """Return the bytes of code and of slots that a state override has."""
+    size = 0
+    for address, account in call_state.changes.items():
+        before, storage = call_state.accounts.get(address, EMPTY), account.storage
+        if account.code != before.code:
+            size += len(account.code)
+        if storage is not before.storage:
+            written = storage.maps[0] if isinstance(storage, ChainMap) else storage
+            size += SLOT_BYTES * max(len(written), 1)
+    return size
 
 
 class _SlowCodes:
@@ -54,124 +104,125 @@ class _SlowCodes:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._until: OrderedDict[int, float] = OrderedDict()  # hash of code: when it no longer counts as slow
+        self.until: OrderedDict[int, float] = OrderedDict()  #: hash of code: when it no longer counts as slow
 
     def note(self, code: bytes, seconds: float) -> None:
         """Note how long a call of this code took."""
         if seconds <= self._seconds or not code:
             return
-        self._until[hash(code)] = monotonic() + min(PENALTY * (seconds - self._seconds), SLOW_FOR)
-        self._until.move_to_end(hash(code))
-        while len(self._until) > SLOW_CODES:
-            self._until.popitem(last=False)
-
-    def __contains__(self, code: bytes) -> bool:
-        return bool(self._until) and self._until.get(hash(code), 0.0) > monotonic()
+        self.until[hash(code)] = monotonic() + min(PENALTY * (seconds - self._seconds), SLOW_FOR)
+        self.until.move_to_end(hash(code))
+        while len(self.until) > SLOW_CODES:
+            self.until.popitem(last=False)
 
 
-class _Inline:
-    """The native engine for the event loop: it executes a task with little gas, or raises `TooLong`."""
-
-    def __init__(self, on: Callable[[CallState], Execute]) -> None:
-        self._on = on
-
-    def run(self, call_state: CallState, task: Callable[[Execute], Found]) -> Found:
-        return task(_Brief(self._on(call_state), call_state))
-
-
-class _Brief:
-    """Executes messages with little gas in place of more."""
-
-    engine = "native"
-
-    def __init__(self, execute: Execute, call_state: CallState) -> None:
-        self._execute, self._call_state, self._left = execute, call_state, INLINE_GAS
-
-    def __call__(self, message: Message, gas_limit: int) -> Outcome:
-        return self.trace(message, gas_limit).outcome
-
-    def trace(self, message: Message, gas_limit: int) -> Traced:
-        """Return the execution with this gas limit, or one with less that proves how it ends."""
-        left = self._left
-        if gas_limit > left and message.pays and message.gas_price and self._call_state.account(message.sender).code:
-            raise TooLong("the sender's code may spend what is left of its balance")
-        traced = self._execute.trace(message, min(gas_limit, left))
-        outcome = traced.outcome
-        if gas_limit > left and not (traced.oblivious and outcome.status in (Status.SUCCESS, Status.REVERT)):
-            raise TooLong(f"{left:,} gas do not tell")
-        self._left = left - outcome.gas_used
-        return traced
-
-    def search(self, message: Message, search: Search) -> Searched:
-        """Return what is found with little gas in place of more."""
-        has_code = message.pays and bool(self._call_state.account(message.sender).code)
-        try:
-            searched = self._execute.search(message, search._replace(inline_gas=self._left, sender_has_code=has_code))
-        except Unproven as error:
-            raise TooLong(str(error)) from None
-        self._left -= searched.spent
-        return searched
-
-    def inspect(self, message: Message, gas_limit: int) -> Inspected:
-        raise TooLong("an inspection")
-
-
-class Runner:
-    """Execute tasks of one process.
+class Executor:
+    """Execute calls on one chain, within one process.
 
     Parameters
     ----------
+    chain : whose state calls are executed on.
     engine : "auto", "native" or "reference".
     limits : of a call.
-    threads : tasks that are executed at the same time; child processes of the reference engine.
-    queue : tasks that may wait for a thread.
+    override_limits : on the size of a state override.
+    threads : calls that are executed at the same time; child processes of the reference engine.
+    queue : calls that may wait for a thread.
 
     Belongs to one event loop. Raises `InvalidInput` where the engine is not installed.
     """
 
-    def __init__(self, engine: str, limits: Limits, *, threads: int, queue: int) -> None:
-        self._limits, self._queue, self._waiting = limits, queue, 0
-        self._pool: EnginePool | None = None
-        self._inline: _Inline | None = None
+    def __init__(
+        self, chain: Chain, engine: str, limits: Limits, override_limits: OverrideLimits, *, threads: int, queue: int
+    ) -> None:
+        self.chain, self.limits, self._override_limits = chain, limits, override_limits
+        self._queue, self._waiting = queue, 0
         check_installed(engine)
-        if is_native(engine):
-            from feemodel.execution.native import Native
-
-            native = Native(limits.seconds)
-            self._engine: Engine = native
-            self._inline = _Inline(native.on)
-        else:
-            self._engine = self._pool = EnginePool(threads, limits.seconds)
+        self._native = Native(limits.seconds) if is_native(engine) else None
+        self._pool = EnginePool(threads, limits.seconds) if self._native is None else None
+        self._estimates = ESTIMATES.labels("reference" if self._native is None else "native")
+        self._executed, self._proven = TRIED_LIMITS.labels("executed"), TRIED_LIMITS.labels("proven")
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="execution")
         self._free = asyncio.Semaphore(threads)
         self._free_of_heavy = asyncio.Semaphore(max(threads - 1, 1))
         self._slow, self._heavy = _SlowCodes(SLOW_SECONDS), _SlowCodes(HEAVY_SECONDS)
 
-    async def run(self, task: Callable[[Engine], Found], work: Work) -> Found:
-        """Return what a task returns; it may be started twice.
+    def state(self, block: BlockId | None, overrides: StateOverride | None) -> CallState:
+        """Return the state of a block with an override; raises an error like a node's for an unknown block."""
+        if block is not None:
+            self.check_block(block)
+        call_state = self.chain.call_state
+        if overrides is None or not overrides.accounts:
+            return call_state
+        self._override_limits.check(overrides)
+        changes = {at: one.applied_to(call_state.account(at)) for at, one in overrides.accounts.items()}
+        return replace(call_state, changes=changes)
 
-        Parameters
-        ----------
-        task : takes an engine.
-        work : what is known of it.
+    def check_block(self, block: BlockId | None) -> None:
+        """Raise the error of a node for a block whose state is not there; `None` is the newest block."""
+        if block is not None and not self.is_newest(block):
+            text = str(block.given)
+            shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+            known = "" if self.chain.hash is None else f" ({to_hex(self.chain.hash)})"
+            newest = f"{self.chain.call_state.block.number:#x}{known}"
+            raise CallError(SERVER_ERROR, f"header not found: {shown}, the newest block is {newest}")
 
-        Raises
-        ------
-        LimitExceeded : the limits of a call, or too many tasks waiting; and whatever the task raises.
+    def is_newest(self, block: BlockId) -> bool:
+        """Return whether a parameter names the newest block."""
+        if block.hash is not None:
+            return block.hash == self.chain.hash
+        number = self.chain.call_state.block.number
+        if block.tag is not None:
+            return block.tag != "earliest" or number == 0
+        return block.number == number
+
+    async def gas_limit(self, prepared: Prepared) -> int:
+        """Return the gas limit that a call needs [gas].
+
+        Raises `ExecutionFailed` for a call that fails at the upper bound, and `LimitExceeded`, also where too many
+        calls wait.
         """
-        if self._inline is not None and work.size <= INLINE_BYTES and work.code not in self._slow:
-            began = monotonic()
-            try:
-                return task(self._inline)
-            except TooLong:
-                self._slow.note(work.code, monotonic() - began)
-        return await self._in_thread(task, work)
+        task = methodcaller("search", prepared.message, prepared.search)  # of an `Execute`
+        found: Searched = await self._run(task, prepared.request, prepared.call_state)
+        self._estimates.inc()
+        self._executed.inc(found.executed)
+        self._proven.inc(found.proven)
+        if (meter := BATCH_GAS.get()) is not None:
+            meter.spent += found.spent
+        if found.gas_limit is None:
+            raise prepared.failure(found.outcome)
+        return found.gas_limit
 
-    async def _in_thread(self, task: Callable[[Engine], Found], work: Work) -> Found:
-        async with self._place(is_heavy=not work.is_known or work.code in self._heavy):
+    async def execute(self, message: Message, gas_limit: int, request: Request, call_state: CallState) -> Outcome:
+        """Return the outcome of a message; raises `LimitExceeded`, also where too many calls wait."""
+        outcome = await self._run(lambda execute: execute(message, gas_limit), request, call_state)
+        if (meter := BATCH_GAS.get()) is not None:
+            meter.spent += outcome.gas_used
+        return outcome
+
+    async def _run(self, task: Callable[[Execute], Found], request: Request, call_state: CallState) -> Found:
+        """Return the result of a task that executes a call; it may be started twice."""
+        work = work_of(request, call_state)
+        if self._native is not None and work.size <= INLINE_BYTES:
             began = monotonic()
+            if self._slow.until.get(hash(work.code), began) <= began:
+                try:
+                    return self._native.run(call_state, task, inline_gas=INLINE_GAS)
+                except Unproven:
+                    self._slow.note(work.code, monotonic() - began)
+        return await self._in_thread(task, work, call_state)
+
+    async def _in_thread(self, task: Callable[[Execute], Found], work: Work, call_state: CallState) -> Found:
+        engine: Engine | None = self._native or self._pool
+        assert engine is not None
+        is_heavy = not work.is_known or self._heavy.until.get(hash(work.code), 0.0) > monotonic()
+        async with self._place(is_heavy=is_heavy):
+            began, loop = monotonic(), asyncio.get_running_loop()
             try:
-                return await asyncio.get_running_loop().run_in_executor(self._threads, task, self._engine)
+                return await loop.run_in_executor(self._threads, engine.run, call_state, task)
+            except LimitExceeded:
+                if (meter := BATCH_GAS.get()) is not None:  # how much was executed is not known
+                    meter.spent += self.limits.total_gas
+                raise
             finally:
                 self._heavy.note(work.code, monotonic() - began)
 
@@ -180,7 +231,7 @@ class Runner:
         """Hold one of the threads; overridden and slow code may not take all of them."""
         if self._waiting >= self._queue:
             raise LimitExceeded(f"calls that wait to be executed: at most {self._queue:,}")
-        seconds = WAITS * self._limits.seconds
+        seconds = WAITS * self.limits.seconds
         self._waiting += 1
         async with AsyncExitStack() as held:
             try:
@@ -193,9 +244,9 @@ class Runner:
                 self._waiting -= 1
             yield
 
-    async def warm_up(self, call_state: CallState) -> None:
-        """Load a state into the engine, so that the first call on it need not wait."""
-        await self._in_thread(lambda engine: engine.run(call_state, lambda execute: None), Work(b"", 0, True))
+    async def warm_up(self) -> None:
+        """Load the state into the engine, so that the first call on it need not wait."""
+        await self._in_thread(lambda execute: None, Work(b"", 0, is_known=True), self.chain.call_state)
 
     def close(self) -> None:
         """End the child processes; a thread ends with its task."""

@@ -4,7 +4,6 @@ The library keeps a file for each worker in the folder that `PROMETHEUS_MULTIPRO
 the library is imported; without it the numbers are those of this process.
 """
 
-import logging
 import os
 import platform
 import resource
@@ -26,13 +25,10 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 from prometheus_client.registry import REGISTRY, Collector  # noqa: E402
 
 import feemodel  # noqa: E402
-from feemodel.execution.estimate import GasEstimate  # noqa: E402
 
 Gauges: TypeAlias = Mapping[str, Mapping[str, float | None]]
 
 BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # s
-CODES = 256  # pairs of method and error code that are counted one by one; the codes of a node may be any
-OTHER = "other"
 #: Gauges that are read when they are asked for: their label, and what they are.
 GAUGES = {
     "pricing_age_seconds": ("", "Age of the block that the polled costs come from"),
@@ -46,11 +42,10 @@ GAUGES = {
     "price": ("name", "Prices that an estimate is computed with now, in wei; margins and ratios as they are"),
 }
 
-_log = logging.getLogger("feemodel.calls")
-_calls = Counter("feemodel_calls", "JSON-RPC calls by method and error code, 0 for none", ["method", "code"])
-_seconds = Histogram("feemodel_call_seconds", "Time to answer a call", ["method"], buckets=BUCKETS)
-_estimates = Counter("feemodel_estimates", "Gas estimates by the engine that executed", ["engine"])
-_limits = Counter("feemodel_estimate_limits", "Gas limits tried: executed or proven", ["how"])
+CALLS = Counter("feemodel_calls", "JSON-RPC calls by method and error code, 0 for none", ["method", "code"])
+SECONDS = Histogram("feemodel_call_seconds", "Time to answer a call", ["method"], buckets=BUCKETS)
+ESTIMATES = Counter("feemodel_estimates", "Gas estimates by the engine that executed", ["engine"])
+TRIED_LIMITS = Counter("feemodel_estimate_limits", "Gas limits tried: executed or proven", ["how"])
 _refusals = Counter("feemodel_http_refusals", "Refused requests by HTTP status", ["status"])
 _started = Gauge(
     "feemodel_process_start_time_seconds", "Unix time at which a worker began", multiprocess_mode="liveall"
@@ -58,41 +53,6 @@ _started = Gauge(
 _memory = Gauge("feemodel_process_resident_memory_bytes", "Memory of a worker", multiprocess_mode="liveall")
 _cpu = Gauge("feemodel_process_cpu_seconds", "Processor time of a worker", multiprocess_mode="liveall")
 _files = Gauge("feemodel_process_open_fds", "Open files of a worker", multiprocess_mode="liveall")
-_counted: dict[tuple[str, int], Counter] = {}
-_timed: dict[str, Histogram] = {}
-_engines: dict[str, Counter] = {}
-_executed, _proven = _limits.labels("executed"), _limits.labels("proven")
-
-
-def observe(method: str, code: int, seconds: float) -> None:
-    """Count a call: its method, its error's code or 0, and the time that it took [s]."""
-    counter = _counted.get((method, code))
-    if counter is None:
-        label = str(code) if len(_counted) < CODES else OTHER
-        counter = _calls.labels(method, label)
-        if label != OTHER:
-            _counted[method, code] = counter
-    counter.inc()
-    timer = _timed.get(method)
-    if timer is None:
-        timer = _timed[method] = _seconds.labels(method)
-    timer.observe(seconds)
-
-
-def observe_and_log(method: str, code: int, seconds: float) -> None:
-    """Count a call, and write a line of the request log, which has neither parameters nor results."""
-    observe(method, code, seconds)
-    _log.info("call of %s: code %d, %.3f ms", method, code, seconds * 1_000)
-
-
-def count_estimate(estimate: GasEstimate) -> None:
-    """Count an estimate by the engine that executed it, and the gas limits that its search tried."""
-    by_engine = _engines.get(estimate.engine)
-    if by_engine is None:
-        by_engine = _engines[estimate.engine] = _estimates.labels(estimate.engine)
-    by_engine.inc()
-    _executed.inc(estimate.executions)
-    _proven.inc(estimate.proven)
 
 
 def count_refusal(status: int) -> None:
@@ -103,7 +63,7 @@ def count_refusal(status: int) -> None:
 def begin() -> None:
     """Note when this process began, and open the file of each kind: later there may be no room for an open file."""
     _started.set(time.time())
-    _seconds.labels("unknown")
+    SECONDS.labels("unknown")
     note_process()
 
 

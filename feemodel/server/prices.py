@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from time import monotonic
@@ -213,50 +214,35 @@ class Polled(Generic[Value]):
             await self.refresh()
 
 
-class Pricing:
+class Pricing(ABC):
     """The prices now, and where they come from.
 
     Parameters
     ----------
     source : "configured", "record" or "l1".
-    costs : returns the prices without the chain's base fee; raises `UpstreamError` where they cannot be known.
     polled : what they come from, where that is polled.
-    least_base_fee : returns the next base fee of the chain that is served, 0 where the settings fix another
-        [wei / gas]. `None` where no chain is served.
     base_fee_is_fixed : whether the settings fix the base fee.
     """
 
-    def __init__(
-        self,
-        source: str,
-        costs: Callable[[], Prices],
-        polled: Polled[Any] | None = None,
-        least_base_fee: Callable[[], int] | None = None,
-        *,
-        base_fee_is_fixed: bool = False,
-    ) -> None:
-        self.source, self._costs, self.polled = source, costs, polled
-        self._least_base_fee, self._base_fee_is_fixed = least_base_fee, base_fee_is_fixed
+    def __init__(self, source: str, polled: Polled[Any] | None, *, base_fee_is_fixed: bool) -> None:
+        self.source, self.polled, self._base_fee_is_fixed = source, polled, base_fee_is_fixed
 
-    def current(self) -> Prices:
-        """Return the prices, with the larger of their own base fee and the chain's.
+    @property
+    @abstractmethod
+    def now(self) -> Prices:
+        """The prices, with the larger of their own base fee and the chain's.
 
         Raises `UpstreamError` where one of them cannot be known, or where they make no fee together.
         """
-        prices = self._costs()
-        base_fee = 0 if self._least_base_fee is None else self._least_base_fee()
-        return prices if base_fee <= prices.form.base_fee else prices.on_base_fee(base_fee)
 
     def upper_bound(self, blocks: int) -> Prices:
         """Return prices that are enough for the next blocks, see `feemodel.estimates.prices.Prices.upper_bound`."""
         costs_follow = self.polled is not None
-        return self.current().upper_bound(
-            blocks, base_fee_is_fixed=self._base_fee_is_fixed, costs_follow=costs_follow
-        )  # fmt: skip
+        return self.now.upper_bound(blocks, base_fee_is_fixed=self._base_fee_is_fixed, costs_follow=costs_follow)
 
     def describe(self) -> dict[str, Any]:
         """Return source, ages and costs."""
-        prices, polled = self.current(), self.polled
+        prices, polled = self.now, self.polled
         costs = {field.name: getattr(prices.form, field.name) for field in fields(prices.form)}  # type: ignore[arg-type]
         return {
             "source": self.source,
@@ -267,6 +253,59 @@ class Pricing:
             **{_camel(name): to_quantity(cost) if isinstance(cost, int) else cost for name, cost in costs.items()},
             "gasPrice": to_quantity(prices.form.base_fee + suggested_tip(prices)),
         }
+
+
+class FixedPricing(Pricing):
+    """Prices that stay, which are computed and checked once.
+
+    Parameters
+    ----------
+    source, base_fee_is_fixed : as of `Pricing`.
+    costs : the prices without the chain's base fee.
+    least_base_fee : the next base fee of the chain that is served, 0 where the settings fix another [wei / gas].
+
+    Raises `UpstreamError` for prices that make no fee at the chain's base fee.
+    """
+
+    __slots__ = ("now",)
+    now: Prices
+
+    def __init__(self, source: str, costs: Prices, least_base_fee: int = 0, *, base_fee_is_fixed: bool = False) -> None:
+        super().__init__(source, None, base_fee_is_fixed=base_fee_is_fixed)
+        self.now = _on_chain(costs, least_base_fee)
+
+
+class PolledPricing(Pricing):
+    """Prices that follow a node.
+
+    Parameters
+    ----------
+    source, polled, base_fee_is_fixed : as of `Pricing`.
+    costs : returns the prices without the chain's base fee; raises `UpstreamError` where they cannot be known.
+    least_base_fee : returns the next base fee of the chain that is served, 0 where the settings fix another
+        [wei / gas].
+    """
+
+    def __init__(
+        self,
+        source: str,
+        costs: Callable[[], Prices],
+        polled: Polled[Any] | None,
+        least_base_fee: Callable[[], int],
+        *,
+        base_fee_is_fixed: bool,
+    ) -> None:
+        super().__init__(source, polled, base_fee_is_fixed=base_fee_is_fixed)
+        self._costs, self._least_base_fee = costs, least_base_fee
+
+    @property
+    def now(self) -> Prices:
+        """The prices, with the larger of their own base fee and the chain's; raises as `Pricing.now`."""
+        return _on_chain(self._costs(), self._least_base_fee())
+
+
+def _on_chain(prices: Prices, base_fee: int) -> Prices:
+    return prices if base_fee <= prices.form.base_fee else prices.on_base_fee(base_fee)
 
 
 def rounded(age: float | None) -> float | None:

@@ -11,38 +11,32 @@ from typing import Any
 import msgspec
 
 from feemodel.errors import InvalidInput, LedgerDamaged, LimitExceeded, UnreadableFile, UpstreamError
-from feemodel.estimates.rollup import Estimator, Measuring, RollupEstimate, check_rollup_call, priced
+from feemodel.estimates.rollup import Measuring, check_rollup_call
 from feemodel.ethereum.quantities import from_quantity, to_hex, to_quantity
-from feemodel.execution.details import gas_details
-from feemodel.execution.engines import Engine
-from feemodel.execution.estimate import GasEstimate
+from feemodel.execution.clients import node_named
+from feemodel.execution.estimate import check_tolerance
 from feemodel.execution.limits import Limits
 from feemodel.io.node import NodeError
 from feemodel.ledger.database import read_ahead
 from feemodel.ledger.proof import STEP, proof_steps
 from feemodel.ledger.store import Store
-from feemodel.server.calls import Address, CallObject, EstimateOption, Quantity, estimate_options, parse
+from feemodel.server.calls import Address, Block, CallObject, EstimateOption, Quantity, estimate_options, parse
 from feemodel.server.dispatch import INTERNAL_ERROR, INVALID_PARAMS, SERVER_ERROR, UNAVAILABLE, CallError, Method
-from feemodel.server.eth import Executor, OverrideLimits
+from feemodel.server.execute import Executor, OverrideLimits
 from feemodel.server.node import CHAIN_ID, NEWEST_BLOCK, NEXT_BASE_FEE, Upstream
 from feemodel.server.prices import Head, OtherChain, Pricing
 
 PRODUCTION_PREFIX = "linea"  # under which today's clients call the two methods
+_BESU = node_named("besu")
 _log = logging.getLogger(__name__)
 
 
-class Estimate(msgspec.Struct, rename="camel", omit_defaults=True):
+class Estimate(msgspec.Struct, rename="camel"):
     """The result of `rollup_estimateGas`."""
 
     gas_limit: Quantity
     base_fee_per_gas: Quantity
     priority_fee_per_gas: Quantity
-    details: dict[str, Any] | None = None  #: gas by part and the access list, where the options ask for them
-
-    @classmethod
-    def of(cls, found: RollupEstimate) -> "Estimate":
-        """Return the result of an estimate."""
-        return cls(hex(found.gas.gas_limit), hex(found.base_fee), hex(int(found.fee.total)))
 
 
 def both_names(prefix: str, name: str, method: Method) -> dict[str, Method]:
@@ -63,19 +57,11 @@ class ChainEstimates:
     pricing : of estimates.
     tolerance : of the gas limit search; 0 is exact [1].
     measuring : of the fee transaction.
-    count_estimate : called with every estimate.
     """
 
-    def __init__(
-        self,
-        executor: Executor,
-        pricing: Pricing,
-        tolerance: float,
-        measuring: Measuring,
-        count_estimate: Callable[[GasEstimate], None],
-    ) -> None:
-        self._executor, self._pricing, self._count_estimate = executor, pricing, count_estimate
-        self._estimator = Estimator(tolerance=tolerance, limits=executor.limits, measuring=measuring)
+    def __init__(self, executor: Executor, pricing: Pricing, tolerance: float, measuring: Measuring) -> None:
+        self._executor, self._pricing, self._measuring = executor, pricing, measuring
+        self._tolerance, self._limits = check_tolerance(tolerance), executor.limits
 
     async def estimate(
         self,
@@ -86,30 +72,19 @@ class ChainEstimates:
     ) -> Estimate:
         """Return the gas limit, the base fee and the priority fee that pays for L1."""
         asked = estimate_options(stateOverride, overrides, options)
-        request, executor = call.request(), self._executor
-        call_state = executor.state(asked.block, asked.overrides)
-        prices = self._pricing.current() if asked.blocks is None else self._pricing.upper_bound(asked.blocks)
-        sender, chain_state = request.call.sender, executor.chain.call_state
+        request, chain_state = call.request(), self._executor.chain.call_state
+        check_rollup_call(request.call, self._limits)
+        call_state = self._executor.state(asked.block, asked.overrides)
+        prices = self._pricing.now if asked.blocks is None else self._pricing.upper_bound(asked.blocks)
+        prepared = _BESU.prepare(request, call_state, tolerance=self._tolerance, limits=self._limits)
+        gas_limit = await self._executor.gas_limit(prepared)
+        sender, form = request.call.sender, prices.form
         nonce = 0 if sender is None else chain_state.account(sender).nonce  # also where an override says another
-
-        def task(engine: Engine) -> RollupEstimate:
-            return self._estimator.rollup(
-                request, call_state, engine, form=prices.form, margin=prices.preset.estimate_margin, nonce=nonce
-            )
-
-        found = await executor.run(task, request, call_state)
-        self._count_estimate(found.gas)
-        answer = Estimate.of(found)
-        if asked.details:
-            details = await executor.run(
-                lambda engine: gas_details(
-                    request, call_state, found.gas.gas_limit, search="besu", engine=engine, limits=executor.limits
-                ),
-                request,
-                call_state,
-            )
-            answer.details = details.reply()
-        return answer
+        size = self._measuring.size(
+            request.call, gas=gas_limit, nonce=nonce, base_fee=form.base_fee, chain_id=chain_state.chain_id
+        )
+        fee = form.fee(size, gas_limit, prices.preset.estimate_margin)
+        return Estimate(hex(gas_limit), hex(form.base_fee), hex(fee))
 
 
 class NodeEstimates:
@@ -141,9 +116,8 @@ class NodeEstimates:
     ) -> Estimate:
         """Return the gas limit, the base fee and the priority fee that pays for L1."""
         asked = estimate_options(stateOverride, overrides, options)
-        if asked.details:
-            raise InvalidInput("details", "expected false: a node's estimate has no details", True)
-        self._override_limits.check(asked.overrides)
+        if asked.overrides is not None:
+            self._override_limits.check(asked.overrides)
         request = parse("call", call, CallObject).request()
         check_rollup_call(request.call, self._limits)
         block = "pending" if asked.block is None else _in_hex(asked.block.given)
@@ -167,14 +141,13 @@ class NodeEstimates:
             raise
         if count:
             nonce = _quantity("eth_getTransactionCount", self._node.own(count[0]))
-        limit = _quantity("eth_estimateGas", gas)
-        prices = self._pricing.current() if asked.blocks is None else self._pricing.upper_bound(asked.blocks)
-        return Estimate.of(
-            priced(
-                GasEstimate(limit, limit, 0, "node"), request.call, form=prices.form,
-                margin=prices.preset.estimate_margin, nonce=nonce, chain_id=chain_id, measuring=self._measuring,
-            )
-        )  # fmt: skip
+        gas_limit = _quantity("eth_estimateGas", gas)
+        prices = self._pricing.now if asked.blocks is None else self._pricing.upper_bound(asked.blocks)
+        size = self._measuring.size(
+            request.call, gas=gas_limit, nonce=nonce, base_fee=prices.form.base_fee, chain_id=chain_id
+        )
+        fee = prices.form.fee(size, gas_limit, prices.preset.estimate_margin)
+        return Estimate(hex(gas_limit), hex(prices.form.base_fee), hex(fee))
 
 
 def _quantity(method: str, answer: Any) -> int:
@@ -231,15 +204,12 @@ class Ledger:
         while await asyncio.to_thread(next, pieces, None):  # one at a time, so that a stop need not wait
             pass
 
-    async def proof(self, address: Address, storageKeys: list[Any], block: Any) -> dict[str, Any]:  # noqa: N803
+    async def proof(self, address: Address, storageKeys: list[Any], block: Block) -> dict[str, Any]:  # noqa: N803
         """Return Merkle proofs of an account and its slots at a final block."""
         await self.load()
-        if isinstance(block, Mapping) and block.keys() <= {"blockNumber", "requireCanonical"}:  # EIP-1898
-            block = block.get("blockNumber")
+        named = block.hash or block.tag or to_quantity(block.number or 0)
         try:
-            steps = proof_steps(
-                self.store(), address, storageKeys, block, key_limit=self._key_limit  # type: ignore[arg-type]
-            )  # fmt: skip
+            steps = proof_steps(self.store(), address, storageKeys, named, key_limit=self._key_limit)
             proof = next(steps)
             if len(storageKeys) > STEP:
                 async with self._one_long:

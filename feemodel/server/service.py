@@ -20,14 +20,16 @@ from feemodel.io.async_node import AsyncNode
 from feemodel.ledger.store import Store
 from feemodel.server import metrics
 from feemodel.server.dispatch import BatchLimits, CallError, Dispatcher, Method, document
-from feemodel.server.eth import ChainMethods, Executor, OverrideLimits, accounts, client_version
-from feemodel.server.execute import Runner
+from feemodel.server.eth import ChainMethods, accounts, client_version
+from feemodel.server.execute import Executor, OverrideLimits
 from feemodel.server.loaded import Loaded
 from feemodel.server.node import Upstream, opened_node
 from feemodel.server.prices import (
     ChainId,
+    FixedPricing,
     Head,
     Polled,
+    PolledPricing,
     Pricing,
     configured_prices,
     fetch_l1_prices,
@@ -77,8 +79,8 @@ class Service:
             self._nodes += self.upstream.nodes
         self._fees: Polled[Prices] | None = None
         self.pricing = self._pricing()
-        self.prices = PriceHistory(lambda: self.pricing.current().form)
-        self._runner: Runner | None = None
+        self.prices = PriceHistory(lambda: self.pricing.now.form)
+        self._executor: Executor | None = None
         self.methods = self._methods()
         self._document: bytes | None = None
 
@@ -93,17 +95,18 @@ class Service:
             for name in SUBSCRIPTIONS
         }
         reasons = {name: reason for name, reason in reasons.items() if self.upstream is None or name in SUBSCRIPTIONS}
-        limits = BatchLimits(settings.batch_limit, settings.batch_seconds, settings.batch_bytes)
+        limits = BatchLimits(settings.batch_limit, settings.batch_seconds, settings.batch_bytes, settings.batch_gas)
         return Dispatcher(
             self.methods, forward=None if self.upstream is None else self.upstream.forward, reasons=reasons,
-            limits=limits, observe=metrics.observe_and_log if settings.log == "requests" else metrics.observe,
+            limits=limits, log_calls=settings.log == "requests",
         )  # fmt: skip
 
     def _pricing(self) -> Pricing:
         """Return the costs that the settings name, with the base fee of the chain that is served."""
         settings, chain, head = self.settings, self.chain, self.head
-        costs: Callable[[], Prices]
+        is_fixed = settings.base_fee is not None
         polled: Polled[Any] | None = None
+        costs: Callable[[], Prices] | Prices
         if settings.l1_node is not None:
             urls = [settings.l1_node, *([settings.fallback_node] if settings.fallback_node else [])]
             nodes = [opened_node(settings, url) for url in urls]
@@ -118,12 +121,9 @@ class Service:
         elif settings.costs == "record":
             if chain is None:
                 raise InvalidInput("costs", "expected a chain whose newest block has a pricing record", "record")
-            recorded = recorded_prices(settings, chain.extra_data)
-            costs = lambda: recorded  # noqa: E731
+            costs = recorded_prices(settings, chain.extra_data)
         else:
-            configured = configured_prices(settings)
-            costs = lambda: configured  # noqa: E731
-        is_fixed = settings.base_fee is not None
+            costs = configured_prices(settings)
         still = 0 if chain is None or is_fixed else chain.next_base_fee
 
         def least_base_fee() -> int:
@@ -132,10 +132,11 @@ class Service:
             newest = head.value  # which must be new even where the base fee is fixed: the gas is its state's
             return 0 if is_fixed else newest.next_base_fee()
 
-        return Pricing(
-            settings.costs, costs, polled, least_base_fee,
-            base_fee_is_fixed=is_fixed,
-        )  # fmt: skip
+        if head is None and isinstance(costs, Prices):
+            return FixedPricing(settings.costs, costs, still, base_fee_is_fixed=is_fixed)
+        found = costs
+        current = (lambda: found) if isinstance(found, Prices) else found
+        return PolledPricing(settings.costs, current, polled, least_base_fee, base_fee_is_fixed=is_fixed)
 
     def _methods(self) -> dict[str, Method]:
         settings, methods = self.settings, dict[str, Method]()
@@ -147,11 +148,12 @@ class Service:
                 self._override_limits,
             )  # fmt: skip
         elif self.chain is not None:
-            self._runner = Runner(settings.engine, self._limits, threads=settings.processes, queue=settings.queue)
-            executor = Executor(self.chain, self._runner, self._limits, self._override_limits)
-            count, tolerance = metrics.count_estimate, settings.tolerance
-            methods |= ChainMethods(executor, self.pricing, tolerance, count).methods()
-            estimates = ChainEstimates(executor, self.pricing, tolerance, self._measuring, count)
+            executor = self._executor = Executor(
+                self.chain, settings.engine, self._limits, self._override_limits, threads=settings.processes,
+                queue=settings.queue,
+            )  # fmt: skip
+            methods |= ChainMethods(executor, self.pricing, settings.tolerance).methods()
+            estimates = ChainEstimates(executor, self.pricing, settings.tolerance, self._measuring)
         if estimates is not None:
             methods |= both_names(settings.prefix, "estimateGas", Method(estimates.estimate))
         if self.ledger is not None:
@@ -167,7 +169,7 @@ class Service:
     def _explorer(self) -> dict[str, Method]:
         """Return the explorer's methods, which check their own parameters."""
         explained: dict[str, Any] = {
-            "form": lambda: self.pricing.current().form, "preset": configured_prices(self.settings).preset,
+            "form": lambda: self.pricing.now.form, "preset": configured_prices(self.settings).preset,
             "prices": self.prices, "chain_id": self._known_chain_id, "codec": self._measuring.codec,
             "measured": self._measuring.form, "packed": self._measuring.packed,
         }  # fmt: skip
@@ -229,8 +231,8 @@ class Service:
 
     async def close(self) -> None:
         """Close what is open."""
-        if self._runner is not None:
-            self._runner.close()
+        if self._executor is not None:
+            self._executor.close()
         for node in self._nodes:
             await node.close()
         if self.ledger is not None:
@@ -244,9 +246,9 @@ class Service:
             if self.ledger is not None:
                 await self.ledger.load()
                 await self.ledger.read_ahead()
-        if self._runner is not None and self.chain is not None:
+        if self._executor is not None:
             with suppress(LimitExceeded):  # callers have started all processes
-                await self._runner.warm_up(self.chain.call_state)
+                await self._executor.warm_up()
 
     async def _note_prices(self) -> None:
         """Keep the prices of every full minute, which are those of the other workers then."""
@@ -289,7 +291,7 @@ class Service:
         """Return why an estimate would not be answered now; nothing where it would."""
         refused = []
         try:
-            self.pricing.current()
+            self.pricing.describe()
         except Exception as error:  # whatever it is, it is what a caller would get
             refused.append(str(error))
         if self.ledger is not None:

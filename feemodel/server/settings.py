@@ -136,6 +136,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     batch_limit: Count = _setting("limits", "batch_limit", 1_000, "calls in a batch")
     batch_seconds: Seconds = _setting("limits", "batch_seconds", 30.0, "of a batch, then no further call begins [s]")
     batch_bytes: Bytes = _setting("limits", "batch_bytes", 16 << 20, "of the answers to a batch [byte]")
+    batch_gas: Gas = _setting("limits", "batch_gas", 2_000_000_000, "of the executions of a batch [gas]")
     override_accounts: Annotated[int, Meta(ge=0, le=1_000_000)] = _setting(
         "limits", "override_accounts", 1_000, "accounts of a state override")
     override_slots: Annotated[int, Meta(ge=0, le=1_000_000)] = _setting(

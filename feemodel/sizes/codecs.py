@@ -97,6 +97,7 @@ class Zstd:
     checksum: bool = False
     capped: bool = True
     name: ClassVar[str] = "zstd"
+    _parameters: tuple[Any, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check_field(self, "level", 1, zstandard.MAX_COMPRESSION_LEVEL)
@@ -104,12 +105,15 @@ class Zstd:
             _check_field(self, "window_log", zstandard.WINDOWLOG_MIN, zstandard.WINDOWLOG_MAX)
         if self.dictionary is not None:
             _check_dictionary(self.dictionary, self.level)
+        # A tuple is hashed several times faster than this object.
+        parameters = (self.level, self.dictionary, self.window_log, self.magicless, self.content_size, self.checksum)
+        object.__setattr__(self, "_parameters", parameters)
 
     def size(self, data: Payload) -> int:
         """Size [bytes] of one payload."""
         if type(data) is not bytes:
             data = payload_bytes(data)
-        length = len(_this_thread.compressor(self).compress(data))
+        length = len(_this_thread.compressor(*self._parameters).compress(data))
         return min(length, len(data)) if self.capped else length
 
     def sizes(self, payloads: Iterable[Payload]) -> Sizes:
@@ -117,12 +121,12 @@ class Zstd:
         chunk = payload_list(payloads)
         if not any(chunk):  # multi_compress_to_buffer refuses to compress nothing at all
             return np.full(len(chunk), self.size(b""), dtype=np.int64)
-        compressed = lengths_of(_this_thread.compressor(self).multi_compress_to_buffer(chunk, threads=1))
+        compressed = lengths_of(_this_thread.compressor(*self._parameters).multi_compress_to_buffer(chunk, threads=1))
         return np.minimum(compressed, lengths_of(chunk)) if self.capped else compressed
 
     def compress(self, data: Payload) -> bytes:
         """The frame that is measured."""
-        return _this_thread.compressor(self).compress(payload_bytes(data))
+        return _this_thread.compressor(*self._parameters).compress(payload_bytes(data))
 
 
 class _ThisThread(threading.local):
@@ -132,18 +136,20 @@ class _ThisThread(threading.local):
         self.compressor = lru_cache(maxsize=8)(_zstd_compressor)
 
 
-def _zstd_compressor(codec: Zstd) -> zstandard.ZstdCompressor:
+def _zstd_compressor(
+    level: int, dictionary: bytes | None, window_log: int | None, magicless: bool, content_size: bool, checksum: bool
+) -> zstandard.ZstdCompressor:
     # Only the level is given, not the parameters that it stands for: libzstd then fits them to each payload's length.
     parameters = zstandard.ZstdCompressionParameters(
-        compression_level=codec.level,
-        window_log=codec.window_log or 0,
-        format=zstandard.FORMAT_ZSTD1_MAGICLESS if codec.magicless else zstandard.FORMAT_ZSTD1,
-        write_content_size=codec.content_size,
-        write_checksum=codec.checksum,
+        compression_level=level,
+        window_log=window_log or 0,
+        format=zstandard.FORMAT_ZSTD1_MAGICLESS if magicless else zstandard.FORMAT_ZSTD1,
+        write_content_size=content_size,
+        write_checksum=checksum,
         write_dict_id=False,
     )
-    dictionary = None if codec.dictionary is None else zstandard.ZstdCompressionDict(codec.dictionary)
-    return zstandard.ZstdCompressor(dict_data=dictionary, compression_params=parameters)
+    trained = None if dictionary is None else zstandard.ZstdCompressionDict(dictionary)
+    return zstandard.ZstdCompressor(dict_data=trained, compression_params=parameters)
 
 
 _this_thread = _ThisThread()

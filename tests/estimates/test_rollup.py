@@ -6,14 +6,11 @@ import pytest
 
 import feemodel
 from feemodel.errors import InvalidInput
-from feemodel.estimates import Estimator, Measuring, rollup_estimate
+from feemodel.estimates import Measuring, rollup_estimate
 from feemodel.ethereum.transaction import FORMS
 from feemodel.execution import Account, CallState
-from feemodel.execution.engines import engine_named
 from feemodel.execution.message import parse_request
-from feemodel.linea.measure import call_size
 from feemodel.linea.pricing_forms import CostPerByte, VerificationCost
-from feemodel.sizes.codecs import Zstd
 from tests.execution_engines import ENGINES, address
 
 RICH, TARGET = address(0x41C4), address(0x7A67)
@@ -79,20 +76,13 @@ def test_the_nonce_of_an_override_is_executed_and_the_chains_is_measured():
 @pytest.mark.parametrize(
     "settings",
     [
-        {"search": "anvil"}, {"tolerance": 1.0}, {"tolerance": float("nan")}, {"measuring": ("lz4",)},
-        {"measuring": ("zstd", "raw")}, {"measuring": ("zstd", "signed", "yes")},
+        {"search": "anvil"}, {"tolerance": 1.0}, {"tolerance": float("nan")}, {"codec": "lz4"}, {"measured": "raw"},
+        {"packed": "yes"}, {"engine": "geth"},
     ],
 )  # fmt: skip
-def test_settings_are_checked_once(settings):
+def test_settings_are_checked(settings):
     with pytest.raises(InvalidInput):
-        Estimator(**{name: Measuring(*value) if name == "measuring" else value for name, value in settings.items()})
-
-
-def test_an_estimator_answers_as_the_function():
-    estimator, request = Estimator(), parse_request(call(data="0x" + "ab" * 40))
-    found = estimator.rollup(request, STATE, engine_named("auto"), form=FORM, margin=1.2)
-
-    assert found == rollup_estimate(request, STATE, form=FORM, margin=1.2)
+        rollup_estimate(call(), STATE, form=FORM, margin=1.2, **settings)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -108,5 +98,5 @@ def test_the_size_of_a_call_is_that_of_the_checked_function(form):
         fields = dict(zip(choices, values, strict=True))
         fields |= fields.pop("prices")
         filled = {"gas": 51_354, "nonce": 5, "base_fee": 7, "chain_id": 59_144}
-        size = call_size(parse_request(fields).call, codec=Zstd(), form=form, packed=False, **filled)
+        size = Measuring(form=form).size(parse_request(fields).call, **filled)
         assert size == feemodel.fee_size(fields, form=form, **filled), fields

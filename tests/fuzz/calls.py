@@ -7,7 +7,8 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import Call, parse_call
 from feemodel.ethereum.quantities import to_hex
 from feemodel.ethereum.transaction import parse_sender_unsigned
-from feemodel.execution.message import Request, parse_message, parse_request
+from feemodel.execution.clients import parse_message
+from feemodel.execution.message import Request, parse_request
 from feemodel.execution.state import Account, CallState, Override, parse_overrides
 from feemodel.io.documents import parse_json
 from feemodel.linea.measure import fee_transaction

@@ -18,10 +18,10 @@ from feemodel.estimates.rollup import Measuring
 from feemodel.execution.limits import Limits
 from feemodel.server.app import App
 from feemodel.server.dispatch import Dispatcher, Method
-from feemodel.server.eth import ChainMethods, Executor, OverrideLimits
-from feemodel.server.execute import Runner
+from feemodel.server.eth import ChainMethods
+from feemodel.server.execute import Executor, OverrideLimits
 from feemodel.server.loaded import Loaded, load
-from feemodel.server.prices import Pricing, configured_prices
+from feemodel.server.prices import FixedPricing, configured_prices
 from feemodel.server.rollup import ChainEstimates, both_names
 from feemodel.server.service import Service
 from feemodel.server.settings import Settings
@@ -166,17 +166,15 @@ def on_chain(
     limits, current = limits or Limits(), prices or configured_prices(Settings())
     found = codec if not isinstance(codec, str) else get_codec(codec)
 
-    async def made() -> tuple[Runner, Dispatcher]:
-        runner = Runner("auto", limits, threads=2, queue=32)
-        pricing = Pricing("configured", lambda: current)
-        executor = Executor(chain, runner, limits, OverrideLimits(100, 1_000))
-        measuring = Measuring(found, measured, packed)
-        estimates = ChainEstimates(executor, pricing, tolerance, measuring, lambda estimate: None)
-        methods = ChainMethods(executor, pricing, tolerance, lambda estimate: None).methods()
-        return runner, Dispatcher(methods | both_names("rollup", "estimateGas", Method(estimates.estimate)))
+    async def made() -> tuple[Executor, Dispatcher]:
+        pricing = FixedPricing("configured", current)
+        executor = Executor(chain, "auto", limits, OverrideLimits(100, 1_000), threads=2, queue=32)
+        estimates = ChainEstimates(executor, pricing, tolerance, Measuring(found, measured, packed))
+        methods = ChainMethods(executor, pricing, tolerance).methods()
+        return executor, Dispatcher(methods | both_names("rollup", "estimateGas", Method(estimates.estimate)))
 
     with asyncio.Runner() as loop:
-        runner, dispatcher = loop.run(made())
+        executor, dispatcher = loop.run(made())
 
         async def app(scope: Any, receive: Any, send: Any) -> None:
             answer = await dispatcher.answer((await receive())["body"])
@@ -186,7 +184,7 @@ def on_chain(
         try:
             yield Client(app, loop)
         finally:
-            runner.close()
+            executor.close()
 
 
 @contextmanager

@@ -7,7 +7,8 @@ import logging
 import pytest
 
 from feemodel.errors import InvalidInput, LimitExceeded, UpstreamError
-from feemodel.server.dispatch import BatchLimits, Dispatcher, Method
+from feemodel.server.dispatch import BATCH_GAS, BatchLimits, CallError, Dispatcher, Method
+from feemodel.server.metrics import CALLS
 from tests.server.parts import request
 
 
@@ -111,8 +112,44 @@ def test_other_methods_are_forwarded_and_reads_of_a_batch_together():
     assert [one["result"] for one in respond(batch, forward=forward)] == [2, 2, 3, 4]
 
 
-def test_every_call_is_observed():
-    seen = []
-    respond(request("nothing"), observe=lambda *call: seen.append(call[:2]))
-    respond(request("later", 1), observe=lambda *call: seen.append(call[:2]))
-    assert seen == [("unknown", -32601), ("later", 0)]
+def test_every_call_is_counted_under_names_and_codes_that_callers_cannot_invent():
+    async def forward(method, params):
+        raise CallError(-39_001, "of a node")
+
+    def counted(method, code):
+        return CALLS.labels(method, code)._value.get()
+
+    asked = [("unknown", "-32601"), ("later", "0"), ("forwarded", "other"), ("", "-32600")]
+    before = [counted(*labels) for labels in asked]
+    for body, options in (
+        (request("nothing"), {}), (request("later", 1), {}), (request("eth_any"), {"forward": forward}), ("1", {}),
+    ):  # fmt: skip
+        respond(body, **options)
+    assert [counted(*labels) for labels in asked] == [count + 1 for count in before]
+
+
+def test_the_request_log_has_the_method_and_no_parameters(caplog):
+    with caplog.at_level(logging.INFO, "feemodel.calls"):
+        respond(request("later", 12_345), log_calls=True)
+        respond(request("later", 12_345))
+    (line,) = [record.getMessage() for record in caplog.records if record.name == "feemodel.calls"]
+    assert "later" in line
+    assert "12345" not in line
+
+
+def test_no_further_call_of_a_batch_begins_above_its_gas():
+    """Calls of other batches and single calls are not counted."""
+
+    async def execute(gas: int) -> None:
+        BATCH_GAS.get().spent += gas
+
+    batch = b"[%b]" % b",".join(request("execute", 60) for _ in range(4))
+    dispatcher = Dispatcher({"execute": Method(execute)}, limits=BatchLimits(gas=100))
+
+    async def twice():
+        return await asyncio.gather(dispatcher.answer(batch), dispatcher.answer(batch))
+
+    for answer in asyncio.run(twice()):
+        assert [one.get("error") for one in json.loads(answer)] == [
+            None, None, *[{"code": -32005, "message": "the calls of a batch: at most 100 gas"}] * 2,
+        ]  # fmt: skip

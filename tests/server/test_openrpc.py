@@ -20,7 +20,7 @@ SEND = {"gas": "0x5208", "baseFee": "0x4c4b40", "maxFeePerGas": "0x5b8d80", "l1B
 CALLS = {
     "rollup_estimateGas": [[TRANSFER], [TRANSFER, {ANNA: {"nonce": "0x1"}}], [TRANSFER, {"blockNumber": "0x0"}],
                            [TRANSFER, "latest", {ANNA: {"balance": "0xffffffffffff"}}], [TRANSFER, {"blocks": 5}],
-                           [TRANSFER, "latest", {}, {"blocks": "0x5"}], [SUM, None, None, {"details": True}]],
+                           [TRANSFER, "latest", {}, {"blocks": "0x5"}]],
     "rollup_getProof": [[LIST, ["0x0", "0x1"], "latest"], [BERT, [], "0x0"]],
     "linea_getProof": [["0x" + "77" * 20, [], "finalized"]],
     "eth_getStorageAt": [[LIST, "0x0"], [LIST, "0x" + "00" * 32, "latest"]],

@@ -69,6 +69,7 @@ EXAMPLES = {
     "batch_limit": ("1", "1", 1),
     "batch_seconds": ("0.5", "0.5", 0.5),
     "batch_bytes": ("1", "1", 1),
+    "batch_gas": ("21000", "21_000", 21_000),
     "override_accounts": ("0", "0", 0),
     "override_slots": ("0", "0", 0),
     "key_limit": ("1", "1", 1),
