@@ -13,6 +13,7 @@ import warnings
 import pytest
 
 from feemodel.cli import UNFORESEEN, VERBS, main, verb_parser
+from tests.conftest import ROOT
 from tests.test_cli import RAW
 
 VALUES = [
@@ -66,6 +67,7 @@ NEEDED = {
     "fee": {"--size": "128", "--gas": "21000"},
     "explain": {"subject": RAW},
     "compare": {"subject": RAW},
+    "report": {"paths": str(ROOT / "tests" / "data" / "reports" / "run-latest.json"), "--only": "linea"},
     "chains": {},
     "padding": {"--chain": "taiko"},
     "rules": {"action": "export", "name": "base"},

@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     from feemodel.rollups.tables import comparison, measured_sizes
 
     out = checked_out(options, (".png", ".svg", ".pdf"))
-    rules, without, of_file = _rules(options)
+    rules, without, of_file = compared_rules(options)
     carried = [one for one in rules if one.no_set_code is None]
     transactions, gas, senders, said = _transactions(options, set_code=carried == rules)
     if options.only is None and carried and any(one.type == SET_CODE for one in transactions):
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
     if options.only is None:
         without |= {name: f"it needs {' and '.join(columns)}" for name, columns in missing.items() if columns}
         rules = [one for one in rules if not missing[one.name]]
-    base_fee, blob_base_fee = _l1_fees(options)
+    base_fee, blob_base_fee = compared_l1_fees(options)
     rows = comparison(table, base_fee=base_fee, blob_base_fee=blob_base_fee, rules=rules, reference=options.reference)
     answer = {
         **({} if options.at is None else {"at": options.at}),
@@ -120,7 +120,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _rules(options: argparse.Namespace) -> "tuple[list[Rule], dict[str, InvalidInput | str], list[str]]":
+def compared_rules(options: argparse.Namespace) -> "tuple[list[Rule], dict[str, InvalidInput | str], list[str]]":
     """The rules that are compared, why some that are by default are not, and what is said about a file of rules."""
     from feemodel.rollups.chain_files import read_chains
     from feemodel.rollups.chains import CHAINS
@@ -205,15 +205,19 @@ def _file(
     return transactions, gas, senders if len(senders) == len(transactions) else None, said
 
 
-def _l1_fees(options: argparse.Namespace) -> tuple[int, int]:
+def compared_l1_fees(options: argparse.Namespace, quantile: float = 0.5) -> tuple[int, int]:
+    """The fees of L1 that the options give, or a quantile of the shipped month or of the day of `--at` [wei / gas]."""
     from feemodel.io.shipped import day_l1_fees, month_l1_fees
     from feemodel.rollups.chains import timestamp
 
     given = options.l1_base_fee, options.blob_base_fee
     if None not in given:
         return given
-    medians = month_l1_fees() if options.at is None else day_l1_fees("--at", timestamp("at", options.at))
-    base_fee, blob_base_fee = (m if fee is None else fee for fee, m in zip(given, medians, strict=True))
+    if options.at is None:
+        found = month_l1_fees(quantile)
+    else:
+        found = day_l1_fees("--at", timestamp("at", options.at), quantile)
+    base_fee, blob_base_fee = (m if fee is None else fee for fee, m in zip(given, found, strict=True))
     return base_fee, blob_base_fee
 
 

@@ -53,13 +53,14 @@ def read_shipped_transactions() -> "pd.DataFrame":
     return pd.read_csv(shipped_path(TRANSACTIONS)).convert_dtypes()
 
 
-def day_l1_fees(name: str, timestamp: int) -> L1Fees:
-    """The median L1 base fee and blob base fee of a day (UTC) of the shipped thirty days [wei / gas].
+def day_l1_fees(name: str, timestamp: int, quantile: float = 0.5) -> L1Fees:
+    """The median L1 base fee and blob base fee of a day (UTC) of the shipped month, or another quantile [wei / gas].
 
     Parameters
     ----------
     name : of the argument that gave the time, for the error.
     timestamp : any second of the day, Unix time [s].
+    quantile : 0 to 1, of each fee by itself.
 
     Raises `InvalidInput` for another day.
 
@@ -72,7 +73,7 @@ def day_l1_fees(name: str, timestamp: int) -> L1Fees:
     if not of_day:
         reason = f"expected a day from {samples[0].day} to {samples[-1].day}, or both L1 fees given"
         raise InvalidInput(name, reason, day)
-    return fees_at(of_day, 0.5)
+    return fees_at(of_day, quantile)
 
 
 def month_l1_fees(quantile: float = 0.5) -> L1Fees:

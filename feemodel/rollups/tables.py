@@ -36,6 +36,11 @@ if TYPE_CHECKING:
 
 LARGEST_CUBE = 50_000_000  # fees that `compare` holds at once: 0.8 GB in both parts
 BLOCK = 1_000_000  # fees computed at a time
+#: The columns of `measured_sizes`.
+MEASURED = (
+    "transaction_type", "gas", "length", "zero_bytes", "nonzero_bytes", "fastlz_size", "brotli_size", "zstd_size",
+    "data_length", "zstd_data_size", "linea_size", "pubdata",
+)  # fmt: skip
 SAMPLE_COLUMNS = ("block_number", "timestamp", "base_fee", "blob_base_fee")
 UNITS = {"base_fee": "wei / gas", "blob_base_fee": "wei / gas", "timestamp": "s", "gas": "gas"}
 
@@ -302,8 +307,8 @@ def comparison(
     if reference is None:
         reference = "linea" if "linea" in paid else chosen[0].name
     choice("reference", reference, paid)
-    in_eth = {one.name: _in_eth(sum(paid[one.name]), one) for one in chosen}
-    whole_reference = in_eth[reference]
+    totals_in_eth = {one.name: in_eth(sum(paid[one.name]), one) for one in chosen}
+    whole_reference = totals_in_eth[reference]
     if whole_reference is None:
         raise InvalidInput("reference", "expected a rule whose fees are known in ETH", reference)
     if not (signed_bytes and whole_reference):
@@ -313,13 +318,13 @@ def comparison(
     rows = []
     for one in chosen:
         l1_fee, l2_fee = paid[one.name]
-        total, eth = l1_fee + l2_fee, in_eth[one.name]
+        total, eth = l1_fee + l2_fee, totals_in_eth[one.name]
         ratio = None if eth is None else eth / whole_reference
         rows.append(Row(one.name, one.token, l1_fee, l2_fee, total, eth, total / signed_bytes, ratio))
     return rows
 
 
-def _in_eth(total: int, one: Rule) -> int | None:
+def in_eth(total: int, one: Rule) -> int | None:
     """An amount of a rule's token in wei of ETH; exact where the token is ETH."""
     per_eth = one.token_per_eth
     return None if per_eth is None else total if per_eth == 1.0 else round(total / per_eth)

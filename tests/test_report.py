@@ -1,0 +1,233 @@
+"""Reports of projects: what is read of Foundry's and Hardhat's files, priced as `compare` prices it, and limits."""
+
+import json
+
+import pytest
+
+from feemodel import rollups
+from feemodel.cli import main
+from feemodel.cli.report import transaction_of
+from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.ethereum.abi import example_calldata, selector
+from feemodel.io.gas_reports import read_project
+from feemodel.rollups.report import payments
+from tests.conftest import ROOT
+
+REPORTS = ROOT / "tests" / "data" / "reports"
+BROADCAST, FORGE, HARDHAT = (str(REPORTS / name) for name in ("run-latest.json", "forge-gas.json", "hardhat-gas.json"))
+FEES = ("--l1-base-fee", "1000000000", "--blob-base-fee", "1000000")
+
+
+def answered(capsys, *arguments):
+    """The exit code and the JSON of a report."""
+    code = main(["report", *arguments, *FEES, "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_a_broadcast_has_its_transactions_with_the_gas_of_their_receipts():
+    uses, said = read_project(BROADCAST)
+
+    assert [(use.name, use.gas_used, use.gas_limit) for use in uses] == [
+        ("deploy Counter", 496_371, 645_282), ("Counter.setNumber(uint256)", 44_815, 60_385),
+        ("Counter.note(string)", 43_718, 61_899),
+    ]  # fmt: skip
+    assert said == []
+    assert uses[1].call.data == selector("setNumber(uint256)") + (7).to_bytes(32)
+    assert transaction_of(uses[1]).max_fee == 0x34668EAA
+
+
+def test_a_report_of_forge_has_functions_and_deployments():
+    uses, said = read_project(FORGE)
+
+    assert [(use.kind, use.name, use.gas_used) for use in uses] == [
+        ("deployment", "deploy Counter", 496_371), ("function", "Counter.increment()", 43_526),
+        ("function", "Counter.note(string)", 112_395), ("function", "Counter.setNumber(uint256)", 43_742),
+    ]  # fmt: skip
+    assert [text.partition(":")[2].partition(":")[0] for text in said] == [" Counter.number()"]
+    by = {statistic: read_project(FORGE, statistic=statistic).uses[3].gas_used for statistic in ("min", "mean", "max")}
+    assert by == {"min": 23_806, "mean": 43_512, "max": 44_090}
+
+
+def test_a_report_of_hardhat_has_functions_and_deployments():
+    uses, said = read_project(HARDHAT)
+
+    assert {use.name: use.gas_used for use in uses} == {
+        "deploy Counter": 515_874, "Counter.increment()": 43_531, "Counter.note(string)": 44_795,
+        "Counter.setNumber(uint256)": 26_624,
+    }  # fmt: skip
+    assert said == []
+
+
+def test_a_deployment_without_an_artifact_is_left_out_with_its_reason(tmp_path):
+    uses, said = read_project(FORGE, artifacts=tmp_path)
+
+    assert [use.kind for use in uses] == ["function"] * 3
+    assert said[0].startswith("left out: deploy Counter: no init code")
+
+
+def test_the_folder_of_a_project_has_its_latest_broadcasts_without_dry_runs(tmp_path):
+    for part in ("Deploy.s.sol/31337", "Deploy.s.sol/1/dry-run"):
+        (tmp_path / "broadcast" / part).mkdir(parents=True)
+        (tmp_path / "broadcast" / part / "run-latest.json").write_bytes((REPORTS / "run-latest.json").read_bytes())
+
+    assert [use.source for use in read_project(tmp_path).uses] == [
+        str(tmp_path / "broadcast/Deploy.s.sol/31337/run-latest.json")
+    ] * 3
+    with pytest.raises(UnreadableFile, match="found none"):
+        read_project(tmp_path / "broadcast" / "Deploy.s.sol" / "1" / "dry-run")
+
+
+def test_a_broadcast_of_several_chains_has_the_transactions_of_each(tmp_path):
+    run = json.loads((REPORTS / "run-latest.json").read_text())
+    path = tmp_path / "run-latest.json"
+    path.write_text(json.dumps({"deployments": [run, run | {"receipts": []}]}))
+    uses, said = read_project(path)
+
+    assert [use.gas_used for use in uses] == [496_371, 44_815, 43_718, 645_282, 60_385, 61_899]
+    assert said == [f"assumed: {path}: gas limits in place of gas used, 3 transactions have no receipt"]
+
+
+@pytest.mark.parametrize("name", [BROADCAST, FORGE, HARDHAT])
+def test_fees_are_those_of_compare_for_the_same_transaction(name, capsys, tmp_path):
+    code, answer = answered(capsys, name)
+    assert code == 0
+    for place, use in enumerate(answer["uses"]):
+        file = tmp_path / f"{place}.json"
+        file.write_text(json.dumps(use["transaction"]) + "\n" + json.dumps(use["transaction"]) + "\n")
+        assert main(["compare", str(file), *FEES, "--json"]) == 0
+        compared = {row["rule"]: row for row in json.loads(capsys.readouterr().out)["rules"]}
+        assert compared.keys() == {fee["rule"] for fee in use["fees"]}
+        for fee in use["fees"]:
+            row = compared[fee["rule"]]
+            assert (2 * fee["l1_fee"], 2 * fee["l2_fee"]) == (row["l1_fee"], row["l2_fee"])
+
+
+def test_payments_are_those_of_comparison():
+    use = read_project(BROADCAST).uses[2]
+    one, sender = transaction_of(use), use.call.sender
+    rules = [rollups.rule(name) for name in ("op-mainnet", "arbitrum-one", "scroll", "base")]
+    l1 = {"base_fee": 10**9, "blob_base_fee": 7}
+    (paid,) = payments([one], rules, gas=[use.gas_used], senders=[sender], **l1)
+    table = rollups.measured_sizes([one], gas=[use.gas_used], senders=[sender])
+
+    assert [(row.rule, row.l1_fee, row.l2_fee, row.total_eth) for row in paid] == [
+        (row.rule, row.l1_fee, row.l2_fee, row.total_eth)
+        for row in rollups.comparison(table, rules=rules, reference="arbitrum-one", **l1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("limit", "code"),
+    [
+        (("--max-wei", "509000000000"), 1), (("--max-wei", "600000000000"), 0),
+        (("--max-usd", "0.0015", "--eth-usd", "3000"), 1), (("--max-usd", "0.0016", "--eth-usd", "3000"), 0),
+    ],
+)  # fmt: skip
+def test_a_fee_above_the_limit_is_the_exit_code_1(limit, code, capsys):
+    arguments = ("--l1-base-fee", "69335406", "--blob-base-fee", "4002699", "--only", "op-mainnet", *limit)
+    assert main(["report", BROADCAST, *arguments]) == code
+    assert ("above the limit" in capsys.readouterr().out) is bool(code)
+
+
+def test_markdown_is_a_table(capsys):
+    assert main(["report", FORGE, "--only", "op-mainnet,base", "--markdown", *FEES]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    rows = [line for line in lines if line.startswith("|")]
+
+    assert {line.count("|") for line in rows} == {10}
+    assert len(rows) == 2 + 4 * 2
+
+
+def test_l1_fees_are_a_quantile_of_a_day_or_of_the_month(capsys):
+    found = []
+    for arguments in ((), ("--quantile", "0.9"), ("--at", "2026-02-01"), ("--at", "2026-02-01", "--quantile", "0.9")):
+        assert main(["report", BROADCAST, "--only", "op-mainnet", "--json", *arguments]) == 0
+        found.append(json.loads(capsys.readouterr().out)["l1BaseFee"])
+    assert found[0] == 69_335_406
+    assert found[2] == 153_278_231
+    assert (found[1] > found[0], found[3] > found[2]) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("--max-usd", "1"), 2, "--eth-usd"),
+        (("--quantile", "1.5"), 2, "--quantile"),
+        (("--max-usd", "-1", "--eth-usd", "3000"), 2, "--max-usd"),
+        (("--json", "--markdown"), 2, "--markdown"),
+        (("--only", "starknet", "--set", "starknet.eth_to_fri_rate=20000"), 2, "--only"),
+    ],
+)
+def test_options_that_are_wrong_are_named(arguments, code, said, capsys):
+    assert main(["report", BROADCAST, *arguments]) == code
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda run: run["transactions"][1].pop("transaction"), "transactions[1].transaction: expected an object"),
+        (lambda run: run["transactions"][1]["transaction"].update(gas="0xzz"), "gas"),
+        (lambda run: run["transactions"][1]["transaction"].pop("gas"), "expected the gas limit"),
+        (lambda run: run["receipts"][1].update(gasUsed=None), "gasUsed"),
+        (lambda run: run.update(transactions=7), "transactions: expected a list"),
+        (lambda run: run.update(receipts=[3]), "receipts[0]: expected an object"),
+    ],
+)
+def test_a_broadcast_that_is_wrong_is_refused_with_the_place(change, said, tmp_path):
+    run = json.loads((REPORTS / "run-latest.json").read_text())
+    change(run)
+    path = tmp_path / "run-latest.json"
+    path.write_text(json.dumps(run))
+    with pytest.raises(UnreadableFile) as error:
+        read_project(path)
+
+    assert str(path) in str(error.value)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "7", '{"a": 1}', '[{"contract": 3}]', '[{"contract": "a:B", "deployment": 1}]']
+)
+def test_a_file_of_another_kind_is_refused(text, tmp_path):
+    path = tmp_path / "file.json"
+    path.write_text(text)
+    with pytest.raises(UnreadableFile, match=str(path)):
+        read_project(path)
+
+
+def test_a_transaction_of_type_3_is_left_out(tmp_path):
+    run = json.loads((REPORTS / "run-latest.json").read_text())
+    run["transactions"][2]["transaction"] |= {"maxFeePerBlobGas": "0x1", "blobVersionedHashes": ["0x01" + "00" * 31]}
+    path = tmp_path / "run-latest.json"
+    path.write_text(json.dumps(run))
+    uses, said = read_project(path)
+
+    assert len(uses) == 2
+    assert said == [f"left out: {path}, transactions[2], a transaction of type 3, for which no fee is published"]
+
+
+@pytest.mark.parametrize(
+    ("signature", "words"),
+    [
+        ("f()", 0), ("f(uint256)", 1), ("f(address,bool,bytes32,int8,uint)", 5), ("f(uint8[3])", 3), ("f(bytes)", 3),
+        ("f(string,uint256)", 4), ("f(uint256[])", 3), ("f((address,uint24,(bool,bytes4)))", 4),
+        ("f((string,bool)[])", 7), ("f(uint256[][2])", 7), ("f(function)", 1),
+    ],
+)  # fmt: skip
+def test_example_calldata_has_the_words_of_its_types(signature, words):
+    data = example_calldata(signature)
+
+    assert data[:4] == selector(signature)
+    assert len(data) == 4 + 32 * words
+    assert data == example_calldata(signature)
+
+
+@pytest.mark.parametrize(
+    "signature",
+    ["", "f", "f(", "f(uint)) ", "f(uint7)", "f(uint264)", "f(bytes33)", "f(bytes0)", "f(,)", "f(uint,)", "f(Struct)",
+     "f((uint)", "f(uint[99999])", "f(uint[4096][4096])", "f(" + "(" * 20 + "uint" + ")" * 20 + ")", "1f()"],
+)  # fmt: skip
+def test_a_signature_that_is_not_valid_is_refused(signature):
+    with pytest.raises(InvalidInput, match="signature"):
+        example_calldata(signature)
