@@ -1,5 +1,10 @@
 """Policies of a user's own are checked where they enter, as the built-in ones are."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numba
 import numpy as np
 import pytest
@@ -11,6 +16,7 @@ from feemodel.simulation.closed_loop import policy_kernels
 from feemodel.simulation.closed_loop.l1_steps import cheapest_step, rolling_quantile
 from feemodel.simulation.scenarios import replay
 from feemodel.simulation.sensitivity import sobol_indices
+from tests.conftest import ROOT
 
 ROWS = {"timestamp": [12 * k for k in range(100)], "base_fee": [7e7] * 100, "blob_base_fee": [4e6] * 100}
 FEES = replay(ROWS, source="by hand")
@@ -211,3 +217,85 @@ def test_a_count_that_is_given_by_name_is_named():
         sobol_indices(lambda x: x, count=1_024, x=(0.0, 1.0))
 
     assert (caught.value.name, caught.value.value) == ("count", 1_024)
+
+
+STARTS = {
+    "an error": lambda self, setting: 1 / 0,
+    "another signature": lambda self: np.array([1e8]),
+    "rows of unequal lengths": lambda self, setting: [[1.0], [1.0, 2.0]],
+}
+
+
+@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
+def test_a_start_that_fails_is_named(start):
+    with pytest.raises(InvalidInput, match=r"pricing\.start: expected an array of numbers, it raises"):
+        simulate(FEES, type("Failing", (Own,), {"start": start})())
+
+
+def late(state, seen, price):
+    state[0] += 1.0
+    price[0 if state[0] < 1e8 + 20.0 else 17] = 1e8
+
+
+@numba.njit
+def unknown(state, seen, price):
+    price[0] = state["price"] if state[0] > 0.0 else 0.0
+
+
+@pytest.mark.parametrize("function", [late, unknown])
+def test_functions_that_fail_after_the_first_step_are_named(function):
+    policy = type("Failing", (Own,), {"announce": staticmethod(function)})()
+
+    with pytest.raises(InvalidInput, match=r"pricing.*: expected (functions|a function) .* raise"):
+        simulate(FEES, policy)
+
+
+def test_inputs_of_an_experiment_that_do_not_broadcast_are_named():
+    run = Experiment(l1_fees=FEES, pricing=Fixed(price=1e8))
+
+    with pytest.raises(InvalidInput, match="inputs: expected arrays that broadcast"):
+        run(pricing_price=np.ones(2), demand_rate=np.ones(3))
+
+
+POLICY = """
+def announce(state, seen, price):
+    price[:] = state[0]
+
+def settle(state, settled):
+    state[0] += 0.0
+"""
+BY_OWN = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import numba
+import numpy as np
+import policy_of_a_user
+from feemodel.simulation import simulate
+from feemodel.simulation.scenarios import replay
+
+class Own:
+    announce = staticmethod(numba.njit(policy_of_a_user.announce))
+    settle = staticmethod(numba.njit(policy_of_a_user.settle))
+    def start(self, setting):
+        return np.array([1e8])
+
+fees = replay({"timestamp": [0, 12, 24], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}, source="by hand")
+print(simulate(fees, Own()).sizes["path"])
+"""
+BY_BUILT_IN = """
+from feemodel.simulation import Fixed, simulate
+from feemodel.simulation.scenarios import replay
+
+fees = replay({"timestamp": [0, 12, 24], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}, source="by hand")
+print(simulate(fees, Fixed(price=1e8)).sizes["path"])
+"""
+
+
+def test_machine_code_of_an_own_policy_hinders_no_process_that_cannot_import_it(tmp_path):
+    (tmp_path / "policy_of_a_user.py").write_text(POLICY)
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONPATH": str(ROOT)}
+    for script in (BY_OWN, BY_BUILT_IN):
+        command = [sys.executable, "-c", script, str(tmp_path)]
+        found = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert (found.returncode, found.stdout) == (0, "1\n"), found.stderr[-500:]
+    assert Path(tmp_path, "kept").is_dir()

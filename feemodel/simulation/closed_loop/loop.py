@@ -6,6 +6,7 @@ Within a step: (1) the policy announces from what it has seen; (2) users see the
 
 import math
 
+import numba
 import numpy as np
 
 from feemodel.compiled import kept
@@ -188,7 +189,9 @@ def _answer(fee, demand):  # type: ignore[no-untyped-def]
     return min(demand[6], (fee / demand[5]) ** -demand[4])
 
 
-@kept(nogil=True, error_model="numpy")
+# Not kept on disk: numba would store the user's functions there by the names of their modules, and then fail in every
+# process that cannot import one of them.
+@numba.njit(nogil=True, error_model="numpy")
 def run_loop(  # type: ignore[no-untyped-def]
     announce, settle, state, l1, activity, clock, lags, level, demand, posting, costs, caps, hours, best, rng,
     prices, arrived, days, waits, series, accounts,

@@ -67,6 +67,7 @@ MOST_SUBMISSIONS = 100_000_000  # on a path
 MOST_PATHS = 10_000_000
 LONGEST_WAIT = 1 << 15  # steps that the distribution of waits distinguishes
 DAYS = ("elapsed", "utc")
+LONGEST_ERROR = 200  # characters: those of a compiler have pages
 ALIKE = 0.75  # how similar a name is that was probably meant as one of them, by `difflib`
 
 Checked = TypeVar("Checked")
@@ -226,7 +227,12 @@ def started(pricing: Pricing, setting: Setting) -> RealArray:
     >>> started(Fixed(price=7e6), Setting(12.0, 119.42, 165_000.0, 0.0, False))[2].item()
     7000000.0
     """
-    state = np.asarray(pricing.start(setting))
+    try:
+        state = np.asarray(pricing.start(setting))
+    except InvalidInput:
+        raise
+    except Exception as error:  # whatever the user's function raises, or returns
+        raise InvalidInput("pricing.start", f"expected an array of numbers, it raises {error!r}", pricing) from error
     if state.ndim != 1 or state.dtype.kind not in "iuf" or np.isnan(state).any():
         raise InvalidInput("pricing.start", "expected an array of numbers in one dimension", state)
     return np.array(state, dtype=np.float64)
@@ -324,7 +330,8 @@ class PathJob:
         series = np.empty((loop.RECORDED, count if path < self.record else 0))
         factors = np.array(price_cap.TIME_OF_DAY_MULTIPLIERS) if self.posting.cap.time_of_day else np.ones(168)
         state = started(self.pricing, self.setting)
-        self._runner()(
+        self._run(
+            path,
             state,
             (columns["base_fee"], columns["blob_base_fee"], columns[TIP], *(columns[name] for name in RATIOS)),
             activity,
@@ -351,6 +358,15 @@ class PathJob:
             raise InvalidInput("pricing", reason, announced)
         summary = summarized(days, prices, waits, accounts, step=self.step, day_steps=day_steps)
         return PathResult(days, summary, series if path < self.record else None)
+
+    def _run(self, path: int, *arguments: Any) -> None:
+        try:
+            self._runner()(*arguments)
+        except Exception as error:
+            if _starts_as_built_in(self.pricing):
+                raise
+            reason = f"expected functions that run on path {path:,}, they raise {repr(error)[:LONGEST_ERROR]}"
+            raise InvalidInput("pricing", reason, self.pricing) from error
 
     def _runner(self) -> Callable[..., None]:
         announce, settle = self.pricing.announce, self.pricing.settle

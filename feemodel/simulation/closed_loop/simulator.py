@@ -137,7 +137,10 @@ class Experiment:
     def __call__(self, **inputs: Any) -> dict[str, RealArray]:
         """The outputs at every element of the inputs."""
         names = [*inputs]
-        columns = np.broadcast_arrays(*(np.asarray(inputs[name]) for name in names))
+        try:
+            columns = np.broadcast_arrays(*(np.asarray(inputs[name]) for name in names))
+        except ValueError as error:
+            raise InvalidInput("inputs", f"expected arrays that broadcast: {error}", names) from None
         shape = columns[0].shape if columns else ()
         found = {name: np.empty(shape) for name in self.outputs}
         for place in np.ndindex(shape):
