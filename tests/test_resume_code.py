@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from feemodel import grid, sweep
@@ -150,6 +151,7 @@ def test_comments_and_blank_lines_are_no_change(load, blocks, run):
 UNTOLD = {
     "a generator": "def fee(gas, source=(each for each in ())):\n    return gas\n",
     "a lock": "import threading\nLOCK = threading.Lock()\ndef fee(gas):\n    return gas + 0 * LOCK.locked()\n",
+    "modules by name": "import sys\ndef fee(gas):\n    return gas * sys.modules['math'].pi\n",
     "code that is evaluated": "def fee(gas):\n    return eval('gas * 2')\n",
 }
 
@@ -170,6 +172,37 @@ def test_attributes_that_code_looks_up_by_name_are_compared(load, blocks):
 
     with pytest.raises(InvalidInput, match=r"it differs in .*FACTOR: 2.0 there, 7.0 here"):
         swept(own, blocks)
+
+
+REACHED = {
+    "a dictionary of the module": "import helpers\ndef fee(gas):\n    return gas * helpers.__dict__['FAC' + 'TOR']\n",
+    "a function that takes an attribute": (
+        "import helpers\nfrom operator import attrgetter\nFACTOR_OF = attrgetter('FACTOR')\n"
+        "def fee(gas):\n    return gas * FACTOR_OF(helpers)\n"
+    ),
+    "another name of the module": (
+        "import helpers\ndef fee(gas):\n    it = [helpers]\n    return gas * it[0].__getattribute__('FACTOR')\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("code", REACHED.values(), ids=REACHED)
+def test_modules_that_code_uses_as_a_whole_are_compared(load, blocks, code):
+    swept(load("own", OWN, code), blocks)
+    own = load("own", OWN, code)
+    own.helpers.FACTOR = 7.0
+
+    with pytest.raises(InvalidInput, match=r"it differs in .*FACTOR: 2.0 there, 7.0 here"):
+        swept(own, blocks)
+
+
+def test_columns_and_indexes_of_pandas_are_described():
+    values = [pd.Series([1, 2]), pd.Series([1, 3]), pd.Series([1, 2], index=["a", "b"]), pd.Series([1, 2], name="x"),
+              pd.Index([1, 2]), pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"b": [1, 2]})]  # fmt: skip
+    told = [tuple(description(value=one).items()) for one in values]
+
+    assert len(set(told)) == len(values)
+    assert description(value=pd.Series([1, 2])) == description(value=values[0])
 
 
 def test_names_imported_in_a_function_are_compared(load, blocks):

@@ -11,8 +11,9 @@ import functools
 import hashlib
 import importlib
 import importlib.metadata
+import itertools
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import Path
@@ -30,7 +31,7 @@ from feemodel.simulation.axes import is_frozen
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, type(Ellipsis), type(NotImplemented))
 UNSEEN = {"eval", "exec", "globals", "locals", "__import__", "import_module"}  # reach what no name in the code says
-LOOKED_UP = {"getattr", "vars", "hasattr"}  # reach any name of a module that the code mentions
+LOOKED_UP = {"getattr", "vars", "hasattr", "__dict__"}  # reach any name of a module that the code mentions
 LISTED = 32  # parts of a collection that are described one by one; of more there is a digest
 LONGEST = 80  # characters of a text that is shown
 NOT_OF_A_CLASS = {
@@ -165,9 +166,7 @@ class _Description:
         elif isinstance(value, BuiltinFunctionType):
             self._builtin(path, value)
         elif table is not None and isinstance(value, (table.DataFrame, table.Series, table.Index)):
-            index = [] if isinstance(value, table.Index) else [value.index.to_numpy()]
-            columns = [(str(name), column.to_numpy()) for name, column in getattr(value, "items", list)()]
-            self._items(path, type(value).__name__, {"index": index, "values": columns or value.to_numpy()})
+            self._table(path, value, value.items() if isinstance(value, table.DataFrame) else [("", value)])
         elif is_frozen(value) and hasattr(value, "dist"):
             self._distribution(path, value)
         else:
@@ -217,6 +216,16 @@ class _Description:
             self.add(f"{path}.{name}", variables[name].to_numpy())
             self.add(f"{path}.{name} dimensions", [*map(str, variables[name].dims)])
         self.add(f"{path} attributes", {str(name): value.attrs[name] for name in value.attrs})
+
+    def _table(self, path: str, value: Any, columns: Iterable[tuple[Any, Any]]) -> None:
+        """Describe a table, a column or an index of pandas."""
+        index = getattr(value, "index", None)
+        told = [(_shown(name), column.to_numpy()) for name, column in columns]
+        names = [_shown(name) for name in (value if index is None else index).names] + [
+            _shown(getattr(value, "name", ""))
+        ]
+        labels = [] if index is None else index.to_numpy()
+        self._items(path, type(value).__name__, {"names": names, "index": labels, "values": told})
 
     def _distribution(self, path: str, value: Any) -> None:
         """A frozen distribution of SciPy, without the global random state that it holds."""
@@ -278,7 +287,8 @@ class _Description:
             return
         code = value.__code__
         names = _names(code)
-        if version is None and (unseen := UNSEEN & names):
+        unseen = UNSEEN & names | ({"sys.modules"} if {"sys", "modules"} <= names else set())
+        if version is None and unseen:
             raise _not_described(path, value, f"its code calls {min(unseen)}, which may reach anything")
         self.parts[path] = f"{home}.{value.__qualname__} {_sha(repr(_instructions(code, value.__doc__)).encode())}"
         self.add(f"{path} defaults", [value.__defaults__, value.__kwdefaults__])
@@ -293,8 +303,9 @@ class _Description:
                 self.add(f"{path}.{name}", held)
         if version is not None:
             return
+        whole = _passed_on(code)
         for name in sorted(names & value.__globals__.keys()):
-            self._named(f"{home}.{name}", value.__globals__[name], names)
+            self._named(f"{home}.{name}", value.__globals__[name], set() if name in whole else names)
         for module, level in _imports(code):
             package = value.__globals__.get("__package__") if level else None
             try:
@@ -360,6 +371,20 @@ def _codes(code: CodeType) -> list[CodeType]:
 
 def _names(code: CodeType) -> set[str]:
     return {name for one in _codes(code) for name in one.co_names}
+
+
+def _passed_on(code: CodeType) -> set[str]:
+    """Global names whose value the code uses as a whole, and not only an attribute of it that it names."""
+    found = set()
+    for one in _codes(code):
+        steps = [
+            step for step in dis.get_instructions(one) if step.opname not in ("EXTENDED_ARG", "PUSH_NULL", "CACHE")
+        ]
+        for step, following in itertools.zip_longest(steps, steps[1:]):
+            attribute = following is not None and following.opname in ("LOAD_ATTR", "LOAD_METHOD")
+            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and not attribute:
+                found.add(str(step.argval))
+    return found
 
 
 def _imports(code: CodeType) -> list[tuple[str, int]]:
