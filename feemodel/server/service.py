@@ -17,7 +17,6 @@ from feemodel.execution.limits import Limits
 from feemodel.explorer.history import EVERY, PriceHistory
 from feemodel.explorer.methods import explorer_methods, shipped_days
 from feemodel.io.async_node import AsyncNode
-from feemodel.ledger.store import Store
 from feemodel.server import metrics
 from feemodel.server.dispatch import BatchLimits, CallError, Dispatcher, Method, document
 from feemodel.server.eth import ChainMethods, accounts, client_version
@@ -34,7 +33,6 @@ from feemodel.server.prices import (
     configured_prices,
     fetch_l1_prices,
     recorded_prices,
-    rounded,
 )
 from feemodel.server.rollup import ChainEstimates, Ledger, NodeEstimates, after, both_names, one_at_a_time
 from feemodel.server.settings import Settings
@@ -261,32 +259,6 @@ class Service:
             await asyncio.sleep(NOTE_SECONDS)
             metrics.note_process()
 
-    def health(self) -> dict[str, Any]:
-        """Return that the process is alive, and the age of what it knows of other nodes."""
-        state: dict[str, Any] = {"status": "ok"}
-        if self.upstream is not None:
-            head = self.upstream.head
-            block = None if head.last is None else head.last.number
-            state["node"] = {"chainId": self.upstream.chain_id.known, **_seen(head), "block": block}
-        if (polled := self.pricing.polled) is not None:
-            state["pricing"] = {"source": self.pricing.source, **_seen(polled)}
-        if self.ledger is not None:
-            try:
-                store = self.ledger.store()
-                state["finalizedBlock"] = store.finalized
-                if (note := self._unlike_ledger(store)) is not None:
-                    state["note"] = note
-            except Exception as error:  # whatever a damaged file makes of a read, the process is alive
-                state |= {"status": "degraded", "ledger": str(error) or type(error).__name__}
-        return state
-
-    def _unlike_ledger(self, store: Store) -> str | None:
-        """Return that calls are executed at another block than the ledger's head; `None` where they are not."""
-        if self.chain is None or store.head is None or store.head.number == self.chain.call_state.block.number:
-            return None
-        number = self.chain.call_state.block.number
-        return f"calls are executed at block {number}, and the head of the ledger is {store.head.number}"
-
     def unready(self) -> list[str]:
         """Return why an estimate would not be answered now; nothing where it would."""
         refused = []
@@ -335,12 +307,3 @@ def _announced_prices(settings: Settings, head: Polled[Head]) -> Prices:
         return recorded_prices(settings, head.value.extra_data())
     except InvalidInput as error:  # which is no fault of the caller's parameters
         raise UpstreamError(f"the newest block has no pricing record: {error}") from None
-
-
-def _seen(polled: Polled[Any]) -> dict[str, Any]:
-    return {
-        "reachable": polled.error is None,
-        "ageSeconds": rounded(polled.age),
-        "pollAgeSeconds": rounded(polled.poll_age),
-        "error": polled.error,
-    }

@@ -122,6 +122,12 @@ class Client:
         self.loop.run(asyncio.sleep(seconds))
 
 
+def gauge(client: Client, name: str) -> Any:
+    """The number of a metric that has no labels; `None` where it is not known."""
+    assert client.service is not None
+    return client.service.gauges()[name][""]
+
+
 @contextmanager
 def opened(settings: Settings | None = None, *, store: Path | None = None, started: bool = True) -> Iterator[Client]:
     """The application of these settings."""

@@ -20,7 +20,7 @@ from feemodel.server.settings import Settings
 from tests import node_server
 from tests.conftest import ROOT
 from tests.ledger_blocks import address, block, block_hash, change, fields
-from tests.server.parts import PATIENCE, head_block, opened
+from tests.server.parts import PATIENCE, gauge, head_block, opened
 from tests.server.wire import TRANSFER
 
 GWEI = 10**9
@@ -230,11 +230,9 @@ def test_a_node_that_stands_still_is_refused_although_it_answers(node):
         assert (error["code"], error["message"].endswith(" s old, more than max_age, 600 s")) == (-32002, True)
         ready = client.http("GET", "/ready")
         assert (ready.status, ready.json()["reasons"]) == (503, [error["message"]])
-        seen = client.http("GET", "/health").json()["node"]
-        assert seen["reachable"]
-        assert seen["ageSeconds"] > 5 * 365 * 86_400
-        assert 0 <= seen["pollAgeSeconds"] < PATIENCE
-        assert (seen["block"], seen["chainId"]) == (5, 1337)
+        assert (gauge(client, "node_up"), gauge(client, "head_block")) == (1.0, 5)
+        assert gauge(client, "node_block_age_seconds") > 5 * 365 * 86_400
+        assert 0 <= gauge(client, "node_poll_age_seconds") < PATIENCE
         assert client.result("eth_blockNumber") == "0x5", "what is passed on is the node's own word"
         answering(node)
         assert client.result("rollup_estimateGas", TRANSFER)["gasLimit"] == "0x5208"
@@ -246,7 +244,7 @@ def test_a_node_ahead_of_the_clock_is_refused(node):
         assert "s ahead of this clock" in client.error("rollup_estimateGas", TRANSFER)["message"]
     with on(node, max_age=20_000.0) as client:
         assert client.result("rollup_estimateGas", TRANSFER)["gasLimit"] == "0x5208"
-        assert client.http("GET", "/health").json()["node"]["ageSeconds"] < -9_000
+        assert gauge(client, "node_block_age_seconds") < -9_000
 
 
 def test_costs_of_l1_are_as_old_as_its_newest_block(node):
@@ -257,7 +255,7 @@ def test_costs_of_l1_are_as_old_as_its_newest_block(node):
         error = client.error("rollup_estimateGas", TRANSFER)
         assert (error["code"], "s old, more than max_age, 600 s" in error["message"]) == (-32002, True)
         assert client.http("GET", "/ready").status == 503
-        assert client.http("GET", "/health").json()["pricing"]["ageSeconds"] > 5 * 365 * 86_400
+        assert gauge(client, "pricing_age_seconds") > 5 * 365 * 86_400
     answering(node, eth_feeHistory=history, eth_getBlockByNumber=head_block(number="0x11"))
     with opened(settings) as client:
         assert "asked for block 16, it answered with 17" in client.error("feemodel_pricing")["message"]
@@ -274,8 +272,7 @@ def test_a_node_that_comes_back_with_another_chain_is_refused_until_it_has_the_r
         for method, params in (("rollup_estimateGas", [TRANSFER]), ("eth_chainId", []), ("eth_blockNumber", [])):
             assert {"code": -32002, "message": message} == client.error(method, *params)
         assert client.http("GET", "/ready").status == 503
-        seen = client.http("GET", "/health").json()["node"]
-        assert (seen["reachable"], seen["error"], seen["chainId"], seen["ageSeconds"]) == (False, message, 1337, None)
+        assert (gauge(client, "node_up"), gauge(client, "node_block_age_seconds")) == (0.0, None)
         answering(node)
         end = time.monotonic() + PATIENCE
         while client.http("GET", "/ready").status != 200:

@@ -15,7 +15,7 @@ from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.parameters import linea_preset
 from feemodel.server.settings import Settings
 from tests import node_server
-from tests.server.parts import ANY_AGE, PATIENCE, behind, head_block, opened
+from tests.server.parts import ANY_AGE, PATIENCE, behind, gauge, head_block, opened
 from tests.server.wire import TRANSFER  # of 49 bytes and 21,000 gas
 
 SOON = 0.05  # seconds, the shortest pause between two looks
@@ -86,7 +86,7 @@ def test_what_is_priced_with_is_told():
             "pricing": "cost-per-byte", "margin": 1.5,
             "variableCost": "0x5", "fixedCost": hex(30_000_000), "baseFee": "0x7", "gasPrice": hex(41_904_000),
         }  # fmt: skip
-        assert "pricing" not in client.http("GET", "/health").json()
+        assert gauge(client, "pricing_age_seconds") is None
     with opened(Settings(pricing="verification-cost", gas_price_ratio=2.5), started=False) as client:
         assert client.result("feemodel_pricing") == {
             "source": "configured", "ageSeconds": None, "pollAgeSeconds": None,
@@ -272,22 +272,14 @@ def test_l1_may_be_down_at_the_start_and_come_and_go_and_come_back(l1):
         assert client.result("eth_estimateGas", TRANSFER) == "0x5208"  # which no price is needed for
         ready = client.http("GET", "/ready")
         assert (ready.status, len(ready.json()["reasons"])) == (503, 1)
-        seen = {
-            "source": "l1",
-            "reachable": False,
-            "ageSeconds": None,
-            "pollAgeSeconds": None,
-            "error": "the node: HTTP 500 Internal Server Error",
-        }
-        assert client.http("GET", "/health").json() == {"status": "ok", "pricing": seen}
+        assert gauge(client, "pricing_age_seconds") is None
+        assert client.http("GET", "/health").status == 200
 
         for back in (False, True):
             answering(l1, eth_feeHistory=FLAT)
             until(client, lambda: client.http("GET", "/ready").status == 200, "not ready again")
             assert fee(client) == 36_248_161
-            seen = client.http("GET", "/health").json()["pricing"]
-            assert (seen["reachable"], seen["error"]) == (True, None)
-            assert 0 <= seen["pollAgeSeconds"] <= OLD
+            assert 0 <= gauge(client, "pricing_poll_age_seconds") <= OLD
             assert 0 <= client.result("feemodel_pricing")["pollAgeSeconds"] <= OLD
             if back:
                 break
@@ -298,7 +290,50 @@ def test_l1_may_be_down_at_the_start_and_come_and_go_and_come_back(l1):
             message = client.error("rollup_estimateGas", TRANSFER)["message"]
             expected = rf"L1 fees: \d s old, more than max_age, {OLD:g} s; the node: the connection broke before"
             assert re.match(expected, message)
-            assert client.http("GET", "/health").json()["pricing"]["ageSeconds"] > OLD
+            assert gauge(client, "pricing_age_seconds") > OLD
+
+
+def variable_cost_of(client):
+    return client.ask("feemodel_pricing").get("result", {}).get("variableCost")
+
+
+@pytest.mark.parametrize("fault", [node_server.reset, node_server.status(500), node_server.silent], ids=str)
+def test_a_second_node_gives_the_costs_while_the_first_one_fails(l1, fault):
+    with node_server.running() as second:
+        answering(l1, eth_feeHistory=FLAT)
+        answering(second, eth_feeHistory=DOUBLED)
+        with opened(on_l1(l1, fallback_node=second.url, node_timeout=0.5)) as client:
+            assert variable_cost_of(client) == hex(88_629_000)
+            assert second.requests == []  # which is asked for nothing while the first one answers
+            l1.always = fault
+            until(client, lambda: variable_cost_of(client) == hex(177_258_000), "the second node is not asked")
+            assert client.http("GET", "/ready").status == 200
+            answering(l1, eth_feeHistory=FLAT)
+            until(client, lambda: variable_cost_of(client) == hex(88_629_000), "the first node is not asked again")
+            l1.stopping.set()  # which ends the answers that hang
+
+
+def test_a_second_node_of_another_chain_gives_no_costs(l1):
+    with node_server.running() as second:
+        answering(l1, eth_feeHistory=FLAT)
+        answering(second, eth_feeHistory=DOUBLED, eth_chainId="0x1")
+        with opened(on_l1(l1, fallback_node=second.url, max_age=OLD)) as client:
+            assert variable_cost_of(client) == hex(88_629_000)
+            l1.always = node_server.reset
+            until(client, lambda: client.http("GET", "/ready").status == 503, "the other chain is taken")
+            assert variable_cost_of(client) in (None, hex(88_629_000))
+
+
+def test_a_second_node_gives_the_record_while_the_first_one_fails():
+    with node_server.running() as node, node_server.running() as second:
+        answering(node, eth_getBlockByNumber=head(RECORD))
+        answering(second, eth_getBlockByNumber=head(PricingRecord(0, 7_000, 0)))
+        settings = Settings(costs="record", node=node.url, fallback_node=second.url, poll_seconds=SOON)
+        with opened(settings) as client:
+            assert variable_cost_of(client) == hex(500_000_000)
+            node.always = node_server.reset
+            until(client, lambda: variable_cost_of(client) == hex(7_000), "the second node is not asked")
+            assert client.error("eth_getLogs", {})["code"] == -32002  # other methods are the first node's alone
 
 
 def test_where_l1_stands_is_told_to_the_log_and_to_no_caller(l1, caplog):
@@ -333,9 +368,8 @@ NUMBERS = {name: FLAT[name] for name in ("oldestBlock", "baseFeePerGas", "gasUse
 def test_whatever_l1_answers_the_server_stands_and_asks_again(l1, answer):
     answering(l1, eth_feeHistory=answer)
     with opened(on_l1(l1)) as client:
-        health = client.http("GET", "/health").json()
         known = "result" in client.ask("feemodel_pricing")
-        assert known == health["pricing"]["reachable"] == (health["pricing"]["error"] is None)
+        assert known == (client.http("GET", "/ready").status == 200)
         answering(l1, eth_feeHistory=FLAT)
         until(client, lambda: client.ask("feemodel_pricing").get("result", {}).get("variableCost") == hex(88_629_000),
               "not asked again")  # fmt: skip
@@ -368,7 +402,7 @@ def test_a_silent_node_keeps_the_server_from_nothing_else(l1):
     with opened(on_l1(l1, node_timeout=0.2)) as client:
         assert client.result("eth_chainId") == "0x539"
         assert client.error("rollup_estimateGas", TRANSFER)["code"] == -32002
-        until(client, lambda: client.http("GET", "/health").json()["pricing"]["error"] is not None, "not told")
+        until(client, lambda: client.http("GET", "/ready").status == 503, "not told")
         l1.stopping.set()  # which ends the answers that hang
 
 
