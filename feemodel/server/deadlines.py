@@ -17,6 +17,10 @@ LOOK = 0.5  # pause between two looks at the connections [s]
 HEAD_SLICE = 1_024  # bytes of a first line and headers that are read before other connections have their turn
 FRAME_SLICE = 256  # the same of a WebSocket, which may have a frame in each two bytes
 SLICE = 4_096  # the same in the middle of a body or of a frame, which are only stored
+FRAMES = (
+    256  # of a WebSocket in `FRAME_SECONDS`, and one more for each `FRAME_BYTES` that it sends, less than a request
+)
+FRAME_SECONDS, FRAME_BYTES = 10.0, 32
 UNSENT = 48 << 20  # bytes of answers that clients have not read, above which the one that waits longest is closed
 _BUFFER = memoryview(bytearray(SLICE))  # of all connections: what is read is parsed before anything else happens
 
@@ -216,6 +220,7 @@ class WebSocket(WebSocketsSansIOProtocol):
         self._all.websockets += 1
         self.reading_since: float | None = None  #: of a message that has not arrived as a whole
         self.is_idle = False  #: a WebSocket is not closed to make room
+        self._counted_since, self._frames, self._bytes = self.loop.time(), 0, 0
 
     @property
     def slice(self) -> int:
@@ -228,9 +233,20 @@ class WebSocket(WebSocketsSansIOProtocol):
         return self.read_paused
 
     def data_received(self, data: bytes) -> None:
+        self._bytes += len(data)
         super().data_received(data)
         if not self.frames and not self.conn.reader.buffer:
             self.reading_since = None
+
+    def handle_events(self) -> None:
+        now = self.loop.time()
+        if now - self._counted_since > FRAME_SECONDS:
+            self._counted_since, self._frames, self._bytes = now, 0, 0
+        self._frames += len(self.conn.events)
+        if self._frames > FRAMES + self._bytes // FRAME_BYTES:
+            self.transport.abort()
+        else:
+            super().handle_events()
 
     async def receive(self) -> Any:
         await self.writable.wait()  # a client that does not read an answer gets no other one

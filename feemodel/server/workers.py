@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 PING_SECONDS = 30  # a worker that does not answer its parent for so long is replaced: compiling takes ten
 BACKLOG = 2_048  # connections that wait to be accepted
+UNREAD = 65_536  # bytes of a connection that the kernel holds for the server, which a client may leave behind
 METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
 
@@ -42,6 +43,7 @@ def bound(host: str, port: int, *, shared: bool = True) -> SharedSocket:
     listener = SharedSocket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, UNREAD)
         if shared:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.bind((host, port))

@@ -103,6 +103,26 @@ def test_a_message_that_does_not_end_ends_its_websocket(server, size):
             one.recv(timeout=SOON)
 
 
+@pytest.mark.parametrize("frame", [b"\x89\x80" + bytes(4), b"\x8a\x81" + bytes(5), b"\x81\x80" + bytes(4)])
+def test_a_websocket_with_too_many_frames_that_are_no_requests_ends(server, frame):
+    with connect(server.replace("http", "ws")) as one:
+        with suppress(ConnectionError):
+            for _ in range(100):
+                one.socket.sendall(frame * 10)
+        with suppress(ConnectionClosed):
+            for _ in range(2_000):
+                one.recv(timeout=SOON)
+        assert one.close_code == 1006
+
+
+def test_a_websocket_may_send_as_many_requests_as_it_likes(server):
+    with connect(server.replace("http", "ws")) as one:
+        for number in range(1_000):
+            one.send(request("eth_chainId", id=number).decode())
+        answers = [str(one.recv(timeout=SOON)) for _ in range(1_000)]
+    assert ['"result":"0x539"' in answer for answer in answers] == [True] * 1_000
+
+
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
