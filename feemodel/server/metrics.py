@@ -16,8 +16,10 @@ from typing import TypeAlias
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 LEAST_FREE = 16 << 20  # bytes of that folder; a file that cannot grow would end its process
-if (folder := os.environ.get(FOLDER)) and shutil.disk_usage(folder).free < LEAST_FREE:
-    del os.environ[FOLDER]
+if folder := os.environ.get(FOLDER):
+    Path(folder).mkdir(exist_ok=True)  # which may be cleaned away under a parent that replaces a worker
+    if shutil.disk_usage(folder).free < LEAST_FREE:
+        del os.environ[FOLDER]
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest  # noqa: E402
 from prometheus_client.core import GaugeMetricFamily, Metric  # noqa: E402

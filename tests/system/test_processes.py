@@ -251,6 +251,23 @@ def test_a_temporary_folder_that_fills_up_costs_no_answer(tmp_path: Path):
     assert sum(same) == 1
 
 
+def test_a_metrics_folder_that_is_removed_keeps_no_worker_from_being_replaced():
+    """As systemd-tmpfiles removes what is old from /tmp."""
+    with started(*TWO) as server:
+        for folder in server.folder.glob("feemodel-metrics-*"):
+            shutil.rmtree(folder)
+        before = both(server)
+        metrics = run(_get(server.port, "/metrics"))
+        before[0].kill()
+        before[0].wait(SOON)
+        after = both(server)
+        wait_until(lambda: outcomes(server.port) == {"ok": 20}, "all is answered again", patience=SOON)
+        replaced = run(_get(server.port, "/metrics"))
+
+    assert (metrics, replaced) == ("ok", "ok")
+    assert len({worker.pid for worker in (*before, *after)}) == 3
+
+
 def fill(file: Path) -> None:
     """Write a file until the disk is full."""
     with suppress(OSError), file.open("wb") as out:
