@@ -50,6 +50,7 @@ VERBS = {
     "prove": "a proof of an account and its slots from a ledger",
     "check-proof": "whether a proof holds under a state root, and what it proves",
     "serve": "the JSON-RPC server",
+    "mcp": "the tools explain, compare, max_send, chains and forecast over the Model Context Protocol",
     "fetch": "block headers of a node into a Parquet file",
 }
 #: What the exit code 1 says, of the verbs that have one.

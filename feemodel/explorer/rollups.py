@@ -93,7 +93,7 @@ def compared(
     chain_id: int,
 ) -> tuple[list[dict[str, Any]], int, str]:
     """A row for every rule, how long the signed transaction is [byte], and the rule that ratios are taken to."""
-    from feemodel.rollups.tables import comparison, sizes_table
+    from feemodel.rollups.tables import comparison, measured_sizes
 
     senders = None
     if isinstance(read, Call):  # a placeholder signature, as in a node's estimate
@@ -102,7 +102,7 @@ def compared(
         senders = [read.sender or bytes(20)]
     else:
         signed = read
-    table = sizes_table([signed], gas=[gas], senders=senders, pubdata=pubdata, linea_codec=codec)
+    table = measured_sizes([signed], gas=[gas], senders=senders, pubdata=pubdata, linea_codec=codec)
     by_name = {one.name: one for one in rules}
     # Ratios are to a rule that has an answer, where any has.
     priced = {name: one for name, one in by_name.items() if signed.type != SET_CODE or one.no_set_code is None}
@@ -130,7 +130,7 @@ def compared(
             "ratio": found.ratio,
         }
 
-    return [row(one) for one in by_name.values()], int(table["length"].iloc[0]), reference.name
+    return [row(one) for one in by_name.values()], int(table["length"][0]), reference.name
 
 
 def max_send(chain: Any, balance: Any, call: Any, options: Any) -> dict[str, Any]:
