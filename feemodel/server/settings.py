@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
+from functools import partial
 from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
@@ -38,20 +39,25 @@ _ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[
 
 Text: TypeAlias = Annotated[str, Meta(pattern=r"^[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?\Z")]
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
+Number: TypeAlias = Annotated[int, Meta(ge=0, le=1_000_000)]
+Few: TypeAlias = Annotated[int, Meta(ge=1, le=1_024)]
 Wei: TypeAlias = Annotated[int, Meta(ge=0, le=INT64_MAX)]
 Gas: TypeAlias = Annotated[int, Meta(ge=21_000, le=INT64_MAX)]
 Ratio: TypeAlias = Annotated[float, Meta(ge=0.0, le=sys.float_info.max)]
 Bytes: TypeAlias = Annotated[int, Meta(ge=1, le=1 << 30)]
 Seconds: TypeAlias = Annotated[float, Meta(ge=0.01, le=YEAR)]
+WholeSeconds: TypeAlias = Annotated[int, Meta(ge=1, le=3_600)]
 
-HELP: dict[str, str] = {}  #: descriptions of the settings
-SECTIONS: dict[str, list[str]] = {}  #: names of settings by section
+_DECLARED: list[tuple[str, str]] = []  # section and description of each setting, in their order
 
 
-def _setting(section: str, name: str, default: Any, help: str) -> Any:
-    SECTIONS.setdefault(section, []).append(name)
-    HELP[name] = help
+def _setting(section: str, default: Any, description: str) -> Any:
+    _DECLARED.append((section, description))
     return default
+
+
+_server, _chain, _pricing = partial(_setting, "server"), partial(_setting, "chain"), partial(_setting, "pricing")
+_size, _execution, _limits = partial(_setting, "size"), partial(_setting, "execution"), partial(_setting, "limits")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -62,95 +68,76 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """
 
     # fmt: off
-    host: Text = _setting("server", "host", "127.0.0.1", "to listen on")
-    port: Annotated[int, Meta(ge=0, le=65_535)] = _setting("server", "port", 8545, "0 for any that is free")
-    workers: Annotated[int, Meta(ge=1, le=1_024)] = _setting("server", "workers", cores(), "processes")
-    prefix: Text = _setting("server", "prefix", "rollup", "of estimateGas and getProof, next to linea")
-    allowed_hosts: tuple[Text, ...] = _setting(
-        "server", "allowed_hosts", (), "Host headers that are answered besides loopback and --host; * for any")
-    cors_origins: tuple[Text, ...] = _setting(
-        "server", "cors_origins", (), "origins whose pages may read answers; * for any")
-    log: Literal["requests", "errors", "off"] = _setting("server", "log", "errors", "what is logged, as JSON lines")
+    host: Text = _server("127.0.0.1", "to listen on")
+    port: Annotated[int, Meta(ge=0, le=65_535)] = _server(8545, "0 for any that is free")
+    workers: Few = _server(cores(), "processes")
+    prefix: Text = _server("rollup", "of estimateGas and getProof, next to linea")
+    allowed_hosts: tuple[Text, ...] = _server(
+        (), "Host headers that are answered besides loopback and --host; * for any")
+    cors_origins: tuple[Text, ...] = _server((), "origins whose pages may read answers; * for any")
+    log: Literal["requests", "errors", "off"] = _server("errors", "what is logged, as JSON lines")
 
-    genesis: Text | None = _setting("chain", "genesis", None, "geth genesis FILE to answer from (a development chain)")
-    replay: Text | None = _setting("chain", "replay", None, "block replay FILE to answer from, at its last block")
-    node: Text | None = _setting("chain", "node", None, "URL of a node to answer from")
-    node_timeout: Seconds = _setting("chain", "node_timeout", 5.0, "of a request to the node [s]")
-    node_requests: Count = _setting("chain", "node_requests", 64, "sent to the node at the same time, by each worker")
-    node_queue: Count = _setting("chain", "node_queue", 1_024, "requests that may wait for the node")
-    node_bytes: Bytes = _setting("chain", "node_bytes", 32 << 20, "of one answer of the node [byte]")
-    pass_methods: tuple[Text, ...] = _setting(
-        "chain", "pass_methods", (), "methods of refused namespaces that are forwarded to the node")
-    store: Text | None = _setting("chain", "store", None, "ledger FILE to prove from")
+    genesis: Text | None = _chain(None, "geth genesis FILE to answer from (a development chain)")
+    replay: Text | None = _chain(None, "block replay FILE to answer from, at its last block")
+    node: Text | None = _chain(None, "URL of a node to answer from")
+    node_timeout: Seconds = _chain(5.0, "of a request to the node [s]")
+    node_requests: Count = _chain(64, "sent to the node at the same time, by each worker")
+    node_queue: Count = _chain(1_024, "requests that may wait for the node")
+    node_bytes: Bytes = _chain(32 << 20, "of one answer of the node [byte]")
+    pass_methods: tuple[Text, ...] = _chain((), "methods of refused namespaces that are forwarded to the node")
+    store: Text | None = _chain(None, "ledger FILE to prove from")
 
-    pricing: Literal["cost-per-byte", "verification-cost"] = _setting(
-        "pricing", "pricing", "cost-per-byte", "form of the fee")
-    costs: Literal["configured", "record", "l1"] = _setting(
-        "pricing", "costs", "configured",
-        "where the costs come from: these settings, the newest block's pricing record, or L1 fees")
-    preset: Text = _setting("pricing", "preset", DEFAULT_PRESET, "costs and margins that nothing else sets")
-    margin: Ratio | None = _setting("pricing", "margin", None, "of the estimate, the preset's [1]")
-    base_fee: Wei | None = _setting(
-        "pricing", "base_fee", None, "fixed; by default the larger of the preset's and the next block's [wei / gas]")
-    variable_cost: Wei | None = _setting("pricing", "variable_cost", None, "the preset's [wei / byte]")
-    fixed_cost: Wei | None = _setting("pricing", "fixed_cost", None, "the preset's [wei / gas]")
-    min_gas_price: Wei | None = _setting("pricing", "min_gas_price", None, "the preset's gas price [wei / gas]")
-    verification_gas_cost: Wei | None = _setting(
-        "pricing", "verification_gas_cost", None, "of the verification-cost form [gas]")
-    verification_capacity: Annotated[int, Meta(ge=1, le=INT64_MAX)] | None = _setting(
-        "pricing", "verification_capacity", None, "of the verification-cost form [byte]")
-    gas_price_ratio: Ratio | None = _setting(
-        "pricing", "gas_price_ratio", None, "L1 over L2, verification-cost form [1]")
-    l1_node: Text | None = _setting("pricing", "l1_node", None, "URL of an L1 node, with costs = l1")
-    fallback_node: Text | None = _setting(
-        "pricing", "fallback_node", None, "URL of a second node to read the costs from while the first fails")
-    l1_blocks: Annotated[int, Meta(ge=1, le=1_024)] = _setting(
-        "pricing", "l1_blocks", 50, "of the L1 fee history that is averaged")
-    l1_percentile: Annotated[float, Meta(ge=0.0, le=100.0)] = _setting(
-        "pricing", "l1_percentile", 15.0, "of the L1 tips of a block [%]")
-    l1_margin: Ratio = _setting("pricing", "l1_margin", 1.0, "of the costs computed from L1 fees [1]")
-    poll_seconds: Annotated[float, Meta(ge=0.05, le=YEAR)] = _setting(
-        "pricing", "poll_seconds", 12.0, "between two polls of a node [s]")
-    max_age: Ratio = _setting(
-        "pricing", "max_age", 600.0, "of a node's newest block and last answer; older ones refuse estimates [s]")
+    pricing: Literal["cost-per-byte", "verification-cost"] = _pricing("cost-per-byte", "form of the fee")
+    costs: Literal["configured", "record", "l1"] = _pricing(
+        "configured", "where the costs come from: these settings, the newest block's pricing record, or L1 fees")
+    preset: Text = _pricing(DEFAULT_PRESET, "costs and margins that nothing else sets")
+    margin: Ratio | None = _pricing(None, "of the estimate, the preset's [1]")
+    base_fee: Wei | None = _pricing(
+        None, "fixed; by default the larger of the preset's and the next block's [wei / gas]")
+    variable_cost: Wei | None = _pricing(None, "the preset's [wei / byte]")
+    fixed_cost: Wei | None = _pricing(None, "the preset's [wei / gas]")
+    min_gas_price: Wei | None = _pricing(None, "the preset's gas price [wei / gas]")
+    verification_gas_cost: Wei | None = _pricing(None, "of the verification-cost form [gas]")
+    verification_capacity: Annotated[int, Meta(ge=1, le=INT64_MAX)] | None = _pricing(
+        None, "of the verification-cost form [byte]")
+    gas_price_ratio: Ratio | None = _pricing(None, "L1 over L2, verification-cost form [1]")
+    l1_node: Text | None = _pricing(None, "URL of an L1 node, with costs = l1")
+    fallback_node: Text | None = _pricing(None, "URL of a second node to read the costs from while the first fails")
+    l1_blocks: Few = _pricing(50, "of the L1 fee history that is averaged")
+    l1_percentile: Annotated[float, Meta(ge=0.0, le=100.0)] = _pricing(15.0, "of the L1 tips of a block [%]")
+    l1_margin: Ratio = _pricing(1.0, "of the costs computed from L1 fees [1]")
+    poll_seconds: Annotated[float, Meta(ge=0.05, le=YEAR)] = _pricing(12.0, "between two polls of a node [s]")
+    max_age: Ratio = _pricing(600.0, "of a node's newest block and last answer; older ones refuse estimates [s]")
 
-    codec: Literal["zstd", "brotli", "deflate", "fastlz", "lzss"] = _setting(
-        "size", "codec", "zstd", "that measures the fee transaction")
-    dictionary: Text | None = _setting("size", "dictionary", None, "FILE, which lzss needs and zstd may have")
-    measured: Literal["sender_unsigned", "unsigned", "signed"] = _setting(
-        "size", "measured", "sender_unsigned", "form of the fee transaction")
-    packed: bool = _setting("size", "packed", False, "count the 32-byte field elements that the size fills")
+    codec: Literal["zstd", "brotli", "deflate", "fastlz", "lzss"] = _size("zstd", "that measures the fee transaction")
+    dictionary: Text | None = _size(None, "FILE, which lzss needs and zstd may have")
+    measured: Literal["sender_unsigned", "unsigned", "signed"] = _size("sender_unsigned", "form of the fee transaction")
+    packed: bool = _size(False, "count the 32-byte field elements that the size fills")
 
-    engine: Literal["auto", "native", "reference"] = _setting("execution", "engine", "auto", "that executes calls")
-    tolerance: Annotated[float, Meta(ge=0.0, lt=1.0)] = _setting(
-        "execution", "tolerance", TOLERANCE, "of the gas limit search, 0 is exact [1]")
-    gas_cap: Gas = _setting("execution", "gas_cap", 50_000_000, "of one execution [gas]")
-    total_gas: Gas = _setting("execution", "total_gas", 200_000_000, "of all executions of one estimate [gas]")
-    seconds: Seconds = _setting("execution", "seconds", 10.0, "of all executions of one call [s]")
-    max_call_gas: Gas = _setting("execution", "max_call_gas", 30_000_000, "that a rollup call may name [gas]")
-    processes: Annotated[int, Meta(ge=1, le=1_024)] = _setting(
-        "execution", "processes", 3, "calls that a worker executes at the same time beside its event loop")
-    queue: Count = _setting("execution", "queue", 32, "calls that may wait for these")
+    engine: Literal["auto", "native", "reference"] = _execution("auto", "that executes calls")
+    tolerance: Annotated[float, Meta(ge=0.0, lt=1.0)] = _execution(TOLERANCE, "of the gas limit search, 0 is exact [1]")
+    gas_cap: Gas = _execution(50_000_000, "of one execution [gas]")
+    total_gas: Gas = _execution(200_000_000, "of all executions of one estimate [gas]")
+    seconds: Seconds = _execution(10.0, "of all executions of one call [s]")
+    max_call_gas: Gas = _execution(30_000_000, "that a rollup call may name [gas]")
+    processes: Few = _execution(3, "calls that a worker executes at the same time beside its event loop")
+    queue: Count = _execution(32, "calls that may wait for these")
 
-    body_limit: Bytes = _setting("limits", "body_limit", 1 << 20, "of a request and of a WebSocket message [byte]")
-    batch_limit: Count = _setting("limits", "batch_limit", 1_000, "calls in a batch")
-    batch_seconds: Seconds = _setting("limits", "batch_seconds", 30.0, "of a batch, then no further call begins [s]")
-    batch_bytes: Bytes = _setting("limits", "batch_bytes", 16 << 20, "of the answers to a batch [byte]")
-    batch_gas: Gas = _setting("limits", "batch_gas", 2_000_000_000, "of the executions of a batch [gas]")
-    override_accounts: Annotated[int, Meta(ge=0, le=1_000_000)] = _setting(
-        "limits", "override_accounts", 1_000, "accounts of a state override")
-    override_slots: Annotated[int, Meta(ge=0, le=1_000_000)] = _setting(
-        "limits", "override_slots", 10_000, "slots of a state override")
-    key_limit: Count = _setting("limits", "key_limit", 1_024, "storage keys of one proof")
-    connections: Count = _setting("limits", "connections", 1_000, "open at a time, in each worker")
-    websockets: Count = _setting("limits", "websockets", 64, "of these WebSockets, in each worker")
-    requests: Count = _setting("limits", "requests", 256, "answered at the same time, in each worker")
-    idle_seconds: Annotated[int, Meta(ge=1, le=3_600)] = _setting(
-        "limits", "idle_seconds", 15, "a connection may be idle after an answer [s]")
-    body_seconds: Seconds = _setting("limits", "body_seconds", 10.0, "until a request has arrived as a whole [s]")
-    write_seconds: Seconds = _setting("limits", "write_seconds", 20.0, "a client may not read its answer [s]")
-    stop_seconds: Annotated[int, Meta(ge=1, le=3_600)] = _setting(
-        "limits", "stop_seconds", 30, "for requests in progress after the signal to stop [s]")
+    body_limit: Bytes = _limits(1 << 20, "of a request and of a WebSocket message [byte]")
+    batch_limit: Count = _limits(1_000, "calls in a batch")
+    batch_seconds: Seconds = _limits(30.0, "of a batch, then no further call begins [s]")
+    batch_bytes: Bytes = _limits(16 << 20, "of the answers to a batch [byte]")
+    batch_gas: Gas = _limits(2_000_000_000, "of the executions of a batch [gas]")
+    override_accounts: Number = _limits(1_000, "accounts of a state override")
+    override_slots: Number = _limits(10_000, "slots of a state override")
+    key_limit: Count = _limits(1_024, "storage keys of one proof")
+    connections: Count = _limits(1_000, "open at a time, in each worker")
+    websockets: Count = _limits(64, "of these WebSockets, in each worker")
+    requests: Count = _limits(256, "answered at the same time, in each worker")
+    idle_seconds: WholeSeconds = _limits(15, "a connection may be idle after an answer [s]")
+    body_seconds: Seconds = _limits(10.0, "until a request has arrived as a whole [s]")
+    write_seconds: Seconds = _limits(20.0, "a client may not read its answer [s]")
+    stop_seconds: WholeSeconds = _limits(30, "for requests in progress after the signal to stop [s]")
     # fmt: on
 
     def __post_init__(self) -> None:
@@ -244,6 +231,11 @@ def _check_together(settings: Settings) -> None:
 _FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}
 #: Defaults of the settings.
 DEFAULTS = {name: field.default for name, field in _FIELDS.items()}
+#: Descriptions of the settings.
+HELP = {name: description for name, (_, description) in zip(_FIELDS, _DECLARED, strict=True)}
+SECTIONS: dict[str, list[str]] = {}  #: names of the settings by section
+for _name, (_where, _) in zip(_FIELDS, _DECLARED, strict=True):
+    SECTIONS.setdefault(_where, []).append(_name)
 
 
 def is_list(name: str) -> bool:
