@@ -63,11 +63,13 @@ class Shipped:
     port : on 127.0.0.1, with TLS.
     certificate : its own, which a client must trust.
     folder : of its logs.
+    pid : of its first process.
     """
 
     port: int
     certificate: Path
     folder: Path
+    pid: int
 
     @property
     def tls(self) -> ssl.SSLContext:
@@ -88,8 +90,9 @@ def shipped(folder: Path, server: str, node: str = "127.0.0.1:9", *, workers: in
     port = free_port()
     certificate, key, keys = folder / "certificate.pem", folder / "key.pem", folder / "keys.conf"
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={HOST}", "-addext",
-         f"subjectAltName=DNS:{HOST},DNS:localhost", "-keyout", key, "-out", certificate],
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+         "-subj", f"/CN={HOST}", "-addext", f"subjectAltName=DNS:{HOST},DNS:localhost", "-keyout", key,
+         "-out", certificate],
         check=True, capture_output=True,
     )  # fmt: skip
     keys.write_text("".join(f'"{value}" {name};\n' for name, value in KEYS.items()))
@@ -104,5 +107,5 @@ def shipped(folder: Path, server: str, node: str = "127.0.0.1:9", *, workers: in
     }.items():
         assert old in site, old
         site = site.replace(old, new)
-    with running(folder, port, site, workers=workers):
-        yield Shipped(port, certificate, folder)
+    with running(folder, port, site, workers=workers) as process:
+        yield Shipped(port, certificate, folder, process.pid)

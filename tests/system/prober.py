@@ -1,12 +1,12 @@
 """An innocent caller in a process of its own: the longest that it waits while others attack.
 
-    python -m tests.system.prober TARGET CERTIFICATE WORKER...
+    python -m tests.system.prober TARGET CERTIFICATE WORKER,WORKER...
 
 sends a quick call every 20 ms, whether the calls before have been answered or not, in turns on a new connection and on
 a persistent one. For each line on standard input it prints a line of JSON with what it has seen since the last one.
 
-A machine that is busy with other programs delays every answer. The time that all workers, or the caller itself, waited
-for a processor during a call is therefore taken off its wait.
+A machine that is busy with other programs delays every answer. The time that all workers of a server, or the caller
+itself, waited for a processor during a call is therefore taken off its wait.
 """
 
 import asyncio
@@ -62,10 +62,10 @@ class Prober:
     Parameters
     ----------
     target : the server.
-    workers : process ids of its workers.
+    workers : process ids of its workers, and those of a proxy in front of it.
     """
 
-    def __init__(self, target: Target, workers: Sequence[int]) -> None:
+    def __init__(self, target: Target, workers: Sequence[Sequence[int]]) -> None:
         self._target, self._requests, self._workers = target, requests(target), workers
         self._kept: deque[Connection] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -95,8 +95,11 @@ class Prober:
         if outcome == "closed" and was_open:  # closed while it was idle: as every HTTP client, try a new one
             outcome, more, _ = await timed(connection, request, patience=PATIENCE)
             seconds += more
-        own, *workers = (now - then for now, then in zip(self._unscheduled(), before, strict=True))
-        self._waited = max(self._waited, seconds - max(own, min(workers, default=0.0)))
+        busy = max(
+            min(now[pid] - then for pid, then in group.items())
+            for group, now in zip(before, self._unscheduled(), strict=True)
+        )
+        self._waited = max(self._waited, seconds - busy)
         self._times.add(seconds)
         if outcome != "ok":
             self._failures[outcome] += 1
@@ -105,8 +108,8 @@ class Prober:
         else:
             connection.close()
 
-    def _unscheduled(self) -> list[float]:
-        return [unscheduled(pid) for pid in (os.getpid(), *self._workers)]
+    def _unscheduled(self) -> list[dict[int, float]]:
+        return [{pid: unscheduled(pid) for pid in group} for group in ([os.getpid()], *self._workers)]
 
     async def seen(self) -> Seen:
         """Return what was seen since the last time, including the calls that are under way now."""
@@ -136,17 +139,18 @@ class Probing:
 
 
 @contextmanager
-def probing(target: Target, workers: Sequence[int] = (), trusted: Path | None = None) -> Iterator[Probing]:
+def probing(target: Target, workers: Sequence[Sequence[int]] = (), trusted: Path | None = None) -> Iterator[Probing]:
     """Run a prober of a server until the block ends.
 
     Parameters
     ----------
     target : the server, as the innocent caller sees it.
-    workers : process ids of its workers.
+    workers : process ids of its workers, and those of a proxy in front of it.
     trusted : certificate with which TLS is checked.
     """
     about = {"port": target.port, "path": target.path, "source": target.source}
-    line = [sys.executable, "-m", "tests.system.prober", json.dumps(about), str(trusted or ""), *map(str, workers)]
+    line = [sys.executable, "-m", "tests.system.prober", json.dumps(about), str(trusted or "")]
+    line += [",".join(map(str, group)) for group in workers]
     with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield Probing(process)
@@ -156,7 +160,7 @@ def probing(target: Target, workers: Sequence[int] = (), trusted: Path | None = 
 
 async def main(about: str, trusted: str, *workers: str) -> None:
     tls = ssl.create_default_context(cafile=trusted) if trusted else None
-    prober = Prober(Target(**json.loads(about), tls=tls), [int(pid) for pid in workers])
+    prober = Prober(Target(**json.loads(about), tls=tls), [[int(pid) for pid in group.split(",")] for group in workers])
     reader = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     calling = asyncio.create_task(prober.run())

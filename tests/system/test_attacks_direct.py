@@ -17,7 +17,7 @@ WARM_UP = 3.0  # seconds in which the server loads what the innocent caller need
 @pytest.fixture(scope="module")
 def field(server):
     """The server, and an innocent caller."""
-    with probing(server.target, [each.pid for each in workers(server.pid)]) as prober:
+    with probing(server.target, [[each.pid for each in workers(server.pid)]]) as prober:
         time.sleep(WARM_UP)
         yield Field(server.pid, server.target, prober)
 

@@ -32,7 +32,9 @@ def field(tmp_path_factory):
         started("--workers", "2") as server,
         shipped(tmp_path_factory.mktemp("nginx"), f"127.0.0.1:{server.port}") as front,
         probing(
-            front.target("wallet", "127.0.0.2"), [each.pid for each in workers(server.pid)], front.certificate
+            front.target("wallet", "127.0.0.2"),
+            [[each.pid for each in workers(pid)] for pid in (server.pid, front.pid)],
+            front.certificate,
         ) as prober,
     ):
         time.sleep(WARM_UP)
