@@ -1,4 +1,4 @@
-"""Parameters and results of the methods: types that parse JSON and describe themselves in the OpenRPC document.
+"""Parameters, results and errors of the methods: types that parse JSON and describe themselves in the OpenRPC document.
 
 A parameter becomes a typed value here, once; methods receive values that are known to be valid.
 """
@@ -16,18 +16,16 @@ import msgspec
 
 from feemodel.checks import UINT64_MAX, UINT256_MAX, sequence
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.block_id import EIP_1898_FIELDS, TAGS, BlockId, read_block
 from feemodel.ethereum.call import ACCESS_LIST as ACCESS_LIST_TYPE
 from feemodel.ethereum.call import BLOB, DYNAMIC_FEE, LEGACY, SET_CODE, Call, as_integer, read_access_list, read_type
-from feemodel.ethereum.quantities import address_bytes, as_bytes, from_block, from_hex, to_hex
+from feemodel.ethereum.quantities import address_bytes, as_bytes, from_hex, to_hex
 from feemodel.ethereum.transaction import read_authorizations
 from feemodel.execution.message import BLOB_VERSION, Request
 from feemodel.execution.state import Override, parse_overrides
 
 Schema: TypeAlias = dict[str, Any]
-TAGS = ("latest", "pending", "safe", "finalized", "earliest")
 MAX_BLOCKS = 64  # of `blocks` in an estimate's options: base fees may rise by 1,700 times until then
-_BLOCK_FIELDS = {"blockNumber", "blockHash", "requireCanonical"}  # EIP-1898
-_HASH_DIGITS = len("0x") + 2 * 32
 
 _QUANTITY = {"type": "string", "pattern": "^0x(0|[1-9a-fA-F][0-9a-fA-F]*)$", "title": "quantity"}
 _UINT64, _UINT256 = (
@@ -70,13 +68,19 @@ _OPTIONS: Schema = {
 }
 
 
-class BlockId(msgspec.Struct, frozen=True):
-    """A block as a parameter names it: one of number, tag and hash."""
-
-    given: Any  #: as it was sent
-    number: int | None = None
-    tag: str | None = None
-    hash: bytes | None = None
+#: What may be answered in place of a result: code, message and when.
+FAILURES = (
+    (3, "execution reverted[: reason]", "the call reverts; data has the raw bytes, Error and Panic are decoded"),
+    (-32000, "a node's words", "funds, gas required exceeds allowance (N), a halt, a nonce or block unknown"),
+    (-32002, "what failed", "a node that is asked cannot be reached, or costs are too old"),
+    (-32004, "Upfront cost exceeds account balance", "the sender cannot pay for any gas limit, rollup methods"),
+    (-32005, "the limit and its value", "gas, time, override size, calls that wait"),
+    (-32600, "Invalid Request, or the block", "not a request; a batch too long; a block that is not final"),
+    (-32601, "what does not exist, or what would answer it", "any other method; one that needs a node"),
+    (-32602, "the field and its value", "a parameter that cannot be read; too many storage keys"),
+    (-32603, "Internal error", "the unforeseen; data has the id under which the log has it"),
+    (-32700, "Parse error", "not JSON"),
+)
 
 
 class StateOverride(msgspec.Struct, frozen=True):
@@ -84,28 +88,6 @@ class StateOverride(msgspec.Struct, frozen=True):
 
     given: Mapping[str, Any]
     accounts: Mapping[bytes, Override]
-
-
-def read_block(value: Any) -> BlockId:
-    """Return the block that a parameter names; raises `InvalidInput`.
-
-    >>> read_block("0x5").number, read_block("latest").tag
-    (5, 'latest')
-    """
-    given = value
-    if isinstance(value, Mapping) and value and value.keys() <= _BLOCK_FIELDS:
-        hashed, value = value.get("blockHash"), value.get("blockNumber")
-        if hashed is not None and value is not None:
-            raise InvalidInput("block", "expected either blockHash or blockNumber", given)
-        if hashed is not None:
-            return BlockId(given, hash=as_bytes("block.blockHash", hashed, size=32))
-    if isinstance(value, str) and value in TAGS:
-        return BlockId(given, tag=value)
-    if isinstance(value, str) and len(value) == _HASH_DIGITS:  # as web3.py sends a hash
-        return BlockId(given, hash=as_bytes("block", value, size=32))
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:  # as web3.py sends a number
-        return BlockId(given, number=value)
-    return BlockId(given, number=from_block(value, TAGS))
 
 
 def read_overrides(value: Any) -> StateOverride:
@@ -278,7 +260,7 @@ def estimate_options(*given: Any) -> EstimateOptions:
     if len(named) > 2:
         raise InvalidInput("parameter 4", 'expected options such as {"blocks": k}', named[-1])
     block, overrides = (*named, None, None)[:2]
-    if isinstance(block, Mapping) and not (block and block.keys() <= _BLOCK_FIELDS):
+    if isinstance(block, Mapping) and not (block and block.keys() <= EIP_1898_FIELDS):
         if overrides is not None:
             raise InvalidInput("parameter 3", "expected nothing after a state override", overrides)
         block, overrides = None, block

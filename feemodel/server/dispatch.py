@@ -10,8 +10,9 @@ import asyncio
 import inspect
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
+from operator import itemgetter
 from time import perf_counter
 from typing import Any, Literal, TypeAlias, get_type_hints
 
@@ -21,7 +22,7 @@ import feemodel
 from feemodel.errors import ExecutionFailed, FeeModelError, InvalidInput, LimitExceeded, NotFinalized, UpstreamError
 from feemodel.io.documents import parse_json
 from feemodel.io.node import NodeError
-from feemodel.server.calls import decoded, explained, schemas
+from feemodel.server.calls import FAILURES, decoded, explained, schemas
 from feemodel.server.metrics import CALLS, SECONDS
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
@@ -34,21 +35,6 @@ _CODES: tuple[tuple[type[FeeModelError], int], ...] = (
 )
 NAME_LENGTH = 100  # characters of an unknown method's name that its error shows
 FORWARDED_TOGETHER = 16  # calls of one batch that are forwarded at the same time
-
-#: What may be answered in place of a result: code, message and when.
-FAILURES = (
-    (3, "execution reverted[: reason]", "the call reverts; data has the raw bytes, Error and Panic are decoded"),
-    (-32000, "a node's words", "funds, gas required exceeds allowance (N), a halt, a nonce or block unknown"),
-    (-32002, "what failed", "a node that is asked cannot be reached, or costs are too old"),
-    (-32004, "Upfront cost exceeds account balance", "the sender cannot pay for any gas limit, rollup methods"),
-    (-32005, "the limit and its value", "gas, time, override size, calls that wait"),
-    (-32600, "Invalid Request, or the block", "not a request; a batch too long; a block that is not final"),
-    (-32601, "what does not exist, or what would answer it", "any other method; one that needs a node"),
-    (-32602, "the field and its value", "a parameter that cannot be read; too many storage keys"),
-    (-32603, "Internal error", "the unforeseen; data has the id under which the log has it"),
-    (-32700, "Parse error", "not JSON"),
-)
-
 _KNOWN_CODES = frozenset(code for code, _, _ in FAILURES)
 
 Forward: TypeAlias = Callable[[str, Any], Awaitable[Any]]
@@ -99,14 +85,15 @@ class Method:
         """Return the typed arguments of a call; raises `InvalidInput` and `CallError`."""
         if isinstance(params, dict):
             params = self._positional(params)
-        if len(params) < self._required:
-            missing = self.parameters[len(params)].name
-            raise CallError(INVALID_PARAMS, f"missing value for required argument {len(params)} ({missing})")
         if len(params) > len(self.parameters):
             raise CallError(INVALID_PARAMS, f"too many arguments, want at most {len(self.parameters)}")
+        if len(params) < self._required:
+            params = [*params, None]  # the first that is missing
         found: list[Any] = []
-        for parameter, value in zip(self.parameters, params, strict=False):
-            if value is None and not parameter.required:
+        for index, (parameter, value) in enumerate(zip(self.parameters, params, strict=False)):
+            if value is None:
+                if parameter.required:
+                    raise CallError(INVALID_PARAMS, f"missing value for required argument {index} ({parameter.name})")
                 found.append(None)
                 continue
             try:
@@ -121,9 +108,6 @@ class Method:
             if name not in names:
                 expected = f"expected one of {', '.join(names)}" if names else "expected no parameters"
                 raise CallError(INVALID_PARAMS, f"{name[:NAME_LENGTH]}: unknown parameter, {expected}")
-        for number, one in enumerate(self.parameters):
-            if one.required and one.name not in params:
-                raise CallError(INVALID_PARAMS, f"missing value for required argument {number} ({one.name})")
         return [params.get(name) for name in names]
 
 
@@ -196,8 +180,8 @@ class Dispatcher:
             return await self._answer_batch(request)
         return await self._answer_call(request)
 
-    async def _answer_call(self, given: Any) -> bytes | None:
-        """Return the response to one call."""
+    async def _answer_call(self, given: Any, excess: str | None = None) -> bytes | None:
+        """Return the response to one call; a call of a batch above its limits is not begun."""
         try:
             call = msgspec.convert(given, _Call)
         except msgspec.ValidationError:
@@ -206,6 +190,8 @@ class Dispatcher:
         label = self._other if method is None else call.method
         identity = None if call.id is msgspec.UNSET else call.id
         try:
+            if excess is not None:
+                raise CallError(LIMIT_EXCEEDED, excess)
             params = call.params or []
             if method is None:
                 result = await self._elsewhere(call.method, params)
@@ -213,15 +199,16 @@ class Dispatcher:
                 result = await method.function(*method.arguments(params))
             else:
                 result = method.function(*method.arguments(params))
-            response, counter = _encode({"jsonrpc": "2.0", "id": identity, "result": result}), self._answered[label]
+            response, code = _encode({"jsonrpc": "2.0", "id": identity, "result": result}), 0
+            self._answered[label].inc()
         except Exception as error:
             found = _as_call_error(error)
-            response, counter = _failed(identity, found), CALLS.labels(label, _code_label(found.code))
-        counter.inc()
+            response, code = _failed(identity, found), found.code
+            CALLS.labels(label, str(code) if code in _KNOWN_CODES else "other").inc()  # those of a node may be any
         seconds = perf_counter() - began
         self._seconds[label].observe(seconds)
         if self._log_calls:
-            _request_log.info("call of %s: %.3f ms, %s", label, seconds * 1_000, counter._labelvalues[1])
+            _request_log.info("call of %s: code %d, %.3f ms", label, code, seconds * 1_000)
         return None if call.id is msgspec.UNSET else response
 
     async def _elsewhere(self, name: str, params: Any) -> Any:
@@ -243,12 +230,11 @@ class Dispatcher:
             while index < len(calls):
                 excess = self._excess(size, perf_counter() - began, meter.spent)
                 count = self._together(calls, index) if excess is None else 1
-                if excess is not None:
-                    found: Sequence[bytes | None] = [_over_limit(calls[index], excess)]
-                elif count > 1:
-                    found = await asyncio.gather(*map(self._answer_call, calls[index : index + count]))
-                else:
-                    found = [await self._answer_call(calls[index])]
+                found = (
+                    [await self._answer_call(calls[index], excess)]
+                    if count == 1
+                    else await asyncio.gather(*map(self._answer_call, calls[index : index + count]))
+                )
                 index += count
                 for response in filter(None, found):
                     answers.append(response)
@@ -281,16 +267,6 @@ class Dispatcher:
         if gas > limits.gas:
             return f"the calls of a batch: at most {limits.gas:,} gas"
         return f"the calls of a batch: at most {limits.seconds:g} s" if seconds > limits.seconds else None
-
-
-def _over_limit(given: Any, reason: str) -> bytes | None:
-    """Return the response to a call of a batch that does not begin."""
-    try:
-        call = msgspec.convert(given, _Call)
-    except msgspec.ValidationError:
-        return _refused(CallError(INVALID_REQUEST, "Invalid Request"))
-    CALLS.labels("unknown", str(LIMIT_EXCEEDED)).inc()
-    return None if call.id is msgspec.UNSET else _failed(call.id, CallError(LIMIT_EXCEEDED, reason))
 
 
 def _read(body: bytes) -> Any:
@@ -335,11 +311,6 @@ def _refused(error: CallError) -> bytes:
     return _failed(None, error)
 
 
-def _code_label(code: int) -> str:
-    """Return an error's code as the counters have it: those of a node may be any."""
-    return str(code) if code in _KNOWN_CODES else "other"
-
-
 def document(methods: Mapping[str, Method]) -> bytes:
     """Return the OpenRPC document of methods, JSON.
 
@@ -349,9 +320,21 @@ def document(methods: Mapping[str, Method]) -> bytes:
     """
     kinds = [kind for method in methods.values() for kind in (*(one.kind for one in method.parameters), method.result)]
     found, components = schemas(kinds)
-    described = iter(found)
-    names = [f"error{abs(code)}" for code, _, _ in FAILURES]
-    errors = [{"code": code, "message": message, "data": when} for code, message, when in FAILURES]
+    schema = iter(found)
+    described = [
+        {
+            "name": name,
+            "summary": method.summary,
+            "paramStructure": "either",
+            "params": [
+                {"name": one.name, "required": one.required, "schema": next(schema)} for one in method.parameters
+            ],
+            "result": {"name": "result", "schema": next(schema)},
+            "errors": [{"$ref": f"#/components/errors/error{abs(code)}"} for code, _, _ in FAILURES],
+        }
+        for name, method in methods.items()
+    ]
+    errors = {f"error{abs(code)}": {"code": code, "message": words, "data": when} for code, words, when in FAILURES}
     return msgspec.json.encode(
         {
             "openrpc": "1.3.2",
@@ -361,24 +344,7 @@ def document(methods: Mapping[str, Method]) -> bytes:
                 "description": "What a rollup transaction must pay for L1, and proofs of the rollup's state.",
                 "license": {"name": "Apache-2.0"},
             },
-            "methods": sorted(
-                (_described(name, method, described, names) for name, method in methods.items()),
-                key=lambda one: str(one["name"]),
-            ),
-            "components": {"schemas": components, "errors": dict(zip(names, errors, strict=True))},
+            "methods": sorted(described, key=itemgetter("name")),
+            "components": {"schemas": components, "errors": errors},
         }
     )
-
-
-def _described(name: str, method: Method, described: Any, errors: list[str]) -> dict[str, Any]:
-    params = [
-        {"name": one.name, "required": one.required, "schema": next(described)} for one in method.parameters
-    ]  # fmt: skip
-    return {
-        "name": name,
-        "summary": method.summary,
-        "paramStructure": "either",
-        "params": params,
-        "result": {"name": "result", "schema": next(described)},
-        "errors": [{"$ref": f"#/components/errors/{error}"} for error in errors],
-    }

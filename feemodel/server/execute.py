@@ -20,6 +20,7 @@ import msgspec
 
 from feemodel.errors import LimitExceeded
 from feemodel.estimates.chain import Chain
+from feemodel.ethereum.block_id import BlockId
 from feemodel.ethereum.quantities import to_hex
 from feemodel.execution.clients import Prepared
 from feemodel.execution.engines import Engine, Execute, check_installed, is_native
@@ -30,7 +31,7 @@ from feemodel.execution.outcome import Outcome
 from feemodel.execution.pool import EnginePool
 from feemodel.execution.search import Searched, Unproven
 from feemodel.execution.state import EMPTY, CallState
-from feemodel.server.calls import BlockId, StateOverride
+from feemodel.server.calls import StateOverride
 from feemodel.server.dispatch import BATCH_GAS, SERVER_ERROR, CallError
 from feemodel.server.metrics import ESTIMATES, TRIED_LIMITS
 

@@ -8,9 +8,9 @@ import msgspec
 from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum.quantities import hash_bytes, to_hex, to_quantity
 from feemodel.io.async_node import AsyncNode, Call
+from feemodel.io.polled import ChainId, Head, OtherChain, Polled
 from feemodel.ledger.store import Block
 from feemodel.server.dispatch import METHOD_NOT_FOUND, CallError
-from feemodel.server.prices import ChainId, Head, OtherChain, Polled
 from feemodel.server.settings import Settings
 
 CHAIN_ID: Call = ("eth_chainId", [])

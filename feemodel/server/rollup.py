@@ -17,6 +17,7 @@ from feemodel.execution.clients import node_named
 from feemodel.execution.estimate import check_tolerance
 from feemodel.execution.limits import Limits
 from feemodel.io.node import NodeError
+from feemodel.io.polled import Head, OtherChain
 from feemodel.ledger.database import read_ahead
 from feemodel.ledger.proof import STEP, proof_steps
 from feemodel.ledger.store import Store
@@ -24,7 +25,7 @@ from feemodel.server.calls import Address, Block, CallObject, EstimateOption, Qu
 from feemodel.server.dispatch import INTERNAL_ERROR, INVALID_PARAMS, SERVER_ERROR, UNAVAILABLE, CallError, Method
 from feemodel.server.execute import Executor, OverrideLimits
 from feemodel.server.node import CHAIN_ID, NEWEST_BLOCK, NEXT_BASE_FEE, Upstream
-from feemodel.server.prices import Head, OtherChain, Pricing
+from feemodel.server.prices import Pricing
 
 PRODUCTION_PREFIX = "linea"  # under which today's clients call the two methods
 _BESU = node_named("besu")

@@ -17,6 +17,7 @@ from feemodel.execution.limits import Limits
 from feemodel.explorer.history import EVERY, PriceHistory
 from feemodel.explorer.methods import explorer_methods, shipped_days
 from feemodel.io.async_node import AsyncNode
+from feemodel.io.polled import ChainId, Head, Polled
 from feemodel.server import metrics
 from feemodel.server.dispatch import BatchLimits, CallError, Dispatcher, Method, document
 from feemodel.server.eth import ChainMethods, accounts, client_version
@@ -24,10 +25,7 @@ from feemodel.server.execute import Executor, OverrideLimits
 from feemodel.server.loaded import Loaded
 from feemodel.server.node import Upstream, opened_node
 from feemodel.server.prices import (
-    ChainId,
     FixedPricing,
-    Head,
-    Polled,
     PolledPricing,
     Pricing,
     configured_prices,

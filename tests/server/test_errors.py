@@ -5,7 +5,7 @@ import pytest
 
 from feemodel.estimates.chain import LEDGER
 from feemodel.io.shipped import shipped_path
-from feemodel.server.dispatch import FAILURES
+from feemodel.server.calls import FAILURES
 from feemodel.server.settings import Settings
 from tests.development import HOLDERS, RECORDS
 from tests.execution_engines import HAS_NATIVE

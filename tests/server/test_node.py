@@ -12,10 +12,11 @@ from feemodel.estimates.chain import development_genesis
 from feemodel.estimates.prices import reward, suggested_tip
 from feemodel.ethereum.fee_market import next_base_fee
 from feemodel.ethereum.quantities import to_hex
+from feemodel.io.polled import ChainId, Head
 from feemodel.ledger import Store, import_block, import_genesis
 from feemodel.ledger.blocks import GenesisAccount
 from feemodel.linea.node import node_checks
-from feemodel.server.prices import ChainId, Head, configured_prices
+from feemodel.server.prices import configured_prices
 from feemodel.server.settings import Settings
 from tests import node_server
 from tests.conftest import ROOT

@@ -7,7 +7,7 @@ from jsonschema import Draft202012Validator
 
 from feemodel.estimates.chain import LEDGER
 from feemodel.io.shipped import shipped_path
-from feemodel.server.dispatch import FAILURES
+from feemodel.server.calls import FAILURES
 from feemodel.server.settings import Settings
 from tests.server.parts import opened
 from tests.server.wire import ANNA, BERT, LIST, TOKEN, TRANSFER, data
