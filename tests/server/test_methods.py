@@ -15,6 +15,7 @@ from feemodel.execution import Account, Block, CallState, estimate_gas
 from feemodel.io.replay import read_replay
 from feemodel.io.shipped import shipped_path
 from feemodel.ledger import check_proof
+from feemodel.ledger.store import Block as StoredBlock
 from feemodel.ledger.store import Store
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.server.prices import recorded_prices
@@ -316,6 +317,26 @@ def test_the_development_genesis_is_provable(client, method, block):
         nonce = client.result("eth_getTransactionCount", address)
         assert (proven.account is None) == (address == NOBODY)
         assert proven.account is None or hex(proven.account.nonce) == nonce
+
+
+def test_a_proof_is_of_the_block_with_the_hash_that_is_asked_for(tmp_path):
+    """As EIP-1898 and as web3.py send it; the hash of a block that is not final is unknown."""
+    path, hashes = tmp_path / "ledger.db", [bytes([number]) * 32 for number in (1, 2)]
+    path.write_bytes(shipped_path(LEDGER).read_bytes())
+    with Store(path) as store:
+        root = store.block(0).root
+        with store.transaction():
+            for number, block_hash in enumerate(hashes, 1):
+                store.save_block(StoredBlock(number, block_hash, root))
+        store.finalize(1)
+    with opened(Settings(store=str(path)), store=path, started=False) as client:
+        expected = client.result("rollup_getProof", ANNA, [], "0x1")
+        for block in (to_hex(hashes[0]), {"blockHash": to_hex(hashes[0]), "requireCanonical": True}):
+            assert client.result("rollup_getProof", ANNA, [], block) == expected
+        for unknown in (hashes[1], bytes(32)):
+            error = client.error("rollup_getProof", ANNA, [], {"blockHash": to_hex(unknown)})
+            assert error["code"] == -32600
+            assert to_hex(unknown) in error["message"]
 
 
 def test_a_ledger_alone_answers_proofs_and_prices(tmp_path):

@@ -1,0 +1,168 @@
+"""Parameters of the methods: what is taken, and what is refused in which words."""
+
+import re
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from feemodel.errors import InvalidInput
+from feemodel.server import calls
+from feemodel.server.calls import CallObject, EstimateOptions, decoded, estimate_options, parse
+from tests.server.wire import ANNA, AUTHORIZATION, BERT, BLOB, EMPTY
+
+WIRES = {name: getattr(calls, name) for name in ("Address", "Target", "Data", "Hash", "Uint64", "Uint256")}
+DIGITS = "0123456789abcdefABCDEF"
+SPECIAL = (
+    "0x", "0X1", "0x0", "0x00", "0x1_0", "0x1\n", " 0x1", "0xzz", "0x\u0661", "0x" + "f" * 16, "0x1" + "0" * 16,
+    "0x" + "f" * 64, "0x1" + "0" * 64, "1", "", "latest", "0x" + "0" * 40, "0x" + "0" * 64,
+)  # fmt: skip
+TEXTS = st.one_of(
+    st.text(DIGITS, max_size=70).map("0x{}".format),
+    *(st.text(DIGITS, min_size=2 * size, max_size=2 * size).map("0x{}".format) for size in (20, 32)),
+    st.text("0xX_ \n\tfF1-+.", max_size=8),
+    st.sampled_from(SPECIAL),
+)
+OTHERS = st.one_of(st.none(), st.booleans(), st.integers(-5, 2**300), st.floats(), st.lists(st.integers(), max_size=2))
+VALUES = st.one_of(TEXTS, OTHERS)
+
+
+def outcome(read, value):
+    try:
+        return read(value)
+    except InvalidInput as error:
+        return error.name, error.reason
+
+
+@pytest.mark.parametrize("name", WIRES)
+@given(value=VALUES)
+def test_text_that_is_converted_at_once_is_what_the_reader_makes_of_it(name, value):
+    """Errors too: what is not of the form goes to the reader, which says what is wrong."""
+    kind = WIRES[name]
+    assert outcome(lambda given: decoded(kind, given), value) == outcome(kind.read, value)
+
+
+@pytest.mark.parametrize("name", WIRES)
+@given(value=TEXTS)
+def test_what_the_document_describes_is_taken(name, value):
+    kind = WIRES[name]
+    if re.fullmatch(kind.schema["pattern"], value):
+        decoded(kind, value)
+
+
+def test_fields_that_are_not_known_are_ignored_as_nodes_do():
+    found = parse(
+        "call", {"from": ANNA, "to": BERT, "value": "0x1", "customData": {"a": 1}, "feeCurrency": 5}, CallObject
+    )
+    assert (found.sender.hex(), found.value) == (ANNA[2:], 1)
+
+
+def test_a_request_has_the_call_and_its_lists():
+    fields = {"from": ANNA, "to": BERT, "gas": "0x5208", "maxFeePerGas": 9, "input": "0x01", "data": "0x01",
+              "accessList": [{"address": BERT, "storageKeys": [EMPTY]}], "authorizationList": [AUTHORIZATION],
+              "blobVersionedHashes": [BLOB], "nonce": "0x7", "chainId": "0x539"}  # fmt: skip
+    request = parse("call", fields, CallObject).request()
+    call = request.call
+    assert (call.gas, call.max_fee, call.data, call.nonce, call.chain_id) == (21_000, 9, b"\x01", 7, 1_337)
+    assert call.access_list == ((bytes.fromhex(BERT[2:]), (bytes(32),)),)
+    assert (request.authorizations[0].chain_id, call.authorizations) == (1_337, 1)
+    assert request.blob_hashes == (bytes.fromhex(BLOB[2:]),)
+
+
+@pytest.mark.parametrize("creation", [{}, {"to": None}, {"to": "0x"}])
+def test_a_call_without_a_target_creates(creation):
+    assert parse("call", {"data": "0x00", **creation}, CallObject).request().call.to is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        ({"data": "0x01", "input": "0x02"}, "call.input"),
+        ({"gasPrice": "0x1", "maxPriorityFeePerGas": "0x1"}, "call.gasPrice"),
+        ({"strict": False}, "call.strict"),
+        ({"authorizationList": [AUTHORIZATION]}, "call.to"),
+        ({"blobVersionedHashes": [BLOB]}, "call.to"),
+        ({"type": "0x0", "maxFeePerGas": "0x1"}, "call.type"),
+        ({"type": "0x1", "to": BERT, "blobVersionedHashes": [BLOB]}, "call.type"),
+        ({"type": "0x3", "to": BERT, "authorizationList": [AUTHORIZATION]}, "call.type"),
+        ({"type": "0x0", "accessList": [{"address": BERT, "storageKeys": []}]}, "call.type"),
+        ({"type": "0x2", "gasPrice": "0x1"}, "call.type"),
+        ({"type": "0x5"}, "call.type"),
+    ],
+)
+def test_fields_that_contradict_each_other_are_refused(fields, name):
+    with pytest.raises(InvalidInput) as caught:
+        parse("call", fields, CallObject).request()
+    assert caught.value.name == name
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "shown"),
+    [
+        ({"gas": "0x"}, "call.gas", "0x"),
+        ({"to": "0x12"}, "call.to", "0x12"),
+        ({"accessList": [{"address": "0x12"}]}, "call.accessList[0].address", "0x12"),
+        (
+            {"accessList": [{"address": BERT, "storageKeys": [EMPTY, "0x1"]}]},
+            "call.accessList[0].storageKeys[1]",
+            "0x1",
+        ),
+        ({"blobVersionedHashes": [BLOB, "0x02" + "00" * 31]}, "call.blobVersionedHashes[1]", "0x02" + "00" * 31),
+        ("0x", "call", "0x"),
+    ],
+)
+def test_an_error_names_the_field_and_shows_its_value(value, name, shown):
+    with pytest.raises(InvalidInput) as caught:
+        parse("call", value, CallObject)
+    assert (caught.value.name, caught.value.value) == (name, shown)
+
+
+OVERRIDE = {ANNA: {"nonce": "0x1"}}
+
+
+@pytest.mark.parametrize(
+    ("given", "block", "overrides", "blocks"),
+    [
+        ([None, None, None], None, None, None),
+        (["latest", None, None], "latest", None, None),
+        ([OVERRIDE, None, None], None, OVERRIDE, None),
+        (["0x5", OVERRIDE, None], "0x5", OVERRIDE, None),
+        ([None, OVERRIDE, None], None, OVERRIDE, None),
+        ([OVERRIDE, {"blocks": "0x3"}, None], None, OVERRIDE, 3),
+        ([{"blocks": 64}, None, None], None, None, 64),
+        ([{"blockNumber": "0x5"}, OVERRIDE, {"blocks": 1}], {"blockNumber": "0x5"}, OVERRIDE, 1),
+        ([{}, None, None], None, {}, None),
+    ],
+)
+def test_parameters_behind_the_call_stand_where_either_kind_of_client_puts_them(given, block, overrides, blocks):
+    found = estimate_options(*given)
+    assert (found.block and found.block.given, found.overrides and found.overrides.given, found.blocks) == (
+        block, overrides, blocks,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ([OVERRIDE, OVERRIDE, None], "parameter 3"), (["latest", OVERRIDE, OVERRIDE], "parameter 4"),
+        (["latest", OVERRIDE, {"blocks": 1, "more": 2}], "parameter 4"), ([{"blocks": 0}, None, None], "blocks"),
+        ([{"blocks": 65}, None, None], "blocks"), (["newest", None, None], "block"),
+        (["latest", "x", None], "overrides"),
+    ],
+)  # fmt: skip
+def test_parameters_behind_the_call_that_are_not_valid_are_refused(given, name):
+    with pytest.raises(InvalidInput) as caught:
+        estimate_options(*given)
+    assert caught.value.name == name
+
+
+def test_no_parameters_are_no_options():
+    assert estimate_options(None, None, None) == EstimateOptions()
+
+
+def test_every_type_of_a_parameter_has_a_schema():
+    found, components = calls.schemas([CallObject, calls.Block, calls.Overrides, calls.EstimateOption])
+    assert len(found) == 4
+    assert components["CallObject"]["properties"]["gas"]["anyOf"][0]["pattern"] == calls.Uint64.schema["pattern"]
+    msgspec.json.encode(components)
