@@ -6,7 +6,6 @@ Every public name is imported when it is first used, so that `import feemodel` c
 from typing import TYPE_CHECKING
 
 from feemodel.lazy import lazy_names
-from feemodel.moved import answer_old_paths
 
 if TYPE_CHECKING:
     from feemodel.execution.estimate import estimate_gas as estimate_gas
@@ -55,4 +54,3 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __getattr__, __dir__ = lazy_names(__name__)
-answer_old_paths()

@@ -8,8 +8,6 @@ from importlib.util import find_spec
 from pkgutil import iter_modules
 from typing import Any
 
-from feemodel.moved import renamed
-
 
 def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The `__getattr__` and `__dir__` of a package whose `__init__.py` imports its public names `if TYPE_CHECKING`.
@@ -39,7 +37,6 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
                 from feemodel.extras import missing_extra
 
                 raise missing_extra(f"{package}.{name}", error) from None
-            return renamed(package, name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     def names() -> list[str]:

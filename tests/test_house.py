@@ -2,7 +2,6 @@
 
 import ast
 import importlib
-import re
 import subprocess
 import sys
 from graphlib import TopologicalSorter
@@ -168,79 +167,6 @@ def test_every_public_name_is_there():
         assert getattr(feemodel, name) is not None
     with pytest.raises(AttributeError, match="has no attribute 'fee_priority'"):
         _ = feemodel.fee_priority
-
-
-OLD_PATHS = """
-import sys, warnings
-warnings.simplefilter("always")
-with warnings.catch_warnings(record=True) as caught:
-    from feemodel.fees.rollups.rule import Rule
-    from feemodel.fees.rollups import optimism
-    from feemodel.fees.priority import priority_fee
-    import feemodel.plots_simulation
-    import feemodel.simulation.compare
-    from feemodel.transaction import fee_transaction
-    from feemodel.fees.priority import VERIFICATION_CAPACITY
-    from feemodel.execution import World, world_before
-    from feemodel.execution.state import World as CalledWorld
-from feemodel.execution.state import CallState
-from feemodel.rollups import factors
-print(World is CalledWorld is CallState)
-print(Rule is factors.Rule, optimism.__spec__.name, feemodel.simulation.compare.compare.__module__)
-print(*(one.category.__name__ for one in caught))
-"""
-
-
-def test_an_import_path_that_moved_answers_with_the_module_itself():
-    found = subprocess.run([sys.executable, "-c", OLD_PATHS], capture_output=True, text=True, check=True).stdout
-
-    names, modules, warned = found.splitlines()
-
-    assert names == "True"
-    assert modules == "True feemodel.rollups.optimism feemodel.rollups.tables"
-    assert set(warned.split()) == {"DeprecationWarning"}
-
-
-# Words of our own for which the field has a term.
-REFUSED = re.compile(
-    r"\b(crowns?|climbs?|climbing|feet|twins?|moments? of L1|L1 moments?|beside|under way)\b", re.IGNORECASE
-)
-
-
-def public_texts(path):
-    """The public names of a module, as words, and the docstrings of what they name."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    yield ast.get_docstring(tree) or ""
-    yield from _texts_of(tree)
-
-
-def _texts_of(owner):
-    for node in owner.body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
-            yield _as_words(node.name)
-            yield ast.get_docstring(node) or ""
-            if isinstance(node, ast.ClassDef):
-                yield from _texts_of(node)
-            else:
-                yield from (_as_words(argument.arg) for argument in (*node.args.args, *node.args.kwonlyargs))
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            yield _as_words(node.target.id)
-        elif isinstance(node, ast.Assign):
-            yield from (_as_words(target.id) for target in node.targets if isinstance(target, ast.Name))
-
-
-def _as_words(name):
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name.replace("_", " "))
-
-
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_public_names_and_docstrings_use_the_words_of_the_field(path):
-    assert [text for text in public_texts(path) if REFUSED.search(text)] == []
-
-
-@pytest.mark.parametrize("text", ["the compiled twin", "What stands beside it", _as_words("L1Moment"), "CROWN"])
-def test_a_word_of_our_own_is_seen(text):
-    assert REFUSED.search(text)
 
 
 @pytest.mark.parametrize("package", [path.parent for path in PACKAGE.rglob("__init__.py")], ids=lambda path: path.name)

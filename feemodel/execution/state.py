@@ -16,7 +16,6 @@ from feemodel.ethereum.call import as_bytes, as_integer
 from feemodel.ethereum.fee_market import LOWEST_BASE_FEE, MIN_BLOB_BASE_FEE, fake_exponential
 from feemodel.ethereum.quantities import address_bytes
 from feemodel.execution.forks import DEFAULT_FORK, FORKS, Fork
-from feemodel.moved import renamed
 
 MAX_EXPONENT = 177  # of the blob base fee: e**177 < 2**256
 
@@ -255,7 +254,3 @@ _BLOCK_FIELDS: dict[str, _Field] = {  # as geth has them
     "prevRandao": ("prev_randao", partial(as_bytes, size=32)),
     "blobBaseFee": ("blob_base_fee", _uint256),
 }
-
-
-def __getattr__(name: str) -> Any:
-    return renamed(__name__, name)
