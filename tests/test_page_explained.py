@@ -33,7 +33,7 @@ def test_a_signed_transaction_is_explained(open_tab):
     answer = tab.page.evaluate("told.answer")
     compared = tab.page.evaluate("told.compared.result")
     priced = [one for one in compared["rules"] if "error" not in one]
-    assert len(priced) == tab.page.locator("#told .rule-bar > div").count()
+    assert len(priced) == tab.page.locator("#told td.rule-bar > div").count()
     tab.page.locator("#gas-used").fill("41309")
     tab.page.locator("#explain").click()
     tab.told()
@@ -134,12 +134,72 @@ def test_a_chain_whose_parameters_are_unknown_says_so_at_every_width(open_tab, w
     tab.told()
     compared = tab.page.evaluate("told.compared.result")
     unpriced = [one for one in compared["rules"] if "error" in one]
-    cells = tab.page.locator("#told td.no-fee div")
+    cells = tab.page.locator("#told .unpriced td")
 
     assert {"mode", "zksync-era"} <= {one["rule"] for one in unpriced}
     assert [one["error"] for one in unpriced] == cells.all_text_contents()
     assert all(one.is_visible() for one in cells.all())
-    inside = "(cell) => cell.getBoundingClientRect().right <= cell.closest('.scroll').getBoundingClientRect().right + 1"
+    inside = "(cell) => cell.getBoundingClientRect().right <= document.documentElement.clientWidth"
     assert all(one.evaluate(inside) for one in cells.all())
     sources = tab.page.locator("#told details li").all_text_contents()
     assert len(sources) == len({one["rule"] for one in compared["rules"]} | set(compared["without"])) + 1
+
+
+GIVEN = (
+    "mantle.token_ratio=3114 mantle.base_fee_scalar=5227 mantle.blob_base_fee_scalar=1014213"
+    " mantle.operator_fee_scalar=0 mantle.operator_fee_constant=0 mantle.l2_gas_price=20000000"
+    " starknet.eth_to_fri_rate=30,000,000000000000000000 celo.l2_gas_price=25000000000 celo.token_per_eth=12000.5"
+)
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+def test_fees_in_another_token_are_shown_in_eth_too(open_tab, width):
+    """Fees of 30,000 STRK and 3,114 MNT for one ETH; a rate that no double holds is sent as text."""
+    tab = open_tab(viewport={"width": width, "height": 800})
+    tab.page.locator("#others").evaluate("(details) => { details.open = true; }")
+    tab.page.locator("#given").fill(GIVEN)
+    tab.page.locator("#starknet").fill("256, 1100000")
+    tab.page.locator("[data-example=signed]").click()
+    tab.told()
+    rules = {one["rule"]: one for one in tab.page.evaluate("told.compared.result")["rules"]}
+    rows = {row.split("\t")[0]: row for row in tab.page.locator("#told tr").all_inner_texts()}
+
+    for name, token, rate in (
+        ("mantle/arsia", "MNT", 3_114),
+        ("starknet", "STRK", 30_000),
+        ("celo/jovian", "CELO", 12_000.5),
+    ):
+        assert rules[name]["token"] == token
+        assert int(rules[name]["totalEth"], 16) == pytest.approx(int(rules[name]["total"], 16) / rate, rel=1e-6)
+        assert f" {token} = " in rows[name].replace("\n", " ")
+    assert int(rules["starknet"]["l2Fee"], 16) == 1_100_000 * 8 * 10**9
+    link = tab.page.evaluate("link()")
+    again = open_tab(link)
+    again.told()
+    assert again.page.locator("#given").input_value() == GIVEN
+    assert again.page.evaluate("told.compared.result.rules.length") == len(rules)
+
+
+@pytest.mark.parametrize(("given", "starknet", "said"), [
+    ("mantle.token_ratio", "", "Parameters of chains: expected CHAIN.PARAMETER=VALUE, got mantle.token_ratio."),
+    ("", "256", "Starknet: expected two amounts of gas"), ("", "256, many", "Starknet: expected a whole number."),
+])  # fmt: skip
+def test_parameters_that_cannot_be_read_are_said(open_tab, given, starknet, said):
+    tab = open_tab()
+    tab.page.locator("#others").evaluate("(details) => { details.open = true; }")
+    tab.page.locator("#given").fill(given)
+    tab.page.locator("#starknet").fill(starknet)
+    tab.page.locator("[data-example=signed]").click()
+    tab.told()
+
+    assert tab.text("#subject-error").startswith(said)
+
+
+def test_a_value_that_the_server_refuses_is_said_in_the_table(open_tab):
+    tab = open_tab()
+    tab.page.locator("#others").evaluate("(details) => { details.open = true; }")
+    tab.page.locator("#given").fill("mantle.token_ratio=many")
+    tab.page.locator("[data-example=signed]").click()
+    tab.told()
+
+    assert "token_ratio: expected an integer, got 'many'" in tab.text("#told")

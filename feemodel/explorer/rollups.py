@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from feemodel.checks import UINT256_MAX, choice, known_fields, mapping, whole_scalar
 from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded, UnknownParameter
 from feemodel.ethereum.call import Call
@@ -10,7 +12,7 @@ from feemodel.ethereum.quantities import from_quantity, to_quantity
 from feemodel.ethereum.transaction import SET_CODE, Transaction, check_no_blobs, fill
 from feemodel.explorer.fields import FIELDS, L1_FEES, check_subject_size, read_value
 from feemodel.io.shipped import day_l1_fees
-from feemodel.rollups.chains import CHAINS, timestamp
+from feemodel.rollups.chains import CHAINS, parse_parameter, timestamp
 from feemodel.rollups.rules import all_rules, rule, rules_at
 from feemodel.sizes.codecs import Codec
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 SEND_FEES = ("gas", "baseFee", *L1_FEES, "pricePerUnit", "maxPriorityFeePerGas", "maxFeePerGas")
 SEND_OPTIONS = (*SEND_FEES, "blocksAhead", "at", "parameters")
+STARKNET_GAS = {"l1DataGas": "l1_data_gas", "l2Gas": "l2_gas"}  # field of a request → column of a rule
 MOST_BLOCKS = 1_000  # that `feemodel_maxSend` looks ahead
 
 
@@ -52,8 +55,27 @@ def read_parameters(given: Any, path: str) -> dict[str, Mapping[str, Any]]:
     found: dict[str, Mapping[str, Any]] = {}
     for name, values in mapping(path, {} if given is None else given).items():
         choice(path, name, CHAINS)
-        found[name] = mapping(f"{path}.{name}", values)
+        found[name] = read_values(values, f"{path}.{name}")
     return found
+
+
+def read_values(given: Any, path: str) -> dict[str, Any]:
+    """The parameters of a chain; one that is text is read as a command line's, so that a number may pass 2**53."""
+    return {
+        name: parse_parameter(name, value) if isinstance(value, str) else value
+        for name, value in mapping(path, {} if given is None else given).items()
+    }
+
+
+def read_starknet_gas(given: Any) -> dict[str, int]:
+    """The columns that Starknet's rule reads, where a request has them."""
+    if given is None:
+        return {}
+    known_fields("moment.starknet", given, STARKNET_GAS)
+    return {
+        column: int(read_value(FIELDS["gas"], given.get(name), f"moment.starknet.{name}"))
+        for name, column in STARKNET_GAS.items()
+    }
 
 
 def read_rules(
@@ -91,6 +113,7 @@ def compared(
     pubdata: int,
     codec: Codec,
     chain_id: int,
+    starknet_gas: Mapping[str, int],
 ) -> tuple[list[dict[str, Any]], int, str]:
     """A row for every rule, how long the signed transaction is [byte], and the rule that ratios are taken to."""
     from feemodel.rollups.tables import comparison, measured_sizes
@@ -103,6 +126,7 @@ def compared(
     else:
         signed = read
     table = measured_sizes([signed], gas=[gas], senders=senders, pubdata=pubdata, linea_codec=codec)
+    table |= {name: np.array([amount], dtype=np.int64) for name, amount in starknet_gas.items()}
     by_name = {one.name: one for one in rules}
     # Ratios are to a rule that has an answer, where any has.
     priced = {name: one for name, one in by_name.items() if signed.type != SET_CODE or one.no_set_code is None}
@@ -154,7 +178,7 @@ def max_send(chain: Any, balance: Any, call: Any, options: Any) -> dict[str, Any
     >>> fees = {"gas": "0x5208", "baseFee": "0xf4240", "l1BaseFee": "0x3b9aca00", "blobBaseFee": "0x989680"}
     >>> answer = max_send("op-mainnet", "0x38d7ea4c68000", {"to": "0x" + "11" * 20}, fees)
     >>> int(answer["maxValue"], 16)
-    999968410338679
+    999968410338780
     """
     from feemodel.rollups import sending
 
@@ -180,7 +204,7 @@ def max_send(chain: Any, balance: Any, call: Any, options: Any) -> dict[str, Any
     found = sending.max_send(
         chain, wei, check_subject_size(mapping("call", call)), now=now, gas_limit=known["gas"], blocks_ahead=blocks,
         max_priority_fee=known.get("maxPriorityFeePerGas", 0), max_fee_per_gas=known.get("maxFeePerGas"),
-        at=read_at(options, "options"), parameters=mapping("options.parameters", options.get("parameters") or {}),
+        at=read_at(options, "options"), parameters=read_values(options.get("parameters"), "options.parameters"),
     )  # fmt: skip
     wire = {
         "held": found.held, "gasLimit": found.gas_limit, "maxFeePerGas": found.max_fee_per_gas, "l1Fee": found.l1_fee,

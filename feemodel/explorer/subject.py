@@ -15,7 +15,15 @@ from feemodel.ethereum.quantities import from_hex, from_quantity, to_hex, to_qua
 from feemodel.ethereum.transaction import Transaction, fill, intrinsic_gas, parse_transaction
 from feemodel.explorer.fee import naming, price, priced_form, recoveries
 from feemodel.explorer.fields import FIELDS, L1_FEES, TRANSACTION, check_subject_size, read_point, read_value
-from feemodel.explorer.rollups import compared, read_at, read_l1_fees, read_parameters, read_rules, unknown_rows
+from feemodel.explorer.rollups import (
+    compared,
+    read_at,
+    read_l1_fees,
+    read_parameters,
+    read_rules,
+    read_starknet_gas,
+    unknown_rows,
+)
 from feemodel.linea.explanation import explain
 from feemodel.linea.node import node_checks
 from feemodel.linea.parameters import LineaPreset
@@ -25,7 +33,7 @@ from feemodel.sizes.codecs import Codec
 
 INLINE_BYTES = 8_192  # of calldata that are measured at once
 OPTIONS = ("gas", "gasUsed", "nonce", "overrides", "poolMargin", "selectionMargin")
-MOMENT = (*L1_FEES, "gas", "overrides", "pubdata", "rules", "at", "parameters")
+MOMENT = (*L1_FEES, "gas", "overrides", "pubdata", "rules", "at", "parameters", "starknet")
 IN_BYTES = ("compressedSize", "measuredBytes")  # of an explanation; its other integers are wei or gas
 
 HASH = re.compile("0x[0-9a-fA-F]{64}")
@@ -101,7 +109,8 @@ class Subjects:
         moment : `l1BaseFee` and `blobBaseFee`; `gas` where a call should not be run, and `overrides` where it is;
             `pubdata` [byte], what the transaction publishes on zkSync, an assumption; `rules`, names or "all"; `at`, a
             day whose rules hold (then `rules` are names of chains), and whose median L1 fees where they ship;
-            `parameters`, chain → values in place of its own.
+            `parameters`, chain → values in place of its own, a number as such or as text; `starknet`, `l1DataGas` and
+            `l2Gas` of the same action there.
 
         Raises
         ------
@@ -112,12 +121,13 @@ class Subjects:
         base_fee, blob_base_fee = read_l1_fees(moment, at)
         read, _ = await self._found(subject)
         parameters = read_parameters(moment.get("parameters"), "moment.parameters")
+        starknet_gas = read_starknet_gas(moment.get("starknet"))
         rules, without = read_rules(moment.get("rules"), at, parameters)
         gas = (await self._gas(subject, read, moment, "moment"))["estimated"]
         pubdata = whole_scalar("moment.pubdata", moment.get("pubdata", PUBDATA), unit="bytes")
         # In a thread: the first time much has to be loaded.
         rows, signed_bytes, reference = await asyncio.to_thread(
-            compared, read, gas, rules, base_fee, blob_base_fee, pubdata, self.codec, self.chain_id()
+            compared, read, gas, rules, base_fee, blob_base_fee, pubdata, self.codec, self.chain_id(), starknet_gas
         )
         return {
             **({} if at is None else {"at": at, "without": {name: str(error) for name, error in without.items()}}),
