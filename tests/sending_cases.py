@@ -10,6 +10,7 @@ from feemodel.rollups import Now, balance, max_send, optimism, rule, taiko, zksy
 from feemodel.rollups.arbitrum import poster_charge
 from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, base_fees, constraint_base_fee, constraint_exponent
 from feemodel.rollups.chains import chain
+from feemodel.rollups.what_if import blobs_at
 from feemodel.sizes.codecs import SCROLL_ZSTD, Brotli, FastLz
 
 #: Chain → day whose rule holds. Unichain: before Isthmus, since when its parameters are in no source.
@@ -35,14 +36,15 @@ def check_cases(name: str, cases: int, seed: int) -> Counter:
 def check_case(name: str, rng: np.random.Generator) -> list[str]:
     """One case: the amount is valid at inclusion, and where the fee does not depend on it one wei more is not."""
     parameters, ahead = chain(name).at(CHAINS[name]), int(rng.integers(0, 12))
+    blobs = blobs_at(fee_market.MAINNET, CHAINS[name])
     have = int(10 ** rng.uniform(11, 20))
     data = rng.bytes(int(rng.integers(0, 400))) if rng.random() < 0.5 else b""
     gas = 21_000 + 40 * len(data) + int(rng.integers(0, 10**5))
     base_fee, later = moved_base_fee(name, parameters, ahead, rng)
-    excess, l1_base_fee = int(rng.integers(0, 2 * 10**8)), int(10 ** rng.uniform(7, 11))
+    excess, l1_base_fee = int(rng.integers(0, 17 * blobs.update_fraction)), int(10 ** rng.uniform(7, 11))
     now = Now(
         base_fee=base_fee, l1_base_fee=l1_base_fee,
-        blob_base_fee=int(fee_market.blob_base_fee(excess, fee_market.MAINNET.rows[-1].timestamp)),
+        blob_base_fee=int(fee_market.blob_base_fee(excess, blobs.timestamp)),
         price_per_unit=int(10 ** rng.uniform(5, 11)) if name == "arbitrum-one" else None,
     )  # fmt: skip
     call = {"to": "0x" + RECIPIENT.hex(), "data": "0x" + data.hex(), "chainId": hex(chain(name).chain_id or 1)}
@@ -56,8 +58,8 @@ def check_case(name: str, rng: np.random.Generator) -> list[str]:
         return ["too little for the fees"]
     value = found.max_value
     signed, unsigned = signed_transfer(name, found, data, value, rng)
-    worst = balance.l1_fee_bounds(now.l1_base_fee, now.blob_base_fee, l1_blocks(parameters, ahead))
-    fees = moved_l1_fees(excess, l1_base_fee, l1_blocks(parameters, ahead))
+    worst = balance.l1_fee_bounds(now.l1_base_fee, now.blob_base_fee, l1_blocks(parameters, ahead), blobs)
+    fees = moved_l1_fees(excess, l1_base_fee, l1_blocks(parameters, ahead), blobs)
     assert fees[0] <= worst[0], "L1 base fee above its bound"
     assert fees[1] <= worst[1], "blob base fee above its bound"
     owed = due(name, found, fees, signed, value, parameters)
@@ -110,9 +112,8 @@ def moved_base_fee(name: str, parameters, ahead: int, rng) -> tuple[int, int]:
     return fee, later
 
 
-def moved_l1_fees(excess: int, base_fee: int, blocks: int) -> tuple[int, int]:
+def moved_l1_fees(excess: int, base_fee: int, blocks: int, rules: fee_market.BlobRules) -> tuple[int, int]:
     """L1's fees after so many full blocks."""
-    rules = fee_market.MAINNET.rows[-1]
     for _ in range(blocks):
         used = rules.maximum * fee_market.GAS_PER_BLOB
         excess = int(fee_market.next_excess_blob_gas(excess, used, base_fee, rules.timestamp))

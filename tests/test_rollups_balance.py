@@ -8,8 +8,12 @@ from hypothesis import strategies as st
 from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
 from feemodel.ethereum.transaction import Signature, Transaction
-from feemodel.rollups import Now, balance, max_send, optimism, rule
+from feemodel.integers import FixedPoint
+from feemodel.rollups import Now, balance, max_send, optimism, rule, rules, sending
+from feemodel.rollups.chain_files import parse_chain
 from feemodel.rollups.chains import chain
+from feemodel.rollups.factors import Factors, Rule
+from feemodel.rollups.what_if import blobs_at
 from feemodel.sizes.codecs import Brotli, FastLz
 from tests.rollup_vectors import op_stack_sendable
 from tests.sending_cases import CHAINS, check_cases
@@ -127,7 +131,8 @@ def test_the_amount_is_valid_however_fees_move(name):
             continue
         fee = (have - found.max_value - found.l1_fee - found.operator_fee) // gas
         blocks = 1 + ahead * chain(name).at(DAYS[name]).get("block_milliseconds", 12_000) // 12_000
-        fees = balance.l1_fee_bounds(now.l1_base_fee, now.blob_base_fee, blocks)
+        blobs = blobs_at(fee_market.MAINNET, DAYS[name])
+        fees = balance.l1_fee_bounds(now.l1_base_fee, now.blob_base_fee, blocks, blobs)
         transaction = Transaction(
             type=2, chain_id=chain(name).chain_id, max_fee=fee, gas_limit=gas, to=b"\x11" * 20, value=found.max_value,
             data=data,
@@ -232,3 +237,70 @@ def test_a_wallet_that_holds_today_s_base_fee_is_short_one_block_later():
 
     assert here.held - here.l1_fee == 21_000 * 10**6
     assert next_.held - next_.l1_fee == 21_000 * 1_004_000
+
+
+OWN_FAMILY = """family = "own"
+token = "ETH"
+id = 77
+checked = 2026-11-24
+[[rows]]
+since = 2026-01-01
+source = "the operator"
+l2_gas_price = 5
+"""
+
+
+def test_a_new_family_is_a_rule_and_a_row(monkeypatch):
+    """Its data fee is held back although only its rule was written; its bound, where it has one, is used."""
+
+    def own_rule(parameters):
+        terms = parameters.known("l2_gas_price")
+
+        def taken_apart(columns, base_fee, blob_base_fee):
+            return Factors(columns["length"], FixedPoint(base_fee, 0), 1, columns["gas"], terms["l2_gas_price"])
+
+        return Rule.of(parameters, ("gas", "length"), terms, taken_apart)
+
+    family = rules.Family(own_rule, lambda parameters, base_fee, blocks: base_fee + 2 * blocks)
+    for module in (rules, sending):
+        monkeypatch.setattr(module, "FAMILIES", {**rules.FAMILIES, "own": family})
+    own = parse_chain("own", OWN_FAMILY, "own.toml")
+    now = sending.Now(base_fee=10, l1_base_fee=1_000, blob_base_fee=1)
+    found = sending.max_send(own, 10**9, {"to": "0x" + "11" * 20}, now=now, gas_limit=21_000, blocks_ahead=3)
+    row = {"gas": 21_000, "length": 97}
+
+    assert rules.rule(own).fees(row, base_fee=1_000, blob_base_fee=1) == (97_000, 105_000)
+    assert found.max_fee_per_gas == 16
+    assert found.l1_fee > 97 * 1_000
+    assert found.held == 16 * 21_000 + found.l1_fee
+    assert [one.chain for one in rules.rules_at(chains={"own": own})[0]] == ["own"]
+
+
+@given(
+    st.sampled_from(fee_market.MAINNET.rows), st.floats(0.0, 60.0), st.integers(1, 8), st.integers(0, 10**12)
+)  # fmt: skip
+@settings(max_examples=300, deadline=None)
+def test_no_blob_base_fee_passes_its_bound(rules, exponent, blocks, base_fee):
+    """The node rounds its series: e^r times one wei more than the price of now is no bound from some gwei on."""
+    excess = int(exponent * rules.update_fraction)
+    later = excess + blocks * (rules.maximum - rules.target) * fee_market.GAS_PER_BLOB
+    now, then = (fee_market.fake_exponential(1, gas, rules.update_fraction) for gas in (excess, later))
+    bound = balance.l1_fee_bounds(base_fee, now, blocks, rules)[1]
+
+    assert then <= bound
+    most = balance.largest_excess(now, rules)
+    assert fee_market.fake_exponential(1, most, rules.update_fraction) == now
+    assert fee_market.fake_exponential(1, most + 1, rules.update_fraction) > now
+    assert bound == balance.blob_base_fee_bound(most, blocks, rules)
+
+
+def test_the_bound_by_the_price_alone_was_none():
+    """BPO2, three full blocks from an excess whose blob gas costs 3.8 gwei."""
+    rules, excess = fee_market.MAINNET.rows[-1], 257_852_629
+    now = fee_market.fake_exponential(1, excess, rules.update_fraction)
+    risen = 3 * (rules.maximum - rules.target) * fee_market.GAS_PER_BLOB
+    then = fee_market.fake_exponential(1, excess + risen, rules.update_fraction)
+
+    assert (now, then) == (3_835_626_281, 4_854_464_497)
+    assert fee_market.fake_exponential(now + 1, risen, rules.update_fraction) + 1 < then
+    assert then <= balance.l1_fee_bounds(1, now, 3)[1]

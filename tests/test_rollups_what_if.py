@@ -148,7 +148,7 @@ def test_a_file_that_is_not_there_is_unreadable():
 
 
 def test_the_bound_of_the_blob_base_fee_follows_the_schedule():
-    """17 L1 blocks, each 11 blobs above the target: 10⁹ + 1 wei times e^(17 · 11 · 131,072 / 17,805,213), and 1."""
+    """17 L1 blocks, each 11 blobs above the target."""
     found = rollups.read_rules(BPO3)
     now = rollups.Now(base_fee=10**6, l1_base_fee=10**9, blob_base_fee=10**9)
     terms = {"now": now, "gas_limit": 21_000, "blocks_ahead": 100}
@@ -157,7 +157,7 @@ def test_the_bound_of_the_blob_base_fee_follows_the_schedule():
     then = rollups.max_send(found.chains["op-mainnet"], 10**18, sent, **terms, schedule=found.schedule)
     row = found.schedule.rows[-1]
 
-    blob = fake_exponential(10**9 + 1, 17 * 11 * GAS_PER_BLOB, 17_805_213) + 1
+    blob = fake_exponential(1, balance.largest_excess(10**9, row) + 17 * 11 * GAS_PER_BLOB, 17_805_213)
     assert balance.l1_fee_bounds(10**9, 10**9, 17, row)[1] == blob
     by_hand = rollups.rule("op-mainnet", parameters={"l2_gas_price": 0}).fees(
         {"fastlz_size": 0, "gas": 21_000}, base_fee=balance.l1_fee_bounds(10**9, 10**9, 17, row)[0], blob_base_fee=blob

@@ -304,12 +304,17 @@ def excess_behind(blob_base_fee: int, update_fraction: int = MAINNET.rows[0].upd
     """
     fee = whole_scalar("blob_base_fee", blob_base_fee, unit="wei")
     fraction = whole_scalar("update_fraction", update_fraction, minimum=1, maximum=UINT64_MAX, unit="gas")
-    low, high = 0, LARGEST_EXPONENT * fraction
-    if fake_exponential(MIN_BLOB_BASE_FEE, high, fraction) < fee:
+    most = LARGEST_EXPONENT * fraction
+    if _taylor(MIN_BLOB_BASE_FEE, most, fraction) < fee:
         raise InvalidInput("blob_base_fee", "expected a price that a block header holds", blob_base_fee)
+    # The series is rounded down: the excess is a little more than the logarithm says.
+    low = high = min(most, max(0, math.floor(fraction * math.log(max(fee, 1)) * (1 - 1e-12))))
+    step = 64
+    while _taylor(MIN_BLOB_BASE_FEE, high, fraction) < fee:
+        low, high, step = high + 1, min(most, high + step), 2 * step
     while low < high:
         middle = (low + high) // 2
-        enough = fake_exponential(MIN_BLOB_BASE_FEE, middle, fraction) >= fee
+        enough = _taylor(MIN_BLOB_BASE_FEE, middle, fraction) >= fee
         low, high = (low, middle) if enough else (middle + 1, high)
     return low
 

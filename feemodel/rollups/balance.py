@@ -216,21 +216,53 @@ def l1_fee_bounds(
     l1_blocks : that it may have seen by the time of inclusion: one L2 block moves at most one L1 block on.
     rules : of the blobs.
 
-    The excess blob gas is only known through its price, so the bound is taken from one wei more.
+    The excess blob gas is only known through its price, so the bound is that of the largest excess at this price.
 
     >>> l1_fee_bounds(10**9, 10**9, 2)
-    (1265625000, 1170047149)
+    (1265625000, 1170047112)
     """
     blocks = _blocks("l1_blocks", l1_blocks)
     instance("rules", rules, fee_market.BlobRules)
+    base = l1_base_fee_bound(l1_base_fee, blocks)
+    if not blocks:
+        return base, whole_scalar("blob_base_fee", blob_base_fee, unit="wei")
+    return base, blob_base_fee_bound(largest_excess(blob_base_fee, rules), blocks, rules)
+
+
+def l1_base_fee_bound(l1_base_fee: int, l1_blocks: int) -> int:
+    """The largest base fee of L1 after some full blocks [wei / gas].
+
+    >>> l1_base_fee_bound(10**9, 2)
+    1265625000
+    """
     base = whole_scalar("l1_base_fee", l1_base_fee, unit="wei")
-    for _ in range(blocks):
+    for _ in range(_blocks("l1_blocks", l1_blocks)):
         base += max(1, base // L1_BASE_FEE_DENOMINATOR)
-    blob = whole_scalar("blob_base_fee", blob_base_fee, unit="wei")
-    if blocks:
-        risen = blocks * (rules.maximum - rules.target) * fee_market.GAS_PER_BLOB
-        blob = int(fee_market.fake_exponential(blob + 1, risen, rules.update_fraction)) + 1
-    return base, blob
+    return base
+
+
+def largest_excess(blob_base_fee: int, rules: fee_market.BlobRules) -> int:
+    """The largest excess blob gas at which blob gas costs no more than that [gas].
+
+    The least excess that costs 2 wei has 8,099,199 gas, 100 more than ln 2 fractions, as the series is rounded:
+
+    >>> largest_excess(1, fee_market.MAINNET.rows[-1])
+    8099198
+    """
+    fee = whole_scalar("blob_base_fee", blob_base_fee, unit="wei")
+    return max(0, fee_market.excess_behind(fee + 1, instance("rules", rules, fee_market.BlobRules).update_fraction) - 1)
+
+
+def blob_base_fee_bound(excess: int, l1_blocks: int, rules: fee_market.BlobRules) -> int:
+    """The largest blob base fee after some blocks full of blobs, from an excess of blob gas [wei / gas].
+
+    >>> blob_base_fee_bound(8_099_198, 1, fee_market.MAINNET.rows[-1])
+    2
+    """
+    instance("rules", rules, fee_market.BlobRules)
+    risen = _blocks("l1_blocks", l1_blocks) * (rules.maximum - rules.target) * fee_market.GAS_PER_BLOB
+    reached = whole_scalar("excess", excess, unit="gas") + risen
+    return int(fee_market.fake_exponential(fee_market.MIN_BLOB_BASE_FEE, reached, rules.update_fraction))
 
 
 def _blocks(name: str, blocks: int) -> int:

@@ -83,16 +83,17 @@ def padding_table(
     if len(fees["base_fee"]) < 2:
         raise InvalidInput("l1_fees", "expected at least two samples", len(fees["base_fee"]))
     blobs, rows = blobs_at(instance("schedule", schedule, Schedule), at), []
+    excess = [balance.largest_excess(fee, blobs) for fee in fees["blob_base_fee"].tolist()]
     for one in rules_at(at, chains=chains, parameters=parameters)[0]:
         if missing := [name for name in one.columns if name not in row]:
             raise InvalidInput("transaction", f"expected the columns {', '.join(missing)}", [*row])
-        rows += [_row(one, number, fees, row, tried, blobs) for number in ahead]
+        rows += [_row(one, number, fees, row, tried, blobs, excess) for number in ahead]
     return pd.DataFrame(rows)
 
 
 def _row(
     rule: Rule, blocks: int, fees: Mapping[str, Any], transaction: Mapping[str, int], wallets: Sequence[float],
-    blobs: BlobRules,
+    blobs: BlobRules, excess: Sequence[int],
 ) -> dict[str, Any]:  # fmt: skip
     milliseconds = rule.parameters.get("block_milliseconds")
     step = 1 if milliseconds is None else max(1, -(-blocks * milliseconds // SAMPLE_MILLISECONDS))
@@ -102,7 +103,7 @@ def _row(
     total = _total(rule.fees(transaction, **fees), fees)
     if not total.all():
         raise InvalidInput("transaction", f"expected a fee above 0 on {rule.chain}", dict(transaction))
-    highest = _highest(rule, blocks, fees, transaction, blobs)
+    highest = _highest(rule, blocks, fees, transaction, blobs, excess)
     bound = None if highest is None else highest / total
     ratio = total[step:] / total[:-step]
     ratio = ratio if bound is None else np.minimum(ratio, bound[:-step])
@@ -118,7 +119,12 @@ def _row(
 
 
 def _highest(
-    rule: Rule, blocks: int, fees: Mapping[str, Any], transaction: Mapping[str, int], blobs: BlobRules
+    rule: Rule,
+    blocks: int,
+    fees: Mapping[str, Any],
+    transaction: Mapping[str, int],
+    blobs: BlobRules,
+    excess: Sequence[int],
 ) -> NDArray[np.float64] | None:
     """The largest fee so many blocks after each sample; `None` where the chain has no published bound.
 
@@ -131,8 +137,10 @@ def _highest(
     except InvalidInput:
         return None
     count = l1_blocks_until(rule.parameters, blocks)
-    pairs = zip(fees["base_fee"].tolist(), fees["blob_base_fee"].tolist(), strict=True)
-    bounds = [balance.l1_fee_bounds(*pair, count, blobs) for pair in pairs]
+    bounds = [
+        (balance.l1_base_fee_bound(fee, count), balance.blob_base_fee_bound(behind, count, blobs))
+        for fee, behind in zip(fees["base_fee"].tolist(), excess, strict=True)
+    ]
     try:
         base_fee, blob_base_fee = np.array(bounds, dtype=np.int64).T
         later = _total(rule.fees(transaction, base_fee=base_fee, blob_base_fee=blob_base_fee), fees)
