@@ -30,6 +30,7 @@ LISTED = (
 )  # those with a list of public names
 BY_MODULE = ("feemodel.simulation", "feemodel.sizes")
 INSIDE = {  # modules whose names nobody outside their room calls
+    "feemodel.rollups._base_fee_bounds",
     "feemodel.simulation.axes", "feemodel.simulation.blocks", "feemodel.simulation.executors",
     "feemodel.simulation.fingerprint", "feemodel.simulation.l1_columns",
     "feemodel.simulation.forecast.combination", "feemodel.simulation.forecast.conformal",

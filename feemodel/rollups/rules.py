@@ -21,7 +21,7 @@ authorization list, as those of any other.
 from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from feemodel.checks import EMPTY, choice, instance, mapping
 from feemodel.errors import InvalidInput, UnknownParameter
@@ -29,6 +29,7 @@ from feemodel.ethereum import fee_market
 from feemodel.integers import MILLION, NOTHING, FixedPoint, Whole, add, multiply, require
 from feemodel.linea import coordinator
 from feemodel.linea.extra_data import recorded_cost
+from feemodel.rollups import _base_fee_bounds as bounds
 from feemodel.rollups import arbitrum, arbitrum_l1_pricing, optimism, polygon_zkevm, scroll, zksync, zksync_os
 from feemodel.rollups.chains import CHAINS, Chain, Parameters, When, timestamp
 from feemodel.rollups.factors import Columns, Factors, Rule, with_margin
@@ -304,21 +305,24 @@ class Family(NamedTuple):
     """A rule that several chains share."""
 
     rule: Callable[[Parameters], Rule]
+    bound: Callable[[Parameters, int, int], int] | None = None  #: the largest base fee of parameters, base fee, blocks
+    data_fee: Literal["apart", "as gas", "in gas price"] = "apart"  #: taken besides the gas; as more gas; not apart
     assumed: Mapping[str, Any] = EMPTY  #: parameters in place of those that a chain's file leaves out
+    sends_value: bool = True  #: whether its transactions are Ethereum's, so that a value can be sent
 
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(
     {
-        "linea": Family(linea_rule),
-        "op-stack": Family(op_stack_rule, {"l2_gas_price": 1_000_000}),
-        "arbitrum": Family(arbitrum_rule),
-        "scroll": Family(scroll_rule),
-        "zksync": Family(zksync_rule),
-        "zksync-os": Family(zksync_os_rule),
-        "taiko": Family(taiko_rule),
-        "polygon": Family(polygon_rule),
-        "mantle": Family(mantle_rule),
-        "starknet": Family(starknet_rule),
+        "linea": Family(linea_rule, bounds.linea_bound, "in gas price"),
+        "op-stack": Family(op_stack_rule, bounds.op_stack_bound, assumed={"l2_gas_price": 1_000_000}),
+        "arbitrum": Family(arbitrum_rule, bounds.arbitrum_bound, "as gas"),
+        "scroll": Family(scroll_rule, bounds.scroll_bound),
+        "zksync": Family(zksync_rule, None, "in gas price"),
+        "zksync-os": Family(zksync_os_rule, bounds.zksync_os_bound, "in gas price"),
+        "taiko": Family(taiko_rule, bounds.taiko_bound, "in gas price"),
+        "polygon": Family(polygon_rule, None, "in gas price"),
+        "mantle": Family(mantle_rule, bounds.mantle_bound),
+        "starknet": Family(starknet_rule, bounds.starknet_bound, sends_value=False),
     }
 )
 PUBDATA = 200  # bytes of state that a transaction publishes on zkSync, an assumption: no function of its bytes

@@ -9,8 +9,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum.call import parse_call
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, MAINNET, Schedule
 from feemodel.ethereum.transaction import Transaction, check_no_blobs, fill
-from feemodel.rollups import arbitrum, arbitrum_l1_pricing, balance, optimism, starknet, taiko
-from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, PRICING_INERTIA, GasConstraint
+from feemodel.rollups import arbitrum, arbitrum_l1_pricing, balance, optimism
 from feemodel.rollups.balance import Sendable
 from feemodel.rollups.chains import Chain, Parameters, When
 from feemodel.rollups.rules import FAMILIES, parameters_of
@@ -18,10 +17,7 @@ from feemodel.rollups.what_if import blobs_at
 from feemodel.sizes.codecs import SCROLL_ZSTD, Brotli, FastLz
 
 L1_BLOCK_MILLISECONDS = 12_000
-ETHEREUM = {"gas_limit": 60_000_000, "elasticity": 2, "denominator": 8}  # EIP-1559 as Linea and Ethereum have it
 SIGNATURE_BYTES = 68  # of an encoding at most: 65 of the signature, its length prefixes
-
-PAYS_FOR_DATA = ("op-stack", "scroll", "mantle")  # families whose data fee is taken besides the gas
 
 Sign = Callable[[Transaction], bytes]
 
@@ -89,7 +85,7 @@ def max_send(
 
     >>> fees = Now(base_fee=1_000_000, l1_base_fee=10**9, blob_base_fee=10**7)
     >>> max_send("op-mainnet", 10**15, {"to": "0x" + "11" * 20}, now=fees, gas_limit=21_000)[:2]
-    (999968410338679, 31589661321)
+    (999968410338780, 31589661220)
     """
     if mapping("call", call).get("value") is not None:
         raise InvalidInput("call.value", "expected none: it is the answer", call["value"])
@@ -99,8 +95,8 @@ def max_send(
     blocks = whole_scalar("blocks_ahead", blocks_ahead)
     balance_wei = whole_scalar("balance", balance_wei, maximum=UINT256_MAX, unit="wei")
     terms = parameters_of(name, at=at, parameters=parameters)
-    family = terms.chain.family
-    if family == "starknet":
+    family = FAMILIES[terms.chain.family]
+    if not family.sends_value:
         raise InvalidInput("chain", "expected a chain whose transactions are Ethereum's", terms.chain.name)
     tip = whole_scalar("max_priority_fee", max_priority_fee, unit="wei")
     if max_fee_per_gas is None:
@@ -110,12 +106,12 @@ def max_send(
     unsigned = _transaction(call, terms, gas_limit, fee, tip)
     blobs = blobs_at(instance("schedule", schedule, Schedule), at)
     l1_fees = balance.l1_fee_bounds(now.l1_base_fee, now.blob_base_fee, l1_blocks_until(terms, blocks), blobs)
-    if family == "arbitrum":
+    if family.data_fee == "as gas":
         return _on_arbitrum(balance_wei, unsigned, sign, now, l1_fees, terms, fee)
-    if family not in PAYS_FOR_DATA:
+    if family.data_fee == "in gas price":
         return balance.sendable(balance_wei, gas_limit=gas_limit, max_fee_per_gas=fee)
     # The price of gas is in the max fee: what is left of the L2 part is the operator fee.
-    dated = FAMILIES[family].rule(terms.given({"l2_gas_price": 0, "min_base_fee": 0}))
+    dated = family.rule(terms.given({"l2_gas_price": 0, "min_base_fee": 0}))
 
     def held(value: int) -> Sendable:
         columns = _sizes(replace(unsigned, value=value), sign, dated.columns, gas_limit)
@@ -145,8 +141,8 @@ def needs_l1_fees(name: str | Chain, price_per_unit: int | None) -> bool:
     >>> needs_l1_fees("arbitrum-one", None), needs_l1_fees("arbitrum-one", 10**9)
     (True, False)
     """
-    family = parameters_of(name).chain.family
-    return family in PAYS_FOR_DATA or (family == "arbitrum" and price_per_unit is None)
+    data_fee = FAMILIES[parameters_of(name).chain.family].data_fee
+    return data_fee == "apart" or (data_fee == "as gas" and price_per_unit is None)
 
 
 def _largest(most: int, held: Callable[[int], Sendable]) -> Sendable:
@@ -196,48 +192,13 @@ def max_base_fee(parameters: Parameters, now: Now, blocks: int) -> int:
     """
     instance("parameters", parameters, Parameters)
     instance("now", now, Now)
-    blocks = whole_scalar("blocks", blocks)
-    family, base_fee = parameters.chain.family, now.base_fee
-    if not blocks:
-        return base_fee
-    if family == "op-stack":
-        return _op_stack_max_fee(parameters, now, blocks)
-    if family == "mantle":  # whose base fee is constant until Arsia
-        after = parameters["upgrade"] == "arsia"
-        return _op_stack_max_fee(parameters, now, blocks) if after else base_fee
-    if family == "scroll":  # the sequencer may set any base fee up to it
-        return max(base_fee, int(parameters.known("max_base_fee")["max_base_fee"]))
-    if family == "linea":
-        return balance.base_fee_bound(base_fee, blocks, **ETHEREUM)[-1]
-    if family == "arbitrum":
-        terms = parameters.known("version", "min_base_fee")
-        speed_limit = arbitrum.version(terms["version"]).speed_limit
-        legacy = None if speed_limit is None else [GasConstraint(speed_limit, PRICING_INERTIA)]
-        return balance.arbitrum_base_fee_bound(
-            base_fee, blocks, constraints=legacy or DIA_CONSTRAINTS, min_base_fee=terms["min_base_fee"]
-        )
-    if family == "taiko":
-        bounds = parameters.known("min_base_fee", "max_base_fee")
-        return balance.taiko_base_fee_bound(base_fee, blocks, chain=taiko.Chain(name=parameters.chain.name, **bounds))
-    if family == "zksync-os":
-        per_gas = parameters.known("native_per_gas")["native_per_gas"]
-        return balance.zksync_os_base_fee_bound(base_fee, blocks, native_per_gas=per_gas)
-    if family == "starknet":  # full blocks; the floor of SNIP-35 lifts the price by less
-        terms = parameters.known("gas_target", "max_block_size", "min_gas_price")
-        rise = {"gas_target": terms["gas_target"], "min_gas_price": terms["min_gas_price"]}
-        for _ in range(blocks):
-            base_fee = starknet.next_l2_gas_price(base_fee, terms["max_block_size"], **rise)
-        return base_fee
-    reason = f"expected a price in wei: no bound of the base fee of {parameters.chain.name} is published"
-    raise InvalidInput("max_fee_per_gas", reason, None)
-
-
-def _op_stack_max_fee(parameters: Parameters, now: Now, blocks: int) -> int:
-    # The base fee of now is at least the minimum in force, so that an unknown minimum bounds nothing.
-    minimum = parameters.entries.get("min_base_fee") or parameters.entries.get("base_fee_floor")
-    floor = 0 if minimum is None or minimum.value is None else minimum.value
-    terms = parameters.known("gas_limit", "elasticity", "denominator")
-    return balance.base_fee_bound(now.base_fee, blocks, **terms, min_base_fee=floor)[-1]
+    if not whole_scalar("blocks", blocks):
+        return now.base_fee
+    bound = FAMILIES[parameters.chain.family].bound
+    if bound is None:
+        reason = f"expected a price in wei: no bound of the base fee of {parameters.chain.name} is published"
+        raise InvalidInput("max_fee_per_gas", reason, None)
+    return bound(parameters, now.base_fee, blocks)
 
 
 def _transaction(call: Mapping[str, Any], parameters: Parameters, gas_limit: int, fee: int, tip: int) -> Transaction:
