@@ -278,7 +278,7 @@ def test_max_send_says_what_is_held_back(capsys):
     fees = ["--base-fee", "1000000", "--l1-base-fee", "1000000000", "--blob-base-fee", "10000000"]
     found = answer(capsys, "max-send", "op-mainnet", '{"to": "0x%s"}' % ("11" * 20), "--balance", str(10**15), *fees)
 
-    assert (found["maxValue"], found["held"]) == (999_968_410_338_679, 31_589_661_321)
+    assert (found["maxValue"], found["held"]) == (999_968_410_338_780, 31_589_661_220)
     assert found["held"] == found["gasLimit"] * found["maxFeePerGas"] + found["l1Fee"]
     code = main(["max-send", "linea", "{}", "--balance", "5", "--base-fee", "7"])
     assert (code, "the balance does not cover the fees" in capsys.readouterr().out) == (0, True)
