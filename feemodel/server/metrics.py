@@ -17,7 +17,7 @@ from typing import TypeAlias
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 LEAST_FREE = 16 << 20  # bytes of that folder; a file that cannot grow would end its process
 if folder := os.environ.get(FOLDER):
-    Path(folder).mkdir(exist_ok=True)  # which may be cleaned away under a parent that replaces a worker
+    Path(folder).mkdir(0o700, exist_ok=True)  # which may be cleaned away under a parent that replaces a worker
     if shutil.disk_usage(folder).free < LEAST_FREE:
         del os.environ[FOLDER]
 
@@ -54,7 +54,6 @@ _started = Gauge(
 )
 _memory = Gauge("feemodel_process_resident_memory_bytes", "Memory of a worker", multiprocess_mode="liveall")
 _cpu = Gauge("feemodel_process_cpu_seconds", "Processor time of a worker", multiprocess_mode="liveall")
-_files = Gauge("feemodel_process_open_fds", "Open files of a worker", multiprocess_mode="liveall")
 
 
 def count_refusal(status: int) -> None:
@@ -70,13 +69,12 @@ def begin() -> None:
 
 
 def note_process() -> None:
-    """Note memory, processor time and open files of this process; where there is no /proc, processor time alone."""
+    """Note memory and processor time of this process; where there is no /proc, processor time alone."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     _cpu.set(used.ru_utime + used.ru_stime)
     with suppress(OSError, ValueError, IndexError):
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         _memory.set(pages * os.sysconf("SC_PAGE_SIZE"))
-        _files.set(sum(1 for _ in Path("/proc/self/fd").iterdir()))
 
 
 class _Asked(Collector):
