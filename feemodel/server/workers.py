@@ -4,17 +4,16 @@ Workers share a port (`SO_REUSEPORT`), so that the kernel spreads connections ov
 pickled to every worker, also to one that replaces another.
 """
 
+import json
 import logging
 import os
 import shutil
 import socket
 import sys
 import tempfile
-import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from uvicorn.config import Config
 from uvicorn.supervisors import Multiprocess
 
@@ -134,19 +133,12 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         line = {
-            "time": round(record.created, 3),
-            "level": record.levelname.lower(),
-            "process": record.process,
-            "event": _text(record.getMessage()),
-        }
+            "time": round(record.created, 3), "level": record.levelname.lower(), "process": record.process,
+            "event": record.getMessage(),
+        }  # fmt: skip
         if record.exc_info:
-            line["trace"] = _text("".join(traceback.format_exception(*record.exc_info)))
-        return msgspec.json.encode(line).decode()
-
-
-def _text(text: str) -> str:
-    """Return a text that can be written: a node's words may hold half a surrogate pair."""
-    return text.encode(errors="backslashreplace").decode()
+            line["trace"] = self.formatException(record.exc_info)
+        return json.dumps(line)  # which writes half a surrogate pair, too
 
 
 def set_up_log(kind: str) -> None:

@@ -1,5 +1,7 @@
 """The server as it is started: processes that answer while another one imports, and that stop when told."""
 
+import json
+import logging
 import os
 import signal
 import subprocess
@@ -16,6 +18,7 @@ from feemodel.ethereum.quantities import to_hex
 from feemodel.extras import has_native
 from feemodel.ledger import Store, check_proof, import_block, import_genesis
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount
+from feemodel.server.workers import set_up_log
 from tests.development import HOLDERS
 from tests.serving import serving
 
@@ -169,3 +172,26 @@ def test_a_port_that_is_taken_is_an_error_in_one_line():
 
     assert second.returncode == 2
     assert second.stderr == f"feemodel: 127.0.0.1:{port}: Address already in use\n"
+
+
+def test_the_log_is_lines_of_json_whatever_a_node_says(capsys):
+    before = logging.getLogger().handlers[:], logging.getLogger().level
+    try:
+        set_up_log("errors")
+        logging.getLogger("feemodel").warning("the node: %s", "\ud800 and\na line")
+        try:
+            raise ValueError("broken")
+        except ValueError:
+            logging.getLogger("uvicorn.error").exception("Exception in ASGI application")
+        logging.getLogger("feemodel").info("not written")
+    finally:
+        logging.getLogger().handlers[:], level = before
+        logging.getLogger().setLevel(level)
+
+    first, second = map(json.loads, capsys.readouterr().err.splitlines())
+    assert (first["level"], first["event"], first["process"]) == (
+        "warning",
+        "the node: \ud800 and\na line",
+        os.getpid(),
+    )
+    assert second["trace"].endswith("ValueError: broken")
