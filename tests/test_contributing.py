@@ -65,7 +65,7 @@ def follow(page: str, checkout: Path) -> list[str]:
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the repository that all pages are followed in, one after the other."""
     copy = tmp_path_factory.mktemp("copy")
-    for name in ("feemodel", "tests", "data"):
+    for name in ("feemodel", "tests", "data", "docs/gallery"):
         shutil.copytree(ROOT / name, copy / name, ignore=NOT_COPIED)
     for name in ("pyproject.toml", "README.md", "CONTRIBUTING.md"):
         shutil.copy(ROOT / name, copy)
